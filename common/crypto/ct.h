@@ -1,0 +1,8 @@
+#pragma once
+/* Comparison of secrets: the time depends on the lengths only, never on the content. Any thread. */
+#include <stdbool.h>
+
+#include "base/str.h"
+
+/* True when both have the same length and bytes. The length of either may leak. */
+bool ct_eq(struct str a, struct str b);

@@ -1,0 +1,47 @@
+#pragma once
+/*
+ * P-256 keys and ES256 signatures (FIPS 186-4; RFC 7518 section 3.4: r and s, 32 bytes each, raw).
+ * A key is immutable once made and may be used by any thread; its owner frees it last.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/rc.h"
+#include "base/str.h"
+
+#define EC_SIGNATURE_BYTES  64
+#define EC_COORDINATE_BYTES 32
+
+struct ec_key;
+
+enum ec_result {
+    EC_KEY_BAD = 1, /* not a P-256 key, point not on the curve, or trailing bytes */
+};
+
+/* A new key pair; returns owned. */
+struct ec_key *ec_key_generate(void);
+/* From PKCS #8 DER (RFC 5208), private key. 0 with an owned key, or EC_KEY_BAD. */
+int ec_key_from_pkcs8(struct str der, struct ec_key **ret_key) MUSTCHECK;
+/* From the JWK members x and y (base64url, RFC 7518 section 6.2.1), public only. `scratch` is borrowed
+ * for decoding. 0 with an owned key, or EC_KEY_BAD. */
+int ec_key_from_jwk(struct arena *scratch,
+                    struct str x,
+                    struct str y,
+                    struct ec_key **ret_key) MUSTCHECK;
+/* NULL is fine. */
+void ec_key_free(struct ec_key *key);
+/* For ec_key_free() with arena_defer(). */
+void ec_key_free_deferred(void *key);
+
+/* Private key as PKCS #8 DER, arena-owned and secret: seal it before it is stored. The arena wipes it
+ * when it is reset. The key must have a private part. */
+struct str ec_key_to_pkcs8(struct arena *arena, const struct ec_key *key);
+bool ec_key_has_private(const struct ec_key *key);
+/* The public JWK members (base64url), arena-owned. */
+void ec_key_jwk(struct arena *arena, const struct ec_key *key, struct str *ret_x, struct str *ret_y);
+
+/* Raw r||s over SHA-256 of `data`. The key must have a private part. */
+void ec_sign_es256(const struct ec_key *key, struct str data, uint8_t ret_sig[EC_SIGNATURE_BYTES]);
+/* False for any signature that is not exactly 64 bytes and right. */
+bool ec_verify_es256(const struct ec_key *key, struct str data, struct str sig);

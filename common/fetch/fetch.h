@@ -1,0 +1,88 @@
+#pragma once
+/*
+ * Outbound HTTP: libcurl's multi interface behind one awaitable call. The only way out of a process.
+ *
+ * http and https only. The name is resolved once and every address must be public; the address that is
+ * dialled is checked again, on kept connections too. No redirects, proxies, netrc, cookies, credentials
+ * in URLs or decompression. Ports 80 and 443, unless the operator allows host:port. HTTP/2 where offered.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rc.h"
+#include "base/str.h"
+
+struct task;
+
+#define FETCH_DEFAULT_TIMEOUT_MS     10000
+#define FETCH_DEFAULT_RESPONSE_BYTES (1024 * 1024)
+#define FETCH_MAX_URL_BYTES          8192
+#define FETCH_MAX_HEADERS            100
+#define FETCH_MAX_HEADER_BYTES       (32 * 1024)
+
+/* Callers that answer to a user must give REFUSED, UNREACHABLE and TIMEOUT one and the same text, or
+ * they become a port scanner. */
+enum fetch_result {
+    FETCH_REFUSED = 1, /* host, address or port not allowed; nothing was sent */
+    FETCH_UNREACHABLE, /* no such name, connection or TLS failed, or broken off */
+    FETCH_TIMEOUT,     /* timeout_ms passed */
+    FETCH_TOO_LARGE,   /* body above max_response_bytes, or too many or too long headers */
+    FETCH_BAD_URL,     /* not an absolute http(s) URL of printable ASCII, or has credentials */
+    FETCH_BAD_HEADER,  /* method or a header cannot be sent (CR, LF, NUL, framing headers) */
+    FETCH_BUSY,        /* too many requests wait for a slot */
+};
+
+struct fetch_header {
+    struct str name;
+    struct str value;
+};
+
+/* All borrowed until fetch() returns. */
+struct fetch_request {
+    struct str method; /* GET HEAD POST PUT PATCH DELETE OPTIONS; empty = GET */
+    struct str url;
+    const struct fetch_header *headers; /* not Host, Content-Length, Connection, Transfer-Encoding, .. */
+    size_t nheaders;
+    struct str body;
+    int64_t timeout_ms;        /* whole call including waiting for a slot; 0 = default */
+    size_t max_response_bytes; /* 0 = default */
+    bool once; /* never send twice: without it, a kept connection that turns out dead is replaced and
+                  the request repeated, which the peer may see as two */
+};
+
+/* Owned by the task's arena. */
+struct fetch_response {
+    long status;
+    struct fetch_header *headers; /* of the final response, names as received */
+    size_t nheaders;
+    struct str body; /* NUL-terminated as well, the NUL not counted */
+};
+
+struct fetch_config {
+    const struct str *allow; /* "host" (private addresses allowed, ports 80 and 443) or "host:port"
+                                (and that port); host is a name or an IP literal, IPv6 in brackets */
+    size_t nallow;
+    unsigned max_in_flight; /* at once; 0 = 256. Four times as many may wait for a slot */
+    const char *ca_file;    /* PEM of trusted roots; NULL = the system's */
+};
+
+/* loop: once, after loop_init(). Copies what it needs. */
+void fetch_init(const struct fetch_config *config);
+/* loop: before the loop ends. Requests still running end with FETCH_UNREACHABLE. */
+void fetch_done(void);
+
+/* co: one request. 0 with any HTTP status, an enum fetch_result, -ECANCELED, or -ETIMEDOUT (the task's
+ * own deadline). */
+AWAITS int fetch(struct task *task,
+                 const struct fetch_request *request,
+                 struct fetch_response *ret_response) MUSTCHECK;
+
+/* any: a response header by name, ASCII case-insensitive; the first one, STR_NONE when absent. */
+struct str fetch_response_header(const struct fetch_response *response, const char *name);
+/* any: would fetch() accept this URL, name resolution aside? 0, FETCH_BAD_URL or FETCH_REFUSED. For
+ * checking addresses that a user stores for later. After fetch_init(). */
+int fetch_url_check(struct str url) MUSTCHECK;
+
+/* Requests running now (metrics). */
+unsigned fetch_in_flight(void);
