@@ -1,0 +1,22 @@
+#pragma once
+/* Time is int64_t milliseconds everywhere; microseconds only where named so. Any thread. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define CLOCK_TEXT_BYTES 32
+
+/* Monotonic, for deadlines and durations. */
+int64_t clock_mono_ms(void);
+int64_t clock_mono_us(void);
+/* Since 1970-01-01 UTC. */
+int64_t clock_wall_ms(void);
+/* "2026-01-31T12:00:00.000Z" (RFC 3339, 24 bytes + NUL) into buf; returns buf. Times
+ * outside the years 0000-9999 become the nearest one inside. */
+char *clock_format(char buf[CLOCK_TEXT_BYTES], int64_t wall_ms);
+/* RFC 3339 date-time with any offset and 0-9 fraction digits (cut to ms); false if not exact. Leap
+ * seconds (:60) are refused, for no millisecond count stands for them. */
+bool clock_parse(struct str text, int64_t *ret_wall_ms);
+/* "2026-01-31", proleptic Gregorian, validated; false if not a date. */
+bool clock_parse_date(struct str text);

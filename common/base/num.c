@@ -1,0 +1,240 @@
+/* Exact number parsing and printing. */
+#include "base/num.h"
+
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/panic.h"
+
+#define TEXT_BYTES_MAX    512U               /* of a number to parse */
+#define EXACT_INTEGER_MAX 9007199254740992.0 /* 2^53: above it doubles skip integers */
+#define EXACT_DIGITS      15U                /* decimal digits every double can tell apart */
+#define EXACT_POWER       22U                /* 10^22 is the last power of ten that is exact */
+
+static const double powers_of_ten[EXACT_POWER + 1] = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+};
+
+static bool is_digit(char c)
+{
+    return (unsigned)(c - '0') < 10U;
+}
+
+bool num_parse_i64(struct str text, int64_t *ret_value)
+{
+    bool negative = text.len > 0 && text.ptr[0] == '-';
+    size_t i = negative ? 1 : 0;
+    uint64_t limit = negative ? (uint64_t)INT64_MAX + 1 : (uint64_t)INT64_MAX;
+    uint64_t value = 0;
+
+    if (i == text.len || text.len - i > 19)
+        return false;
+    if (text.ptr[i] == '0' && text.len > 1)
+        return false; /* leading zero, or -0 */
+    for (; i < text.len; i++) {
+        if (!is_digit(text.ptr[i]))
+            return false;
+        value = value * 10 + (uint64_t)(text.ptr[i] - '0');
+    }
+    if (value > limit)
+        return false;
+    *ret_value = negative ? (int64_t)(0 - value) : (int64_t)value;
+    return true;
+}
+
+/* What the grammar check learns on its way: enough to skip strtod for most numbers. */
+struct decimal {
+    uint64_t digits;
+    unsigned digit_count; /* without leading zeros */
+    unsigned fraction_count;
+    bool negative;
+    bool has_exponent;
+};
+
+static size_t scan_digits(struct str text, size_t at, struct decimal *decimal)
+{
+    for (; at < text.len && is_digit(text.ptr[at]); at++) {
+        if (decimal->digit_count > 0 || text.ptr[at] != '0')
+            decimal->digit_count++;
+        if (decimal->digit_count <= EXACT_DIGITS)
+            decimal->digits = decimal->digits * 10 + (uint64_t)(text.ptr[at] - '0');
+    }
+    return at;
+}
+
+static size_t skip_digits(struct str text, size_t at)
+{
+    while (at < text.len && is_digit(text.ptr[at]))
+        at++;
+    return at;
+}
+
+/* RFC 8259 section 6: [-] int [frac] [exp] */
+static bool decimal_scan(struct str text, struct decimal *decimal)
+{
+    size_t at = 0;
+    size_t start;
+
+    if (at < text.len && text.ptr[at] == '-') {
+        decimal->negative = true;
+        at++;
+    }
+    start = at;
+    at = scan_digits(text, at, decimal);
+    if (at == start || (text.ptr[start] == '0' && at - start > 1))
+        return false;
+    if (at < text.len && text.ptr[at] == '.') {
+        start = ++at;
+        at = scan_digits(text, at, decimal);
+        if (at == start)
+            return false;
+        decimal->fraction_count = (unsigned)(at - start);
+    }
+    if (at < text.len && (text.ptr[at] == 'e' || text.ptr[at] == 'E')) {
+        decimal->has_exponent = true;
+        at++;
+        if (at < text.len && (text.ptr[at] == '+' || text.ptr[at] == '-'))
+            at++;
+        start = at;
+        at = skip_digits(text, at);
+        if (at == start)
+            return false;
+    }
+    return at == text.len;
+}
+
+/* glibc hands out its static C locale here: nothing is allocated. */
+static locale_t c_locale(void)
+{
+    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    MUST(locale != (locale_t)0);
+    return locale;
+}
+
+bool num_parse_f64(struct str text, double *ret_value)
+{
+    struct decimal decimal = {0};
+    char copy[TEXT_BYTES_MAX + 1];
+    double value;
+
+    if (text.len > TEXT_BYTES_MAX || !decimal_scan(text, &decimal))
+        return false;
+    if (!decimal.has_exponent && decimal.digit_count <= EXACT_DIGITS &&
+        decimal.fraction_count <= EXACT_POWER) {
+        /* Both operands are exact, so the quotient is correctly rounded (Clinger 1990). */
+        value = (double)decimal.digits / powers_of_ten[decimal.fraction_count];
+        *ret_value = decimal.negative ? -value : value;
+        return true;
+    }
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    value = strtod_l(copy, NULL, c_locale());
+    if (!isfinite(value))
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324"
+                                  "25262728293031323334353637383940414243444546474849"
+                                  "50515253545556575859606162636465666768697071727374"
+                                  "75767778798081828384858687888990919293949596979899";
+
+/* Writes the digits so that they end just before `end`; returns where they begin. */
+static char *print_backwards(char *end, uint64_t value)
+{
+    while (value >= 100) {
+        end -= 2;
+        memcpy(end, digit_pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    if (value >= 10) {
+        end -= 2;
+        memcpy(end, digit_pairs + 2 * value, 2);
+    } else {
+        *--end = (char)('0' + value);
+    }
+    return end;
+}
+
+size_t num_print_i64(char *buf, int64_t value)
+{
+    char digits[20];
+    char *end = digits + sizeof(digits);
+    char *start = print_backwards(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+
+    if (value < 0)
+        *--start = '-';
+    memcpy(buf, start, (size_t)(end - start));
+    return (size_t)(end - start);
+}
+
+/* Numbers with few decimals (prices, rates): true when `value` is exactly the double nearest to
+ * integer / 10^decimals; that text is then the shortest one. */
+static bool print_fixed(char *buf, double value, size_t *ret_len)
+{
+    for (unsigned decimals = 1; decimals <= 6; decimals++) {
+        double scaled = nearbyint(value * powers_of_ten[decimals]);
+        char digits[20];
+        char *end = digits + sizeof(digits);
+        char *start;
+        size_t len;
+
+        if (scaled >= 1e15)
+            return false;
+        if (scaled / powers_of_ten[decimals] != value)
+            continue;
+        start = print_backwards(end, (uint64_t)scaled);
+        while ((size_t)(end - start) <= decimals)
+            *--start = '0';
+        len = (size_t)(end - start) - decimals;
+        memcpy(buf, start, len);
+        buf[len] = '.';
+        memcpy(buf + len + 1, start + len, decimals);
+        *ret_len = len + 1 + decimals;
+        return true;
+    }
+    return false;
+}
+
+static size_t print_general(char *buf, double value)
+{
+    locale_t before = uselocale(c_locale());
+    /* Subnormals carry fewer digits than others. */
+    int precision = value < DBL_MIN ? 1 : (int)EXACT_DIGITS;
+    char text[32];
+    int len;
+
+    do {
+        len = snprintf(text, sizeof(text), "%.*g", precision, value);
+    } while (precision++ < 17 && strtod(text, NULL) != value);
+    (void)uselocale(before);
+    MUST(len > 0 && (size_t)len < sizeof(text));
+    memcpy(buf, text, (size_t)len);
+    return (size_t)len;
+}
+
+size_t num_print_f64(char *buf, double value)
+{
+    size_t sign = 0;
+    size_t len;
+
+    if (!isfinite(value)) {
+        memcpy(buf, "null", 4);
+        return 4;
+    }
+    if (signbit(value)) {
+        buf[0] = '-';
+        sign = 1;
+        value = -value;
+    }
+    if (value <= EXACT_INTEGER_MAX && value == (double)(int64_t)value)
+        return sign + num_print_i64(buf + sign, (int64_t)value);
+    if (value >= 1e-4 && print_fixed(buf + sign, value, &len))
+        return sign + len;
+    return sign + print_general(buf + sign, value);
+}

@@ -1,0 +1,18 @@
+#pragma once
+/* Exact number parsing and printing; no locale, no allocation, any thread. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* Whole text must be a decimal integer without '+', spaces or leading zeros; false if not or out of
+ * range (nothing written). */
+bool num_parse_i64(struct str text, int64_t *ret_value);
+/* Whole text must be a JSON-style number (RFC 8259 section 6) that is finite as a double and
+ * at most 512 bytes long. */
+bool num_parse_f64(struct str text, double *ret_value);
+/* Writes at most 20 bytes and no NUL; returns the length. */
+size_t num_print_i64(char *buf, int64_t value);
+/* Shortest text that reads back as the same double, valid JSON, at most 32 bytes, no NUL.
+ * Infinities and NaN, which JSON cannot say, give "null". */
+size_t num_print_f64(char *buf, double value);

@@ -1,0 +1,65 @@
+/* Randomness straight from the kernel: nothing is buffered, so nothing is shared after fork(). */
+#include "base/rand.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+
+void rand_bytes(void *ret_buf, size_t bytes)
+{
+    char *at = ret_buf;
+
+    while (bytes > 0) {
+        ssize_t got = getrandom(at, bytes, 0);
+        if (got < 0) {
+            if (errno == EINTR)
+                continue;
+            PANIC("getrandom: errno %d", errno);
+        }
+        at += got;
+        bytes -= (size_t)got;
+    }
+}
+
+uint64_t rand_u64(void)
+{
+    uint64_t value;
+    rand_bytes(&value, sizeof(value));
+    return value;
+}
+
+void rand_ulid(char ret_text[27])
+{
+    static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    uint64_t ms = (uint64_t)clock_wall_ms();
+    unsigned char noise[16];
+
+    rand_bytes(noise, sizeof(noise));
+    for (int i = 9; i >= 0; i--) {
+        ret_text[i] = alphabet[ms & 31U];
+        ms >>= 5U;
+    }
+    for (int i = 0; i < 16; i++)
+        ret_text[10 + i] = alphabet[noise[i] & 31U];
+    ret_text[26] = '\0';
+}
+
+void rand_uuid(char ret_text[37])
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char bytes[16];
+    char *at = ret_text;
+
+    rand_bytes(bytes, sizeof(bytes));
+    bytes[6] = (unsigned char)((bytes[6] & 0x0fU) | 0x40U); /* version 4 */
+    bytes[8] = (unsigned char)((bytes[8] & 0x3fU) | 0x80U); /* variant of RFC 9562 */
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *at++ = '-';
+        *at++ = hex[bytes[i] >> 4U];
+        *at++ = hex[bytes[i] & 15U];
+    }
+    *at = '\0';
+}

@@ -1,0 +1,72 @@
+/* UTF-8, eight ASCII bytes at a time; the table of RFC 3629 section 4 for the rest. */
+#include "base/utf8.h"
+
+#include <stdint.h>
+
+#define HIGH_BITS 0x8080808080808080ULL
+
+static bool is_ascii8(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    return (word & HIGH_BITS) == 0;
+}
+
+/* The bytes of the sequence at `at`, 0 when it is not valid. */
+static size_t sequence_len(const unsigned char *at, size_t left)
+{
+    unsigned char lead = at[0];
+    unsigned char low = 0x80;
+    unsigned char high = 0xbf;
+    size_t len;
+
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xc2 || lead > 0xf4)
+        return 0; /* continuation, overlong C0 C1, or beyond U+10FFFF */
+    len = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (left < len)
+        return 0;
+    if (lead == 0xe0)
+        low = 0xa0; /* overlong */
+    else if (lead == 0xed)
+        high = 0x9f; /* surrogates */
+    else if (lead == 0xf0)
+        low = 0x90; /* overlong */
+    else if (lead == 0xf4)
+        high = 0x8f; /* beyond U+10FFFF */
+    if (at[1] < low || at[1] > high)
+        return 0;
+    for (size_t i = 2; i < len; i++) {
+        if ((at[i] & 0xc0U) != 0x80)
+            return 0;
+    }
+    return len;
+}
+
+bool utf8_valid(struct str text)
+{
+    size_t i = 0;
+
+    while (i < text.len) {
+        size_t len;
+        if (text.len - i >= 8 && is_ascii8(text.ptr + i)) {
+            i += 8;
+            continue;
+        }
+        len = sequence_len((const unsigned char *)text.ptr + i, text.len - i);
+        if (len == 0)
+            return false;
+        i += len;
+    }
+    return true;
+}
+
+size_t utf8_length(struct str text)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        count += ((unsigned char)text.ptr[i] & 0xc0U) != 0x80;
+    return count;
+}

@@ -1,0 +1,11 @@
+#pragma once
+/* UTF-8 (RFC 3629). Any thread. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+/* No overlong forms, surrogates or code points above U+10FFFF. NUL is allowed here. */
+bool utf8_valid(struct str text);
+/* Code points of a valid text. */
+size_t utf8_length(struct str text);
