@@ -1,7 +1,7 @@
 #pragma once
 /*
- * SHA-256 (FIPS 180-4), HMAC-SHA-256 (RFC 2104) and HKDF-SHA-256 (RFC 5869). Any thread. The functions
- * cannot fail: an OpenSSL failure is a broken installation and panics.
+ * SHA-256 (FIPS 180-4), HMAC-SHA-256 (RFC 2104) and HKDF-SHA-256 (RFC 5869). Any thread. The
+ * functions cannot fail: an OpenSSL failure is a broken installation and panics.
  */
 #include <stdint.h>
 
@@ -15,8 +15,9 @@ void digest_sha256(struct str data, uint8_t ret[DIGEST_SHA256_BYTES]);
 /* Same as 64 lower-case hex digits; arena-owned. For stored token hashes and log-safe names. */
 struct str digest_sha256_hex(struct arena *arena, struct str data);
 
-/* Incremental SHA-256 for streams, embedded in its owner. Life: init, update any number of times, then
- * final or done. done() is idempotent, accepts a zeroed struct, and is not needed after final(). */
+/* Incremental SHA-256 for streams, embedded in its owner. Life: init, update any number of times,
+ * then final or done. done() is idempotent, accepts a zeroed struct, and is not needed after
+ * final(). */
 struct digest {
     void *ctx; /* EVP_MD_CTX */
 };
@@ -28,8 +29,8 @@ void digest_done(struct digest *digest);
 /* Compare the result with ct_eq(), never with memcmp(). Key and data of any length, also empty. */
 void digest_hmac_sha256(struct str key, struct str data, uint8_t ret[DIGEST_SHA256_BYTES]);
 
-/* HKDF extract and expand (RFC 5869 section 2) for at most one block of output; a shorter output is a
- * prefix of it. `salt` may be empty. `info` at most 255 bytes. */
+/* HKDF extract and expand (RFC 5869 section 2) for at most one block of output; a shorter output is
+ * a prefix of it. `salt` may be empty. `info` at most 255 bytes. */
 void digest_hkdf_sha256(struct str key,
                         struct str salt,
                         struct str info,

@@ -23,23 +23,24 @@ enum ec_result {
 struct ec_key *ec_key_generate(void);
 /* From PKCS #8 DER (RFC 5208), private key. 0 with an owned key, or EC_KEY_BAD. */
 int ec_key_from_pkcs8(struct str der, struct ec_key **ret_key) MUSTCHECK;
-/* From the JWK members x and y (base64url, RFC 7518 section 6.2.1), public only. `scratch` is borrowed
- * for decoding. 0 with an owned key, or EC_KEY_BAD. */
-int ec_key_from_jwk(struct arena *scratch,
-                    struct str x,
-                    struct str y,
-                    struct ec_key **ret_key) MUSTCHECK;
+/* From the JWK members x and y (base64url, RFC 7518 section 6.2.1), public only. `scratch` is
+ * borrowed for decoding. 0 with an owned key, or EC_KEY_BAD. */
+int ec_key_from_jwk(struct arena *scratch, struct str x, struct str y, struct ec_key **ret_key)
+    MUSTCHECK;
 /* NULL is fine. */
 void ec_key_free(struct ec_key *key);
 /* For ec_key_free() with arena_defer(). */
 void ec_key_free_deferred(void *key);
 
-/* Private key as PKCS #8 DER, arena-owned and secret: seal it before it is stored. The arena wipes it
- * when it is reset. The key must have a private part. */
+/* Private key as PKCS #8 DER, arena-owned and secret: seal it before it is stored. The arena wipes
+ * it when it is reset. The key must have a private part. */
 struct str ec_key_to_pkcs8(struct arena *arena, const struct ec_key *key);
 bool ec_key_has_private(const struct ec_key *key);
 /* The public JWK members (base64url), arena-owned. */
-void ec_key_jwk(struct arena *arena, const struct ec_key *key, struct str *ret_x, struct str *ret_y);
+void ec_key_jwk(struct arena *arena,
+                const struct ec_key *key,
+                struct str *ret_x,
+                struct str *ret_y);
 
 /* Raw r||s over SHA-256 of `data`. The key must have a private part. */
 void ec_sign_es256(const struct ec_key *key, struct str data, uint8_t ret_sig[EC_SIGNATURE_BYTES]);

@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Compact JWS / JWT (RFC 7515, 7519), strict: exactly three canonical base64url parts, header and
- * payload JSON objects without duplicate names and nested at most 8 deep. The algorithm is chosen by
- * the verify function that is called, never by the token; jwk, jku, x5u, x5c are not followed; crit and
- * b64 are refused. Any thread, one arena each.
+ * payload JSON objects without duplicate names and nested at most 8 deep. The algorithm is chosen
+ * by the verify function that is called, never by the token; jwk, jku, x5u, x5c are not followed;
+ * crit and b64 are refused. Any thread, one arena each.
  *
  * Order of use: jws_parse, find the key by kid, jws_verify_*, jws_claims_check, then read claims.
  */
@@ -49,10 +49,8 @@ struct jws {
 /* 0 or JWS_BAD. At most JWS_MAX_BYTES. */
 int jws_parse(struct arena *arena, struct str token, struct jws *ret_jws) MUSTCHECK;
 /* Same with another size limit (app store notifications carry certificates). */
-int jws_parse_limit(struct arena *arena,
-                    struct str token,
-                    size_t max_bytes,
-                    struct jws *ret_jws) MUSTCHECK;
+int jws_parse_limit(struct arena *arena, struct str token, size_t max_bytes, struct jws *ret_jws)
+    MUSTCHECK;
 
 /* 0, JWS_BAD_ALG or JWS_BAD_SIGNATURE. */
 int jws_verify_es256(const struct jws *jws, const struct ec_key *key) MUSTCHECK;
@@ -68,7 +66,7 @@ struct jws_expect {
     int64_t now_s;      /* seconds since 1970, always used: exp is required */
     int64_t leeway_s;   /* clock skew granted on exp, nbf, iat */
     int64_t max_age_s;  /* iat required and not older than this (plus leeway) */
-    bool azp;           /* OpenID Connect Core 3.1.3.7: azp, required with several audiences, is aud */
+    bool azp; /* OpenID Connect Core 3.1.3.7: azp, required with several audiences, is aud */
 };
 
 /* exp, nbf, iat are JSON integers or the token is refused. 0 or one of the names above. */
@@ -78,8 +76,8 @@ struct str jws_claim_str(const struct jws *jws, const char *name);
 /* An integer claim; false when absent or of another type. */
 bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value);
 
-/* A signed token, arena-owned. `kid` has only letters, digits, '-', '_', '.' and may be empty (then the
- * header has none); `typ` likewise, empty = "JWT". `claims_json` is the payload as it is. */
+/* A signed token, arena-owned. `kid` has only letters, digits, '-', '_', '.' and may be empty (then
+ * the header has none); `typ` likewise, empty = "JWT". `claims_json` is the payload as it is. */
 struct str jws_sign_es256(struct arena *arena,
                           const struct ec_key *key,
                           struct str kid,

@@ -1,10 +1,12 @@
 #pragma once
 /*
- * Outbound HTTP: libcurl's multi interface behind one awaitable call. The only way out of a process.
+ * Outbound HTTP: libcurl's multi interface behind one awaitable call. The only way out of a
+ * process.
  *
- * http and https only. The name is resolved once and every address must be public; the address that is
- * dialled is checked again, on kept connections too. No redirects, proxies, netrc, cookies, credentials
- * in URLs or decompression. Ports 80 and 443, unless the operator allows host:port. HTTP/2 where offered.
+ * http and https only. The name is resolved once and every address must be public; the address that
+ * is dialled is checked again, on kept connections too. No redirects, proxies, netrc, cookies,
+ * credentials in URLs or decompression. Ports 80 and 443, unless the operator allows host:port.
+ * HTTP/2 where offered.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,8 +23,8 @@ struct task;
 #define FETCH_MAX_HEADERS            100
 #define FETCH_MAX_HEADER_BYTES       (32 * 1024)
 
-/* Callers that answer to a user must give REFUSED, UNREACHABLE and TIMEOUT one and the same text, or
- * they become a port scanner. */
+/* Callers that answer to a user must give REFUSED, UNREACHABLE and TIMEOUT one and the same text,
+ * or they become a port scanner. */
 enum fetch_result {
     FETCH_REFUSED = 1, /* host, address or port not allowed; nothing was sent */
     FETCH_UNREACHABLE, /* no such name, connection or TLS failed, or broken off */
@@ -42,13 +44,14 @@ struct fetch_header {
 struct fetch_request {
     struct str method; /* GET HEAD POST PUT PATCH DELETE OPTIONS; empty = GET */
     struct str url;
-    const struct fetch_header *headers; /* not Host, Content-Length, Connection, Transfer-Encoding, .. */
+    const struct fetch_header
+        *headers; /* not Host, Content-Length, Connection, Transfer-Encoding, .. */
     size_t nheaders;
     struct str body;
     int64_t timeout_ms;        /* whole call including waiting for a slot; 0 = default */
     size_t max_response_bytes; /* 0 = default */
-    bool once; /* never send twice: without it, a kept connection that turns out dead is replaced and
-                  the request repeated, which the peer may see as two */
+    bool once; /* never send twice: without it, a kept connection that turns out dead is replaced
+                  and the request repeated, which the peer may see as two */
 };
 
 /* Owned by the task's arena. */
@@ -60,8 +63,9 @@ struct fetch_response {
 };
 
 struct fetch_config {
-    const struct str *allow; /* "host" (private addresses allowed, ports 80 and 443) or "host:port"
-                                (and that port); host is a name or an IP literal, IPv6 in brackets */
+    const struct str
+        *allow; /* "host" (private addresses allowed, ports 80 and 443) or "host:port"
+                   (and that port); host is a name or an IP literal, IPv6 in brackets */
     size_t nallow;
     unsigned max_in_flight; /* at once; 0 = 256. Four times as many may wait for a slot */
     const char *ca_file;    /* PEM of trusted roots; NULL = the system's */
@@ -72,8 +76,8 @@ void fetch_init(const struct fetch_config *config);
 /* loop: before the loop ends. Requests still running end with FETCH_UNREACHABLE. */
 void fetch_done(void);
 
-/* co: one request. 0 with any HTTP status, an enum fetch_result, -ECANCELED, or -ETIMEDOUT (the task's
- * own deadline). */
+/* co: one request. 0 with any HTTP status, an enum fetch_result, -ECANCELED, or -ETIMEDOUT (the
+ * task's own deadline). */
 AWAITS int fetch(struct task *task,
                  const struct fetch_request *request,
                  struct fetch_response *ret_response) MUSTCHECK;

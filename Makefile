@@ -1,0 +1,126 @@
+# Groundwork. Everything a person types is a target here; `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+VARIANT ?= release
+BUILD   ?= build/$(VARIANT)
+GEN      = $(BUILD)/gen
+CC      := gcc
+
+# Layers of common/, lowest first: a folder includes only itself and folders before it.
+LAYERS   := base log conf loop crypto json catalog http fetch db redis domain records app
+SERVICES := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/main.c)))
+PACKAGES := libuv libcurl openssl hiredis jansson libpq libargon2 zlib
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Walloca -Wconversion \
+            -Wformat=2 -Wundef -Wframe-larger-than=8192 -Werror
+CPPFLAGS  = -Icommon -I$(GEN) -D_GNU_SOURCE $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+CFLAGS    = -std=gnu17 $(WARNINGS) -fno-common -fstack-protector-strong -fPIE -g $(CFLAGS_$(VARIANT))
+LDFLAGS   = -pie -rdynamic $(LDFLAGS_$(VARIANT))
+LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lmagic -lpthread -lm
+
+CFLAGS_release  := -O2 -D_FORTIFY_SOURCE=2
+CFLAGS_debug    := -O0 -DGW_DEBUG
+CFLAGS_asan     := -O1 -DGW_DEBUG -DGW_SANITIZE -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+LDFLAGS_asan    := -fsanitize=address,undefined
+CFLAGS_cov      := -O0 -DGW_DEBUG --coverage
+LDFLAGS_cov     := --coverage
+CFLAGS_fuzz     := -O1 -DGW_DEBUG -DGW_SANITIZE -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
+LDFLAGS_fuzz    := -fsanitize=address,undefined
+ifeq ($(VARIANT),fuzz)
+CC := clang
+endif
+
+# Objects are rebuilt when the flags change.
+FLAGS_STAMP = $(BUILD)/.flags
+FLAGS_TEXT  = $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
+
+.PHONY: all
+all: $(foreach s,$(SERVICES),$(BUILD)/bin/$(s))
+
+$(FLAGS_STAMP): FORCE
+	@mkdir -p $(@D); echo '$(FLAGS_TEXT)' | cmp -s - $@ || echo '$(FLAGS_TEXT)' > $@
+.PHONY: FORCE
+FORCE:
+
+# --- sources ------------------------------------------------------------------------------------
+objs = $(patsubst %,$(BUILD)/%.o,$(basename $(1)))
+
+LLHTTP     := /usr/share/llhttp
+LLHTTP_OBJ  = $(patsubst %,$(BUILD)/llhttp/%.o,api http llhttp)
+$(BUILD)/llhttp/%.o: $(LLHTTP)/%.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -I/usr/share/include/llhttp -O2 -g -fPIE $(filter -fsanitize%,$(CFLAGS_$(VARIANT))) -w -c $< -o $@
+$(BUILD)/common/http/%.o: CPPFLAGS += -isystem /usr/share/include/llhttp
+
+$(BUILD)/%.o: %.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	@echo "  CC   $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/%.o: %.S $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	@$(CC) $(CFLAGS) -c $< -o $@
+
+# SQL beside the code becomes tables of statements: <file>.sql -> <file>_sql.h, migrations -> C arrays.
+SQL_FILES := $(shell find common services -name '*.sql' 2>/dev/null)
+SQL_HEADERS = $(patsubst %.sql,$(GEN)/%_sql.h,$(notdir $(SQL_FILES)))
+define sql_rule
+$(GEN)/$(basename $(notdir $(1)))_sql.h: $(1) scripts/sqlgen
+	@mkdir -p $$(@D)
+	@scripts/sqlgen statements $$< > $$@
+endef
+$(foreach f,$(SQL_FILES),$(eval $(call sql_rule,$(f))))
+$(GEN)/migrations.h: $(wildcard deploy/migrations/*/*.sql) scripts/sqlgen
+	@mkdir -p $(@D)
+	@scripts/sqlgen migrations deploy/migrations > $@
+
+define layer_rule
+LAYER_SRC_$(1) := $$(wildcard common/$(1)/*.c common/$(1)/*.S)
+LAYER_OBJ_$(1) = $$(call objs,$$(LAYER_SRC_$(1)))
+$$(LAYER_OBJ_$(1)): | $$(SQL_HEADERS) $$(GEN)/migrations.h
+$$(BUILD)/lib/libgw_$(1).a: $$(LAYER_OBJ_$(1)) $(if $(filter http,$(1)),$$(LLHTTP_OBJ))
+	@mkdir -p $$(@D); rm -f $$@; ar rcs $$@ $$^
+endef
+$(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
+# A program links the layers from the top down to base.
+reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+upto     = $(if $(filter $(1),$(firstword $(2))),$(firstword $(2)),$(firstword $(2)) $(call upto,$(1),$(wordlist 2,$(words $(2)),$(2))))
+libs_for = $(foreach l,$(call reverse,$(strip $(1))),$(if $(wildcard common/$(l)/*.c),$(BUILD)/lib/libgw_$(l).a))
+ALL_LIBS = $(call libs_for,$(LAYERS))
+
+define service_rule
+SERVICE_SRC_$(1) := $$(shell find services/$(1) -name '*.c')
+SERVICE_OBJ_$(1) = $$(call objs,$$(SERVICE_SRC_$(1)))
+$$(SERVICE_OBJ_$(1)): CPPFLAGS += -Iservices/$(1)
+$$(SERVICE_OBJ_$(1)): | $$(SQL_HEADERS) $$(GEN)/migrations.h
+$$(BUILD)/bin/$(1): $$(SERVICE_OBJ_$(1)) $$(ALL_LIBS)
+	@mkdir -p $$(@D)
+	@echo "  LD   $$@"
+	@$$(CC) $$(LDFLAGS) -o $$@ $$(SERVICE_OBJ_$(1)) -Wl,--start-group $$(ALL_LIBS) -Wl,--end-group $$(LDLIBS)
+endef
+$(foreach s,$(SERVICES),$(eval $(call service_rule,$(s))))
+
+# --- unit tests: tests/unit/test_<layer>*.c, one program each, linked with the layers up to its own -
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT_BIN  = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
+unit_layer = $(word 2,$(subst _, ,$(1)))
+define unit_rule
+$$(BUILD)/unit/$(1): $$(BUILD)/tests/unit/$(1).o $$(call libs_for,$$(call upto,$(call unit_layer,$(1)),$$(LAYERS)))
+	@mkdir -p $$(@D)
+	@echo "  LD   $$@"
+	@$$(CC) $$(LDFLAGS) -o $$@ $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LDLIBS) -lcmocka
+endef
+$(foreach u,$(basename $(notdir $(UNIT_SRC))),$(eval $(call unit_rule,$(u))))
+.PHONY: unit
+unit: $(UNIT_BIN)
+# make unit-<name> builds and runs one, e.g. make unit-test_base VARIANT=asan
+unit-%: $(BUILD)/unit/%
+	$<
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+.PHONY: clean
+clean:
+	rm -rf build

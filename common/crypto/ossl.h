@@ -1,0 +1,18 @@
+#pragma once
+/*
+ * What the files of crypto/ share of OpenSSL: algorithms fetched once per process (a fetch per call
+ * takes a lock and a name lookup) and a clean error queue before each call (errors left behind by
+ * another library's call on this thread must not be taken for ours).
+ */
+#include <openssl/evp.h>
+
+/* Borrowed, never freed, any thread. */
+const EVP_MD *ossl_sha256(void);
+const EVP_CIPHER *ossl_aes256_gcm(void);
+/* An HMAC-SHA-256 context to duplicate and key; never used itself. */
+EVP_MAC_CTX *ossl_hmac_template(void);
+
+/* Before every OpenSSL call sequence. */
+void ossl_begin(void);
+/* For results that only a broken installation or lack of memory can fail: panics unless `ok`. */
+void ossl_must(int ok, const char *what);

@@ -1,0 +1,118 @@
+#pragma once
+/*
+ * PostgreSQL on the loop (libpq, non-blocking, pipeline mode).
+ *
+ * Servers: one struct db_server per DSN. Each has two pools:
+ *  - read: few connections shared by everyone. Statements sent within one loop turn on a connection go
+ *    out together under one Sync (one flush); a failing one makes the rest of its group run again.
+ *    A statement that blocks (locked table, slow plan) must not hold up others: when the head of a
+ *    connection has run for 20 ms the reads queued behind it are sent again on another connection
+ *    (reads are safe to repeat; late results are dropped), and its statement is treated as heavy for
+ *    a while.
+ *  - write: many connections, each leased by one statement, batch or transaction at a time, because
+ *    every commit waits for the disk. Heavy reads lease here too, at most half of them.
+ * Statements are prepared once per connection under "<name>.<hash>.<schema>" (least recently used
+ * dropped beyond 256).
+ *
+ * A struct db is what statements run on: a project's schema on its server (autocommit), or a
+ * transaction. Results are rows in the task's arena.
+ *
+ * Results of every call: 0, -ECANCELED, -ETIMEDOUT, or positive, one of enum db_result.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/rc.h"
+#include "db/rows.h"
+#include "db/sql.h"
+#include "loop/task.h"
+
+struct db_server;
+struct db_conn;
+
+enum db_result {
+    DB_UNIQUE = 1,    /* 23505; db_error()->constraint names "u_<id>" */
+    DB_FOREIGN_KEY,   /* 23503 */
+    DB_NOT_NULL,      /* 23502 */
+    DB_CHECK,         /* 23514, 22xxx: the data does not fit */
+    DB_CONFLICT,      /* 40001, 40P01 after two repeats (transactions: at once; the caller repeats) */
+    DB_LOCKED,        /* 55P03: lock_timeout */
+    DB_TIMEOUT,       /* 57014: statement_timeout */
+    DB_UNAVAILABLE,   /* 08xxx, 53300, 57P0x, no connection within a second */
+    DB_UNKNOWN,       /* the connection was lost while a write was on its way: it may have happened */
+    DB_SCHEMA,        /* 0A000, 42P01, 42703, 42P07..: the model changed under the statement (retried once inside) */
+    DB_FULL,          /* 53100, 53200 */
+    DB_FAILED,        /* anything else: a defect; logged with its SQLSTATE */
+};
+
+struct db {
+    struct db_server *server; /* borrowed */
+    int64_t schema;           /* number of the project; 0 = the control schema, no {p} */
+    struct db_conn *lease;    /* a transaction's connection, NULL = autocommit */
+    bool broken;              /* transaction: a statement failed, only rollback is left */
+};
+
+/* Details of the last positive result of this task; valid until its next call. */
+struct db_error {
+    char sqlstate[6];
+    struct str constraint; /* from the message: the first u_<id>, fk_<id> or ck_<id> token */
+    struct str message;    /* server text: for logs only, never for clients */
+};
+const struct db_error *db_error(const struct task *task);
+
+/* co: runs one statement and waits for it. ret_rows may be NULL. For SQL_ONE no row is DB_FAILED. */
+AWAITS int db_query(struct task *task, struct db *db, const struct sql *sql,
+                    const struct db_param *params, size_t param_count, struct rows *ret_rows) MUSTCHECK;
+
+/* co: several statements in one round trip and, in autocommit, one transaction: all or nothing.
+ * Each call's rows are filled; the first failure is returned and its index left in *ret_failed (may be
+ * NULL). Inside a transaction they are pipelined on its connection. */
+struct db_call {
+    const struct sql *sql;
+    const struct db_param *params; /* PARAMS(...) expands to both */
+    size_t param_count;
+    struct rows rows; /* result */
+};
+AWAITS int db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count,
+                    size_t *ret_failed) MUSTCHECK;
+
+/* co: leases a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned and is
+ * rolled back when the arena dies without db_commit. BEGIN travels with the first statement. */
+AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
+AWAITS int db_commit(struct task *task, struct db *tx) MUSTCHECK;
+AWAITS int db_rollback(struct task *task, struct db *tx);
+
+/* co: rows of a large result in pieces, in constant memory (a cursor on a leased connection in a
+ * read-only transaction). fn is called in the same coroutine and may await; non-zero stops and is
+ * returned. statement_timeout is `timeout_ms` here. */
+typedef int (*db_each_fn)(const struct rows *rows, void *arg);
+AWAITS int db_each(struct task *task, struct db *db, const struct sql *sql,
+                   const struct db_param *params, size_t param_count, int64_t timeout_ms,
+                   db_each_fn fn, void *arg) MUSTCHECK;
+
+/* --- servers --- */
+struct db_config {
+    const char *dsn;              /* libpq keyword/value or URI */
+    unsigned read_connections;    /* 4 */
+    unsigned write_connections;   /* 16 */
+    int64_t statement_timeout_ms; /* 5000 */
+    int64_t lease_timeout_ms;     /* 1000: waiting longer for a connection is DB_UNAVAILABLE */
+};
+/* any: starts connecting in the background (reconnects by itself with backoff 50 ms..1 s); opens
+ * connections on demand up to the limits. Returns owned. Names are resolved off the loop. */
+struct db_server *db_server_new(const char *name, const struct db_config *config);
+/* any: closes and frees. */
+void db_server_free(struct db_server *server);
+/* co: waits until a connection is up; DB_UNAVAILABLE after limit_ms with *ret_reason arena-owned. */
+AWAITS int db_server_wait(struct task *task, struct db_server *server, int64_t limit_ms,
+                          struct str *ret_reason) MUSTCHECK;
+bool db_server_up(const struct db_server *server);
+
+struct db_stats {
+    uint64_t statements, groups, retries, redispatched, errors, reconnects, prepared;
+    unsigned read_open, write_open, write_leased, waiting, in_flight;
+};
+void db_server_stats(const struct db_server *server, struct db_stats *ret_stats);
+
+/* any: quotes an identifier made by us (asserts [a-z0-9_]); text literals are never quoted, bound only. */
+struct str db_ident(struct arena *arena, struct str name);

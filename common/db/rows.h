@@ -1,0 +1,59 @@
+#pragma once
+/*
+ * Result rows: text results of libpq (sessions run with TimeZone UTC, DateStyle ISO, bytea hex),
+ * borrowed from a PGresult that the task's arena clears.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "json/jw.h"
+
+struct rows {
+    void *result; /* PGresult, NULL = none */
+    size_t count;
+    size_t columns;
+    int64_t affected; /* rows an INSERT/UPDATE/DELETE touched */
+};
+
+struct row {
+    const struct rows *rows;
+    size_t index;
+};
+
+/* By column number. rows_str borrows; STR_NONE for null. */
+struct str rows_str(const struct rows *rows, size_t row, size_t column);
+bool rows_null(const struct rows *rows, size_t row, size_t column);
+int64_t rows_i64(const struct rows *rows, size_t row, size_t column); /* null = 0 */
+bool rows_bool(const struct rows *rows, size_t row, size_t column);   /* null = false */
+double rows_f64(const struct rows *rows, size_t row, size_t column);
+int64_t rows_time(const struct rows *rows, size_t row, size_t column); /* timestamptz -> wall ms, null = 0 */
+/* bytea -> bytes, bigint[] / text[] -> items; arena-owned. */
+struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, size_t column);
+size_t rows_i64s(struct arena *arena, const struct rows *rows, size_t row, size_t column,
+                 int64_t **ret_items);
+size_t rows_strs(struct arena *arena, const struct rows *rows, size_t row, size_t column,
+                 struct str **ret_items);
+/* Column number by name; panics when the statement has no such column. */
+size_t rows_column(const struct rows *rows, const char *name);
+const char *rows_column_name(const struct rows *rows, size_t column);
+
+static inline struct row rows_at(const struct rows *rows, size_t index)
+{
+    return (struct row){rows, index};
+}
+/* By name, for rows read once. */
+struct str row_str(const struct row *row, const char *name);
+bool row_null(const struct row *row, const char *name);
+int64_t row_i64(const struct row *row, const char *name);
+bool row_bool(const struct row *row, const char *name);
+int64_t row_time(const struct row *row, const char *name);
+
+/* JSON by column type: int, float, numeric (raw number), bool, json/jsonb (raw), timestamptz (RFC 3339
+ * ms Z), date, text (escaped), bigint[] and text[] (arrays), NaN and infinity (null).
+ * rows_json_value writes one value; rows_json_members all columns as members of the open object,
+ * leaving out columns whose name starts with '_'. */
+void rows_json_value(struct jw *w, const struct rows *rows, size_t row, size_t column);
+void rows_json_members(struct jw *w, const struct rows *rows, size_t row);

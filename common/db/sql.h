@@ -1,0 +1,74 @@
+#pragma once
+/*
+ * Statements and parameters. Static statements come from .sql files (scripts/sqlgen); dynamic ones are
+ * built by records/ with the same struct in an arena. "{p}" in a text is the schema of the project that
+ * it runs in ("p_12"); "{order}" is filled for :page statements.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum sql_kind { SQL_ONE, SQL_OPT, SQL_MANY, SQL_EXEC, SQL_PAGE };
+
+struct sql {
+    const char *name;    /* "users.users_list": logs, metrics */
+    const char *text;
+    uint64_t hash;       /* of the text; dynamic statements mix in the model version */
+    unsigned arity;
+    enum sql_kind kind;
+    const char *sort;    /* columns a :page may be sorted by, comma separated */
+    bool writes;         /* dynamic statements; static ones: anything but SELECT/WITH..SELECT */
+    bool heavy;          /* never on a shared pipelined connection (exports, aggregates, counts) */
+    bool no_prepare;     /* DDL and one-off texts: sent unnamed */
+};
+
+struct db_param {
+    enum {
+        PARAM_NULL,
+        PARAM_I64,
+        PARAM_F64,
+        PARAM_BOOL,
+        PARAM_STR,   /* text, json text, anything in PostgreSQL's input syntax */
+        PARAM_TIME,  /* i64 = wall ms -> timestamptz */
+        PARAM_BYTES, /* bytea */
+        PARAM_I64S,  /* bigint[] */
+        PARAM_STRS,  /* text[]; an item with ptr == NULL is a null element */
+    } kind;
+    union {
+        int64_t i64;
+        double f64;
+        bool boolean;
+        struct str str;
+        struct {
+            const void *items;
+            size_t count;
+        } list;
+    };
+};
+
+#define P_NULL ((struct db_param){.kind = PARAM_NULL})
+#define P_I64(v) ((struct db_param){.kind = PARAM_I64, .i64 = (v)})
+#define P_F64(v) ((struct db_param){.kind = PARAM_F64, .f64 = (v)})
+#define P_BOOL(v) ((struct db_param){.kind = PARAM_BOOL, .boolean = (v)})
+/* A span with ptr == NULL is sent as null. */
+#define P_STR(v) ((struct db_param){.kind = PARAM_STR, .str = (v)})
+#define P_CSTR(v) ((struct db_param){.kind = PARAM_STR, .str = str_from(v)})
+#define P_TIME(v) ((struct db_param){.kind = PARAM_TIME, .i64 = (v)})
+#define P_BYTES(v) ((struct db_param){.kind = PARAM_BYTES, .str = (v)})
+#define P_I64S(ptr, n) ((struct db_param){.kind = PARAM_I64S, .list = {(ptr), (n)}})
+#define P_STRS(ptr, n) ((struct db_param){.kind = PARAM_STRS, .list = {(ptr), (n)}})
+
+/* Parameter list for the calls of db.h and app/reply.h: expands to the array and its length. */
+#define PARAMS(...)                                                                                \
+    (const struct db_param[]){__VA_ARGS__},                                                        \
+        (sizeof((const struct db_param[]){__VA_ARGS__}) / sizeof(struct db_param))
+
+/* A migration compiled in: one command a string, NULL-terminated. */
+struct migration {
+    int number; /* 0 ends the array */
+    const char *name;
+    const char *sha256;
+    const char *const *commands;
+};

@@ -1,0 +1,22 @@
+#pragma once
+/* Page parameters every list takes: page, limit, sort, order, count (api.md 1). */
+#include "base/str.h"
+#include "http/query.h"
+#include "json/schema.h"
+
+struct page {
+    int64_t page;   /* from 1 */
+    int64_t limit;  /* 1..500, default 20 */
+    struct str sort; /* "-created_at" or a column; empty = default */
+    bool descending;
+    bool count;     /* total wanted */
+};
+/* any: reads the page parameters out of a query; findings go to errors. page * limit stays below 2^53. */
+bool page_parse(struct arena *arena, const struct query *query, struct page *ret_page,
+                struct schema_errors *errors);
+static inline int64_t page_offset(const struct page *page)
+{
+    return (page->page - 1) * page->limit;
+}
+/* any: the envelope's other members after "items": total_items, page, page_size, has_next_page. */
+void page_json(struct jw *w, const struct page *page, int64_t total, bool has_next);

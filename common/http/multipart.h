@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Streaming multipart/form-data reader (RFC 7578, RFC 2046 5.1): pulls pieces of the body, hands out
+ * part heads and their data without holding a part in memory.
+ */
+#include "http/req.h"
+
+struct multipart;
+
+struct multipart_part {
+    struct str name;
+    struct str filename;     /* STR_NONE when it is a plain field; decoded, untrusted */
+    struct str content_type; /* STR_NONE when not sent */
+};
+
+/* Positive results: malformed (400), too large (413), timeout (408). */
+enum { MULTIPART_INVALID = 10, MULTIPART_TOO_LARGE = 11 };
+
+/* any: from the Content-Type header; MULTIPART_INVALID when it is no multipart/form-data or the
+ * boundary is missing or over 70 characters. Arena-owned. Limits: 100 parts, 8 KB a part head. */
+int multipart_new(struct req *req, uint64_t max_total_bytes, struct multipart **ret) MUSTCHECK;
+/* co: next part (skips what is left of the current one); ret_part->name.ptr == NULL at the end. */
+AWAITS int multipart_next(struct multipart *mp, struct multipart_part *ret_part) MUSTCHECK;
+/* co: next piece of the current part's data, empty at its end; valid until the next call. */
+AWAITS int multipart_read(struct multipart *mp, struct str *ret_piece) MUSTCHECK;
+/* co: the whole data of the current part, at most max_bytes. */
+AWAITS int multipart_read_all(struct multipart *mp, size_t max_bytes, struct str *ret_data) MUSTCHECK;

@@ -1,0 +1,100 @@
+#pragma once
+/*
+ * One HTTP request and its response. Created when the first byte of a request arrives, lives until the
+ * response is on the wire and logged; its coroutine runs the server's handler. Everything reachable
+ * from here lives in req->task.arena. A client that goes away cancels the task; the handler unwinds
+ * itself through -ECANCELED and nothing is freed under it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rc.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "json/jw.h"
+#include "loop/task.h"
+
+struct http_conn;
+struct http_server;
+struct route;
+struct db;
+struct project;
+struct caller;
+
+#define REQ_PARAMS_MAX 6
+
+enum http_method { HTTP_GET_M, HTTP_HEAD_M, HTTP_POST_M, HTTP_PUT_M, HTTP_PATCH_M, HTTP_DELETE_M,
+                   HTTP_OPTIONS_M, HTTP_OTHER_M };
+
+struct http_header {
+    struct str name; /* as sent */
+    struct str value; /* trimmed */
+};
+
+struct req {
+    struct task task;
+    struct http_conn *conn; /* NULL once the client is gone */
+    struct http_server *server;
+
+    /* The request, complete when the handler starts (the body is read on demand). */
+    enum http_method method;
+    struct str target;                         /* as sent, origin form */
+    struct str path;                           /* up to '?', still encoded */
+    struct str query;                          /* after '?', still encoded */
+    const struct http_header *headers;
+    size_t header_count;
+    int64_t content_length;                    /* -1 = chunked or none */
+    bool has_body;
+    char peer[46];                             /* textual address, without port */
+    int64_t started_us;
+
+    /* Set by the router. */
+    const struct route *route;
+    struct str params[REQ_PARAMS_MAX];         /* decoded path parameters, in path order */
+
+    /* Set by the service's stages; opaque here. */
+    struct str request_id;
+    struct project *project;
+    struct caller *caller;
+    struct db *db; /* the project's database, or its open transaction (app/reply.h) */
+
+    /* The response. */
+    int status; /* 0 = none yet */
+    struct strbuf body;
+    struct str content_type;
+    struct strbuf extra_headers;               /* "Name: value\r\n" lines */
+    bool no_store;                             /* default true: Cache-Control: no-store */
+    bool close_after;
+    bool streaming;
+    uint64_t bytes_in;
+    uint64_t bytes_out;
+    const char *error_code;                    /* problem code, for logs and metrics */
+};
+
+/* any: first header of that name (case-insensitive); STR_NONE when absent. */
+struct str req_header(const struct req *req, const char *name);
+/* Path parameter by its name in the route's path ("id"); STR_NONE when the route has none. */
+struct str req_param(const struct req *req, const char *name);
+const char *http_method_name(enum http_method method);
+
+/* co: the whole body, at most `max_bytes` (answers Expect: 100-continue). 0, or positive: */
+enum { REQ_BODY_TOO_LARGE = 1, REQ_BODY_TIMEOUT = 2, REQ_BODY_BROKEN = 3 };
+AWAITS int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body) MUSTCHECK;
+/* co: the next piece of a streamed body, valid until the next call; empty at the end. Same results.
+ * The connection stops reading from the socket while a piece waits (backpressure). */
+AWAITS int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece) MUSTCHECK;
+
+/* any: adds a response header; name and value are trusted not to hold CR or LF (panics if they do). */
+void resp_header(struct req *req, const char *name, struct str value);
+void resp_header_printf(struct req *req, const char *name, const char *format, ...) PRINTF_LIKE(3, 4);
+/* any: a writer over req->body. */
+struct jw resp_json(struct req *req);
+
+/* Streamed responses: begin sends the head (chunked), write awaits while more than 256 KB are queued
+ * on the socket, end finishes. After begin the status cannot change; an error ends the connection. */
+AWAITS int resp_stream_begin(struct req *req, int status, struct str content_type) MUSTCHECK;
+AWAITS int resp_stream_write(struct req *req, struct str piece) MUSTCHECK;
+AWAITS int resp_stream_end(struct req *req) MUSTCHECK;
+/* co: sends a file's bytes [offset, offset+length) with Content-Length; reads off the loop. */
+AWAITS int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t length) MUSTCHECK;

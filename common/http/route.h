@@ -1,0 +1,85 @@
+#pragma once
+/*
+ * Routes. The table is the only place where a route, its authorisation, its parameters, its body and
+ * its documentation are written; the router, the authoriser, the validators, GET /docs, --list-routes,
+ * the metrics and the tests all read it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "catalog/perm.h"
+#include "http/req.h"
+#include "json/schema.h"
+
+enum route_auth {
+    AUTH_PUBLIC,      /* no credentials looked at */
+    AUTH_OPTIONAL,    /* credentials are checked when present */
+    AUTH_USER,        /* a user token, no API key */
+    AUTH_USER_OR_KEY, /* plus .perm when set */
+    AUTH_ADMIN,       /* a project administrator's token, never a key */
+    AUTH_OPERATOR,    /* the operator token; outside projects */
+};
+
+enum route_class { CLASS_READ, CLASS_WRITE, CLASS_AUTH, CLASS_HEAVY }; /* rate limit classes */
+
+/* A query parameter: documentation and the list of what is known (others are 400 unknown_parameter). */
+struct query_param {
+    const char *name; /* "filter" with .deep accepts filter[...]...; NULL ends the array */
+    enum field_type type; /* FIELD_STR, FIELD_I64, FIELD_BOOL */
+    bool deep;
+    bool has_min, has_max;
+    double min, max;
+    const char *const *values;
+    const char *fallback; /* documented default */
+    const char *doc;
+};
+
+struct route_ok {
+    int status;
+    const struct schema *schema; /* NULL = no body */
+    bool list;                   /* the envelope of .schema */
+    const char *content_type;    /* NULL = application/json */
+};
+
+struct route {
+    enum http_method method;
+    const char *path;  /* below the mount: "/menus/{id}/items"; a parameter fills one segment */
+    const char *id;    /* operationId, log name, metric label, test key; unique */
+    enum route_auth auth;
+    enum perm perm;
+    enum perm perm_or; /* a second permission that also opens it */
+    const struct query_param *query;  /* NULL = none */
+    const struct schema *body;        /* NULL = no JSON body is read */
+    const char *body_type;            /* other body type, streamed by the handler ("multipart/form-data") */
+    bool body_optional;
+    size_t body_max;                  /* 0 = the server's JSON limit */
+    struct route_ok ok;
+    int fails[8];                     /* documented statuses beyond 400, 401, 403, 429, 5xx */
+    int (*run)(struct req *req);      /* AWAITS; returns the status it has put, or a negative */
+    enum route_class class;
+    bool hidden;                      /* not in GET /docs (interactive pages) */
+    bool undocumented_entity;         /* entity-record routes: documented by the data model document */
+    int timeout_ms;                   /* 0 = the server's default */
+    const char *tag;
+    const char *summary;
+    const char *doc;
+};
+
+/* Segment trie over tables; built once at start. */
+struct router;
+
+/* Returns owned. Panics on duplicate method+path, duplicate ids, more than REQ_PARAMS_MAX parameters.
+ * `mount` prefixes every path of the table, may hold parameters ("/org/{project_id}"), "" for none.
+ * PUT routes answer PATCH as well; GET routes answer HEAD. */
+struct router *router_new(void);
+void router_add(struct router *router, const char *mount, const struct route *routes, size_t count);
+void router_free(struct router *router);
+
+enum { ROUTER_NOT_FOUND = 1, ROUTER_METHOD = 2, ROUTER_BAD_PATH = 3 };
+/* any: decodes the path once, matches, fills req->route and req->params. ROUTER_METHOD leaves the
+ * allowed methods in *ret_allow (arena), for 405 and OPTIONS. Literal segments win over parameters.
+ * ROUTER_BAD_PATH: broken escapes, encoded '/', NUL, '.' or '..' segments, empty segments, not UTF-8. */
+int router_match(const struct router *router, struct req *req, struct str *ret_allow) MUSTCHECK;
+/* All routes with their mounts, in table order: *cursor from 0, false at the end. */
+bool router_next(const struct router *router, size_t *cursor, const char **ret_mount,
+                 const struct route **ret_route);

@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * HTTP/1.1 server on the loop. Strict framing (RFC 9112): anything ambiguous is 400 and close.
+ * Keep-alive; pipelined requests are answered in order, one at a time per connection.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "http/req.h"
+
+struct http_limits {
+    size_t header_bytes;       /* 32 KB: start line and headers together, 431 (414 for the target) */
+    size_t target_bytes;       /* 16 KB */
+    unsigned header_count;     /* 100 */
+    size_t json_body_bytes;    /* 1 MB */
+    int64_t header_time_ms;    /* 10 s from the first byte (408 and close) */
+    int64_t idle_ms;           /* 60 s between requests */
+    uint64_t body_min_rate;    /* bytes a second averaged over 5 s, 1 KB; also for readers of responses */
+    unsigned requests_max;     /* 4,096 in flight; above: 503 at once */
+    unsigned connections_max;  /* 20,000 accepted; above: accept pauses */
+};
+extern const struct http_limits http_limits_default;
+
+struct http_config {
+    const char *host;
+    int port;                    /* 0 = any free, see http_server_port */
+    bool reuse_port;             /* SO_REUSEPORT, for several workers */
+    struct http_limits limits;
+    int64_t request_timeout_ms;  /* deadline of a task, 30 s */
+    /* co: runs every request; puts a response with a status, or a negative (answered as 500). */
+    int (*handle)(struct req *req); /* AWAITS */
+    /* any: after the response was handed to the socket (access log, metrics); never awaits. */
+    void (*finished)(struct req *req);
+    /* any: writes the body for an error the HTTP layer itself raises (400, 408, 413, 431, 503, 500). */
+    void (*problem)(struct req *req, int status, const char *code, const char *detail);
+    void *user;
+};
+
+struct http_stats {
+    uint64_t connections_accepted, connections_open, requests_in_flight, parse_errors, bytes_in, bytes_out;
+};
+
+/* any: binds and listens. Negative errno when the address cannot be had. Returns owned. */
+int http_server_start(const struct http_config *config, struct http_server **ret_server) MUSTCHECK;
+int http_server_port(const struct http_server *server);
+/* The `user` of its configuration. */
+void *http_server_user(const struct http_server *server);
+const struct http_stats *http_server_stats(const struct http_server *server);
+/* any: stops accepting, closes idle connections, answers running requests with Connection: close;
+ * calls done(arg) when none is left or after `limit_ms`. */
+void http_server_drain(struct http_server *server, int64_t limit_ms, loop_fn done, void *arg);
+/* any: closes everything and frees it when handles are closed. */
+void http_server_stop(struct http_server *server);

@@ -1,0 +1,31 @@
+#pragma once
+/*
+ * Guarded JSON reader over jansson: refuses, before or while parsing, what the service never accepts:
+ * depth over 64, duplicate keys, U+0000, invalid UTF-8, BOM, lone surrogates, integers outside int64,
+ * numbers that are not finite doubles, trailing text (RFC 8259).
+ */
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/rc.h"
+#include "base/str.h"
+
+#define JR_MAX_DEPTH 64
+
+struct jr_error {
+    char text[160]; /* "line 3, column 7: duplicate object key" */
+};
+
+/* Positive result. */
+enum { JR_INVALID = 1 };
+
+/* 0, or JR_INVALID with *ret_error set. The root may be any JSON value; it is owned by the arena. */
+int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_error *ret_error)
+    MUSTCHECK;
+/* Borrowed views of members; STR_NONE / fallback when missing or of another type. */
+struct str jr_str(const json_t *object, const char *key);
+int64_t jr_i64(const json_t *object, const char *key, int64_t fallback);
+bool jr_bool(const json_t *object, const char *key, bool fallback);
+/* Prints compactly into the arena. Depth is bounded by jr_parse. */
+struct str jr_print(struct arena *arena, const json_t *value);

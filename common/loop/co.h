@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * Internal to loop/: stackful coroutines and their ready queue. A coroutine is resumed only from
+ * the loop's own stack, by co_drain(), and runs until it suspends, yields or its function returns;
+ * it never changes thread. Its struct sits at the top of its own stack mapping.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/list.h"
+#include "loop/task.h"
+
+struct co {
+    struct list link; /* in exactly one: ready queue, yielded queue, pool; or in none: suspended */
+    void *sp;         /* saved while it does not run */
+    char *low;        /* lowest usable byte; the stack is [low, this struct) */
+    struct task *task;
+    task_fn fn;
+    void *arg;
+    void *fake_stack; /* AddressSanitizer's, while suspended */
+    unsigned valgrind_id;
+    bool finished;
+};
+
+/* Stack pool (co_pool.c). Returns a coroutine with link, low and valgrind_id set; panics when the
+ * kernel gives no memory. */
+struct co *co_pool_get(void);
+void co_pool_put(struct co *co);
+/* Unmaps all idle stacks. */
+void co_pool_free(void);
+/* Stacks mapped, idle or in use. */
+size_t co_pool_count(void);
+
+/* any: makes a coroutine for the task and appends it to the ready queue. */
+void co_start(struct task *task, task_fn fn, void *arg);
+/* any: appends a suspended coroutine to the ready queue; nothing happens when it is queued already.
+ */
+void co_ready(struct co *co);
+/* co: back to the loop until co_ready(). Callers check again what they waited for. */
+void co_suspend(void);
+/* co: back to the loop until the next turn. */
+void co_yield (void);
+/* The running coroutine, NULL on the loop's stack. */
+struct co *co_current(void);
+size_t co_count(void);
+
+/* loop: yielded coroutines become ready (start of a turn's end). */
+void co_unyield(void);
+/* loop: runs ready coroutines, also those that become ready meanwhile, at most *budget; lowers it.
+ */
+void co_drain(unsigned *budget);
+/* Some coroutine is ready or yielded: polling must not block. */
+bool co_pending(void);

@@ -1,0 +1,81 @@
+#pragma once
+/*
+ * The record engine: everything that reads or writes rows of user-defined entities, with row rule and
+ * field rule in every statement. Used by the gateway's item routes and by workflow steps alike; knows no
+ * HTTP. All calls are co.
+ *
+ * Results: 0, -ECANCELED, -ETIMEDOUT, or RECORDS_FAILED with ctx->error telling what (a problem code of
+ * catalog/problem.h, so that a gateway can answer with it and a workflow can store it).
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rc.h"
+#include "base/strbuf.h"
+#include "domain/project.h"
+#include "domain/rights.h"
+#include "http/query.h"
+#include "json/schema.h"
+
+enum { RECORDS_FAILED = 1 };
+
+struct records_error {
+    const char *code;            /* "not_found", "unique_violation", ... */
+    struct str detail;
+    struct schema_errors fields; /* findings for validation_failed, unique_violation, ... */
+};
+
+/* One use of the engine: borrowed pointers, filled by the caller. */
+struct records {
+    struct task *task;
+    struct directory *directory;
+    struct project *project;
+    struct db *db;                 /* &project->db or an open transaction */
+    const struct model *model;
+    const struct caller *caller;
+    struct str lock_token;         /* X-Lock-Token, may be empty */
+    int depth;                     /* event depth, for outbox rows */
+    bool public_only;              /* public route: only public fields of public_read entities */
+    struct records_error error;
+};
+
+/* Answers are JSON text appended to `out`. *ret_version is the record's version (for ETag). */
+AWAITS int records_list(struct records *ctx, const struct entity *entity, const struct query *query,
+                        struct strbuf *out) MUSTCHECK;
+AWAITS int records_get(struct records *ctx, const struct entity *entity, int64_t id,
+                       const struct query *query, struct strbuf *out, int64_t *ret_version) MUSTCHECK;
+AWAITS int records_aggregate(struct records *ctx, const struct entity *entity, const struct query *query,
+                             struct strbuf *out) MUSTCHECK;
+AWAITS int records_create(struct records *ctx, const struct entity *entity, const json_t *body,
+                          struct strbuf *out, int64_t *ret_id, int64_t *ret_version) MUSTCHECK;
+/* expect_version: If-Match, 0 = any. */
+AWAITS int records_update(struct records *ctx, const struct entity *entity, int64_t id,
+                          const json_t *body, int64_t expect_version, struct strbuf *out,
+                          int64_t *ret_version) MUSTCHECK;
+AWAITS int records_delete(struct records *ctx, const struct entity *entity, int64_t id,
+                          int64_t expect_version) MUSTCHECK;
+
+struct records_bulk {
+    const json_t *items;           /* array */
+    bool upsert;
+    const struct model_field *const *on_conflict; /* unique fields */
+    size_t on_conflict_count;
+    bool atomic;                   /* all or nothing, default true */
+};
+/* Writes {"created","updated","failed","results":[...]}. */
+AWAITS int records_bulk(struct records *ctx, const struct entity *entity, const struct records_bulk *in,
+                        struct strbuf *out) MUSTCHECK;
+/* ids or a filter query; max_affected guards the filter. Writes {"deleted","not_found"}. */
+AWAITS int records_delete_many(struct records *ctx, const struct entity *entity, const int64_t *ids,
+                               size_t id_count, const struct query *filter, int64_t max_affected,
+                               struct strbuf *out) MUSTCHECK;
+
+AWAITS int records_lock(struct records *ctx, const struct entity *entity, int64_t id,
+                        int64_t ttl_seconds, struct strbuf *out) MUSTCHECK;
+AWAITS int records_unlock(struct records *ctx, const struct entity *entity, int64_t id) MUSTCHECK;
+
+/* Streams all matching rows as CSV or JSON Lines through `sink`, in constant memory. */
+typedef int (*records_sink_fn)(struct str piece, void *arg); /* AWAITS; non-zero stops */
+AWAITS int records_export(struct records *ctx, const struct entity *entity, const struct query *query,
+                          bool csv, records_sink_fn sink, void *arg) MUSTCHECK;

@@ -1,0 +1,38 @@
+#pragma once
+/*
+ * What the gateway's files share. A request passes the stages in order (stages/), then its route's
+ * handler (areas/). r->project, r->caller and r->db are set when a handler of a project route runs.
+ */
+#include "app/daemon.h"
+#include "app/reply.h"
+#include "domain/audit.h"
+#include "domain/events.h"
+#include "domain/project.h"
+#include "domain/rights.h"
+#include "http/route.h"
+
+/* One table per area, listed in routes_all.c. */
+struct route_table {
+    const char *mount; /* "/org/{project_id}" or "" */
+    const struct route *routes;
+    size_t count;
+};
+extern const struct route_table route_tables[];
+extern const size_t route_table_count;
+extern struct router *gateway_router; /* built at start, read only afterwards */
+
+#define PROJECT_MOUNT "/org/{project_id}"
+#define ROUTES(name)                                                                               \
+    const struct route_table name##_table = {PROJECT_MOUNT, name##_routes, ARRAY_LEN(name##_routes)}
+
+/* --- for administrative changes --- */
+
+/* A call that writes the audit row of this request, for sql_batch. `detail` JSON text or STR_NONE. */
+struct db_call gateway_audit(struct req *r, const char *action, const char *target, int64_t target_id,
+                             struct str detail);
+/* co: after a committed change of users, roles, keys, groups, model or settings: raises the epoch. */
+AWAITS void gateway_touch(struct req *r);
+/* The entity of {entity} in the path: 404 not_found when there is none. */
+int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
+/* The directory of this process. */
+struct directory *gateway_directory(void);
