@@ -1,0 +1,456 @@
+/* common/base: text, numbers, time, randomness, encodings. */
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/codec.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/rand.h"
+#include "base/utf8.h"
+
+#define assert_str(s, text) assert_true(str_is((s), (text)))
+
+/* --- str ----------------------------------------------------------------------------------------
+ */
+
+static void str_compares(void **state)
+{
+    (void)state;
+    assert_true(str_eq(STR_NONE, STR("")));
+    assert_true(str_is(STR_NONE, NULL));
+    assert_false(str_eq(STR("a"), STR("b")));
+    assert_true(str_ieq(STR("Content-TYPE"), STR("content-type")));
+    assert_false(str_ieq(STR("a["), STR("a{"))); /* 0x5b and 0x7b differ by the case bit alone */
+    assert_false(str_ieq(STR("@"), STR("`")));
+    assert_false(str_ieq(STR("\xc3\x84"), STR("\xc3\xa4")));
+    assert_true(str_starts(STR("abc"), STR("ab")));
+    assert_true(str_starts(STR("abc"), STR_NONE));
+    assert_false(str_starts(STR("a"), STR("ab")));
+    assert_true(str_ends(STR("abc"), STR("bc")));
+    assert_true(str_ends(STR_NONE, STR("")));
+    assert_false(str_ends(STR("c"), STR("bc")));
+    assert_true(str_cmp(STR("a"), STR("b")) < 0);
+    assert_true(str_cmp(STR("ab"), STR("a")) > 0);
+    assert_true(str_cmp(STR("\xff"), STR("a")) > 0);
+    assert_int_equal(str_cmp(STR_NONE, STR("")), 0);
+    assert_true(str_hash(STR("")) == 0xcbf29ce484222325ULL);
+    assert_true(str_hash(STR("foobar")) == 0x85944171f73967e8ULL);
+}
+
+static void str_cuts(void **state)
+{
+    struct str rest = STR("a,,b,");
+    (void)state;
+
+    assert_str(str_split(&rest, ','), "a");
+    assert_str(str_split(&rest, ','), "");
+    assert_str(str_split(&rest, ','), "b");
+    assert_non_null(rest.ptr);
+    assert_str(str_split(&rest, ','), "");
+    assert_null(rest.ptr);
+    assert_str(str_split(&rest, ','), "");
+    assert_str(str_trim(STR(" \t a b\t ")), "a b");
+    assert_str(str_trim(STR(" \t ")), "");
+    assert_str(str_trim(STR("\nx")), "\nx");
+    assert_int_equal(str_trim(STR_NONE).len, 0);
+}
+
+/* --- num ----------------------------------------------------------------------------------------
+ */
+
+static void integers_parse_exactly(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "-",
+                                      "-0",
+                                      "00",
+                                      "01",
+                                      "-01",
+                                      "+1",
+                                      " 1",
+                                      "1 ",
+                                      "1.0",
+                                      "0x1",
+                                      "1e3",
+                                      "9223372036854775808",
+                                      "-9223372036854775809",
+                                      "99999999999999999999",
+                                      "18446744073709551617"};
+    static const int64_t good[] = {0, 1, -1, 9, 10, 99, 100, -12345, INT64_MAX, INT64_MIN};
+    int64_t value = 77;
+    char text[32];
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(num_parse_i64(str_from(bad[i]), &value));
+    assert_false(num_parse_i64((struct str){"1\0", 2}, &value));
+    assert_int_equal(value, 77);
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        size_t len = num_print_i64(text, good[i]);
+        char expected[32];
+        assert_int_equal(len, snprintf(expected, sizeof(expected), "%lld", (long long)good[i]));
+        assert_memory_equal(text, expected, len);
+        assert_true(num_parse_i64((struct str){text, len}, &value));
+        assert_true(value == good[i]);
+    }
+}
+
+static void doubles_parse_json_only(void **state)
+{
+    static const char *const bad[] = {"",    "-",   ".5",   "1.",   "01",  "+1",       "1e",
+                                      "1e+", "inf", "nan",  "0x10", "1 ",  "1e999",    "-1e999",
+                                      "--1", "1,5", "1.5.", "-.1",  "1_0", "Infinity", "1e1.5"};
+    static const char *const good[] = {"0",
+                                       "-0",
+                                       "1.5",
+                                       "-0.001",
+                                       "1e3",
+                                       "1E-3",
+                                       "123456789012345",
+                                       "12345678901234567890",
+                                       "0.1234567890123456789",
+                                       "1.7976931348623157e308",
+                                       "5e-324",
+                                       "1e-999",
+                                       "0.000000000000000000000000000001",
+                                       "9007199254740993"};
+    double value = 77;
+    char many[600];
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(num_parse_f64(str_from(bad[i]), &value));
+    memset(many, '1', sizeof(many));
+    assert_false(num_parse_f64((struct str){many, 513}, &value));
+    assert_true(value == 77);
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        assert_true(num_parse_f64(str_from(good[i]), &value));
+        assert_true(value == strtod(good[i], NULL));
+        assert_int_equal(signbit(value) != 0, good[i][0] == '-');
+    }
+}
+
+static void assert_prints(double value, const char *expected)
+{
+    char text[33] = "";
+    size_t len = num_print_f64(text, value);
+    assert_int_equal(len, strlen(expected));
+    text[len] = '\0';
+    assert_string_equal(text, expected);
+}
+
+static void doubles_print_shortest(void **state)
+{
+    (void)state;
+    assert_prints(0.0, "0");
+    assert_prints(-0.0, "-0");
+    assert_prints(-17.0, "-17");
+    assert_prints(0.1, "0.1");
+    assert_prints(-0.05, "-0.05");
+    assert_prints(12.34, "12.34");
+    assert_prints(0.1 + 0.2, "0.30000000000000004");
+    assert_prints(1.0 / 3, "0.3333333333333333");
+    assert_prints(1e15, "1000000000000000");
+    assert_prints(9007199254740992.0, "9007199254740992");
+    assert_prints(1e22, "1e+22");
+    assert_prints(5e-324, "5e-324");
+    assert_prints(1.7976931348623157e308, "1.7976931348623157e+308");
+    assert_prints((double)INFINITY, "null");
+    assert_prints((double)NAN, "null");
+}
+
+static void doubles_round_trip(void **state)
+{
+    char text[32];
+    double value;
+    double back;
+    (void)state;
+
+    for (int i = 0; i < 20000; i++) {
+        uint64_t bits = rand_u64();
+        memcpy(&value, &bits, sizeof(value));
+        if (i % 2 == 0)
+            value = (double)(int64_t)(bits >> 40U) / 1000.0;
+        if (!isfinite(value))
+            continue;
+        size_t len = num_print_f64(text, value);
+        assert_in_range(len, 1, 32);
+        assert_true(num_parse_f64((struct str){text, len}, &back));
+        assert_true(back == value);
+    }
+}
+
+static void numbers_ignore_the_locale(void **state)
+{
+    double value;
+    (void)state;
+
+    /* Only where such a locale is installed does this test prove anything. */
+    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
+        skip();
+    assert_prints(0.1 + 0.2, "0.30000000000000004");
+    assert_true(num_parse_f64(STR("1.5e0"), &value));
+    (void)setlocale(LC_ALL, "C");
+}
+
+/* --- clock --------------------------------------------------------------------------------------
+ */
+
+static void assert_time(const char *text, const char *utc)
+{
+    char buf[CLOCK_TEXT_BYTES];
+    int64_t ms;
+    assert_true(clock_parse(str_from(text), &ms));
+    assert_string_equal(clock_format(buf, ms), utc);
+}
+
+static void times_parse_and_print(void **state)
+{
+    char buf[CLOCK_TEXT_BYTES];
+    int64_t ms;
+    (void)state;
+
+    assert_string_equal(clock_format(buf, 0), "1970-01-01T00:00:00.000Z");
+    assert_string_equal(clock_format(buf, -1), "1969-12-31T23:59:59.999Z");
+    assert_string_equal(clock_format(buf, INT64_MAX), "9999-12-31T23:59:59.999Z");
+    assert_string_equal(clock_format(buf, INT64_MIN), "0000-01-01T00:00:00.000Z");
+    assert_time("2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000Z");
+    assert_time("2024-02-29t23:59:59.1239z", "2024-02-29T23:59:59.123Z");
+    assert_time("2000-02-29T00:00:00.5+00:30", "2000-02-28T23:30:00.500Z");
+    assert_time("1969-12-31T23:00:00-01:00", "1970-01-01T00:00:00.000Z");
+    assert_time("0000-03-01T00:00:00.000000001-00:00", "0000-03-01T00:00:00.000Z");
+    assert_true(clock_parse(STR("2026-01-31T12:00:00Z"), &ms));
+    assert_true(ms == INT64_C(1769860800000));
+    for (int64_t day = -800000; day < 2900000; day += 97) {
+        int64_t back;
+        (void)clock_format(buf, day * 86400000 + 1);
+        if (day * 86400000 < INT64_C(-62167219200000) || day > 2932896)
+            continue;
+        assert_true(clock_parse((struct str){buf, 24}, &back));
+        assert_true(back == day * 86400000 + 1);
+        assert_true(clock_parse_date((struct str){buf, 10}));
+    }
+}
+
+static void times_refuse_what_is_not_exact(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "2026-01-31",
+                                      "2026-01-31 12:00:00Z",
+                                      "2026-01-31T12:00:00",
+                                      "2026-01-31T12:00Z",
+                                      "2026-01-31T24:00:00Z",
+                                      "2026-01-31T12:60:00Z",
+                                      "2026-06-30T23:59:60Z",
+                                      "2026-01-31T12:00:00.Z",
+                                      "2026-01-31T12:00:00.1234567890Z",
+                                      "2026-01-31T12:00:00,5Z",
+                                      "2026-01-31T12:00:00+24:00",
+                                      "2026-01-31T12:00:00+0100",
+                                      "2026-01-31T12:00:00Z ",
+                                      "2023-02-29T12:00:00Z",
+                                      "1900-02-29T12:00:00Z",
+                                      "2026-13-01T12:00:00Z",
+                                      "2026-00-01T12:00:00Z",
+                                      "2026-01-00T12:00:00Z",
+                                      "2026-04-31T12:00:00Z",
+                                      "-026-01-31T12:00:00Z",
+                                      "+026-01-31T12:00:00Z"};
+    int64_t ms = 5;
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(clock_parse(str_from(bad[i]), &ms));
+    assert_int_equal(ms, 5);
+    assert_false(clock_parse_date(STR("2026-1-31")));
+    assert_false(clock_parse_date(STR("2026-02-30")));
+    assert_false(clock_parse_date(STR("2026-01-31T")));
+    assert_true(clock_mono_ms() <= clock_mono_us() / 1000);
+    assert_true(clock_wall_ms() > INT64_C(1700000000000));
+}
+
+/* --- rand ---------------------------------------------------------------------------------------
+ */
+
+static void ids_have_their_shape(void **state)
+{
+    char a[37];
+    char b[37];
+    char buf[3] = "??";
+    (void)state;
+
+    rand_bytes(buf, 0);
+    assert_string_equal(buf, "??");
+    assert_true(rand_u64() != rand_u64());
+    rand_uuid(a);
+    rand_uuid(b);
+    assert_string_not_equal(a, b);
+    assert_int_equal(strlen(a), 36);
+    assert_int_equal(a[14], '4');
+    assert_non_null(strchr("89ab", a[19]));
+    assert_int_equal(strspn(a, "0123456789abcdef-"), 36);
+    assert_true(a[8] == '-' && a[13] == '-' && a[18] == '-' && a[23] == '-');
+    rand_ulid(a);
+    int64_t next = clock_wall_ms() + 2;
+    while (clock_wall_ms() < next)
+        continue;
+    rand_ulid(b);
+    assert_int_equal(strlen(a), 26);
+    assert_int_equal(strspn(a, "0123456789ABCDEFGHJKMNPQRSTVWXYZ"), 26);
+    assert_int_equal(a[0], '0');
+    assert_true(strncmp(a, b, 10) < 0);
+}
+
+/* --- codec --------------------------------------------------------------------------------------
+ */
+
+static void base64_round_trips(void **state)
+{
+    struct arena *arena = arena_new(0);
+    char bytes[64];
+    (void)state;
+
+    assert_str(codec_b64(arena, STR("")), "");
+    assert_str(codec_b64(arena, STR("f")), "Zg==");
+    assert_str(codec_b64(arena, STR("fo")), "Zm8=");
+    assert_str(codec_b64(arena, STR("foo")), "Zm9v");
+    assert_str(codec_b64(arena, STR("\xfb\xff")), "+/8=");
+    assert_str(codec_b64url(arena, STR("\xfb\xff")), "-_8");
+    for (size_t len = 0; len <= sizeof(bytes); len++) {
+        struct str back;
+        rand_bytes(bytes, len);
+        struct str in = {bytes, len};
+        assert_true(codec_b64_decode(arena, codec_b64(arena, in), &back));
+        assert_true(str_eq(back, in));
+        assert_true(codec_b64url_decode(arena, codec_b64url(arena, in), &back));
+        assert_true(str_eq(back, in));
+        assert_true(codec_hex_decode(arena, codec_hex(arena, in), &back));
+        assert_true(str_eq(back, in));
+    }
+    arena_free(arena);
+}
+
+static void decoders_refuse_other_spellings(void **state)
+{
+    static const char *const bad_b64[] = {"Zg",
+                                          "Zg=",
+                                          "Zh==",
+                                          "Zm9=",
+                                          "Z===",
+                                          "====",
+                                          "=",
+                                          "Zg==Zg==",
+                                          "Zm9v\n",
+                                          "-_8=",
+                                          " Zg=",
+                                          "Zm=v",
+                                          "A"};
+    static const char *const bad_b64url[] = {"Zg==", "Zh", "Zm9", "A", "+/8", "Zg ", "Zm9vA"};
+    static const char *const bad_hex[] = {"a", "0g", "AB", " 0", "0x"};
+    struct arena *arena = arena_new(0);
+    struct str out = STR("untouched");
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad_b64); i++)
+        assert_false(codec_b64_decode(arena, str_from(bad_b64[i]), &out));
+    for (size_t i = 0; i < ARRAY_LEN(bad_b64url); i++)
+        assert_false(codec_b64url_decode(arena, str_from(bad_b64url[i]), &out));
+    for (size_t i = 0; i < ARRAY_LEN(bad_hex); i++)
+        assert_false(codec_hex_decode(arena, str_from(bad_hex[i]), &out));
+    assert_str(out, "untouched");
+    arena_free(arena);
+}
+
+static void percent_decodes_once(void **state)
+{
+    static const char *const bad[] = {
+        "%", "%4", "%zz", "%4g", "a%00b", "%ff", "%c0%ae", "%ed%a0%80", "\xff", "%%41"};
+    struct arena *arena = arena_new(0);
+    struct str text = STR("plain");
+    struct str out;
+    (void)state;
+
+    assert_true(codec_percent_decode(arena, text, true, &out));
+    assert_ptr_equal(out.ptr, text.ptr);
+    assert_true(codec_percent_decode(arena, STR("a%2Fb%2f+c"), false, &out));
+    assert_str(out, "a/b/+c");
+    assert_true(codec_percent_decode(arena, STR("a+b%2B"), true, &out));
+    assert_str(out, "a b+");
+    assert_true(codec_percent_decode(arena, STR("%2541"), false, &out));
+    assert_str(out, "%41");
+    assert_true(codec_percent_decode(arena, STR_NONE, false, &out));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(codec_percent_decode(arena, str_from(bad[i]), true, &out));
+    assert_false(codec_percent_decode(arena, (struct str){"a\0b", 3}, false, &out));
+    assert_str(codec_percent(arena, STR("a-._~ /\xc3\xa9")), "a-._~%20%2F%C3%A9");
+    arena_free(arena);
+}
+
+/* --- utf8 ---------------------------------------------------------------------------------------
+ */
+
+static void utf8_follows_rfc_3629(void **state)
+{
+    static const char *const good[] = {"",
+                                       "ascii text of some length",
+                                       "\xc2\x80",
+                                       "\xdf\xbf",
+                                       "\xe0\xa0\x80",
+                                       "\xed\x9f\xbf",
+                                       "\xee\x80\x80",
+                                       "\xf0\x90\x80\x80",
+                                       "\xf4\x8f\xbf\xbf",
+                                       "1234567\xc3\xa9"
+                                       "890123456"};
+    static const char *const bad[] = {"\x80",
+                                      "\xc0\x80",
+                                      "\xc1\xbf",
+                                      "\xc3",
+                                      "\xc3(",
+                                      "\xe0\x9f\xbf",
+                                      "\xe2\x82",
+                                      "\xed\xa0\x80",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf0\x9f\x98",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "\xff",
+                                      "12345678901234\xe2\x82"};
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        assert_true(utf8_valid(str_from(good[i])));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(utf8_valid(str_from(bad[i])));
+    assert_true(utf8_valid((struct str){"a\0b", 3}));
+    assert_int_equal(utf8_length(STR("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80")), 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(str_compares),
+        cmocka_unit_test(str_cuts),
+        cmocka_unit_test(integers_parse_exactly),
+        cmocka_unit_test(doubles_parse_json_only),
+        cmocka_unit_test(doubles_print_shortest),
+        cmocka_unit_test(doubles_round_trip),
+        cmocka_unit_test(numbers_ignore_the_locale),
+        cmocka_unit_test(times_parse_and_print),
+        cmocka_unit_test(times_refuse_what_is_not_exact),
+        cmocka_unit_test(ids_have_their_shape),
+        cmocka_unit_test(base64_round_trips),
+        cmocka_unit_test(decoders_refuse_other_spellings),
+        cmocka_unit_test(percent_decodes_once),
+        cmocka_unit_test(utf8_follows_rfc_3629),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
