@@ -1,0 +1,149 @@
+/*
+ * Coroutine switching and the ready queue. Every switch goes through enter() or leave(), so the log
+ * context and the sanitizer's idea of the current stack are kept in one place.
+ */
+#include "loop/co.h"
+
+#include "base/panic.h"
+
+#if defined(GW_SANITIZE)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+/* co_<machine>.S */
+void co_switch(void **ret_sp, void *sp);
+void *co_frame(void *top, void (*entry)(struct co *), struct co *co);
+
+static struct list ready = {&ready, &ready};
+static struct list yielded = {&yielded, &yielded};
+static struct co *current;
+static size_t alive;
+
+/* The loop's own stack while a coroutine runs. */
+static struct {
+    void *sp;
+    void *fake_stack;
+    const void *bottom;
+    size_t bytes;
+} loop_stack;
+
+static void enter(struct co *co)
+{
+    current = co;
+    log_context_set(&co->task->log);
+#if defined(GW_SANITIZE)
+    __sanitizer_start_switch_fiber(&loop_stack.fake_stack, co->low, (size_t)((char *)co - co->low));
+#endif
+    co_switch(&loop_stack.sp, co->sp);
+#if defined(GW_SANITIZE)
+    __sanitizer_finish_switch_fiber(loop_stack.fake_stack, NULL, NULL);
+#endif
+    log_context_set(NULL);
+    current = NULL;
+}
+
+/* On the coroutine's stack, first thing after a switch to it. */
+static void arrived(struct co *co)
+{
+#if defined(GW_SANITIZE)
+    __sanitizer_finish_switch_fiber(co->fake_stack, &loop_stack.bottom, &loop_stack.bytes);
+#else
+    (void)co;
+#endif
+}
+
+static void leave(struct co *co)
+{
+#if defined(GW_SANITIZE)
+    /* NULL tells it to drop the fake stack of a coroutine that ends. */
+    __sanitizer_start_switch_fiber(
+        co->finished ? NULL : &co->fake_stack, loop_stack.bottom, loop_stack.bytes);
+#endif
+    co_switch(&co->sp, loop_stack.sp);
+    arrived(co);
+}
+
+/* Bottom frame of every coroutine. The task's memory is the caller's again once fn returned, except
+ * for the mark that it ended. */
+static void co_main(struct co *co)
+{
+    arrived(co);
+    co->fn(co->task, co->arg);
+    MUST(co->task->waiting == NULL && list_empty(&co->task->children));
+    co->task->co = NULL;
+    co->finished = true;
+    leave(co);
+    PANIC("a finished coroutine was resumed");
+}
+
+void co_start(struct task *task, task_fn fn, void *arg)
+{
+    struct co *co = co_pool_get();
+
+    co->task = task;
+    co->fn = fn;
+    co->arg = arg;
+    co->fake_stack = NULL;
+    co->finished = false;
+    co->sp = co_frame(co, co_main, co);
+    task->co = co;
+    alive++;
+    list_append(&ready, &co->link);
+}
+
+void co_ready(struct co *co)
+{
+    if (list_empty(&co->link))
+        list_append(&ready, &co->link);
+}
+
+void co_suspend(void)
+{
+    MUST(current != NULL);
+    leave(current);
+}
+
+void co_yield (void)
+{
+    MUST(current != NULL);
+    list_append(&yielded, &current->link);
+    leave(current);
+}
+
+struct co *co_current(void)
+{
+    return current;
+}
+
+size_t co_count(void)
+{
+    return alive;
+}
+
+void co_unyield(void)
+{
+    struct list *node;
+
+    while ((node = list_shift(&yielded)) != NULL)
+        list_append(&ready, node);
+}
+
+void co_drain(unsigned *budget)
+{
+    MUST(current == NULL);
+    while (*budget > 0 && !list_empty(&ready)) {
+        struct co *co = LIST_ITEM(list_shift(&ready), struct co, link);
+
+        (*budget)--;
+        enter(co);
+        if (co->finished) {
+            alive--;
+            co_pool_put(co);
+        }
+    }
+}
+
+bool co_pending(void)
+{
+    return !list_empty(&ready) || !list_empty(&yielded);
+}

@@ -1,0 +1,235 @@
+/*
+ * The loop's turn. libuv runs timers, then the prepare handle, then polls and runs I/O callbacks,
+ * then the check handle, then close callbacks: check    drains the ready queue right after the
+ * callbacks that filled it prepare  drains again (timers, close callbacks), runs turn-end hooks
+ * until nothing is left, and decides whether polling may block Nothing becomes ready between
+ * prepare and poll, so a wake-up never waits for unrelated I/O.
+ */
+#include "loop/loop.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "log/log.h"
+#include "loop/co.h"
+#include "loop/signals.h"
+#include "loop/timer.h"
+
+#define RESUMES_PER_DRAIN 10000
+#define HOOK_ROUNDS       16
+#define CLOSE_GRACE_MS    1000
+#define EXTRA_THREADS     4
+
+static struct {
+    uv_loop_t uv;
+    uv_prepare_t prepare;
+    uv_check_t check;
+    uv_idle_t idle;
+    uv_timer_t grace;
+    struct loop_hook *hooks;
+    struct loop_hook **hooks_end;
+    bool open;
+    bool stopping;
+    bool grace_over;
+    int64_t turn_us; /* when the last turn ended, and libuv's idle time then */
+    int64_t idle_us;
+    int64_t lag_ms;
+    int64_t lag_max_ms;
+} loop;
+
+/* --- turn ---------------------------------------------------------------------------------------
+ */
+
+void loop_at_turn_end(struct loop_hook *hook)
+{
+    if (hook->queued)
+        return;
+    hook->queued = 1;
+    hook->next = NULL;
+    *loop.hooks_end = hook;
+    loop.hooks_end = &hook->next;
+}
+
+/* Hooks queued meanwhile run in the next round. */
+static void run_hooks(void)
+{
+    struct loop_hook *hook = loop.hooks;
+
+    loop.hooks = NULL;
+    loop.hooks_end = &loop.hooks;
+    while (hook != NULL) {
+        struct loop_hook *next = hook->next;
+        hook->queued = 0;
+        hook->fn(hook->arg);
+        hook = next;
+    }
+}
+
+/* Busy time since the last turn's end: all but what libuv spent blocked in the kernel. */
+static void measure_lag(void)
+{
+    int64_t now_us = clock_mono_us();
+    int64_t idle_us = (int64_t)(uv_metrics_idle_time(&loop.uv) / 1000);
+
+    if (loop.turn_us != 0)
+        loop.lag_ms = ((now_us - loop.turn_us) - (idle_us - loop.idle_us)) / 1000;
+    if (loop.lag_ms > loop.lag_max_ms)
+        loop.lag_max_ms = loop.lag_ms;
+    loop.turn_us = now_us;
+    loop.idle_us = idle_us;
+}
+
+/* A running idle handle does nothing but keep the poll from blocking. */
+static void on_idle(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    (void)prepare;
+    unsigned budget = RESUMES_PER_DRAIN;
+
+    co_unyield();
+    co_drain(&budget);
+    for (int round = 0; loop.hooks != NULL && round < HOOK_ROUNDS; round++) {
+        run_hooks();
+        co_drain(&budget);
+    }
+    if (co_pending() || loop.hooks != NULL)
+        (void)uv_idle_start(&loop.idle, on_idle);
+    else
+        (void)uv_idle_stop(&loop.idle);
+    log_flush();
+    measure_lag();
+}
+
+static void on_check(uv_check_t *check)
+{
+    (void)check;
+    unsigned budget = RESUMES_PER_DRAIN;
+
+    co_drain(&budget);
+}
+
+int64_t loop_lag_ms(void)
+{
+    return loop.lag_ms;
+}
+
+int64_t loop_lag_max_ms(void)
+{
+    return loop.lag_max_ms;
+}
+
+/* --- life ---------------------------------------------------------------------------------------
+ */
+
+/* libuv reads its pool size once, at the first piece of work. */
+static void size_thread_pool(void)
+{
+    char text[16];
+
+    (void)snprintf(text, sizeof(text), "%u", uv_available_parallelism() + EXTRA_THREADS);
+    MUST(setenv("UV_THREADPOOL_SIZE", text, 0) == 0);
+}
+
+void loop_init(void)
+{
+    MUST(!loop.open);
+    size_thread_pool();
+    (void)signal(SIGPIPE, SIG_IGN);
+    loop.stopping = false;
+    loop.grace_over = false;
+    loop.turn_us = 0;
+    loop.lag_ms = 0;
+    loop.lag_max_ms = 0;
+    loop.hooks = NULL;
+    loop.hooks_end = &loop.hooks;
+    MUST(uv_loop_init(&loop.uv) == 0);
+    MUST(uv_loop_configure(&loop.uv, UV_METRICS_IDLE_TIME) == 0);
+    MUST(uv_prepare_init(&loop.uv, &loop.prepare) == 0);
+    MUST(uv_check_init(&loop.uv, &loop.check) == 0);
+    MUST(uv_idle_init(&loop.uv, &loop.idle) == 0);
+    MUST(uv_timer_init(&loop.uv, &loop.grace) == 0);
+    MUST(uv_prepare_start(&loop.prepare, on_prepare) == 0);
+    MUST(uv_check_start(&loop.check, on_check) == 0);
+    timer_open(&loop.uv);
+    loop.open = true;
+}
+
+static void on_grace_over(uv_timer_t *timer)
+{
+    (void)timer;
+    loop.grace_over = true;
+}
+
+/* Others' handles get their close callbacks and coroutines still run. Our handles no longer hold
+ * the loop, but the idle handle does: on_prepare() starts it exactly while coroutines are ready. */
+static void run_out(void)
+{
+    signals_close();
+    uv_unref((uv_handle_t *)&loop.prepare);
+    uv_unref((uv_handle_t *)&loop.check);
+    uv_unref((uv_handle_t *)&loop.grace);
+    timer_unref();
+    MUST(uv_timer_start(&loop.grace, on_grace_over, CLOSE_GRACE_MS, 0) == 0);
+    on_prepare(&loop.prepare);
+    while (uv_loop_alive(&loop.uv) && !loop.grace_over) {
+        (void)uv_run(&loop.uv, UV_RUN_ONCE);
+        on_prepare(&loop.prepare);
+    }
+}
+
+static void close_own(void)
+{
+    uv_close((uv_handle_t *)&loop.prepare, NULL);
+    uv_close((uv_handle_t *)&loop.check, NULL);
+    uv_close((uv_handle_t *)&loop.idle, NULL);
+    uv_close((uv_handle_t *)&loop.grace, NULL);
+    timer_close();
+    /* Twice: a uv_stop() not yet noticed makes the first run return at once. */
+    (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
+    (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
+}
+
+static void count_handle(uv_handle_t *handle, void *count)
+{
+    (void)handle;
+    ++*(int64_t *)count;
+}
+
+void loop_run(void)
+{
+    MUST(loop.open);
+    while (!loop.stopping)
+        (void)uv_run(&loop.uv, UV_RUN_DEFAULT);
+    run_out();
+    close_own();
+    co_pool_free();
+    if (uv_loop_close(&loop.uv) != 0) {
+        /* Somebody's handle stays open: the process is about to end anyway, `open` keeps a second
+         * loop_init() from reusing the memory. */
+        int64_t left = 0;
+        uv_walk(&loop.uv, count_handle, &left);
+        log_debug("loop.handles_left", L_I64("count", left));
+        return;
+    }
+    loop.open = false;
+}
+
+void loop_stop(void)
+{
+    loop.stopping = true;
+    uv_stop(&loop.uv);
+}
+
+uv_loop_t *loop_uv(void)
+{
+    MUST(loop.open);
+    return &loop.uv;
+}

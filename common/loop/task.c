@@ -1,0 +1,124 @@
+/* Tasks: start, cancel, and running several calls together. */
+#include "loop/task.h"
+
+#include "base/panic.h"
+#include "loop/co.h"
+
+static void start(struct task *task, struct task *parent, task_fn fn, void *arg)
+{
+    task->waiting = NULL;
+    task->parent = parent;
+    list_init(&task->children);
+    list_init(&task->sibling);
+    if (parent != NULL)
+        list_append(&parent->children, &task->sibling);
+    co_start(task, fn, arg);
+}
+
+void task_start(struct task *task, task_fn fn, void *arg)
+{
+    MUST(task->co == NULL);
+    start(task, NULL, fn, arg);
+}
+
+struct task *task_current(void)
+{
+    struct co *co = co_current();
+
+    return co ? co->task : NULL;
+}
+
+size_t task_count(void)
+{
+    return co_count();
+}
+
+size_t task_stack_count(void)
+{
+    return co_pool_count();
+}
+
+/* --- cancel -------------------------------------------------------------------------------------
+ */
+
+/* Next in the tree below `root`, parents first; NULL after the last. */
+static struct task *next_below(const struct task *root, struct task *task)
+{
+    if (!list_empty(&task->children))
+        return LIST_ITEM(task->children.next, struct task, sibling);
+    for (; task != root; task = task->parent) {
+        if (task->sibling.next != &task->parent->children)
+            return LIST_ITEM(task->sibling.next, struct task, sibling);
+    }
+    return NULL;
+}
+
+void task_cancel(struct task *task)
+{
+    if (task->cancelled)
+        return;
+    task->cancelled = true;
+    if (task->co == NULL) /* not started or ended: no coroutine to wake, no children */
+        return;
+    for (struct task *it = task; it != NULL; it = next_below(task, it)) {
+        it->cancelled = true;
+        if (it->waiting != NULL && it->waiting->abandon != NULL)
+            co_ready(it->co);
+    }
+}
+
+/* --- several together ---------------------------------------------------------------------------
+ */
+
+struct together {
+    struct await await;
+    size_t running;
+};
+
+struct child {
+    struct task task;
+    struct task_call *call;
+    struct together *together;
+};
+
+static void run_child(struct task *task, void *arg)
+{
+    struct child *child = arg;
+
+    child->call->rc = child->call->fn(task, child->call->arg);
+    list_remove(&task->sibling);
+    if (--child->together->running == 0)
+        await_done(&child->together->await, 0);
+}
+
+int task_all(struct task *task, struct task_call *calls, size_t count)
+{
+    MUST(task == task_current());
+    if (count == 0)
+        return 0;
+
+    struct together *together = ARENA_NEW(task->arena, together);
+    struct child *children = ARENA_ARRAY(task->arena, children, count);
+    await_init(&together->await);
+    together->running = count;
+    for (size_t i = 0; i < count; i++) {
+        struct child *child = &children[i];
+        child->call = &calls[i];
+        child->together = together;
+        child->task.arena = task->arena;
+        child->task.deadline_ms = task->deadline_ms;
+        child->task.cancelled = task->cancelled;
+        child->task.log = task->log;
+        start(&child->task, task, run_child, child);
+    }
+    int rc = await_wait(task, &together->await, 0);
+    int64_t db_us = 0; /* they waited side by side: the longest counts */
+    for (size_t i = 0; i < count; i++) {
+        if (rc == 0)
+            rc = calls[i].rc;
+        if (children[i].task.db_us > db_us)
+            db_us = children[i].task.db_us;
+    }
+    task->db_us += db_us;
+    return rc;
+}
