@@ -1,0 +1,180 @@
+/* Compact JWS: strict parsing, verification, signing. */
+#include "crypto/jws.h"
+
+#include <string.h>
+
+#include "base/codec.h"
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "crypto/ec.h"
+#include "crypto/rsa.h"
+
+enum { JSON_DEPTH_MAX = 8 };
+
+/* jansson recurses, so depth is counted before it sees the text. Wrong brackets are left to it. */
+static bool json_shallow(struct str text)
+{
+    int depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > JSON_DEPTH_MAX)
+                return false;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return true;
+}
+
+static void json_release(void *root)
+{
+    json_decref(root);
+}
+
+/* An object without duplicate names, released with the arena; NULL otherwise. */
+static const json_t *json_object_read(struct arena *arena, struct str text)
+{
+    json_error_t ignored;
+    if (!json_shallow(text))
+        return NULL;
+    json_t *root = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &ignored);
+    if (!root)
+        return NULL;
+    arena_defer(arena, json_release, root);
+    return json_is_object(root) ? root : NULL;
+}
+
+/* A member that is absent or a string; false when it is anything else. */
+static bool header_text(const json_t *header, const char *name, struct str *ret_text)
+{
+    const json_t *value = json_object_get(header, name);
+    *ret_text = STR_NONE;
+    if (!value)
+        return true;
+    if (!json_is_string(value))
+        return false;
+    *ret_text = (struct str){json_string_value(value), json_string_length(value)};
+    return true;
+}
+
+static int header_read(struct arena *arena, struct str part, struct jws *jws)
+{
+    struct str text;
+    if (!codec_b64url_decode(arena, part, &text))
+        return JWS_BAD;
+    jws->header = json_object_read(arena, text);
+    if (!jws->header)
+        return JWS_BAD;
+    if (!header_text(jws->header, "alg", &jws->alg) || jws->alg.len == 0)
+        return JWS_BAD;
+    if (!header_text(jws->header, "kid", &jws->kid) || !header_text(jws->header, "typ", &jws->typ))
+        return JWS_BAD;
+    /* We understand no extension, so a critical one makes the token unusable (RFC 7515 4.1.11). */
+    if (json_object_get(jws->header, "crit") || json_object_get(jws->header, "b64"))
+        return JWS_BAD;
+    return 0;
+}
+
+int jws_parse_limit(struct arena *arena, struct str token, size_t max_bytes, struct jws *ret_jws)
+{
+    struct jws jws = {0};
+    struct str rest = token;
+
+    if (token.len == 0 || token.len > max_bytes)
+        return JWS_BAD;
+    struct str header = str_split(&rest, '.');
+    struct str payload = rest.ptr ? str_split(&rest, '.') : STR_NONE;
+    if (!rest.ptr || rest.len == 0 || memchr(rest.ptr, '.', rest.len))
+        return JWS_BAD;
+    if (header.len == 0 || payload.len == 0)
+        return JWS_BAD;
+    jws.signing_input = (struct str){token.ptr, header.len + 1 + payload.len};
+
+    TRY(header_read(arena, header, &jws));
+    if (!codec_b64url_decode(arena, payload, &jws.claims_json))
+        return JWS_BAD;
+    if (!codec_b64url_decode(arena, rest, &jws.signature) || jws.signature.len == 0)
+        return JWS_BAD;
+    jws.claims = json_object_read(arena, jws.claims_json);
+    if (!jws.claims)
+        return JWS_BAD;
+    *ret_jws = jws;
+    return 0;
+}
+
+int jws_parse(struct arena *arena, struct str token, struct jws *ret_jws)
+{
+    return jws_parse_limit(arena, token, JWS_MAX_BYTES, ret_jws);
+}
+
+int jws_verify_es256(const struct jws *jws, const struct ec_key *key)
+{
+    if (!str_is(jws->alg, "ES256"))
+        return JWS_BAD_ALG;
+    return ec_verify_es256(key, jws->signing_input, jws->signature) ? 0 : JWS_BAD_SIGNATURE;
+}
+
+int jws_verify_rs256(const struct jws *jws, struct str n, struct str e)
+{
+    if (!str_is(jws->alg, "RS256"))
+        return JWS_BAD_ALG;
+    return rsa_verify_rs256(n, e, jws->signing_input, jws->signature) ? 0 : JWS_BAD_SIGNATURE;
+}
+
+/* Needs no escaping inside a JSON string. */
+static bool is_plain_word(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '.')
+            return false;
+    }
+    return true;
+}
+
+struct str jws_sign_es256_typ(struct arena *arena,
+                              const struct ec_key *key,
+                              struct str kid,
+                              struct str typ,
+                              struct str claims_json)
+{
+    uint8_t sig[EC_SIGNATURE_BYTES];
+    struct strbuf token;
+
+    MUST(is_plain_word(kid) && is_plain_word(typ));
+    if (typ.len == 0)
+        typ = STR("JWT");
+    struct str header =
+        kid.len > 0 ? arena_printf(arena,
+                                   "{\"alg\":\"ES256\",\"typ\":\"%.*s\",\"kid\":\"%.*s\"}",
+                                   STR_ARG(typ),
+                                   STR_ARG(kid))
+                    : arena_printf(arena, "{\"alg\":\"ES256\",\"typ\":\"%.*s\"}", STR_ARG(typ));
+    strbuf_init(&token, arena, 2 * (header.len + claims_json.len + EC_SIGNATURE_BYTES) + 16);
+    strbuf_str(&token, codec_b64url(arena, header));
+    strbuf_char(&token, '.');
+    strbuf_str(&token, codec_b64url(arena, claims_json));
+    ec_sign_es256(key, strbuf_view(&token), sig);
+    strbuf_char(&token, '.');
+    strbuf_str(&token, codec_b64url(arena, (struct str){(const char *)sig, sizeof(sig)}));
+    MUST(!token.overflow);
+    return strbuf_view(&token);
+}
+
+struct str jws_sign_es256(struct arena *arena,
+                          const struct ec_key *key,
+                          struct str kid,
+                          struct str claims_json)
+{
+    return jws_sign_es256_typ(arena, key, kid, STR_NONE, claims_json);
+}

@@ -1,0 +1,109 @@
+/* JWT claims: what a verified token says, against what it must say (RFC 7519 section 4.1). */
+#include "crypto/jws.h"
+
+struct str jws_claim_str(const struct jws *jws, const char *name)
+{
+    const json_t *value = json_object_get(jws->claims, name);
+    if (!json_is_string(value))
+        return STR_NONE;
+    return (struct str){json_string_value(value), json_string_length(value)};
+}
+
+bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value)
+{
+    const json_t *value = json_object_get(jws->claims, name);
+    if (!json_is_integer(value))
+        return false;
+    *ret_value = json_integer_value(value);
+    return true;
+}
+
+/* Reads an optional time: *ret_present says whether it is there. JWS_BAD_CLAIM when not an integer.
+ */
+static int time_read(const struct jws *jws, const char *name, bool *ret_present, int64_t *ret_s)
+{
+    *ret_present = json_object_get(jws->claims, name) != NULL;
+    if (*ret_present && !jws_claim_i64(jws, name, ret_s))
+        return JWS_BAD_CLAIM;
+    return 0;
+}
+
+/* now_s and leeway_s are ours and small; the token's numbers may be anything, so they stand alone.
+ */
+static int times_check(const struct jws *jws, const struct jws_expect *expect)
+{
+    int64_t exp = 0;
+    int64_t nbf = 0;
+    int64_t iat = 0;
+    bool has_exp;
+    bool has_nbf;
+    bool has_iat;
+
+    TRY(time_read(jws, "exp", &has_exp, &exp));
+    TRY(time_read(jws, "nbf", &has_nbf, &nbf));
+    TRY(time_read(jws, "iat", &has_iat, &iat));
+    if (!has_exp || (expect->max_age_s > 0 && !has_iat))
+        return JWS_BAD_CLAIM;
+    if (exp <= expect->now_s - expect->leeway_s)
+        return JWS_EXPIRED;
+    if (has_nbf && nbf > expect->now_s + expect->leeway_s)
+        return JWS_NOT_YET;
+    if (has_iat && iat > expect->now_s + expect->leeway_s)
+        return JWS_NOT_YET;
+    if (expect->max_age_s > 0 && iat < expect->now_s - expect->leeway_s - expect->max_age_s)
+        return JWS_EXPIRED;
+    return 0;
+}
+
+static int issuer_check(const struct jws *jws, const struct jws_expect *expect)
+{
+    if (expect->iss.len == 0)
+        return 0;
+    struct str iss = jws_claim_str(jws, "iss");
+    if (str_eq(iss, expect->iss))
+        return 0;
+    if (expect->iss_alt.len > 0 && str_eq(iss, expect->iss_alt))
+        return 0;
+    return JWS_BAD_ISSUER;
+}
+
+static bool text_is(const json_t *value, struct str text)
+{
+    return json_is_string(value) &&
+           str_eq((struct str){json_string_value(value), json_string_length(value)}, text);
+}
+
+/* The audience is one string, or an array of nothing but strings. */
+static int audience_check(const struct jws *jws, const struct jws_expect *expect)
+{
+    const json_t *aud = json_object_get(jws->claims, "aud");
+    const json_t *azp = json_object_get(jws->claims, "azp");
+    bool found = text_is(aud, expect->aud);
+    size_t count = 1;
+
+    if (expect->aud.len == 0)
+        return 0;
+    if (json_is_array(aud)) {
+        count = json_array_size(aud);
+        for (size_t i = 0; i < count; i++) {
+            const json_t *one = json_array_get(aud, i);
+            if (!json_is_string(one))
+                return JWS_BAD_AUDIENCE;
+            found = found || text_is(one, expect->aud);
+        }
+    }
+    if (!found)
+        return JWS_BAD_AUDIENCE;
+    if (expect->azp && (azp || count > 1) && !text_is(azp, expect->aud))
+        return JWS_BAD_AUDIENCE;
+    return 0;
+}
+
+int jws_claims_check(const struct jws *jws, const struct jws_expect *expect)
+{
+    if (expect->typ.len > 0 && !str_ieq(jws->typ, expect->typ))
+        return JWS_BAD_TYPE;
+    TRY(issuer_check(jws, expect));
+    TRY(audience_check(jws, expect));
+    return times_check(jws, expect);
+}

@@ -1,0 +1,72 @@
+/* OpenSSL algorithms, fetched once. */
+#include "crypto/ossl.h"
+
+#include <openssl/core_names.h>
+#include <openssl/err.h>
+#include <openssl/params.h>
+#include <pthread.h>
+
+#include "base/panic.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static EVP_MD *sha256;
+static EVP_CIPHER *aes256_gcm;
+static EVP_MAC_CTX *hmac_template;
+
+static void fetch_all(void)
+{
+    sha256 = EVP_MD_fetch(NULL, "SHA2-256", NULL);
+    ossl_must(sha256 != NULL, "SHA2-256");
+    aes256_gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+    ossl_must(aes256_gcm != NULL, "AES-256-GCM");
+
+    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    ossl_must(mac != NULL, "HMAC");
+    hmac_template = EVP_MAC_CTX_new(mac);
+    EVP_MAC_free(mac);
+    ossl_must(hmac_template != NULL, "HMAC context");
+    char digest_name[] = "SHA2-256";
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest_name, 0),
+        OSSL_PARAM_construct_end(),
+    };
+    /* A context without a key cannot be duplicated in OpenSSL 3.0. */
+    ossl_must(EVP_MAC_init(hmac_template, (const unsigned char *)"", 1, params), "HMAC init");
+}
+
+static void fetch_once(void)
+{
+    MUST(pthread_once(&once, fetch_all) == 0);
+}
+
+const EVP_MD *ossl_sha256(void)
+{
+    fetch_once();
+    return sha256;
+}
+
+const EVP_CIPHER *ossl_aes256_gcm(void)
+{
+    fetch_once();
+    return aes256_gcm;
+}
+
+EVP_MAC_CTX *ossl_hmac_template(void)
+{
+    fetch_once();
+    return hmac_template;
+}
+
+void ossl_begin(void)
+{
+    ERR_clear_error();
+}
+
+void ossl_must(int ok, const char *what)
+{
+    if (ok == 1)
+        return;
+    char reason[256];
+    ERR_error_string_n(ERR_peek_last_error(), reason, sizeof(reason));
+    PANIC("OpenSSL: %s: %s", what, reason);
+}

@@ -1,0 +1,111 @@
+/* Argon2id password hashes by libargon2. */
+#include "crypto/password.h"
+
+#include <argon2.h>
+#include <stdint.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/rand.h"
+
+enum {
+    MEMORY_KIB = 19 * 1024,
+    PASSES = 2,
+    LANES = 1,
+    SALT_BYTES = 16,
+    TAG_BYTES = 32,
+    PHC_MAX_BYTES = 256,
+    MEMORY_KIB_MAX = 256 * 1024,
+    PASSES_MAX = 16,
+    LANES_MAX = 4,
+};
+
+struct phc_params {
+    int64_t memory_kib;
+    int64_t passes;
+    int64_t lanes;
+};
+
+/* A well-formed hash with today's parameters that no known password has. */
+static const char dummy_phc[] = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$"
+                                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+struct str password_hash(struct arena *arena, struct str password)
+{
+    uint8_t salt[SALT_BYTES];
+    char phc[PHC_MAX_BYTES];
+
+    rand_bytes(salt, sizeof(salt));
+    int status = argon2id_hash_encoded(PASSES,
+                                       MEMORY_KIB,
+                                       LANES,
+                                       password.ptr,
+                                       password.len,
+                                       salt,
+                                       sizeof(salt),
+                                       TAG_BYTES,
+                                       phc,
+                                       sizeof(phc));
+    if (status != ARGON2_OK)
+        PANIC("argon2: %s", argon2_error_message(status));
+    return arena_dup(arena, str_from(phc));
+}
+
+/* One "name=number" of the parameter list. */
+static bool param_read(struct str *list, struct str name, int64_t *ret_value)
+{
+    struct str part = str_split(list, ',');
+    if (!str_starts(part, name))
+        return false;
+    return num_parse_i64((struct str){part.ptr + name.len, part.len - name.len}, ret_value);
+}
+
+/* "$argon2id$v=19$m=..,t=..,p=..$salt$tag"; the library checks salt and tag. */
+static bool phc_params_read(struct str phc, struct phc_params *ret)
+{
+    if (!str_is(str_split(&phc, '$'), "") || !phc.ptr)
+        return false;
+    if (!str_is(str_split(&phc, '$'), "argon2id") || !phc.ptr)
+        return false;
+    if (!str_is(str_split(&phc, '$'), "v=19") || !phc.ptr)
+        return false;
+    struct str list = str_split(&phc, '$');
+    return phc.ptr && param_read(&list, STR("m="), &ret->memory_kib) && list.ptr &&
+           param_read(&list, STR("t="), &ret->passes) && list.ptr &&
+           param_read(&list, STR("p="), &ret->lanes) && !list.ptr;
+}
+
+static bool phc_params_affordable(const struct phc_params *params)
+{
+    return params->memory_kib <= MEMORY_KIB_MAX && params->passes <= PASSES_MAX &&
+           params->lanes <= LANES_MAX;
+}
+
+static bool phc_params_weak(const struct phc_params *params)
+{
+    return params->memory_kib < MEMORY_KIB || params->passes < PASSES;
+}
+
+int password_verify(struct str phc, struct str password)
+{
+    char text[PHC_MAX_BYTES];
+    struct phc_params params;
+
+    if (phc.len == 0 || phc.len >= sizeof(text) || memchr(phc.ptr, '\0', phc.len))
+        return PASSWORD_WRONG;
+    if (!phc_params_read(phc, &params) || !phc_params_affordable(&params))
+        return PASSWORD_WRONG;
+    memcpy(text, phc.ptr, phc.len);
+    text[phc.len] = '\0';
+    int status = argon2id_verify(text, password.ptr, password.len);
+    if (status == ARGON2_MEMORY_ALLOCATION_ERROR)
+        PANIC("argon2: %s", argon2_error_message(status));
+    if (status != ARGON2_OK)
+        return PASSWORD_WRONG;
+    return phc_params_weak(&params) ? PASSWORD_OK_REHASH : PASSWORD_OK;
+}
+
+void password_dummy_verify(struct str password)
+{
+    MUST(password_verify(STR(dummy_phc), password) == PASSWORD_WRONG);
+}
