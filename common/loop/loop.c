@@ -75,8 +75,7 @@ static void measure_lag(void)
     int64_t now_us = clock_mono_us();
     int64_t idle_us = (int64_t)(uv_metrics_idle_time(&loop.uv) / 1000);
 
-    if (loop.turn_us != 0)
-        loop.lag_ms = ((now_us - loop.turn_us) - (idle_us - loop.idle_us)) / 1000;
+    loop.lag_ms = ((now_us - loop.turn_us) - (idle_us - loop.idle_us)) / 1000;
     if (loop.lag_ms > loop.lag_max_ms)
         loop.lag_max_ms = loop.lag_ms;
     loop.turn_us = now_us;
@@ -145,7 +144,7 @@ void loop_init(void)
     (void)signal(SIGPIPE, SIG_IGN);
     loop.stopping = false;
     loop.grace_over = false;
-    loop.turn_us = 0;
+    loop.idle_us = 0;
     loop.lag_ms = 0;
     loop.lag_max_ms = 0;
     loop.hooks = NULL;
@@ -206,6 +205,7 @@ static void count_handle(uv_handle_t *handle, void *count)
 void loop_run(void)
 {
     MUST(loop.open);
+    loop.turn_us = clock_mono_us();
     while (!loop.stopping)
         (void)uv_run(&loop.uv, UV_RUN_DEFAULT);
     run_out();

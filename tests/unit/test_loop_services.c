@@ -1,0 +1,579 @@
+/* Timers, turn-end hooks, wake-ups, limiter, thread-pool work, signals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "loop/limiter.h"
+#include "loop/loop.h"
+#include "loop/signals.h"
+#include "loop/task.h"
+#include "loop/work.h"
+
+static struct arena *arena;
+static char trail[256];
+static unsigned running;
+
+static void note(const char *word)
+{
+    strncat(trail, word, sizeof(trail) - strlen(trail) - 1);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    loop_init();
+    arena = arena_new(0);
+    trail[0] = '\0';
+    running = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static struct task *start(task_fn fn, void *arg)
+{
+    struct task *task = ARENA_NEW(arena, task);
+
+    task->arena = arena;
+    running++;
+    task_start(task, fn, arg);
+    return task;
+}
+
+static void leave(void)
+{
+    if (--running == 0)
+        loop_stop();
+}
+
+static void stop(void *arg)
+{
+    (void)arg;
+    loop_stop();
+}
+
+static void cancel(void *arg)
+{
+    task_cancel(arg);
+}
+
+/* --- timers -------------------------------------------------------------------------------------
+ */
+
+#define TIMERS 500
+
+struct probe {
+    struct loop_timer timer;
+    int64_t asked_due_ms;
+    bool fired;
+};
+
+static struct probe probes[TIMERS];
+static int64_t last_due_ms;
+static uint64_t last_order;
+
+static void probe_fire(void *arg)
+{
+    struct probe *probe = arg;
+
+    assert_false(probe->fired);
+    assert_true(clock_mono_ms() >= probe->asked_due_ms); /* never early */
+    assert_true(probe->timer.due_ms >= last_due_ms);
+    if (probe->timer.due_ms == last_due_ms)
+        assert_true(probe->timer.order > last_order);
+    last_due_ms = probe->timer.due_ms;
+    last_order = probe->timer.order;
+    probe->fired = true;
+}
+
+static void test_timers_fire_in_order(void **state)
+{
+    (void)state;
+    struct loop_timer end;
+    unsigned seed = 7;
+
+    last_due_ms = 0;
+    for (size_t i = 0; i < TIMERS; i++) {
+        loop_timer_init(&probes[i].timer, probe_fire, &probes[i]);
+        int64_t delay_ms = rand_r(&seed) % 40;
+        probes[i].fired = false;
+        probes[i].asked_due_ms = clock_mono_ms() + delay_ms;
+        loop_timer_start(&probes[i].timer, delay_ms);
+    }
+    for (size_t i = 0; i < TIMERS; i += 3)
+        loop_timer_stop(&probes[i].timer);
+    for (size_t i = 0; i < TIMERS; i += 6) { /* restarted ones count from now */
+        probes[i].asked_due_ms = clock_mono_ms() + 20;
+        loop_timer_start(&probes[i].timer, 20);
+    }
+    loop_timer_init(&end, stop, NULL);
+    loop_timer_start(&end, 60);
+    loop_run();
+    for (size_t i = 0; i < TIMERS; i++)
+        assert_int_equal(probes[i].fired, i % 3 != 0 || i % 6 == 0);
+}
+
+static struct loop_timer again;
+static unsigned again_count;
+
+static void fire_again(void *arg)
+{
+    again_count++;
+    loop_timer_start(arg, 0);
+}
+
+/* A timer that restarts itself at once must not keep others and I/O out. */
+static void test_timer_restarts_itself(void **state)
+{
+    (void)state;
+    struct loop_timer end;
+
+    again_count = 0;
+    loop_timer_init(&again, fire_again, &again);
+    loop_timer_start(&again, 0);
+    loop_timer_init(&end, stop, NULL);
+    loop_timer_start(&end, 20);
+    loop_run();
+    assert_in_range(again_count, 2, 40);
+    loop_timer_stop(&again);
+    loop_timer_stop(&again);
+}
+
+static struct loop_timer pair[2];
+
+static void stop_other(void *arg)
+{
+    loop_timer_stop(arg);
+    note("x");
+}
+
+static void test_timer_stops_another_due_one(void **state)
+{
+    (void)state;
+    struct loop_timer end;
+
+    loop_timer_init(&pair[0], stop_other, &pair[1]);
+    loop_timer_init(&pair[1], stop_other, &pair[0]);
+    loop_timer_start(&pair[0], 2);
+    loop_timer_start(&pair[1], 2);
+    loop_timer_init(&end, stop, NULL);
+    loop_timer_start(&end, 10);
+    loop_run();
+    assert_string_equal(trail, "x");
+}
+
+/* --- turn ---------------------------------------------------------------------------------------
+ */
+
+static struct loop_hook hook;
+static struct await hooked;
+
+static void flush(void *arg)
+{
+    note("H");
+    await_done(arg, 0);
+}
+
+static void collect(struct task *task, void *arg)
+{
+    note(arg);
+    loop_at_turn_end(&hook);
+    loop_at_turn_end(&hook); /* once a turn */
+    if (running == 1) {
+        assert_int_equal(await_wait(task, &hooked, 0), 0);
+        note("w");
+        loop_at_turn_end(&hook);
+        await_init(&hooked);
+        assert_int_equal(await_wait(task, &hooked, 0), 0);
+        note("W");
+    }
+    leave();
+}
+
+static void test_hooks_run_after_tasks(void **state)
+{
+    (void)state;
+    await_init(&hooked);
+    hook = (struct loop_hook){.fn = flush, .arg = &hooked};
+    start(collect, "a");
+    start(collect, "b");
+    loop_run();
+    assert_string_equal(trail, "abHwHW");
+}
+
+/* Nothing but the ready queue wakes the loop here: a wake-up left behind would hang the test. */
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    uv_poll_stop(poll);
+    await_done(poll->data, 0);
+}
+
+static void wait_for_pipe(struct task *task, void *arg)
+{
+    int *fds = arg;
+    struct await await;
+    uv_poll_t *poll = ARENA_NEW(arena, poll);
+
+    await_init(&await);
+    poll->data = &await;
+    assert_int_equal(uv_poll_init(loop_uv(), poll, fds[0]), 0);
+    assert_int_equal(uv_poll_start(poll, UV_READABLE, on_poll), 0);
+    assert_int_equal(write(fds[1], "x", 1), 1);
+    assert_int_equal(await_wait(task, &await, 0), 0);
+    uv_close((uv_handle_t *)poll, NULL);
+    leave();
+}
+
+static void test_completion_from_io(void **state)
+{
+    (void)state;
+    int fds[2];
+
+    assert_int_equal(pipe(fds), 0);
+    start(wait_for_pipe, fds);
+    loop_run();
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Always ready, yet timers still get their turn. */
+static void spin(struct task *task, void *arg)
+{
+    while (task_sleep(task, 0) == 0)
+        ++*(unsigned *)arg;
+    leave();
+}
+
+static void test_yielding_task_leaves_room(void **state)
+{
+    (void)state;
+    unsigned spins = 0;
+    struct loop_timer timer;
+
+    loop_timer_init(&timer, cancel, start(spin, &spins));
+    loop_timer_start(&timer, 10);
+    loop_run();
+    assert_true(spins > 10);
+}
+
+static unsigned chain_left;
+
+static void chain(struct task *task, void *arg)
+{
+    (void)task;
+    if (--chain_left > 0)
+        start(chain, arg);
+    leave();
+}
+
+/* More than one drain's budget: what is left continues without waiting for an event. */
+static void test_more_than_a_turn_holds(void **state)
+{
+    (void)state;
+    chain_left = 25000;
+    start(chain, NULL);
+    loop_run();
+    assert_int_equal(chain_left, 0);
+}
+
+static void busy(struct task *task, void *arg)
+{
+    (void)arg;
+    int64_t until_ms = clock_mono_ms() + 30;
+
+    while (clock_mono_ms() < until_ms)
+        ;
+    assert_int_equal(task_sleep(task, 1), 0);
+    assert_true(loop_lag_ms() >= 29);
+    assert_int_equal(task_sleep(task, 60), 0);
+    assert_int_equal(task_sleep(task, 1), 0);
+    assert_true(loop_lag_ms() < 60); /* sleeping is not lag */
+    assert_true(loop_lag_max_ms() >= 29);
+    leave();
+}
+
+static void test_lag(void **state)
+{
+    (void)state;
+    start(busy, NULL);
+    loop_run();
+}
+
+/* --- limiter ------------------------------------------------------------------------------------
+ */
+
+static struct limiter limiter;
+static unsigned inside;
+static unsigned most_inside;
+
+static void hold(struct task *task, void *arg)
+{
+    int rc = limiter_acquire(task, &limiter, 0);
+
+    if (rc == -EAGAIN) {
+        note("!");
+    } else {
+        assert_int_equal(rc, 0);
+        note(arg);
+        most_inside = ++inside > most_inside ? inside : most_inside;
+        assert_int_equal(task_sleep(task, 2), 0);
+        inside--;
+        limiter_release(&limiter);
+    }
+    leave();
+}
+
+static void test_limiter_is_fair(void **state)
+{
+    (void)state;
+    inside = 0;
+    most_inside = 0;
+    limiter_init(&limiter, 2, 3);
+    start(hold, "a");
+    start(hold, "b");
+    start(hold, "c");
+    start(hold, "d");
+    start(hold, "e");
+    start(hold, "f"); /* no room to wait */
+    loop_run();
+    assert_string_equal(trail, "ab!cde");
+    assert_int_equal(most_inside, 2);
+    assert_int_equal(limiter.held, 0);
+    assert_int_equal(limiter.waiting, 0);
+}
+
+static void wait_in_vain(struct task *task, void *arg)
+{
+    *(int *)arg = limiter_acquire(task, &limiter, 3);
+    leave();
+}
+
+static void test_limiter_timeout_and_cancel(void **state)
+{
+    (void)state;
+    int late = 0;
+    int cancelled = 0;
+
+    limiter_init(&limiter, 1, 10);
+    limiter.held = 1;
+    start(wait_in_vain, &late);
+    task_cancel(start(wait_in_vain, &cancelled));
+    loop_run();
+    assert_int_equal(late, -ETIMEDOUT);
+    assert_int_equal(cancelled, -ECANCELED);
+    assert_int_equal(limiter.waiting, 0);
+    assert_int_equal(limiter.held, 1);
+}
+
+static void release_and_cancel(void *arg)
+{
+    limiter_release(&limiter);
+    task_cancel(arg);
+}
+
+/* The slot is granted and the waiter cancelled in one turn: the slot must not get lost. */
+static void test_limiter_slot_survives_cancel(void **state)
+{
+    (void)state;
+    int rc = 0;
+    struct loop_timer timer;
+
+    limiter_init(&limiter, 1, 10);
+    limiter.held = 1;
+    loop_timer_init(&timer, release_and_cancel, start(wait_in_vain, &rc));
+    loop_timer_start(&timer, 1);
+    loop_run();
+    assert_int_equal(rc, -ECANCELED);
+    assert_int_equal(limiter.held, 0);
+}
+
+/* --- work ---------------------------------------------------------------------------------------
+ */
+
+static pthread_t loop_thread;
+static unsigned at_once;
+static unsigned most_at_once;
+
+static void nap(void *arg)
+{
+    unsigned now = __atomic_add_fetch(&at_once, 1, __ATOMIC_SEQ_CST);
+
+    if (now > __atomic_load_n(&most_at_once, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&most_at_once, now, __ATOMIC_SEQ_CST);
+    assert_false(pthread_equal(pthread_self(), loop_thread));
+    usleep(5000);
+    *(int *)arg += 1;
+    __atomic_sub_fetch(&at_once, 1, __ATOMIC_SEQ_CST);
+}
+
+static void do_work(struct task *task, void *arg)
+{
+    int done = 0;
+    int rc = work_run(task, WORK_HASH, nap, &done);
+
+    assert_int_equal(done, rc == 0 ? 1 : 0);
+    *(int *)arg = rc;
+    leave();
+}
+
+static void test_work_is_limited(void **state)
+{
+    (void)state;
+    int rcs[5] = {1, 1, 1, 1, 1};
+
+    loop_thread = pthread_self();
+    most_at_once = 0;
+    work_limit(WORK_HASH, 2, 2);
+    for (size_t i = 0; i < 5; i++)
+        start(do_work, &rcs[i]);
+    loop_run();
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(rcs[i], 0);
+    assert_int_equal(rcs[4], -EAGAIN);
+    assert_in_range(most_at_once, 1, 2);
+}
+
+static void cancelled_work(struct task *task, void *arg)
+{
+    int done = 0;
+
+    *(int *)arg = work_run(task, WORK_PARSE, nap, &done);
+    assert_int_equal(done, 1); /* it ran to its end, so `done` may live on this stack */
+    leave();
+}
+
+static void test_running_work_is_not_interrupted(void **state)
+{
+    (void)state;
+    int rc = 0;
+    struct loop_timer timer;
+
+    loop_timer_init(&timer, cancel, start(cancelled_work, &rc));
+    loop_timer_start(&timer, 1);
+    loop_run();
+    assert_int_equal(rc, -ECANCELED);
+}
+
+static void test_waiting_work_is_cancelled(void **state)
+{
+    (void)state;
+    int rcs[2] = {1, 1};
+    struct loop_timer timer;
+
+    work_limit(WORK_HASH, 1, 2);
+    start(do_work, &rcs[0]);
+    loop_timer_init(&timer, cancel, start(do_work, &rcs[1]));
+    loop_timer_start(&timer, 1);
+    loop_run();
+    assert_int_equal(rcs[0], 0);
+    assert_int_equal(rcs[1], -ECANCELED);
+}
+
+/* --- signals, end -------------------------------------------------------------------------------
+ */
+
+static void on_signal(int signum, void *arg)
+{
+    *(int *)arg = signum;
+    loop_stop();
+}
+
+static void test_signal(void **state)
+{
+    (void)state;
+    int got = 0;
+
+    signals_on(SIGUSR1, on_signal, &got);
+    assert_int_equal(raise(SIGUSR1), 0);
+    loop_run();
+    assert_int_equal(got, SIGUSR1);
+}
+
+static void test_broken_pipe_is_an_error(void **state)
+{
+    (void)state;
+    int fds[2];
+
+    assert_int_equal(pipe(fds), 0);
+    close(fds[0]);
+    assert_int_equal(write(fds[1], "x", 1), -1);
+    assert_int_equal(errno, EPIPE);
+    close(fds[1]);
+    loop_stop();
+    loop_run();
+}
+
+static void yield_then_note(struct task *task, void *arg)
+{
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(task_sleep(task, 0), 0);
+    note(arg);
+    leave();
+}
+
+/* Tasks that are ready when the loop stops still come to their end. */
+static void test_stop_runs_ready_tasks_out(void **state)
+{
+    (void)state;
+    start(yield_then_note, "end");
+    loop_stop();
+    loop_run();
+    assert_string_equal(trail, "end");
+    assert_int_equal(task_count(), 0);
+}
+
+static void test_threads_are_sized(void **state)
+{
+    (void)state;
+    assert_int_equal(atoi(getenv("UV_THREADPOOL_SIZE")), (int)uv_available_parallelism() + 4);
+    loop_stop();
+    loop_run();
+}
+
+#define LOOP_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+    (void)unsetenv("UV_THREADPOOL_SIZE");
+    const struct CMUnitTest tests[] = {
+        LOOP_TEST(test_timers_fire_in_order),
+        LOOP_TEST(test_timer_restarts_itself),
+        LOOP_TEST(test_timer_stops_another_due_one),
+        LOOP_TEST(test_hooks_run_after_tasks),
+        LOOP_TEST(test_completion_from_io),
+        LOOP_TEST(test_yielding_task_leaves_room),
+        LOOP_TEST(test_more_than_a_turn_holds),
+        LOOP_TEST(test_lag),
+        LOOP_TEST(test_limiter_is_fair),
+        LOOP_TEST(test_limiter_timeout_and_cancel),
+        LOOP_TEST(test_limiter_slot_survives_cancel),
+        LOOP_TEST(test_work_is_limited),
+        LOOP_TEST(test_running_work_is_not_interrupted),
+        LOOP_TEST(test_waiting_work_is_cancelled),
+        LOOP_TEST(test_signal),
+        LOOP_TEST(test_broken_pipe_is_an_error),
+        LOOP_TEST(test_stop_runs_ready_tasks_out),
+        LOOP_TEST(test_threads_are_sized),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
