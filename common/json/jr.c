@@ -1,0 +1,175 @@
+/* JSON reader: one cheap scan for what jansson would take, then jansson with its strict flags. */
+#include "json/jr.h"
+
+#include <stdio.h>
+
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "json/jw.h"
+
+#define PRINT_MAX ((size_t)1 << 30) /* far above six times the largest body */
+
+/* --- errors: jansson quotes the input in its texts, ours never do -------------------------------
+ */
+
+static int refuse(struct jr_error *ret_error, size_t line, size_t column, const char *reason)
+{
+    snprintf(
+        ret_error->text, sizeof(ret_error->text), "line %zu, column %zu: %s", line, column, reason);
+    return JR_INVALID;
+}
+
+/* As refuse(), counting lines and code points up to byte `at`. */
+static int refuse_at(struct jr_error *ret_error, struct str text, size_t at, const char *reason)
+{
+    size_t line = 1;
+    size_t column = 1;
+    for (size_t i = 0; i < at; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (c == '\n') {
+            line++;
+            column = 1;
+        } else if ((c & 0xc0) != 0x80) {
+            column++;
+        }
+    }
+    return refuse(ret_error, line, column, reason);
+}
+
+/* Our words for a syntax error, by how jansson's text begins. */
+static const struct {
+    struct str begins;
+    const char *reason;
+} syntax_reasons[] = {
+    {STR_INIT("control character"), "control character in a string"},
+    {STR_INIT("unexpected newline"), "line break in a string"},
+    {STR_INIT("invalid escape"), "invalid escape in a string"},
+    {STR_INIT("invalid Unicode"), "invalid \\u escape in a string"},
+    {STR_INIT("string or '}' expected"), "expected a key or \"}\""},
+    {STR_INIT("':' expected"), "expected \":\""},
+    {STR_INIT("']' expected"), "expected \",\" or \"]\""},
+    {STR_INIT("'}' expected"), "expected \",\" or \"}\""},
+};
+
+static const char *syntax_reason(const json_error_t *error)
+{
+    switch (json_error_code(error)) {
+    case json_error_invalid_utf8:
+        return "invalid UTF-8";
+    case json_error_premature_end_of_input:
+        return "unexpected end of text";
+    case json_error_end_of_input_expected:
+        return "unexpected text after the value";
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+        return "U+0000 is not allowed";
+    case json_error_duplicate_key:
+        return "duplicate object key";
+    case json_error_numeric_overflow:
+        return "number is out of range";
+    default:
+        break;
+    }
+    struct str text = str_from(error->text);
+    for (size_t i = 0; i < ARRAY_LEN(syntax_reasons); i++)
+        if (str_starts(text, syntax_reasons[i].begins))
+            return syntax_reasons[i].reason;
+    return "invalid syntax";
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+/* jansson recurses up to 2,048 deep and reports NUL and BOM as something else: look first. */
+static int scan(struct str text, struct jr_error *ret_error)
+{
+    if (str_starts(text, STR("\xef\xbb\xbf")))
+        return refuse_at(ret_error, text, 0, "byte order mark is not allowed");
+    bool in_string = false;
+    size_t depth = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        switch (text.ptr[i]) {
+        case '\0':
+            return refuse_at(ret_error, text, i, "U+0000 is not allowed");
+        case '"':
+            in_string = !in_string;
+            break;
+        case '\\':
+            /* The escaped byte cannot end the string; a NUL there is still seen. */
+            if (in_string && i + 1 < text.len && text.ptr[i + 1] != '\0')
+                i++;
+            break;
+        case '{':
+        case '[':
+            if (!in_string && ++depth > JR_MAX_DEPTH)
+                return refuse_at(ret_error, text, i, "nested deeper than 64 levels");
+            break;
+        case '}':
+        case ']':
+            if (!in_string && depth > 0)
+                depth--;
+            break;
+        default:
+            break;
+        }
+    }
+    return 0;
+}
+
+static void free_root(void *root)
+{
+    json_decref(root);
+}
+
+int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_error *ret_error)
+{
+    if (text.len == 0)
+        return refuse(ret_error, 1, 1, "unexpected end of text");
+    int rc = scan(text, ret_error);
+    if (rc != 0)
+        return rc;
+    json_error_t error;
+    json_t *root = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (root == NULL) {
+        size_t line = error.line > 0 ? (size_t)error.line : 1;
+        size_t column = error.column > 0 ? (size_t)error.column : 1;
+        return refuse(ret_error, line, column, syntax_reason(&error));
+    }
+    arena_defer(arena, free_root, root);
+    *ret_root = root;
+    return 0;
+}
+
+/* --- access -------------------------------------------------------------------------------------
+ */
+
+struct str jr_str(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_string(value))
+        return STR_NONE;
+    return (struct str){json_string_value(value), json_string_length(value)};
+}
+
+int64_t jr_i64(const json_t *object, const char *key, int64_t fallback)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+bool jr_bool(const json_t *object, const char *key, bool fallback)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_boolean(value) ? json_is_true(value) : fallback;
+}
+
+struct str jr_print(struct arena *arena, const json_t *value)
+{
+    struct strbuf out;
+    strbuf_init(&out, arena, PRINT_MAX);
+    struct jw w;
+    jw_init(&w, &out);
+    jw_json(&w, value);
+    MUST(!out.overflow);
+    return strbuf_view(&out);
+}

@@ -1,0 +1,399 @@
+/* JSON reader: what RFC 8259 allows is read exactly, everything else is refused with a reason. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "base/arena.h"
+#include "json/jr.h"
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = arena_new(0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static json_t *accept(struct str text)
+{
+    json_t *root = NULL;
+    struct jr_error error = {""};
+    int rc = jr_parse(arena, text, &root, &error);
+    if (rc != 0)
+        fail_msg("refused %.*s: %s", STR_ARG(text), error.text);
+    return root;
+}
+
+static void refuse(struct str text, const char *reason)
+{
+    json_t *root = NULL;
+    struct jr_error error = {""};
+    if (jr_parse(arena, text, &root, &error) != JR_INVALID)
+        fail_msg("accepted %.*s", STR_ARG(text));
+    assert_null(root);
+    if (strstr(error.text, reason) == NULL)
+        fail_msg("%.*s: \"%s\" lacks \"%s\"", STR_ARG(text), error.text, reason);
+}
+
+/* In the manner of JSONTestSuite's y_ files. */
+static const struct str good[] = {
+    STR_INIT("[]"),
+    STR_INIT("{}"),
+    STR_INIT("[[]   ]"),
+    STR_INIT("[\"\"]"),
+    STR_INIT("[]\n"),
+    STR_INIT(" [] "),
+    STR_INIT("\t\r\n [1\t,\r\n2 ]"),
+    STR_INIT("null"),
+    STR_INIT("true"),
+    STR_INIT("false"),
+    STR_INIT("42"),
+    STR_INIT("-0.1"),
+    STR_INIT("\"asd\""),
+    STR_INIT("\"\""),
+    STR_INIT("[null, 1, \"1\", {}]"),
+    STR_INIT("[1,null,null,null,2]"),
+    STR_INIT("[0e+1]"),
+    STR_INIT("[0e1]"),
+    STR_INIT("[ 4]"),
+    STR_INIT("[-0]"),
+    STR_INIT("[-0.0]"),
+    STR_INIT("[-1]"),
+    STR_INIT("[-123]"),
+    STR_INIT("[1E22]"),
+    STR_INIT("[1E-2]"),
+    STR_INIT("[1E+2]"),
+    STR_INIT("[123e45]"),
+    STR_INIT("[123.456e-78]"),
+    STR_INIT("[123.456789]"),
+    STR_INIT("[-0.000000000000000000000000000000000000000000000000000000000000000000000001]"),
+    STR_INIT("[1e-400]"),
+    STR_INIT("{\"asd\":\"sdf\", \"dfg\":\"fgh\"}"),
+    STR_INIT("{\"\":0}"),
+    STR_INIT("{\"a\":[]}"),
+    STR_INIT("{\n\"a\": \"b\"\n}"),
+    STR_INIT("[\"\\u0060\\u012a\\u12AB\"]"),
+    STR_INIT("[\"\\uD801\\udc37\"]"),
+    STR_INIT("[\"\\ud83d\\ude39\\ud83d\\udc8d\"]"),
+    STR_INIT("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"]"),
+    STR_INIT("[\"\\\\u0000\"]"),
+    STR_INIT("[\"\\\"\"]"),
+    STR_INIT("[\"a/*b*/c/*d//e\"]"),
+    STR_INIT("[\"\\\\a\"]"),
+    STR_INIT("[\"\\u0012\"]"),
+    STR_INIT("[\"\\uFFFF\"]"),
+    STR_INIT("[\"\xf4\x8f\xbf\xbf\"]"),
+    STR_INIT("[\"\xef\xbf\xbf\"]"),
+    STR_INIT("[\"\xe2\x80\xa8\xe2\x80\xa9\"]"),
+    STR_INIT("[\"\x7f\"]"),
+    STR_INIT("[\"\\u0061\\u30af\\u30EA\\u30b9\"]"),
+    STR_INIT("[\"new\\u000Aline\"]"),
+    STR_INIT("[\"\\uDBFF\\uDFFE\"]"),
+    STR_INIT("[\"\\u200B\\u2064\\uFDD0\\uFFFE\"]"),
+    STR_INIT("[\"[[[[{{{{\"]"),
+};
+
+/* In the manner of its n_ files. */
+static const struct str bad[] = {
+    STR_INIT(""),
+    STR_INIT(" "),
+    STR_INIT("["),
+    STR_INIT("{"),
+    STR_INIT("]"),
+    STR_INIT("[]]"),
+    STR_INIT("{}}"),
+    STR_INIT("[1 true]"),
+    STR_INIT("[a\xe5]"),
+    STR_INIT("[\"\": 1]"),
+    STR_INIT("[\"\"],"),
+    STR_INIT("[,1]"),
+    STR_INIT("[1,,2]"),
+    STR_INIT("[\"x\",,]"),
+    STR_INIT("[\"\",]"),
+    STR_INIT("[1,]"),
+    STR_INIT("[,]"),
+    STR_INIT("[-]"),
+    STR_INIT("[   , \"\"]"),
+    STR_INIT("[1,\n1\n,1"),
+    STR_INIT("[\"a\",\n4\n,1,"),
+    STR_INIT("[*]"),
+    STR_INIT("[1:2]"),
+    STR_INIT("[\"x\""),
+    STR_INIT("[x"),
+    STR_INIT("[3[4]]"),
+    STR_INIT("[fals]"),
+    STR_INIT("[nul]"),
+    STR_INIT("[tru]"),
+    STR_INIT("[True]"),
+    STR_INIT("[nan]"),
+    STR_INIT("[NaN]"),
+    STR_INIT("[Infinity]"),
+    STR_INIT("[-Infinity]"),
+    STR_INIT("[inf]"),
+    STR_INIT("[++1234]"),
+    STR_INIT("[+1]"),
+    STR_INIT("[+Inf]"),
+    STR_INIT("[-01]"),
+    STR_INIT("[-1.0.]"),
+    STR_INIT("[-2.]"),
+    STR_INIT("[.-1]"),
+    STR_INIT("[.2e-3]"),
+    STR_INIT("[0.1.2]"),
+    STR_INIT("[0.3e+]"),
+    STR_INIT("[0.3e]"),
+    STR_INIT("[0.e1]"),
+    STR_INIT("[0E+]"),
+    STR_INIT("[0E]"),
+    STR_INIT("[1.0e+]"),
+    STR_INIT("[1.0e-]"),
+    STR_INIT("[1 000.0]"),
+    STR_INIT("[1eE2]"),
+    STR_INIT("[2.e+3]"),
+    STR_INIT("[9.e+]"),
+    STR_INIT("[0x1]"),
+    STR_INIT("[0x42]"),
+    STR_INIT("[012]"),
+    STR_INIT("[-foo]"),
+    STR_INIT("[- 1]"),
+    STR_INIT("[1ea]"),
+    STR_INIT("[1a]"),
+    STR_INIT("[1.8011670033376514H-308]"),
+    STR_INIT("[\xef\xbc\x91]"),
+    STR_INIT("{\"x\"::\"b\"}"),
+    STR_INIT("{\"x\", null}"),
+    STR_INIT("{\"a\" b}"),
+    STR_INIT("{:\"b\"}"),
+    STR_INIT("{\"a\":\"a\" 123}"),
+    STR_INIT("{key: 'value'}"),
+    STR_INIT("{\"a\" \"b\"}"),
+    STR_INIT("{\"a\":"),
+    STR_INIT("{\"a\""),
+    STR_INIT("{1:1}"),
+    STR_INIT("{null:null}"),
+    STR_INIT("{\"id\":0,}"),
+    STR_INIT("{\"id\":0,,,,,}"),
+    STR_INIT("{'a':0}"),
+    STR_INIT("{\"a\":\"b\"}/**/"),
+    STR_INIT("{\"a\":\"b\"}//"),
+    STR_INIT("{\"a\":\"b\"}#"),
+    STR_INIT("{\"a\":/*comment*/\"b\"}"),
+    STR_INIT("{\"a\": true} \"x\""),
+    STR_INIT("{a: \"b\"}"),
+    STR_INIT("[\"\\x00\"]"),
+    STR_INIT("[\"\\\\\\\"]"),
+    STR_INIT("[\"\\\t\"]"),
+    STR_INIT("[\"\\a\"]"),
+    STR_INIT("[\"\\\xe5\"]"),
+    STR_INIT("[\"\\u\"]"),
+    STR_INIT("[\"\\u00A\"]"),
+    STR_INIT("[\"\\uqqqq\"]"),
+    STR_INIT("[\"\\U0061\"]"),
+    STR_INIT("[\"\\uD800\\u\"]"),
+    STR_INIT("[\"\\uD800\\u1x\"]"),
+    STR_INIT("[\"\\uD834\\uDd\"]"),
+    STR_INIT("[\"\t\"]"),
+    STR_INIT("[\"new\nline\"]"),
+    STR_INIT("[\"\x1f\"]"),
+    STR_INIT("['single quote']"),
+    STR_INIT("abc"),
+    STR_INIT("\""),
+    STR_INIT("[\"\\"),
+    STR_INIT("<.>"),
+    STR_INIT("[<null>]"),
+    STR_INIT("[1]x"),
+    STR_INIT("2@"),
+    STR_INIT("1]"),
+    STR_INIT("[][]"),
+    STR_INIT("[\"asd]"),
+    STR_INIT("\xe5"),
+    STR_INIT("[\xe2\x81\xa0]"),
+    STR_INIT("[\x0c]"),
+    STR_INIT("\xc2\xa0[]"),
+    STR_INIT("[true"),
+    STR_INIT("[{\"a\":[1}]"),
+    STR_INIT("{]"),
+    STR_INIT("[1]\v"),
+};
+
+static void test_good(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        assert_non_null(accept(good[i]));
+}
+
+static void test_bad(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        refuse(bad[i], "line ");
+}
+
+static void test_refusals_of_our_own(void **state)
+{
+    (void)state;
+    refuse(STR("\xef\xbb\xbf{}"), "line 1, column 1: byte order mark");
+    refuse(STR("\xff\xfe[\0]\0"), "U+0000");
+    refuse(STR("[\"a\0b\"]"), "U+0000");
+    refuse(STR("[1]\0"), "U+0000");
+    refuse(STR("[\"\\\0\"]"), "U+0000");
+    refuse(STR("[\"\\u0000\"]"), "U+0000");
+    refuse(STR("{\"a\\u0000\":1}"), "U+0000");
+    refuse(STR("{\"a\":1,\"a\":1}"), "duplicate object key");
+    refuse(STR("{\"x\":{\"a\":1,\"b\":2,\"\\u0061\":3}}"), "duplicate object key");
+    refuse(STR("[\"\\ud800\"]"), "\\u escape");
+    refuse(STR("[\"\\udc00\"]"), "\\u escape");
+    refuse(STR("[\"\\ud800\\ud800\"]"), "\\u escape");
+    refuse(STR("[\"\\ud800abc\"]"), "\\u escape");
+    refuse(STR("[\"\xed\xa0\x80\"]"), "invalid UTF-8");
+    refuse(STR("[\"\xc0\xaf\"]"), "invalid UTF-8");
+    refuse(STR("[\"\xf4\x90\x80\x80\"]"), "invalid UTF-8");
+    refuse(STR("[\"\x80\"]"), "invalid UTF-8");
+    refuse(STR("[\"\xc3"), "invalid UTF-8");
+    refuse(STR("{} {}"), "unexpected text after the value");
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    assert_true(json_integer_value(accept(STR("9007199254740993"))) == 9007199254740993);
+    assert_true(json_integer_value(accept(STR("9223372036854775807"))) == INT64_MAX);
+    assert_true(json_integer_value(accept(STR("-9223372036854775808"))) == INT64_MIN);
+    refuse(STR("9223372036854775808"), "number is out of range");
+    refuse(STR("-9223372036854775809"), "number is out of range");
+    refuse(STR("1e400"), "number is out of range");
+    refuse(STR("[-1e400]"), "number is out of range");
+    refuse(STR("1e131071"), "number is out of range");
+    assert_true(json_is_real(accept(STR("1e5"))));
+    assert_true(json_is_real(accept(STR("5.0"))));
+    assert_true(json_is_integer(accept(STR("-0"))));
+    assert_int_equal(json_integer_value(accept(STR("-0"))), 0);
+    assert_true(signbit(json_real_value(accept(STR("-0.0")))) != 0);
+    assert_true(json_real_value(accept(STR("1.7976931348623157e308"))) == 1.7976931348623157e308);
+}
+
+static void test_long_number(void **state)
+{
+    (void)state;
+    size_t len = 1000 * 1000;
+    char *text = arena_alloc(arena, len);
+    memset(text, '9', len);
+    refuse((struct str){text, len}, "number is out of range");
+    text[0] = '0';
+    text[1] = '.';
+    assert_true(json_real_value(accept((struct str){text, len})) == 1.0);
+}
+
+static struct str nested(size_t depth, bool object, bool closed)
+{
+    const char *open = object ? "{\"a\":" : "[";
+    size_t unit = strlen(open);
+    char *text = arena_alloc(arena, depth * (unit + 1) + 1);
+    size_t len = 0;
+    for (size_t i = 0; i < depth; i++, len += unit)
+        memcpy(text + len, open, unit);
+    if (object)
+        text[len++] = '1';
+    for (size_t i = 0; closed && i < depth; i++)
+        text[len++] = object ? '}' : ']';
+    return (struct str){text, len};
+}
+
+static void test_depth(void **state)
+{
+    (void)state;
+    assert_non_null(accept(nested(64, false, true)));
+    assert_non_null(accept(nested(64, true, true)));
+    refuse(nested(65, false, true), "line 1, column 65: nested deeper than 64 levels");
+    refuse(nested(65, true, true), "nested deeper than 64 levels");
+    refuse(nested(100000, false, true), "nested deeper than 64 levels");
+    refuse(nested(100000, true, false), "nested deeper than 64 levels");
+    /* Siblings do not add up, brackets in texts do not count. */
+    char *wide = arena_alloc(arena, 1000);
+    memset(wide, '[', 1000);
+    memcpy(wide, "[\"", 2);
+    memcpy(wide + 998, "\"]", 2);
+    assert_non_null(accept((struct str){wide, 1000}));
+    struct str many = STR_NONE;
+    char *text = arena_alloc(arena, 1000);
+    text[many.len++] = '[';
+    for (int i = 0; i < 100; i++) {
+        memcpy(text + many.len, "[{}],", 5);
+        many.len += 5;
+    }
+    text[many.len - 1] = ']';
+    many.ptr = text;
+    assert_non_null(accept(many));
+}
+
+static void test_errors_say_where_and_never_what(void **state)
+{
+    (void)state;
+    static const struct str texts[] = {
+        STR_INIT("{\"a\":1,\n \"b\":hunter2}"),
+        STR_INIT("{\"hunter2\":1,\n \"hunter2\":2}"),
+        STR_INIT("{\"a\":1,\n \"b\":\"hunter2\n\"}"),
+        STR_INIT("{\"a\":1,\n \"b\":\"\\uhunter2\"}"),
+        STR_INIT("{\"a\":1,\n hunter2}"),
+        STR_INIT("{\"a\":1,\n \"b\" hunter2}"),
+        STR_INIT("{\"a\":1}\nhunter2"),
+        STR_INIT("{\"a\":\n\"hunter2"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        json_t *root;
+        struct jr_error error;
+        assert_int_equal(jr_parse(arena, texts[i], &root, &error), JR_INVALID);
+        assert_null(strstr(error.text, "hunter"));
+        assert_non_null(strstr(error.text, "line 2, column "));
+    }
+    refuse(STR("{\n\"a\": 1,\n}"), "line 3, column 1: expected a key");
+    refuse(STR("[1\n2]"), "line 2, column 1: expected \",\" or \"]\"");
+    refuse(STR("\n\n  \xc3\xa9"), "line 3");
+}
+
+static void test_access(void **state)
+{
+    (void)state;
+    json_t *root = accept(STR("{\"s\":\"a\\n\",\"i\":5,\"b\":true,\"n\":null,\"r\":1.5}"));
+    assert_true(str_is(jr_str(root, "s"), "a\n"));
+    assert_null(jr_str(root, "i").ptr);
+    assert_null(jr_str(root, "missing").ptr);
+    assert_int_equal(jr_i64(root, "i", -1), 5);
+    assert_int_equal(jr_i64(root, "r", -1), -1);
+    assert_int_equal(jr_i64(root, "missing", -1), -1);
+    assert_true(jr_bool(root, "b", false));
+    assert_true(jr_bool(root, "i", true));
+    assert_null(jr_str(NULL, "s").ptr);
+    assert_int_equal(jr_i64(json_array_get(root, 0), "i", 9), 9);
+    struct str text = jr_print(arena, root);
+    assert_true(str_is(text, "{\"s\":\"a\\n\",\"i\":5,\"b\":true,\"n\":null,\"r\":1.5}"));
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_good),
+        TEST(test_bad),
+        TEST(test_refusals_of_our_own),
+        TEST(test_numbers),
+        TEST(test_long_number),
+        TEST(test_depth),
+        TEST(test_errors_say_where_and_never_what),
+        TEST(test_access),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* JSON writer: escapes, commas, numbers, limits; what it writes reads back the same. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "base/arena.h"
+#include "json/jr.h"
+#include "json/jw.h"
+
+struct fixture {
+    struct arena *arena;
+    struct strbuf out;
+    struct jw w;
+};
+
+static struct fixture fx;
+
+static int setup(void **state)
+{
+    (void)state;
+    fx.arena = arena_new(0);
+    strbuf_init(&fx.out, fx.arena, 1 << 24);
+    jw_init(&fx.w, &fx.out);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(fx.arena);
+    return 0;
+}
+
+static void assert_written(const char *expected)
+{
+    assert_string_equal(strbuf_cstring(&fx.out), expected);
+    assert_true(jw_done(&fx.w));
+}
+
+static void test_members_and_commas(void **state)
+{
+    (void)state;
+    struct jw *w = &fx.w;
+    jw_obj(w);
+    JW_STR(w, "a", STR("x"));
+    JW_I64(w, "b", -7);
+    JW_BOOL(w, "c", true);
+    JW_BOOL(w, "d", false);
+    JW_NULL(w, "e");
+    JW_CSTR(w, "f", NULL);
+    jw_lit(w, "g");
+    jw_arr(w);
+    jw_i64(w, INT64_MIN);
+    jw_i64(w, INT64_MAX);
+    jw_obj(w);
+    jw_obj_end(w);
+    jw_arr(w);
+    jw_arr_end(w);
+    jw_raw(w, STR("{\"raw\":1}"));
+    jw_arr_end(w);
+    jw_key(w, STR("h\"\n"));
+    jw_str(w, STR_NONE);
+    jw_obj_end(w);
+    assert_written("{\"a\":\"x\",\"b\":-7,\"c\":true,\"d\":false,\"e\":null,\"f\":null,"
+                   "\"g\":[-9223372036854775808,9223372036854775807,{},[],{\"raw\":1}],"
+                   "\"h\\\"\\n\":\"\"}");
+}
+
+static void test_single_values(void **state)
+{
+    (void)state;
+    jw_str(&fx.w, STR("only"));
+    assert_written("\"only\"");
+}
+
+static void test_escapes(void **state)
+{
+    (void)state;
+    jw_str(&fx.w, STR("\"\\\b\f\n\r\t/\x01\x1f\x7f\xc3\xa9\0z"));
+    assert_written("\"\\\"\\\\\\b\\f\\n\\r\\t/\\u0001\\u001f\x7f\xc3\xa9\\u0000z\"");
+}
+
+/* Every byte that needs an escape, at every offset of the eight-byte scan. */
+static void test_escape_at_every_offset(void **state)
+{
+    (void)state;
+    for (size_t len = 1; len <= 20; len++) {
+        for (size_t at = 0; at < len; at++) {
+            for (int c = 1; c < 0x80; c++) {
+                char text[32];
+                memset(text, 'a', len);
+                text[at] = (char)c;
+                fx.out.len = 0;
+                jw_init(&fx.w, &fx.out);
+                jw_str(&fx.w, (struct str){text, len});
+                json_t *root;
+                struct jr_error error;
+                assert_int_equal(jr_parse(fx.arena, strbuf_view(&fx.out), &root, &error), 0);
+                assert_int_equal(json_string_length(root), len);
+                assert_memory_equal(json_string_value(root), text, len);
+            }
+        }
+        arena_reset(fx.arena);
+        strbuf_init(&fx.out, fx.arena, 1 << 24);
+    }
+}
+
+static void test_multibyte_text_is_not_escaped(void **state)
+{
+    (void)state;
+    struct str text = STR("\xe2\x82\xac\xf0\x9f\x98\x80\xc2\xa2\xe2\x82\xac\xf0\x9f\x98\x80");
+    jw_str(&fx.w, text);
+    assert_int_equal(fx.out.len, text.len + 2);
+    assert_memory_equal(fx.out.ptr + 1, text.ptr, text.len);
+}
+
+static void test_doubles(void **state)
+{
+    (void)state;
+    jw_arr(&fx.w);
+    jw_f64(&fx.w, 0.1);
+    jw_f64(&fx.w, -2.5);
+    jw_f64(&fx.w, (double)NAN);
+    jw_f64(&fx.w, (double)INFINITY);
+    jw_f64(&fx.w, 5e-324);
+    jw_arr_end(&fx.w);
+    json_t *root;
+    struct jr_error error;
+    assert_int_equal(jr_parse(fx.arena, strbuf_view(&fx.out), &root, &error), 0);
+    assert_true(json_real_value(json_array_get(root, 0)) == 0.1);
+    assert_true(json_real_value(json_array_get(root, 1)) == -2.5);
+    assert_true(json_is_null(json_array_get(root, 2)));
+    assert_true(json_is_null(json_array_get(root, 3)));
+    assert_true(json_real_value(json_array_get(root, 4)) == 5e-324);
+}
+
+static void test_time(void **state)
+{
+    (void)state;
+    jw_time(&fx.w, 1769860800123);
+    assert_written("\"2026-01-31T12:00:00.123Z\"");
+}
+
+static void test_tree_keeps_order(void **state)
+{
+    (void)state;
+    const char *text = "{\"z\":[1,-2.5,true,false,null,\"\\u00e9\"],\"a\":{\"k\":{}},\"m\":[]}";
+    json_t *root;
+    struct jr_error error;
+    assert_int_equal(jr_parse(fx.arena, str_from(text), &root, &error), 0);
+    jw_json(&fx.w, root);
+    assert_written("{\"z\":[1,-2.5,true,false,null,\"\xc3\xa9\"],\"a\":{\"k\":{}},\"m\":[]}");
+}
+
+/* Every maximum either fits whole or sets overflow; never a write past the end (sanitizers). */
+static void test_maximum(void **state)
+{
+    (void)state;
+    for (size_t max = 0; max < 80; max++) {
+        struct strbuf out;
+        struct jw w;
+        strbuf_init(&out, fx.arena, max);
+        jw_init(&w, &out);
+        jw_obj(&w);
+        jw_key(&w, STR("k\ney"));
+        jw_str(&w, STR("\x01\x02\x03 and a long clean run \x04"));
+        JW_I64(&w, "n", INT64_MIN);
+        jw_obj_end(&w);
+        assert_true(out.len <= max);
+        if (out.overflow)
+            assert_false(jw_done(&w));
+        else
+            assert_true(jw_done(&w));
+    }
+}
+
+static void test_done_wants_one_whole_value(void **state)
+{
+    (void)state;
+    assert_false(jw_done(&fx.w));
+    jw_arr(&fx.w);
+    assert_false(jw_done(&fx.w));
+    jw_arr_end(&fx.w);
+    assert_true(jw_done(&fx.w));
+}
+
+#ifdef GW_DEBUG
+static void bad_value_without_key(struct jw *w)
+{
+    jw_obj(w);
+    jw_i64(w, 1);
+}
+
+static void bad_key_in_array(struct jw *w)
+{
+    jw_arr(w);
+    jw_lit(w, "k");
+}
+
+static void bad_key_twice(struct jw *w)
+{
+    jw_obj(w);
+    jw_lit(w, "k");
+    jw_lit(w, "k");
+}
+
+static void bad_end_kind(struct jw *w)
+{
+    jw_obj(w);
+    jw_arr_end(w);
+}
+
+static void bad_end_after_key(struct jw *w)
+{
+    jw_obj(w);
+    jw_lit(w, "k");
+    jw_obj_end(w);
+}
+
+static void bad_extra_end(struct jw *w)
+{
+    jw_arr(w);
+    jw_arr_end(w);
+    jw_arr_end(w);
+}
+
+static void bad_second_root(struct jw *w)
+{
+    jw_null(w);
+    jw_null(w);
+}
+
+/* Runs in a child, because a broken invariant ends the process. */
+static void assert_panics(void (*fn)(struct jw *w))
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(STDERR_FILENO);
+        (void)signal(SIGABRT, SIG_DFL);
+        fn(&fx.w);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_unbalanced_use_panics(void **state)
+{
+    (void)state;
+    assert_panics(bad_value_without_key);
+    assert_panics(bad_key_in_array);
+    assert_panics(bad_key_twice);
+    assert_panics(bad_end_kind);
+    assert_panics(bad_end_after_key);
+    assert_panics(bad_extra_end);
+    assert_panics(bad_second_root);
+}
+#endif
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_members_and_commas),
+        TEST(test_single_values),
+        TEST(test_escapes),
+        TEST(test_escape_at_every_offset),
+        TEST(test_multibyte_text_is_not_escaped),
+        TEST(test_doubles),
+        TEST(test_time),
+        TEST(test_tree_keeps_order),
+        TEST(test_maximum),
+        TEST(test_done_wants_one_whole_value),
+#ifdef GW_DEBUG
+        TEST(test_unbalanced_use_panics),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
