@@ -1,0 +1,66 @@
+# Shared by the scripts; sourced, not run.
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+RUN=${GROUNDWORK_RUN:-$ROOT/.run}
+unset GROUNDWORK_RUN # the daemons refuse GROUNDWORK_ variables that they do not know
+
+say() { printf '%s\n' "$*"; }
+step() { printf '\033[1m==>\033[0m %s\n' "$*"; }
+die() { # MESSAGE [LOG FILE]: one clear message, and the log's last lines
+    printf '\033[31merror:\033[0m %s\n' "$1" >&2
+    if [ $# -gt 1 ] && [ -s "$2" ]; then
+        printf -- '--- last lines of %s\n' "$2" >&2
+        tail -n 15 "$2" >&2
+    fi
+    exit 1
+}
+
+# A command of PostgreSQL's server package, wherever it is installed.
+pg_tool() {
+    local found
+    found=$(command -v "$1" || true)
+    [ -n "$found" ] || found=$(ls -1 /usr/lib/postgresql/*/bin/"$1" 2>/dev/null | sort -V | tail -n 1)
+    [ -n "$found" ] || die "$1 is not installed; run scripts/setup"
+    printf '%s' "$found"
+}
+
+# PostgreSQL refuses to run as root; then it runs as its own user.
+as_pg() {
+    if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
+}
+
+port_is_free() {
+    python3 - "$1" <<'PY'
+import socket, sys
+with socket.socket() as s:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        s.bind(("127.0.0.1", int(sys.argv[1])))
+    except (OSError, OverflowError):
+        sys.exit(1)
+PY
+}
+
+# Is PID alive and one of our daemons? (Numbers are reused: never trust one from a file alone.)
+is_daemon() { # PID NAME
+    [ -n "${1:-}" ] && [ -d "/proc/$1" ] && case "$(readlink "/proc/$1/exe" 2>/dev/null)" in
+        */bin/"$2" | */bin/"$2 (deleted)") return 0 ;;
+    esac
+    return 1
+}
+
+# api-gateway -> GATEWAY, workflow-runner -> WORKFLOW_RUNNER: the prefix of its lines in .run/env.
+daemon_prefix() {
+    case "$1" in
+    api-gateway) printf GATEWAY ;;
+    *) tr 'a-z-' 'A-Z_' <<<"$1" | tr -d '\n' ;;
+    esac
+}
+
+daemons() {
+    local main
+    for main in "$ROOT"/services/*/main.c; do
+        [ -f "$main" ] && basename "$(dirname "$main")"
+    done
+    return 0
+}
