@@ -32,7 +32,7 @@
 #define TOTAL_BYTES (GUARD_BYTES + STACK_BYTES)
 #define PAGE_BYTES  ((size_t)4096)
 #define HOT_MAX     64
-#define COLD_MAX    1024
+#define COLD_MAX    4032
 
 static struct {
     struct list hot;
