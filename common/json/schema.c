@@ -1,0 +1,594 @@
+/*
+ * Body schemas: one walk over a field array checks a value and, for bodies, fills the struct. The
+ * walk without a struct is the check of a response.
+ */
+#include "json/schema.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/rc.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+
+#define TEXT_MAX    65536              /* characters, where the field names no limit */
+#define LIST_MAX    1000               /* items, likewise */
+#define EXACT_MAX   9007199254740992.0 /* 2^53: integral doubles are exact up to here */
+#define SHOWN_BYTES 100                /* of an unknown member's name */
+#define PLACE_BYTES 4096               /* of a rendered field path */
+#define PLACE_DEPTH 32                 /* schemas nest a handful deep; below, paths are cut */
+
+/* Where the walk is; rendered only when there is something to say. */
+struct place {
+    const struct place *parent;
+    struct str name; /* without a pointer: an array item */
+    size_t index;
+};
+
+struct walk {
+    struct arena *arena;
+    struct schema_errors *errors;
+    bool response; /* check only: no structs, and no limits that the fields do not name */
+};
+
+/* --- findings -----------------------------------------------------------------------------------
+ */
+
+static void verror(struct arena *arena,
+                   struct schema_errors *errors,
+                   struct str field,
+                   const char *code,
+                   const char *format,
+                   va_list args)
+{
+    struct str message = arena_vprintf(arena, format, args);
+    errors->items[errors->count++] = (struct schema_error){field, code, message};
+}
+
+void schema_error_add(struct arena *arena,
+                      struct schema_errors *errors,
+                      struct str field,
+                      const char *code,
+                      const char *format,
+                      ...)
+{
+    if (errors->count >= ARRAY_LEN(errors->items)) {
+        errors->count++;
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    verror(arena, errors, arena_dup(arena, field), code, format, args);
+    va_end(args);
+}
+
+/* "items[3].price" */
+static struct str place_print(struct arena *arena, const struct place *place)
+{
+    const struct place *chain[PLACE_DEPTH];
+    size_t count = 0;
+    for (; place != NULL && count < PLACE_DEPTH; place = place->parent)
+        chain[count++] = place;
+    struct strbuf out;
+    strbuf_init(&out, arena, PLACE_BYTES);
+    while (count > 0) {
+        const struct place *part = chain[--count];
+        if (part->name.ptr == NULL) {
+            strbuf_printf(&out, "[%zu]", part->index);
+            continue;
+        }
+        if (out.len > 0)
+            strbuf_char(&out, '.');
+        strbuf_str(&out, part->name);
+    }
+    return strbuf_view(&out);
+}
+
+static void PRINTF_LIKE(4, 5)
+    fail(const struct walk *walk, const struct place *at, const char *code, const char *format, ...)
+{
+    struct schema_errors *errors = walk->errors;
+    if (errors->count >= ARRAY_LEN(errors->items)) {
+        errors->count++;
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    verror(walk->arena, errors, place_print(walk->arena, at), code, format, args);
+    va_end(args);
+}
+
+/* --- texts --------------------------------------------------------------------------------------
+ */
+
+static struct str text_of(const json_t *value)
+{
+    return (struct str){json_string_value(value), json_string_length(value)};
+}
+
+/* Limits are whole numbers of characters or items. */
+static size_t limit_of(const struct walk *walk, double max, size_t otherwise)
+{
+    if (max > 0)
+        return (size_t)max;
+    return walk->response ? SIZE_MAX : otherwise;
+}
+
+static const char *format_words(const char *format)
+{
+    static const struct {
+        const char *format;
+        const char *words;
+    } known[] = {
+        {"email", "must be an e-mail address"},
+        {"slug", "must be 2 to 48 of a-z, 0-9 and \"-\", starting with a letter"},
+        {"name", "must be 1 to 48 of a-z, 0-9 and \"_\", starting with a letter"},
+        {"url", "must be an absolute http or https address"},
+        {"uri", "must be an absolute http or https address"},
+        {"date", "must be a date such as 2026-01-31"},
+        {"date-time", "must be a time such as 2026-01-31T12:00:00Z"},
+        {"uuid", "must be a UUID"},
+        {"color", "must be a color such as #1a2b3c"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (strcmp(format, known[i].format) == 0)
+            return known[i].words;
+    return "has the wrong format";
+}
+
+static void check_values(const struct walk *walk,
+                         const struct place *at,
+                         const char *const *values,
+                         struct str text)
+{
+    for (const char *const *it = values; *it != NULL; it++)
+        if (str_is(text, *it))
+            return;
+    struct strbuf list;
+    strbuf_init(&list, walk->arena, PLACE_BYTES);
+    for (const char *const *it = values; *it != NULL; it++)
+        strbuf_printf(&list, "%s%s", it == values ? "" : ", ", *it);
+    fail(walk, at, "out_of_range", "must be one of: %.*s", STR_ARG(strbuf_view(&list)));
+}
+
+/* Enum and format: also of the items of a list of texts. */
+static void check_words(const struct walk *walk,
+                        const struct place *at,
+                        const struct field *field,
+                        struct str text)
+{
+    if (field->values != NULL)
+        check_values(walk, at, field->values, text);
+    const char *format = field->format;
+    if (field->type == FIELD_TIME && format == NULL)
+        format = "date-time";
+    if (format != NULL && !schema_format_ok(format, text))
+        fail(walk, at, "pattern", "%s", format_words(format));
+}
+
+static void check_length(
+    const struct walk *walk, const struct place *at, size_t min, size_t max, struct str text)
+{
+    if (text.len > max && utf8_length(text) > max)
+        fail(walk, at, "too_long", "must be at most %zu characters", max);
+    else if (min == 1 && text.len == 0)
+        fail(walk, at, "out_of_range", "must not be empty");
+    else if (min > 1 && utf8_length(text) < min)
+        fail(walk, at, "out_of_range", "must be at least %zu characters", min);
+}
+
+static void read_text(const struct walk *walk,
+                      const struct place *at,
+                      const struct field *field,
+                      const json_t *value,
+                      void *out)
+{
+    if (!json_is_string(value)) {
+        fail(walk, at, "type_mismatch", "expected a string");
+        return;
+    }
+    struct str text = text_of(value);
+    check_length(walk, at, (size_t)field->min, limit_of(walk, field->max, TEXT_MAX), text);
+    check_words(walk, at, field, text);
+    if (out != NULL)
+        ((struct in_str *)out)->value = text;
+}
+
+/* --- numbers ------------------------------------------------------------------------------------
+ */
+
+static const char *number_print(char buf[40], double value)
+{
+    bool whole = value == floor(value) && fabs(value) <= EXACT_MAX;
+    size_t len = whole ? num_print_i64(buf, (int64_t)value) : num_print_f64(buf, value);
+    buf[len] = '\0';
+    return buf;
+}
+
+static void check_bounds(const struct walk *walk,
+                         const struct place *at,
+                         const struct field *field,
+                         double value)
+{
+    char min[40];
+    char max[40];
+    bool low = field->has_min && value < field->min;
+    bool high = field->has_max && value > field->max;
+    if (!low && !high)
+        return;
+    number_print(min, field->min);
+    number_print(max, field->max);
+    if (field->has_min && field->has_max)
+        fail(walk, at, "out_of_range", "must be between %s and %s", min, max);
+    else if (low)
+        fail(walk, at, "out_of_range", "must be at least %s", min);
+    else
+        fail(walk, at, "out_of_range", "must be at most %s", max);
+}
+
+/* An integer, or a real that is one exactly. */
+static bool read_integer(const struct walk *walk,
+                         const struct place *at,
+                         const json_t *value,
+                         int64_t *ret_number)
+{
+    if (json_is_integer(value)) {
+        *ret_number = json_integer_value(value);
+        return true;
+    }
+    double real = json_real_value(value); /* 0 for anything else */
+    if (!json_is_real(value) || real != floor(real)) {
+        fail(walk, at, "type_mismatch", "expected an integer");
+        return false;
+    }
+    if (fabs(real) > EXACT_MAX) {
+        fail(walk, at, "out_of_range", "must be written as an integer without an exponent");
+        return false;
+    }
+    *ret_number = (int64_t)real;
+    return true;
+}
+
+static void read_i64(const struct walk *walk,
+                     const struct place *at,
+                     const struct field *field,
+                     const json_t *value,
+                     void *out)
+{
+    int64_t number;
+    if (!read_integer(walk, at, value, &number))
+        return;
+    check_bounds(walk, at, field, (double)number);
+    if (out != NULL)
+        ((struct in_i64 *)out)->value = number;
+}
+
+static void read_f64(const struct walk *walk,
+                     const struct place *at,
+                     const struct field *field,
+                     const json_t *value,
+                     void *out)
+{
+    if (!json_is_number(value)) {
+        fail(walk, at, "type_mismatch", "expected a number");
+        return;
+    }
+    double number = json_number_value(value);
+    check_bounds(walk, at, field, number);
+    if (out != NULL)
+        ((struct in_f64 *)out)->value = number;
+}
+
+static void
+read_bool(const struct walk *walk, const struct place *at, const json_t *value, void *out)
+{
+    if (!json_is_boolean(value)) {
+        fail(walk, at, "type_mismatch", "expected true or false");
+        return;
+    }
+    if (out != NULL)
+        ((struct in_bool *)out)->value = json_is_true(value);
+}
+
+/* --- containers ---------------------------------------------------------------------------------
+ */
+
+static void walk_object(const struct walk *walk,
+                        const struct place *at,
+                        const struct schema *schema,
+                        const json_t *object,
+                        char *out);
+
+static void read_json(const struct walk *walk,
+                      const struct place *at,
+                      const struct field *field,
+                      const json_t *value,
+                      void *out)
+{
+    if (field->type == FIELD_MAP && !json_is_object(value))
+        fail(walk, at, "type_mismatch", "expected an object");
+    else if (out != NULL)
+        ((struct in_json *)out)->value = (json_t *)value;
+}
+
+static bool check_list(const struct walk *walk,
+                       const struct place *at,
+                       const struct field *field,
+                       const json_t *value)
+{
+    if (!json_is_array(value)) {
+        fail(walk, at, "type_mismatch", "expected an array");
+        return false;
+    }
+    size_t count = json_array_size(value);
+    size_t min = (size_t)field->min;
+    size_t max = limit_of(walk, field->max, LIST_MAX);
+    if (count > max)
+        fail(walk, at, "too_long", "must have at most %zu items", max);
+    else if (count < min)
+        fail(walk, at, "out_of_range", "must have at least %zu items", min);
+    return count <= max;
+}
+
+static void
+read_ids(const struct walk *walk, const struct place *at, const json_t *array, struct in_ids *out)
+{
+    size_t count = json_array_size(array);
+    int64_t ignored;
+    int64_t *items = out ? ARENA_ARRAY(walk->arena, items, count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct place item = {.parent = at, .index = i};
+        (void)read_integer(walk, &item, json_array_get(array, i), items ? &items[i] : &ignored);
+    }
+    if (out != NULL) {
+        out->count = count;
+        out->items = items;
+    }
+}
+
+static void read_texts(const struct walk *walk,
+                       const struct place *at,
+                       const struct field *field,
+                       const json_t *array,
+                       struct in_strs *out)
+{
+    size_t count = json_array_size(array);
+    struct str *items = out ? ARENA_ARRAY(walk->arena, items, count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct place item = {.parent = at, .index = i};
+        const json_t *value = json_array_get(array, i);
+        if (!json_is_string(value)) {
+            fail(walk, &item, "type_mismatch", "expected a string");
+            continue;
+        }
+        check_length(walk, &item, 0, limit_of(walk, 0, TEXT_MAX), text_of(value));
+        check_words(walk, &item, field, text_of(value));
+        if (items != NULL)
+            items[i] = text_of(value);
+    }
+    if (out != NULL) {
+        out->count = count;
+        out->items = items;
+    }
+}
+
+/* A value of a sub-schema; false when it is no object. A raw one documents any shape in a response.
+ */
+static bool read_sub(const struct walk *walk,
+                     const struct place *at,
+                     const struct schema *sub,
+                     const json_t *value,
+                     char *out)
+{
+    if (!json_is_object(value) && !(walk->response && sub->raw != NULL)) {
+        fail(walk, at, "type_mismatch", "expected an object");
+        return false;
+    }
+    if (sub->raw == NULL)
+        walk_object(walk, at, sub, value, out);
+    return true;
+}
+
+static void read_list(const struct walk *walk,
+                      const struct place *at,
+                      const struct schema *sub,
+                      const json_t *array,
+                      struct in_list *out)
+{
+    size_t count = json_array_size(array);
+    size_t size = sub->raw ? sizeof(json_t *) : sub->struct_bytes;
+    char *items = out ? arena_zalloc(walk->arena, count * size) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct place item = {.parent = at, .index = i};
+        json_t *value = json_array_get(array, i);
+        char *to = items ? items + i * size : NULL;
+        if (read_sub(walk, &item, sub, value, to) && to != NULL && sub->raw != NULL)
+            memcpy(to, &value, sizeof(value));
+    }
+    if (out != NULL) {
+        out->count = count;
+        out->items = items;
+    }
+}
+
+static void read_object(const struct walk *walk,
+                        const struct place *at,
+                        const struct schema *sub,
+                        const json_t *value,
+                        struct in_obj *out)
+{
+    char *to = out && !sub->raw ? arena_zalloc(walk->arena, sub->struct_bytes) : NULL;
+    if (read_sub(walk, at, sub, value, to) && out != NULL)
+        out->value = sub->raw ? (void *)value : to;
+}
+
+/* --- members ------------------------------------------------------------------------------------
+ */
+
+/* `out` is the in_* member of the struct, or NULL. */
+static void read_value(const struct walk *walk,
+                       const struct place *at,
+                       const struct field *field,
+                       const json_t *value,
+                       void *out)
+{
+    switch (field->type) {
+    case FIELD_STR:
+    case FIELD_TIME:
+        read_text(walk, at, field, value, out);
+        return;
+    case FIELD_I64:
+        read_i64(walk, at, field, value, out);
+        return;
+    case FIELD_F64:
+        read_f64(walk, at, field, value, out);
+        return;
+    case FIELD_BOOL:
+        read_bool(walk, at, value, out);
+        return;
+    case FIELD_JSON:
+    case FIELD_MAP:
+        read_json(walk, at, field, value, out);
+        return;
+    case FIELD_OBJ:
+        read_object(walk, at, field->sub, value, out);
+        return;
+    case FIELD_IDS:
+    case FIELD_STRS:
+    case FIELD_LIST:
+        break;
+    }
+    if (!check_list(walk, at, field, value))
+        return;
+    if (field->type == FIELD_IDS)
+        read_ids(walk, at, value, out);
+    else if (field->type == FIELD_STRS)
+        read_texts(walk, at, field, value, out);
+    else
+        read_list(walk, at, field->sub, value, out);
+}
+
+/* Every in_* struct begins with these two. */
+static void set_flags(void *out, bool null)
+{
+    _Static_assert(offsetof(struct in_obj, set) == 0 && offsetof(struct in_obj, null) == 1,
+                   "flags");
+    bool *flags = out;
+    flags[0] = true;
+    flags[1] = null;
+}
+
+static void read_member(const struct walk *walk,
+                        const struct place *at,
+                        const struct field *field,
+                        const json_t *value,
+                        void *out)
+{
+    if (walk->response && field->write_only) {
+        fail(walk, at, "unknown_field", "must not be in a response");
+        return;
+    }
+    bool null = json_is_null(value);
+    if (out != NULL)
+        set_flags(out, null);
+    if (!null || field->type == FIELD_JSON)
+        read_value(walk, at, field, value, out);
+    else if (!field->nullable)
+        fail(walk, at, "type_mismatch", "must not be null");
+}
+
+static bool schema_has(const struct schema *schema, struct str name)
+{
+    for (size_t i = 0; i < schema->count; i++)
+        if (str_is(name, schema->fields[i].name))
+            return true;
+    return false;
+}
+
+static bool service_sets(struct str name)
+{
+    return str_is(name, "id") || str_is(name, "created_at") || str_is(name, "updated_at");
+}
+
+/* A caller may send a name of any length: the answer repeats its beginning only. */
+static struct str shown_name(struct str name)
+{
+    if (name.len <= SHOWN_BYTES)
+        return name;
+    name.len = SHOWN_BYTES;
+    while (name.len > 0 && ((unsigned char)name.ptr[name.len] & 0xc0) == 0x80)
+        name.len--;
+    return name;
+}
+
+static void report_unknown(const struct walk *walk,
+                           const struct place *at,
+                           const struct schema *schema,
+                           json_t *object)
+{
+    for (void *it = json_object_iter(object); it != NULL; it = json_object_iter_next(object, it)) {
+        struct str name = {json_object_iter_key(it), json_object_iter_key_len(it)};
+        if (schema_has(schema, name))
+            continue;
+        struct place member = {.parent = at, .name = shown_name(name)};
+        if (!walk->response && service_sets(name))
+            fail(walk, &member, "read_only", "is set by the service");
+        else
+            fail(walk, &member, "unknown_field", "is not a known field");
+    }
+}
+
+static void walk_object(const struct walk *walk,
+                        const struct place *at,
+                        const struct schema *schema,
+                        const json_t *object,
+                        char *out)
+{
+    size_t known = 0;
+    for (size_t i = 0; i < schema->count; i++) {
+        const struct field *field = &schema->fields[i];
+        struct place member = {.parent = at, .name = str_from(field->name)};
+        const json_t *value = json_object_get(object, field->name);
+        if (value != NULL) {
+            known++;
+            read_member(walk, &member, field, value, out ? out + field->offset : NULL);
+        } else if (field->required && !(walk->response && field->write_only)) {
+            fail(walk, &member, "required", "is required");
+        }
+    }
+    if (known < json_object_size(object) && !schema->open)
+        report_unknown(walk, at, schema, (json_t *)object); /* iterating changes nothing */
+}
+
+/* --- interface ----------------------------------------------------------------------------------
+ */
+
+bool schema_decode(struct arena *arena,
+                   const struct schema *schema,
+                   const json_t *body,
+                   void *ret_struct,
+                   struct schema_errors *errors)
+{
+    struct walk walk = {.arena = arena, .errors = errors};
+    bool raw = schema->raw != NULL;
+    MUST(raw || schema->struct_bytes > 0);
+    if (!raw)
+        memset(ret_struct, 0, schema->struct_bytes);
+    if (!json_is_object(body))
+        fail(&walk, NULL, "type_mismatch", "expected an object");
+    else if (!raw)
+        walk_object(&walk, NULL, schema, body, ret_struct);
+    return errors->count == 0;
+}
+
+bool schema_check(struct arena *arena,
+                  const struct schema *schema,
+                  const json_t *value,
+                  struct schema_errors *errors)
+{
+    struct walk walk = {.arena = arena, .errors = errors, .response = true};
+    (void)read_sub(&walk, NULL, schema, value, NULL);
+    return errors->count == 0;
+}

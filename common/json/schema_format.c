@@ -1,0 +1,196 @@
+/* Named text formats. Pragmatic: what a sane value looks like, not every form a standard allows. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/rc.h"
+#include "json/schema.h"
+
+#define EMAIL_MAX       254 /* RFC 5321 section 4.5.3.1.3 less the angle brackets */
+#define EMAIL_LOCAL_MAX 64  /* section 4.5.3.1.1 */
+#define LABEL_MAX       63  /* RFC 1035 section 2.3.4 */
+#define NAME_MAX_BYTES  48
+
+static bool is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_alnum(char c)
+{
+    return is_lower(c) || is_digit(c) || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_hex(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* [a-z][a-z0-9<joiner>]{min-1,47} */
+static bool identifier_ok(struct str value, char joiner, size_t min)
+{
+    if (value.len < min || value.len > NAME_MAX_BYTES || !is_lower(value.ptr[0]))
+        return false;
+    for (size_t i = 1; i < value.len; i++)
+        if (!is_lower(value.ptr[i]) && !is_digit(value.ptr[i]) && value.ptr[i] != joiner)
+            return false;
+    return true;
+}
+
+static bool slug_ok(struct str value)
+{
+    return identifier_ok(value, '-', 2);
+}
+
+static bool name_ok(struct str value)
+{
+    return identifier_ok(value, '_', 1);
+}
+
+/* Dot-separated labels of letters, digits and inner hyphens. */
+static bool domain_ok(struct str domain)
+{
+    if (domain.len == 0)
+        return false;
+    for (struct str rest = domain; rest.ptr != NULL;) {
+        struct str label = str_split(&rest, '.');
+        if (label.len == 0 || label.len > LABEL_MAX || label.ptr[0] == '-' ||
+            label.ptr[label.len - 1] == '-')
+            return false;
+        for (size_t i = 0; i < label.len; i++)
+            if (!is_alnum(label.ptr[i]) && label.ptr[i] != '-')
+                return false;
+    }
+    return true;
+}
+
+/* ASCII only: look-alike letters in an address are a way to take over accounts. */
+static bool email_ok(struct str value)
+{
+    if (value.len > EMAIL_MAX)
+        return false;
+    struct str domain = value;
+    struct str local = str_split(&domain, '@');
+    if (local.len == 0 || local.len > EMAIL_LOCAL_MAX || domain.ptr == NULL || !domain_ok(domain))
+        return false;
+    for (size_t i = 0; i < local.len; i++) {
+        char c = local.ptr[i];
+        bool edge = i == 0 || i == local.len - 1;
+        if (c == '.' && (edge || local.ptr[i - 1] == '.'))
+            return false;
+        if (!is_alnum(c) && (c == '\0' || strchr("!#$%&'*+-/=?^_`{|}~.", c) == NULL))
+            return false;
+    }
+    return true;
+}
+
+/* "host", "host:port", "[v6]:port", each after optional user information. */
+static bool authority_ok(struct str authority)
+{
+    struct str host = authority;
+    const char *at = memrchr(authority.ptr, '@', authority.len);
+    if (at != NULL) {
+        host.ptr = at + 1;
+        host.len = (size_t)(authority.ptr + authority.len - host.ptr);
+    }
+    struct str port = STR_NONE;
+    const char *bracket =
+        host.len > 0 && host.ptr[0] == '[' ? memchr(host.ptr, ']', host.len) : NULL;
+    const char *from = bracket ? bracket : host.ptr;
+    const char *colon = memchr(from, ':', (size_t)(host.ptr + host.len - from));
+    if (colon != NULL) {
+        port = (struct str){colon + 1, (size_t)(host.ptr + host.len - colon - 1)};
+        host.len = (size_t)(colon - host.ptr);
+    }
+    if (host.len == 0 || (host.ptr[0] == '[') != (bracket != NULL))
+        return false;
+    if (bracket != NULL && (bracket != host.ptr + host.len - 1 || host.len < 4))
+        return false;
+    if (port.ptr == NULL)
+        return true;
+    unsigned number = 0;
+    for (size_t i = 0; i < port.len; i++) {
+        if (!is_digit(port.ptr[i]) || i >= 5)
+            return false;
+        number = number * 10 + (unsigned)(port.ptr[i] - '0');
+    }
+    return number >= 1 && number <= 65535;
+}
+
+/* Absolute http or https (RFC 3986 section 4.3, RFC 9110 section 4.2). */
+static bool url_ok(struct str value)
+{
+    struct str rest = value;
+    struct str scheme = str_split(&rest, ':');
+    if (!str_ieq(scheme, STR("http")) && !str_ieq(scheme, STR("https")))
+        return false;
+    if (!str_starts(rest, STR("//")))
+        return false;
+    for (size_t i = 0; i < rest.len; i++) {
+        unsigned char c = (unsigned char)rest.ptr[i];
+        if (c <= 0x20 || c == 0x7f || strchr("\\<>\"", c) != NULL)
+            return false;
+    }
+    struct str authority = {rest.ptr + 2, rest.len - 2};
+    for (size_t i = 0; i < authority.len; i++)
+        if (strchr("/?#", authority.ptr[i]) != NULL)
+            authority.len = i;
+    return authority.len > 0 && authority_ok(authority);
+}
+
+static bool date_time_ok(struct str value)
+{
+    int64_t wall_ms;
+    return clock_parse(value, &wall_ms);
+}
+
+/* RFC 9562 section 4, either case. */
+static bool uuid_ok(struct str value)
+{
+    if (value.len != 36)
+        return false;
+    for (size_t i = 0; i < value.len; i++) {
+        bool hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+        if (hyphen ? value.ptr[i] != '-' : !is_hex(value.ptr[i]))
+            return false;
+    }
+    return true;
+}
+
+/* #rgb, #rrggbb or #rrggbbaa */
+static bool color_ok(struct str value)
+{
+    if ((value.len != 4 && value.len != 7 && value.len != 9) || value.ptr[0] != '#')
+        return false;
+    for (size_t i = 1; i < value.len; i++)
+        if (!is_hex(value.ptr[i]))
+            return false;
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*ok)(struct str value);
+} formats[] = {
+    {"email", email_ok},
+    {"slug", slug_ok},
+    {"name", name_ok},
+    {"url", url_ok},
+    {"uri", url_ok},
+    {"date", clock_parse_date},
+    {"date-time", date_time_ok},
+    {"uuid", uuid_ok},
+    {"color", color_ok},
+};
+
+bool schema_format_ok(const char *format, struct str value)
+{
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+        if (strcmp(format, formats[i].name) == 0)
+            return formats[i].ok(value);
+    return true;
+}
