@@ -1,0 +1,219 @@
+/* Catalog: the numbers the specification pins, and lookups that find everything and nothing else.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/rc.h"
+#include "catalog/perm.h"
+#include "catalog/problem.h"
+
+static void test_counts(void **state)
+{
+    (void)state;
+    int held[3] = {0, 0, 0};
+    for (int i = 1; i < PERM_COUNT; i++)
+        held[perm_info((enum perm)i)->holder]++;
+    assert_int_equal(PERM_COUNT - 1, 92);
+    assert_int_equal(held[PERM_STANDARD], 42);
+    assert_int_equal(held[PERM_ADMINISTRATOR], 45);
+    assert_int_equal(held[PERM_OPT_IN], 5);
+}
+
+static void test_find(void **state)
+{
+    (void)state;
+    for (int i = 1; i < PERM_COUNT; i++) {
+        const struct perm_info *info = perm_info((enum perm)i);
+        assert_int_equal(perm_find(str_from(info->name)), i);
+        char name[80];
+        snprintf(name, sizeof(name), "%s:%s", info->resource, info->action);
+        assert_string_equal(name, info->name);
+        assert_true(perm_action_find(str_from(info->action)) >= 0);
+    }
+    assert_int_equal(perm_find(STR("svc_users:read")), PERM_SVC_USERS_READ);
+    static const struct str none[] = {
+        STR_INIT(""),
+        STR_INIT(":"),
+        STR_INIT("svc_users"),
+        STR_INIT("svc_users:"),
+        STR_INIT("SVC_USERS:READ"),
+        STR_INIT("svc_users:trigger"),
+        STR_INIT("svc_users:read "),
+        STR_INIT("svc_users:read\0"),
+        STR_INIT("orders:read"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(none); i++)
+        assert_int_equal(perm_find(none[i]), PERM_NONE);
+    assert_int_equal(perm_find(STR_NONE), PERM_NONE);
+}
+
+static void assert_holder(const char *name, enum perm_holder holder)
+{
+    enum perm perm = perm_find(str_from(name));
+    assert_int_not_equal(perm, PERM_NONE);
+    assert_int_equal(perm_info(perm)->holder, holder);
+}
+
+static void test_holders(void **state)
+{
+    (void)state;
+    assert_holder("svc_documentation:read", PERM_STANDARD);
+    assert_holder("svc_workflows:trigger", PERM_STANDARD);
+    assert_holder("svc_search:read", PERM_STANDARD);
+    assert_holder("svc_realtime:read", PERM_STANDARD);
+    assert_holder("svc_exports:create", PERM_STANDARD);
+    assert_holder("svc_tenant_devices:create", PERM_STANDARD);
+    assert_holder("svc_menus:delete", PERM_ADMINISTRATOR);
+    assert_holder("svc_api_keys:update", PERM_ADMINISTRATOR);
+    assert_holder("svc_payment_methods:delete", PERM_ADMINISTRATOR);
+    assert_holder("svc_webhook_events:update", PERM_ADMINISTRATOR);
+    assert_holder("svc_audit_log:read", PERM_ADMINISTRATOR);
+    assert_holder("svc_groups:delete", PERM_OPT_IN);
+    assert_holder("svc_group_data:read", PERM_OPT_IN);
+    assert_int_equal(perm_find(STR("svc_payment_methods:update")), PERM_NONE);
+    assert_int_equal(perm_find(STR("svc_payments:delete")), PERM_NONE);
+}
+
+static void test_sets(void **state)
+{
+    (void)state;
+    struct perm_set all = {{0, 0}};
+    struct perm_set one = {{0, 0}};
+    for (int i = 1; i < PERM_COUNT; i++) {
+        assert_false(perm_set_has(&all, (enum perm)i));
+        perm_set_add(&all, (enum perm)i);
+        assert_true(perm_set_has(&all, (enum perm)i));
+    }
+    /* Neither "none" nor entity permissions live in the set. */
+    struct perm_set full = {{UINT64_MAX, UINT64_MAX}};
+    assert_false(perm_set_has(&full, PERM_NONE));
+    assert_false(perm_set_has(&full, PERM_ENTITY_READ));
+    assert_false(perm_set_has(&full, PERM_ENTITY_DELETE));
+    perm_set_add(&one, PERM_SVC_GROUP_DATA_READ);
+    perm_set_intersect(&all, &one);
+    assert_true(perm_set_has(&all, PERM_SVC_GROUP_DATA_READ));
+    assert_false(perm_set_has(&all, PERM_SVC_USERS_READ));
+    struct perm_set other = {{0, 0}};
+    perm_set_add(&other, PERM_SVC_DOCUMENTATION_READ);
+    perm_set_unite(&all, &other);
+    assert_true(perm_set_has(&all, PERM_SVC_DOCUMENTATION_READ));
+    assert_true(perm_set_has(&all, PERM_SVC_GROUP_DATA_READ));
+    assert_false(perm_set_has(&one, PERM_SVC_DOCUMENTATION_READ));
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    for (int action = ACT_READ; action <= ACT_TRIGGER; action++)
+        assert_int_equal(perm_action_find(str_from(perm_action_name((enum perm_action)action))),
+                         action);
+    assert_int_equal(perm_action_find(STR("Read")), -1);
+    assert_int_equal(perm_action_find(STR_NONE), -1);
+    assert_string_equal(perm_holder_name(PERM_STANDARD), "standard");
+    assert_string_equal(perm_holder_name(PERM_ADMINISTRATOR), "administrator");
+    assert_string_equal(perm_holder_name(PERM_OPT_IN), "opt_in");
+}
+
+/* The codes that the contract names, with their status. */
+static const struct {
+    const char *code;
+    int status;
+} promised[] = {
+    {"invalid_json", 400},
+    {"invalid_query", 400},
+    {"unknown_field", 400},
+    {"unknown_parameter", 400},
+    {"validation_failed", 400},
+    {"required", 400},
+    {"read_only", 400},
+    {"type_mismatch", 400},
+    {"out_of_range", 400},
+    {"too_long", 400},
+    {"pattern", 400},
+    {"unauthorized", 401},
+    {"token_expired", 401},
+    {"token_invalid", 401},
+    {"session_expired", 401},
+    {"invalid_credentials", 401},
+    {"refresh_token_invalid", 401},
+    {"refresh_token_reused", 401},
+    {"email_not_confirmed", 403},
+    {"user_suspended", 403},
+    {"forbidden", 403},
+    {"api_access_disabled", 403},
+    {"admin_required", 403},
+    {"not_found", 404},
+    {"route_not_found", 404},
+    {"method_not_allowed", 405},
+    {"unique_violation", 409},
+    {"foreign_key_violation", 409},
+    {"conflict", 409},
+    {"last_administrator", 409},
+    {"precondition_failed", 412},
+    {"payload_too_large", 413},
+    {"unsupported_media_type", 415},
+    {"unprocessable", 422},
+    {"locked", 423},
+    {"rate_limited", 429},
+    {"internal", 500},
+    {"dependency_unavailable", 503},
+    {"timeout", 504},
+};
+
+static void test_problems(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(promised); i++)
+        assert_int_equal(problem_find(promised[i].code)->status, promised[i].status);
+    size_t count = 0;
+    for (const struct problem *it = problem_all(); it->code != NULL; it++, count++) {
+        assert_ptr_equal(problem_find(it->code), it);
+        assert_true(it->status >= 400 && it->status <= 599);
+        assert_true(strlen(it->title) > 2);
+        /* Every status has a reason phrase of its own. */
+        assert_string_not_equal(problem_status_title(it->status), "Client error");
+        assert_string_not_equal(problem_status_title(it->status), "Server error");
+    }
+    assert_true(count >= ARRAY_LEN(promised));
+    assert_string_equal(problem_status_title(404), "Not Found");
+    assert_string_equal(problem_status_title(499), "Client error");
+    assert_string_equal(problem_status_title(599), "Server error");
+}
+
+static void test_unknown_code_panics(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(STDERR_FILENO);
+        (void)signal(SIGABRT, SIG_DFL);
+        (void)problem_find("no_such_code");
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_holders),
+        cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_unknown_code_panics),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
