@@ -64,3 +64,14 @@ daemons() {
     done
     return 0
 }
+
+stop_daemon() { # PID NAME: asks, waits as long as a daemon may drain, then insists
+    kill -TERM "$1" 2>/dev/null || return 0
+    local _
+    for _ in $(seq 120); do
+        is_daemon "$1" "$2" || return 0
+        sleep 0.1
+    done
+    say "    $2 (process $1) did not end within 12 s; killed"
+    kill -KILL "-$1" 2>/dev/null || kill -KILL "$1" 2>/dev/null || true
+}
