@@ -67,8 +67,7 @@ int await_wait(struct task *task, struct await *await, int64_t limit_ms)
     return rc != 0 ? rc : await->rc;
 }
 
-/* --- sleep --------------------------------------------------------------------------------------
- */
+/* --- sleep ----------------------------------------------------------------------------------- */
 
 static void on_slept(void *arg)
 {

