@@ -220,12 +220,13 @@ static size_t print_general(char *buf, double value)
 
 size_t num_print_f64(char *buf, double value)
 {
+    static const char null_text[] = {'n', 'u', 'l', 'l'};
     size_t sign = 0;
     size_t len;
 
     if (!isfinite(value)) {
-        memcpy(buf, "null", 4);
-        return 4;
+        memcpy(buf, null_text, sizeof(null_text));
+        return sizeof(null_text);
     }
     if (signbit(value)) {
         buf[0] = '-';

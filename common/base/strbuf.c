@@ -34,7 +34,7 @@ bool strbuf_reserve(struct strbuf *buf, size_t bytes)
     if (cap > buf->max)
         cap = buf->max;
     ptr = arena_alloc(buf->arena, cap + 1);
-    if (buf->len > 0)
+    if (buf->ptr)
         memcpy(ptr, buf->ptr, buf->len);
     buf->ptr = ptr;
     buf->cap = cap;

@@ -35,8 +35,8 @@ struct loading {
     char *values; /* the struct app_conf being built */
 };
 
-/* --- parsers: false when the text is not what the entry allows
- * ------------------------------------ */
+/* --- parsers: false when the text is not what the entry allows ----------------------------------
+ */
 
 static bool in_bounds(const struct conf_item *item, int64_t value)
 {
@@ -149,8 +149,7 @@ static bool parse(struct loading *l, const struct conf_item *item, struct str te
     return false;
 }
 
-/* --- messages
- * ------------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 /* A value fit for a message: one line, not too long, and without the credentials of a URL. */
 static const char *shown(struct arena *arena, struct str text)
@@ -188,8 +187,18 @@ static const char *say_not_allowed(struct arena *arena,
         .ptr;
 }
 
-/* --- loading
- * -------------------------------------------------------------------------------------- */
+static const char *
+say_missing(struct arena *arena, const struct conf_item *item, const char *variable)
+{
+    const char *allowed = conf_allowed(arena, item);
+
+    if (conf_is_secret(item))
+        return arena_printf(arena, "%s (or %s_FILE) is required: %s", variable, variable, allowed)
+            .ptr;
+    return arena_printf(arena, "%s is required: %s", variable, allowed).ptr;
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
 
 /* The value of a variable, STR_NONE when it is not set or empty. */
 static struct str lookup(const struct loading *l, struct str variable)

@@ -95,7 +95,8 @@ struct conf_spec {
 
 /* Reads `environment` (NULL-terminated, as environ) into *ret_conf, a struct app_conf. NULL =
  * success. Otherwise one line for the operator, arena-owned and without secrets, and nothing is
- * written: the caller prints it and exits with 2. Texts and lists of the result live in the arena. */
+ * written: the caller prints it and exits with 2. Texts and lists of the result live in
+ * the arena. */
 MUSTCHECK const char *conf_load(struct arena *arena,
                                 const struct conf_spec *spec,
                                 char *const *environment,

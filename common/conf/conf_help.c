@@ -5,7 +5,7 @@
 #include "base/strbuf.h"
 #include "conf/conf_private.h"
 
-#define HELP_BYTES_MAX (1024U * 1024U)
+#define HELP_BYTES_MAX 1048576U
 
 const char *conf_variable(struct arena *arena, const struct conf_item *item)
 {

@@ -14,8 +14,8 @@
 #include "base/panic.h"
 #include "base/utf8.h"
 
-#define QUEUE_BYTES (32U * 1024U)
-#define LINE_BYTES  (8U * 1024U)
+#define QUEUE_BYTES ((size_t)32 * 1024)
+#define LINE_BYTES  ((size_t)8 * 1024)
 #define STUCK_MS    100 /* how long a full pipe may hold us up before lines are lost */
 
 /* The room for one line; a field that does not fit sets `full` and the line is dropped whole. */
