@@ -67,6 +67,7 @@ struct model {
     struct entity *entities;         /* by name */
     size_t entity_count;
     struct map *by_name;
+    const struct entity **by_id;     /* sorted */
     struct model_enum *enums;        /* by name */
     size_t enum_count;
     struct map *statements;          /* caches of records/: key -> arena-owned object */

@@ -25,6 +25,7 @@ struct entity_right {
         const int64_t *ids;
         size_t count;
     } fields[3];
+    uint64_t field_key; /* equal for equal `fields` (caller_field_key) */
 };
 
 /* Immutable, shared, reference counted. */
