@@ -124,3 +124,102 @@ unit-%: $(BUILD)/unit/%
 .PHONY: clean
 clean:
 	rm -rf build
+
+# --- running -------------------------------------------------------------------------------------
+.PHONY: help setup run stop logs reset migrate
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z][a-z_-]*:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+setup: ## Install the Debian packages for building and running
+	@scripts/setup build server
+run: ## Build, start everything privately under .run/, make the project demo
+	@scripts/run
+stop: ## Stop what `make run` started; the data stays
+	@scripts/stop
+logs: ## Follow the daemons' logs
+	@scripts/logs $(DAEMON)
+reset: ## Stop, and remove the data of `make run`
+	@scripts/reset
+migrate: ## Bring the database of `make run` (or of GROUNDWORK_DATABASE_URL) to this version
+	@scripts/migrate
+
+# --- tests ---------------------------------------------------------------------------------------
+.PHONY: test check-unit check-http check-flow check-docs check-sql bench cov
+test: ## Everything; the last line is "N passed, N failed"
+	@scripts/test
+check-unit: ## Unit tests under the sanitizers
+	@scripts/test unit
+check-http: ## Wire tests (tests/http)
+	@scripts/test http
+check-flow: ## Flow tests (tests/flow) and the contract check
+	@scripts/test flow
+check-docs: ## The generated documents: validators and generated clients (tests/docs)
+	@scripts/test docs
+check-sql: ## Migrate an empty database and prepare every statement
+	@scripts/test sql
+bench: ## Side-by-side measurements, as a table of ratios
+	@scripts/setup build server bench
+	@$(MAKE) --no-print-directory VARIANT=release all
+	@tests/bench/run
+cov: ## Line coverage of unit, wire and flow tests: build/cov/report
+	@scripts/cov
+
+# --- fuzzing: tests/fuzz/fuzz_<layer>_<topic>.c, one program each, linked as the unit tests are ----
+FUZZ_SECONDS ?= 60
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+define fuzz_rule
+$$(BUILD)/fuzz/$(1): $$(BUILD)/tests/fuzz/$(1).o $$(call libs_for,$$(call upto,$(call unit_layer,$(1)),$$(LAYERS)))
+	@mkdir -p $$(@D)
+	@echo "  LD   $$@"
+	@$$(CC) $$(LDFLAGS) -fsanitize=fuzzer -o $$@ $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LDLIBS)
+endef
+$(foreach f,$(basename $(notdir $(FUZZ_SRC))),$(eval $(call fuzz_rule,$(f))))
+.PHONY: fuzz fuzz-smoke fuzz-build
+fuzz-build: $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC))
+fuzz: ## Run each fuzz target for FUZZ_SECONDS (default 60)
+	@scripts/fuzz $(FUZZ_SECONDS) $(FUZZ)
+fuzz-smoke: ## Replay the fuzz corpus
+	@scripts/fuzz smoke $(FUZZ)
+
+# --- checks of the text --------------------------------------------------------------------------
+C_FILES := $(shell find common services tests -name '*.c' -o -name '*.h' | sort)
+C_SRC   := $(filter %.c,$(C_FILES))
+TIDY_SRC  = $(filter common/% services/%,$(C_SRC))
+
+.PHONY: lint fmt fmt-check tidy headers layers sizes shell compile_commands readme
+lint: ## All checks of the text: format, layers, sizes, headers, clang-tidy, shellcheck
+	@scripts/setup build lint
+	@$(MAKE) --no-print-directory -k -j$(shell nproc) fmt-check layers sizes headers shell tidy
+	@echo "lint: clean"
+fmt: ## Format the C files
+	@clang-format -i $(C_SRC)
+fmt-check: ## Fail when a C file is not formatted
+	@clang-format --dry-run --Werror $(C_SRC)
+layers: ## Fail on an include that points upwards
+	@scripts/layers $(LAYERS)
+sizes: ## Fail on a file over 800 lines
+	@scripts/sizes
+shell:
+	@shellcheck -x -S warning $(shell grep -lE '^#!.*\b(ba)?sh$$' scripts/* deploy/healthcheck .ci/run)
+
+# Each header must compile alone, but for those that expand a .def file in the middle of another.
+HEADERS := $(filter-out $(patsubst %,common/conf/conf_%.h,members end table struct items), \
+             $(filter common/%.h services/%.h,$(C_FILES)))
+headers: $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS)) ## Fail on a header that does not compile alone
+$(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(if $(filter services/%,$<),-Iservices/$(word 2,$(subst /, ,$<))) $(CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) -include $< -x c /dev/null
+	@touch $@
+
+# clang-tidy runs again only on what was compiled again.
+tidy: $(patsubst %.c,$(BUILD)/tidy/%.ok,$(TIDY_SRC)) ## clang-tidy, on what changed since its last run
+$(BUILD)/tidy/%.ok: $(BUILD)/%.o .clang-tidy | $(BUILD)/compile_commands.json
+	@mkdir -p $(@D)
+	@echo "  TIDY $*.c"
+	@clang-tidy --quiet -p $(BUILD) $*.c 2> $@.log || { cat $@.log; false; }
+	@touch $@
+$(BUILD)/compile_commands.json: $(FLAGS_STAMP) scripts/compile-commands $(C_SRC)
+	@scripts/compile-commands '$(CC) $(CPPFLAGS) -isystem /usr/share/include/llhttp $(CFLAGS)' $(C_SRC) > $@
+compile_commands: $(BUILD)/compile_commands.json ## compile_commands.json for editors
+	@cp $< compile_commands.json
+readme: all ## Write the configuration tables of README.md
+	@scripts/readme-config
