@@ -1,0 +1,235 @@
+/* One outbound request: checks, name, dial, answer. */
+#include "fetch/fetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "fetch/fetch_address.h"
+#include "fetch/fetch_loop.h"
+#include "fetch/fetch_message.h"
+#include "fetch/fetch_resolve.h"
+#include "fetch/fetch_url.h"
+#include "loop/limiter.h"
+
+enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2 };
+
+/* In the task's arena. */
+struct fetch_op {
+    struct fetch_transfer transfer;
+    const struct fetch_request *request;
+    struct fetch_url url;
+    struct fetch_answer answer;
+    struct curl_slist *headers; /* ours until the easy handle is gone */
+    struct curl_slist *resolve;
+    struct fetch_addresses addresses;
+    int64_t due_ms;
+    bool refused; /* an address turned out not to be allowed */
+};
+
+static struct limiter slots;
+static char *ca_file;
+
+void fetch_init(const struct fetch_config *config)
+{
+    unsigned max = config->max_in_flight ? config->max_in_flight : DEFAULT_IN_FLIGHT;
+    ca_file = NULL;
+    if (config->ca_file) {
+        ca_file = strdup(config->ca_file);
+        MUST(ca_file != NULL);
+    }
+    limiter_init(&slots, max, max * WAITING_PER_SLOT);
+    fetch_url_allow(config->allow, config->nallow);
+    fetch_resolve_init(max * THREADS_PER_SLOT);
+    fetch_loop_init();
+}
+
+void fetch_done(void)
+{
+    fetch_resolve_done();
+    fetch_loop_done();
+    fetch_url_allow_done();
+    free(ca_file);
+    ca_file = NULL;
+}
+
+unsigned fetch_in_flight(void)
+{
+    return slots.held;
+}
+
+/* --- the dialled address
+ * ---------------------------------------------------------------------------- */
+
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct fetch_op *op = arg;
+    bool allowed = purpose == CURLSOCKTYPE_IPCXN &&
+                   (address->family == AF_INET || address->family == AF_INET6) &&
+                   (op->url.any_address || fetch_address_public(&address->addr));
+    if (!allowed) {
+        op->refused = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* Before each request is sent, on a kept connection too. */
+static int on_before_request(void *arg, char *remote, char *local, int remote_port, int local_port)
+{
+    (void)local, (void)local_port;
+    struct fetch_op *op = arg;
+    if (remote_port == op->url.port && (op->url.any_address || fetch_address_text_public(remote)))
+        return CURL_PREREQFUNC_OK;
+    op->refused = true;
+    return CURL_PREREQFUNC_ABORT;
+}
+
+/* --- the easy handle
+ * -------------------------------------------------------------------------------- */
+
+static void set_rules(CURL *easy, struct fetch_op *op)
+{
+    (void)curl_easy_setopt(easy, CURLOPT_CURLU, op->url.parsed);
+    (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    (void)curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    (void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    (void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    (void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, op);
+    (void)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_before_request);
+    (void)curl_easy_setopt(easy, CURLOPT_PREREQDATA, op);
+    (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, op->request->once ? 1L : 0L);
+    if (ca_file)
+        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
+    if (op->resolve)
+        (void)curl_easy_setopt(easy, CURLOPT_RESOLVE, op->resolve);
+}
+
+static void set_message(CURL *easy, struct fetch_op *op)
+{
+    const struct fetch_request *request = op->request;
+    if (fetch_message_has_body(request)) {
+        (void)curl_easy_setopt(
+            easy, CURLOPT_POSTFIELDS, request->body.len ? request->body.ptr : "");
+        (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
+    }
+    if (str_is(request->method, "HEAD"))
+        (void)curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    else
+        (void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, fetch_message_method(request));
+    (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, op->headers);
+    (void)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, fetch_answer_on_header);
+    (void)curl_easy_setopt(easy, CURLOPT_HEADERDATA, &op->answer);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, fetch_answer_on_body);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, &op->answer);
+}
+
+/* --- the call
+ * --------------------------------------------------------------------------------------- */
+
+/* -ETIMEDOUT belongs to the task's own deadline; our limit has a name of its own. */
+static int limit_rc(const struct task *task, int rc)
+{
+    if (rc != -ETIMEDOUT)
+        return rc;
+    bool own = task->deadline_ms != 0 && clock_mono_ms() >= task->deadline_ms;
+    return own ? rc : FETCH_TIMEOUT;
+}
+
+static int code_rc(const struct fetch_op *op)
+{
+    CURLcode code = op->transfer.code;
+    if (code == CURLE_OK)
+        return 0;
+    if (code == CURLE_OUT_OF_MEMORY)
+        PANIC("libcurl: out of memory");
+    if (op->answer.too_large)
+        return FETCH_TOO_LARGE;
+    if (op->refused)
+        return FETCH_REFUSED;
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        return FETCH_TIMEOUT;
+    if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
+        return FETCH_BAD_URL;
+    return FETCH_UNREACHABLE;
+}
+
+/* Resolves once, checks every address, and pins them for libcurl. The '+' lets the entry age out of
+ * libcurl's own cache. */
+AWAITS static int name_resolve(struct task *task, struct fetch_op *op)
+{
+    int64_t left_ms = op->due_ms - clock_mono_ms();
+    if (left_ms <= 0)
+        return FETCH_TIMEOUT;
+    TRY(limit_rc(task, fetch_resolve(task, op->url.host, left_ms, &op->addresses)));
+    if (!op->url.any_address && !op->addresses.all_public)
+        return FETCH_REFUSED;
+    struct str entry =
+        arena_printf(task->arena, "+%s:%ld:%s", op->url.host, op->url.port, op->addresses.list);
+    op->resolve = curl_slist_append(NULL, entry.ptr);
+    MUST(op->resolve != NULL);
+    return 0;
+}
+
+AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
+{
+    int64_t left_ms = op->due_ms - clock_mono_ms();
+    if (left_ms <= 0)
+        return FETCH_TIMEOUT;
+    CURL *easy = curl_easy_init();
+    MUST(easy != NULL);
+    op->transfer.easy = easy;
+    op->headers = fetch_message_headers(task->arena, op->request);
+    set_rules(easy, op);
+    set_message(easy, op);
+    (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)left_ms);
+    int rc = fetch_loop_run(task, &op->transfer);
+    if (rc == 0)
+        rc = code_rc(op);
+    if (rc == 0)
+        (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &op->answer.response.status);
+    curl_easy_cleanup(easy);
+    return rc;
+}
+
+AWAITS static int op_run(struct task *task, struct fetch_op *op)
+{
+    int rc = op->url.is_address ? 0 : name_resolve(task, op);
+    if (rc == 0)
+        rc = transfer_run(task, op);
+    curl_slist_free_all(op->headers);
+    curl_slist_free_all(op->resolve);
+    return rc;
+}
+
+int fetch(struct task *task,
+          const struct fetch_request *request,
+          struct fetch_response *ret_response)
+{
+    struct fetch_op *op = ARENA_NEW(task->arena, op);
+    int64_t timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : FETCH_DEFAULT_TIMEOUT_MS;
+
+    op->request = request;
+    op->due_ms = clock_mono_ms() + timeout_ms;
+    TRY(fetch_message_check(request));
+    TRY(fetch_url_parse(task->arena, request->url, &op->url));
+    fetch_answer_init(&op->answer, task->arena, request->max_response_bytes);
+    int rc = limiter_acquire(task, &slots, timeout_ms);
+    if (rc == -EAGAIN)
+        return FETCH_BUSY;
+    if (rc != 0)
+        return limit_rc(task, rc);
+    rc = op_run(task, op);
+    limiter_release(&slots);
+    if (rc != 0)
+        return rc;
+    *ret_response = fetch_answer_take(&op->answer);
+    return 0;
+}

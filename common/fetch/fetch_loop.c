@@ -1,0 +1,214 @@
+/*
+ * libcurl on libuv. Four rules, each learnt from somebody's crash:
+ * - curl_multi_socket_action() runs only from a poll or timer callback, never from one of libcurl's
+ *   own: a timeout of 0 means the next turn;
+ * - a socket's poll handle stops before libcurl closes the descriptor (CLOSESOCKETFUNCTION),
+ * because the next socket may get the same number;
+ * - a REMOVE for a socket we do not watch is normal;
+ * - a poll error stops the handle by itself: libcurl is told, or the transfer would hang.
+ */
+#include "fetch/fetch_loop.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/panic.h"
+
+enum { KEPT_CONNECTIONS = 64 };
+
+struct watch {
+    uv_poll_t poll;
+    struct list link;
+    int fd;
+};
+
+static struct {
+    CURLM *multi;
+    struct loop_timer timer;
+    struct list transfers;
+    struct list watches;
+} curl;
+
+/* --- ends of transfers
+ * ----------------------------------------------------------------------------- */
+
+static void transfer_finish(struct fetch_transfer *transfer, CURLcode code)
+{
+    MUST(curl_multi_remove_handle(curl.multi, transfer->easy) == CURLM_OK);
+    list_remove(&transfer->link);
+    transfer->code = code;
+    await_done(&transfer->await, 0);
+}
+
+static void finished_collect(void)
+{
+    CURLMsg *message;
+    int left;
+    while ((message = curl_multi_info_read(curl.multi, &left)) != NULL) {
+        struct fetch_transfer *transfer = NULL;
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        CURLcode code = message->data.result; /* the message dies with remove_handle */
+        (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+        transfer_finish(transfer, code);
+    }
+}
+
+static void act(int fd, int events)
+{
+    int running;
+    CURLMcode code = curl_multi_socket_action(curl.multi, fd, events, &running);
+    if (code != CURLM_OK && code != CURLM_BAD_SOCKET)
+        PANIC("libcurl: %s", curl_multi_strerror(code));
+    finished_collect();
+}
+
+/* --- sockets
+ * ---------------------------------------------------------------------------------------- */
+
+static struct watch *watch_find(int fd)
+{
+    LIST_FOR (node, &curl.watches) {
+        struct watch *watch = LIST_ITEM(node, struct watch, link);
+        if (watch->fd == fd)
+            return watch;
+    }
+    return NULL;
+}
+
+static void on_watch_closed(uv_handle_t *handle)
+{
+    free(CONTAINER_OF(handle, struct watch, poll));
+}
+
+/* Takes effect at once for the descriptor; only the memory waits for the close callback. */
+static void watch_end(struct watch *watch)
+{
+    list_remove(&watch->link);
+    (void)uv_poll_stop(&watch->poll);
+    uv_close((uv_handle_t *)&watch->poll, on_watch_closed);
+}
+
+static struct watch *watch_begin(int fd)
+{
+    struct watch *watch = calloc(1, sizeof(*watch));
+    MUST(watch != NULL);
+    watch->fd = fd;
+    int rc = uv_poll_init_socket(loop_uv(), &watch->poll, fd);
+    if (rc != 0)
+        PANIC("uv_poll_init: %s", uv_strerror(rc));
+    list_append(&curl.watches, &watch->link);
+    return watch;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct watch *watch = CONTAINER_OF(poll, struct watch, poll);
+    int curl_events = 0;
+    if (status < 0)
+        curl_events = CURL_CSELECT_ERR;
+    if (events & UV_READABLE)
+        curl_events |= CURL_CSELECT_IN;
+    if (events & UV_WRITABLE)
+        curl_events |= CURL_CSELECT_OUT;
+    act(watch->fd, curl_events);
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+{
+    (void)easy, (void)arg, (void)socket_arg;
+    struct watch *watch = watch_find(fd);
+    if (what == CURL_POLL_REMOVE) {
+        if (watch)
+            watch_end(watch);
+        return 0;
+    }
+    int events = 0;
+    if (what == CURL_POLL_IN || what == CURL_POLL_INOUT)
+        events |= UV_READABLE;
+    if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
+        events |= UV_WRITABLE;
+    if (!watch)
+        watch = watch_begin(fd);
+    MUST(uv_poll_start(&watch->poll, events, on_poll) == 0);
+    return 0;
+}
+
+static int on_socket_close(void *arg, curl_socket_t fd)
+{
+    (void)arg;
+    struct watch *watch = watch_find(fd);
+    if (watch)
+        watch_end(watch);
+    return close(fd);
+}
+
+/* --- time
+ * ------------------------------------------------------------------------------------------- */
+
+static void on_due(void *arg)
+{
+    (void)arg;
+    act(CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int on_timer(CURLM *multi, long timeout_ms, void *arg)
+{
+    (void)multi, (void)arg;
+    if (timeout_ms < 0)
+        loop_timer_stop(&curl.timer);
+    else
+        loop_timer_start(&curl.timer, timeout_ms);
+    return 0;
+}
+
+/* --- life
+ * ------------------------------------------------------------------------------------------- */
+
+void fetch_loop_init(void)
+{
+    MUST(curl.multi == NULL);
+    /* Never undone: callers that wake up after fetch_loop_done() still free their easy handles. */
+    MUST(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+    list_init(&curl.transfers);
+    list_init(&curl.watches);
+    loop_timer_init(&curl.timer, on_due, NULL);
+    curl.multi = curl_multi_init();
+    MUST(curl.multi != NULL);
+    (void)curl_multi_setopt(curl.multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    (void)curl_multi_setopt(curl.multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    (void)curl_multi_setopt(curl.multi, CURLMOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS);
+}
+
+void fetch_loop_done(void)
+{
+    LIST_FOR (node, &curl.transfers)
+        transfer_finish(LIST_ITEM(node, struct fetch_transfer, link), CURLE_COULDNT_CONNECT);
+    (void)curl_multi_cleanup(curl.multi);
+    curl.multi = NULL;
+    loop_timer_stop(&curl.timer);
+    LIST_FOR (node, &curl.watches)
+        watch_end(LIST_ITEM(node, struct watch, link));
+}
+
+static void transfer_abandon(struct await *await)
+{
+    struct fetch_transfer *transfer = CONTAINER_OF(await, struct fetch_transfer, await);
+    MUST(curl_multi_remove_handle(curl.multi, transfer->easy) == CURLM_OK);
+    list_remove(&transfer->link);
+}
+
+int fetch_loop_run(struct task *task, struct fetch_transfer *transfer)
+{
+    if (!curl.multi) {
+        transfer->code = CURLE_COULDNT_CONNECT;
+        return 0;
+    }
+    await_init(&transfer->await);
+    transfer->await.abandon = transfer_abandon;
+    (void)curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
+    (void)curl_easy_setopt(transfer->easy, CURLOPT_CLOSESOCKETFUNCTION, on_socket_close);
+    list_append(&curl.transfers, &transfer->link);
+    MUST(curl_multi_add_handle(curl.multi, transfer->easy) == CURLM_OK);
+    return await_wait(task, &transfer->await, 0);
+}

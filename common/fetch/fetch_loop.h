@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * libcurl's multi interface on the process's loop. Knows sockets, timers and transfers; nothing
+ * about what is requested. Loop thread.
+ */
+#include <curl/curl.h>
+
+#include "base/list.h"
+#include "base/rc.h"
+#include "loop/task.h"
+
+/* Embedded in its owner, who makes and frees the easy handle. */
+struct fetch_transfer {
+    struct await await;
+    struct list link;
+    CURL *easy;
+    CURLcode code; /* how it ended */
+};
+
+void fetch_loop_init(void);
+/* Transfers still running end with CURLE_COULDNT_CONNECT; kept connections are closed. */
+void fetch_loop_done(void);
+
+/* co: runs the transfer. 0 with `code` set, -ECANCELED or -ETIMEDOUT; in each case libcurl no
+ * longer uses the easy handle when this returns. */
+AWAITS int fetch_loop_run(struct task *task, struct fetch_transfer *transfer) MUSTCHECK;

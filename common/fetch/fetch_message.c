@@ -1,0 +1,184 @@
+/* Requests out, responses in. */
+#include "fetch/fetch_message.h"
+
+#include "base/panic.h"
+
+static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+
+/* Framing and connection belong to libcurl: a second opinion on them is request smuggling. */
+static const char *const reserved_headers[] = {
+    "Connection",
+    "Content-Length",
+    "Expect",
+    "Host",
+    "HTTP2-Settings",
+    "Keep-Alive",
+    "Proxy-Authorization",
+    "Proxy-Connection",
+    "TE",
+    "Trailer",
+    "Transfer-Encoding",
+    "Upgrade",
+};
+
+/* --- request
+ * ---------------------------------------------------------------------------------------- */
+
+/* token, RFC 9110 section 5.6.2 */
+static bool is_token(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
+            return false;
+    }
+    return text.len > 0;
+}
+
+static bool is_field_value(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if ((c < ' ' && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static bool is_reserved(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(reserved_headers); i++)
+        if (str_ieq(name, str_from(reserved_headers[i])))
+            return true;
+    return false;
+}
+
+const char *fetch_message_method(const struct fetch_request *request)
+{
+    if (request->method.len == 0)
+        return methods[0];
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        if (str_is(request->method, methods[i]))
+            return methods[i];
+    return NULL;
+}
+
+bool fetch_message_has_body(const struct fetch_request *request)
+{
+    return request->body.len > 0 || str_is(request->method, "POST") ||
+           str_is(request->method, "PUT") || str_is(request->method, "PATCH");
+}
+
+int fetch_message_check(const struct fetch_request *request)
+{
+    size_t bytes = 0;
+    if (!fetch_message_method(request) || request->nheaders > FETCH_MAX_HEADERS)
+        return FETCH_BAD_HEADER;
+    if (str_is(request->method, "HEAD") && request->body.len > 0)
+        return FETCH_BAD_HEADER;
+    for (size_t i = 0; i < request->nheaders; i++) {
+        const struct fetch_header *header = &request->headers[i];
+        bytes += header->name.len + header->value.len;
+        if (!is_token(header->name) || !is_field_value(header->value) || is_reserved(header->name))
+            return FETCH_BAD_HEADER;
+    }
+    return bytes <= FETCH_MAX_HEADER_BYTES ? 0 : FETCH_BAD_HEADER;
+}
+
+static void header_append(struct curl_slist **list, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(*list, line);
+    MUST(longer != NULL);
+    *list = longer;
+}
+
+struct curl_slist *fetch_message_headers(struct arena *arena, const struct fetch_request *request)
+{
+    struct curl_slist *list = NULL;
+    bool has_type = false;
+    for (size_t i = 0; i < request->nheaders; i++) {
+        struct str name = request->headers[i].name;
+        struct str value = str_trim(request->headers[i].value);
+        has_type = has_type || str_ieq(name, STR("Content-Type"));
+        /* To libcurl "Name:" means "do not send it" and "Name;" an empty value. */
+        struct str line = value.len > 0
+                              ? arena_printf(arena, "%.*s: %.*s", STR_ARG(name), STR_ARG(value))
+                              : arena_printf(arena, "%.*s;", STR_ARG(name));
+        header_append(&list, line.ptr);
+    }
+    if (!has_type)
+        header_append(&list, "Content-Type:"); /* not the form type libcurl would claim */
+    header_append(&list, "Expect:");           /* no round trip before large bodies */
+    return list;
+}
+
+/* --- response
+ * --------------------------------------------------------------------------------------- */
+
+void fetch_answer_init(struct fetch_answer *answer, struct arena *arena, size_t max_bytes)
+{
+    *answer = (struct fetch_answer){.arena = arena};
+    strbuf_init(&answer->body, arena, max_bytes ? max_bytes : FETCH_DEFAULT_RESPONSE_BYTES);
+}
+
+static void header_add(struct fetch_answer *answer, struct str line)
+{
+    struct fetch_response *response = &answer->response;
+    struct str value = line;
+    struct str name = str_split(&value, ':');
+    if (!value.ptr || !is_token(name))
+        return; /* the empty line, or a folded one */
+    if (!response->headers)
+        response->headers = ARENA_ARRAY(answer->arena, response->headers, FETCH_MAX_HEADERS);
+    if (response->nheaders == FETCH_MAX_HEADERS) {
+        answer->too_large = true;
+        return;
+    }
+    response->headers[response->nheaders++] = (struct fetch_header){
+        arena_dup(answer->arena, name),
+        arena_dup(answer->arena, str_trim(value)),
+    };
+}
+
+size_t fetch_answer_on_header(char *data, size_t size, size_t count, void *arg)
+{
+    struct fetch_answer *answer = arg;
+    size_t bytes = size * count;
+    struct str line = {data, bytes};
+
+    answer->header_bytes += bytes;
+    if (answer->header_bytes > FETCH_MAX_HEADER_BYTES)
+        answer->too_large = true;
+    while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
+        line.len--;
+    if (str_starts(line, STR("HTTP/")))
+        answer->response.nheaders = 0;                    /* what came before was interim (1xx) */
+    else if (!answer->too_large && answer->body.len == 0) /* later ones are trailers */
+        header_add(answer, line);
+    return answer->too_large ? 0 : bytes;
+}
+
+size_t fetch_answer_on_body(char *data, size_t size, size_t count, void *arg)
+{
+    struct fetch_answer *answer = arg;
+    size_t bytes = size * count;
+    strbuf_str(&answer->body, (struct str){data, bytes});
+    answer->too_large = answer->too_large || answer->body.overflow;
+    return answer->too_large ? 0 : bytes;
+}
+
+struct fetch_response fetch_answer_take(struct fetch_answer *answer)
+{
+    size_t bytes = answer->body.len;
+    answer->response.body = (struct str){strbuf_cstring(&answer->body), bytes};
+    return answer->response;
+}
+
+struct str fetch_response_header(const struct fetch_response *response, const char *name)
+{
+    for (size_t i = 0; i < response->nheaders; i++)
+        if (str_ieq(response->headers[i].name, str_from(name)))
+            return response->headers[i].value;
+    return STR_NONE;
+}

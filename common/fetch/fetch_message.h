@@ -1,0 +1,31 @@
+#pragma once
+/* What goes into a request and what comes out of a response. Loop thread. */
+#include <curl/curl.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "fetch/fetch.h"
+
+/* 0 or FETCH_BAD_HEADER. */
+int fetch_message_check(const struct fetch_request *request) MUSTCHECK;
+/* Borrowed text of a checked method. */
+const char *fetch_message_method(const struct fetch_request *request);
+/* POST, PUT and PATCH always have a body, if an empty one. */
+bool fetch_message_has_body(const struct fetch_request *request);
+/* Owned: curl_slist_free_all(). For a checked request. */
+struct curl_slist *fetch_message_headers(struct arena *arena, const struct fetch_request *request);
+
+/* The response as it arrives; the callbacks stop the transfer when it passes a limit. */
+struct fetch_answer {
+    struct arena *arena;
+    struct strbuf body;
+    struct fetch_response response;
+    size_t header_bytes; /* of all responses, interim ones too */
+    bool too_large;
+};
+/* `max_bytes` of body, 0 = default. */
+void fetch_answer_init(struct fetch_answer *answer, struct arena *arena, size_t max_bytes);
+size_t fetch_answer_on_header(char *data, size_t size, size_t count, void *answer);
+size_t fetch_answer_on_body(char *data, size_t size, size_t count, void *answer);
+/* The complete response. */
+struct fetch_response fetch_answer_take(struct fetch_answer *answer);

@@ -1,0 +1,219 @@
+/* One thread per lookup, one wake-up handle for all. */
+#include "fetch/fetch_resolve.h"
+
+#include <netdb.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/panic.h"
+#include "fetch/fetch.h"
+#include "fetch/fetch_address.h"
+#include "loop/task.h"
+
+struct waiter;
+
+/* Owned by the thread until it is in `done`, by the loop from then on. */
+struct lookup {
+    struct list link;
+    struct waiter *waiter; /* loop thread only; NULL when the caller has left */
+    int rc;
+    struct fetch_addresses addresses;
+    char host[256];
+};
+
+/* On the caller's stack. */
+struct waiter {
+    struct await await;
+    struct list link;
+    struct lookup *lookup;
+    struct fetch_addresses *ret_addresses;
+};
+
+static struct {
+    pthread_mutex_t lock; /* guards done, open, threads */
+    struct list done;
+    bool open;
+    unsigned threads;
+    unsigned max_threads;
+    struct list waiters; /* loop thread only */
+    uv_async_t *wake;
+} resolver = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* --- thread
+ * ---------------------------------------------------------------------------------------- */
+
+/* Appends one address; false when the list is full. */
+static bool list_add(struct fetch_addresses *addresses, const struct sockaddr *address)
+{
+    char text[INET6_ADDRSTRLEN];
+    size_t used = strlen(addresses->list);
+    bool v6 = address->sa_family == AF_INET6;
+    socklen_t bytes = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
+    if (sizeof(addresses->list) - used < INET6_ADDRSTRLEN + 3)
+        return false;
+    if (getnameinfo(address, bytes, text, sizeof(text), NULL, 0, NI_NUMERICHOST) != 0)
+        return true; /* a scoped address: never public, so all_public is false already */
+    (void)snprintf(addresses->list + used,
+                   sizeof(addresses->list) - used,
+                   v6 ? "%s[%s]" : "%s%s",
+                   used > 0 ? "," : "",
+                   text);
+    return true;
+}
+
+static int look_up(const char *host, struct fetch_addresses *ret)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+
+    if (getaddrinfo(host, NULL, &hints, &found) != 0)
+        return FETCH_UNREACHABLE;
+    bool room = true;
+    ret->all_public = true;
+    for (const struct addrinfo *one = found; one; one = one->ai_next) {
+        ret->all_public = ret->all_public && fetch_address_public(one->ai_addr);
+        room = room && list_add(ret, one->ai_addr);
+    }
+    freeaddrinfo(found);
+    return ret->list[0] ? 0 : FETCH_UNREACHABLE;
+}
+
+static void *thread_main(void *arg)
+{
+    struct lookup *lookup = arg;
+    lookup->rc = look_up(lookup->host, &lookup->addresses);
+
+    (void)pthread_mutex_lock(&resolver.lock);
+    resolver.threads--;
+    if (resolver.open) {
+        list_append(&resolver.done, &lookup->link);
+        (void)uv_async_send(resolver.wake);
+    } else {
+        free(lookup);
+    }
+    (void)pthread_mutex_unlock(&resolver.lock);
+    return NULL;
+}
+
+/* --- loop
+ * ------------------------------------------------------------------------------------------ */
+
+static struct lookup *done_take(void)
+{
+    (void)pthread_mutex_lock(&resolver.lock);
+    struct list *node = list_shift(&resolver.done);
+    (void)pthread_mutex_unlock(&resolver.lock);
+    return node ? LIST_ITEM(node, struct lookup, link) : NULL;
+}
+
+static void waiter_finish(struct waiter *waiter, int rc)
+{
+    list_remove(&waiter->link);
+    waiter->lookup->waiter = NULL;
+    await_done(&waiter->await, rc);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    (void)wake;
+    struct lookup *lookup;
+    while ((lookup = done_take()) != NULL) {
+        struct waiter *waiter = lookup->waiter;
+        if (waiter) {
+            if (lookup->rc == 0)
+                *waiter->ret_addresses = lookup->addresses;
+            waiter_finish(waiter, lookup->rc);
+        }
+        free(lookup);
+    }
+}
+
+void fetch_resolve_init(unsigned max_threads)
+{
+    uv_async_t *wake = malloc(sizeof(*wake));
+    MUST(wake != NULL && uv_async_init(loop_uv(), wake, on_wake) == 0);
+    uv_unref((uv_handle_t *)wake);
+    list_init(&resolver.waiters);
+    (void)pthread_mutex_lock(&resolver.lock);
+    list_init(&resolver.done);
+    resolver.wake = wake;
+    resolver.max_threads = max_threads;
+    resolver.open = true;
+    (void)pthread_mutex_unlock(&resolver.lock);
+}
+
+static void on_wake_closed(uv_handle_t *wake)
+{
+    free(wake);
+}
+
+void fetch_resolve_done(void)
+{
+    (void)pthread_mutex_lock(&resolver.lock);
+    resolver.open = false;
+    (void)pthread_mutex_unlock(&resolver.lock);
+    on_wake(resolver.wake); /* what was finished in time still counts */
+    LIST_FOR (node, &resolver.waiters)
+        waiter_finish(LIST_ITEM(node, struct waiter, link), FETCH_UNREACHABLE);
+    uv_close((uv_handle_t *)resolver.wake, on_wake_closed);
+    resolver.wake = NULL;
+}
+
+/* A detached thread, if there is room for one. */
+static bool thread_start(struct lookup *lookup)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+
+    (void)pthread_mutex_lock(&resolver.lock);
+    bool room = resolver.threads < resolver.max_threads;
+    resolver.threads += room;
+    (void)pthread_mutex_unlock(&resolver.lock);
+    if (!room)
+        return false;
+    MUST(pthread_attr_init(&attr) == 0);
+    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    bool started = pthread_create(&thread, &attr, thread_main, lookup) == 0;
+    (void)pthread_attr_destroy(&attr);
+    if (!started) {
+        (void)pthread_mutex_lock(&resolver.lock);
+        resolver.threads--;
+        (void)pthread_mutex_unlock(&resolver.lock);
+    }
+    return started;
+}
+
+static void waiter_abandon(struct await *await)
+{
+    struct waiter *waiter = CONTAINER_OF(await, struct waiter, await);
+    list_remove(&waiter->link);
+    waiter->lookup->waiter = NULL;
+}
+
+int fetch_resolve(struct task *task,
+                  const char *host,
+                  int64_t limit_ms,
+                  struct fetch_addresses *ret_addresses)
+{
+    if (!resolver.wake)
+        return FETCH_UNREACHABLE;
+    struct waiter waiter = {.ret_addresses = ret_addresses};
+    struct lookup *lookup = calloc(1, sizeof(*lookup));
+
+    MUST(lookup != NULL && strlen(host) < sizeof(lookup->host));
+    memcpy(lookup->host, host, strlen(host) + 1);
+    lookup->waiter = &waiter;
+    waiter.lookup = lookup;
+    if (!thread_start(lookup)) {
+        free(lookup);
+        return FETCH_BUSY;
+    }
+    await_init(&waiter.await);
+    waiter.await.abandon = waiter_abandon;
+    list_append(&resolver.waiters, &waiter.link);
+    return await_wait(task, &waiter.await, limit_ms);
+}

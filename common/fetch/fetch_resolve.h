@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * Names to addresses, all of them at once, off the loop. Each lookup has a thread of its own: a
+ * name server that answers late (anybody can run one) must not hold up other lookups, files or
+ * hashing.
+ */
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/rc.h"
+
+struct task;
+
+#define FETCH_MAX_ADDRESSES 16
+
+struct fetch_addresses {
+    bool all_public;
+    /* "a,b,c" in the resolver's order, IPv6 in brackets; the first FETCH_MAX_ADDRESSES. */
+    char list[FETCH_MAX_ADDRESSES * (INET6_ADDRSTRLEN + 3)];
+};
+
+/* loop: `max_threads` bounds lookups at once, also those whose caller has left. */
+void fetch_resolve_init(unsigned max_threads);
+/* loop: waiting callers get FETCH_UNREACHABLE; late threads clean up after themselves. */
+void fetch_resolve_done(void);
+
+/* co: 0, FETCH_UNREACHABLE (no such name, name server failed), FETCH_BUSY, -ECANCELED, -ETIMEDOUT.
+ */
+AWAITS int fetch_resolve(struct task *task,
+                         const char *host,
+                         int64_t limit_ms,
+                         struct fetch_addresses *ret_addresses) MUSTCHECK;

@@ -1,0 +1,200 @@
+/* URLs, ports and the operator's allow list. */
+#include "fetch/fetch_url.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "fetch/fetch.h"
+#include "fetch/fetch_address.h"
+
+static struct arena *allow_arena;
+static struct str *allow_list;
+static size_t allow_count;
+
+void fetch_url_allow(const struct str *allow, size_t nallow)
+{
+    MUST(allow_arena == NULL);
+    allow_arena = arena_new(0);
+    allow_list = ARENA_ARRAY(allow_arena, allow_list, nallow);
+    allow_count = nallow;
+    for (size_t i = 0; i < nallow; i++)
+        allow_list[i] = arena_dup(allow_arena, allow[i]);
+}
+
+void fetch_url_allow_done(void)
+{
+    arena_free(allow_arena);
+    allow_arena = NULL;
+    allow_list = NULL;
+    allow_count = 0;
+}
+
+static bool allow_has(struct str entry)
+{
+    for (size_t i = 0; i < allow_count; i++)
+        if (str_ieq(allow_list[i], entry))
+            return true;
+    return false;
+}
+
+/* --- what is refused before any parser sees it ---------------------------------------------------
+ */
+
+static bool is_printable(struct str url)
+{
+    for (size_t i = 0; i < url.len; i++)
+        if (url.ptr[i] <= ' ' || url.ptr[i] > '~' || url.ptr[i] == '\\')
+            return false;
+    return true;
+}
+
+/* Everything after "scheme://" up to the path. */
+static bool authority_cut(struct str url, struct str *ret_authority)
+{
+    const struct str schemes[] = {STR("http://"), STR("https://")};
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+        size_t start = schemes[i].len;
+        if (url.len < start || !str_ieq((struct str){url.ptr, start}, schemes[i]))
+            continue;
+        size_t end = start;
+        while (end < url.len && !strchr("/?#", url.ptr[end]))
+            end++;
+        *ret_authority = (struct str){url.ptr + start, end - start};
+        return true;
+    }
+    return false;
+}
+
+/* No credentials, no escapes (they hide dots, digits and zone ids), nothing but name characters. */
+static bool authority_plain(struct str authority)
+{
+    for (size_t i = 0; i < authority.len; i++) {
+        char c = authority.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && !strchr("-._:[]", c))
+            return false;
+    }
+    return authority.len > 0;
+}
+
+/* --- host
+ * ------------------------------------------------------------------------------------------ */
+
+static bool is_ipv4(const char *host)
+{
+    struct in_addr ignored;
+    return inet_pton(AF_INET, host, &ignored) == 1;
+}
+
+/* A name whose last label is a number is an IPv4 address in some spelling (WHATWG URL, 3.5): if
+ * libcurl did not turn it into the usual one, resolvers may still. */
+static bool ends_in_number(struct str host)
+{
+    struct str rest = host;
+    struct str label = host;
+    while (rest.ptr)
+        label = str_split(&rest, '.');
+    if (str_starts(label, STR("0x")) || str_starts(label, STR("0X")))
+        return true;
+    for (size_t i = 0; i < label.len; i++)
+        if (label.ptr[i] < '0' || label.ptr[i] > '9')
+            return false;
+    return true;
+}
+
+/* One trailing dot is dropped, in what libcurl dials and names too. */
+static int host_read(struct arena *arena, struct fetch_url *url)
+{
+    char *text = NULL;
+    if (curl_url_get(url->parsed, CURLUPART_HOST, &text, 0) != CURLUE_OK)
+        return FETCH_BAD_URL;
+    char *host = arena_strdup(arena, text);
+    curl_free(text);
+
+    size_t len = strlen(host);
+    if (len > 1 && host[len - 1] == '.') {
+        host[--len] = '\0';
+        if (curl_url_set(url->parsed, CURLUPART_HOST, host, 0) != CURLUE_OK)
+            return FETCH_BAD_URL;
+    }
+    if (len == 0 || len > 253 || host[0] == '.' || host[len - 1] == '.' || strstr(host, ".."))
+        return FETCH_BAD_URL;
+    url->host = host;
+    url->is_address = host[0] == '[' || is_ipv4(host);
+    if (!url->is_address && ends_in_number(str_from(host)))
+        return FETCH_BAD_URL;
+    return 0;
+}
+
+static int port_read(struct fetch_url *url)
+{
+    char *text = NULL;
+    int64_t port = 0;
+    if (curl_url_get(url->parsed, CURLUPART_PORT, &text, CURLU_DEFAULT_PORT) != CURLUE_OK)
+        return FETCH_BAD_URL;
+    bool number = num_parse_i64(str_from(text), &port);
+    curl_free(text);
+    if (!number || port < 1 || port > 65535)
+        return FETCH_BAD_URL;
+    url->port = (long)port;
+    return 0;
+}
+
+static bool literal_public(struct arena *arena, const char *host)
+{
+    if (host[0] != '[')
+        return fetch_address_text_public(host);
+    struct str inside = {host + 1, strlen(host) - 2};
+    return fetch_address_text_public(arena_cstr(arena, inside));
+}
+
+static int rules_check(struct arena *arena, struct fetch_url *url)
+{
+    bool with_port = allow_has(arena_printf(arena, "%s:%ld", url->host, url->port));
+    bool common_port = url->port == 80 || url->port == 443;
+
+    url->any_address = with_port || (common_port && allow_has(str_from(url->host)));
+    if (!common_port && !with_port)
+        return FETCH_REFUSED;
+    if (url->is_address && !url->any_address && !literal_public(arena, url->host))
+        return FETCH_REFUSED;
+    return 0;
+}
+
+static void parsed_release(void *parsed)
+{
+    curl_url_cleanup(parsed);
+}
+
+int fetch_url_parse(struct arena *arena, struct str url, struct fetch_url *ret_url)
+{
+    struct fetch_url result = {0};
+    struct str authority;
+
+    if (url.len == 0 || url.len > FETCH_MAX_URL_BYTES || !is_printable(url))
+        return FETCH_BAD_URL;
+    if (!authority_cut(url, &authority) || !authority_plain(authority))
+        return FETCH_BAD_URL;
+    result.parsed = curl_url();
+    MUST(result.parsed != NULL);
+    arena_defer(arena, parsed_release, result.parsed);
+    if (curl_url_set(result.parsed, CURLUPART_URL, arena_cstr(arena, url), CURLU_DISALLOW_USER) !=
+        CURLUE_OK)
+        return FETCH_BAD_URL;
+    TRY(host_read(arena, &result));
+    TRY(port_read(&result));
+    TRY(rules_check(arena, &result));
+    *ret_url = result;
+    return 0;
+}
+
+int fetch_url_check(struct str url)
+{
+    struct fetch_url ignored;
+    struct arena *arena = arena_new(0);
+    int rc = fetch_url_parse(arena, url, &ignored);
+    arena_free(arena);
+    return rc;
+}

@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Reading a URL the way the dialler will: one parser (libcurl's), whose result is handed to libcurl
+ * itself, after everything on which parsers disagree has been refused. Loop thread.
+ */
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/rc.h"
+#include "base/str.h"
+
+struct fetch_url {
+    CURLU *parsed;    /* released with the arena */
+    const char *host; /* without trailing dot; IPv6 literals in brackets */
+    long port;
+    bool is_address;  /* host is an IP literal: nothing to resolve */
+    bool any_address; /* the operator allows private addresses for this host */
+};
+
+/* 0, FETCH_BAD_URL, or FETCH_REFUSED for a port or literal address that is not allowed. */
+int fetch_url_parse(struct arena *arena, struct str url, struct fetch_url *ret_url) MUSTCHECK;
+
+/* The operator's list, copied; see struct fetch_config. */
+void fetch_url_allow(const struct str *allow, size_t nallow);
+void fetch_url_allow_done(void);
