@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * Internal to records/: the one place where failures become ctx->error. Functions that fail return
+ * RECORDS_FAILED, so callers write `return records_fail(...)`. RECORDS_SCHEMA never leaves records/.
+ */
+#include "records/records.h"
+
+/* The model changed under a statement: records_run() reloads it and runs the work once more. */
+enum { RECORDS_SCHEMA = 2 };
+
+/* any: sets code and detail (arena-owned); returns RECORDS_FAILED. */
+int records_fail(struct records *ctx, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
+/* any: the same with one finding: `code` is the problem ("validation_failed", "invalid_query"),
+ * `finding` what is wrong with `field` ("required", "unknown_field", ...). */
+int records_fail_field(struct records *ctx,
+                       const char *code,
+                       struct str field,
+                       const char *finding,
+                       const char *format,
+                       ...) PRINTF_LIKE(5, 6);
+/* any: adds a finding to ctx->error.fields and goes on; finish with records_fail_found(). */
+void records_finding(struct records *ctx,
+                     struct str field,
+                     const char *finding,
+                     const char *format,
+                     ...) PRINTF_LIKE(4, 5);
+/* any: 0 without findings, else RECORDS_FAILED with `code` and a detail that counts them. */
+int records_fail_found(struct records *ctx, const char *code) MUSTCHECK;
+/* any: "The record does not exist." for missing and invisible rows alike. */
+int records_fail_not_found(struct records *ctx);
+
+/* any: result of a db_ call to a result of records/: 0 and negatives as they are, DB_SCHEMA to
+ * RECORDS_SCHEMA (inside a transaction to a failure), all others to RECORDS_FAILED. `entity` names
+ * the fields of u_<id> and fk_<id>. Call it right after the db_ call. */
+int records_db(struct records *ctx, const struct entity *entity, int rc) MUSTCHECK;
+
+/* co: runs fn(ctx, entity, arg). When it returns RECORDS_SCHEMA: reads the model again into
+ * ctx->model, finds the entity by id (gone = not_found) and runs fn a second time with it; fn must be
+ * repeatable (reset its output first). */
+typedef int (*records_run_fn)(struct records *ctx, const struct entity *entity, void *arg);
+AWAITS int records_run(struct records *ctx,
+                       const struct entity *entity,
+                       records_run_fn fn,
+                       void *arg) MUSTCHECK;
