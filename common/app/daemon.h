@@ -1,12 +1,13 @@
 #pragma once
 /*
- * The one main() of all daemons: command line, configuration, supervisor with WORKERS processes, loop,
- * directory, Redis, admin port (/healthz /readyz /metrics), signals, drain.
+ * The one main() of all daemons: command line, configuration, supervisor with WORKERS processes,
+ * loop, directory, Redis, admin port (/healthz /readyz /metrics), signals, drain.
  *
  *   int main(int argc, char **argv) { return daemon_main(argc, argv, &gateway); }
  *
- * Command line: --help, --version, --help-config[=markdown], --check (configuration and dependencies),
- * --migrate, and what the daemon adds (--list-routes).
+ * Command line: --help, --help-config[=markdown], --check (configuration and dependencies),
+ * --migrate, and what the daemon adds (--list-routes). Exit codes: 0 ended as asked, 2 bad command
+ * line or configuration, 3 a dependency cannot be reached.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,40 +18,42 @@
 
 struct daemon;
 
-/* What a worker has when start() runs. */
+/* What a worker has when start() runs; one per process. */
 struct app {
     const struct daemon *daemon;
-    const void *conf;             /* the daemon's whole configuration struct */
-    unsigned worker;              /* index, from 0 */
+    const struct conf_common
+        *conf;       /* cast to the daemon's struct app_conf, whose first member it is */
+    unsigned worker; /* index, from 0 */
     struct directory *directory;
     struct redis *redis;
     struct http_server *admin;
+    bool draining;
 };
 
 struct daemon_flag {
-    const char *name;             /* "--list-routes"; NULL ends the array */
+    const char *name; /* "--list-routes"; NULL ends the array */
     const char *text;
-    int (*run)(const void *conf); /* conf is NULL: no configuration is read; returns the exit code */
+    int (*run)(void); /* no configuration is read; returns the exit code */
 };
 
 struct daemon {
     const char *name;
-    const char *about;            /* one line for --help */
-    const struct conf_item *items;
-    size_t item_count;
-    size_t conf_bytes;
-    size_t conf_common_offset;    /* of the struct of common.def inside it */
+    const char *about; /* one line for --help */
+    const struct conf_spec *conf;
     const struct daemon_flag *flags;
-    /* In the parent before fork: metrics are registered here. */
-    void (*prepare)(const void *conf);
-    /* co: in each worker, dependencies are up. Non-zero with *ret_reason ends the process. */
+    /* In the parent before fork: metrics are registered here. May be NULL. */
+    void (*prepare)(const struct conf_common *conf);
+    /* co: in each worker, once the database answers. Non-zero with *ret_reason ends the process. */
     int (*start)(struct task *task, struct app *app, struct str *ret_reason); /* AWAITS */
-    /* any: stop taking work; call done(arg) when nothing is left (at most drain_timeout_ms). */
+    /* any: stop taking work; call done(arg) when nothing is left, at most drain_timeout_ms later.
+     */
     void (*drain)(struct app *app, loop_fn done, void *arg);
-    /* any: writes extra members of /readyz; false = not ready. May be NULL. */
-    bool (*ready)(struct app *app, struct jw *w);
+    /* any: frees what start() made; the loop ends afterwards. */
+    void (*stop)(struct app *app);
+    /* any: sets gauges before /metrics is printed. May be NULL. */
+    void (*measure)(struct app *app);
 };
 
 int daemon_main(int argc, char **argv, const struct daemon *daemon);
-/* The worker's app; valid after start. */
+/* The worker's app; valid from start() on. */
 struct app *daemon_app(void);

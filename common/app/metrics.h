@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Counters, gauges and histograms in memory shared by the workers of one daemon, printed as Prometheus
- * text by whichever worker is asked (values summed over workers, gauges too). Labels are route ids and
- * other small fixed sets, never user data. Registered before the workers fork.
+ * Counters, gauges and histograms in memory shared by the workers of one daemon, printed as
+ * Prometheus text by whichever worker is asked (values summed over workers, gauges too). Labels are
+ * route ids and other small fixed sets, never user data. Registered before the workers fork.
  */
 #include <stdint.h>
 
@@ -10,12 +10,13 @@
 
 struct metric; /* opaque handle, process-wide */
 
-/* Before fork. `labels` is the text inside the braces ("route=\"users_list\",status=\"2xx\"") or "". */
+/* Before fork. `labels` is the text inside the braces ("route=\"users_list\",status=\"2xx\"") or
+ * "". */
 struct metric *metric_counter(const char *name, const char *labels, const char *help);
 struct metric *metric_gauge(const char *name, const char *labels, const char *help);
 /* Bounds in ascending order, at most 16, borrowed for ever. */
-struct metric *metric_histogram(const char *name, const char *labels, const char *help,
-                                const double *bounds, size_t count);
+struct metric *metric_histogram(
+    const char *name, const char *labels, const char *help, const double *bounds, size_t count);
 /* any: cheap, no locks (each worker has its own slots). */
 void metric_add(struct metric *metric, uint64_t value);
 void metric_set(struct metric *metric, int64_t value);

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * What handlers are written with. The first argument is the request. Every function returns 0, a
- * negative, or the HTTP status that it has already put into the response, so that a handler forwards
- * with TRY() and returns what reply_*() or fail() gave it:
+ * negative, or the HTTP status that it has already put into the response, so that a handler
+ * forwards with TRY() and returns what reply_*() or fail() gave it:
  *
  *   AWAITS static int groups_create(struct req *r)
  *   {
@@ -10,12 +10,12 @@
  *       struct rows group;
  *
  *       TRY(req_json(r, &group_schema, &in));
- *       TRY(sql_one(r, &group, &SQL_GROUP_ADD, PARAMS(P_STR(in.name.value), P_STR(in.description.value))));
- *       return reply_created(r, &group);
+ *       TRY(sql_one(r, &group, &SQL_GROUP_ADD, PARAMS(P_STR(in.name.value),
+ * P_STR(in.description.value)))); return reply_created(r, &group);
  *   }
  *
- * SQL errors become: unique 409, foreign key 409, not null/check/22xxx 400, serialisation twice repeated
- * then 503, lock_timeout 503, statement timeout 504, unavailable 503, everything else 500.
+ * SQL errors become: unique 409, foreign key 409, not null/check/22xxx 400, serialisation twice
+ * repeated then 503, lock_timeout 503, statement timeout 504, unavailable 503, everything else 500.
  */
 #include "db/db.h"
 #include "domain/page.h"
@@ -25,7 +25,8 @@
 
 /* --- answers --- */
 
-/* Problem body (RFC 9457) of a code in catalog/problem.h; its status. `detail` is a format or NULL. */
+/* Problem body (RFC 9457) of a code in catalog/problem.h; its status. `detail` is a format or NULL.
+ */
 int fail(struct req *r, const char *code, const char *detail, ...) PRINTF_LIKE(3, 4);
 /* validation_failed with the findings in "errors". */
 int fail_fields(struct req *r, const struct schema_errors *errors);
@@ -33,7 +34,10 @@ int fail_fields(struct req *r, const struct schema_errors *errors);
 int fail_field(struct req *r, const char *field, const char *code, const char *message, ...)
     PRINTF_LIKE(4, 5);
 /* Problem with a given code and findings. */
-int fail_with(struct req *r, const char *code, struct str detail, const struct schema_errors *errors);
+int fail_with(struct req *r,
+              const char *code,
+              struct str detail,
+              const struct schema_errors *errors);
 /* A positive result of db.h. */
 int fail_db(struct req *r, int rc);
 /* The response of a problem that arose outside a handler (http_config.problem). */
@@ -52,11 +56,13 @@ void reply_location(struct req *r, int64_t id);
 
 /* co: reads the body as JSON against the schema. 400, 408, 413, 415 on its own. */
 AWAITS int req_json(struct req *r, const struct schema *schema, void *ret_struct) MUSTCHECK;
-/* co: the body as any JSON object; *ret_body NULL when there is none and the route says optional. */
+/* co: the body as any JSON object; *ret_body NULL when there is none and the route says optional.
+ */
 AWAITS int req_json_any(struct req *r, json_t **ret_body) MUSTCHECK;
 /* Path parameter as an id; anything but a positive integer is 404. */
 int req_id(struct req *r, const char *param, int64_t *ret_id) MUSTCHECK;
-/* The query string, parsed once and checked against route->query (unknown_parameter, type, bounds). */
+/* The query string, parsed once and checked against route->query (unknown_parameter, type, bounds).
+ */
 int req_query(struct req *r, const struct query **ret_query) MUSTCHECK;
 /* Page parameters. */
 int req_page(struct req *r, struct page *ret_page) MUSTCHECK;
@@ -64,21 +70,36 @@ int req_page(struct req *r, struct page *ret_page) MUSTCHECK;
 /* --- SQL on r->db: the project's schema, or the open transaction --- */
 
 /* Exactly one row: none is 404 not_found. */
-AWAITS int sql_one(struct req *r, struct rows *ret_rows, const struct sql *sql,
-                   const struct db_param *params, size_t count) MUSTCHECK;
+AWAITS int sql_one(struct req *r,
+                   struct rows *ret_rows,
+                   const struct sql *sql,
+                   const struct db_param *params,
+                   size_t count) MUSTCHECK;
 /* Any number of rows. */
-AWAITS int sql_all(struct req *r, struct rows *ret_rows, const struct sql *sql,
-                   const struct db_param *params, size_t count) MUSTCHECK;
+AWAITS int sql_all(struct req *r,
+                   struct rows *ret_rows,
+                   const struct sql *sql,
+                   const struct db_param *params,
+                   size_t count) MUSTCHECK;
 /* No rows wanted; *ret_affected may be NULL. */
-AWAITS int sql_exec(struct req *r, int64_t *ret_affected, const struct sql *sql,
-                    const struct db_param *params, size_t count) MUSTCHECK;
+AWAITS int sql_exec(struct req *r,
+                    int64_t *ret_affected,
+                    const struct sql *sql,
+                    const struct db_param *params,
+                    size_t count) MUSTCHECK;
 /* Several in one round trip, one transaction. */
 AWAITS int sql_batch(struct req *r, struct db_call *calls, size_t count) MUSTCHECK;
-/* r->db becomes a transaction until sql_commit; it is rolled back when the handler returns without. */
+/* r->db becomes a transaction until sql_commit; it is rolled back when the handler returns without.
+ */
 AWAITS int sql_begin(struct req *r) MUSTCHECK;
 AWAITS int sql_commit(struct req *r) MUSTCHECK;
 /* A whole list endpoint: page parameters, ORDER BY, count and rows in one round trip, the envelope.
- * `sql` is a :page statement; the default order is its first sortable column, ascending ('-' reverses). */
-AWAITS int reply_page(struct req *r, const struct sql *sql, const char *default_sort,
-                      const struct db_param *params, size_t count);
-extern const struct query_param page_query[]; /* page, limit, sort, order, count: for route tables */
+ * `sql` is a :page statement; the default order is its first sortable column, ascending ('-'
+ * reverses). */
+AWAITS int reply_page(struct req *r,
+                      const struct sql *sql,
+                      const char *default_sort,
+                      const struct db_param *params,
+                      size_t count);
+extern const struct query_param
+    page_query[]; /* page, limit, sort, order, count: for route tables */

@@ -20,6 +20,7 @@ struct http_server;
 struct route;
 struct db;
 struct project;
+struct model;
 struct caller;
 
 #define REQ_PARAMS_MAX 6
@@ -52,10 +53,13 @@ struct req {
     /* Set by the router. */
     const struct route *route;
     struct str params[REQ_PARAMS_MAX];         /* decoded path parameters, in path order */
+    const struct str *param_names;             /* of mount and path, same order; owned by the router */
+    size_t param_count;
 
     /* Set by the service's stages; opaque here. */
     struct str request_id;
     struct project *project;
+    const struct model *model; /* the project's model as of this request */
     struct caller *caller;
     struct db *db; /* the project's database, or its open transaction (app/reply.h) */
 

@@ -11,13 +11,17 @@
 #include "domain/rights.h"
 #include "http/route.h"
 
+/* clang-format off: declares struct app_conf from config.def */
+#include "conf/conf_struct.h"
+/* clang-format on */
+
 /* One table per area, listed in routes_all.c. */
 struct route_table {
     const char *mount; /* "/org/{project_id}" or "" */
     const struct route *routes;
     size_t count;
 };
-extern const struct route_table route_tables[];
+extern const struct route_table *const route_tables[];
 extern const size_t route_table_count;
 extern struct router *gateway_router; /* built at start, read only afterwards */
 
@@ -36,3 +40,8 @@ AWAITS void gateway_touch(struct req *r);
 int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
 /* The directory of this process. */
 struct directory *gateway_directory(void);
+/* The configured operator token; empty = no operator API. */
+struct str gateway_operator_token(void);
+/* Address of a project as clients reach it, without trailing slash: the configured public URL, else the
+ * request's Host. Arena-owned. */
+struct str gateway_base_url(struct req *r);

@@ -1,0 +1,286 @@
+/* The one main() of all daemons: command line, configuration, one-shot jobs, workers. */
+#include "app/daemon.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/health.h"
+#include "app/metrics.h"
+#include "app/supervisor.h"
+#include "base/panic.h"
+#include "fetch/fetch.h"
+#include "log/log.h"
+#include "loop/signals.h"
+#include "redis/redis.h"
+
+#define DEPENDENCY_WAIT_MS 5000
+#define EXIT_PATIENCE_MS   2000 /* beyond the drain, before SIGKILL */
+
+extern char **environ;
+
+static struct app app;
+static int admin_port;
+static int exit_code;
+
+struct app *daemon_app(void)
+{
+    return &app;
+}
+
+/* --- dependencies --- */
+
+static void open_dependencies(void)
+{
+    const struct conf_common *conf = app.conf;
+    struct directory_config config = {
+        .control_dsn = conf->database_url.ptr,
+        .db = {.dsn = conf->database_url.ptr,
+               .read_connections = (unsigned)conf->db_read_connections,
+               .write_connections = (unsigned)conf->db_write_connections,
+               .statement_timeout_ms = conf->statement_timeout_ms,
+               .lease_timeout_ms = 1000},
+    };
+    struct fetch_config fetch = {.allow = conf->fetch_allow.items,
+                                 .nallow = conf->fetch_allow.count};
+
+    memcpy(config.master_key.bytes, conf->master_key.ptr, sizeof(config.master_key.bytes));
+    fetch_init(&fetch);
+    app.redis = redis_new(conf->redis_url.items[0].ptr);
+    config.redis = app.redis;
+    app.directory = directory_new(&config);
+}
+
+static void close_dependencies(void)
+{
+    directory_free(app.directory);
+    redis_free(app.redis);
+    fetch_done();
+    signals_close();
+    loop_stop();
+}
+
+/* co: one clear line when PostgreSQL or Redis cannot be reached. */
+AWAITS static int wait_dependencies(struct task *task)
+{
+    struct str reason = STR_NONE;
+    int rc =
+        db_server_wait(task, directory_control(app.directory)->server, DEPENDENCY_WAIT_MS, &reason);
+
+    if (rc) {
+        fprintf(stderr,
+                "%s: PostgreSQL cannot be reached (GROUNDWORK_DATABASE_URL): %.*s\n",
+                app.daemon->name,
+                STR_ARG(reason));
+        return EXIT_DEPENDENCY;
+    }
+    for (int tries = 0; !redis_up(app.redis) && tries < 50; tries++)
+        TRY(task_sleep(task, 20));
+    if (!redis_up(app.redis)) {
+        fprintf(stderr, "%s: Redis cannot be reached (GROUNDWORK_REDIS_URL)\n", app.daemon->name);
+        return EXIT_DEPENDENCY;
+    }
+    return 0;
+}
+
+/* --- one-shot jobs: --check and --migrate --- */
+
+static void say(const char *text)
+{
+    puts(text);
+    fflush(stdout);
+}
+
+static void run_check(struct task *task, void *arg UNUSED)
+{
+    exit_code = wait_dependencies(task);
+    if (!exit_code)
+        say("configuration, PostgreSQL and Redis are fine");
+    close_dependencies();
+}
+
+static void run_migrate(struct task *task, void *arg UNUSED)
+{
+    struct str reason = STR_NONE;
+
+    exit_code = wait_dependencies(task);
+    if (!exit_code && migrate_all(task, app.directory, say, &reason) != 0) {
+        fprintf(stderr, "%s: migration failed: %.*s\n", app.daemon->name, STR_ARG(reason));
+        exit_code = 1;
+    }
+    close_dependencies();
+}
+
+static int run_once(task_fn fn)
+{
+    struct task task = {.arena = arena_new(0)};
+
+    loop_init();
+    open_dependencies();
+    task_start(&task, fn, NULL);
+    loop_run();
+    arena_free(task.arena);
+    return exit_code;
+}
+
+/* --- a worker --- */
+
+static void on_drained(void *arg UNUSED)
+{
+    app.daemon->stop(&app);
+    http_server_stop(app.admin);
+    close_dependencies();
+}
+
+static void on_stop_signal(int signum UNUSED, void *arg UNUSED)
+{
+    if (app.draining)
+        return;
+    app.draining = true;
+    log_info("worker.draining");
+    app.daemon->drain(&app, on_drained, NULL);
+}
+
+static void on_hangup(int signum UNUSED, void *arg UNUSED)
+{
+    log_info(
+        "worker.hangup_ignored"); /* configuration comes from the environment: nothing to re-read */
+}
+
+static void start_worker(struct task *task, void *arg UNUSED)
+{
+    struct str reason = STR_NONE;
+
+    exit_code = wait_dependencies(task);
+    if (!exit_code && (health_start(&app, admin_port) != 0)) {
+        fprintf(stderr, "%s: the admin port %d cannot be used\n", app.daemon->name, admin_port);
+        exit_code = EXIT_CONFIG;
+    }
+    if (!exit_code && app.daemon->start(task, &app, &reason) != 0) {
+        fprintf(stderr, "%s: %.*s\n", app.daemon->name, STR_ARG(reason));
+        exit_code = EXIT_CONFIG;
+    }
+    if (exit_code) {
+        log_flush();
+        _exit(exit_code);
+    }
+    supervisor_ready();
+    log_info("worker.ready", L_I64("worker", app.worker), L_I64("admin_port", admin_port));
+}
+
+static int worker_main(unsigned worker, void *arg UNUSED)
+{
+    struct task task = {.arena = arena_new(0)};
+
+    app.worker = worker;
+    metrics_worker(worker);
+    loop_init();
+    signals_on(SIGTERM, on_stop_signal, NULL);
+    signals_on(SIGINT, on_stop_signal, NULL);
+    signals_on(SIGHUP, on_hangup, NULL);
+    open_dependencies();
+    task_start(&task, start_worker, NULL);
+    loop_run();
+    arena_free(task.arena);
+    log_info("worker.ended");
+    log_flush();
+    return exit_code;
+}
+
+/* --- command line --- */
+
+static int print_help(const struct daemon *daemon)
+{
+    printf("%s: %s\n\nusage: %s [flag]\n\n"
+           "  --help              this text\n"
+           "  --help-config       every configuration variable (=markdown: as a table)\n"
+           "  --check             test the configuration and its dependencies, then exit\n"
+           "  --migrate           bring the database up to date, then exit\n",
+           daemon->name,
+           daemon->about,
+           daemon->name);
+    for (const struct daemon_flag *flag = daemon->flags; flag && flag->name; flag++)
+        printf("  %-18s  %s\n", flag->name, flag->text);
+    return 0;
+}
+
+/* Flags that need no configuration; -1 = none of them. */
+static int run_plain_flag(int argc, char **argv, const struct daemon *daemon)
+{
+    enum conf_help form = conf_help_wanted(argc, argv);
+
+    if (form != CONF_HELP_NONE) {
+        struct arena *arena = arena_new(0);
+        struct str text = conf_help(arena, daemon->conf, form);
+        fwrite(text.ptr, 1, text.len, stdout);
+        arena_free(arena);
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return print_help(daemon);
+    for (const struct daemon_flag *flag = daemon->flags; flag && flag->name; flag++) {
+        if (argc == 2 && strcmp(argv[1], flag->name) == 0)
+            return flag->run();
+    }
+    return -1;
+}
+
+/* A port that all workers will share: 0 is settled here, once. The bound socket stays open, so that
+ * nobody else gets the port before the workers listen. */
+static int settle_port(const char *host, int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof(address);
+    int on = 1;
+    int fd;
+
+    if (port != 0)
+        return port;
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
+        address.sin_addr.s_addr = htonl(INADDR_ANY);
+    MUST(fd >= 0);
+    MUST(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == 0);
+    MUST(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+    MUST(getsockname(fd, (struct sockaddr *)&address, &length) == 0);
+    return ntohs(address.sin_port);
+}
+
+int daemon_main(int argc, char **argv, const struct daemon *daemon)
+{
+    struct arena *arena = arena_new(0);
+    struct conf_common *conf = arena_zalloc(arena, daemon->conf->bytes);
+    const char *error;
+    int code = run_plain_flag(argc, argv, daemon);
+
+    if (code >= 0)
+        return code;
+    if (argc > 2 || (argc == 2 && strcmp(argv[1], "--check") && strcmp(argv[1], "--migrate"))) {
+        fprintf(
+            stderr, "%s: unknown flag '%s'; see %s --help\n", daemon->name, argv[1], daemon->name);
+        return EXIT_CONFIG;
+    }
+    error = conf_load(arena, daemon->conf, environ, conf);
+    if (error) {
+        fprintf(stderr, "%s: %s\n", daemon->name, error);
+        return EXIT_CONFIG;
+    }
+    app.daemon = daemon;
+    app.conf = conf;
+    log_init(daemon->name, (enum log_level)log_level_parse(conf->log_level));
+    if (argc == 2)
+        return run_once(strcmp(argv[1], "--check") == 0 ? run_check : run_migrate);
+    conf->port = settle_port(conf->host.ptr, conf->port);
+    admin_port = settle_port(conf->admin_host.ptr, conf->admin_port);
+    health_prepare();
+    if (daemon->prepare)
+        daemon->prepare(conf);
+    metrics_share((unsigned)conf->workers);
+    return supervisor_run(
+        (unsigned)conf->workers, conf->drain_timeout_ms + EXIT_PATIENCE_MS, worker_main, NULL);
+}

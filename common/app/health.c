@@ -1,0 +1,155 @@
+/*
+ * Health and metrics. Live: the loop turns. Ready: every dependency answers and no drain is under
+ * way; the body names what is missing. Metrics are those of all workers, whichever is asked.
+ */
+#include "app/health.h"
+
+#include "app/metrics.h"
+#include "app/reply.h"
+#include "redis/redis.h"
+
+static struct {
+    struct metric *tasks, *stacks, *lag_ms, *connections, *in_flight, *redis_up;
+    struct metric *db_statements, *db_groups, *db_in_flight, *db_waiting, *db_leased, *db_retries,
+        *db_redispatched, *db_reconnects, *db_open;
+    struct metric *projects, *rights_hits, *rights_misses, *token_hits, *token_misses, *model_loads;
+} m;
+
+void health_prepare(void)
+{
+    m.tasks = metric_gauge("groundwork_tasks", "", "Coroutines alive");
+    m.stacks = metric_gauge("groundwork_stacks", "", "Coroutine stacks held");
+    m.lag_ms = metric_gauge("groundwork_loop_lag_ms", "", "Longest busy turn of the loop, ms");
+    m.redis_up = metric_gauge("groundwork_redis_up", "", "Workers connected to Redis");
+    m.db_statements = metric_gauge("groundwork_db_statements_total", "", "Statements run");
+    m.db_groups = metric_gauge("groundwork_db_groups_total", "", "Pipelined groups sent");
+    m.db_in_flight = metric_gauge("groundwork_db_in_flight", "", "Statements in flight");
+    m.db_waiting = metric_gauge("groundwork_db_waiting", "", "Statements waiting for a connection");
+    m.db_leased = metric_gauge("groundwork_db_leased", "", "Connections leased");
+    m.db_open = metric_gauge("groundwork_db_connections", "", "Connections open");
+    m.db_retries = metric_gauge("groundwork_db_retries_total", "", "Statements run again");
+    m.db_redispatched =
+        metric_gauge("groundwork_db_redispatched_total", "", "Reads moved off a stuck connection");
+    m.db_reconnects = metric_gauge("groundwork_db_reconnects_total", "", "Connections made again");
+    m.projects = metric_gauge("groundwork_projects_cached", "", "Projects in memory");
+    m.rights_hits =
+        metric_gauge("groundwork_rights_cache_hits_total", "", "Rights found in memory");
+    m.rights_misses = metric_gauge("groundwork_rights_cache_misses_total", "", "Rights read");
+    m.token_hits = metric_gauge("groundwork_token_cache_hits_total", "", "Tokens found in memory");
+    m.token_misses = metric_gauge("groundwork_token_cache_misses_total", "", "Tokens verified");
+    m.model_loads = metric_gauge("groundwork_model_loads_total", "", "Models read");
+}
+
+static void measure_database(struct app *app)
+{
+    struct db_stats stats;
+
+    db_server_stats(directory_control(app->directory)->server, &stats);
+    metric_set(m.db_statements, (int64_t)stats.statements);
+    metric_set(m.db_groups, (int64_t)stats.groups);
+    metric_set(m.db_in_flight, stats.in_flight);
+    metric_set(m.db_waiting, stats.waiting);
+    metric_set(m.db_leased, stats.write_leased);
+    metric_set(m.db_open, (int64_t)stats.read_open + stats.write_open);
+    metric_set(m.db_retries, (int64_t)stats.retries);
+    metric_set(m.db_redispatched, (int64_t)stats.redispatched);
+    metric_set(m.db_reconnects, (int64_t)stats.reconnects);
+}
+
+static void measure(struct app *app)
+{
+    const struct directory_stats *stats = directory_stats(app->directory);
+
+    metric_set(m.tasks, (int64_t)task_count());
+    metric_set(m.stacks, (int64_t)task_stack_count());
+    metric_set(m.lag_ms, loop_lag_ms());
+    metric_set(m.redis_up, redis_up(app->redis));
+    metric_set(m.projects, (int64_t)stats->projects);
+    metric_set(m.rights_hits, (int64_t)stats->rights_hits);
+    metric_set(m.rights_misses, (int64_t)stats->rights_misses);
+    metric_set(m.token_hits, (int64_t)stats->token_hits);
+    metric_set(m.token_misses, (int64_t)stats->token_misses);
+    metric_set(m.model_loads, (int64_t)stats->model_loads);
+    measure_database(app);
+    if (app->daemon->measure)
+        app->daemon->measure(app);
+}
+
+/* Gauges of the other workers are as old as their last sample: each takes one a second. */
+static struct loop_timer sample_timer;
+
+static void sample(void *arg)
+{
+    measure(arg);
+    loop_timer_start(&sample_timer, 1000);
+}
+
+static int answer_live(struct req *r)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    JW_CSTR(&w, "status", "ok");
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+static int answer_ready(struct req *r, struct app *app)
+{
+    bool database = db_server_up(directory_control(app->directory)->server);
+    bool redis = redis_up(app->redis);
+    bool ready = database && !app->draining; /* without Redis work goes on, only slower */
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    JW_CSTR(&w, "status", ready ? "ready" : "not_ready");
+    jw_lit(&w, "dependencies");
+    jw_obj(&w);
+    JW_CSTR(&w, "postgresql", database ? "up" : "down");
+    JW_CSTR(&w, "redis", redis ? "up" : "down");
+    jw_obj_end(&w);
+    JW_BOOL(&w, "draining", app->draining);
+    jw_obj_end(&w);
+    return reply_json(r, ready ? 200 : 503);
+}
+
+static int answer_metrics(struct req *r, struct app *app)
+{
+    measure(app);
+    metrics_print(&r->body);
+    r->content_type = STR("text/plain; version=0.0.4; charset=utf-8");
+    r->status = 200;
+    return 200;
+}
+
+static int handle(struct req *r)
+{
+    struct app *app = daemon_app();
+
+    if (r->method != HTTP_GET_M && r->method != HTTP_HEAD_M)
+        return fail(r, "method_not_allowed", NULL);
+    if (str_is(r->path, "/healthz"))
+        return answer_live(r);
+    if (str_is(r->path, "/readyz"))
+        return answer_ready(r, app);
+    if (str_is(r->path, "/metrics"))
+        return answer_metrics(r, app);
+    return fail(r, "route_not_found", "This port answers /healthz, /readyz and /metrics.");
+}
+
+int health_start(struct app *app, int port)
+{
+    struct http_config config = {
+        .host = app->conf->admin_host.ptr,
+        .port = port,
+        .reuse_port = true,
+        .limits = http_limits_default,
+        .request_timeout_ms = 5000,
+        .handle = handle,
+        .problem = problem_put,
+    };
+
+    loop_timer_init(&sample_timer, sample, app);
+    loop_timer_start(&sample_timer, 1000);
+    return http_server_start(&config, &app->admin);
+}

@@ -1,0 +1,228 @@
+/* What a handler reads from its request: body, path ids, query and page parameters. */
+#include <string.h>
+
+#include "app/reply.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "http/query.h"
+#include "http/server.h"
+#include "json/jr.h"
+
+const struct query_param page_query[] = {
+    {.name = "page",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .fallback = "1",
+     .doc = "Page number, from 1"},
+    {.name = "limit",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 500,
+     .fallback = "20",
+     .doc = "Records per page"},
+    {.name = "sort", .type = FIELD_STR, .doc = "Field to sort by; '-' in front reverses"},
+    {.name = "order",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"asc", "desc", NULL},
+     .doc = "Direction for a single sort field"},
+    {.name = "count",
+     .type = FIELD_BOOL,
+     .fallback = "true",
+     .doc = "false leaves the count out: total_items is then -1"},
+    {0},
+};
+
+static int body_failure(struct req *r, int rc, size_t max_bytes)
+{
+    switch (rc) {
+    case REQ_BODY_TOO_LARGE:
+        return fail(r, "payload_too_large", "The body may have at most %zu bytes.", max_bytes);
+    case REQ_BODY_TIMEOUT:
+        return fail(r, "request_timeout", "The body arrived too slowly.");
+    case REQ_BODY_BROKEN:
+        return fail(r, "bad_request", "The body ended early or is not framed correctly.");
+    default:
+        return rc;
+    }
+}
+
+/* JSON, any "+json" type, or none: a client that names another type means another body. */
+static bool is_json_type(struct str type)
+{
+    struct str media = str_trim(str_split(&type, ';'));
+
+    if (!media.len)
+        return true;
+    return str_ieq(media, STR("application/json")) ||
+           (media.len > 17 && str_ieq((struct str){media.ptr, 12}, STR("application/")) &&
+            str_ieq((struct str){media.ptr + media.len - 5, 5}, STR("+json")));
+}
+
+static int read_json(struct req *r, json_t **ret_root)
+{
+    size_t max_bytes =
+        r->route->body_max ? r->route->body_max : http_limits_default.json_body_bytes;
+    struct str text;
+    struct jr_error error;
+    int rc;
+
+    *ret_root = NULL;
+    if (r->has_body && !is_json_type(req_header(r, "content-type")))
+        return fail(r, "unsupported_media_type", "Send the body as application/json.");
+    rc = req_body_read_all(r, max_bytes, &text);
+    if (rc)
+        return body_failure(r, rc, max_bytes);
+    if (!text.len && r->route->body_optional)
+        return 0;
+    if (!text.len)
+        return fail(r, "invalid_json", "A JSON body is required.");
+    if (jr_parse(r->task.arena, text, ret_root, &error) == JR_INVALID)
+        return fail(r, "invalid_json", "The body is not valid JSON: %s.", error.text);
+    return 0;
+}
+
+int req_json(struct req *r, const struct schema *schema, void *ret_struct)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    json_t *root;
+
+    TRY(read_json(r, &root));
+    if (!root)
+        MUST(jr_parse(r->task.arena, STR("{}"), &root, &(struct jr_error){{0}}) == 0);
+    if (!schema_decode(r->task.arena, schema, root, ret_struct, errors))
+        return fail_fields(r, errors);
+    return 0;
+}
+
+int req_json_any(struct req *r, json_t **ret_body)
+{
+    TRY(read_json(r, ret_body));
+    if (*ret_body && !json_is_object(*ret_body))
+        return fail(r, "validation_failed", "The body must be a JSON object.");
+    return 0;
+}
+
+int req_id(struct req *r, const char *param, int64_t *ret_id)
+{
+    int64_t id;
+
+    if (!num_parse_i64(req_param(r, param), &id) || id < 1)
+        return fail(r, "not_found", NULL);
+    *ret_id = id;
+    return 0;
+}
+
+static const struct query_param *known_param(const struct query_param *params, struct str name)
+{
+    for (; params && params->name; params++) {
+        if (str_is(name, params->name))
+            return params;
+    }
+    return NULL;
+}
+
+static void check_number(struct arena *arena,
+                         const struct query_param *param,
+                         struct str value,
+                         struct schema_errors *errors)
+{
+    struct str field = str_from(param->name);
+    int64_t number;
+
+    if (!num_parse_i64(value, &number))
+        schema_error_add(arena, errors, field, "type_mismatch", "expected an integer");
+    else if (param->has_min && (double)number < param->min)
+        schema_error_add(
+            arena, errors, field, "out_of_range", "must be at least %lld", (long long)param->min);
+    else if (param->has_max && (double)number > param->max)
+        schema_error_add(
+            arena, errors, field, "out_of_range", "must be at most %lld", (long long)param->max);
+}
+
+static void check_value(struct arena *arena,
+                        const struct query_param *param,
+                        struct str value,
+                        struct schema_errors *errors)
+{
+    struct str field = str_from(param->name);
+
+    if (param->type == FIELD_I64) {
+        check_number(arena, param, value, errors);
+    } else if (param->type == FIELD_BOOL) {
+        if (!str_is(value, "true") && !str_is(value, "false"))
+            schema_error_add(arena, errors, field, "type_mismatch", "expected true or false");
+    } else if (param->values) {
+        for (const char *const *allowed = param->values; *allowed; allowed++) {
+            if (str_is(value, *allowed))
+                return;
+        }
+        schema_error_add(
+            arena, errors, field, "validation_failed", "is not one of the allowed values");
+    }
+}
+
+static bool seen_before(const struct query *query, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (query->items[i].key_count == 0 &&
+            str_eq(query->items[i].name, query->items[index].name))
+            return true;
+    }
+    return false;
+}
+
+static void
+check_item(struct req *r, const struct query *query, size_t index, struct schema_errors *errors)
+{
+    const struct query_item *item = &query->items[index];
+    const struct query_param *param = known_param(r->route->query, item->name);
+    struct arena *arena = r->task.arena;
+
+    if (!param || (item->key_count > 0 && !param->deep)) {
+        schema_error_add(
+            arena, errors, item->name, "unknown_parameter", "this endpoint has no such parameter");
+    } else if (!param->deep && seen_before(query, index)) {
+        schema_error_add(arena, errors, item->name, "invalid_query", "is given more than once");
+    } else if (!param->deep) {
+        check_value(arena, param, item->value, errors);
+    }
+}
+
+int req_query(struct req *r, const struct query **ret_query)
+{
+    struct query *query = ARENA_NEW(r->task.arena, query);
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    const char *reason;
+
+    if (query_parse(r->task.arena, r->query, query, &reason) == QUERY_INVALID)
+        return fail(r, "invalid_query", "The query string is invalid: %s.", reason);
+    for (size_t i = 0; i < query->count; i++)
+        check_item(r, query, i, errors);
+    if (errors->count) {
+        const char *code = errors->items[0].code;
+        bool unknown = strcmp(code, "unknown_parameter") == 0;
+        return fail_with(r,
+                         unknown ? "unknown_parameter" : "invalid_query",
+                         arena_printf(r->task.arena,
+                                      "Query parameter '%.*s': %.*s.",
+                                      STR_ARG(errors->items[0].field),
+                                      STR_ARG(errors->items[0].message)),
+                         errors);
+    }
+    *ret_query = query;
+    return 0;
+}
+
+int req_page(struct req *r, struct page *ret_page)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    if (!page_parse(r->task.arena, query, ret_page, errors))
+        return fail_with(r, "invalid_query", STR("The page parameters are invalid."), errors);
+    return 0;
+}

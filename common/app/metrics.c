@@ -1,0 +1,215 @@
+/* Metrics in anonymous shared memory: one slot of numbers a worker, summed when printed. */
+#include "app/metrics.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/list.h"
+#include "base/num.h"
+#include "base/panic.h"
+
+#define METRICS_MAX 4096
+#define NUMBERS_MAX 32768 /* a worker: 256 KB of address space, touched only where used */
+#define BUCKETS_MAX 16
+
+enum metric_kind { COUNTER, GAUGE, HISTOGRAM };
+
+struct metric {
+    const char *name;
+    const char *labels;
+    const char *help;
+    enum metric_kind kind;
+    const double *bounds;
+    size_t bound_count;
+    size_t first; /* index of its numbers in a worker's slot */
+};
+
+static struct metric registry[METRICS_MAX];
+static size_t registry_count;
+static size_t number_count;
+static uint64_t *shared; /* workers * number_count */
+static unsigned worker_count;
+static unsigned worker_index;
+
+/* Before metrics_share() (unit tests, single tools) numbers go to a private slot. */
+static uint64_t private_slot[NUMBERS_MAX];
+
+static uint64_t *slot(unsigned worker)
+{
+    return shared ? shared + (size_t)worker * NUMBERS_MAX : private_slot;
+}
+
+static struct metric *
+add(enum metric_kind kind, const char *name, const char *labels, const char *help, size_t numbers)
+{
+    struct metric *metric = &registry[registry_count];
+
+    MUST(!shared); /* registration comes before the workers fork */
+    MUST(registry_count < METRICS_MAX && number_count + numbers <= NUMBERS_MAX);
+    registry_count++;
+    metric->kind = kind;
+    metric->name = name;
+    metric->labels = labels;
+    metric->help = help;
+    metric->first = number_count;
+    number_count += numbers;
+    return metric;
+}
+
+struct metric *metric_counter(const char *name, const char *labels, const char *help)
+{
+    return add(COUNTER, name, labels, help, 1);
+}
+
+struct metric *metric_gauge(const char *name, const char *labels, const char *help)
+{
+    return add(GAUGE, name, labels, help, 1);
+}
+
+struct metric *metric_histogram(
+    const char *name, const char *labels, const char *help, const double *bounds, size_t count)
+{
+    /* one number a bucket, then +Inf, then the sum as a double */
+    struct metric *metric = add(HISTOGRAM, name, labels, help, count + 2);
+
+    MUST(count <= BUCKETS_MAX);
+    metric->bounds = bounds;
+    metric->bound_count = count;
+    return metric;
+}
+
+void metric_add(struct metric *metric, uint64_t value)
+{
+    slot(worker_index)[metric->first] += value;
+}
+
+void metric_set(struct metric *metric, int64_t value)
+{
+    slot(worker_index)[metric->first] = (uint64_t)value;
+}
+
+void metric_observe(struct metric *metric, double value)
+{
+    uint64_t *numbers = slot(worker_index) + metric->first;
+    size_t bucket = 0;
+    double sum;
+
+    while (bucket < metric->bound_count && value > metric->bounds[bucket])
+        bucket++;
+    numbers[bucket]++;
+    memcpy(&sum, &numbers[metric->bound_count + 1], sizeof(sum));
+    sum += value;
+    memcpy(&numbers[metric->bound_count + 1], &sum, sizeof(sum));
+}
+
+void metrics_share(unsigned workers)
+{
+    size_t bytes = sizeof(uint64_t) * NUMBERS_MAX * workers;
+    void *memory = mmap(
+        NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    MUST(memory != MAP_FAILED);
+    shared = memory;
+    worker_count = workers;
+}
+
+void metrics_worker(unsigned index)
+{
+    MUST(index < worker_count);
+    worker_index = index;
+}
+
+static uint64_t total(size_t number)
+{
+    uint64_t sum = 0;
+
+    for (unsigned worker = 0; worker < (worker_count ? worker_count : 1); worker++)
+        sum += slot(worker)[number];
+    return sum;
+}
+
+static double total_double(size_t number)
+{
+    double sum = 0;
+
+    for (unsigned worker = 0; worker < (worker_count ? worker_count : 1); worker++) {
+        double one;
+        memcpy(&one, &slot(worker)[number], sizeof(one));
+        sum += one;
+    }
+    return sum;
+}
+
+static void put_number(struct strbuf *out, double value)
+{
+    char text[32];
+
+    strbuf_str(out, (struct str){text, num_print_f64(text, value)});
+}
+
+static void print_histogram(struct strbuf *out, const struct metric *metric)
+{
+    const char *comma = metric->labels[0] ? "," : "";
+    uint64_t count = 0;
+
+    for (size_t i = 0; i <= metric->bound_count; i++) {
+        count += total(metric->first + i);
+        strbuf_printf(out, "%s_bucket{%s%sle=\"", metric->name, metric->labels, comma);
+        if (i < metric->bound_count)
+            put_number(out, metric->bounds[i]);
+        else
+            strbuf_cstr(out, "+Inf");
+        strbuf_printf(out, "\"} %llu\n", (unsigned long long)count);
+    }
+    strbuf_printf(out, "%s_sum{%s} ", metric->name, metric->labels);
+    put_number(out, total_double(metric->first + metric->bound_count + 1));
+    strbuf_printf(
+        out, "\n%s_count{%s} %llu\n", metric->name, metric->labels, (unsigned long long)count);
+}
+
+static bool ever_observed(const struct metric *metric)
+{
+    for (size_t i = 0; i <= metric->bound_count; i++) {
+        if (total(metric->first + i))
+            return true;
+    }
+    return false;
+}
+
+static void print_one(struct strbuf *out, const struct metric *metric)
+{
+    if (metric->kind == HISTOGRAM) {
+        /* A route that was never called costs no lines. */
+        if (ever_observed(metric))
+            print_histogram(out, metric);
+    } else if (metric->labels[0]) {
+        strbuf_printf(
+            out, "%s{%s} %lld\n", metric->name, metric->labels, (long long)total(metric->first));
+    } else {
+        strbuf_printf(out, "%s %lld\n", metric->name, (long long)total(metric->first));
+    }
+}
+
+void metrics_print(struct strbuf *out)
+{
+    static const char *const kinds[] = {"counter", "gauge", "histogram"};
+
+    /* Prometheus wants all lines of a name together: print by first appearance of each name. */
+    for (size_t i = 0; i < registry_count; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = strcmp(registry[k].name, registry[i].name) == 0;
+        if (seen)
+            continue;
+        strbuf_printf(out,
+                      "# HELP %s %s\n# TYPE %s %s\n",
+                      registry[i].name,
+                      registry[i].help,
+                      registry[i].name,
+                      kinds[registry[i].kind]);
+        for (size_t k = i; k < registry_count; k++) {
+            if (strcmp(registry[k].name, registry[i].name) == 0)
+                print_one(out, &registry[k]);
+        }
+    }
+}

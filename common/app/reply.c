@@ -1,0 +1,212 @@
+/* Answers and problems: every body a handler sends is put together here. */
+#include "app/reply.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "catalog/problem.h"
+#include "http/server.h"
+
+#define PROBLEM_TYPE STR("application/problem+json")
+#define JSON_TYPE    STR("application/json")
+
+static void put_errors(struct jw *w, const struct schema_errors *errors)
+{
+    size_t shown =
+        errors->count < ARRAY_LEN(errors->items) ? errors->count : ARRAY_LEN(errors->items);
+
+    jw_lit(w, "errors");
+    jw_arr(w);
+    for (size_t i = 0; i < shown; i++) {
+        jw_obj(w);
+        JW_STR(w, "field", errors->items[i].field);
+        JW_CSTR(w, "code", errors->items[i].code);
+        JW_STR(w, "message", errors->items[i].message);
+        jw_obj_end(w);
+    }
+    jw_arr_end(w);
+}
+
+/* RFC 9457, one shape for all services and all statuses. */
+static int put_problem(struct req *r,
+                       int status,
+                       const char *code,
+                       struct str detail,
+                       const struct schema_errors *errors)
+{
+    const struct problem *problem = problem_find(code);
+    struct jw w;
+
+    r->body.len = 0;
+    r->body.overflow = false;
+    jw_init(&w, &r->body);
+    jw_obj(&w);
+    JW_CSTR(&w, "type", "about:blank");
+    JW_CSTR(&w, "title", problem->title);
+    JW_I64(&w, "status", status);
+    JW_CSTR(&w, "code", code);
+    JW_STR(&w, "detail", detail.len ? detail : str_from(problem->title));
+    if (r->request_id.len)
+        JW_STR(&w, "request_id", r->request_id);
+    if (errors && errors->count)
+        put_errors(&w, errors);
+    jw_obj_end(&w);
+    r->content_type = PROBLEM_TYPE;
+    r->error_code = problem->code;
+    r->no_store = true;
+    r->status = status;
+    return status;
+}
+
+/* Headers that statuses call for: RFC 6750 section 3, RFC 9110 section 10.2.3. */
+static void put_status_headers(struct req *r, int status, const char *code)
+{
+    if (status == 401) {
+        bool token = strcmp(code, "token_expired") == 0 || strcmp(code, "token_invalid") == 0;
+        resp_header(
+            r, "WWW-Authenticate", token ? STR("Bearer error=\"invalid_token\"") : STR("Bearer"));
+    }
+    if (status == 503)
+        resp_header(r, "Retry-After", STR("1"));
+}
+
+int fail(struct req *r, const char *code, const char *detail, ...)
+{
+    struct str text = STR_NONE;
+    va_list args;
+
+    if (detail) {
+        va_start(args, detail);
+        text = arena_vprintf(r->task.arena, detail, args);
+        va_end(args);
+    }
+    return fail_with(r, code, text, NULL);
+}
+
+int fail_with(struct req *r,
+              const char *code,
+              struct str detail,
+              const struct schema_errors *errors)
+{
+    int status = problem_find(code)->status;
+
+    put_status_headers(r, status, code);
+    return put_problem(r, status, code, detail, errors);
+}
+
+int fail_fields(struct req *r, const struct schema_errors *errors)
+{
+    struct str detail = errors->count == 1
+                            ? STR("1 field is invalid")
+                            : arena_printf(r->task.arena, "%zu fields are invalid", errors->count);
+
+    return fail_with(r, "validation_failed", detail, errors);
+}
+
+int fail_field(struct req *r, const char *field, const char *code, const char *message, ...)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    va_list args;
+
+    va_start(args, message);
+    errors->items[0].field = arena_dup(r->task.arena, str_from(field));
+    errors->items[0].code = code;
+    errors->items[0].message = arena_vprintf(r->task.arena, message, args);
+    errors->count = 1;
+    va_end(args);
+    return fail_fields(r, errors);
+}
+
+/* The names of enum db_result as the API tells them. */
+static const char *db_problem(int rc)
+{
+    switch (rc) {
+    case DB_UNIQUE:
+        return "unique_violation";
+    case DB_FOREIGN_KEY:
+        return "foreign_key_violation";
+    case DB_NOT_NULL:
+    case DB_CHECK:
+        return "validation_failed";
+    case DB_TIMEOUT:
+        return "timeout";
+    case DB_CONFLICT:
+    case DB_LOCKED:
+    case DB_UNAVAILABLE:
+    case DB_FULL:
+    case DB_SCHEMA:
+        return "dependency_unavailable";
+    case DB_UNKNOWN:
+        return "outcome_unknown";
+    default:
+        return "internal";
+    }
+}
+
+int fail_db(struct req *r, int rc)
+{
+    const char *code = db_problem(rc);
+
+    switch (rc) {
+    case DB_UNIQUE:
+        return fail(r, code, "A record with this value exists already.");
+    case DB_FOREIGN_KEY:
+        return fail(r, code, "A record that is referred to does not exist, or is still in use.");
+    case DB_NOT_NULL:
+    case DB_CHECK:
+        return fail(r, code, "A value does not fit its field.");
+    case DB_LOCKED:
+        return fail(r, code, "The data is being changed by someone else; try again.");
+    case DB_UNAVAILABLE:
+        return fail(r, code, "The database cannot be reached right now; try again.");
+    case DB_UNKNOWN:
+        return fail(
+            r, code, "The connection was lost while saving; the change may have been made.");
+    case DB_TIMEOUT:
+        return fail(r, code, "The database took too long.");
+    default:
+        return fail(r, code, NULL);
+    }
+}
+
+void problem_put(struct req *r, int status, const char *code, const char *detail)
+{
+    put_status_headers(r, status, code);
+    (void)put_problem(r, status, code, str_from(detail), NULL);
+}
+
+int reply_json(struct req *r, int status)
+{
+    r->content_type = JSON_TYPE;
+    r->status = status;
+    return status;
+}
+
+int reply_empty(struct req *r, int status)
+{
+    r->body.len = 0;
+    r->content_type = STR_NONE;
+    r->status = status;
+    return status;
+}
+
+int reply_row(struct req *r, int status, const struct rows *rows)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    rows_json_members(&w, rows, 0);
+    jw_obj_end(&w);
+    return reply_json(r, status);
+}
+
+int reply_created(struct req *r, const struct rows *rows)
+{
+    reply_location(r, rows_i64(rows, 0, rows_column(rows, "id")));
+    return reply_row(r, 201, rows);
+}
+
+void reply_location(struct req *r, int64_t id)
+{
+    resp_header_printf(r, "Location", "%.*s/%lld", STR_ARG(r->path), (long long)id);
+}

@@ -1,0 +1,149 @@
+/* SQL for handlers: statements on r->db whose failures are answers already. */
+#include <string.h>
+
+#include "app/reply.h"
+#include "domain/project.h"
+
+static int done(struct req *r, int rc)
+{
+    return rc > 0 ? fail_db(r, rc) : rc;
+}
+
+int sql_one(struct req *r,
+            struct rows *ret_rows,
+            const struct sql *sql,
+            const struct db_param *params,
+            size_t count)
+{
+    struct rows rows;
+
+    TRY(done(r, db_query(&r->task, r->db, sql, params, count, &rows)));
+    if (!rows.count)
+        return fail(r, "not_found", NULL);
+    *ret_rows = rows;
+    return 0;
+}
+
+int sql_all(struct req *r,
+            struct rows *ret_rows,
+            const struct sql *sql,
+            const struct db_param *params,
+            size_t count)
+{
+    return done(r, db_query(&r->task, r->db, sql, params, count, ret_rows));
+}
+
+int sql_exec(struct req *r,
+             int64_t *ret_affected,
+             const struct sql *sql,
+             const struct db_param *params,
+             size_t count)
+{
+    struct rows rows;
+
+    TRY(done(r, db_query(&r->task, r->db, sql, params, count, &rows)));
+    if (ret_affected)
+        *ret_affected = rows.affected;
+    return 0;
+}
+
+int sql_batch(struct req *r, struct db_call *calls, size_t count)
+{
+    return done(r, db_batch(&r->task, r->db, calls, count, NULL));
+}
+
+int sql_begin(struct req *r)
+{
+    struct db *tx;
+
+    TRY(done(r, db_begin(&r->task, r->db, &tx)));
+    r->db = tx;
+    return 0;
+}
+
+int sql_commit(struct req *r)
+{
+    struct db *tx = r->db;
+
+    r->db = &r->project->db;
+    return done(r, db_commit(&r->task, tx));
+}
+
+/* "-created_at" or "created_at" split into column and direction, checked against the statement's
+ * list. */
+static bool
+sort_column(const struct sql *sql, struct str text, struct str *ret_column, bool *ret_descending)
+{
+    struct str list = str_from(sql->sort);
+
+    if (text.len && text.ptr[0] == '-') {
+        *ret_descending = true;
+        text = (struct str){text.ptr + 1, text.len - 1};
+    }
+    while (list.ptr) {
+        struct str column = str_split(&list, ',');
+        if (column.len && str_eq(column, text)) {
+            *ret_column = column;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int
+page_rows(struct req *r, const struct page *page, const struct rows *rows, const struct rows *total)
+{
+    size_t shown = rows->count > (size_t)page->limit ? (size_t)page->limit : rows->count;
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    jw_lit(&w, "items");
+    jw_arr(&w);
+    for (size_t i = 0; i < shown; i++) {
+        jw_obj(&w);
+        rows_json_members(&w, rows, i);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    page_json(&w, page, total ? rows_i64(total, 0, 0) : -1, rows->count > (size_t)page->limit);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+int reply_page(struct req *r,
+               const struct sql *sql,
+               const char *default_sort,
+               const struct db_param *params,
+               size_t count)
+{
+    struct page page;
+    struct str column = STR_NONE;
+    bool descending = false;
+    struct db_param *paged = ARENA_ARRAY(r->task.arena, paged, count + 2);
+
+    TRY(req_page(r, &page));
+    if (!page.sort.len)
+        page.sort = str_from(default_sort);
+    else
+        descending = page.descending;
+    if (!sort_column(sql, page.sort, &column, &descending))
+        return fail_with(r,
+                         "invalid_query",
+                         arena_printf(r->task.arena,
+                                      "Query parameter 'sort': this list sorts by %s.",
+                                      sql->sort),
+                         NULL);
+    if (count)
+        memcpy(paged, params, count * sizeof(*params));
+    paged[count] = P_I64(page.limit + 1);
+    paged[count + 1] = P_I64(page_offset(&page));
+
+    struct db_call calls[2] = {
+        {.sql = db_sql_page(r->task.arena, sql, arena_cstr(r->task.arena, column), descending),
+         .params = paged,
+         .param_count = count + 2},
+        {.sql = db_sql_count(r->task.arena, sql), .params = params, .param_count = count},
+    };
+    TRY(sql_batch(r, calls, page.count ? 2 : 1));
+    return page_rows(r, &page, &calls[0].rows, page.count ? &calls[1].rows : NULL);
+}

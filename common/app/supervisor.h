@@ -1,0 +1,18 @@
+#pragma once
+/*
+ * Forks the workers and restarts one that dies, so that a crash never takes the others down. Each
+ * worker dies with its supervisor. SIGTERM and SIGINT are passed on; the supervisor ends when all
+ * have ended.
+ */
+
+/* A worker's whole life; returns its exit code. */
+typedef int (*supervisor_fn)(unsigned worker, void *arg);
+
+enum { EXIT_CONFIG = 2, EXIT_DEPENDENCY = 3 };
+
+/* Runs until told to stop. A worker that ends with EXIT_CONFIG or EXIT_DEPENDENCY before any was
+ * ready ends everything with that code. `patience_ms`: after a stop signal workers have this long,
+ * then SIGKILL. */
+int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void *arg);
+/* In a worker: it serves. */
+void supervisor_ready(void);

@@ -1,0 +1,124 @@
+/* api-gateway: the REST API of all projects. */
+#include "app.h"
+
+#include <stdio.h>
+
+#include "base/panic.h"
+#include "http/server.h"
+#include "routes_list.h"
+#include "stages/stages.h"
+
+/* clang-format off: the list must follow its macros */
+#include "conf/conf_items.h"
+/* clang-format on */
+
+struct router *gateway_router;
+static struct http_server *server;
+static struct str operator_token;
+static struct str public_url;
+
+struct directory *gateway_directory(void)
+{
+    return daemon_app()->directory;
+}
+
+struct str gateway_operator_token(void)
+{
+    return operator_token;
+}
+
+struct str gateway_base_url(struct req *r)
+{
+    struct str host = req_header(r, "host");
+
+    if (public_url.len)
+        return arena_printf(
+            r->task.arena, "%.*s/org/%.*s", STR_ARG(public_url), STR_ARG(r->project->slug));
+    return arena_printf(
+        r->task.arena, "http://%.*s/org/%.*s", STR_ARG(host), STR_ARG(r->project->slug));
+}
+
+static void build_router(void)
+{
+    gateway_router = router_new();
+    for (size_t i = 0; i < route_table_count; i++)
+        router_add(gateway_router,
+                   route_tables[i]->mount,
+                   route_tables[i]->routes,
+                   route_tables[i]->count);
+}
+
+static void prepare(const struct conf_common *conf UNUSED)
+{
+    build_router();
+    access_log_prepare();
+    rate_limit_prepare();
+}
+
+/* --list-routes: METHOD PATH AUTH, in table order. */
+static int list_routes(void)
+{
+    build_router();
+    routes_list_print(stdout, gateway_router);
+    return 0;
+}
+
+static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)app->conf;
+    struct http_config config = {
+        .host = conf->common.host.ptr,
+        .port = conf->common.port,
+        .reuse_port = true,
+        .limits = http_limits_default,
+        .request_timeout_ms = conf->request_timeout_ms,
+        .handle = pipeline_run,
+        .finished = access_log_finished,
+        .problem = problem_put,
+    };
+
+    config.limits.header_time_ms = conf->header_time_ms;
+    config.limits.idle_ms = conf->idle_ms;
+    config.limits.json_body_bytes = conf->json_body_bytes;
+    config.limits.requests_max = (unsigned)conf->requests_max;
+    config.limits.connections_max = (unsigned)conf->connections_max;
+    operator_token = conf->operator_token;
+    public_url = conf->public_url;
+    if (http_server_start(&config, &server) != 0) {
+        *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
+        return -1;
+    }
+    log_info("gateway.listening", L_I64("port", http_server_port(server)));
+    return 0;
+}
+
+static void drain(struct app *app, loop_fn done, void *arg)
+{
+    http_server_drain(server, app->conf->drain_timeout_ms, done, arg);
+}
+
+static void stop(struct app *app UNUSED)
+{
+    http_server_stop(server);
+}
+
+static const struct daemon_flag flags[] = {
+    {"--list-routes", "print METHOD PATH AUTH of every route, then exit", list_routes},
+    {NULL, NULL, NULL},
+};
+
+static const struct daemon gateway = {
+    .name = "api-gateway",
+    .about = "the REST API of all projects",
+    .conf = &app_conf_spec,
+    .flags = flags,
+    .prepare = prepare,
+    .start = start,
+    .drain = drain,
+    .stop = stop,
+};
+
+int main(int argc, char **argv)
+{
+    return daemon_main(argc, argv, &gateway);
+}

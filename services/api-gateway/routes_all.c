@@ -1,0 +1,32 @@
+/* Every area of the gateway, by name: greppable, no registration by constructors. */
+#include "app.h"
+
+#define AREAS(AREA)                                                                                \
+    AREA(operator)                                                                                 \
+    AREA(project)                                                                                  \
+    AREA(auth)                                                                                     \
+    AREA(auth_provider)                                                                            \
+    AREA(users)                                                                                    \
+    AREA(user_profiles)                                                                            \
+    AREA(roles)                                                                                    \
+    AREA(permissions)                                                                              \
+    AREA(api_keys)                                                                                 \
+    AREA(groups)                                                                                   \
+    AREA(audit_log)                                                                                \
+    AREA(entities)                                                                                 \
+    AREA(fields)                                                                                   \
+    AREA(enums)                                                                                    \
+    AREA(items)                                                                                    \
+    AREA(items_bulk)                                                                               \
+    AREA(items_transfer)                                                                           \
+    AREA(items_public)                                                                             \
+    AREA(rls)                                                                                      \
+    AREA(tasks)                                                                                    \
+    AREA(docs)
+
+#define DECLARE(name) extern const struct route_table name##_table;
+AREAS(DECLARE)
+
+#define LIST(name) &name##_table,
+const struct route_table *const route_tables[] = {AREAS(LIST)};
+const size_t route_table_count = ARRAY_LEN(route_tables);

@@ -1,0 +1,51 @@
+/* Prints the route table in the notation of the contract's endpoint list. */
+#include "routes_list.h"
+
+#include "http/route.h"
+
+static const char *entity_permission(enum perm perm)
+{
+    switch (perm) {
+    case PERM_ENTITY_READ:
+        return "{entity}:read";
+    case PERM_ENTITY_CREATE:
+        return "{entity}:create";
+    case PERM_ENTITY_UPDATE:
+        return "{entity}:update";
+    default:
+        return "{entity}:delete";
+    }
+}
+
+const char *routes_list_auth(const struct route *route)
+{
+    switch (route->auth) {
+    case AUTH_PUBLIC:
+    case AUTH_OPTIONAL:
+        return "public";
+    case AUTH_ADMIN:
+        return "admin";
+    case AUTH_OPERATOR:
+        return "operator";
+    case AUTH_USER:
+    case AUTH_USER_OR_KEY:
+        break;
+    }
+    if (route->perm == PERM_NONE)
+        return route->auth == AUTH_USER ? "token-only" : "user";
+    return route->perm < PERM_COUNT ? perm_info(route->perm)->name : entity_permission(route->perm);
+}
+
+void routes_list_print(FILE *out, const struct router *router)
+{
+    const struct route *route;
+    const char *mount;
+    size_t cursor = 0;
+
+    while (router_next(router, &cursor, &mount, &route))
+        fprintf(out,
+                "%s %s %s\n",
+                http_method_name(route->method),
+                route->path[0] ? route->path : mount,
+                routes_list_auth(route));
+}

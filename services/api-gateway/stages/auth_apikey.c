@@ -1,0 +1,49 @@
+/* API keys: random, stored as SHA-256, so the lookup by hash tells nothing about a key by its
+ * timing. */
+#include "base/clock.h"
+#include "crypto/digest.h"
+#include "stages/stages.h"
+#include "stages_sql.h"
+
+#define RECHECK_MS  5000
+#define KEY_MAX_LEN 128
+
+AWAITS static int read_key(struct req *r, struct str key, struct credential *ret)
+{
+    uint8_t *hash = arena_alloc(r->task.arena, 32);
+    struct rows found;
+
+    digest_sha256(key, hash);
+    TRY(sql_all(
+        r, &found, &SQL_API_KEY_FIND, PARAMS(P_BYTES(((struct str){(const char *)hash, 32})))));
+    if (!found.count)
+        return fail(r, "token_invalid", "The API key is not valid here.");
+    *ret = (struct credential){
+        .key_id = rows_i64(&found, 0, 0),
+        .user_id = rows_i64(&found, 0, 1),
+        .expires_ms = rows_time(&found, 0, 2),
+        .checked_ms = clock_mono_ms(),
+    };
+    return sql_exec(r, NULL, &SQL_API_KEY_USED, PARAMS(P_I64(ret->key_id)));
+}
+
+int auth_apikey_check(struct req *r, struct str key, struct caller *caller)
+{
+    const struct credential *known = project_credential_get(r->project, key);
+    struct credential credential = {0};
+
+    if (!str_starts(key, STR("ak_")) || key.len > KEY_MAX_LEN)
+        return fail(r, "token_invalid", "The API key is not valid here.");
+    if (known)
+        credential = *known;
+    if (!known || clock_mono_ms() - credential.checked_ms > RECHECK_MS) {
+        TRY(read_key(r, key, &credential));
+        project_credential_put(r->project, key, &credential);
+    }
+    if (credential.expires_ms <= clock_wall_ms())
+        return fail(r, "token_expired", "The API key has expired.");
+    caller->kind = CALLER_KEY;
+    caller->user_id = credential.user_id;
+    caller->key_id = credential.key_id;
+    return 0;
+}

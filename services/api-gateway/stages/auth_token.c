@@ -1,0 +1,102 @@
+/*
+ * User access tokens: ES256 JWTs of the project's own keys. A signature is checked once per token
+ * and process; the session behind it is read again every five seconds and whenever the project's
+ * epoch moves.
+ */
+#include "base/clock.h"
+#include "base/num.h"
+#include "crypto/ec.h"
+#include "crypto/jws.h"
+#include "stages/stages.h"
+#include "stages_sql.h"
+
+#define RECHECK_MS   5000
+#define CLOCK_LEEWAY 30 /* seconds between our clocks */
+
+static int refuse(struct req *r)
+{
+    return fail(r, "token_invalid", "The access token is not valid here.");
+}
+
+static int expired(struct req *r)
+{
+    return fail(r, "token_expired", "The access token has expired; refresh it.");
+}
+
+/* A kid is looked up among this project's keys only; nothing in the header is followed. */
+AWAITS static int verify_signature(struct req *r, const struct jws *token)
+{
+    struct rows key_row;
+    struct ec_key *key;
+
+    if (!token->kid.len || token->kid.len > 64)
+        return refuse(r);
+    TRY(sql_all(r, &key_row, &SQL_SIGNING_KEY, PARAMS(P_STR(token->kid))));
+    if (!key_row.count)
+        return refuse(r);
+    if (ec_key_from_jwk(r->task.arena, rows_str(&key_row, 0, 0), rows_str(&key_row, 0, 1), &key) !=
+        0)
+        return refuse(r);
+    arena_defer(r->task.arena, ec_key_free_deferred, key);
+    return jws_verify_es256(token, key) == 0 ? 0 : refuse(r);
+}
+
+AWAITS static int check_session(struct req *r, struct credential *credential)
+{
+    struct rows session;
+
+    TRY(sql_all(r, &session, &SQL_SESSION_CHECK, PARAMS(P_I64(credential->session_id))));
+    if (!session.count || rows_bool(&session, 0, 1) ||
+        rows_i64(&session, 0, 0) != credential->user_id)
+        return fail(r, "token_invalid", "The session behind this token has ended.");
+    credential->checked_ms = clock_mono_ms();
+    return 0;
+}
+
+AWAITS static int verify(struct req *r, struct str text, struct credential *ret)
+{
+    struct jws_expect expect = {
+        .iss = STR("groundwork"),
+        .aud = r->project->slug,
+        .typ = STR("at+jwt"),
+        .now_s = clock_wall_ms() / 1000,
+        .leeway_s = CLOCK_LEEWAY,
+    };
+    struct jws token;
+    int64_t exp;
+    int rc;
+
+    if (jws_parse(r->task.arena, text, &token) != 0)
+        return refuse(r);
+    TRY(verify_signature(r, &token));
+    rc = jws_claims_check(&token, &expect);
+    if (rc)
+        return rc == JWS_EXPIRED ? expired(r) : refuse(r);
+    if (!num_parse_i64(jws_claim_str(&token, "sub"), &ret->user_id) ||
+        !jws_claim_i64(&token, "sid", &ret->session_id) || !jws_claim_i64(&token, "exp", &exp))
+        return refuse(r);
+    ret->expires_ms = exp * 1000;
+    return check_session(r, ret);
+}
+
+int auth_token_check(struct req *r, struct str token, struct caller *caller)
+{
+    const struct credential *known = project_credential_get(r->project, token);
+    struct credential credential = {0};
+
+    if (known)
+        credential = *known;
+    if (!known) {
+        TRY(verify(r, token, &credential));
+        project_credential_put(r->project, token, &credential);
+    } else if (clock_mono_ms() - credential.checked_ms > RECHECK_MS) {
+        TRY(check_session(r, &credential));
+        project_credential_put(r->project, token, &credential);
+    }
+    if (credential.expires_ms + CLOCK_LEEWAY * 1000LL <= clock_wall_ms())
+        return expired(r);
+    caller->kind = CALLER_USER;
+    caller->user_id = credential.user_id;
+    caller->session_id = credential.session_id;
+    return 0;
+}

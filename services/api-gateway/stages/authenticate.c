@@ -1,0 +1,109 @@
+/* Credentials of a request: a bearer token, an API key in either header, and what they agree on. */
+#include "stages/stages.h"
+
+#include "base/num.h"
+#include "stages_sql.h"
+
+struct credentials {
+    struct str bearer; /* a user's access token */
+    struct str key;    /* ak_... */
+};
+
+static bool is_key(struct str text)
+{
+    return str_starts(text, STR("ak_"));
+}
+
+static bool header_once(const struct req *r, const char *name)
+{
+    unsigned seen = 0;
+
+    for (size_t i = 0; i < r->header_count; i++)
+        seen += str_ieq(r->headers[i].name, str_from(name));
+    return seen <= 1;
+}
+
+/* Two credentials that name different identities are a mistake or a trick: never pick one. */
+static int read_credentials(struct req *r, struct credentials *ret)
+{
+    struct str authorization = req_header(r, "authorization");
+    struct str key = req_header(r, "x-api-key");
+
+    *ret = (struct credentials){STR_NONE, key};
+    if (!header_once(r, "authorization") || !header_once(r, "x-api-key"))
+        return fail(r, "bad_request", "Credentials are given more than once.");
+    if (!authorization.ptr)
+        return 0;
+    if (authorization.len < 8 || !str_ieq((struct str){authorization.ptr, 7}, STR("Bearer ")))
+        return fail(r, "unauthorized", "Send credentials as 'Authorization: Bearer <token>'.");
+    authorization = str_trim((struct str){authorization.ptr + 7, authorization.len - 7});
+    if (key.ptr && !str_eq(key, authorization))
+        return fail(r, "bad_request", "The Authorization and x-api-key headers disagree.");
+    if (is_key(authorization))
+        ret->key = authorization;
+    else
+        ret->bearer = authorization;
+    return 0;
+}
+
+AWAITS static int load_rights(struct req *r, struct caller *caller)
+{
+    int rc = project_rights(&r->task, r->project, caller->user_id, caller->key_id, &caller->rights);
+
+    if (rc < 0)
+        return rc;
+    if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
+        return fail(r, "token_invalid", "The account behind this credential may not sign in.");
+    if (rc > 0)
+        return fail(r, "dependency_unavailable", "The caller's rights cannot be read right now.");
+    return 0;
+}
+
+/* X-Group-Id asks for the records of a group's members: the caller belongs to it, itself or by a
+ * role. */
+AWAITS static int check_group(struct req *r)
+{
+    struct str header = req_header(r, "x-group-id");
+    struct caller *caller = r->caller;
+    struct rows found;
+    int64_t group_id;
+
+    if (!header.ptr)
+        return 0;
+    if (!num_parse_i64(header, &group_id) || group_id < 1)
+        return fail(r, "bad_request", "X-Group-Id must be a group's id.");
+    if (!caller_can(caller, PERM_SVC_GROUP_DATA_READ))
+        return fail(r, "forbidden", "This needs the permission svc_group_data:read.");
+    TRY(sql_all(r,
+                &found,
+                &SQL_GROUP_REACHABLE,
+                PARAMS(P_I64(group_id),
+                       P_I64(caller->user_id),
+                       P_I64S(caller->rights->role_ids, caller->rights->role_count))));
+    if (!found.count && !caller_all_rows(caller))
+        return fail(r, "forbidden", "The caller does not belong to this group.");
+    caller->group_scope = group_id;
+    return 0;
+}
+
+int authenticate_run(struct req *r)
+{
+    struct caller *caller = ARENA_NEW(r->task.arena, caller);
+    struct credentials given;
+
+    r->caller = caller;
+    if (r->route->auth == AUTH_PUBLIC)
+        return 0;
+    TRY(read_credentials(r, &given));
+    if (!given.bearer.ptr && !given.key.ptr) {
+        if (r->route->auth == AUTH_OPTIONAL)
+            return 0;
+        return fail(r, "unauthorized", "This endpoint needs an access token or an API key.");
+    }
+    if (given.key.ptr)
+        TRY(auth_apikey_check(r, given.key, caller));
+    else
+        TRY(auth_token_check(r, given.bearer, caller));
+    TRY(load_rights(r, caller));
+    return check_group(r);
+}

@@ -1,0 +1,52 @@
+/* Rights of a known caller on its route: administrator-only, permission, API Access flag. */
+#include "stages/stages.h"
+
+static int need_permission(struct req *r, const char *name)
+{
+    return fail(r, "forbidden", "This needs the permission %s.", name);
+}
+
+static int check_system(struct req *r)
+{
+    enum perm perm = r->route->perm;
+
+    if (caller_can(r->caller, perm))
+        return 0;
+    if (r->route->perm_or != PERM_NONE && caller_can(r->caller, r->route->perm_or))
+        return 0;
+    return need_permission(r, perm_info(perm)->name);
+}
+
+static int check_entity(struct req *r)
+{
+    enum perm_action action = (enum perm_action)(r->route->perm - PERM_ENTITY_READ);
+    const struct entity *entity;
+
+    TRY(gateway_entity(r, &entity));
+    if (!caller_can_entity(r->caller, entity->id, action))
+        return fail(r,
+                    "forbidden",
+                    "This needs the permission %.*s:%s.",
+                    STR_ARG(entity->name),
+                    perm_action_name(action));
+    if (!caller_api_access(r->caller))
+        return fail(r,
+                    "api_access_disabled",
+                    "None of the caller's roles has API access, which entity records need.");
+    return 0;
+}
+
+int authorize_run(struct req *r)
+{
+    enum route_auth auth = r->route->auth;
+
+    if (auth == AUTH_PUBLIC || auth == AUTH_OPTIONAL)
+        return 0;
+    if (auth == AUTH_ADMIN && !caller_is_admin(r->caller))
+        return fail(r, "admin_required", "Only an administrator of the project may do this.");
+    if (auth == AUTH_USER && r->caller->kind != CALLER_USER)
+        return fail(r, "forbidden", "This needs a user's access token, not an API key.");
+    if (r->route->perm == PERM_NONE)
+        return 0;
+    return r->route->perm < PERM_COUNT ? check_system(r) : check_entity(r);
+}

@@ -1,0 +1,61 @@
+/*
+ * CORS (Fetch standard): origins are the project's allowed_origins. Callers authenticate with a
+ * bearer token or a key, never with cookies, so credentials are not allowed and '*' is safe.
+ */
+#include "stages/stages.h"
+
+#define CORS_MAX_AGE "600"
+#define CORS_REQUEST_HEADERS                                                                       \
+    "authorization, content-type, x-api-key, if-match, if-none-match, x-group-id, x-lock-token, "  \
+    "x-request-id, idempotency-key, traceparent"
+#define CORS_RESPONSE_HEADERS                                                                      \
+    "etag, location, x-request-id, ratelimit-limit, ratelimit-remaining, ratelimit-reset, "        \
+    "retry-after"
+
+static bool origin_allowed(const struct project *project, struct str origin)
+{
+    for (size_t i = 0; i < project->settings.allowed_origin_count; i++) {
+        struct str allowed = project->settings.allowed_origins[i];
+        if (str_is(allowed, "*") || str_eq(allowed, origin))
+            return true;
+    }
+    return false;
+}
+
+AWAITS static int origin_check(struct req *r, struct str slug, struct str origin, bool *ret_allowed)
+{
+    struct project *project = r->project;
+
+    *ret_allowed = false;
+    if (!project) {
+        int rc = project_find(&r->task, gateway_directory(), slug, &project);
+        if (rc)
+            return rc < 0 ? rc : 0;
+    }
+    *ret_allowed = origin_allowed(project, origin);
+    return 0;
+}
+
+int cors_run(struct req *r, struct str slug, struct str allow)
+{
+    struct str origin = req_header(r, "origin");
+    bool allowed = false;
+
+    if (origin.len) {
+        TRY(origin_check(r, slug, origin, &allowed));
+        resp_header(r, "Vary", STR("Origin"));
+    }
+    if (allowed) {
+        resp_header(r, "Access-Control-Allow-Origin", origin);
+        resp_header(r, "Access-Control-Expose-Headers", STR(CORS_RESPONSE_HEADERS));
+    }
+    if (!allow.ptr)
+        return 0;
+    resp_header(r, "Allow", allow);
+    if (allowed) {
+        resp_header(r, "Access-Control-Allow-Methods", allow);
+        resp_header(r, "Access-Control-Allow-Headers", STR(CORS_REQUEST_HEADERS));
+        resp_header(r, "Access-Control-Max-Age", STR(CORS_MAX_AGE));
+    }
+    return reply_empty(r, 204);
+}

@@ -1,0 +1,131 @@
+/* The way of a request: id, route, CORS, project, credentials, rights, limits, handler. */
+#include "stages/stages.h"
+
+#include "crypto/ct.h"
+
+static void unref_model(void *model)
+{
+    model_unref(model);
+}
+
+/* A wrong or deleted project is 404 before anything else is looked at. */
+AWAITS static int find_project(struct req *r, struct str slug)
+{
+    int rc = project_find(&r->task, gateway_directory(), slug, &r->project);
+
+    if (rc == PROJECT_NOT_FOUND)
+        return fail(r, "not_found", "There is no such project.");
+    if (rc > 0)
+        return fail(r, "dependency_unavailable", "The project's data cannot be reached right now.");
+    if (rc < 0)
+        return rc;
+    r->db = &r->project->db;
+    r->model = model_ref(r->project->model);
+    arena_defer(r->task.arena, unref_model, r->project->model);
+    r->task.log.project = r->project->slug;
+    return 0;
+}
+
+/* The project segment of "/org/{project_id}/...", for answers given before a route matched. */
+static struct str path_project(struct req *r)
+{
+    struct str rest = r->path;
+
+    if (!str_starts(rest, STR("/org/")))
+        return STR_NONE;
+    rest = (struct str){rest.ptr + 5, rest.len - 5};
+    return str_split(&rest, '/');
+}
+
+AWAITS static int answer_unmatched(struct req *r, int rc, struct str allow)
+{
+    switch (rc) {
+    case ROUTER_METHOD:
+        if (r->method == HTTP_OPTIONS_M)
+            return cors_run(r, path_project(r), allow);
+        resp_header(r, "Allow", allow);
+        return fail(r, "method_not_allowed", "This path answers %.*s.", STR_ARG(allow));
+    case ROUTER_BAD_PATH:
+        return fail(r, "bad_request", "The path is not valid.");
+    default:
+        return fail(r, "route_not_found", "No endpoint has this path.");
+    }
+}
+
+/* A route without query parameters accepts none; the others check theirs in their handler. */
+AWAITS static int run_handler(struct req *r)
+{
+    const struct query *none;
+
+    if (!r->route->query && r->query.len)
+        TRY(req_query(r, &none));
+    return r->route->run(r);
+}
+
+static void leave_project(void *project)
+{
+    ((struct project *)project)->in_flight--;
+}
+
+/* One project's flood leaves the others their share. */
+static int enter_project(struct req *r)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
+
+    if (r->project->in_flight >= (unsigned)conf->requests_max / 4)
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "This project has too many requests in flight; try again.");
+    r->project->in_flight++;
+    arena_defer(r->task.arena, leave_project, r->project);
+    return 0;
+}
+
+AWAITS static int run_project_route(struct req *r)
+{
+    TRY(find_project(r, r->params[0]));
+    TRY(enter_project(r));
+    if (req_header(r, "origin").len)
+        TRY(cors_run(r, r->params[0], STR_NONE));
+    TRY(authenticate_run(r));
+    TRY(authorize_run(r));
+    TRY(rate_limit_run(r));
+    return run_handler(r);
+}
+
+/* The operator API exists only when its token is configured. */
+static int check_operator(struct req *r)
+{
+    struct str expected = gateway_operator_token();
+    struct str given = req_header(r, "authorization");
+    struct caller *caller = ARENA_NEW(r->task.arena, caller);
+
+    if (!expected.len)
+        return fail(r, "route_not_found", "No endpoint has this path.");
+    if (given.len < 7 || !str_ieq((struct str){given.ptr, 7}, STR("Bearer ")))
+        return fail(r, "unauthorized", "Send the operator token as Authorization: Bearer.");
+    given = str_trim((struct str){given.ptr + 7, given.len - 7});
+    if (!ct_eq(given, expected))
+        return fail(r, "unauthorized", "The operator token is wrong.");
+    caller->kind = CALLER_OPERATOR;
+    r->caller = caller;
+    return 0;
+}
+
+AWAITS int pipeline_run(struct req *r)
+{
+    struct str allow = STR_NONE;
+    int rc;
+
+    request_id_set(r);
+    rc = router_match(gateway_router, r, &allow);
+    if (rc)
+        return answer_unmatched(r, rc, allow);
+    r->task.log.route = r->route->id;
+    if (r->route->auth == AUTH_OPERATOR)
+        TRY(check_operator(r));
+    else if (req_param(r, "project_id").ptr)
+        return run_project_route(r);
+    r->db = directory_control(gateway_directory());
+    return run_handler(r);
+}

@@ -1,0 +1,166 @@
+/*
+ * Rate limits: counters per project, principal, route class and minute, in memory that all workers
+ * of this gateway share. Sign-in attempts are counted in Redis, so that gateways on other machines
+ * count with us; while Redis is away they are counted here.
+ */
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/rand.h"
+#include "redis/redis.h"
+#include "stages/stages.h"
+
+#define SLOTS     65536 /* a power of two; 16 bytes each */
+#define PROBES    16
+#define WINDOW_MS 60000
+
+struct slot {
+    _Atomic uint64_t key;   /* who, class; 0 = free */
+    _Atomic uint64_t count; /* minute << 32 | requests */
+};
+
+static struct slot *slots;
+static uint64_t seed;
+
+void rate_limit_prepare(void)
+{
+    slots = mmap(
+        NULL, SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    MUST(slots != MAP_FAILED);
+    seed = rand_u64();
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
+    hash *= 0xbf58476d1ce4e5b9ULL;
+    return hash ^ (hash >> 31);
+}
+
+static uint64_t current_minute(void)
+{
+    return (uint64_t)clock_wall_ms() / WINDOW_MS;
+}
+
+/* The slot of a key: its own, or one that is free or whose minute has passed. */
+static struct slot *find_slot(uint64_t key)
+{
+    for (uint64_t i = 0; i < PROBES; i++) {
+        struct slot *slot = &slots[(key + i) & (SLOTS - 1)];
+        uint64_t found = atomic_load(&slot->key);
+        if (found == key)
+            return slot;
+        if (found && atomic_load(&slot->count) >> 32 >= current_minute())
+            continue;
+        if (atomic_compare_exchange_strong(&slot->key, &found, key)) {
+            atomic_store(&slot->count, current_minute() << 32);
+            return slot;
+        }
+    }
+    return NULL; /* crowded: better to let a request through than to refuse it */
+}
+
+/* Counts one; returns how many this minute has seen. */
+static uint32_t count_one(uint64_t key)
+{
+    struct slot *slot = find_slot(key ? key : 1);
+    uint64_t minute = current_minute();
+    uint64_t seen;
+
+    if (!slot)
+        return 0;
+    seen = atomic_fetch_add(&slot->count, 1);
+    if (seen >> 32 == minute)
+        return (uint32_t)seen + 1;
+    atomic_store(&slot->count, minute << 32 | 1);
+    return 1;
+}
+
+static int64_t seconds_left(void)
+{
+    return (WINDOW_MS - clock_wall_ms() % WINDOW_MS + 999) / 1000;
+}
+
+static int refuse(struct req *r, int64_t limit)
+{
+    resp_header_printf(r, "Retry-After", "%lld", (long long)seconds_left());
+    return fail(
+        r, "rate_limited", "At most %lld requests a minute are allowed here.", (long long)limit);
+}
+
+static int64_t class_limit(const struct project_settings *settings, enum route_class class)
+{
+    switch (class) {
+    case CLASS_READ:
+        return settings->rate_read;
+    case CLASS_WRITE:
+        return settings->rate_write;
+    case CLASS_HEAVY:
+        return settings->rate_heavy;
+    case CLASS_AUTH:
+        break; /* counted by account and address in the area itself */
+    }
+    return 0;
+}
+
+static uint64_t principal_key(const struct req *r)
+{
+    const struct caller *caller = r->caller;
+    uint64_t key = mix(seed, (uint64_t)r->project->number);
+
+    key = mix(key, (uint64_t)r->route->class);
+    if (caller->kind == CALLER_NONE)
+        return mix(key, str_hash(str_from(r->peer)));
+    key = mix(key, (uint64_t)caller->kind);
+    return mix(key, (uint64_t)(caller->kind == CALLER_KEY ? caller->key_id : caller->user_id));
+}
+
+int rate_limit_run(struct req *r)
+{
+    int64_t limit = class_limit(&r->project->settings, r->route->class);
+    int64_t seen;
+
+    if (limit <= 0)
+        return 0;
+    seen = count_one(principal_key(r));
+    resp_header_printf(r, "RateLimit-Limit", "%lld", (long long)limit);
+    resp_header_printf(
+        r, "RateLimit-Remaining", "%lld", (long long)(seen < limit ? limit - seen : 0));
+    resp_header_printf(r, "RateLimit-Reset", "%lld", (long long)seconds_left());
+    return seen > limit ? refuse(r, limit) : 0;
+}
+
+/* One command, so that a counter never lives without its end. */
+AWAITS static bool count_in_redis(struct req *r, struct str name, int64_t *ret_seen)
+{
+    static const char script[] = "local n = redis.call('INCR', KEYS[1]) "
+                                 "if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n";
+    struct redis *redis = directory_redis(gateway_directory());
+    struct str argv[] = {STR("EVAL"), STR(script), STR("1"), name};
+    struct redis_reply reply;
+
+    if (!redis || redis_cmd(&r->task, redis, &reply, ARRAY_LEN(argv), argv) != 0)
+        return false;
+    *ret_seen = reply.integer;
+    return true;
+}
+
+int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t per_minute)
+{
+    struct str name;
+    int64_t seen;
+
+    if (per_minute <= 0)
+        return 0;
+    name = arena_printf(r->task.arena,
+                        "groundwork:signin:%lld:%s:%016llx",
+                        (long long)r->project->number,
+                        scope,
+                        str_hash(key));
+    if (!count_in_redis(r, name, &seen))
+        seen = count_one(mix(seed, str_hash(name)));
+    return seen > per_minute ? refuse(r, per_minute) : 0;
+}

@@ -1,0 +1,31 @@
+/* X-Request-Id: the caller's when it is a sane token, so that traces join up; else a ULID. */
+#include "base/rand.h"
+#include "stages/stages.h"
+
+#define REQUEST_ID_MAX 64
+
+static bool is_sane(struct str id)
+{
+    if (id.len < 1 || id.len > REQUEST_ID_MAX)
+        return false;
+    for (size_t i = 0; i < id.len; i++) {
+        char c = id.ptr[i];
+        bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!word && c != '-' && c != '_' && c != '.')
+            return false;
+    }
+    return true;
+}
+
+void request_id_set(struct req *r)
+{
+    struct str id = req_header(r, "x-request-id");
+
+    if (!is_sane(id)) {
+        char *text = arena_alloc(r->task.arena, 27);
+        rand_ulid(text);
+        id = (struct str){text, 26};
+    }
+    r->request_id = id;
+    r->task.log.request_id = id;
+}

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * The stages that every request passes, in the order of pipeline.c. Each returns 0 to go on, the status
+ * of the answer it has put, or a negative.
+ */
+#include "app.h"
+
+/* co: the whole way of a request: http_config.handle. */
+AWAITS int pipeline_run(struct req *r);
+
+/* any: the caller's X-Request-Id when it is a sane token, else a new one. */
+void request_id_set(struct req *r);
+
+/* co: Access-Control-* for requests with an Origin. `allow` is set for OPTIONS: answers the preflight. */
+AWAITS int cors_run(struct req *r, struct str slug, struct str allow);
+
+/* co: who calls; fills r->caller. AUTH_PUBLIC routes look at no credentials. */
+AWAITS int authenticate_run(struct req *r);
+/* co: a bearer token or an API key -> credential; fills user, session and key of the caller. */
+AWAITS int auth_token_check(struct req *r, struct str token, struct caller *caller);
+AWAITS int auth_apikey_check(struct req *r, struct str key, struct caller *caller);
+
+/* any: administrator-only, permission, API Access flag, in this order. */
+int authorize_run(struct req *r);
+
+/* any: counters per project, principal, route class and minute; RateLimit-* headers. */
+int rate_limit_run(struct req *r);
+void rate_limit_prepare(void); /* before fork: maps the counters that workers share */
+/* co: sign-in attempts: `scope` "account" or "address"; 429 when `per_minute` is passed. Counted in
+ * Redis so that all gateways count together, here when Redis is away. */
+AWAITS int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t per_minute);
+
+/* any: after the response: access line and metrics. */
+void access_log_finished(struct req *r);
+void access_log_prepare(void); /* before fork: registers the metrics of every route */
