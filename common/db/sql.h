@@ -24,6 +24,15 @@ struct sql {
     bool no_prepare;     /* DDL and one-off texts: sent unnamed */
 };
 
+struct arena;
+
+/* any: a :page statement as it is sent, arena-owned: ordered by one of its `sort` columns (then by id),
+ * limit $arity+1, offset $arity+2. */
+struct sql *db_sql_page(struct arena *arena, const struct sql *page, const char *order_column,
+                        bool descending);
+/* any: its count, one row with the column total_items; parameters as in the page's own text. */
+struct sql *db_sql_count(struct arena *arena, const struct sql *page);
+
 struct db_param {
     enum {
         PARAM_NULL,

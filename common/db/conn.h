@@ -1,0 +1,213 @@
+#pragma once
+/*
+ * One PostgreSQL connection in pipeline mode, and the statements on it. Private to db/.
+ *
+ * A db_op is one execution of a statement; it lives in the memory of the task that waits for it.
+ * What was sent is remembered in the connection's ring of items, in order; an item whose op is NULL
+ * has nobody waiting (cancelled, sent again elsewhere): its result is dropped. So a task may leave
+ * at any time, and libpq's copy of what it sent is all that stays behind.
+ *
+ * A connection that is lost tells everybody waiting on it, leaves its pool and is freed later by
+ * the server (server_reap), or by its lease's owner when leased.
+ */
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "db/sql.h"
+#include "loop/loop.h"
+#include "loop/task.h"
+
+struct db_server;
+struct db_conn;
+struct db_wait;
+struct resolve;
+
+/* How an op ended, besides 0 and enum db_result: the task that waits decides what to do next. */
+enum op_outcome {
+    OP_ABORTED = 100, /* another statement of its group failed: run it again */
+    OP_LOST,          /* the connection broke after it was sent */
+    OP_HEAVY,         /* its statement was found to be slow: run it on a lease */
+    OP_UNSENT,        /* the leased connection was gone before anything was sent */
+};
+
+struct db_op {
+    const struct sql *sql; /* borrowed from the caller, as are the params */
+    const struct db_param *params;
+    size_t param_count;
+    int64_t schema;
+    uint64_t key;         /* of the statement in its schema */
+    struct db_wait *wait; /* NULL = the group's Sync tells the waiter */
+    struct db_conn *conn; /* in flight on, NULL = queued or ended */
+    struct list link;     /* server->reads while queued */
+    PGresult *result;     /* owned once ended; also of an error */
+    int rc;               /* 0, enum db_result or enum op_outcome */
+    int64_t queued_ms;
+    bool alone;     /* gets a Sync of its own */
+    unsigned moved; /* times sent again because it stood behind a stuck one */
+};
+
+/* What a task waits on: reads count down their ops, a leased group ends with its Sync. */
+struct db_wait {
+    struct await await;
+    struct db_op *ops;
+    size_t count;
+    size_t pending;
+    struct db_conn *leased; /* NULL = reads */
+    int sync_rc;            /* leased: failure reported by the Sync itself (deferred constraints) */
+    PGresult *sync_result;
+};
+
+enum item_kind { ITEM_PREPARE, ITEM_QUERY, ITEM_PLAIN, ITEM_SYNC };
+
+struct item {
+    enum item_kind kind;
+    unsigned stmt_seq; /* of the prepared statement it makes or uses, 0 = unnamed */
+    uint64_t key;
+    struct db_op *op;
+    struct db_wait *wait; /* ITEM_SYNC of a leased group */
+};
+
+/* --- prepared statements of a connection (stmt.c) --- */
+enum { STMT_MAX = 256, STMT_BUCKETS = 256, STMT_NAME_BYTES = 64 };
+
+struct stmt {
+    struct list lru; /* newest last; or in `evicted` */
+    struct stmt *next;
+    uint64_t key;
+    unsigned seq;
+    char name[STMT_NAME_BYTES];
+};
+
+struct stmt_cache {
+    struct stmt *buckets[STMT_BUCKETS];
+    struct list lru;
+    struct list evicted; /* to be deallocated with the next group */
+    unsigned count;
+    unsigned seq;
+};
+
+void stmt_cache_init(struct stmt_cache *cache);
+void stmt_cache_done(struct stmt_cache *cache);
+/* Borrowed, NULL when it is not prepared. */
+struct stmt *stmt_find(struct stmt_cache *cache, uint64_t key);
+/* Names a new one; beyond STMT_MAX the least recently used is evicted. A name is never used twice
+ * on a connection. */
+struct stmt *
+stmt_add(struct stmt_cache *cache, const struct sql *sql, int64_t schema, uint64_t key);
+/* Forgets it if it is still the one with this number; `on_server` = it has to be deallocated there.
+ */
+void stmt_drop(struct stmt_cache *cache, uint64_t key, unsigned seq, bool on_server);
+uint64_t stmt_key(const struct sql *sql, int64_t schema);
+/* The text with {p} filled in, arena-owned. */
+char *stmt_text(struct arena *arena, const char *text, int64_t schema);
+
+/* --- parameters as libpq wants them (params.c) --- */
+struct wire {
+    const char **values;
+    int *lengths;
+    int *formats;
+    int count;
+};
+/* False when a text holds a NUL byte, which PostgreSQL cannot store. */
+bool params_valid(const struct db_param *params, size_t count);
+/* Encodes into the arena; params_valid() holds. */
+void params_encode(struct arena *arena,
+                   const struct db_param *params,
+                   size_t count,
+                   struct wire *ret_wire);
+
+/* --- errors (sqlstate.c) --- */
+/* enum db_result of a SQLSTATE; NULL (the connection broke) is DB_UNAVAILABLE. */
+int sqlstate_result(const char *sqlstate);
+/* The first u_<id>, fk_<id> or ck_<id> in a message, borrowed; STR_NONE when there is none. */
+struct str sqlstate_constraint(const char *message);
+
+/* --- connection (conn.c) --- */
+enum conn_state { CONN_CONNECTING, CONN_READY, CONN_LOST };
+enum conn_pool { POOL_READ, POOL_WRITE };
+
+struct conn_poll {
+    uv_poll_t handle;
+    struct db_conn *conn; /* NULL once the handle is closing */
+    int fd;
+};
+
+struct db_conn {
+    struct list link; /* its pool's list, or server->dead */
+    struct db_server *server;
+    enum conn_state state;
+    enum conn_pool pool;
+    PGconn *pg;
+    struct resolve *resolve; /* names being looked up */
+    struct conn_poll *poll;
+    int events;
+    struct loop_timer connect_timer;
+    int64_t born_ms;
+
+    /* What is in flight, oldest first. */
+    struct item *ring;
+    unsigned ring_cap; /* power of two */
+    unsigned ring_head;
+    unsigned ring_count;
+    unsigned groups;       /* Syncs not yet answered */
+    int64_t head_since_ms; /* when the oldest item began to run */
+    PGresult *head_result;
+    int64_t limit_ms; /* longest a statement may take before the connection is given up */
+    bool stuck;       /* reads: its head has run for too long, nothing is sent here */
+    struct stmt_cache stmts;
+
+    /* Lease (write pool). */
+    bool leased;
+    bool lease_heavy;
+    bool release_when_idle; /* its owner left: back to the pool when drained */
+    int64_t lease_schema;   /* of the current or last lease */
+};
+
+/* Starts connecting; the server hears server_conn_ready() or server_conn_lost(), perhaps at once.
+ */
+struct db_conn *conn_new(struct db_server *server, enum conn_pool pool);
+void conn_open(struct db_conn *conn);
+/* Closes at once: everybody waiting on it gets OP_LOST and the server hears of it. Idempotent. The
+ * memory stays until conn_free(). `reason` NULL = on purpose. */
+void conn_close(struct db_conn *conn, const char *reason);
+void conn_free(struct db_conn *conn);
+/* Reads what has arrived; false when the connection is lost. */
+bool conn_read(struct db_conn *conn);
+
+/* After sending: waits for room in the socket when libpq could not write everything. */
+void conn_flush(struct db_conn *conn);
+
+/* --- names (resolve.c): hosts of a DSN looked up off the loop --- */
+/* Calls done(conn, hosts, addresses, ports) with lists for libpq, or done(conn, NULL, reason,
+ * NULL). */
+typedef void (*resolve_fn)(struct db_conn *conn,
+                           const char *hosts,
+                           const char *addresses,
+                           const char *ports);
+/* Sets conn->resolve; frees itself after done() (which may come at once) or resolve_cancel(). */
+void resolve_start(struct db_conn *conn, const char *hosts, const char *ports, resolve_fn done);
+/* done() will not be called. */
+void resolve_cancel(struct resolve *resolve);
+
+/* --- sending and receiving (pipe.c) --- */
+/* Queue in libpq; nothing leaves before pipe_sync(). A failure shows as a lost connection later. */
+void pipe_op(struct db_conn *conn, struct db_op *op);
+/* A command without parameters or a waiter. */
+void pipe_plain(struct db_conn *conn, const char *text);
+/* Ends the group and flushes; `wait` (may be NULL) is told when everything before it is answered.
+ */
+void pipe_sync(struct db_conn *conn, struct db_wait *wait);
+/* Handles every result that has arrived. */
+void pipe_receive(struct db_conn *conn);
+/* Nobody waits for it any more; its result will be dropped. */
+void pipe_forget(struct db_conn *conn, const struct db_op *op);
+void pipe_forget_wait(struct db_conn *conn, const struct db_wait *wait);
+/* Ends everything in flight with OP_LOST. */
+void pipe_fail(struct db_conn *conn);
+struct item *pipe_at(struct db_conn *conn, unsigned index);
+/* Ends an op: takes the result, tells the waiter. */
+void op_end(struct db_op *op, int rc, PGresult *result);

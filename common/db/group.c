@@ -1,0 +1,239 @@
+/*
+ * Reads on shared connections: what a turn queued leaves together, in groups under one Sync each.
+ *
+ * Results of a group arrive with its Sync, so in a group the stuck statement cannot be told from
+ * the ones before it: when a group takes too long, its statements are sent again elsewhere, each
+ * with a Sync of its own. The one that gets stuck alone is the culprit: it stays, its statement is
+ * heavy for a while, and what stands behind it moves on.
+ */
+#include <string.h>
+
+#include "base/panic.h"
+#include "db/server.h"
+
+/* --- queue --- */
+
+void group_add(struct db_server *server, struct db_op *op)
+{
+    list_append(&server->reads, &op->link);
+    server->reads_count++;
+    loop_at_turn_end(&server->flush_hook);
+}
+
+void group_remove(struct db_server *server, struct db_op *op)
+{
+    list_remove(&op->link);
+    server->reads_count--;
+}
+
+static bool is_usable(const struct db_conn *conn)
+{
+    return conn->state == CONN_READY && !conn->stuck && conn->groups < GROUPS_IN_FLIGHT;
+}
+
+/* The connection with the least work; how many idle ones there are decides how much it gets. */
+static struct db_conn *pick_conn(struct db_server *server, unsigned *ret_idle)
+{
+    struct db_conn *best = NULL;
+
+    *ret_idle = 0;
+    LIST_FOR (it, &server->read) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        if (!is_usable(conn))
+            continue;
+        *ret_idle += conn->ring_count == 0;
+        if (!best || conn->ring_count < best->ring_count)
+            best = conn;
+    }
+    return best;
+}
+
+/* Sends up to `count` reads from the head of the queue. */
+static void send_group(struct db_server *server, struct db_conn *conn, unsigned count)
+{
+    bool open = false;
+
+    for (unsigned i = 0; i < count && server->reads_count > 0; i++) {
+        struct db_op *op = LIST_ITEM(server->reads.next, struct db_op, link);
+        group_remove(server, op);
+        if (group_heavy(server, op->key)) {
+            op_end(op, OP_HEAVY, NULL);
+            continue;
+        }
+        if (op->alone && open)
+            pipe_sync(conn, NULL);
+        pipe_op(conn, op);
+        open = true;
+        if (op->alone) {
+            pipe_sync(conn, NULL);
+            open = false;
+        }
+    }
+    if (open)
+        pipe_sync(conn, NULL);
+}
+
+void group_flush(struct db_server *server)
+{
+    unsigned idle;
+
+    while (server->reads_count > 0) {
+        struct db_conn *conn = pick_conn(server, &idle);
+        if (idle == 0)
+            server->reads_wanted = true;
+        if (!conn)
+            break;
+        unsigned share = idle > 1 ? (server->reads_count + idle - 1) / idle : server->reads_count;
+        send_group(server, conn, share < GROUP_MAX ? share : GROUP_MAX);
+    }
+    if (server->reads_wanted || server->reads_count > 0)
+        server_grow(server);
+}
+
+/* --- heavy statements --- */
+
+bool group_heavy(struct db_server *server, uint64_t key)
+{
+    for (unsigned i = 0; i < server->heavy_used; i++)
+        if (server->heavy[i].key == key)
+            return server->heavy[i].until_ms > server_now_ms();
+    return false;
+}
+
+static void mark_heavy(struct db_server *server, uint64_t key, int64_t now_ms)
+{
+    unsigned place = 0;
+
+    /* Its old place, or the one that ends first. */
+    for (unsigned i = 0; i < server->heavy_used; i++) {
+        if (server->heavy[i].key == key) {
+            place = i;
+            break;
+        }
+        if (server->heavy[i].until_ms < server->heavy[place].until_ms)
+            place = i;
+    }
+    bool known = server->heavy_used > 0 && server->heavy[place].key == key;
+    if (!known && server->heavy_used < HEAVY_MAX)
+        place = server->heavy_used++;
+    server->heavy[place] = (struct heavy){.key = key, .until_ms = now_ms + HEAVY_MS};
+}
+
+/* --- stuck connections --- */
+
+/* Statements of the oldest group, and the only op among them (NULL when there are several). */
+static unsigned oldest_group(struct db_conn *conn, struct item **ret_only)
+{
+    unsigned queries = 0;
+
+    *ret_only = NULL;
+    for (unsigned i = 0; i < conn->ring_count; i++) {
+        struct item *item = pipe_at(conn, i);
+        if (item->kind == ITEM_SYNC && queries > 0)
+            break;
+        if (item->kind != ITEM_QUERY)
+            continue;
+        queries++;
+        *ret_only = queries == 1 ? item : NULL;
+    }
+    return queries;
+}
+
+/* Takes an op off the connection and puts it at the head of the queue. */
+static void move_op(struct db_server *server, struct db_conn *conn, struct db_op *op)
+{
+    pipe_forget(conn, op);
+    op->conn = NULL;
+    op->alone = true;
+    op->moved++;
+    op->queued_ms = server_now_ms();
+    list_append(&server->reads, &op->link);
+    server->reads_count++;
+    server->stats.redispatched++;
+}
+
+static void move_others(struct db_server *server, struct db_conn *conn, const struct item *culprit)
+{
+    for (unsigned i = 0; i < conn->ring_count; i++) {
+        struct item *item = pipe_at(conn, i);
+        if (item->kind == ITEM_QUERY && item->op && item != culprit)
+            move_op(server, conn, item->op);
+    }
+}
+
+static void check_conn(struct db_server *server, struct db_conn *conn, int64_t now_ms)
+{
+    struct item *only;
+
+    if (conn->state != CONN_READY || conn->stuck || conn->ring_count == 0)
+        return;
+    unsigned queries = oldest_group(conn, &only);
+    /* A full group of healthy statements may well take longer than one stuck statement. */
+    int64_t patience_ms = STUCK_MS + (queries > 1 ? queries : 0);
+    if (queries == 0 || now_ms - conn->head_since_ms <= patience_ms)
+        return;
+    /* The answer may have been waiting for us: this loop can be late as well. */
+    int64_t since_ms = conn->head_since_ms;
+    if (!conn_read(conn) || conn->ring_count == 0 || conn->head_since_ms != since_ms)
+        return;
+    conn->stuck = true;
+    if (only)
+        mark_heavy(server, only->key, now_ms);
+    move_others(server, conn, only);
+}
+
+void group_check_stuck(struct db_server *server, int64_t now_ms)
+{
+    LIST_FOR (it, &server->read)
+        check_conn(server, LIST_ITEM(it, struct db_conn, link), now_ms);
+    if (server->reads_count > 0)
+        loop_at_turn_end(&server->flush_hook);
+}
+
+/* --- what a text does --- */
+
+static bool starts_with_word(const char *text, const char *word)
+{
+    while (*text == ' ' || *text == '\n' || *text == '\t' || *text == '(')
+        text++;
+    return strncasecmp(text, word, strlen(word)) == 0;
+}
+
+static bool text_writes(const char *text)
+{
+    static const char *const words[] = {"insert ",
+                                        "update ",
+                                        "delete ",
+                                        "merge ",
+                                        " for update",
+                                        " for share",
+                                        " for no key",
+                                        "nextval(",
+                                        "setval(",
+                                        " into "};
+
+    if (!starts_with_word(text, "select") && !starts_with_word(text, "with") &&
+        !starts_with_word(text, "values"))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcasestr(text, words[i]))
+            return true;
+    return false;
+}
+
+bool group_writes(struct db_server *server, const struct sql *sql)
+{
+    struct trait *trait = &server->traits[sql->hash & (TRAITS - 1)];
+
+    /* A statement without rows is run for what it does, SELECT or not. */
+    if (sql->writes || sql->kind == SQL_EXEC)
+        return true;
+    if (sql->no_prepare)
+        return text_writes(sql->text); /* one-off texts have no hash worth remembering */
+    if (!trait->known || trait->hash != sql->hash) {
+        trait->known = true;
+        trait->hash = sql->hash;
+        trait->writes = text_writes(sql->text);
+    }
+    return trait->writes;
+}

@@ -1,0 +1,251 @@
+/*
+ * Leases: connections of the write pool, each used by one task at a time. First come, first served,
+ * except that a schema holding more than a quarter of the pool stands behind the others, and heavy
+ * reads get at most half.
+ */
+#include <string.h>
+
+#include "base/panic.h"
+#include "db/server.h"
+
+struct lease_wait {
+    struct await await;
+    struct list link;
+    struct db_server *server;
+    struct db_conn *conn; /* granted */
+    int64_t schema;
+    int64_t queued_ms;
+    bool heavy;
+};
+
+static bool is_free(const struct db_conn *conn)
+{
+    return conn->state == CONN_READY && !conn->leased && conn->ring_count == 0;
+}
+
+/* A free one, best the one that served this schema last: its plans and caches are warm. */
+static struct db_conn *find_free(struct db_server *server, int64_t schema)
+{
+    struct db_conn *found = NULL;
+
+    LIST_FOR (it, &server->write) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        if (!is_free(conn))
+            continue;
+        if (conn->lease_schema == schema)
+            return conn;
+        if (!found)
+            found = conn;
+    }
+    return found;
+}
+
+static unsigned held_by(struct db_server *server, int64_t schema)
+{
+    unsigned held = 0;
+
+    LIST_FOR (it, &server->write) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        held += conn->leased && conn->lease_schema == schema;
+    }
+    return held;
+}
+
+static bool heavy_full(const struct db_server *server)
+{
+    unsigned half = server->config.write_connections / 2;
+    return server->heavy_count >= (half > 0 ? half : 1);
+}
+
+static void grant(struct db_server *server, struct db_conn *conn, int64_t schema, bool heavy)
+{
+    conn->leased = true;
+    conn->lease_heavy = heavy;
+    conn->release_when_idle = false;
+    conn->lease_schema = schema;
+    server->heavy_count += heavy;
+}
+
+/* Who is next: the first that may run and whose schema is within its quarter, else the first that
+ * may run at all. */
+static struct lease_wait *pick_waiter(struct db_server *server)
+{
+    struct lease_wait *first = NULL;
+    unsigned quarter = server->config.write_connections / 4;
+    int64_t seen = INT64_MIN; /* runs of one schema are judged once */
+    bool seen_over = false;
+
+    LIST_FOR (it, &server->leases) {
+        struct lease_wait *wait = LIST_ITEM(it, struct lease_wait, link);
+        if (wait->heavy && heavy_full(server))
+            continue;
+        if (wait->schema != seen) {
+            seen = wait->schema;
+            seen_over = held_by(server, seen) >= (quarter > 0 ? quarter : 1);
+        }
+        if (!seen_over)
+            return wait;
+        if (!first)
+            first = wait;
+    }
+    return first;
+}
+
+static void leave_queue(struct db_server *server, struct lease_wait *wait)
+{
+    list_remove(&wait->link);
+    server->leases_count--;
+}
+
+void lease_serve(struct db_server *server)
+{
+    while (server->leases_count > 0) {
+        struct lease_wait *wait = pick_waiter(server);
+        struct db_conn *conn = wait ? find_free(server, wait->schema) : NULL;
+        if (!conn)
+            return;
+        leave_queue(server, wait);
+        grant(server, conn, wait->schema, wait->heavy);
+        wait->conn = conn;
+        await_done(&wait->await, 0);
+    }
+}
+
+void lease_expire(struct db_server *server, int64_t now_ms)
+{
+    LIST_FOR (it, &server->leases) {
+        struct lease_wait *wait = LIST_ITEM(it, struct lease_wait, link);
+        if (now_ms - wait->queued_ms < server->config.lease_timeout_ms)
+            return;
+        leave_queue(server, wait);
+        await_done(&wait->await, DB_UNAVAILABLE);
+    }
+}
+
+static void lease_abandon(struct await *await)
+{
+    struct lease_wait *wait = CONTAINER_OF(await, struct lease_wait, await);
+    leave_queue(wait->server, wait);
+}
+
+int lease_take(struct task *task,
+               struct db_server *server,
+               int64_t schema,
+               bool heavy,
+               struct db_conn **ret_conn)
+{
+    bool may_run = server->leases_count == 0 && !(heavy && heavy_full(server));
+    struct db_conn *conn = may_run ? find_free(server, schema) : NULL;
+
+    if (conn) {
+        grant(server, conn, schema, heavy);
+        *ret_conn = conn;
+        return 0;
+    }
+    struct lease_wait wait = {.server = server, .schema = schema, .heavy = heavy};
+    wait.queued_ms = server_now_ms();
+    await_init(&wait.await);
+    wait.await.abandon = lease_abandon;
+    list_append(&server->leases, &wait.link);
+    server->leases_count++;
+    lease_serve(server); /* another schema may be next to a free connection */
+    server_grow(server);
+    int rc = await_wait(task, &wait.await, 0);
+    if (rc == 0)
+        *ret_conn = wait.conn;
+    else if (wait.conn)
+        lease_release(wait.conn);
+    return rc;
+}
+
+void lease_release(struct db_conn *conn)
+{
+    struct db_server *server = conn->server;
+
+    if (conn->state == CONN_LOST) {
+        list_remove(&conn->link);
+        if (!server)
+            conn_free(conn);
+        else
+            list_append(&server->dead, &conn->link);
+        conn->leased = false;
+        return;
+    }
+    if (conn->ring_count > 0) {
+        conn->release_when_idle = true;
+        return;
+    }
+    conn->limit_ms = server->config.statement_timeout_ms + 1000;
+    conn->release_when_idle = false;
+    conn->leased = false;
+    if (conn->lease_heavy)
+        server->heavy_count--;
+    conn->lease_heavy = false;
+    /* Nothing may be left open on it; a connection in doubt is not given to the next. */
+    if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
+        conn_close(conn, NULL);
+    lease_serve(server);
+}
+
+/* --- running on a lease --- */
+
+static void run_abandon(struct await *await)
+{
+    struct db_wait *wait = CONTAINER_OF(await, struct db_wait, await);
+
+    for (size_t i = 0; i < wait->count; i++)
+        if (wait->ops[i].conn)
+            pipe_forget(wait->ops[i].conn, &wait->ops[i]);
+    pipe_forget_wait(wait->leased, wait);
+}
+
+/* First failure of a group that is over; the Sync's own failure counts for its last statement. */
+static int first_failure(struct db_wait *wait, size_t *ret_failed)
+{
+    struct db_op *last = &wait->ops[wait->count - 1];
+
+    for (size_t i = 0; i < wait->count; i++) {
+        if (wait->ops[i].rc == 0 || wait->ops[i].rc == OP_ABORTED)
+            continue;
+        *ret_failed = i;
+        PQclear(wait->sync_result);
+        return wait->ops[i].rc;
+    }
+    if (wait->sync_rc != 0) {
+        *ret_failed = wait->count - 1;
+        PQclear(last->result);
+        last->result = wait->sync_result;
+        last->rc = wait->sync_rc;
+        return wait->sync_rc;
+    }
+    PQclear(wait->sync_result);
+    return 0;
+}
+
+int lease_run(struct task *task,
+              struct db_conn *conn,
+              struct db_op *ops,
+              size_t count,
+              bool interruptible,
+              size_t *ret_failed)
+{
+    struct db_wait wait = {.ops = ops, .count = count, .pending = 1, .leased = conn};
+
+    *ret_failed = 0;
+    if (conn->state != CONN_READY)
+        return OP_UNSENT;
+    await_init(&wait.await);
+    wait.await.abandon = interruptible ? run_abandon : NULL;
+    for (size_t i = 0; i < count; i++) {
+        ops[i].wait = NULL;
+        pipe_op(conn, &ops[i]);
+    }
+    pipe_sync(conn, &wait);
+    int rc = await_wait(task, &wait.await, 0);
+    if (interruptible && rc < 0) {
+        PQclear(wait.sync_result);
+        ops_clear(ops, count);
+        return rc;
+    }
+    return first_failure(&wait, ret_failed);
+}

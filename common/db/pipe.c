@@ -1,0 +1,338 @@
+/*
+ * Statements on a connection: what is sent in pipeline mode, and which result belongs to what.
+ *
+ * libpq gives the results of a command, then NULL; a Sync gives one result of its own.
+ * PQgetResult() is called only while !PQisBusy(), so it never blocks.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/panic.h"
+#include "db/conn.h"
+#include "db/server.h"
+
+/* --- ring --- */
+
+struct item *pipe_at(struct db_conn *conn, unsigned index)
+{
+    return &conn->ring[(conn->ring_head + index) & (conn->ring_cap - 1)];
+}
+
+static void ring_grow(struct db_conn *conn)
+{
+    struct item *ring = calloc((size_t)conn->ring_cap * 2, sizeof(*ring));
+
+    MUST(ring != NULL);
+    for (unsigned i = 0; i < conn->ring_count; i++)
+        ring[i] = *pipe_at(conn, i);
+    free(conn->ring);
+    conn->ring = ring;
+    conn->ring_cap *= 2;
+    conn->ring_head = 0;
+}
+
+static struct item *ring_push(struct db_conn *conn, enum item_kind kind)
+{
+    if (conn->ring_count == conn->ring_cap)
+        ring_grow(conn);
+    if (conn->ring_count == 0)
+        conn->head_since_ms = server_now_ms();
+    struct item *item = pipe_at(conn, conn->ring_count++);
+    *item = (struct item){.kind = kind};
+    return item;
+}
+
+static void ring_pop(struct db_conn *conn, int64_t now_ms)
+{
+    conn->ring_head = (conn->ring_head + 1) & (conn->ring_cap - 1);
+    conn->ring_count--;
+    conn->head_since_ms = now_ms;
+    conn->stuck = false;
+}
+
+/* --- ops --- */
+
+void op_end(struct db_op *op, int rc, PGresult *result)
+{
+    struct db_wait *wait = op->wait;
+
+    op->conn = NULL;
+    op->rc = rc;
+    PQclear(op->result);
+    op->result = result;
+    if (wait && --wait->pending == 0)
+        await_done(&wait->await, 0);
+}
+
+static void wait_end(struct db_wait *wait, int rc, PGresult *result)
+{
+    wait->sync_rc = rc;
+    wait->sync_result = result;
+    wait->pending = 0;
+    await_done(&wait->await, 0);
+}
+
+/* --- sending --- */
+
+/* The prepared statement of an op, sent for preparing when this connection has none; NULL when the
+ * connection broke. */
+static struct stmt *prepared(struct db_conn *conn, struct db_op *op)
+{
+    struct stmt *stmt = stmt_find(&conn->stmts, op->key);
+
+    if (stmt)
+        return stmt;
+    stmt = stmt_add(&conn->stmts, op->sql, op->schema, op->key);
+    char *text = stmt_text(conn->server->scratch, op->sql->text, op->schema);
+    if (!PQsendPrepare(conn->pg, stmt->name, text, 0, NULL))
+        return NULL;
+    struct item *item = ring_push(conn, ITEM_PREPARE);
+    item->op = op;
+    item->key = op->key;
+    item->stmt_seq = stmt->seq;
+    conn->server->stats.prepared++;
+    return stmt;
+}
+
+static bool send_query(struct db_conn *conn, struct db_op *op, unsigned *ret_seq)
+{
+    struct arena *scratch = conn->server->scratch;
+    struct wire wire;
+
+    params_encode(scratch, op->params, op->param_count, &wire);
+    if (op->sql->no_prepare) {
+        char *text = stmt_text(scratch, op->sql->text, op->schema);
+        return PQsendQueryParams(
+                   conn->pg, text, wire.count, NULL, wire.values, wire.lengths, wire.formats, 0) !=
+               0;
+    }
+    struct stmt *stmt = prepared(conn, op);
+    if (!stmt)
+        return false;
+    *ret_seq = stmt->seq;
+    return PQsendQueryPrepared(
+               conn->pg, stmt->name, wire.count, wire.values, wire.lengths, wire.formats, 0) != 0;
+}
+
+void pipe_op(struct db_conn *conn, struct db_op *op)
+{
+    unsigned seq = 0;
+
+    if (conn->state != CONN_READY) {
+        op_end(op, OP_LOST, NULL);
+        return;
+    }
+    bool sent = send_query(conn, op, &seq);
+    arena_reset(conn->server->scratch);
+    struct item *item = ring_push(conn, ITEM_QUERY);
+    item->op = op;
+    item->key = op->key;
+    item->stmt_seq = seq;
+    op->conn = conn;
+    conn->server->stats.statements++;
+    if (!sent)
+        conn_close(conn, PQerrorMessage(conn->pg));
+}
+
+void pipe_plain(struct db_conn *conn, const char *text)
+{
+    if (conn->state != CONN_READY)
+        return;
+    if (PQsendQueryParams(conn->pg, text, 0, NULL, NULL, NULL, NULL, 0))
+        (void)ring_push(conn, ITEM_PLAIN);
+    else
+        conn_close(conn, PQerrorMessage(conn->pg));
+}
+
+/* Evicted statements go in a group of their own, so that no failure of others skips them. */
+static void send_deallocates(struct db_conn *conn)
+{
+    char text[STMT_NAME_BYTES + 32];
+    struct list *node;
+
+    if (list_empty(&conn->stmts.evicted))
+        return;
+    while (conn->state == CONN_READY && (node = list_shift(&conn->stmts.evicted))) {
+        struct stmt *stmt = LIST_ITEM(node, struct stmt, lru);
+        snprintf(text, sizeof(text), "deallocate \"%s\"", stmt->name);
+        free(stmt);
+        pipe_plain(conn, text);
+    }
+    if (conn->state == CONN_READY && PQpipelineSync(conn->pg)) {
+        (void)ring_push(conn, ITEM_SYNC);
+        conn->groups++;
+    }
+}
+
+void pipe_sync(struct db_conn *conn, struct db_wait *wait)
+{
+    if (conn->state == CONN_READY) {
+        /* libpq 15 flushes with every Sync. */
+        bool sent = PQpipelineSync(conn->pg) != 0;
+        ring_push(conn, ITEM_SYNC)->wait = wait;
+        conn->groups++;
+        conn->server->stats.groups++;
+        if (!sent)
+            conn_close(conn, PQerrorMessage(conn->pg));
+        send_deallocates(conn);
+        conn_flush(conn);
+        if (conn->server)
+            server_tick_start(conn->server);
+    } else if (wait) {
+        wait_end(wait, OP_LOST, NULL);
+    }
+}
+
+/* --- receiving --- */
+
+static bool is_state(const PGresult *result, const char *state)
+{
+    const char *found = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    return found && strcmp(found, state) == 0;
+}
+
+static int result_rc(const PGresult *result)
+{
+    switch (PQresultStatus(result)) {
+    case PGRES_TUPLES_OK:
+    case PGRES_COMMAND_OK:
+    case PGRES_EMPTY_QUERY:
+        return 0;
+    case PGRES_PIPELINE_ABORTED:
+        return OP_ABORTED;
+    default:
+        return sqlstate_result(PQresultErrorField(result, PG_DIAG_SQLSTATE));
+    }
+}
+
+static void end_prepare(struct db_conn *conn, const struct item *item, PGresult *result, int rc)
+{
+    if (rc != 0)
+        stmt_drop(&conn->stmts, item->key, item->stmt_seq, false);
+    if (rc == 0 || rc == OP_ABORTED || !item->op) {
+        PQclear(result);
+        return;
+    }
+    /* Its query comes next and will be skipped by the server. */
+    pipe_forget(conn, item->op);
+    op_end(item->op, rc, result);
+}
+
+static void end_query(struct db_conn *conn, const struct item *item, PGresult *result, int rc)
+{
+    /* The plan no longer fits the tables, or the statement is gone: prepare it anew next time. */
+    if (rc == DB_SCHEMA && item->stmt_seq != 0)
+        stmt_drop(&conn->stmts, item->key, item->stmt_seq, !is_state(result, "26000"));
+    if (rc != 0 && rc != OP_ABORTED)
+        conn->server->stats.errors++;
+    if (item->op)
+        op_end(item->op, rc, result);
+    else
+        PQclear(result);
+}
+
+static void end_head(struct db_conn *conn, PGresult *result)
+{
+    struct item item = *pipe_at(conn, 0);
+    int rc = result_rc(result);
+
+    ring_pop(conn, server_now_ms());
+    switch (item.kind) {
+    case ITEM_PREPARE:
+        end_prepare(conn, &item, result, rc);
+        return;
+    case ITEM_QUERY:
+        end_query(conn, &item, result, rc);
+        return;
+    case ITEM_PLAIN:
+        PQclear(result);
+        return;
+    case ITEM_SYNC:
+        break;
+    }
+    PANIC("a command's end in place of a Sync");
+}
+
+/* A Sync's own answer; an error raised by the Sync itself (a deferred constraint) came before it.
+ */
+static void end_sync(struct db_conn *conn)
+{
+    struct item item = *pipe_at(conn, 0);
+    PGresult *failure = conn->head_result;
+
+    MUST(item.kind == ITEM_SYNC);
+    conn->head_result = NULL;
+    ring_pop(conn, server_now_ms());
+    conn->groups--;
+    if (item.wait)
+        wait_end(item.wait, failure ? result_rc(failure) : 0, failure);
+    else
+        PQclear(failure);
+}
+
+/* One result; false when there is nothing more to take now. */
+static bool receive_one(struct db_conn *conn)
+{
+    PGresult *result = PQgetResult(conn->pg);
+
+    if (!result) {
+        if (!conn->head_result || pipe_at(conn, 0)->kind == ITEM_SYNC)
+            return conn->head_result != NULL;
+        result = conn->head_result;
+        conn->head_result = NULL;
+        end_head(conn, result);
+        return true;
+    }
+    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
+        PQclear(result);
+        end_sync(conn);
+        return true;
+    }
+    /* Without a SQLSTATE it is libpq's own word that the connection is gone. */
+    bool broken = PQresultStatus(result) == PGRES_FATAL_ERROR &&
+                  !PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    if (broken || conn->ring_count == 0) {
+        PQclear(result);
+        conn_close(conn, PQerrorMessage(conn->pg));
+        return false;
+    }
+    PQclear(conn->head_result);
+    conn->head_result = result;
+    return true;
+}
+
+void pipe_receive(struct db_conn *conn)
+{
+    while (conn->state == CONN_READY && conn->ring_count > 0 && !PQisBusy(conn->pg))
+        if (!receive_one(conn))
+            return;
+}
+
+/* --- leaving --- */
+
+void pipe_forget(struct db_conn *conn, const struct db_op *op)
+{
+    for (unsigned i = 0; i < conn->ring_count; i++)
+        if (pipe_at(conn, i)->op == op)
+            pipe_at(conn, i)->op = NULL;
+}
+
+void pipe_forget_wait(struct db_conn *conn, const struct db_wait *wait)
+{
+    for (unsigned i = 0; i < conn->ring_count; i++)
+        if (pipe_at(conn, i)->wait == wait)
+            pipe_at(conn, i)->wait = NULL;
+}
+
+void pipe_fail(struct db_conn *conn)
+{
+    while (conn->ring_count > 0) {
+        struct item item = *pipe_at(conn, 0);
+        ring_pop(conn, 0);
+        if (item.op && item.kind == ITEM_QUERY)
+            op_end(item.op, OP_LOST, NULL);
+        if (item.wait)
+            wait_end(item.wait, OP_LOST, NULL);
+    }
+    conn->groups = 0;
+}

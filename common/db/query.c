@@ -1,0 +1,431 @@
+/*
+ * db_query and db_batch: which way a statement goes, what is repeated, and the details of errors.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "base/rand.h"
+#include "db/server.h"
+#include "db/tx.h"
+#include "log/log.h"
+
+enum { SLOW_US = 1000000, CONFLICT_REPEATS = 2, ABORTS_TOGETHER = 1, ERROR_SLOTS = 64 };
+
+/* --- details of errors --- */
+
+struct error_slot {
+    const struct task *task;
+    const struct db_error *error; /* in the task's arena, which clears the slot */
+};
+
+static struct error_slot error_slots[ERROR_SLOTS];
+
+static struct error_slot *error_slot(const struct task *task)
+{
+    return &error_slots[((uintptr_t)task >> 5) % ERROR_SLOTS];
+}
+
+const struct db_error *db_error(const struct task *task)
+{
+    static const struct db_error none = {.sqlstate = ""};
+    const struct error_slot *slot = error_slot(task);
+
+    return slot->task == task ? slot->error : &none;
+}
+
+static void error_forget(void *error)
+{
+    for (size_t i = 0; i < ERROR_SLOTS; i++)
+        if (error_slots[i].error == error)
+            error_slots[i] = (struct error_slot){0};
+}
+
+static void
+error_keep(struct task *task, const char *sqlstate, const char *message, const char *constraint)
+{
+    struct db_error *error = ARENA_NEW(task->arena, error);
+
+    snprintf(error->sqlstate, sizeof(error->sqlstate), "%s", sqlstate ? sqlstate : "");
+    error->message = arena_dup(task->arena, str_from(message ? message : ""));
+    struct str token = sqlstate_constraint(message);
+    error->constraint = arena_dup(task->arena, token.ptr ? token : str_from(constraint));
+    *error_slot(task) = (struct error_slot){task, error};
+    arena_defer(task->arena, error_forget, error);
+}
+
+int op_report(struct task *task, const struct db_op *op, int rc, int lost_means)
+{
+    if (rc <= 0)
+        return rc;
+    const char *state = op->result ? PQresultErrorField(op->result, PG_DIAG_SQLSTATE) : NULL;
+    const char *message =
+        op->result ? PQresultErrorField(op->result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    const char *constraint =
+        op->result ? PQresultErrorField(op->result, PG_DIAG_CONSTRAINT_NAME) : NULL;
+    error_keep(task, state, message, constraint);
+    if (rc == OP_LOST)
+        return lost_means;
+    if (rc >= OP_ABORTED)
+        return DB_UNAVAILABLE;
+    if (rc == DB_FAILED)
+        log_error("db.failed",
+                  L_CSTR("statement", op->sql->name),
+                  L_CSTR("sqlstate", state ? state : ""),
+                  L_CSTR("message", message ? message : ""));
+    return rc;
+}
+
+/* --- ops --- */
+
+void op_init(struct db_op *op,
+             const struct db *db,
+             const struct sql *sql,
+             const struct db_param *params,
+             size_t count)
+{
+    uint64_t key = stmt_key(sql, db->schema);
+
+    if (sql->no_prepare && sql->hash == 0)
+        key = str_hash(str_from(sql->text));
+    *op = (struct db_op){
+        .sql = sql, .params = params, .param_count = count, .schema = db->schema, .key = key};
+    list_init(&op->link);
+    op->queued_ms = server_now_ms();
+}
+
+void ops_clear(struct db_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        PQclear(ops[i].result);
+        ops[i].result = NULL;
+    }
+}
+
+/* Ready to be sent once more. */
+static void op_reset(struct db_op *op)
+{
+    PQclear(op->result);
+    op->result = NULL;
+    op->rc = 0;
+}
+
+static void clear_result(void *result)
+{
+    PQclear(result);
+}
+
+void op_rows(struct task *task, struct db_op *op, struct rows *ret_rows)
+{
+    PGresult *result = op->result;
+
+    op->result = NULL;
+    if (!ret_rows) {
+        PQclear(result);
+        return;
+    }
+    *ret_rows = (struct rows){.result = result};
+    if (!result)
+        return;
+    ret_rows->count = (size_t)PQntuples(result);
+    ret_rows->columns = (size_t)PQnfields(result);
+    const char *affected = PQcmdTuples(result);
+    for (; *affected >= '0' && *affected <= '9'; affected++)
+        ret_rows->affected = ret_rows->affected * 10 + (*affected - '0');
+    arena_defer(task->arena, clear_result, result);
+}
+
+void query_account(struct task *task,
+                   struct db_server *server,
+                   const struct sql *sql,
+                   int64_t started_us)
+{
+    int64_t spent_us = clock_mono_us() - started_us;
+
+    (void)server;
+    task->db_us += spent_us;
+    if (spent_us >= SLOW_US)
+        log_warn("db.slow", L_CSTR("statement", sql->name), L_I64("ms", spent_us / 1000));
+}
+
+/* --- reads on shared connections --- */
+
+struct group_wait {
+    struct db_wait wait;
+    struct db_server *server;
+};
+
+static void group_abandon(struct await *await)
+{
+    struct db_wait *wait = CONTAINER_OF(await, struct db_wait, await);
+    struct db_server *server = CONTAINER_OF(wait, struct group_wait, wait)->server;
+
+    for (size_t i = 0; i < wait->count; i++) {
+        struct db_op *op = &wait->ops[i];
+        if (op->conn)
+            pipe_forget(op->conn, op);
+        else if (!list_empty(&op->link))
+            group_remove(server, op);
+        op->conn = NULL;
+    }
+}
+
+/* co: sends reads with those of others; 0 when all ended (look at each rc). */
+AWAITS static int
+group_run(struct task *task, struct db_server *server, struct db_op *ops, size_t count)
+{
+    struct group_wait group = {.server = server};
+
+    group.wait.ops = ops;
+    group.wait.count = count;
+    group.wait.pending = count;
+    await_init(&group.wait.await);
+    group.wait.await.abandon = group_abandon;
+    for (size_t i = 0; i < count; i++) {
+        ops[i].wait = &group.wait;
+        group_add(server, &ops[i]);
+    }
+    int rc = await_wait(task, &group.wait.await, 0);
+    if (rc < 0)
+        ops_clear(ops, count);
+    return rc;
+}
+
+/* --- repeating --- */
+
+struct repeats {
+    unsigned conflicts;
+    unsigned aborts;
+    bool lost;
+    bool replanned;
+};
+
+/* A server going down says so; a queue or a lease that took too long has no SQLSTATE. */
+static bool is_going_down(const struct db_op *op)
+{
+    const char *state = op->result ? PQresultErrorField(op->result, PG_DIAG_SQLSTATE) : NULL;
+    return state && strncmp(state, "57P", 3) == 0;
+}
+
+static bool is_stale_plan(const struct db_op *op)
+{
+    const char *state = op->result ? PQresultErrorField(op->result, PG_DIAG_SQLSTATE) : NULL;
+    return state && (strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0);
+}
+
+/* True when the outcome is one to try again after; each cause has its own budget. */
+static bool may_repeat(struct repeats *done, const struct db_op *op, int rc, bool writes)
+{
+    switch (rc) {
+    case OP_UNSENT:
+    case OP_HEAVY:
+    case OP_ABORTED:
+        return done->aborts++ < 8;
+    case OP_LOST:
+        return !writes && !done->lost && (done->lost = true);
+    case DB_UNAVAILABLE:
+        return !writes && is_going_down(op) && !done->lost && (done->lost = true);
+    case DB_SCHEMA:
+        return is_stale_plan(op) && !done->replanned && (done->replanned = true);
+    case DB_CONFLICT:
+        return done->conflicts++ < CONFLICT_REPEATS;
+    default:
+        return false;
+    }
+}
+
+/* Two that met head-on must not meet again at once. */
+AWAITS static int repeat_pause(struct task *task, int rc)
+{
+    if (rc != DB_CONFLICT)
+        return 0;
+    return task_sleep(task, 1 + (int64_t)(rand_u64() % 10));
+}
+
+/* co: ops as one transaction on a leased connection. */
+AWAITS static int leased_run(struct task *task,
+                             struct db *db,
+                             struct db_op *ops,
+                             size_t count,
+                             bool writes,
+                             size_t *ret_failed)
+{
+    struct db_conn *conn;
+
+    *ret_failed = 0;
+    int rc = lease_take(task, db->server, db->schema, !writes, &conn);
+    if (rc != 0)
+        return rc;
+    rc = lease_run(task, conn, ops, count, !writes, ret_failed);
+    lease_release(conn);
+    return rc;
+}
+
+AWAITS static int read_once(struct task *task, struct db *db, struct db_op *op, unsigned aborts)
+{
+    size_t failed;
+
+    op->alone = aborts > ABORTS_TOGETHER;
+    if (op->sql->heavy || group_heavy(db->server, op->key))
+        return leased_run(task, db, op, 1, false, &failed);
+    int rc = group_run(task, db->server, op, 1);
+    return rc < 0 ? rc : op->rc;
+}
+
+/* co: one read with its repeats; `rc` of an earlier run, or OP_UNSENT. */
+AWAITS static int read_run(struct task *task, struct db *db, struct db_op *op, int rc)
+{
+    struct repeats repeats = {0};
+
+    while (may_repeat(&repeats, op, rc, false)) {
+        TRY(repeat_pause(task, rc));
+        op_reset(op);
+        db->server->stats.retries += repeats.aborts > 1 || repeats.lost;
+        rc = read_once(task, db, op, repeats.aborts);
+        if (rc < 0)
+            return rc;
+    }
+    return op_report(task, op, rc, DB_UNAVAILABLE);
+}
+
+/* co: writes with their repeats, each time all of them in one transaction. */
+AWAITS static int
+write_run(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+{
+    struct repeats repeats = {0};
+    int rc = OP_UNSENT;
+
+    *ret_failed = 0;
+    while (may_repeat(&repeats, &ops[*ret_failed], rc, true)) {
+        TRY(repeat_pause(task, rc));
+        for (size_t i = 0; i < count; i++)
+            op_reset(&ops[i]);
+        db->server->stats.retries += rc != OP_UNSENT;
+        rc = leased_run(task, db, ops, count, true, ret_failed);
+        if (rc < 0)
+            return rc;
+    }
+    return op_report(task, &ops[*ret_failed], rc, DB_UNKNOWN);
+}
+
+/* --- calls --- */
+
+static int refuse_nul(struct task *task)
+{
+    error_keep(task, "22021", "text with a NUL byte", NULL);
+    return DB_CHECK;
+}
+
+static int
+check_call(struct task *task, const struct sql *sql, const struct db_param *params, size_t count)
+{
+    if (count < sql->arity)
+        PANIC("%s: %zu parameters for %u", sql->name, count, sql->arity);
+    if (task->cancelled)
+        return -ECANCELED;
+    return params_valid(params, count) ? 0 : refuse_nul(task);
+}
+
+/* Hands rows out; a statement that promised exactly one and found none is a defect. */
+static int finish(struct task *task, struct db_op *op, struct rows *ret_rows)
+{
+    bool missing = op->sql->kind == SQL_ONE && PQntuples(op->result) == 0;
+
+    op_rows(task, op, ret_rows);
+    if (!missing)
+        return 0;
+    error_keep(task, "P0002", "no row", NULL);
+    log_error("db.failed", L_CSTR("statement", op->sql->name), L_CSTR("sqlstate", "P0002"));
+    return DB_FAILED;
+}
+
+int db_query(struct task *task,
+             struct db *db,
+             const struct sql *sql,
+             const struct db_param *params,
+             size_t param_count,
+             struct rows *ret_rows)
+{
+    struct db_op op;
+    size_t failed;
+
+    TRY(check_call(task, sql, params, param_count));
+    int64_t started_us = clock_mono_us();
+    op_init(&op, db, sql, params, param_count);
+    int rc;
+    if (db->lease)
+        rc = tx_run(task, db, &op, 1, &failed);
+    else if (group_writes(db->server, sql))
+        rc = write_run(task, db, &op, 1, &failed);
+    else
+        rc = read_run(task, db, &op, OP_UNSENT);
+    query_account(task, db->server, sql, started_us);
+    if (rc == 0)
+        return finish(task, &op, ret_rows);
+    ops_clear(&op, 1);
+    return rc;
+}
+
+/* co: reads side by side; those that were caught in another's failure run again by themselves. */
+AWAITS static int
+batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+{
+    int rc = group_run(task, db->server, ops, count);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < count; i++) {
+        if (ops[i].rc == 0)
+            continue;
+        *ret_failed = i;
+        TRY(read_run(task, db, &ops[i], ops[i].rc));
+    }
+    return 0;
+}
+
+static bool any_writes(struct db_server *server, const struct db_call *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (group_writes(server, calls[i].sql) || calls[i].sql->heavy)
+            return true;
+    return false;
+}
+
+int db_batch(
+    struct task *task, struct db *db, struct db_call *calls, size_t count, size_t *ret_failed)
+{
+    struct db_op *ops;
+    size_t failed = 0;
+    int rc = 0;
+
+    if (count == 0)
+        return 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = check_call(task, calls[i].sql, calls[i].params, calls[i].param_count);
+        failed = i;
+    }
+    if (rc == 0) {
+        int64_t started_us = clock_mono_us();
+        ops = ARENA_ARRAY(task->arena, ops, count);
+        for (size_t i = 0; i < count; i++)
+            op_init(&ops[i], db, calls[i].sql, calls[i].params, calls[i].param_count);
+        failed = 0;
+        if (db->lease)
+            rc = tx_run(task, db, ops, count, &failed);
+        else if (any_writes(db->server, calls, count))
+            rc = write_run(task, db, ops, count, &failed);
+        else
+            rc = batch_reads(task, db, ops, count, &failed);
+        query_account(task, db->server, calls[failed].sql, started_us);
+        for (size_t i = 0; i < count && rc == 0; i++) {
+            rc = finish(task, &ops[i], &calls[i].rows);
+            failed = i;
+        }
+        ops_clear(ops, count);
+    }
+    if (rc > 0 && ret_failed)
+        *ret_failed = failed;
+    return rc;
+}

@@ -1,0 +1,226 @@
+/* Values of result rows, from PostgreSQL's text form. */
+#include "db/rows.h"
+
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "db/array.h"
+#include "db/time_text.h"
+
+bool rows_null(const struct rows *rows, size_t row, size_t column)
+{
+    MUST(row < rows->count && column < rows->columns);
+    return PQgetisnull(rows->result, (int)row, (int)column);
+}
+
+struct str rows_str(const struct rows *rows, size_t row, size_t column)
+{
+    if (rows_null(rows, row, column))
+        return STR_NONE;
+    return (struct str){PQgetvalue(rows->result, (int)row, (int)column),
+                        (size_t)PQgetlength(rows->result, (int)row, (int)column)};
+}
+
+int64_t rows_i64(const struct rows *rows, size_t row, size_t column)
+{
+    int64_t value = 0;
+
+    (void)num_parse_i64(rows_str(rows, row, column), &value);
+    return value;
+}
+
+bool rows_bool(const struct rows *rows, size_t row, size_t column)
+{
+    struct str text = rows_str(rows, row, column);
+    return text.len > 0 && text.ptr[0] == 't';
+}
+
+double rows_f64(const struct rows *rows, size_t row, size_t column)
+{
+    struct str text = rows_str(rows, row, column);
+    /* libpq ends every value with a NUL; "NaN" and "Infinity" are read as such. */
+    return text.ptr ? strtod(text.ptr, NULL) : 0;
+}
+
+int64_t rows_time(const struct rows *rows, size_t row, size_t column)
+{
+    struct str text = rows_str(rows, row, column);
+    char buf[TIME_TEXT_BYTES];
+    int64_t wall_ms = 0;
+
+    if (str_is(text, "infinity"))
+        return INT64_MAX;
+    if (str_is(text, "-infinity"))
+        return INT64_MIN;
+    size_t len = time_text(buf, text);
+    if (len > 0)
+        (void)clock_parse((struct str){buf, len}, &wall_ms);
+    return wall_ms;
+}
+
+struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, size_t column)
+{
+    struct str text = rows_str(rows, row, column);
+    size_t len = 0;
+
+    if (!text.ptr)
+        return STR_NONE;
+    MUST(text.len >= 2 && text.ptr[0] == '\\' && text.ptr[1] == 'x');
+    char *bytes = arena_alloc(arena, text.len / 2);
+    unsigned high = 0;
+    for (size_t i = 2; i < text.len; i++) {
+        char c = text.ptr[i];
+        unsigned digit = (unsigned)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+        if (i % 2 == 0)
+            high = digit << 4;
+        else
+            bytes[len++] = (char)(unsigned char)(high | digit);
+    }
+    return (struct str){bytes, len};
+}
+
+/* --- arrays --- */
+
+/* Where an item that begins at `at` ends: at its ',' or the closing '}'. */
+static size_t plain_end(const char *at)
+{
+    return strcspn(at, ",}");
+}
+
+static size_t quoted_end(struct str text, bool *ret_escaped)
+{
+    size_t end = 1;
+
+    *ret_escaped = false;
+    while (end < text.len && text.ptr[end] != '"') {
+        if (text.ptr[end] == '\\') {
+            *ret_escaped = true;
+            end++;
+        }
+        end++;
+    }
+    return end;
+}
+
+bool array_next(struct str *rest, struct array_item *ret_item)
+{
+    /* "{" at first, "," before later items, "}" at the end. */
+    if (rest->len < 2 || rest->ptr[0] == '}')
+        return false;
+    struct str at = {rest->ptr + 1, rest->len - 1};
+    if (at.ptr[0] == '}')
+        return false;
+    *ret_item = (struct array_item){.text = STR_NONE};
+    size_t used;
+    if (at.ptr[0] == '"') {
+        size_t end = quoted_end(at, &ret_item->escaped);
+        MUST(end < at.len);
+        ret_item->text = (struct str){at.ptr + 1, end - 1};
+        used = end + 1;
+    } else {
+        used = plain_end(at.ptr);
+        ret_item->text = (struct str){at.ptr, used};
+        ret_item->null = str_is(ret_item->text, "NULL");
+    }
+    *rest = (struct str){at.ptr + used, at.len - used};
+    return true;
+}
+
+struct str array_unescape(struct arena *arena, const struct array_item *item)
+{
+    size_t len = 0;
+
+    if (!item->escaped)
+        return item->text;
+    char *text = arena_alloc(arena, item->text.len + 1);
+    for (size_t i = 0; i < item->text.len; i++) {
+        if (item->text.ptr[i] == '\\')
+            i++;
+        text[len++] = item->text.ptr[i];
+    }
+    text[len] = '\0';
+    return (struct str){text, len};
+}
+
+static size_t count_items(struct str text)
+{
+    struct array_item item;
+    size_t count = 0;
+
+    while (array_next(&text, &item))
+        count++;
+    return count;
+}
+
+size_t rows_i64s(
+    struct arena *arena, const struct rows *rows, size_t row, size_t column, int64_t **ret_items)
+{
+    struct str text = rows_str(rows, row, column);
+    size_t count = count_items(text);
+    int64_t *items = ARENA_ARRAY(arena, items, count);
+    struct array_item item;
+
+    for (size_t i = 0; array_next(&text, &item); i++)
+        (void)num_parse_i64(item.text, &items[i]);
+    *ret_items = items;
+    return count;
+}
+
+size_t rows_strs(
+    struct arena *arena, const struct rows *rows, size_t row, size_t column, struct str **ret_items)
+{
+    struct str text = rows_str(rows, row, column);
+    size_t count = count_items(text);
+    struct str *items = ARENA_ARRAY(arena, items, count);
+    struct array_item item;
+
+    for (size_t i = 0; array_next(&text, &item); i++)
+        items[i] = item.null ? STR_NONE : array_unescape(arena, &item);
+    *ret_items = items;
+    return count;
+}
+
+/* --- by name --- */
+
+size_t rows_column(const struct rows *rows, const char *name)
+{
+    for (size_t i = 0; i < rows->columns; i++)
+        if (strcmp(PQfname(rows->result, (int)i), name) == 0)
+            return i;
+    PANIC("the result has no column %s", name);
+}
+
+const char *rows_column_name(const struct rows *rows, size_t column)
+{
+    MUST(column < rows->columns);
+    return PQfname(rows->result, (int)column);
+}
+
+struct str row_str(const struct row *row, const char *name)
+{
+    return rows_str(row->rows, row->index, rows_column(row->rows, name));
+}
+
+bool row_null(const struct row *row, const char *name)
+{
+    return rows_null(row->rows, row->index, rows_column(row->rows, name));
+}
+
+int64_t row_i64(const struct row *row, const char *name)
+{
+    return rows_i64(row->rows, row->index, rows_column(row->rows, name));
+}
+
+bool row_bool(const struct row *row, const char *name)
+{
+    return rows_bool(row->rows, row->index, rows_column(row->rows, name));
+}
+
+int64_t row_time(const struct row *row, const char *name)
+{
+    return rows_time(row->rows, row->index, rows_column(row->rows, name));
+}

@@ -1,0 +1,180 @@
+/*
+ * Rows as JSON by column type. On the path of every list, so values are copied as they are wherever
+ * PostgreSQL's text is JSON already.
+ */
+#include <libpq-fe.h>
+#include <string.h>
+
+#include "base/panic.h"
+#include "db/array.h"
+#include "db/rows.h"
+#include "db/time_text.h"
+
+/* Type numbers of pg_type; fixed since long. */
+enum {
+    OID_BOOL = 16,
+    OID_INT8 = 20,
+    OID_INT2 = 21,
+    OID_INT4 = 23,
+    OID_OID = 26,
+    OID_JSON = 114,
+    OID_FLOAT4 = 700,
+    OID_FLOAT8 = 701,
+    OID_BOOLS = 1000,
+    OID_INT2S = 1005,
+    OID_INT4S = 1007,
+    OID_TEXTS = 1009,
+    OID_VARCHARS = 1015,
+    OID_INT8S = 1016,
+    OID_FLOAT4S = 1021,
+    OID_FLOAT8S = 1022,
+    OID_DATE = 1082,
+    OID_TIMESTAMP = 1114,
+    OID_TIMESTAMPTZ = 1184,
+    OID_NUMERICS = 1231,
+    OID_NUMERIC = 1700,
+    OID_UUIDS = 2951,
+    OID_JSONB = 3802,
+};
+
+size_t time_text(char buf[TIME_TEXT_BYTES], struct str text)
+{
+    /* "YYYY-MM-DD hh:mm:ss", a fraction of 1 to 6 digits or none, "+00" when it has a zone. */
+    if (text.len < 19 || text.ptr[4] != '-' || text.ptr[10] != ' ' || text.ptr[text.len - 1] == 'C')
+        return 0;
+    memcpy(buf, text.ptr, 19);
+    buf[10] = 'T';
+    memcpy(buf + 19, ".000Z", 5);
+    if (text.len > 20 && text.ptr[19] == '.')
+        for (size_t i = 20; i < 23 && i < text.len && text.ptr[i] >= '0'; i++)
+            buf[i] = text.ptr[i];
+    return 24;
+}
+
+static void put_time(struct jw *w, struct str text)
+{
+    char buf[TIME_TEXT_BYTES + 1];
+    size_t len = time_text(buf + 1, text);
+
+    if (len > 0) {
+        buf[0] = '"';
+        buf[len + 1] = '"';
+        jw_raw(w, (struct str){buf, len + 2});
+    } else if (str_ends(text, STR("infinity"))) {
+        jw_null(w);
+    } else {
+        jw_str(w, text);
+    }
+}
+
+static void put_date(struct jw *w, struct str text)
+{
+    if (str_ends(text, STR("infinity")))
+        jw_null(w);
+    else
+        jw_str(w, text);
+}
+
+/* NaN and Infinity are no JSON. */
+static void put_number(struct jw *w, struct str text)
+{
+    char last = text.len > 0 ? text.ptr[text.len - 1] : 'N';
+
+    if (last >= '0' && last <= '9')
+        jw_raw(w, text);
+    else
+        jw_null(w);
+}
+
+static void put_bool(struct jw *w, struct str text)
+{
+    jw_bool(w, text.len > 0 && text.ptr[0] == 't');
+}
+
+static void put_array(struct jw *w, struct str text, void (*put)(struct jw *w, struct str text))
+{
+    struct array_item item;
+
+    /* Several dimensions or bounds of its own: nothing of ours stores such; never broken JSON. */
+    if (text.len < 2 || text.ptr[0] != '{' || text.ptr[1] == '{') {
+        jw_str(w, text);
+        return;
+    }
+    jw_arr(w);
+    while (array_next(&text, &item)) {
+        if (item.null)
+            jw_null(w);
+        else
+            put(w, array_unescape(w->out->arena, &item));
+    }
+    jw_arr_end(w);
+}
+
+static void put_value(struct jw *w, Oid type, struct str text)
+{
+    switch (type) {
+    case OID_INT8:
+    case OID_INT4:
+    case OID_INT2:
+    case OID_OID:
+    case OID_JSON:
+    case OID_JSONB:
+        jw_raw(w, text);
+        return;
+    case OID_BOOL:
+        put_bool(w, text);
+        return;
+    case OID_FLOAT4:
+    case OID_FLOAT8:
+    case OID_NUMERIC:
+        put_number(w, text);
+        return;
+    case OID_TIMESTAMPTZ:
+    case OID_TIMESTAMP:
+        put_time(w, text);
+        return;
+    case OID_DATE:
+        put_date(w, text);
+        return;
+    case OID_INT8S:
+    case OID_INT4S:
+    case OID_INT2S:
+    case OID_FLOAT4S:
+    case OID_FLOAT8S:
+    case OID_NUMERICS:
+        put_array(w, text, put_number);
+        return;
+    case OID_BOOLS:
+        put_array(w, text, put_bool);
+        return;
+    case OID_TEXTS:
+    case OID_VARCHARS:
+    case OID_UUIDS:
+        put_array(w, text, jw_str);
+        return;
+    default:
+        jw_str(w, text);
+        return;
+    }
+}
+
+void rows_json_value(struct jw *w, const struct rows *rows, size_t row, size_t column)
+{
+    struct str text = rows_str(rows, row, column);
+
+    if (text.ptr)
+        put_value(w, PQftype(rows->result, (int)column), text);
+    else
+        jw_null(w);
+}
+
+void rows_json_members(struct jw *w, const struct rows *rows, size_t row)
+{
+    for (size_t i = 0; i < rows->columns; i++) {
+        const char *name = PQfname(rows->result, (int)i);
+        if (name[0] == '_')
+            continue;
+        jw_key(w, str_from(name));
+        rows_json_value(w, rows, row, i);
+    }
+}

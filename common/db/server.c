@@ -1,0 +1,413 @@
+/*
+ * Servers: pools that grow on demand, reconnecting with backoff, and the coarse clock that runs
+ * while there is work.
+ */
+#include "db/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "base/rand.h"
+#include "log/log.h"
+
+enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000 };
+
+struct up_wait {
+    struct await await;
+    struct list link;
+};
+
+/* The loop's own time: read once a turn. */
+int64_t server_now_ms(void)
+{
+    uv_loop_t *uv = loop_uv();
+    return (int64_t)uv_now(uv);
+}
+
+/* --- counting --- */
+
+struct tally {
+    unsigned ready, connecting, idle, stuck, in_flight;
+};
+
+static struct tally count_pool(const struct list *pool)
+{
+    struct tally tally = {0};
+
+    for (const struct list *it = pool->next; it != pool; it = it->next) {
+        const struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
+        if (conn->state == CONN_CONNECTING) {
+            tally.connecting++;
+            continue;
+        }
+        tally.ready++;
+        tally.stuck += conn->stuck;
+        tally.idle += conn->ring_count == 0 && !conn->leased;
+        tally.in_flight += conn->ring_count;
+    }
+    return tally;
+}
+
+bool db_server_up(const struct db_server *server)
+{
+    return count_pool(&server->read).ready > 0;
+}
+
+void db_server_stats(const struct db_server *server, struct db_stats *ret_stats)
+{
+    struct tally read = count_pool(&server->read);
+    struct tally write = count_pool(&server->write);
+
+    *ret_stats = server->stats;
+    ret_stats->read_open = read.ready;
+    ret_stats->write_open = write.ready;
+    for (const struct list *it = server->write.next; it != &server->write; it = it->next)
+        ret_stats->write_leased += CONTAINER_OF(it, struct db_conn, link)->leased;
+    ret_stats->waiting = server->reads_count + server->leases_count;
+    ret_stats->in_flight = read.in_flight + write.in_flight;
+}
+
+/* --- growing --- */
+
+static void open_one(struct db_server *server, enum conn_pool pool)
+{
+    struct db_conn *conn = conn_new(server, pool);
+
+    if (pool == POOL_READ) {
+        list_append(&server->read, &conn->link);
+        server->read_count++;
+    } else {
+        list_append(&server->write, &conn->link);
+        server->write_count++;
+    }
+    conn_open(conn);
+}
+
+static bool may_connect(const struct db_server *server)
+{
+    return !server->freeing && server_now_ms() >= server->next_connect_ms;
+}
+
+static void grow_reads(struct db_server *server)
+{
+    struct tally read = count_pool(&server->read);
+    unsigned extra = read.stuck < READ_EXTRA ? read.stuck : READ_EXTRA;
+
+    if (read.connecting > 0 || server->read_count >= server->config.read_connections + extra)
+        return;
+    if (read.ready == 0 || read.stuck == read.ready || (server->reads_wanted && read.idle == 0))
+        open_one(server, POOL_READ);
+    server->reads_wanted = false;
+}
+
+static void grow_writes(struct db_server *server)
+{
+    struct tally write = count_pool(&server->write);
+    /* One is kept open, so that the first write after a pause does not wait for a connection. */
+    unsigned wanted = server->leases_count;
+
+    if (wanted == 0 && server->write_count == 0 && db_server_up(server))
+        wanted = 1;
+    while (write.connecting < wanted && server->write_count < server->config.write_connections &&
+           may_connect(server)) {
+        open_one(server, POOL_WRITE);
+        write.connecting++;
+    }
+}
+
+void server_grow(struct db_server *server)
+{
+    if (may_connect(server))
+        grow_reads(server);
+    if (may_connect(server))
+        grow_writes(server);
+    server_tick_start(server);
+}
+
+/* --- connections come and go --- */
+
+void server_conn_ready(struct db_conn *conn)
+{
+    struct db_server *server = conn->server;
+    struct list *node;
+
+    server->backoff_ms = 0;
+    if (server->was_down) {
+        server->was_down = false;
+        log_info("db.up", L_CSTR("server", server->name));
+    }
+    if (conn->pool == POOL_WRITE) {
+        lease_serve(server);
+    } else {
+        while ((node = list_shift(&server->up_waits)))
+            await_done(&LIST_ITEM(node, struct up_wait, link)->await, 0);
+        if (!list_empty(&server->reads))
+            loop_at_turn_end(&server->flush_hook);
+    }
+    server_grow(server);
+}
+
+static void back_off(struct db_server *server, const char *reason)
+{
+    int64_t wait_ms = server->backoff_ms * 2;
+
+    if (wait_ms < BACKOFF_MIN_MS)
+        wait_ms = BACKOFF_MIN_MS;
+    if (wait_ms > BACKOFF_MAX_MS)
+        wait_ms = BACKOFF_MAX_MS;
+    server->backoff_ms = wait_ms;
+    server->next_connect_ms =
+        server_now_ms() + wait_ms / 2 + (int64_t)(rand_u64() % (uint64_t)wait_ms);
+    snprintf(server->reason, sizeof(server->reason), "%s", reason);
+}
+
+void server_conn_lost(struct db_conn *conn, const char *reason, bool was_connecting)
+{
+    struct db_server *server = conn->server;
+
+    if (conn->pool == POOL_READ)
+        server->read_count--;
+    else
+        server->write_count--;
+    list_remove(&conn->link);
+    if (conn->release_when_idle)
+        conn->leased = false;
+    if (!conn->leased)
+        list_append(&server->dead, &conn->link);
+    else
+        list_append(&server->dead_leased, &conn->link);
+    if (conn->lease_heavy) {
+        conn->lease_heavy = false;
+        server->heavy_count--;
+    }
+    if (reason && was_connecting)
+        back_off(server, reason);
+    if (reason && !was_connecting)
+        server->stats.reconnects++;
+    if (reason && !server->was_down && !db_server_up(server)) {
+        server->was_down = true;
+        log_warn("db.down", L_CSTR("server", server->name), L_CSTR("reason", reason));
+    }
+    /* From the clock, not from here: the caller may be in the middle of a pool. */
+    server_tick_start(server);
+}
+
+void server_conn_progress(struct db_conn *conn)
+{
+    struct db_server *server = conn->server;
+
+    if (conn->ring_count == 0 && conn->release_when_idle)
+        lease_release(conn);
+    if (!list_empty(&server->reads))
+        loop_at_turn_end(&server->flush_hook);
+}
+
+/* --- the clock --- */
+
+static void reap(struct db_server *server)
+{
+    struct list *node;
+
+    while ((node = list_shift(&server->dead)))
+        conn_free(LIST_ITEM(node, struct db_conn, link));
+}
+
+/* Gives up connections whose server does not answer: the server's own timeout should have come. */
+static void check_silent(struct list *pool, int64_t now_ms)
+{
+    LIST_FOR (it, pool) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        if (conn->state == CONN_READY && conn->ring_count > 0 &&
+            now_ms - conn->head_since_ms > conn->limit_ms && conn_read(conn) &&
+            conn->ring_count > 0 && now_ms - conn->head_since_ms > conn->limit_ms)
+            conn_close(conn, "no answer in time");
+    }
+}
+
+/* Idle connections that are too many (opened while others were stuck) or too old. */
+static void trim(struct db_server *server, int64_t now_ms)
+{
+    unsigned limit = server->config.read_connections + count_pool(&server->read).stuck;
+
+    LIST_FOR (it, &server->read) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        if (conn->state != CONN_READY || conn->ring_count > 0 || server->read_count == 1)
+            continue;
+        if (server->read_count > limit || now_ms - conn->born_ms > CONN_AGE_MS)
+            conn_close(conn, NULL);
+    }
+    LIST_FOR (it, &server->write) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        if (conn->state == CONN_READY && !conn->leased && conn->ring_count == 0 &&
+            now_ms - conn->born_ms > CONN_AGE_MS)
+            conn_close(conn, NULL);
+    }
+}
+
+static void expire_reads(struct db_server *server, int64_t now_ms)
+{
+    while (!list_empty(&server->reads)) {
+        struct db_op *op = LIST_ITEM(server->reads.next, struct db_op, link);
+        if (now_ms - op->queued_ms < server->config.lease_timeout_ms)
+            return;
+        group_remove(server, op);
+        op_end(op, DB_UNAVAILABLE, NULL);
+    }
+}
+
+static bool has_work(const struct db_server *server)
+{
+    struct tally read = count_pool(&server->read);
+    struct tally write = count_pool(&server->write);
+
+    return read.in_flight > 0 || write.in_flight > 0 || read.ready == 0 ||
+           server->reads_count > 0 || server->leases_count > 0 || !list_empty(&server->dead) ||
+           server->read_count > server->config.read_connections;
+}
+
+static void on_tick(void *arg)
+{
+    struct db_server *server = arg;
+    int64_t now_ms = server_now_ms();
+
+    server->ticking = false;
+    reap(server);
+    check_silent(&server->read, now_ms);
+    check_silent(&server->write, now_ms);
+    group_check_stuck(server, now_ms);
+    expire_reads(server, now_ms);
+    lease_expire(server, now_ms);
+    trim(server, now_ms);
+    if (has_work(server))
+        server_grow(server);
+}
+
+void server_tick_start(struct db_server *server)
+{
+    if (server->ticking || server->freeing)
+        return;
+    server->ticking = true;
+    loop_timer_start(&server->tick, TICK_MS);
+}
+
+/* --- life --- */
+
+static void server_release(struct db_server *server)
+{
+    arena_free(server->scratch);
+    free((char *)server->config.dsn);
+    free(server->name);
+    free(server);
+}
+
+static void on_turn_end(void *arg)
+{
+    struct db_server *server = arg;
+
+    if (server->free_at_flush)
+        server_release(server);
+    else
+        group_flush(server);
+}
+
+struct db_server *db_server_new(const char *name, const struct db_config *config)
+{
+    struct db_server *server = calloc(1, sizeof(*server));
+
+    MUST(server != NULL);
+    server->name = strdup(name);
+    server->config = *config;
+    server->config.dsn = strdup(config->dsn);
+    MUST(server->name != NULL && server->config.dsn != NULL);
+    if (config->read_connections == 0)
+        server->config.read_connections = 4;
+    if (config->write_connections == 0)
+        server->config.write_connections = 16;
+    if (config->statement_timeout_ms == 0)
+        server->config.statement_timeout_ms = 5000;
+    if (config->lease_timeout_ms == 0)
+        server->config.lease_timeout_ms = 1000;
+    list_init(&server->read);
+    list_init(&server->write);
+    list_init(&server->dead);
+    list_init(&server->dead_leased);
+    list_init(&server->reads);
+    list_init(&server->leases);
+    list_init(&server->up_waits);
+    server->scratch = arena_new(65536);
+    server->flush_hook = (struct loop_hook){.fn = on_turn_end, .arg = server};
+    loop_timer_init(&server->tick, on_tick, server);
+    server_grow(server);
+    return server;
+}
+
+static void close_pool(struct list *pool)
+{
+    while (!list_empty(pool))
+        conn_close(LIST_ITEM(pool->next, struct db_conn, link), NULL);
+}
+
+static void fail_waiters(struct db_server *server)
+{
+    struct list *node;
+
+    while (!list_empty(&server->reads)) {
+        struct db_op *op = LIST_ITEM(server->reads.next, struct db_op, link);
+        group_remove(server, op);
+        op_end(op, DB_UNAVAILABLE, NULL);
+    }
+    lease_expire(server, INT64_MAX);
+    while ((node = list_shift(&server->up_waits)))
+        await_done(&LIST_ITEM(node, struct up_wait, link)->await, DB_UNAVAILABLE);
+}
+
+void db_server_free(struct db_server *server)
+{
+    if (!server)
+        return;
+    server->freeing = true;
+    loop_timer_stop(&server->tick);
+    close_pool(&server->read);
+    close_pool(&server->write);
+    fail_waiters(server);
+    reap(server);
+    /* A lease still out: its owner's arena frees the connection. */
+    LIST_FOR (it, &server->dead_leased) {
+        LIST_ITEM(it, struct db_conn, link)->server = NULL;
+        list_remove(it);
+    }
+    if (server->flush_hook.queued)
+        server->free_at_flush = true;
+    else
+        server_release(server);
+}
+
+static void up_abandon(struct await *await)
+{
+    list_remove(&CONTAINER_OF(await, struct up_wait, await)->link);
+}
+
+int db_server_wait(struct task *task,
+                   struct db_server *server,
+                   int64_t limit_ms,
+                   struct str *ret_reason)
+{
+    struct up_wait wait;
+
+    if (db_server_up(server))
+        return 0;
+    await_init(&wait.await);
+    wait.await.abandon = up_abandon;
+    list_append(&server->up_waits, &wait.link);
+    int64_t end_ms = clock_mono_ms() + limit_ms;
+    int rc = await_wait(task, &wait.await, limit_ms);
+    if (rc == -ETIMEDOUT && clock_mono_ms() >= end_ms)
+        rc = DB_UNAVAILABLE;
+    if (rc != 0 && ret_reason)
+        *ret_reason = arena_dup(task->arena, str_from(server->freeing ? "closed" : server->reason));
+    return rc;
+}

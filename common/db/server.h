@@ -1,0 +1,131 @@
+#pragma once
+/*
+ * The inside of a db_server: its two pools, the queue of reads, the queue for leases and the coarse
+ * clock (10 ms, only while there is work) that finds stuck connections and waits that took too
+ * long. Private to db/.
+ */
+#include "db/conn.h"
+#include "db/db.h"
+
+enum {
+    GROUP_MAX = 32,       /* statements under one Sync */
+    GROUPS_IN_FLIGHT = 4, /* per connection; more wait for natural batching */
+    READ_EXTRA = 4,       /* read connections opened while others are stuck */
+    TICK_MS = 10,
+    STUCK_MS = 20,
+    HEAVY_MS = 30000,
+    HEAVY_MAX = 64,
+    TRAITS = 1024, /* power of two */
+    CONNECT_MS = 5000,
+    CONN_AGE_MS = 1800000, /* recycled when older and idle */
+};
+
+struct heavy {
+    uint64_t key;
+    int64_t until_ms;
+};
+
+/* What the text of a statement says, remembered by its hash. */
+struct trait {
+    uint64_t hash;
+    bool known;
+    bool writes;
+};
+
+struct db_server {
+    char *name;
+    struct db_config config; /* dsn is a copy */
+    struct list read;        /* connections; with the connecting ones */
+    struct list write;
+    struct list dead;        /* lost ones, freed from the clock */
+    struct list dead_leased; /* lost ones that a task still holds */
+    unsigned read_count;
+    unsigned write_count;
+    unsigned heavy_count; /* leases for heavy reads */
+
+    struct list reads; /* db_op waiting to be sent */
+    unsigned reads_count;
+    struct list leases; /* struct lease_wait, first come first served */
+    unsigned leases_count;
+    struct list up_waits; /* db_server_wait() */
+
+    struct loop_hook flush_hook;
+    struct loop_timer tick;
+    bool ticking;
+    int64_t next_connect_ms; /* not before: backoff */
+    int64_t backoff_ms;
+    bool reads_wanted; /* a read found no idle connection */
+    bool was_down;
+    bool freeing;
+    bool free_at_flush; /* the hook is queued in the loop: freed when it has run */
+    char reason[256];   /* why the last connection failed */
+
+    struct heavy heavy[HEAVY_MAX];
+    unsigned heavy_used;
+    struct trait traits[TRAITS];
+    struct arena *scratch; /* parameters and texts on their way into libpq */
+    struct db_stats stats;
+};
+
+int64_t server_now_ms(void);
+/* The clock runs while something waits or is in flight. */
+void server_tick_start(struct db_server *server);
+/* Opens connections where something waits for one. */
+void server_grow(struct db_server *server);
+void server_conn_ready(struct db_conn *conn);
+/* `reason` NULL: closed on purpose. */
+void server_conn_lost(struct db_conn *conn, const char *reason, bool was_connecting);
+/* Results were read: more can be sent, a drained lease can go back. */
+void server_conn_progress(struct db_conn *conn);
+
+/* --- reads (group.c) --- */
+/* Queues an op; it leaves at the end of the turn. */
+void group_add(struct db_server *server, struct db_op *op);
+void group_remove(struct db_server *server, struct db_op *op);
+void group_flush(struct db_server *server);
+/* Finds connections with a stuck head and moves the reads behind it elsewhere. */
+void group_check_stuck(struct db_server *server, int64_t now_ms);
+bool group_heavy(struct db_server *server, uint64_t key);
+/* True for anything but a plain SELECT. */
+bool group_writes(struct db_server *server, const struct sql *sql);
+
+/* --- leases (lease.c) --- */
+/* co: 0 with a ready connection, DB_UNAVAILABLE, -ECANCELED, -ETIMEDOUT. */
+AWAITS int lease_take(struct task *task,
+                      struct db_server *server,
+                      int64_t schema,
+                      bool heavy,
+                      struct db_conn **ret_conn) MUSTCHECK;
+/* any: back to the pool, once what is in flight is drained. */
+void lease_release(struct db_conn *conn);
+/* Gives free connections to those who wait. */
+void lease_serve(struct db_server *server);
+void lease_expire(struct db_server *server, int64_t now_ms);
+
+/* co: sends ops as one group on a leased connection and waits for its Sync. Each op's rc and result
+ * are filled; 0 or the first failure, its index in *ret_failed. Not `interruptible`: waits whatever
+ * happens to the task (the clock closes a connection that does not answer). */
+AWAITS int lease_run(struct task *task,
+                     struct db_conn *conn,
+                     struct db_op *ops,
+                     size_t count,
+                     bool interruptible,
+                     size_t *ret_failed) MUSTCHECK;
+
+/* --- ops and errors (query.c) --- */
+void op_init(struct db_op *op,
+             const struct db *db,
+             const struct sql *sql,
+             const struct db_param *params,
+             size_t count);
+/* Drops results that nobody takes. */
+void ops_clear(struct db_op *ops, size_t count);
+/* Leaves the details for db_error() and logs defects; returns rc, OP_* replaced by a db_result. */
+int op_report(struct task *task, const struct db_op *op, int rc, int lost_means);
+/* Moves the result into rows owned by the task's arena. */
+void op_rows(struct task *task, struct db_op *op, struct rows *ret_rows);
+/* One op with its statement on a transaction or lease, accounting included. */
+void query_account(struct task *task,
+                   struct db_server *server,
+                   const struct sql *sql,
+                   int64_t started_us);

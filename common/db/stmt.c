@@ -1,0 +1,130 @@
+/*
+ * Statements: the prepared ones of a connection (least recently used dropped beyond 256), texts
+ * with the schema filled in, and the texts around a :page statement.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/panic.h"
+#include "db/conn.h"
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = a ^ (b * 0x9e3779b97f4a7c15ULL);
+
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93ULL;
+    return x ^ (x >> 32);
+}
+
+uint64_t stmt_key(const struct sql *sql, int64_t schema)
+{
+    return mix(sql->hash, (uint64_t)schema + 1);
+}
+
+void stmt_cache_init(struct stmt_cache *cache)
+{
+    memset(cache, 0, sizeof(*cache));
+    list_init(&cache->lru);
+    list_init(&cache->evicted);
+}
+
+static void free_all(struct list *head)
+{
+    struct list *node;
+
+    while ((node = list_shift(head)))
+        free(LIST_ITEM(node, struct stmt, lru));
+}
+
+void stmt_cache_done(struct stmt_cache *cache)
+{
+    free_all(&cache->lru);
+    free_all(&cache->evicted);
+}
+
+struct stmt *stmt_find(struct stmt_cache *cache, uint64_t key)
+{
+    for (struct stmt *stmt = cache->buckets[key % STMT_BUCKETS]; stmt; stmt = stmt->next) {
+        if (stmt->key != key)
+            continue;
+        list_remove(&stmt->lru);
+        list_append(&cache->lru, &stmt->lru);
+        return stmt;
+    }
+    return NULL;
+}
+
+static void unlink_stmt(struct stmt_cache *cache, struct stmt *stmt)
+{
+    struct stmt **at = &cache->buckets[stmt->key % STMT_BUCKETS];
+
+    while (*at != stmt)
+        at = &(*at)->next;
+    *at = stmt->next;
+    list_remove(&stmt->lru);
+    cache->count--;
+}
+
+struct stmt *stmt_add(struct stmt_cache *cache, const struct sql *sql, int64_t schema, uint64_t key)
+{
+    if (cache->count >= STMT_MAX) {
+        struct stmt *oldest = LIST_ITEM(cache->lru.next, struct stmt, lru);
+        unlink_stmt(cache, oldest);
+        list_append(&cache->evicted, &oldest->lru);
+    }
+    struct stmt *stmt = calloc(1, sizeof(*stmt));
+    MUST(stmt != NULL);
+    stmt->key = key;
+    stmt->seq = ++cache->seq;
+    /* At most 63 bytes, or PostgreSQL would cut it; the number makes it unique in any case. */
+    snprintf(stmt->name,
+             sizeof(stmt->name),
+             "%.20s.%016llx.%llu.%u",
+             sql->name ? sql->name : "",
+             (unsigned long long)sql->hash,
+             (unsigned long long)schema % 100000000000ULL,
+             stmt->seq);
+    stmt->next = cache->buckets[key % STMT_BUCKETS];
+    cache->buckets[key % STMT_BUCKETS] = stmt;
+    list_append(&cache->lru, &stmt->lru);
+    cache->count++;
+    return stmt;
+}
+
+void stmt_drop(struct stmt_cache *cache, uint64_t key, unsigned seq, bool on_server)
+{
+    for (struct stmt *stmt = cache->buckets[key % STMT_BUCKETS]; stmt; stmt = stmt->next) {
+        if (stmt->key != key || stmt->seq != seq)
+            continue;
+        unlink_stmt(cache, stmt);
+        if (on_server)
+            list_append(&cache->evicted, &stmt->lru);
+        else
+            free(stmt);
+        return;
+    }
+}
+
+char *stmt_text(struct arena *arena, const char *text, int64_t schema)
+{
+    char name[32];
+    size_t found = 0;
+
+    for (const char *at = strstr(text, "{p}"); at; at = strstr(at + 3, "{p}"))
+        found++;
+    size_t name_len = (size_t)snprintf(name, sizeof(name), "p_%lld", (long long)schema);
+    char *expanded = arena_alloc(arena, strlen(text) + found * name_len + 1);
+    char *out = expanded;
+    const char *rest = text;
+    for (const char *at = strstr(rest, "{p}"); at; at = strstr(rest, "{p}")) {
+        memcpy(out, rest, (size_t)(at - rest));
+        out += at - rest;
+        memcpy(out, name, name_len);
+        out += name_len;
+        rest = at + 3;
+    }
+    memcpy(out, rest, strlen(rest) + 1);
+    return expanded;
+}

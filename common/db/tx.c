@@ -1,0 +1,137 @@
+/*
+ * Transactions: a leased connection, BEGIN with the first statement, COMMIT awaited whatever
+ * happens to the task, ROLLBACK sent by the arena when nobody came to an end.
+ */
+#include "db/tx.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+struct db_tx {
+    struct db db; /* first: what the caller holds */
+    bool begun;
+    bool ended;
+};
+
+static const struct sql sql_begin = {
+    .name = "db.begin", .text = "begin", .kind = SQL_EXEC, .no_prepare = true};
+static const struct sql sql_commit = {
+    .name = "db.commit", .text = "commit", .kind = SQL_EXEC, .no_prepare = true};
+static const struct sql sql_broken = {.name = "db.broken", .text = "", .kind = SQL_EXEC};
+
+static struct db_tx *tx_of(struct db *db)
+{
+    return CONTAINER_OF(db, struct db_tx, db);
+}
+
+/* Off the task: the ROLLBACK queues behind what is still in flight, the pool gets the connection
+ * back when all of it is answered. */
+static void tx_end(void *ptr)
+{
+    struct db_tx *tx = ptr;
+    struct db_conn *conn = tx->db.lease;
+
+    if (tx->ended)
+        return;
+    tx->ended = true;
+    tx->db.broken = true;
+    if (tx->begun && conn->state == CONN_READY) {
+        pipe_plain(conn, "rollback");
+        pipe_sync(conn, NULL);
+    }
+    lease_release(conn);
+}
+
+int db_begin(struct task *task, struct db *db, struct db **ret_tx)
+{
+    struct db_conn *conn;
+    int64_t started_us = clock_mono_us();
+
+    if (task->cancelled)
+        return -ECANCELED;
+    int rc = lease_take(task, db->server, db->schema, false, &conn);
+    query_account(task, db->server, &sql_begin, started_us);
+    if (rc != 0)
+        return rc;
+    struct db_tx *tx = ARENA_NEW(task->arena, tx);
+    tx->db = (struct db){.server = db->server, .schema = db->schema, .lease = conn};
+    arena_defer(task->arena, tx_end, tx);
+    *ret_tx = &tx->db;
+    return 0;
+}
+
+/* The first group of a transaction: BEGIN in front. */
+AWAITS static int
+run_first(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+{
+    struct db_op *all = ARENA_ARRAY(task->arena, all, count + 1);
+
+    op_init(&all[0], db, &sql_begin, NULL, 0);
+    memcpy(all + 1, ops, count * sizeof(*ops));
+    for (size_t i = 1; i <= count; i++)
+        list_init(&all[i].link);
+    tx_of(db)->begun = true;
+    int rc = lease_run(task, db->lease, all, count + 1, true, ret_failed);
+    memcpy(ops, all + 1, count * sizeof(*ops));
+    PQclear(all[0].result);
+    if (*ret_failed > 0)
+        --*ret_failed;
+    return rc;
+}
+
+int tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+{
+    int rc;
+
+    *ret_failed = 0;
+    if (db->broken || tx_of(db)->ended) {
+        ops[0].sql = &sql_broken;
+        return op_report(task, &ops[0], DB_FAILED, DB_FAILED);
+    }
+    if (tx_of(db)->begun)
+        rc = lease_run(task, db->lease, ops, count, true, ret_failed);
+    else
+        rc = run_first(task, db, ops, count, ret_failed);
+    if (rc == 0)
+        return 0;
+    db->broken = true;
+    /* Without COMMIT nothing can have happened. */
+    return rc < 0 ? rc : op_report(task, &ops[*ret_failed], rc, DB_UNAVAILABLE);
+}
+
+int db_commit(struct task *task, struct db *db)
+{
+    struct db_tx *tx = tx_of(db);
+    struct db_op op;
+    size_t failed;
+
+    if (task->cancelled || db->broken || tx->ended || !tx->begun) {
+        bool nothing = !tx->begun && !db->broken && !tx->ended && !task->cancelled;
+        tx_end(tx);
+        if (nothing)
+            return 0;
+        return task->cancelled ? -ECANCELED : DB_FAILED;
+    }
+    int64_t started_us = clock_mono_us();
+    op_init(&op, db, &sql_commit, NULL, 0);
+    int rc = lease_run(task, db->lease, &op, 1, false, &failed);
+    query_account(task, db->server, &sql_commit, started_us);
+    /* A failed transaction answers COMMIT with ROLLBACK. */
+    if (rc == 0 && strcmp(PQcmdStatus(op.result), "COMMIT") != 0)
+        rc = DB_FAILED;
+    tx->ended = true;
+    db->broken = true;
+    lease_release(db->lease);
+    rc = op_report(task, &op, rc, DB_UNKNOWN);
+    ops_clear(&op, 1);
+    return rc;
+}
+
+int db_rollback(struct task *task, struct db *db)
+{
+    (void)task;
+    tx_end(tx_of(db));
+    return 0;
+}

@@ -1,0 +1,9 @@
+#pragma once
+/* Transactions: what query.c needs to know of them. Private to db/. */
+#include "db/server.h"
+
+/* co: ops as one group inside a transaction (BEGIN goes ahead of the first). A failure breaks it.
+ * 0 or the first failure, reported; its index in *ret_failed. */
+AWAITS int
+tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+    MUSTCHECK;

@@ -1,0 +1,176 @@
+#pragma once
+/*
+ * A PostgreSQL and a Redis of the test's own: made on first use in a temporary folder, on unix
+ * sockets, gone at exit. One instance per test program. Everything here blocks: not for coroutines.
+ */
+#include <dirent.h>
+#include <libpq-fe.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/rc.h"
+
+static char pg_dir[64];
+static pid_t pg_maker;
+
+UNUSED PRINTF_LIKE(1, 2) static int pg_shell(const char *format, ...)
+{
+    char command[1024];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(command, sizeof(command), format, args);
+    va_end(args);
+    return system(command);
+}
+
+/* PostgreSQL refuses to run as root. */
+static const char *pg_as(void)
+{
+    return getuid() == 0 ? "runuser -u postgres --" : "";
+}
+
+static const char *pg_bin(void)
+{
+    return "/usr/lib/postgresql/15/bin";
+}
+
+/* Forked helpers of a test must not take the server down with them. */
+static void pg_remove(void)
+{
+    if (getpid() != pg_maker)
+        return;
+    (void)pg_shell("%s %s/pg_ctl -D %s/data -m immediate stop >/dev/null 2>&1; rm -rf %s",
+                   pg_as(),
+                   pg_bin(),
+                   pg_dir,
+                   pg_dir);
+}
+
+UNUSED static int pg_start(void)
+{
+    return pg_shell("%s %s/pg_ctl -D %s/data -w -t 20 -l %s/log start >/dev/null 2>&1",
+                    pg_as(),
+                    pg_bin(),
+                    pg_dir,
+                    pg_dir);
+}
+
+/* mode: fast, immediate */
+UNUSED static int pg_stop(const char *mode)
+{
+    return pg_shell(
+        "%s %s/pg_ctl -D %s/data -w -m %s stop >/dev/null 2>&1", pg_as(), pg_bin(), pg_dir, mode);
+}
+
+static void pg_folder(void)
+{
+    if (pg_dir[0])
+        return;
+    const char *base = getenv("TMPDIR");
+    snprintf(pg_dir, sizeof(pg_dir), "%.40s/gwunitXXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(pg_dir) || chmod(pg_dir, 0777) != 0)
+        abort();
+    pg_maker = getpid();
+    atexit(pg_remove);
+}
+
+/* DSN of the running server, user and database postgres. */
+UNUSED static const char *pg_dsn(void)
+{
+    static char dsn[256];
+
+    if (dsn[0])
+        return dsn;
+    pg_folder();
+    int rc =
+        pg_shell("%s %s/initdb -A trust -U postgres -N --no-locale -E UTF8 -D %s/data >/dev/null"
+                 " 2>&1",
+                 pg_as(),
+                 pg_bin(),
+                 pg_dir);
+    rc |= pg_shell("%s sh -c \"echo \\\"fsync=off\nfull_page_writes=off\nlisten_addresses=''"
+                   "\nunix_socket_directories='%s'\nmax_connections=40\nlogging_collector=off"
+                   "\nshared_buffers=32MB\ndeadlock_timeout=100ms\\\" >> %s/data/postgresql.conf\"",
+                   pg_as(),
+                   pg_dir,
+                   pg_dir);
+    if (rc != 0 || pg_start() != 0) {
+        fprintf(stderr, "cannot start PostgreSQL in %s\n", pg_dir);
+        abort();
+    }
+    snprintf(dsn, sizeof(dsn), "host=%s user=postgres dbname=postgres", pg_dir);
+    return dsn;
+}
+
+/* Runs SQL on a connection of its own; aborts on failure. */
+UNUSED static void pg_exec(const char *sql)
+{
+    PGconn *conn = PQconnectdb(pg_dsn());
+    PGresult *result = PQexec(conn, sql);
+
+    if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK) {
+        fprintf(stderr, "%s: %s\n", sql, PQerrorMessage(conn));
+        abort();
+    }
+    PQclear(result);
+    PQfinish(conn);
+}
+
+/* --- Redis --- */
+
+static pid_t redis_pid;
+
+static void redis_remove(void)
+{
+    if (getpid() == pg_maker && redis_pid > 0)
+        (void)kill(redis_pid, SIGKILL);
+}
+
+UNUSED static void redis_stop(void)
+{
+    if (redis_pid > 0) {
+        (void)kill(redis_pid, SIGKILL);
+        (void)waitpid(redis_pid, NULL, 0);
+    }
+    redis_pid = 0;
+}
+
+/* Starts it (again); the URL stays the same. Returns when it answers. */
+UNUSED static const char *redis_start(void)
+{
+    static char url[128];
+    char path[96];
+
+    pg_folder();
+    if (!url[0])
+        atexit(redis_remove);
+    snprintf(path, sizeof(path), "%s/redis.sock", pg_dir);
+    snprintf(url, sizeof(url), "unix:%s", path);
+    (void)unlink(path);
+    redis_pid = fork();
+    if (redis_pid == 0) {
+        (void)freopen("/dev/null", "w", stdout);
+        execlp("redis-server",
+               "redis-server",
+               "--port",
+               "0",
+               "--unixsocket",
+               path,
+               "--save",
+               "",
+               "--dir",
+               pg_dir,
+               (char *)NULL);
+        _exit(127);
+    }
+    for (int i = 0; i < 500 && access(path, R_OK | W_OK) != 0; i++)
+        usleep(10000);
+    return url;
+}
