@@ -1,0 +1,177 @@
+"""The contract check: every answer of every test against the documents that GET /docs serves.
+
+An answer is looked up by method and path, entity records in the data model document of their project (as
+it is at that moment), everything else in the platform document. Its status must be documented, its
+content type and body must be what the document says, an error must have the one shape of all errors.
+"""
+import json
+import re
+import urllib.parse
+
+from .schema import Checker
+
+# Answers that any request can get, before or beside its route; not documented one by one.
+ANYWHERE = {400, 401, 403, 404, 405, 408, 413, 414, 415, 417, 429, 431, 500, 501, 503, 504, 505}
+PROBLEM = {"type", "title", "status", "code", "detail", "request_id", "errors"}
+
+
+class Document:
+    """An OpenAPI document, ready to be matched against request paths."""
+
+    def __init__(self, document):
+        self.document = document
+        self.checker = Checker(document)
+        self.patterns = []
+        for template, operations in document.get("paths", {}).items():
+            expression = re.sub(r"\\\{[^/]+?\\\}", "[^/]+", re.escape(template))
+            self.patterns.append((template.count("{"), re.compile(expression), template, operations))
+        self.patterns.sort(key=lambda entry: entry[0])  # literal segments win
+
+    def find(self, method, path):
+        """(template, operation) or None."""
+        method = {"HEAD": "get", "PATCH": "put"}.get(method, method.lower())
+        for _, expression, template, operations in self.patterns:
+            if expression.fullmatch(path) and (method in operations):
+                return template, operations[method]
+        return None
+
+
+class Recorder:
+    """Keeps which routes were hit and what was wrong with their answers."""
+
+    def __init__(self):
+        self.enabled = True
+        self.routes = []  # (method, template, expression), from --list-routes
+        self.hit = {}  # (method, template) -> {status: count}
+        self.complaints = []
+        self.checked = 0
+        self.platform = None
+        self.models = {}  # project id -> Document, until its model changes
+        self.problem_checker = Checker({})
+
+    def load_routes(self, text):
+        """What --list-routes printed: METHOD PATH AUTH."""
+        for line in text.splitlines():
+            method, template, _ = line.split(None, 2)
+            expression = re.compile(re.sub(r"\\\{[^/]+?\\\}", "[^/]+", re.escape(template)))
+            self.routes.append((method, template, expression))
+        self.routes.sort(key=lambda route: route[1].count("{"))
+
+    def route_of(self, method, path):
+        method = {"HEAD": "GET", "PATCH": "PUT"}.get(method, method)
+        for known, template, expression in self.routes:
+            if known == method and expression.fullmatch(path):
+                return known, template
+        return None
+
+    def record(self, client, method, path, response, streamed=False):
+        if not self.enabled or method == "OPTIONS":
+            return
+        whole = urllib.parse.urlsplit(client.base_url + path).path
+        inside = urllib.parse.urlsplit(path).path or "/" if client.project is not None else whole
+        route = self.route_of(method, inside) or self.route_of(method, whole)
+        if route:
+            statuses = self.hit.setdefault(route, {})
+            statuses[response.status_code] = statuses.get(response.status_code, 0) + 1
+        for text in self.check(client, method, inside, route, response, streamed):
+            self.complaints.append(f"{method} {inside} -> {response.status_code}: {text}")
+        if client.project is not None and response.status_code < 300 and method not in ("GET", "HEAD"):
+            if re.match(r"/(entities(?!/[^/]+/items)|enums)", inside):
+                self.models.pop(client.project.id, None)
+
+    def check(self, client, method, path, route, response, streamed):
+        """Yields complaints about one answer."""
+        self.checked += 1
+        status = response.status_code
+        if "X-Request-Id" not in response.headers:
+            yield "no X-Request-Id"
+        if status == 500:
+            yield f"internal error: {response.text[:500]}"
+        if status >= 400:
+            if method != "HEAD" and not streamed:
+                yield from self.check_problem(response)
+        found, checker = self.operation(client, method, path) if route else (None, None)
+        if not found:
+            return
+        documented = found[1]["responses"].get(str(status)) or found[1]["responses"].get("default")
+        if documented is None:
+            if status not in ANYWHERE and status != 304:
+                yield "status is not documented"
+            return
+        if status >= 400 or method == "HEAD" or streamed:
+            return
+        documented = checker.resolve(documented)
+        content = documented.get("content")
+        if not content:
+            if response.content:
+                yield f"a body of {len(response.content)} bytes where none is documented"
+            return
+        kind = response.headers.get("Content-Type", "").split(";")[0].strip()
+        if kind not in content:
+            yield f"content type {kind}, documented {', '.join(content)}"
+        elif kind == "application/json":
+            yield from checker.check(response.json(), content[kind].get("schema", {}))
+
+    @staticmethod
+    def check_problem(response):
+        if response.headers.get("Content-Type") != "application/problem+json":
+            yield f"error as {response.headers.get('Content-Type')}"
+            return
+        body = response.json()
+        lacking = {"type", "title", "status", "code", "request_id"} - set(body)
+        if lacking or set(body) - PROBLEM:
+            yield f"error lacks {lacking or '{}'}, has {set(body) - PROBLEM or '{}'} beyond the shape"
+        elif body["status"] != response.status_code:
+            yield f"error body says {body['status']}"
+        elif body["request_id"] != response.headers.get("X-Request-Id"):
+            yield "request_id differs from X-Request-Id"
+
+    def operation(self, client, method, path):
+        """((template, operation), checker) from the document that covers this path."""
+        if client.project is None:
+            return None, None
+        if self.platform is None or client.project.id not in self.models:
+            self.fetch(client.project)
+        for document in (self.models.get(client.project.id), self.platform):
+            found = document and document.find(method, path)
+            if found:
+                return found, document.checker
+        return None, None
+
+    def fetch(self, project):
+        """Reads the project's documents as its administrator, unrecorded and without disturbing anyone."""
+        admin = getattr(project, "admin", None)
+        if admin is None or not admin.token:
+            return
+        response = admin.session.get(
+            f"{project.base_url}/docs", headers={"Authorization": f"Bearer {admin.token}"}, timeout=60
+        )
+        if response.status_code != 200:
+            return
+        body = response.json()
+        self.models[project.id] = Document(body["data_model_documentation"])
+        if self.platform is None:
+            paths = {}
+            documents = list(body["module_documentation"].values())
+            for document in documents:
+                paths.update(document["paths"])
+            self.platform = Document({**documents[0], "paths": paths})
+
+    def never_hit(self):
+        return [f"{method} {template}" for method, template, _ in self.routes if (method, template) not in self.hit]
+
+    def never_right(self):
+        """Routes that only ever answered with an error."""
+        return [
+            f"{method} {template} {sorted(statuses)}"
+            for (method, template), statuses in self.hit.items()
+            if all(status >= 400 for status in statuses)
+        ]
+
+    def report(self, path):
+        """Everything seen, for people and for the lists of uncovered statuses."""
+        lines = [
+            {"method": method, "path": template, "statuses": self.hit.get((method, template), {})}
+            for method, template, _ in self.routes
+        ]
+        path.write_text(json.dumps({"checked": self.checked, "routes": lines, "complaints": self.complaints}, indent=1))

@@ -1,0 +1,128 @@
+"""A daemon under test: started on free loopback ports, its log kept, its end watched."""
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import requests
+
+# What no log may hold, whatever the test does.
+ALARM = re.compile(
+    r"ERROR: (Address|Leak|UndefinedBehavior|Thread)Sanitizer|runtime error:|^panic: |SUMMARY: \w+Sanitizer", re.M
+)
+
+SANITIZERS = {
+    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Daemon:
+    """`settings` are its GROUNDWORK_ variables without the prefix."""
+
+    def __init__(self, binary, log_path, **settings):
+        self.binary = binary
+        self.log_path = log_path
+        self.port = free_port()
+        self.admin_port = free_port()
+        self.settings = {
+            "HOST": "127.0.0.1",
+            "PORT": self.port,
+            "ADMIN_HOST": "127.0.0.1",
+            "ADMIN_PORT": self.admin_port,
+            **settings,
+        }
+        self.process = None
+        self.log_seen = 0
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def admin_url(self):
+        return f"http://127.0.0.1:{self.admin_port}"
+
+    def environment(self):
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("GROUNDWORK_")}
+        ours = {f"GROUNDWORK_{k}": str(v) for k, v in self.settings.items()}
+        return {**SANITIZERS, **kept, **ours}
+
+    def run(self, *arguments, timeout=60):
+        """Runs the binary to its end (--migrate, --check, --list-routes) and returns what it printed."""
+        return subprocess.run(
+            [self.binary, *arguments], env=self.environment(), capture_output=True, text=True, timeout=timeout
+        )
+
+    def start(self, wait=60):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [self.binary], env=self.environment(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self.wait_ready(wait)
+        return self
+
+    def wait_ready(self, wait=60):
+        end = time.monotonic() + wait
+        while time.monotonic() < end:
+            if not self.running():
+                raise RuntimeError(f"{self.binary} ended with {self.process.returncode}:\n{self.log_tail()}")
+            try:
+                if requests.get(f"{self.admin_url}/readyz", timeout=2).status_code == 200:
+                    return
+            except requests.RequestException:
+                pass
+            time.sleep(0.05)
+        raise RuntimeError(f"{self.binary} is not ready after {wait} s:\n{self.log_tail()}")
+
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def stop(self, wait=20):
+        """Asks it to end and returns its exit status."""
+        if self.running():
+            self.signal(signal.SIGTERM)
+        try:
+            return self.process.wait(wait)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(5)
+            raise RuntimeError(f"{self.binary} did not end within {wait} s:\n{self.log_tail()}") from None
+
+    def workers(self):
+        """Process numbers of its workers, through the kernel."""
+        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        with open(path, encoding="ascii") as children:
+            return [int(pid) for pid in children.read().split()]
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def log_tail(self, lines=40):
+        return "\n".join(self.log().splitlines()[-lines:])
+
+    def alarms(self):
+        """What a sanitizer or a panic has left in the log since the last call, with what follows it."""
+        if not self.log_path.exists():
+            return []
+        with open(self.log_path, "rb") as log:
+            log.seek(self.log_seen)
+            data = log.read()
+        self.log_seen += len(data)
+        text = data.decode(errors="replace")
+        return [text[match.start() : match.start() + 6000] for match in ALARM.finditer(text)]
+
+    def metrics(self):
+        return requests.get(f"{self.admin_url}/metrics", timeout=10).text

@@ -1,0 +1,152 @@
+"""Fixtures. A conftest.py takes them over with `from groundwork.fixtures import *`."""
+import os
+import pathlib
+import secrets
+
+import pytest
+
+from .client import Client
+from .contract import Recorder
+from .daemon import Daemon
+from .project import Project
+from .servers import ROOT, Servers
+
+__all__ = [
+    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project",
+    "admin", "user", "anonymous", "db", "redis_client",
+]
+
+
+def binary():
+    """GW_BIN, else the sanitizer build."""
+    return pathlib.Path(os.environ.get("GW_BIN", ROOT / "build/asan/bin/api-gateway")).resolve()
+
+
+@pytest.fixture(scope="session")
+def servers():
+    own = Servers()
+    try:
+        own.start()
+        yield own
+    finally:
+        own.wipe()
+
+
+def settings(servers):
+    return {
+        "DATABASE_URL": servers.database_url,
+        "REDIS_URL": servers.redis_url,
+        "MASTER_KEY": "00112233445566778899aabbccddeeff" * 2,
+        "OPERATOR_TOKEN": servers.operator_token,
+        "WORKERS": 2,
+        "FETCH_ALLOW": "127.0.0.1,localhost",
+        "LOG_LEVEL": os.environ.get("LOG_LEVEL", "info"),
+    }
+
+
+@pytest.fixture(scope="session")
+def start_gateway(servers):
+    """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). All of them
+    are stopped at the end, and a sanitizer report in any log is an error."""
+    servers.operator_token = secrets.token_urlsafe(32)
+    servers.migrated = False
+    started = []
+
+    def start(name=None, **overrides):
+        log = servers.folder / f"{name or f'gateway{len(started)}'}.log"
+        daemon = Daemon(str(binary()), log, **{**settings(servers), **overrides})
+        if not servers.migrated:
+            done = daemon.run("--migrate")
+            assert done.returncode == 0, f"--migrate: {done.stdout}{done.stderr}"
+            servers.migrated = True
+        started.append(daemon.start())
+        return daemon
+
+    yield start
+    alarms = []
+    for daemon in started:
+        if daemon.running():
+            daemon.stop()
+        alarms += daemon.alarms()
+    keep_logs(started)
+    assert not alarms, "\n\n".join(alarms)
+
+
+def keep_logs(daemons):
+    folder = ROOT / "build/flow"
+    folder.mkdir(parents=True, exist_ok=True)
+    for daemon in daemons:
+        (folder / daemon.log_path.name).write_text(daemon.log())
+
+
+@pytest.fixture(scope="session")
+def recorder():
+    own = Recorder()
+    own.enabled = os.environ.get("CONTRACT", "1") != "0"
+    return own
+
+
+@pytest.fixture(scope="session")
+def session_gateway(start_gateway, recorder):
+    daemon = start_gateway("gateway")
+    listed = daemon.run("--list-routes")
+    if listed.returncode == 0:
+        recorder.load_routes(listed.stdout)
+    return daemon
+
+
+@pytest.fixture
+def gateway(session_gateway):
+    """The gateway of the session; a test that it does not survive fails."""
+    yield session_gateway
+    alarms = session_gateway.alarms()
+    assert not alarms, alarms[0]
+    assert session_gateway.running(), f"the gateway ended:\n{session_gateway.log_tail()}"
+
+
+@pytest.fixture(scope="session")
+def operator(session_gateway, servers, recorder):
+    """A client of the operator's API; paths begin below /org."""
+    return Client(f"{session_gateway.url}/org", token=servers.operator_token, recorder=recorder)
+
+
+@pytest.fixture
+def project(gateway, operator, recorder):
+    """A fresh project."""
+    return Project(gateway, operator, recorder)
+
+
+@pytest.fixture(scope="module")
+def shared_project(session_gateway, operator, recorder):
+    """One project for the tests of a file that do not disturb each other."""
+    return Project(session_gateway, operator, recorder)
+
+
+@pytest.fixture
+def admin(project):
+    return project.admin
+
+
+@pytest.fixture
+def user(project):
+    """A standard user without entity permissions."""
+    return project.user()
+
+
+@pytest.fixture
+def anonymous(project):
+    return project.client()
+
+
+@pytest.fixture
+def db(servers):
+    connection = servers.connect()
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def redis_client(servers):
+    client = servers.redis_client()
+    yield client
+    client.close()

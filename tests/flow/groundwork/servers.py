@@ -1,0 +1,49 @@
+"""PostgreSQL and Redis of a test session: private folders, unix sockets, no ports."""
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import psycopg2
+import redis
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+class Servers:
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gwtest."))
+        self.folder.chmod(0o711)  # user postgres passes through
+
+    def _run(self, server, verb):
+        done = subprocess.run([ROOT / "scripts" / server, verb, self.folder], capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"scripts/{server} {verb}: {done.stdout}{done.stderr}")
+        return done.stdout.strip()
+
+    def start(self):
+        self.postgres("start")
+        self.redis("start")
+        self.database_url = self.postgres("url")
+        self.redis_url = self.redis("url")
+
+    def postgres(self, verb):
+        """start, stop, restart, kill (as a crash)."""
+        return self._run("pg", verb)
+
+    def redis(self, verb):
+        return self._run("redis", verb)
+
+    def connect(self):
+        """A connection of its own, autocommit."""
+        connection = psycopg2.connect(self.database_url)
+        connection.autocommit = True
+        return connection
+
+    def redis_client(self):
+        return redis.Redis(unix_socket_path=self.redis_url.removeprefix("unix:"))
+
+    def wipe(self):
+        self._run("pg", "wipe")
+        self._run("redis", "wipe")
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,35 @@
+"""Runs last: what the contract check found in the answers of all tests before."""
+import os
+
+import pytest
+from groundwork.servers import ROOT
+
+
+@pytest.fixture
+def report(session_gateway, recorder):
+    if not recorder.enabled:
+        pytest.skip("CONTRACT=0")
+    folder = ROOT / "build/flow"
+    folder.mkdir(parents=True, exist_ok=True)
+    recorder.report(folder / "contract.json")
+    return recorder
+
+
+def test_answers_are_documented(report):
+    assert report.checked, "nothing was recorded"
+    unique = list(dict.fromkeys(report.complaints))
+    assert not unique, f"{len(unique)} complaints:\n" + "\n".join(unique[:60])
+
+
+def test_every_route_is_hit(report):
+    if not os.environ.get("CONTRACT_ALL"):
+        pytest.skip("only part of the tests ran")
+    missing = report.never_hit()
+    (ROOT / "build/flow/never-hit.txt").write_text("".join(f"{line}\n" for line in missing))
+    assert not missing, "routes that no test has hit:\n" + "\n".join(missing)
+
+
+def test_every_route_succeeds_once(report):
+    if not os.environ.get("CONTRACT_ALL"):
+        pytest.skip("only part of the tests ran")
+    assert not report.never_right(), "routes that only ever failed:\n" + "\n".join(report.never_right())
