@@ -1,0 +1,287 @@
+/* /entities/{entity}/items: list, aggregate, one, create, update, delete, lock. */
+#include "areas/items.h"
+
+AWAITS static int items_list(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    const struct query *query;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_query(r, &query));
+    TRY(items_check(r, engine, records_list(engine, entity, query, &r->body)));
+    return reply_json(r, 200);
+}
+
+AWAITS static int items_aggregate(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    const struct query *query;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_query(r, &query));
+    TRY(items_check(r, engine, records_aggregate(engine, entity, query, &r->body)));
+    return reply_json(r, 200);
+}
+
+AWAITS static int items_get(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    const struct query *query = NULL;
+    int64_t version;
+    int64_t id;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_id(r, "id", &id));
+    if (r->query.len)
+        TRY(req_query(r, &query));
+    TRY(items_check(r, engine, records_get(engine, entity, id, query, &r->body, &version)));
+    items_etag(r, version, strbuf_view(&r->body));
+    if (items_not_modified(r, version, strbuf_view(&r->body)))
+        return 304;
+    return reply_json(r, 200);
+}
+
+AWAITS static int items_create(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    json_t *body;
+    int64_t version;
+    int64_t id;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_json_any(r, &body));
+    TRY(items_check(r, engine, records_create(engine, entity, body, &r->body, &id, &version)));
+    items_etag(r, version, strbuf_view(&r->body));
+    reply_location(r, id);
+    return reply_json(r, 201);
+}
+
+AWAITS static int items_update(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    json_t *body;
+    int64_t expected;
+    int64_t version;
+    int64_t id;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_id(r, "id", &id));
+    TRY(items_if_match(r, &expected));
+    TRY(req_json_any(r, &body));
+    TRY(items_check(
+        r, engine, records_update(engine, entity, id, body, expected, &r->body, &version)));
+    items_etag(r, version, strbuf_view(&r->body));
+    return reply_json(r, 200);
+}
+
+AWAITS static int items_delete(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    int64_t expected;
+    int64_t id;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_id(r, "id", &id));
+    TRY(items_if_match(r, &expected));
+    TRY(items_check(r, engine, records_delete(engine, entity, id, expected)));
+    return reply_empty(r, 204);
+}
+
+struct lock_in {
+    struct in_i64 ttl_seconds;
+};
+
+static const struct field lock_fields[] = {
+    {.name = "ttl_seconds",
+     FIELD_AT(struct lock_in, ttl_seconds),
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 3600,
+     .doc = "How long the lock holds, 60 when left out",
+     .example = "60"},
+};
+static const struct schema lock_schema = SCHEMA("LockCreate", struct lock_in, lock_fields);
+
+static const struct field lock_out_fields[] = {
+    {.name = "lock_token",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "To be sent as X-Lock-Token"},
+    {.name = "locked_by", .type = FIELD_I64, .required = true, .doc = "User who holds the lock"},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema lock_out_schema = SCHEMA_OUT("Lock", lock_out_fields);
+
+AWAITS static int items_lock(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    struct lock_in in;
+    int64_t id;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &lock_schema, &in));
+    TRY(items_check(
+        r,
+        engine,
+        records_lock(
+            engine, entity, id, in.ttl_seconds.set ? in.ttl_seconds.value : 60, &r->body)));
+    return reply_json(r, 200);
+}
+
+AWAITS static int items_unlock(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    int64_t id;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_id(r, "id", &id));
+    TRY(items_check(r, engine, records_unlock(engine, entity, id)));
+    return reply_empty(r, 204);
+}
+
+static const struct query_param aggregate_query[] = {
+    {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for the list"},
+    {.name = "group_by", .type = FIELD_STR, .doc = "Up to three fields, separated by commas"},
+    {.name = "count", .type = FIELD_STR, .doc = "* counts the records of each group"},
+    {.name = "sum", .type = FIELD_STR, .doc = "Number fields, separated by commas"},
+    {.name = "avg", .type = FIELD_STR, .doc = "Number fields, separated by commas"},
+    {.name = "min", .type = FIELD_STR, .doc = "Fields, separated by commas"},
+    {.name = "max", .type = FIELD_STR, .doc = "Fields, separated by commas"},
+    {0},
+};
+
+static const struct field aggregate_fields[] = {
+    {.name = "items", .type = FIELD_JSON, .required = true, .doc = "One object a group"},
+};
+static const struct schema aggregate_schema = SCHEMA_OUT("Aggregate", aggregate_fields);
+
+static const struct route items_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/items",
+        .id = "items_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_READ,
+        .query = items_list_query,
+        .ok = {200, &record_schema, .list = true},
+        .fails = {404},
+        .run = items_list,
+        .class = CLASS_READ,
+        .undocumented_entity = true,
+        .tag = "Records",
+        .summary = "List the records of an entity",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/items/aggregate",
+        .id = "items_aggregate",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_READ,
+        .query = aggregate_query,
+        .ok = {200, &aggregate_schema},
+        .fails = {404},
+        .run = items_aggregate,
+        .class = CLASS_HEAVY,
+        .tag = "Records",
+        .summary = "Count, sum and average records by group",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/items/{id}",
+        .id = "items_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_READ,
+        .query = items_one_query,
+        .ok = {200, &record_schema},
+        .fails = {304, 404},
+        .run = items_get,
+        .class = CLASS_READ,
+        .undocumented_entity = true,
+        .tag = "Records",
+        .summary = "Get one record",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/entities/{entity}/items",
+        .id = "items_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_CREATE,
+        .body = &record_schema,
+        .ok = {201, &record_schema},
+        .fails = {404, 409, 413, 415},
+        .run = items_create,
+        .class = CLASS_WRITE,
+        .undocumented_entity = true,
+        .tag = "Records",
+        .summary = "Create a record",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/entities/{entity}/items/{id}",
+        .id = "items_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_UPDATE,
+        .body = &record_schema,
+        .ok = {200, &record_schema},
+        .fails = {404, 409, 412, 413, 415, 423},
+        .run = items_update,
+        .class = CLASS_WRITE,
+        .undocumented_entity = true,
+        .tag = "Records",
+        .summary = "Change a record: members left out keep their value",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/entities/{entity}/items/{id}",
+        .id = "items_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_DELETE,
+        .ok = {204},
+        .fails = {404, 409, 412, 423},
+        .run = items_delete,
+        .class = CLASS_WRITE,
+        .undocumented_entity = true,
+        .tag = "Records",
+        .summary = "Delete a record",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/entities/{entity}/items/{id}/lock",
+        .id = "items_lock",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_UPDATE,
+        .body = &lock_schema,
+        .body_optional = true,
+        .ok = {200, &lock_out_schema},
+        .fails = {404, 413, 415, 423},
+        .run = items_lock,
+        .class = CLASS_WRITE,
+        .tag = "Records",
+        .summary = "Lock a record, or extend the lock whose token is sent as X-Lock-Token",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/entities/{entity}/items/{id}/lock",
+        .id = "items_unlock",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_UPDATE,
+        .ok = {204},
+        .fails = {404, 409, 423},
+        .run = items_unlock,
+        .class = CLASS_WRITE,
+        .tag = "Records",
+        .summary = "Unlock a record: its holder with the token, or an administrator",
+    },
+};
+ROUTES(items);

@@ -1,0 +1,302 @@
+/* /entities/{entity}/items/bulk and delete-many: up to 1,000 records in one request. */
+#include "areas/items.h"
+
+#define BULK_MAX 1000
+
+struct bulk_in {
+    struct in_json items;
+    struct in_str mode;
+    struct in_strs on_conflict;
+    struct in_bool atomic;
+};
+
+static const char *const bulk_modes[] = {"create", "upsert", NULL};
+
+static const struct field bulk_fields[] = {
+    {.name = "items",
+     FIELD_AT(struct bulk_in, items),
+     .type = FIELD_JSON,
+     .required = true,
+     .doc = "Up to 1,000 records"},
+    {.name = "mode",
+     FIELD_AT(struct bulk_in, mode),
+     .type = FIELD_STR,
+     .values = bulk_modes,
+     .doc = "create, or upsert: a record that has the same on_conflict values is changed",
+     .example = "\"create\""},
+    {.name = "on_conflict",
+     FIELD_AT(struct bulk_in, on_conflict),
+     .type = FIELD_STRS,
+     .max = 1,
+     .doc = "The unique field that tells whether a record exists"},
+    {.name = "atomic",
+     FIELD_AT(struct bulk_in, atomic),
+     .type = FIELD_BOOL,
+     .doc = "All or nothing, true when left out",
+     .example = "true"},
+};
+static const struct schema bulk_schema = SCHEMA("BulkCreate", struct bulk_in, bulk_fields);
+
+static const struct field bulk_out_fields[] = {
+    {.name = "created", .type = FIELD_I64, .required = true},
+    {.name = "updated", .type = FIELD_I64, .required = true},
+    {.name = "failed", .type = FIELD_I64, .required = true},
+    {.name = "results",
+     .type = FIELD_JSON,
+     .required = true,
+     .doc = "An object an item: index and id, or index and error"},
+};
+static const struct schema bulk_out_schema = SCHEMA_OUT("BulkResult", bulk_out_fields);
+
+/* Field names of on_conflict; a name the caller may not read is as unknown as any other. */
+static int conflict_fields(struct req *r,
+                           const struct entity *entity,
+                           const struct bulk_in *in,
+                           struct records_bulk *bulk)
+{
+    const struct model_field **fields =
+        ARENA_ARRAY(r->task.arena, fields, in->on_conflict.count + 1);
+
+    for (size_t i = 0; i < in->on_conflict.count; i++) {
+        fields[i] = entity_field(entity, in->on_conflict.items[i]);
+        if (!fields[i] || !caller_field(r->caller, fields[i], ACT_READ))
+            return fail_field(r, "on_conflict", "unknown_field", "the entity has no such field");
+        if (!fields[i]->unique)
+            return fail_field(r, "on_conflict", "validation_failed", "the field must be unique");
+    }
+    bulk->on_conflict = fields;
+    bulk->on_conflict_count = in->on_conflict.count;
+    return 0;
+}
+
+static int read_bulk(struct req *r,
+                     const struct entity *entity,
+                     const struct bulk_in *in,
+                     struct records_bulk *ret_bulk)
+{
+    struct records_bulk bulk = {
+        .items = in->items.value,
+        .upsert = in->mode.set && str_is(in->mode.value, "upsert"),
+        .atomic = !in->atomic.set || in->atomic.value,
+    };
+
+    if (!json_is_array(bulk.items))
+        return fail_field(r, "items", "type_mismatch", "expected an array");
+    if (json_array_size(bulk.items) < 1 || json_array_size(bulk.items) > BULK_MAX)
+        return fail_field(r, "items", "out_of_range", "must have 1 to %d items", BULK_MAX);
+    if (bulk.upsert && !in->on_conflict.count)
+        return fail_field(r, "on_conflict", "required", "is required for an upsert");
+    if (bulk.upsert && !caller_can_entity(r->caller, entity->id, ACT_UPDATE))
+        return fail(
+            r, "forbidden", "This needs the permission %.*s:update.", STR_ARG(entity->name));
+    TRY(conflict_fields(r, entity, in, &bulk));
+    *ret_bulk = bulk;
+    return 0;
+}
+
+AWAITS static int items_bulk(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    struct records_bulk bulk;
+    struct bulk_in in;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_json(r, &bulk_schema, &in));
+    TRY(read_bulk(r, entity, &in, &bulk));
+    TRY(items_check(r, engine, records_bulk(engine, entity, &bulk, &r->body)));
+    return reply_json(r, 201);
+}
+
+struct delete_many_in {
+    struct in_ids ids;
+    struct in_json filter;
+    struct in_i64 max_affected;
+};
+
+static const struct field delete_many_fields[] = {
+    {.name = "ids",
+     FIELD_AT(struct delete_many_in, ids),
+     .type = FIELD_IDS,
+     .min = 1,
+     .max = BULK_MAX,
+     .doc = "Records to delete",
+     .example = "[1]"},
+    {.name = "filter",
+     FIELD_AT(struct delete_many_in, filter),
+     .type = FIELD_MAP,
+     .doc =
+         "Instead of ids: the list's filter as an object, such as {\"status\":{\"eq\":\"old\"}}"},
+    {.name = "max_affected",
+     FIELD_AT(struct delete_many_in, max_affected),
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 10000,
+     .doc = "With filter: nothing is deleted when more records match; 500 when left out",
+     .example = "500"},
+};
+static const struct schema delete_many_schema =
+    SCHEMA("DeleteMany", struct delete_many_in, delete_many_fields);
+
+static const struct field delete_many_out_fields[] = {
+    {.name = "deleted", .type = FIELD_I64, .required = true},
+    {.name = "not_found",
+     .type = FIELD_IDS,
+     .required = true,
+     .doc = "Ids that do not exist or may not be deleted by the caller"},
+};
+static const struct schema delete_many_out_schema =
+    SCHEMA_OUT("DeleteManyResult", delete_many_out_fields);
+
+/* The body's filter object becomes the query items that the list would have parsed. */
+static int
+add_filter(struct req *r, struct query *query, struct query_item base, const json_t *value);
+
+static int add_filter_item(
+    struct req *r, struct query *query, struct query_item item, struct str key, const json_t *value)
+{
+    if (item.key_count == QUERY_KEYS_MAX || query->count == 100)
+        return fail_field(r, "filter", "out_of_range", "is nested too deep or too long");
+    item.keys[item.key_count++] = key;
+    return add_filter(r, query, item, value);
+}
+
+static int
+add_scalar(struct req *r, struct query *query, struct query_item item, const json_t *value)
+{
+    if (query->count == 100)
+        return fail_field(r, "filter", "out_of_range", "has too many conditions");
+    item.value = json_is_string(value)
+                     ? (struct str){json_string_value(value), json_string_length(value)}
+                     : jr_print(r->task.arena, value);
+    query->items[query->count++] = item;
+    return 0;
+}
+
+/* An array of scalars is the comma list that `in` takes; texts with commas cannot be meant there.
+ */
+static int add_list(struct req *r, struct query *query, struct query_item item, const json_t *value)
+{
+    struct strbuf list;
+    json_t *member;
+    size_t i;
+
+    strbuf_init(&list, r->task.arena, 65536);
+    json_array_foreach(value, i, member)
+    {
+        if (i)
+            strbuf_char(&list, ',');
+        if (json_is_string(member))
+            strbuf_str(&list, (struct str){json_string_value(member), json_string_length(member)});
+        else
+            strbuf_str(&list, jr_print(r->task.arena, member));
+    }
+    if (query->count == 100 || list.overflow)
+        return fail_field(r, "filter", "out_of_range", "is too long");
+    item.value = strbuf_view(&list);
+    query->items[query->count++] = item;
+    return 0;
+}
+
+/* Depth is bounded by the keys a query item holds. */
+// NOLINTNEXTLINE(misc-no-recursion): see above
+static int
+add_filter(struct req *r, struct query *query, struct query_item base, const json_t *value)
+{
+    const char *key;
+    json_t *member;
+    size_t i;
+
+    if (json_is_object(value)) {
+        json_object_foreach((json_t *)value, key, member)
+            TRY(add_filter_item(r, query, base, str_from(key), member));
+        return 0;
+    }
+    if (json_is_array(value) && json_array_size(value) &&
+        json_is_object(json_array_get(value, 0))) {
+        json_array_foreach(value, i, member)
+            TRY(add_filter_item(r, query, base, arena_printf(r->task.arena, "%zu", i), member));
+        return 0;
+    }
+    return json_is_array(value) ? add_list(r, query, base, value)
+                                : add_scalar(r, query, base, value);
+}
+
+AWAITS static int items_delete_many(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    struct query *filter = NULL;
+    const struct entity *entity;
+    struct delete_many_in in;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_json(r, &delete_many_schema, &in));
+    if (in.ids.set == in.filter.set)
+        return fail_field(r, "ids", "required", "send either ids or filter");
+    if (in.filter.set) {
+        filter = ARENA_NEW(r->task.arena, filter);
+        filter->items = ARENA_ARRAY(r->task.arena, filter->items, 100);
+        TRY(add_filter(r, filter, (struct query_item){.name = STR("filter")}, in.filter.value));
+        if (!filter->count)
+            return fail_field(r, "filter", "required", "must have at least one condition");
+    }
+    TRY(items_check(r,
+                    engine,
+                    records_delete_many(engine,
+                                        entity,
+                                        in.ids.items,
+                                        in.ids.count,
+                                        filter,
+                                        in.max_affected.set ? in.max_affected.value : 500,
+                                        &r->body)));
+    return reply_json(r, 200);
+}
+
+static const struct route items_bulk_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/entities/{entity}/items/bulk",
+        .id = "items_bulk",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_CREATE,
+        .body = &bulk_schema,
+        .body_max = 16 * 1024 * 1024,
+        .ok = {201, &bulk_out_schema},
+        .fails = {404, 409, 413, 415},
+        .run = items_bulk,
+        .class = CLASS_HEAVY,
+        .tag = "Records",
+        .summary = "Create or upsert up to 1,000 records",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/entities/{entity}/items/delete-many",
+        .id = "items_delete_many",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_DELETE,
+        .body = &delete_many_schema,
+        .ok = {200, &delete_many_out_schema},
+        .fails = {404, 409, 413, 415, 423},
+        .run = items_delete_many,
+        .class = CLASS_HEAVY,
+        .tag = "Records",
+        .summary = "Delete records by ids or by filter",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/entities/{entity}/items",
+        .id = "items_delete_collection",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_DELETE,
+        .body = &delete_many_schema,
+        .ok = {200, &delete_many_out_schema},
+        .fails = {404, 409, 413, 415, 423},
+        .run = items_delete_many,
+        .class = CLASS_HEAVY,
+        .tag = "Records",
+        .summary = "Delete records by ids or by filter (as delete-many)",
+    },
+};
+ROUTES(items_bulk);

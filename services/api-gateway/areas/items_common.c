@@ -1,0 +1,135 @@
+/* Shared by the item areas: the record engine of a request, ETags, documented parameters. */
+#include <stdio.h>
+
+#include "areas/items.h"
+#include "base/num.h"
+
+#define DESCRIBED_LIST                                                                             \
+    {.name = "page",                                                                               \
+     .type = FIELD_I64,                                                                            \
+     .has_min = true,                                                                              \
+     .min = 1,                                                                                     \
+     .fallback = "1",                                                                              \
+     .doc = "Page number, from 1"},                                                                \
+    {                                                                                              \
+        .name = "limit", .type = FIELD_I64, .has_min = true, .min = 1, .has_max = true,            \
+        .max = 500, .fallback = "20", .doc = "Records per page"                                    \
+    }
+
+/* clang-format off: one line a parameter reads best */
+const struct query_param items_list_query[] = {
+    {.name = "filter",
+     .type = FIELD_STR,
+     .deep = true,
+     .doc = "filter[field]=value or filter[field][operator]=value; operators eq ne gt gte lt lte "
+            "in nin contains icontains "
+            "starts_with ends_with between null; filter[or][0][field]=value; paths through "
+            "relations: filter[author.country]=BO"},
+    {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
+    {.name = "order",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"asc", "desc", NULL},
+     .doc = "Direction for a single sort field"},
+    {.name = "fields", .type = FIELD_STR, .doc = "Fields to return, separated by commas"},
+    {.name = "expand",
+     .type = FIELD_STR,
+     .doc = "Relations to return as records, separated by commas, dotted to go deeper"},
+    DESCRIBED_LIST,
+    {.name = "count",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"true", "false", "estimate", NULL},
+     .fallback = "true",
+     .doc = "false leaves the count out: total_items is then -1"},
+    {.name = "cursor",
+     .type = FIELD_STR,
+     .doc = "'start', then the next_cursor of each answer: walks a list of any size"},
+    {0},
+};
+
+const struct query_param items_one_query[] = {
+    {.name = "fields", .type = FIELD_STR, .doc = "Fields to return, separated by commas"},
+    {.name = "expand",
+     .type = FIELD_STR,
+     .doc = "Relations to return as records, separated by commas, dotted to go deeper"},
+    {0},
+};
+/* clang-format on */
+
+const struct schema record_schema = {
+    .name = "Record",
+    .doc = "A record of the entity; its members are described by the data model document",
+    .raw = "{\"type\":\"object\",\"additionalProperties\":true}",
+};
+
+struct records *items_engine(struct req *r)
+{
+    struct records *engine = ARENA_NEW(r->task.arena, engine);
+
+    engine->task = &r->task;
+    engine->directory = gateway_directory();
+    engine->project = r->project;
+    engine->db = r->db;
+    engine->model = r->model;
+    engine->caller = r->caller;
+    engine->lock_token = req_header(r, "x-lock-token");
+    return engine;
+}
+
+int items_check(struct req *r, const struct records *engine, int rc)
+{
+    if (rc != RECORDS_FAILED)
+        return rc;
+    return fail_with(r, engine->error.code, engine->error.detail, &engine->error.fields);
+}
+
+static struct str etag_text(struct req *r, int64_t version, struct str body)
+{
+    return arena_printf(r->task.arena, "\"%lld-%llx\"", (long long)version, str_hash(body));
+}
+
+void items_etag(struct req *r, int64_t version, struct str body)
+{
+    resp_header(r, "ETag", etag_text(r, version, body));
+}
+
+/* Any of a comma-separated list of entity tags, compared as RFC 9110 section 13.1.2 says (weakly).
+ */
+static bool list_has(struct str list, struct str etag)
+{
+    while (list.ptr) {
+        struct str one = str_trim(str_split(&list, ','));
+        if (str_starts(one, STR("W/")))
+            one = (struct str){one.ptr + 2, one.len - 2};
+        if (str_is(one, "*") || str_eq(one, etag))
+            return true;
+    }
+    return false;
+}
+
+bool items_not_modified(struct req *r, int64_t version, struct str body)
+{
+    struct str wanted = req_header(r, "if-none-match");
+
+    if (!wanted.ptr || !list_has(wanted, etag_text(r, version, body)))
+        return false;
+    (void)reply_empty(r, 304);
+    return true;
+}
+
+int items_if_match(struct req *r, int64_t *ret_version)
+{
+    struct str wanted = req_header(r, "if-match");
+    struct str number;
+
+    *ret_version = 0;
+    if (!wanted.ptr || str_is(wanted, "*"))
+        return 0;
+    wanted = str_trim(wanted);
+    if (wanted.len < 3 || wanted.ptr[0] != '"')
+        return fail(r, "precondition_failed", "If-Match must be the ETag of the record.");
+    wanted = (struct str){wanted.ptr + 1, wanted.len - 2};
+    number = str_split(&wanted, '-');
+    if (!num_parse_i64(number, ret_version) || *ret_version < 1)
+        return fail(r, "precondition_failed", "If-Match must be the ETag of the record.");
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* /entities/{entity}/public/items: no credentials; only entities with public_read, only public
+ * fields. */
+#include "areas/items.h"
+
+/* An entity that is not public answers like one that does not exist. */
+static int
+public_entity(struct req *r, struct records **ret_engine, const struct entity **ret_entity)
+{
+    const struct entity *entity;
+
+    TRY(gateway_entity(r, &entity));
+    if (!entity->public_read)
+        return fail(r, "not_found", NULL);
+    *ret_engine = items_engine(r);
+    (*ret_engine)->public_only = true;
+    *ret_entity = entity;
+    return 0;
+}
+
+AWAITS static int items_public_list(struct req *r)
+{
+    struct records *engine;
+    const struct entity *entity;
+    const struct query *query;
+
+    TRY(public_entity(r, &engine, &entity));
+    TRY(req_query(r, &query));
+    TRY(items_check(r, engine, records_list(engine, entity, query, &r->body)));
+    return reply_json(r, 200);
+}
+
+AWAITS static int items_public_get(struct req *r)
+{
+    struct records *engine;
+    const struct entity *entity;
+    const struct query *query;
+    int64_t version;
+    int64_t id;
+
+    TRY(public_entity(r, &engine, &entity));
+    TRY(req_id(r, "id", &id));
+    TRY(req_query(r, &query));
+    TRY(items_check(r, engine, records_get(engine, entity, id, query, &r->body, &version)));
+    items_etag(r, version, strbuf_view(&r->body));
+    if (items_not_modified(r, version, strbuf_view(&r->body)))
+        return 304;
+    return reply_json(r, 200);
+}
+
+static const struct route items_public_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/public/items",
+        .id = "items_public_list",
+        .auth = AUTH_PUBLIC,
+        .query = items_list_query,
+        .ok = {200, &record_schema, .list = true},
+        .fails = {404},
+        .run = items_public_list,
+        .class = CLASS_READ,
+        .tag = "Public records",
+        .summary = "List the public records of an entity",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/public/items/{id}",
+        .id = "items_public_get",
+        .auth = AUTH_PUBLIC,
+        .query = items_one_query,
+        .ok = {200, &record_schema},
+        .fails = {304, 404},
+        .run = items_public_get,
+        .class = CLASS_READ,
+        .tag = "Public records",
+        .summary = "Get one public record",
+    },
+};
+ROUTES(items_public);
