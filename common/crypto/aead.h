@@ -38,11 +38,9 @@ int aead_open(struct arena *arena,
               struct str sealed,
               struct str aad,
               struct str *ret_plain) MUSTCHECK;
-/* The key id of a sealed value, to find what a rotation has still to do; AEAD_BAD when it has none.
- */
+/* The key id of a sealed value, to find what a rotation has still to do; or AEAD_BAD. */
 int aead_key_id(struct str sealed, uint32_t *ret_id) MUSTCHECK;
-/* A key for one purpose (HKDF-SHA-256, `label` as info, at most 255 bytes); keeps the master's id.
- */
+/* A key for one purpose (HKDF-SHA-256, `label` is the info, up to 255 bytes); the master's id. */
 void aead_derive(const struct aead_key *master, struct str label, struct aead_key *ret_key);
 /* Overwrites key bytes so that the compiler cannot drop it. */
 void aead_key_wipe(struct aead_key *key);

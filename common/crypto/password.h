@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Password hashes: Argon2id (RFC 9106) with 19 MiB, t=2, p=1, 16 bytes of salt, 32 of tag, as PHC
- * strings ("$argon2id$v=19$m=19456,t=2,p=1$salt$tag"). Blocking, some 20 ms each: call on a worker
- * thread (work_run with WORK_HASH), never on the loop. Thread-safe. Passwords are any bytes
+ * strings ("$argon2id$v=19$m=19456,t=2,p=1$salt$tag"). Blocking and slow by design: call on a
+ * worker thread (work_run with WORK_HASH), never on the loop. Thread-safe. Passwords are any bytes
  * including NUL, compared exactly; callers refuse more than PASSWORD_MAX_BYTES before they get
  * here.
  */
@@ -23,6 +23,5 @@ struct str password_hash(struct arena *arena, struct str password);
 /* An enum password_result. PASSWORD_WRONG too for anything that is not an Argon2id PHC string, or
  * one with parameters beyond 256 MiB, t=16, p=4 (nobody gets to choose how long we compute). */
 int password_verify(struct str phc, struct str password) MUSTCHECK;
-/* Costs what a verify against a fresh hash costs: for unknown accounts, so that time tells nothing.
- */
+/* Costs what a verify against a fresh hash costs: for unknown accounts, so time tells nothing. */
 void password_dummy_verify(struct str password);

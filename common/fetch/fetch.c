@@ -61,8 +61,7 @@ unsigned fetch_in_flight(void)
     return slots.held;
 }
 
-/* --- the dialled address
- * ---------------------------------------------------------------------------- */
+/* --- the dialled address --- */
 
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -88,8 +87,7 @@ static int on_before_request(void *arg, char *remote, char *local, int remote_po
     return CURL_PREREQFUNC_ABORT;
 }
 
-/* --- the easy handle
- * -------------------------------------------------------------------------------- */
+/* --- the easy handle --- */
 
 static void set_rules(CURL *easy, struct fetch_op *op)
 {
@@ -131,8 +129,7 @@ static void set_message(CURL *easy, struct fetch_op *op)
     (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, &op->answer);
 }
 
-/* --- the call
- * --------------------------------------------------------------------------------------- */
+/* --- the call --- */
 
 /* -ETIMEDOUT belongs to the task's own deadline; our limit has a name of its own. */
 static int limit_rc(const struct task *task, int rc)

@@ -18,10 +18,10 @@
 struct task;
 
 #define FETCH_DEFAULT_TIMEOUT_MS     10000
-#define FETCH_DEFAULT_RESPONSE_BYTES (1024 * 1024)
+#define FETCH_DEFAULT_RESPONSE_BYTES 1048576
 #define FETCH_MAX_URL_BYTES          8192
 #define FETCH_MAX_HEADERS            100
-#define FETCH_MAX_HEADER_BYTES       (32 * 1024)
+#define FETCH_MAX_HEADER_BYTES       32768
 
 /* Callers that answer to a user must give REFUSED, UNREACHABLE and TIMEOUT one and the same text,
  * or they become a port scanner. */
@@ -44,8 +44,7 @@ struct fetch_header {
 struct fetch_request {
     struct str method; /* GET HEAD POST PUT PATCH DELETE OPTIONS; empty = GET */
     struct str url;
-    const struct fetch_header
-        *headers; /* not Host, Content-Length, Connection, Transfer-Encoding, .. */
+    const struct fetch_header *headers; /* not Host, Content-Length and others of framing */
     size_t nheaders;
     struct str body;
     int64_t timeout_ms;        /* whole call including waiting for a slot; 0 = default */
@@ -63,9 +62,9 @@ struct fetch_response {
 };
 
 struct fetch_config {
-    const struct str
-        *allow; /* "host" (private addresses allowed, ports 80 and 443) or "host:port"
-                   (and that port); host is a name or an IP literal, IPv6 in brackets */
+    /* "host": private addresses allowed on ports 80 and 443; "host:port": allowed on that port. The
+     * host is a name or an IP literal, IPv6 in brackets. */
+    const struct str *allow;
     size_t nallow;
     unsigned max_in_flight; /* at once; 0 = 256. Four times as many may wait for a slot */
     const char *ca_file;    /* PEM of trusted roots; NULL = the system's */

@@ -1,11 +1,15 @@
 /*
- * libcurl on libuv. Four rules, each learnt from somebody's crash:
- * - curl_multi_socket_action() runs only from a poll or timer callback, never from one of libcurl's
- *   own: a timeout of 0 means the next turn;
- * - a socket's poll handle stops before libcurl closes the descriptor (CLOSESOCKETFUNCTION),
- * because the next socket may get the same number;
- * - a REMOVE for a socket we do not watch is normal;
- * - a poll error stops the handle by itself: libcurl is told, or the transfer would hang.
+ * libcurl on libuv. Four rules, each learnt from somebody's crash.
+ *
+ * curl_multi_socket_action() runs only from a poll or timer callback, never from one of libcurl's
+ * own: a timeout of 0 means the next turn.
+ *
+ * A socket's poll handle stops before libcurl closes the descriptor (CLOSESOCKETFUNCTION), because
+ * the next socket may get the same number.
+ *
+ * A REMOVE for a socket we do not watch is normal.
+ *
+ * A poll error stops the handle by itself: libcurl is told, or the transfer would hang.
  */
 #include "fetch/fetch_loop.h"
 
@@ -29,8 +33,7 @@ static struct {
     struct list watches;
 } curl;
 
-/* --- ends of transfers
- * ----------------------------------------------------------------------------- */
+/* --- ends of transfers --- */
 
 static void transfer_finish(struct fetch_transfer *transfer, CURLcode code)
 {
@@ -63,8 +66,7 @@ static void act(int fd, int events)
     finished_collect();
 }
 
-/* --- sockets
- * ---------------------------------------------------------------------------------------- */
+/* --- sockets --- */
 
 static struct watch *watch_find(int fd)
 {
@@ -143,8 +145,7 @@ static int on_socket_close(void *arg, curl_socket_t fd)
     return close(fd);
 }
 
-/* --- time
- * ------------------------------------------------------------------------------------------- */
+/* --- time --- */
 
 static void on_due(void *arg)
 {
@@ -162,8 +163,7 @@ static int on_timer(CURLM *multi, long timeout_ms, void *arg)
     return 0;
 }
 
-/* --- life
- * ------------------------------------------------------------------------------------------- */
+/* --- life --- */
 
 void fetch_loop_init(void)
 {

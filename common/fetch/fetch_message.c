@@ -21,8 +21,7 @@ static const char *const reserved_headers[] = {
     "Upgrade",
 };
 
-/* --- request
- * ---------------------------------------------------------------------------------------- */
+/* --- request --- */
 
 /* token, RFC 9110 section 5.6.2 */
 static bool is_token(struct str text)
@@ -113,8 +112,7 @@ struct curl_slist *fetch_message_headers(struct arena *arena, const struct fetch
     return list;
 }
 
-/* --- response
- * --------------------------------------------------------------------------------------- */
+/* --- response --- */
 
 void fetch_answer_init(struct fetch_answer *answer, struct arena *arena, size_t max_bytes)
 {

@@ -15,7 +15,8 @@ bool fetch_message_has_body(const struct fetch_request *request);
 /* Owned: curl_slist_free_all(). For a checked request. */
 struct curl_slist *fetch_message_headers(struct arena *arena, const struct fetch_request *request);
 
-/* The response as it arrives; the callbacks stop the transfer when it passes a limit. */
+/* The response as it arrives; the callbacks (arg: the answer) stop the transfer
+ * when it passes a limit. */
 struct fetch_answer {
     struct arena *arena;
     struct strbuf body;
@@ -25,7 +26,7 @@ struct fetch_answer {
 };
 /* `max_bytes` of body, 0 = default. */
 void fetch_answer_init(struct fetch_answer *answer, struct arena *arena, size_t max_bytes);
-size_t fetch_answer_on_header(char *data, size_t size, size_t count, void *answer);
-size_t fetch_answer_on_body(char *data, size_t size, size_t count, void *answer);
+size_t fetch_answer_on_header(char *data, size_t size, size_t count, void *arg);
+size_t fetch_answer_on_body(char *data, size_t size, size_t count, void *arg);
 /* The complete response. */
 struct fetch_response fetch_answer_take(struct fetch_answer *answer);

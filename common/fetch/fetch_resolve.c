@@ -42,8 +42,7 @@ static struct {
     uv_async_t *wake;
 } resolver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* --- thread
- * ---------------------------------------------------------------------------------------- */
+/* --- thread --- */
 
 /* Appends one address; false when the list is full. */
 static bool list_add(struct fetch_addresses *addresses, const struct sockaddr *address)
@@ -99,8 +98,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* --- loop
- * ------------------------------------------------------------------------------------------ */
+/* --- loop --- */
 
 static struct lookup *done_take(void)
 {

@@ -39,8 +39,7 @@ static bool allow_has(struct str entry)
     return false;
 }
 
-/* --- what is refused before any parser sees it ---------------------------------------------------
- */
+/* --- what is refused before any parser sees it --- */
 
 static bool is_printable(struct str url)
 {
@@ -79,8 +78,7 @@ static bool authority_plain(struct str authority)
     return authority.len > 0;
 }
 
-/* --- host
- * ------------------------------------------------------------------------------------------ */
+/* --- host --- */
 
 static bool is_ipv4(const char *host)
 {

@@ -1,0 +1,593 @@
+/* fetch() against a small server on loopback: rules, limits, time, cancellation, shutdown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "fetch/fetch.h"
+#include "loop/loop.h"
+#include "loop/task.h"
+
+/* Prints its port, then serves. /count tells how many other requests came in. */
+static const char server_py[] =
+    "import http.server, os, socket, time\n"
+    "count = 0\n"
+    "class Handler(http.server.BaseHTTPRequestHandler):\n"
+    "    protocol_version = 'HTTP/1.1'\n"
+    "    def log_message(self, *args): pass\n"
+    "    def answer(self, body, status=200, headers=()):\n"
+    "        self.send_response(status)\n"
+    "        for name, value in headers: self.send_header(name, value)\n"
+    "        self.send_header('Content-Length', str(len(body)))\n"
+    "        self.end_headers()\n"
+    "        if self.command != 'HEAD': self.wfile.write(body)\n"
+    "    def handle_any(self):\n"
+    "        global count\n"
+    "        size = int(self.headers.get('Content-Length', 0))\n"
+    "        body = self.rfile.read(size)\n"
+    "        if self.path == '/count':\n"
+    "            return self.answer(str(count).encode())\n"
+    "        count += 1\n"
+    "        if self.path == '/echo':\n"
+    "            text = self.command + '\\n' + str(self.headers).replace('\\r', '')\n"
+    "            return self.answer(text.encode() + body, 201, [('X-Test', ' a b ')])\n"
+    "        if self.path == '/slow':\n"
+    "            time.sleep(2); return self.answer(b'late')\n"
+    "        if self.path == '/drip':\n"
+    "            self.send_response(200); self.end_headers(); self.close_connection = True\n"
+    "            for i in range(20): self.wfile.write(b'x'); time.sleep(0.1)\n"
+    "            return\n"
+    "        if self.path.startswith('/size/'):\n"
+    "            return self.answer(b'x' * int(self.path[6:]))\n"
+    "        if self.path == '/chunks':\n"
+    "            self.send_response(200); self.send_header('Transfer-Encoding', 'chunked')\n"
+    "            self.end_headers()\n"
+    "            for i in range(100): self.wfile.write(b'400\\r\\n' + b'x' * 1024 + b'\\r\\n')\n"
+    "            self.wfile.write(b'0\\r\\nX-Trailer: t\\r\\n\\r\\n'); return\n"
+    "        if self.path == '/redirect':\n"
+    "            return self.answer(b'', 302, [('Location', '/echo')])\n"
+    "        if self.path == '/gzip':\n"
+    "            return self.answer(b'\\x1f\\x8bnot really', 200, [('Content-Encoding', 'gzip')])\n"
+    "        if self.path == '/headers':\n"
+    "            return self.answer(b'', 200, [('X-%d' % i, 'v') for i in range(150)])\n"
+    "        if self.path == '/longheader':\n"
+    "            return self.answer(b'', 200, [('X-Long', 'v' * 40000)])\n"
+    "        if self.path == '/interim':\n"
+    "            for i in range(100): self.wfile.write(b'HTTP/1.1 103 Early\\r\\nX-Early: "
+    "1\\r\\n\\r\\n')\n"
+    "            return self.answer(b'final')\n"
+    "        if self.path == '/interims':\n"
+    "            for i in range(5000): self.wfile.write(b'HTTP/1.1 103 Early\\r\\n\\r\\n')\n"
+    "            return self.answer(b'final')\n"
+    "        if self.path == '/drop':\n"
+    "            self.close_connection = True\n"
+    "            self.connection.shutdown(socket.SHUT_RDWR); return\n"
+    "        if self.path == '/partial':\n"
+    "            self.send_response(200); self.send_header('Content-Length', '100')\n"
+    "            self.end_headers(); self.wfile.write(b'half'); self.close_connection = True; "
+    "return\n"
+    "        self.answer(b'ok')\n"
+    "    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = handle_any\n"
+    "class Server(http.server.ThreadingHTTPServer):\n"
+    "    def handle_error(self, *args): pass\n"
+    "server = Server(('127.0.0.1', 0), Handler)\n"
+    "os.write(1, b'%d\\n' % server.server_port)\n"
+    "server.serve_forever()\n";
+
+static pid_t server_pid;
+static int server_port;
+
+static int server_start(void **state)
+{
+    (void)state;
+    int ends[2];
+    char text[16] = "";
+    if (pipe(ends) != 0)
+        return -1;
+    server_pid = fork();
+    if (server_pid == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        (void)execl("/usr/bin/python3", "python3", "-c", server_py, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    ssize_t bytes = read(ends[0], text, sizeof(text) - 1);
+    (void)close(ends[0]);
+    server_port = bytes > 0 ? (int)strtol(text, NULL, 10) : 0;
+    return server_port > 0 ? 0 : -1;
+}
+
+static int server_stop(void **state)
+{
+    (void)state;
+    (void)kill(server_pid, SIGKILL);
+    (void)waitpid(server_pid, NULL, 0);
+    return 0;
+}
+
+/* --- one test: a loop, a task, fetch() inside --- */
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = arena_new(0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static struct str url_of(const char *path)
+{
+    return arena_printf(arena, "http://127.0.0.1:%d%s", server_port, path);
+}
+
+static struct str localhost_url(void)
+{
+    return arena_printf(arena, "http://localhost:%d/", server_port);
+}
+
+static void init_with(unsigned max_in_flight)
+{
+    loop_init();
+    const struct str allow[] = {
+        arena_printf(arena, "127.0.0.1:%d", server_port),
+        arena_printf(arena, "localhost:%d", server_port),
+        STR("127.0.0.1:1"),
+    };
+    fetch_init(&(struct fetch_config){
+        .allow = allow, .nallow = ARRAY_LEN(allow), .max_in_flight = max_in_flight});
+}
+
+struct job {
+    struct task task;
+    struct fetch_request request;
+    struct fetch_response response;
+    int rc;
+    int64_t took_ms;
+};
+
+static unsigned jobs_left;
+
+static void job_main(struct task *task, void *arg)
+{
+    struct job *job = arg;
+    int64_t start_ms = clock_mono_ms();
+    job->rc = fetch(task, &job->request, &job->response);
+    job->took_ms = clock_mono_ms() - start_ms;
+    if (--jobs_left == 0) {
+        fetch_done();
+        loop_stop();
+    }
+}
+
+static struct job *job_start(struct fetch_request request)
+{
+    struct job *job = ARENA_NEW(arena, job);
+    job->task.arena = arena;
+    job->request = request;
+    jobs_left++;
+    task_start(&job->task, job_main, job);
+    return job;
+}
+
+/* One request from start to end. */
+static struct job *run(struct fetch_request request)
+{
+    init_with(0);
+    struct job *job = job_start(request);
+    loop_run();
+    return job;
+}
+
+static struct job *get(const char *path)
+{
+    return run((struct fetch_request){.url = url_of(path)});
+}
+
+static long server_count(void)
+{
+    struct job *job = get("/count");
+    assert_int_equal(job->rc, 0);
+    return strtol(job->response.body.ptr, NULL, 10);
+}
+
+/* --- tests --- */
+
+static void test_get(void **state)
+{
+    (void)state;
+    struct job *job = get("/echo");
+    assert_int_equal(job->rc, 0);
+    assert_int_equal(job->response.status, 201);
+    assert_true(str_is(fetch_response_header(&job->response, "x-TEST"), "a b"));
+    assert_null(fetch_response_header(&job->response, "X-Absent").ptr);
+    assert_true(str_starts(job->response.body, STR("GET\n")));
+    const char *body = job->response.body.ptr;
+    assert_null(strstr(body, "Accept-Encoding"));
+    assert_null(strstr(body, "Content-Type"));
+    assert_int_equal(fetch_in_flight(), 0);
+}
+
+static void test_post(void **state)
+{
+    (void)state;
+    const struct fetch_header headers[] = {
+        {STR("X-One"), STR("1\t2")},
+        {STR("X-Empty"), STR("")},
+        {STR("Content-Type"), STR("application/json")},
+    };
+    struct job *job = run((struct fetch_request){.url = url_of("/echo"),
+                                                 .method = STR("POST"),
+                                                 .headers = headers,
+                                                 .nheaders = 3,
+                                                 .body = STR("{\"a\":1}\0z")});
+    assert_int_equal(job->rc, 0);
+    const char *body = job->response.body.ptr;
+    assert_true(str_starts(job->response.body, STR("POST\n")));
+    assert_true(str_ends(job->response.body, STR("{\"a\":1}\0z")));
+    assert_non_null(strstr(body, "X-One: 1\t2\n"));
+    assert_non_null(strstr(body, "X-Empty: \n"));
+    assert_non_null(strstr(body, "Content-Type: application/json\n"));
+    assert_non_null(strstr(body, "Content-Length: 9\n"));
+    assert_null(strstr(body, "Expect"));
+}
+
+static void test_methods(void **state)
+{
+    (void)state;
+    const char *methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+        struct job *job =
+            run((struct fetch_request){.url = url_of("/echo"), .method = str_from(methods[i])});
+        assert_int_equal(job->rc, 0);
+        assert_true(str_starts(job->response.body, str_from(methods[i])));
+        bool has_length = strstr(job->response.body.ptr, "Content-Length: 0\n") != NULL;
+        assert_int_equal(has_length, methods[i][0] == 'P');
+    }
+    struct job *head = run((struct fetch_request){.url = url_of("/echo"), .method = STR("HEAD")});
+    assert_int_equal(head->rc, 0);
+    assert_int_equal(head->response.status, 201);
+    assert_int_equal(head->response.body.len, 0);
+}
+
+/* S5: nothing of a request with such headers is sent. */
+static void test_bad_headers(void **state)
+{
+    (void)state;
+    const struct fetch_header bad[] = {
+        {STR("X"), STR("a\r\nY: b")},
+        {STR("X"), STR("a\nb")},
+        {STR("X"), STR("a\rb")},
+        {STR("X"), STR("a\0b")},
+        {STR("X"), STR("\x7f")},
+        {STR("X:"), STR("a")},
+        {STR("X Y"), STR("a")},
+        {STR("X\r\nY"), STR("a")},
+        {STR("X\0"), STR("a")},
+        {STR(""), STR("a")},
+        {STR("host"), STR("other")},
+        {STR("Content-Length"), STR("5")},
+        {STR("transfer-encoding"), STR("chunked")},
+        {STR("Connection"), STR("close")},
+    };
+    long before = server_count();
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct job *job =
+            run((struct fetch_request){.url = url_of("/"), .headers = &bad[i], .nheaders = 1});
+        assert_int_equal(job->rc, FETCH_BAD_HEADER);
+    }
+    const struct str methods[] = {STR("get"), STR("CONNECT"), STR("GET / HTTP/1.1\r\n"), STR("X")};
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        assert_int_equal(run((struct fetch_request){.url = url_of("/"), .method = methods[i]})->rc,
+                         FETCH_BAD_HEADER);
+    assert_int_equal(server_count(), before);
+}
+
+static int refused_get(struct str url)
+{
+    loop_init();
+    fetch_init(&(struct fetch_config){.max_in_flight = 1});
+    struct job *job = job_start((struct fetch_request){.url = url});
+    loop_run();
+    return job->rc;
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    long before = server_count();
+    assert_int_equal(refused_get(url_of("/")), FETCH_REFUSED);
+    assert_int_equal(refused_get(STR("http://127.0.0.1/")), FETCH_REFUSED);
+    assert_int_equal(refused_get(STR("http://localhost/")), FETCH_REFUSED);
+    assert_int_equal(refused_get(STR("http://localhost./")), FETCH_REFUSED);
+    assert_int_equal(refused_get(STR("http://[::1]/")), FETCH_REFUSED);
+    assert_int_equal(refused_get(STR("ftp://localhost/")), FETCH_BAD_URL);
+    assert_int_equal(server_count(), before);
+}
+
+/* The name is resolved by us, and libcurl dials what we found. */
+static void test_name(void **state)
+{
+    (void)state;
+    struct str url = arena_printf(arena, "http://LocalHost.:%d/echo", server_port);
+    struct job *job = run((struct fetch_request){.url = url});
+    assert_int_equal(job->rc, 0);
+    assert_non_null(strstr(job->response.body.ptr, "Host: LocalHost:"));
+    assert_int_equal(run((struct fetch_request){.url = STR("http://no-such-host.invalid/")})->rc,
+                     FETCH_UNREACHABLE);
+}
+
+static void test_unreachable(void **state)
+{
+    (void)state;
+    assert_int_equal(run((struct fetch_request){.url = STR("http://127.0.0.1:1/")})->rc,
+                     FETCH_UNREACHABLE);
+    assert_int_equal(get("/drop")->rc, FETCH_UNREACHABLE);
+    assert_int_equal(get("/partial")->rc, FETCH_UNREACHABLE);
+    struct str https = arena_printf(arena, "https://127.0.0.1:%d/", server_port);
+    assert_int_equal(run((struct fetch_request){.url = https})->rc, FETCH_UNREACHABLE);
+}
+
+static void test_timeout(void **state)
+{
+    (void)state;
+    const char *paths[] = {"/slow", "/drip"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct job *job = run((struct fetch_request){.url = url_of(paths[i]), .timeout_ms = 150});
+        assert_int_equal(job->rc, FETCH_TIMEOUT);
+        assert_in_range(job->took_ms, 140, 1500);
+    }
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    struct fetch_request request = {.url = url_of("/size/5000"), .max_response_bytes = 5000};
+    struct job *job = run(request);
+    assert_int_equal(job->rc, 0);
+    assert_int_equal(job->response.body.len, 5000);
+    request.max_response_bytes = 4999;
+    assert_int_equal(run(request)->rc, FETCH_TOO_LARGE);
+    assert_int_equal(get("/size/1048576")->rc, 0);
+    assert_int_equal(get("/size/1048577")->rc, FETCH_TOO_LARGE);
+    job = get("/size/0");
+    assert_int_equal(job->rc, 0);
+    assert_string_equal(job->response.body.ptr, "");
+
+    request = (struct fetch_request){.url = url_of("/chunks"), .max_response_bytes = 100 * 1024};
+    job = run(request);
+    assert_int_equal(job->rc, 0);
+    assert_int_equal(job->response.body.len, 100 * 1024);
+    assert_null(fetch_response_header(&job->response, "X-Trailer").ptr);
+    request.max_response_bytes--;
+    assert_int_equal(run(request)->rc, FETCH_TOO_LARGE);
+
+    assert_int_equal(get("/headers")->rc, FETCH_TOO_LARGE);
+    assert_int_equal(get("/longheader")->rc, FETCH_TOO_LARGE);
+    assert_int_equal(get("/interims")->rc, FETCH_TOO_LARGE);
+    job = get("/interim");
+    assert_int_equal(job->rc, 0);
+    assert_int_equal(job->response.status, 200);
+    assert_null(fetch_response_header(&job->response, "X-Early").ptr);
+}
+
+/* S3, S6: what the peer asks for does not happen. */
+static void test_peer_has_no_say(void **state)
+{
+    (void)state;
+    long before = server_count();
+    struct job *job = get("/redirect");
+    assert_int_equal(job->rc, 0);
+    assert_int_equal(job->response.status, 302);
+    assert_true(str_is(fetch_response_header(&job->response, "Location"), "/echo"));
+    assert_int_equal(server_count(), before + 1);
+
+    job = get("/gzip");
+    assert_int_equal(job->rc, 0);
+    assert_true(str_starts(job->response.body, STR("\x1f\x8bnot")));
+}
+
+/* I5: a connection that dies under a request is not the reason to send it again. */
+static int first_rc;
+
+static void drop_main(struct task *task, void *arg)
+{
+    struct fetch_request first = {.url = url_of("/ok")};
+    struct fetch_response response;
+    first_rc = fetch(task, &first, &response); /* leaves a connection behind */
+    job_main(task, arg);
+}
+
+static long drop_attempts(bool once)
+{
+    long before = server_count();
+    init_with(0);
+    struct job *job = ARENA_NEW(arena, job);
+    job->task.arena = arena;
+    job->request = (struct fetch_request){.url = url_of("/drop"), .once = once};
+    jobs_left++;
+    task_start(&job->task, drop_main, job);
+    loop_run();
+    assert_int_equal(first_rc, 0);
+    assert_int_equal(job->rc, FETCH_UNREACHABLE);
+    return server_count() - before - 1;
+}
+
+static void test_once(void **state)
+{
+    (void)state;
+    assert_int_equal(drop_attempts(true), 1);
+    assert_int_equal(drop_attempts(false), 2); /* libcurl's habit: the reason for `once` */
+}
+
+static void test_together(void **state)
+{
+    (void)state;
+    struct job *jobs[40];
+    init_with(8);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        jobs[i] = job_start((struct fetch_request){.url = url_of("/size/2000")});
+    loop_run();
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        assert_int_equal(jobs[i]->rc, 0);
+        assert_int_equal(jobs[i]->response.body.len, 2000);
+    }
+
+    init_with(1);
+    for (size_t i = 0; i < 6; i++)
+        jobs[i] = job_start((struct fetch_request){.url = url_of("/size/1")});
+    loop_run();
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(jobs[i]->rc, i < 5 ? 0 : FETCH_BUSY);
+}
+
+static void on_cancel(void *task)
+{
+    task_cancel(task);
+}
+
+static void test_cancel_and_deadline(void **state)
+{
+    (void)state;
+    struct loop_timer timer;
+    init_with(1);
+    struct job *running = job_start((struct fetch_request){.url = url_of("/slow")});
+    struct job *waiting = job_start((struct fetch_request){.url = url_of("/slow")});
+    waiting->request.timeout_ms = 50;
+    struct job *late = job_start((struct fetch_request){.url = url_of("/slow")});
+    late->task.deadline_ms = clock_mono_ms() + 80;
+    loop_timer_init(&timer, on_cancel, &running->task);
+    loop_timer_start(&timer, 150);
+    loop_run();
+    assert_int_equal(running->rc, -ECANCELED);
+    assert_int_equal(waiting->rc, FETCH_TIMEOUT);
+    assert_int_equal(late->rc, -ETIMEDOUT);
+    assert_true(running->took_ms < 1500);
+    assert_int_equal(fetch_in_flight(), 0);
+}
+
+static void on_shutdown(void *arg)
+{
+    (void)arg;
+    jobs_left++; /* job_main must not shut down a second time */
+    fetch_done();
+}
+
+static void on_stop(void *arg)
+{
+    (void)arg;
+    loop_stop();
+}
+
+static void assert_ended_early(struct job *const *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(jobs[i]->rc, FETCH_UNREACHABLE);
+        assert_true(jobs[i]->took_ms < 1500);
+    }
+    assert_int_equal(fetch_in_flight(), 0);
+}
+
+/* fetch_done() with two running and two waiting for a slot. */
+static void test_done_while_running(void **state)
+{
+    (void)state;
+    struct loop_timer timer;
+    struct loop_timer stop;
+    struct job *jobs[4];
+    init_with(2);
+    for (size_t i = 0; i < 3; i++)
+        jobs[i] = job_start((struct fetch_request){.url = url_of("/slow")});
+    jobs[3] = job_start((struct fetch_request){.url = localhost_url()});
+    loop_timer_init(&timer, on_shutdown, NULL);
+    loop_timer_start(&timer, 100);
+    loop_timer_init(&stop, on_stop, NULL);
+    loop_timer_start(&stop, 200);
+    loop_run();
+    jobs_left = 0;
+    assert_ended_early(jobs, ARRAY_LEN(jobs));
+}
+
+/* Runs right after the coroutine before it got as far as its lookup, so before any answer is seen.
+ */
+static void shutdown_main(struct task *task, void *arg)
+{
+    (void)task;
+    on_shutdown(arg);
+}
+
+static void test_done_while_resolving(void **state)
+{
+    (void)state;
+    struct loop_timer stop;
+    init_with(2);
+    struct job *job = job_start((struct fetch_request){.url = localhost_url()});
+    task_start(&(struct task){.arena = arena}, shutdown_main, NULL);
+    loop_timer_init(&stop, on_stop, NULL);
+    loop_timer_start(&stop, 50);
+    loop_run();
+    jobs_left = 0;
+    assert_ended_early(&job, 1);
+}
+
+static void cancel_main(struct task *task, void *arg)
+{
+    (void)task;
+    task_cancel(arg);
+}
+
+/* A task that leaves during its lookup: the thread's answer finds nobody waiting. */
+static void test_cancel_while_resolving(void **state)
+{
+    (void)state;
+    init_with(0);
+    struct job *job = job_start((struct fetch_request){.url = localhost_url()});
+    task_start(&(struct task){.arena = arena}, cancel_main, &job->task);
+    struct job *other = job_start((struct fetch_request){.url = url_of("/size/1")});
+    loop_run();
+    assert_int_equal(job->rc, -ECANCELED);
+    assert_int_equal(other->rc, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_get, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_post, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_methods, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bad_headers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unreachable, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_peer_has_no_say, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cancel_and_deadline, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_done_while_running, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_done_while_resolving, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cancel_while_resolving, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, server_start, server_stop);
+}
