@@ -145,7 +145,7 @@ migrate: ## Bring the database of `make run` (or of GROUNDWORK_DATABASE_URL) to 
 # --- tests ---------------------------------------------------------------------------------------
 .PHONY: test check-unit check-http check-flow check-docs check-sql bench cov
 test: ## Everything; the last line is "N passed, N failed"
-	@scripts/test
+	@scripts/setup build server test && scripts/test
 check-unit: ## Unit tests under the sanitizers
 	@scripts/test unit
 check-http: ## Wire tests (tests/http)
