@@ -46,6 +46,7 @@ struct project {
     struct aead_key data_key;         /* derived from the master key for this project */
     int64_t created_ms, updated_ms;
     struct project_cache *cache;      /* rights, tokens, origins: domain's own */
+    unsigned in_flight;               /* requests of this process, kept by the gateway */
     int refs;
 };
 
@@ -56,11 +57,14 @@ struct directory_config {
     struct aead_key master_key;
 };
 
-/* Returns owned; one per process. */
+/* Returns owned; one per process, made after the fork: its timer and connections live on the loop. */
 struct directory *directory_new(const struct directory_config *config);
+/* any: ends background work, then closes the servers: a turn or two later when something was running. */
 void directory_free(struct directory *directory);
 struct db *directory_control(struct directory *directory); /* control schema, autocommit */
 struct db_server *directory_server(struct directory *directory, struct str name); /* NULL = unknown */
+/* any: one more server that projects may live on (platform.projects.server); "main" is there already. */
+void directory_server_add(struct directory *directory, const char *name, const char *dsn);
 struct redis *directory_redis(struct directory *directory);
 
 enum { PROJECT_NOT_FOUND = 1, PROJECT_UNAVAILABLE = 2 };
@@ -77,7 +81,8 @@ AWAITS int project_rights(struct task *task, struct project *project, int64_t us
 /* co: raises the epoch after a committed change of model, rights, sessions, settings: this process at
  * once, others within a second. Errors are logged, never returned: the five-second rule covers them. */
 AWAITS void project_touch(struct task *task, struct directory *directory, struct project *project);
-/* co: reloads the model now (the statement that used it met DB_SCHEMA). */
+/* co: reloads the model now (the statement that used it met DB_SCHEMA); held until the arena ends.
+ * 0, PROJECT_NOT_FOUND or PROJECT_UNAVAILABLE. */
 AWAITS int project_reload_model(struct task *task, struct project *project, const struct model **ret_model)
     MUSTCHECK;
 
@@ -85,9 +90,11 @@ AWAITS int project_reload_model(struct task *task, struct project *project, cons
 struct credential {
     int64_t user_id, session_id, key_id;
     int64_t expires_ms;  /* wall: the token's exp or the key's end */
-    int64_t checked_ms;  /* mono: session or key row last read; older than 5 s = read again */
+    int64_t checked_ms;  /* mono, taken before the session or key row was read; older than 5 s = read again */
 };
+/* any: borrowed until the next await; NULL when unknown or expired. */
 const struct credential *project_credential_get(struct project *project, struct str token);
+/* any: copies. Ignored when the epoch moved after checked_ms: what was read then may be outdated. */
 void project_credential_put(struct project *project, struct str token, const struct credential *credential);
 
 /* co: creates everything of a project: control row, schema, tables, roles, signing key, administrator.
@@ -98,6 +105,9 @@ AWAITS int project_create(struct task *task, struct directory *directory,
                           const struct project_create *in, struct project **ret_project) MUSTCHECK;
 /* co: removes it with everything in it (DROP SCHEMA), then the control row. */
 AWAITS int project_delete(struct task *task, struct directory *directory, struct project *project) MUSTCHECK;
+
+/* co: finishes deletions that were interrupted. The directory does so itself once a minute. */
+AWAITS void directory_sweep(struct task *task, struct directory *directory);
 
 /* co: applies deploy/migrations to the control schema and every project schema, one transaction each,
  * with checksums, under a lock row; calls say(text) for progress. 0 or a positive with *ret_reason. */

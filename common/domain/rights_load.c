@@ -194,7 +194,8 @@ static void read_permissions(struct arena *scratch, struct rights *rights, const
         perm_set_add(&rights->perms, (enum perm)perm);
 }
 
-static struct rights *read_rights(struct arena *scratch, const struct rows *rows, int64_t key_id)
+static struct rights *
+read_rights(struct arena *scratch, const struct rows *rows, int64_t key_id, int64_t asked_ms)
 {
     const struct row row = rows_at(rows, 0);
     struct arena *arena = arena_new(1024);
@@ -206,7 +207,7 @@ static struct rights *read_rights(struct arena *scratch, const struct rows *rows
     rights->key_id = key_id;
     rights->email = arena_dup(arena, row_str(&row, "email"));
     rights->active = row_bool(&row, "active");
-    rights->loaded_ms = clock_mono_ms();
+    rights->loaded_ms = asked_ms;
     rights->role_count = read_ids(arena, rows, "role_ids", &rights->role_ids);
     rights->group_count = read_ids(arena, rows, "group_ids", &rights->group_ids);
     if (!rights->active)
@@ -228,6 +229,7 @@ static struct rights *read_rights(struct arena *scratch, const struct rows *rows
 int rights_load(
     struct task *task, struct db *db, int64_t user_id, int64_t key_id, struct rights **ret_rights)
 {
+    const int64_t asked_ms = clock_mono_ms();
     struct rows rows;
 
     int rc = db_query(task, db, &SQL_RIGHTS_LOAD, PARAMS(P_I64(user_id), P_I64(key_id)), &rows);
@@ -240,6 +242,6 @@ int rights_load(
     const struct row row = rows_at(&rows, 0);
     if (key_id != 0 && !(row_bool(&row, "key_found") && row_bool(&row, "key_alive")))
         return RIGHTS_GONE;
-    *ret_rights = read_rights(task->arena, &rows, key_id);
+    *ret_rights = read_rights(task->arena, &rows, key_id, asked_ms);
     return 0;
 }

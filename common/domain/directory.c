@@ -1,0 +1,182 @@
+/* The directory: servers, and which projects this process has loaded. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "domain/internal.h"
+
+static struct str number_key(const int64_t *number)
+{
+    return (struct str){(const char *)number, sizeof(*number)};
+}
+
+void directory_server_add(struct directory *directory, const char *name, const char *dsn)
+{
+    struct db_config config = directory->template;
+
+    config.dsn = dsn;
+    MUST(map_get(directory->servers, str_from(name)) == NULL);
+    (void)map_put(directory->servers, str_from(name), db_server_new(name, &config));
+}
+
+struct directory *directory_new(const struct directory_config *config)
+{
+    struct directory *directory = calloc(1, sizeof(*directory));
+
+    if (directory == NULL)
+        PANIC("out of memory");
+    directory->template = config->db;
+    directory->master_key = config->master_key;
+    directory->redis = config->redis;
+    directory->servers = map_new();
+    directory->projects = map_new();
+    directory->numbers = map_new();
+    directory->loads = map_new();
+    list_init(&directory->flights);
+    directory->control_ok_ms = clock_mono_ms();
+
+    directory_server_add(directory, "main", config->db.dsn);
+    directory->control_shared =
+        config->control_dsn == NULL || str_is(str_from(config->control_dsn), config->db.dsn);
+    if (directory->control_shared) {
+        directory->control_server = directory_server(directory, STR("main"));
+    } else {
+        struct db_config control = config->db;
+        control.dsn = config->control_dsn;
+        directory->control_server = db_server_new("control", &control);
+    }
+    directory->control.server = directory->control_server;
+    epoch_start(directory);
+    return directory;
+}
+
+static void close_now(struct directory *directory)
+{
+    struct str key;
+    void *value;
+    size_t cursor = 0;
+
+    while (map_next(directory->projects, &cursor, &key, &value)) {
+        struct project *project = value;
+        project->cache->listed = false;
+        project_unref(project);
+    }
+    for (cursor = 0; map_next(directory->servers, &cursor, &key, &value);)
+        db_server_free(value);
+    if (!directory->control_shared)
+        db_server_free(directory->control_server);
+    map_free(directory->projects);
+    map_free(directory->numbers);
+    map_free(directory->loads);
+    map_free(directory->servers);
+    aead_key_wipe(&directory->master_key);
+    free(directory);
+}
+
+void directory_close_when_idle(struct directory *directory)
+{
+    if (directory->closing && list_empty(&directory->flights))
+        close_now(directory);
+}
+
+void directory_free(struct directory *directory)
+{
+    if (directory == NULL)
+        return;
+    directory->closing = true;
+    epoch_stop(directory);
+    LIST_FOR (node, &directory->flights)
+        task_cancel(&LIST_ITEM(node, struct flight, link)->task);
+    directory_close_when_idle(directory);
+}
+
+struct db *directory_control(struct directory *directory)
+{
+    return &directory->control;
+}
+
+struct db_server *directory_server(struct directory *directory, struct str name)
+{
+    return map_get(directory->servers, name);
+}
+
+struct redis *directory_redis(struct directory *directory)
+{
+    return directory->redis;
+}
+
+const struct directory_stats *directory_stats(const struct directory *directory)
+{
+    return &directory->stats;
+}
+
+void directory_control_seen(struct directory *directory, int rc)
+{
+    if (rc == 0) {
+        directory->control_ok_ms = clock_mono_ms();
+        directory->control_failures = 0;
+    } else if (rc > 0) {
+        directory->control_failures++;
+    }
+}
+
+/* --- loaded projects ----------------------------------------------------------------------------
+ */
+
+void directory_list(struct directory *directory, struct project *project)
+{
+    MUST(map_put(directory->projects, project->slug, project) == NULL);
+    MUST(map_put(directory->numbers, number_key(&project->number), project) == NULL);
+    project->cache->listed = true;
+    directory->stats.projects = map_size(directory->projects);
+}
+
+void directory_forget(struct directory *directory, struct project *project)
+{
+    if (!project->cache->listed)
+        return;
+    project->cache->listed = false;
+    (void)map_remove(directory->projects, project->slug);
+    (void)map_remove(directory->numbers, number_key(&project->number));
+    directory->stats.projects = map_size(directory->projects);
+    project_cache_drop(project);
+    project_unref(project);
+}
+
+struct project *directory_by_number(const struct directory *directory, int64_t number)
+{
+    return map_get(directory->numbers, number_key(&number));
+}
+
+/* --- slugs known to be missing ------------------------------------------------------------------
+ */
+
+static size_t missing_slot(struct str slug)
+{
+    return str_hash(slug) % MISSING_SLOTS;
+}
+
+bool directory_missing(const struct directory *directory, struct str slug)
+{
+    const struct missing *slot = &directory->missing[missing_slot(slug)];
+
+    return slot->until_ms > clock_mono_ms() && str_eq((struct str){slot->slug, slot->len}, slug);
+}
+
+void directory_missing_set(struct directory *directory, struct str slug)
+{
+    struct missing *slot = &directory->missing[missing_slot(slug)];
+
+    MUST(slug.len <= SLUG_BYTES);
+    slot->until_ms = clock_mono_ms() + MISSING_MS;
+    slot->len = slug.len;
+    memcpy(slot->slug, slug.ptr, slug.len);
+}
+
+void directory_missing_clear(struct directory *directory, struct str slug)
+{
+    struct missing *slot = &directory->missing[missing_slot(slug)];
+
+    if (str_eq((struct str){slot->slug, slot->len}, slug))
+        slot->until_ms = 0;
+}
