@@ -1,0 +1,107 @@
+"""GET /docs through independent tools: two strict validators, and a generated client that works."""
+import json
+import pathlib
+import subprocess
+
+import pytest
+from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
+
+HERE = pathlib.Path(__file__).parent
+GENERATED = HERE / "generated"
+
+
+def run(*command):
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-8000:]}\n{done.stderr[-4000:]}"
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def tools():
+    """The npm packages, installed beside this file."""
+    if not (HERE / "node_modules/.bin/redocly").exists():
+        run("npm", "install", "--no-audit", "--no-fund")
+    return HERE / "node_modules/.bin"
+
+
+@pytest.fixture(scope="module")
+def documented(session_gateway, operator, recorder):
+    """A project whose model has every type of field."""
+    project = Project(session_gateway, operator, recorder)
+    project.admin.post("/enums", {"name": "genre", "values": ["novel", "essay"]}, expect=201)
+    project.entity("authors", [{"name": "name", "type": "varchar", "required": True, "options": {"max_length": 120}}])
+    project.entity(
+        "books",
+        [
+            {"name": "title", "type": "varchar", "required": True, "unique": True, "options": {"max_length": 200}},
+            {"name": "author", "type": "relation", "required": True, "options": {"entity": "authors"}},
+            {"name": "translators", "type": "relation", "options": {"entity": "authors", "many": True}},
+            {"name": "blurb", "type": "text"},
+            {"name": "pages", "type": "integer", "options": {"min": 1, "max": 10000}},
+            {"name": "price", "type": "float", "indexed": True},
+            {"name": "tax", "type": "decimal"},
+            {"name": "in_stock", "type": "bool", "default": True},
+            {"name": "published", "type": "date"},
+            {"name": "printed_at", "type": "datetime"},
+            {"name": "extra", "type": "json"},
+            {"name": "genre", "type": "enum", "options": {"enum": "genre"}},
+            {"name": "cover", "type": "file"},
+            {"name": "supplier_key", "type": "secret"},
+        ],
+        row_level_security=False,
+    )
+    # Names that generators fold into one class name.
+    project.entity("order_item", [{"name": "note", "type": "text"}])
+    project.entity("orderitem", [{"name": "note", "type": "text"}])
+    return project
+
+
+@pytest.fixture(scope="module")
+def files(documented):
+    """The documents as files: model.json, platform.json (and one a further module)."""
+    body = documented.admin.get("/docs", expect=200).json()
+    assert set(body) == {"data_model_documentation", "module_documentation"}
+    GENERATED.mkdir(exist_ok=True)
+    (GENERATED / "model.json").write_text(json.dumps(body["data_model_documentation"], indent=1))
+    assert len(body["module_documentation"]) == 1
+    for document in body["module_documentation"].values():
+        (GENERATED / "platform.json").write_text(json.dumps(document, indent=1))
+    return ["generated/model.json", "generated/platform.json"]
+
+
+def test_versions_and_servers(files, documented):
+    model, platform = (json.loads((HERE / name).read_text()) for name in files)
+    assert model["openapi"] == "3.0.3"
+    assert model["info"]["title"] == "Data Model API"
+    assert platform["openapi"] == "3.0.4"
+    for document in (model, platform):
+        assert [server["url"] for server in document["servers"]] == [documented.base_url]
+    assert [scheme["type"] for scheme in model["components"]["securitySchemes"].values()] == ["http"]
+
+
+def test_redocly_finds_nothing(files, tools):
+    text = run(tools / "redocly", "lint", "--config", "redocly.yaml", *files)
+    assert "warning" not in text.lower().replace("0 warnings", ""), text
+
+
+def test_swagger_parser_accepts(files, tools):
+    assert "paths" in run("node", "validate.mjs", *files)
+
+
+def test_generated_client_works(files, tools, documented):
+    for name in ("model", "platform"):
+        run(tools / "openapi-typescript", f"generated/{name}.json", "-o", f"generated/{name}.d.ts")
+    run(tools / "tsc", "-p", ".")
+    text = run("node", "generated/out/client.js", documented.base_url, ADMIN_EMAIL, PASSWORD)
+    assert "all right" in text
+
+
+def test_documents_follow_the_model(documented):
+    before = documented.admin.get("/docs", expect=200).json()["data_model_documentation"]
+    assert "/entities/fresh/items" not in before["paths"]
+    documented.entity("fresh", [{"name": "note", "type": "text"}])
+    after = documented.admin.get("/docs", expect=200).json()["data_model_documentation"]
+    assert {"/entities/fresh/items", "/entities/fresh/items/{id}"} <= set(after["paths"])
+    documented.admin.delete("/entities/fresh")
+    again = documented.admin.get("/docs", expect=200).json()["data_model_documentation"]
+    assert "/entities/fresh/items" not in again["paths"]
