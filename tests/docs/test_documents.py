@@ -1,5 +1,6 @@
 """GET /docs through independent tools: two strict validators, and a generated client that works."""
 import json
+import os
 import pathlib
 import subprocess
 
@@ -11,7 +12,8 @@ GENERATED = HERE / "generated"
 
 
 def run(*command):
-    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300)
+    quiet = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
+    done = subprocess.run(command, cwd=HERE, env=quiet, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-8000:]}\n{done.stderr[-4000:]}"
     return done.stdout + done.stderr
 
