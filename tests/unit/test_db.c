@@ -1,0 +1,467 @@
+/* Statements, parameters, batches, transactions, prepared plans and cursors of db/. */
+#include "db_test.h"
+
+/* --- parameters --- */
+
+static void params_round_trip(struct task *task, struct db *db, void *arg)
+{
+    struct sql sql =
+        make_sql("select $1::bigint i, $2::float8 f, $3::bool b, $4::text s, $5::timestamptz t, "
+                 "$6::bytea y, $7::bigint[] n, $8::text[] w, $9::text x, $10::jsonb j",
+                 SQL_ONE);
+    int64_t numbers[] = {INT64_MIN, 0, INT64_MAX};
+    struct str words[] = {STR("a b"), STR("q\"\\,{}"), STR_NONE, STR("NULL"), STR("")};
+    struct rows rows;
+
+    (void)arg;
+    assert_int_equal(db_query(task,
+                              db,
+                              &sql,
+                              PARAMS(P_I64(INT64_MIN),
+                                     P_F64(0.1),
+                                     P_BOOL(true),
+                                     P_STR(STR("Zoë 'quoted' \\ text")),
+                                     P_TIME(1769860800123),
+                                     P_BYTES(((struct str){"\0\xff\\x", 4})),
+                                     P_I64S(numbers, 3),
+                                     P_STRS(words, 5),
+                                     P_STR(STR_NONE),
+                                     P_CSTR("{\"a\": [1]}")),
+                              &rows),
+                     0);
+    struct row row = rows_at(&rows, 0);
+    assert_true(row_i64(&row, "i") == INT64_MIN);
+    assert_true(rows_f64(&rows, 0, 1) == 0.1);
+    assert_true(row_bool(&row, "b"));
+    assert_true(str_is(row_str(&row, "s"), "Zoë 'quoted' \\ text"));
+    assert_true(row_time(&row, "t") == 1769860800123);
+    struct str bytes = rows_bytes(task->arena, &rows, 0, 5);
+    assert_true(str_eq(bytes, (struct str){"\0\xff\\x", 4}));
+    int64_t *ints;
+    assert_int_equal(rows_i64s(task->arena, &rows, 0, 6, &ints), 3);
+    assert_memory_equal(ints, numbers, sizeof(numbers));
+    struct str *strs;
+    assert_int_equal(rows_strs(task->arena, &rows, 0, 7, &strs), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(str_eq(strs[i], words[i]) && !strs[i].ptr == !words[i].ptr);
+    assert_true(row_null(&row, "x"));
+    assert_true(str_is(row_str(&row, "j"), "{\"a\": [1]}"));
+
+    struct sql more =
+        make_sql("select $1::float8 = 'Infinity', $2::bigint[] = '{}', $3::text = '', $4::bytea "
+                 "= ''",
+                 SQL_ONE);
+    double zero = 0;
+    assert_int_equal(
+        db_query(task,
+                 db,
+                 &more,
+                 PARAMS(P_F64(1 / zero), P_I64S(NULL, 0), P_CSTR(""), P_BYTES(STR(""))),
+                 &rows),
+        0);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(rows_bool(&rows, 0, i));
+}
+
+static void test_params(void **state)
+{
+    (void)state;
+    run(params_round_trip);
+}
+
+/* --- errors --- */
+
+static int fails(struct task *task, struct db *db, const char *text, const char *sqlstate)
+{
+    int rc = exec(task, db, text);
+
+    assert_string_equal(db_error(task)->sqlstate, sqlstate);
+    return rc;
+}
+
+static void errors(struct task *task, struct db *db, void *arg)
+{
+    struct sql nul = make_sql("select $1::text", SQL_ONE);
+    struct rows rows;
+
+    (void)arg;
+    pg_exec("create table e(id bigint primary key, v bigint not null constraint ck_9 check (v < "
+            "10), r bigint "
+            "constraint fk_4 references e(id), constraint u_7 unique (v))");
+    assert_int_equal(exec(task, db, "insert into e values (1, 1, null)"), 0);
+    assert_int_equal(fails(task, db, "insert into e values (2, 1, null)", "23505"), DB_UNIQUE);
+    assert_true(str_is(db_error(task)->constraint, "u_7"));
+    assert_int_equal(fails(task, db, "insert into e values (2, 2, 99)", "23503"), DB_FOREIGN_KEY);
+    assert_true(str_is(db_error(task)->constraint, "fk_4"));
+    assert_int_equal(fails(task, db, "insert into e values (2, null, null)", "23502"), DB_NOT_NULL);
+    assert_int_equal(fails(task, db, "insert into e values (2, 11, null)", "23514"), DB_CHECK);
+    assert_true(str_is(db_error(task)->constraint, "ck_9"));
+    assert_int_equal(fails(task, db, "select 9999999999::int", "22003"), DB_CHECK);
+    assert_int_equal(fails(task, db, "select * from missing", "42P01"), DB_SCHEMA);
+    assert_int_equal(fails(task, db, "select missing from e", "42703"), DB_SCHEMA);
+    assert_int_equal(fails(task, db, "nonsense", "42601"), DB_FAILED);
+    assert_int_equal(fails(task, db, "select pg_sleep(2)", "57014"), DB_TIMEOUT);
+    assert_int_equal(db_query(task, db, &nul, PARAMS(P_STR(((struct str){"a\0b", 3}))), &rows),
+                     DB_CHECK);
+    struct sql none = make_sql("select 1 where false", SQL_ONE);
+    assert_int_equal(db_query(task, db, &none, NULL, 0, &rows), DB_FAILED);
+    none.kind = SQL_OPT;
+    assert_int_equal(db_query(task, db, &none, NULL, 0, &rows), 0);
+    assert_int_equal(rows.count, 0);
+    assert_int_equal(number(task, db, "select count(*) from e"), 1);
+    assert_true(task->db_us > 0);
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.statement_timeout_ms = 300}, errors, NULL);
+}
+
+/* --- groups --- */
+
+static unsigned good;
+static unsigned bad;
+
+static void one_of_group(struct task *task, struct db *db, void *arg)
+{
+    struct sql sql = make_sql("select 10 / $1::bigint", SQL_ONE);
+    int64_t divisor = (int64_t)(intptr_t)arg;
+    struct rows rows;
+    int rc = db_query(task, db, &sql, PARAMS(P_I64(divisor)), &rows);
+
+    if (divisor == 0) {
+        assert_int_equal(rc, DB_CHECK);
+        assert_string_equal(db_error(task)->sqlstate, "22012");
+        bad++;
+    } else {
+        assert_int_equal(rc, 0);
+        assert_true(rows_i64(&rows, 0, 0) == 10 / divisor);
+        good++;
+    }
+}
+
+static void group_with_failures(struct task *task, struct db *db, void *arg)
+{
+    struct str reason;
+    struct db_stats stats;
+
+    (void)db;
+    (void)arg;
+    assert_int_equal(db_server_wait(task, server, 5000, &reason), 0);
+    for (intptr_t i = 0; i < 100; i++)
+        spawn(one_of_group, (void *)(i % 10), 0);
+    while (good + bad < 100)
+        assert_int_equal(task_sleep(task, 2), 0);
+    db_server_stats(server, &stats);
+    assert_true(stats.groups < stats.statements);
+    assert_true(stats.retries > 0);
+}
+
+static void test_group(void **state)
+{
+    (void)state;
+    run(group_with_failures);
+    assert_int_equal(good, 90);
+    assert_int_equal(bad, 10);
+}
+
+/* --- batches and transactions --- */
+
+static void batches(struct task *task, struct db *db, void *arg)
+{
+    struct sql insert = make_sql("insert into b values ($1::bigint) returning id", SQL_ONE);
+    struct sql count = make_sql("select count(*) from b", SQL_ONE);
+    struct sql wrong = make_sql("select 1/0", SQL_ONE);
+    struct db_call twice[] = {{&insert, PARAMS(P_I64(1)), {0}},
+                              {&insert, PARAMS(P_I64(2)), {0}},
+                              {&insert, PARAMS(P_I64(1)), {0}},
+                              {&count, NULL, 0, {0}}};
+    size_t failed = 99;
+
+    (void)arg;
+    pg_exec("create table b(id bigint primary key)");
+    assert_int_equal(db_batch(task, db, twice, 4, &failed), DB_UNIQUE);
+    assert_int_equal(failed, 2);
+    assert_int_equal(number(task, db, "select count(*) from b"), 0);
+    struct db_param three = P_I64(3);
+    twice[2].params = &three;
+    assert_int_equal(db_batch(task, db, twice, 4, &failed), 0);
+    assert_int_equal(rows_i64(&twice[3].rows, 0, 0), 3);
+    assert_int_equal(rows_i64(&twice[1].rows, 0, 0), 2);
+
+    struct db_call reads[] = {{&count, NULL, 0, {0}}, {&count, NULL, 0, {0}}};
+    assert_int_equal(db_batch(task, db, reads, 2, NULL), 0);
+    assert_int_equal(rows_i64(&reads[1].rows, 0, 0), 3);
+    struct db_call mixed[] = {
+        {&count, NULL, 0, {0}}, {&wrong, NULL, 0, {0}}, {&count, NULL, 0, {0}}};
+    assert_int_equal(db_batch(task, db, mixed, 3, &failed), DB_CHECK);
+    assert_int_equal(failed, 1);
+
+    /* A constraint that is checked at the end fails the whole at its Sync. */
+    pg_exec("create table d(id bigint, constraint u_8 unique (id) deferrable initially deferred)");
+    struct sql deferred = make_sql("insert into d values ($1::bigint)", SQL_EXEC);
+    struct db_call late[] = {{&deferred, PARAMS(P_I64(1)), {0}},
+                             {&deferred, PARAMS(P_I64(1)), {0}}};
+    assert_int_equal(db_batch(task, db, late, 2, &failed), DB_UNIQUE);
+    assert_true(str_is(db_error(task)->constraint, "u_8"));
+    assert_int_equal(number(task, db, "select count(*) from d"), 0);
+    struct db *tx;
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(db_batch(task, tx, late, 2, &failed), 0);
+    assert_int_equal(db_commit(task, tx), DB_UNIQUE);
+    assert_int_equal(number(task, db, "select count(*) from d"), 0);
+}
+
+static void test_batch(void **state)
+{
+    (void)state;
+    run(batches);
+}
+
+static void rolled_back_by_arena(struct task *task, struct db *db, void *arg)
+{
+    struct db *tx;
+
+    (void)arg;
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(exec(task, tx, "insert into x values (100)"), 0);
+}
+
+static void transactions(struct task *task, struct db *db, void *arg)
+{
+    struct db *tx;
+    struct db_stats stats;
+
+    (void)arg;
+    pg_exec("create table x(id bigint primary key)");
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(exec(task, tx, "insert into x values (1)"), 0);
+    assert_int_equal(number(task, tx, "select count(*) from x"), 1);
+    assert_int_equal(number(task, db, "select count(*) from x"), 0);
+    assert_int_equal(db_commit(task, tx), 0);
+    assert_int_equal(number(task, db, "select count(*) from x"), 1);
+    assert_int_equal(exec(task, tx, "insert into x values (5)"), DB_FAILED);
+
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(exec(task, tx, "insert into x values (2)"), 0);
+    assert_int_equal(exec(task, tx, "insert into x values (2)"), DB_UNIQUE);
+    assert_int_equal(exec(task, tx, "insert into x values (3)"), DB_FAILED);
+    assert_int_equal(db_commit(task, tx), DB_FAILED);
+    assert_int_equal(number(task, db, "select count(*) from x"), 1);
+
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(exec(task, tx, "insert into x values (4)"), 0);
+    assert_int_equal(db_rollback(task, tx), 0);
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(db_commit(task, tx), 0);
+
+    spawn(rolled_back_by_arena, NULL, 0);
+    while (running > 1)
+        assert_int_equal(task_sleep(task, 2), 0);
+    assert_int_equal(task_sleep(task, 30), 0);
+    db_server_stats(server, &stats);
+    assert_int_equal(stats.write_leased, 0);
+    assert_int_equal(number(task, db, "select count(*) from x"), 1);
+}
+
+static void test_tx(void **state)
+{
+    (void)state;
+    run(transactions);
+}
+
+/* --- repeats --- */
+
+static void conflicts(struct task *task, struct db *db, void *arg)
+{
+    struct db *tx;
+
+    (void)arg;
+    pg_exec(
+        "create sequence tries; create function conflict(n bigint) returns bigint language plpgsql "
+        "as $$ "
+        "begin if nextval('tries') % n <> 0 then raise sqlstate '40001'; end if; return 7; end $$");
+    assert_int_equal(exec(task, db, "select conflict(3)"), 0);
+    assert_int_equal(number(task, db, "select last_value from tries"), 3);
+    assert_int_equal(exec(task, db, "select conflict(1000)"), DB_CONFLICT);
+    assert_int_equal(number(task, db, "select last_value from tries"), 6);
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(exec(task, tx, "select conflict(1000)"), DB_CONFLICT);
+    assert_int_equal(number(task, db, "select last_value from tries"), 7);
+}
+
+static void test_conflict(void **state)
+{
+    (void)state;
+    run(conflicts);
+}
+
+static void changed_plan(struct task *task, struct db *db, void *arg)
+{
+    struct sql star = make_sql("select * from plan", SQL_MANY);
+    struct sql insert = make_sql("insert into plan values (1) returning *", SQL_ONE);
+    struct rows rows;
+
+    (void)arg;
+    pg_exec("create table plan(a int)");
+    assert_int_equal(db_query(task, db, &star, NULL, 0, &rows), 0);
+    assert_int_equal(db_query(task, db, &insert, NULL, 0, &rows), 0);
+    pg_exec("alter table plan add b int");
+    assert_int_equal(db_query(task, db, &star, NULL, 0, &rows), 0);
+    assert_int_equal(rows.columns, 2);
+    assert_int_equal(db_query(task, db, &insert, NULL, 0, &rows), 0);
+    assert_int_equal(rows.columns, 2);
+    pg_exec("drop table plan");
+    assert_int_equal(db_query(task, db, &star, NULL, 0, &rows), DB_SCHEMA);
+    pg_exec("create table plan(c int, d int, e int)");
+    assert_int_equal(db_query(task, db, &star, NULL, 0, &rows), 0);
+    assert_int_equal(rows.columns, 3);
+}
+
+static void test_plan(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.read_connections = 1, .write_connections = 1}, changed_plan, NULL);
+}
+
+static void schemas(struct task *task, struct db *db, void *arg)
+{
+    struct db five = {.server = server, .schema = 5};
+    struct db six = {.server = server, .schema = 6};
+
+    (void)db;
+    (void)arg;
+    pg_exec("create schema p_5; create schema p_6; create table p_5.t(v bigint); create table "
+            "p_6.t(v bigint);"
+            "insert into p_5.t values (55); insert into p_6.t values (66)");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(number(task, &five, "select v from {p}.t"), 55);
+        assert_int_equal(number(task, &six, "select v from {p}.t"), 66);
+    }
+    assert_int_equal(number(task, &five, "select a.v * b.v from {p}.t a, {p}.t b"), 3025);
+}
+
+static void test_schema(void **state)
+{
+    (void)state;
+    run(schemas);
+}
+
+static void many_statements(struct task *task, struct db *db, void *arg)
+{
+    struct db_stats stats;
+
+    (void)arg;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 600; i++)
+            assert_int_equal(number(task, db, arena_printf(task->arena, "select %d", i).ptr), i);
+    int64_t kept = number(task, db, "select count(*) from pg_prepared_statements");
+    assert_in_range(kept, 250, 258);
+    db_server_stats(server, &stats);
+    assert_int_equal(stats.errors, 0);
+}
+
+static void test_many_statements(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.read_connections = 1}, many_statements, NULL);
+}
+
+/* --- cursors --- */
+
+static int64_t sum;
+static int64_t pieces;
+static size_t most_held;
+
+static int add_up(const struct rows *rows, void *arg)
+{
+    struct task *task = arg;
+
+    for (size_t i = 0; i < rows->count; i++)
+        sum += rows_i64(rows, i, 0);
+    pieces++;
+    size_t held = arena_used_bytes(task->arena);
+    most_held = held > most_held ? held : most_held;
+    return task_sleep(task, 0);
+}
+
+static int stop_early(const struct rows *rows, void *arg)
+{
+    (void)rows;
+    (void)arg;
+    return 77;
+}
+
+static void cursors(struct task *task, struct db *db, void *arg)
+{
+    struct sql sql = make_sql("select n from generate_series(1, $1::bigint) n", SQL_MANY);
+    struct db *tx;
+
+    (void)arg;
+    assert_int_equal(db_each(task, db, &sql, PARAMS(P_I64(100000)), 20000, add_up, task), 0);
+    assert_true(sum == 5000050000);
+    assert_in_range(pieces, 100, 1000);
+    assert_in_range(most_held, 0, 65536);
+    assert_int_equal(db_each(task, db, &sql, PARAMS(P_I64(100000)), 20000, stop_early, NULL), 77);
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    sum = 0;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(db_each(task, tx, &sql, PARAMS(P_I64(1000)), 20000, add_up, task), 0);
+    assert_true(sum == 1001000);
+    assert_int_equal(db_commit(task, tx), 0);
+    struct sql slow = make_sql("select pg_sleep(3)", SQL_MANY);
+    assert_int_equal(db_each(task, db, &slow, NULL, 0, 100, add_up, task), DB_TIMEOUT);
+}
+
+static void test_each(void **state)
+{
+    (void)state;
+    run(cursors);
+}
+
+static void pages(struct task *task, struct db *db, void *arg)
+{
+    struct sql page =
+        make_sql("select id, id % 3 as k from generate_series(1, $1::bigint) id", SQL_PAGE);
+    struct rows rows;
+
+    (void)arg;
+    page.sort = "id,k";
+    struct sql *down = db_sql_page(task->arena, &page, "k", true);
+    struct sql *up = db_sql_page(task->arena, &page, "k", false);
+    assert_true(down->hash != up->hash && down->hash != page.hash);
+    assert_int_equal(db_query(task, db, down, PARAMS(P_I64(10), P_I64(3), P_I64(1)), &rows), 0);
+    assert_int_equal(rows.count, 3);
+    assert_int_equal(rows_i64(&rows, 0, 0), 5);
+    assert_int_equal(rows_i64(&rows, 2, 0), 10);
+    struct sql *count = db_sql_count(task->arena, &page);
+    assert_int_equal(db_query(task, db, count, PARAMS(P_I64(10)), &rows), 0);
+    struct row row = rows_at(&rows, 0);
+    assert_int_equal(row_i64(&row, "total_items"), 10);
+    assert_true(str_is(db_ident(task->arena, STR("e_12")), "\"e_12\""));
+}
+
+static void test_page(void **state)
+{
+    (void)state;
+    run(pages);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_params),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_group),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_tx),
+        cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_many_statements),
+        cmocka_unit_test(test_each),
+        cmocka_unit_test(test_page),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
