@@ -1,0 +1,458 @@
+/* db/ when things go wrong: full pools, locks, cancelled tasks, lost connections, a server that
+ * goes. */
+#include "db_test.h"
+
+static bool stopping;
+static unsigned answered;
+static unsigned failed;
+static int64_t slowest_ms;
+
+static int setup(void **state)
+{
+    (void)state;
+    (void)pg_dsn();
+    stopping = false;
+    answered = 0;
+    failed = 0;
+    slowest_ms = 0;
+    return 0;
+}
+
+static void pause_ms(struct task *task, int64_t ms)
+{
+    assert_int_equal(task_sleep(task, ms), 0);
+}
+
+/* Reads in a loop until told to stop. */
+static void reader(struct task *task, struct db *db, void *arg)
+{
+    struct sql sql = make_sql("select $1::bigint", SQL_ONE);
+
+    (void)arg;
+    while (!stopping) {
+        struct rows rows;
+        int64_t start_ms = clock_mono_ms();
+        int rc = db_query(task, db, &sql, PARAMS(P_I64(42)), &rows);
+        int64_t spent_ms = clock_mono_ms() - start_ms;
+        slowest_ms = spent_ms > slowest_ms ? spent_ms : slowest_ms;
+        if (rc == 0) {
+            assert_int_equal(rows_i64(&rows, 0, 0), 42);
+            answered++;
+        } else {
+            assert_int_equal(rc, DB_UNAVAILABLE);
+            failed++;
+        }
+        arena_reset(task->arena);
+        pause_ms(task, 1);
+    }
+}
+
+/* Writes in a loop; every 0 must be in the table afterwards. */
+static unsigned written;
+static unsigned unknown;
+
+static void writer(struct task *task, struct db *db, void *arg)
+{
+    struct sql sql = make_sql("insert into w default values", SQL_EXEC);
+
+    (void)arg;
+    while (!stopping) {
+        int rc = db_query(task, db, &sql, NULL, 0, NULL);
+        if (rc == 0)
+            written++;
+        else if (rc == DB_UNKNOWN)
+            unknown++;
+        else
+            assert_int_equal(rc, DB_UNAVAILABLE);
+        arena_reset(task->arena);
+        pause_ms(task, 2);
+    }
+}
+
+/* --- pools --- */
+
+static void full_pool(struct task *task, struct db *db, void *arg)
+{
+    struct db *tx;
+    struct db_stats stats;
+
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(db_begin(task, db, &tx), 0);
+        assert_int_equal(exec(task, tx, "select 1"), 0);
+    }
+    int64_t start_ms = clock_mono_ms();
+    struct db *third;
+    assert_int_equal(db_begin(task, db, &third), DB_UNAVAILABLE);
+    assert_in_range(clock_mono_ms() - start_ms, 350, 700);
+    /* Reads do not care. */
+    assert_int_equal(number(task, db, "select 5"), 5);
+    assert_int_equal(db_rollback(task, tx), 0);
+    assert_int_equal(db_begin(task, db, &third), 0);
+    db_server_stats(server, &stats);
+    assert_int_equal(stats.write_leased, 2);
+}
+
+static void test_full_pool(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.write_connections = 2, .lease_timeout_ms = 400}, full_pool, NULL);
+}
+
+static void hog(struct task *task, struct db *db, void *arg)
+{
+    (void)arg;
+    while (!stopping) {
+        struct db *tx;
+        int rc = db_begin(task, db, &tx);
+        if (rc == 0) {
+            (void)exec(task, tx, "select pg_sleep(0.02)");
+            assert_int_not_equal(db_commit(task, tx), DB_UNKNOWN);
+        }
+        arena_reset(task->arena);
+    }
+}
+
+static void fair_pool(struct task *task, struct db *db, void *arg)
+{
+    struct db other = {.server = server, .schema = 2};
+    int64_t worst_ms = 0;
+
+    (void)db;
+    (void)arg;
+    for (int i = 0; i < 100; i++)
+        spawn(hog, NULL, 1);
+    pause_ms(task, 200);
+    for (int i = 0; i < 10; i++) {
+        int64_t start_ms = clock_mono_ms();
+        assert_int_equal(exec(task, &other, "select 1"), 0);
+        int64_t spent_ms = clock_mono_ms() - start_ms;
+        worst_ms = spent_ms > worst_ms ? spent_ms : worst_ms;
+        pause_ms(task, 5);
+    }
+    stopping = true;
+    /* 100 waiters on 4 connections of 20 ms each would be half a second. */
+    assert_in_range(worst_ms, 0, 200);
+}
+
+static void test_fair_pool(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.write_connections = 4}, fair_pool, NULL);
+}
+
+/* --- locks --- */
+
+static unsigned unlocked;
+
+static void locked_reader(struct task *task, struct db *db, void *arg)
+{
+    (void)arg;
+    assert_int_equal(number(task, db, "select count(*) from l"), 0);
+    unlocked++;
+}
+
+static void locked_table(struct task *task, struct db *db, void *arg)
+{
+    struct db_stats stats;
+    struct str reason;
+
+    (void)db;
+    (void)arg;
+    pg_exec("create table l(id bigint)");
+    assert_int_equal(db_server_wait(task, server, 5000, &reason), 0);
+    PGconn *locker = PQconnectdb(pg_dsn());
+    PQclear(PQexec(locker, "begin"));
+    PQclear(PQexec(locker, "lock table l"));
+    for (int i = 0; i < 16; i++)
+        spawn(reader, NULL, 0);
+    pause_ms(task, 30);
+    for (int i = 0; i < 5; i++) {
+        spawn(locked_reader, NULL, 0);
+        pause_ms(task, 20);
+    }
+    pause_ms(task, 500);
+    assert_int_equal(unlocked, 0);
+    assert_int_equal(failed, 0);
+    db_server_stats(server, &stats);
+    assert_true(stats.redispatched > 0);
+    PQclear(PQexec(locker, "commit"));
+    PQfinish(locker);
+    for (int i = 0; i < 100 && unlocked < 5; i++)
+        pause_ms(task, 10);
+    assert_int_equal(unlocked, 5);
+    stopping = true;
+    db_server_stats(server, &stats);
+    assert_int_equal(stats.errors, 0);
+}
+
+static void test_locked_table(void **state)
+{
+    (void)state;
+    run(locked_table);
+    assert_true(answered > 500);
+    assert_in_range(slowest_ms, 0, 150);
+}
+
+/* --- cancelled tasks --- */
+
+static int ended_rc;
+
+static void sleeper(struct task *task, struct db *db, void *arg)
+{
+    ended_rc = exec(task, db, arg);
+}
+
+static void read_sleeper(struct task *task, struct db *db, void *arg)
+{
+    struct sql sql = make_sql("select pg_sleep(0.3), $1::text", SQL_ONE);
+    char text[1000];
+    struct rows rows;
+
+    (void)arg;
+    memset(text, 'x', sizeof(text));
+    ended_rc = db_query(task, db, &sql, PARAMS(P_STR(((struct str){text, sizeof(text)}))), &rows);
+}
+
+static void tx_sleeper(struct task *task, struct db *db, void *arg)
+{
+    struct db *tx;
+
+    (void)arg;
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(exec(task, tx, "insert into c values (1)"), 0);
+    ended_rc = exec(task, tx, "select pg_sleep(0.2)");
+}
+
+static void cancelled(struct task *task, struct db *db, void *arg)
+{
+    struct db_stats stats;
+
+    (void)arg;
+    pg_exec("create table c(id bigint)");
+    assert_int_equal(number(task, db, "select 1"), 1);
+    struct task *child = spawn(read_sleeper, NULL, 0);
+    pause_ms(task, 5);
+    task_cancel(child);
+    pause_ms(task, 5);
+    assert_int_equal(ended_rc, -ECANCELED);
+
+    child = spawn(read_sleeper, NULL, 0);
+    child->deadline_ms = clock_mono_ms() + 30;
+    pause_ms(task, 80);
+    assert_int_equal(ended_rc, -ETIMEDOUT);
+
+    /* A transaction is rolled back, off the task, when its statement is done. */
+    child = spawn(tx_sleeper, NULL, 0);
+    pause_ms(task, 50);
+    task_cancel(child);
+    pause_ms(task, 5);
+    assert_int_equal(ended_rc, -ECANCELED);
+    pause_ms(task, 300);
+    assert_int_equal(number(task, db, "select count(*) from c"), 0);
+    db_server_stats(server, &stats);
+    assert_int_equal(stats.write_leased, 0);
+
+    /* A write on its way is waited for. */
+    child = spawn(sleeper, "with s as (select pg_sleep(0.1)) insert into c select 2 from s", 0);
+    pause_ms(task, 30);
+    task_cancel(child);
+    pause_ms(task, 200);
+    assert_int_equal(ended_rc, 0);
+    assert_int_equal(number(task, db, "select count(*) from c"), 1);
+    pause_ms(task, 400);
+    db_server_stats(server, &stats);
+    assert_int_equal(stats.in_flight, 0);
+    assert_int_equal(stats.waiting, 0);
+}
+
+static void test_cancel(void **state)
+{
+    (void)state;
+    run(cancelled);
+}
+
+/* --- lost connections --- */
+
+static void terminated(struct task *task, struct db *db, void *arg)
+{
+    (void)arg;
+    pg_exec("create table w(id bigint generated by default as identity)");
+    for (int i = 0; i < 16; i++)
+        spawn(reader, NULL, 0);
+    for (int i = 0; i < 8; i++)
+        spawn(writer, NULL, 0);
+    for (int i = 0; i < 5; i++) {
+        pause_ms(task, 60);
+        pg_exec("select pg_terminate_backend(pid) from pg_stat_activity where application_name = "
+                "'groundwork'");
+    }
+    pause_ms(task, 300);
+    unsigned before = answered;
+    unsigned failed_before = failed;
+    pause_ms(task, 200);
+    assert_true(answered > before + 100);
+    assert_int_equal(failed, failed_before);
+    stopping = true;
+    while (running > 1)
+        pause_ms(task, 5);
+    /* What was acknowledged is there; what is unknown may be. */
+    assert_in_range(number(task, db, "select count(*) from w"), written, written + unknown);
+    assert_true(written > 0);
+}
+
+static void test_terminate(void **state)
+{
+    (void)state;
+    run(terminated);
+}
+
+static void restarted(struct task *task, struct db *db, void *arg)
+{
+    const char *mode = arg;
+    int64_t start_ms = clock_mono_ms();
+
+    for (int i = 0; i < 16; i++)
+        spawn(reader, NULL, 0);
+    for (int i = 0; i < 4; i++)
+        spawn(writer, NULL, 0);
+    pause_ms(task, 100);
+    (void)pg_shell(
+        "(%s %s/pg_ctl -D %s/data -w -m %s stop; sleep 1.3; %s %s/pg_ctl -D %s/data -w -l "
+        "%s/log start) >/dev/null 2>&1 &",
+        pg_as(),
+        pg_bin(),
+        pg_dir,
+        mode,
+        pg_as(),
+        pg_bin(),
+        pg_dir,
+        pg_dir);
+    while (db_server_up(server) && clock_mono_ms() - start_ms < 5000)
+        pause_ms(task, 10);
+    struct str reason = STR_NONE;
+    assert_int_equal(db_server_wait(task, server, 100, &reason), DB_UNAVAILABLE);
+    assert_true(reason.len > 0);
+    assert_int_equal(db_server_wait(task, server, 10000, &reason), 0);
+    pause_ms(task, 1200);
+    unsigned before = answered;
+    unsigned failed_before = failed;
+    pause_ms(task, 200);
+    assert_true(answered > before + 100);
+    assert_int_equal(failed, failed_before);
+    assert_true(failed > 0);
+    assert_in_range(slowest_ms, 900, 1400);
+    stopping = true;
+    while (running > 1)
+        pause_ms(task, 5);
+    assert_in_range(number(task, db, "select count(*) from w"), written, written + unknown);
+}
+
+static void test_restart(void **state)
+{
+    (void)state;
+    written = unknown = 0;
+    pg_exec("truncate w");
+    run_with((struct db_config){0}, restarted, "immediate");
+}
+
+static void commit_lost(struct task *task, struct db *db, void *arg)
+{
+    struct db *tx;
+
+    (void)arg;
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    int64_t pid = number(task, tx, "select pg_backend_pid()");
+    assert_int_equal(exec(task, tx, "insert into w default values"), 0);
+    pg_exec(arena_printf(task->arena, "select pg_terminate_backend(%lld)", (long long)pid).ptr);
+    assert_int_equal(task_sleep(task, 50), 0);
+    assert_int_equal(db_commit(task, tx), DB_UNAVAILABLE);
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(exec(task, tx, "select pg_terminate_backend(pg_backend_pid())"),
+                     DB_UNAVAILABLE);
+    assert_int_equal(db_commit(task, tx), DB_FAILED);
+    /* kill -9 of a backend inside a write: nobody can say. */
+    assert_int_equal(exec(task, db, "select 1"), 0);
+}
+
+static void test_commit_lost(void **state)
+{
+    (void)state;
+    run(commit_lost);
+}
+
+/* --- no server, no room --- */
+
+static void nowhere(struct task *task, struct db *db, void *arg)
+{
+    struct str reason = STR_NONE;
+    int64_t start_ms = clock_mono_ms();
+
+    (void)arg;
+    assert_int_equal(exec(task, db, "select 1"), DB_UNAVAILABLE);
+    assert_in_range(clock_mono_ms() - start_ms, 250, 600);
+    struct sql sql = make_sql("select 1", SQL_ONE);
+    struct rows rows;
+    assert_int_equal(db_query(task, db, &sql, NULL, 0, &rows), DB_UNAVAILABLE);
+    assert_int_equal(db_server_wait(task, server, 50, &reason), DB_UNAVAILABLE);
+    assert_true(reason.len > 0);
+}
+
+static void test_nowhere(void **state)
+{
+    static const char *const dsns[] = {"host=127.0.0.1 port=1 user=x",
+                                       "postgresql://x@localhost:1/y",
+                                       "host=/nonexistent",
+                                       "host=no-such-host.invalid",
+                                       "this is no dsn"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(dsns); i++)
+        run_with((struct db_config){.dsn = dsns[i], .lease_timeout_ms = 300}, nowhere, NULL);
+}
+
+static void no_room(struct task *task, struct db *db, void *arg)
+{
+    PGconn *taken[64];
+    unsigned count = 0;
+
+    (void)arg;
+    assert_int_equal(number(task, db, "select 1"), 1);
+    while (count < 64) {
+        taken[count] = PQconnectdb(pg_dsn());
+        if (PQstatus(taken[count++]) != CONNECTION_OK)
+            break;
+    }
+    for (int i = 0; i < 8; i++)
+        spawn(hog, NULL, 1);
+    pause_ms(task, 500);
+    assert_int_equal(number(task, db, "select 2"), 2);
+    while (count > 0)
+        PQfinish(taken[--count]);
+    pause_ms(task, 1600);
+    struct db_stats stats;
+    db_server_stats(server, &stats);
+    assert_true(stats.write_open >= 4);
+    stopping = true;
+}
+
+static void test_no_room(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.write_connections = 6}, no_room, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_full_pool, setup),
+        cmocka_unit_test_setup(test_fair_pool, setup),
+        cmocka_unit_test_setup(test_locked_table, setup),
+        cmocka_unit_test_setup(test_cancel, setup),
+        cmocka_unit_test_setup(test_terminate, setup),
+        cmocka_unit_test_setup(test_restart, setup),
+        cmocka_unit_test_setup(test_commit_lost, setup),
+        cmocka_unit_test_setup(test_nowhere, setup),
+        cmocka_unit_test_setup(test_no_room, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
