@@ -1,0 +1,210 @@
+/*
+ * Request bodies on demand. The loop decodes into the filling buffer while there is room; the
+ * handler takes it as a piece and leaves it the other one. While both are full the socket is not
+ * read.
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "http/conn.h"
+
+#define FIRST_BYTES    4096U
+#define RATE_WINDOW_MS 5000
+
+static struct body_buffer *filling(struct exchange *ex)
+{
+    return &ex->buffers[ex->filling];
+}
+
+/* Arena blocks cannot grow: the old one is left behind. */
+static void buffer_reserve(struct exchange *ex, size_t cap)
+{
+    struct body_buffer *buffer = filling(ex);
+    char *grown;
+
+    if (cap <= buffer->cap)
+        return;
+    grown = arena_alloc(ex->req.task.arena, cap);
+    if (buffer->len > 0)
+        memcpy(grown, buffer->ptr, buffer->len);
+    buffer->ptr = grown;
+    buffer->cap = cap;
+}
+
+/* What is announced, or double, within the limit. */
+static void buffer_grow(struct exchange *ex)
+{
+    struct body_buffer *buffer = filling(ex);
+    size_t cap = buffer->cap > 0 ? buffer->cap * 2 : FIRST_BYTES;
+
+    if (!ex->head.chunked && ex->body.left < cap)
+        cap = buffer->len + (size_t)ex->body.left;
+    buffer_reserve(ex, cap < ex->buffer_limit ? cap : ex->buffer_limit);
+}
+
+static void wake(struct exchange *ex, int rc)
+{
+    ex->waiting = WAIT_NONE;
+    await_done(&ex->await, rc);
+}
+
+static void wake_reader(struct exchange *ex)
+{
+    if (ex->waiting != WAIT_BODY_SOME && ex->waiting != WAIT_BODY_ALL)
+        return;
+    if (ex->body_complete || ex->body_error != 0 || filling(ex)->len >= ex->buffer_limit ||
+        (ex->waiting == WAIT_BODY_SOME && filling(ex)->len > 0))
+        wake(ex, 0);
+}
+
+void body_fail(struct exchange *ex, int error)
+{
+    if (ex->body_error == 0)
+        ex->body_error = error;
+    wake_reader(ex);
+}
+
+size_t body_feed(struct exchange *ex, const char *data, size_t len)
+{
+    size_t total = 0;
+
+    if (ex->body_complete)
+        return 0;
+    if (ex->body_error != 0)
+        return len; /* the connection closes after the response */
+    ex->body_started = true;
+    while (total < len && !ex->body_complete) {
+        struct body_buffer *buffer = filling(ex);
+        size_t used, made;
+        int rc;
+        if (buffer->len == buffer->cap)
+            buffer_grow(ex);
+        rc = body_decode(&ex->body,
+                         (struct str){data + total, len - total},
+                         buffer->ptr + buffer->len,
+                         buffer->cap - buffer->len,
+                         &used,
+                         &made);
+        buffer->len += made;
+        total += used;
+        ex->body_complete = rc == BODY_COMPLETE;
+        if (rc == BODY_BAD) {
+            body_fail(ex, REQ_BODY_BROKEN);
+            return len;
+        }
+        if (used == 0)
+            break;
+    }
+    ex->req.bytes_in += total;
+    ex->body_window_bytes += total;
+    wake_reader(ex);
+    return total;
+}
+
+bool body_too_slow(const struct exchange *ex, int64_t now_ms)
+{
+    int64_t waited_ms;
+
+    if (ex->waiting != WAIT_BODY_SOME && ex->waiting != WAIT_BODY_ALL)
+        return false;
+    waited_ms = ex->body_waited_ms + now_ms - ex->wait_since_ms;
+    return waited_ms >= RATE_WINDOW_MS &&
+           ex->body_window_bytes <
+               ex->req.server->config.limits.body_min_rate * (uint64_t)waited_ms / 1000;
+}
+
+/* Only time spent waiting for the client counts against it, summed up over several waits. */
+static void count_wait(struct exchange *ex)
+{
+    ex->body_waited_ms += (int64_t)uv_now(loop_uv()) - ex->wait_since_ms;
+    if (ex->body_waited_ms >= RATE_WINDOW_MS) {
+        ex->body_waited_ms = 0;
+        ex->body_window_bytes = 0;
+    }
+}
+
+static void on_abandon(struct await *await)
+{
+    CONTAINER_OF(await, struct exchange, await)->waiting = WAIT_NONE;
+}
+
+/* 0 when there is something new to look at. */
+AWAITS static int wait_for_body(struct exchange *ex, int what)
+{
+    int rc;
+
+    if (!ex->req.conn)
+        return -ECANCELED;
+    if (ex->head.expects_continue && !ex->continue_sent && !ex->body_started) {
+        struct str line = STR("HTTP/1.1 100 Continue\r\n\r\n");
+        ex->continue_sent = true;
+        conn_write(ex->req.conn, &line, 1);
+        if (!ex->req.conn)
+            return -ECANCELED;
+    }
+    await_init(&ex->await);
+    ex->await.abandon = on_abandon;
+    ex->waiting = what;
+    ex->wait_since_ms = (int64_t)uv_now(loop_uv());
+    rc = await_wait(&ex->req.task, &ex->await, 0);
+    count_wait(ex);
+    return rc == -ETIMEDOUT ? REQ_BODY_TIMEOUT : rc;
+}
+
+static void resume_input(struct exchange *ex)
+{
+    if (ex->req.conn && !ex->body_complete)
+        conn_resume_input(ex->req.conn);
+}
+
+int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body)
+{
+    struct exchange *ex = EXCHANGE(req);
+    struct body_buffer *buffer = filling(ex);
+
+    if (req->content_length > 0 && (uint64_t)req->content_length > max_bytes)
+        return REQ_BODY_TOO_LARGE;
+    ex->buffer_limit = max_bytes + 1; /* one more tells "too large" from "just fits" */
+    if (!ex->head.chunked && !ex->body_complete)
+        buffer_reserve(ex, buffer->len + (size_t)ex->body.left);
+    resume_input(ex);
+    while (!ex->body_complete && ex->body_error == 0 && buffer->len <= max_bytes) {
+        int rc = wait_for_body(ex, WAIT_BODY_ALL);
+        if (rc != 0)
+            return rc;
+    }
+    if (ex->body_error != 0)
+        return ex->body_error;
+    if (buffer->len > max_bytes)
+        return REQ_BODY_TOO_LARGE;
+    ex->body_taken += buffer->len;
+    *ret_body = buffer->len > 0 ? (struct str){buffer->ptr, buffer->len} : STR("");
+    return 0;
+}
+
+int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+{
+    struct exchange *ex = EXCHANGE(req);
+    struct body_buffer *piece;
+
+    if (req->content_length > 0 && (uint64_t)req->content_length > max_total_bytes)
+        return REQ_BODY_TOO_LARGE;
+    while (filling(ex)->len == 0 && !ex->body_complete && ex->body_error == 0) {
+        int rc = wait_for_body(ex, WAIT_BODY_SOME);
+        if (rc != 0)
+            return rc;
+    }
+    if (ex->body_error != 0)
+        return ex->body_error;
+    piece = filling(ex);
+    ex->body_taken += piece->len;
+    if (ex->body_taken > max_total_bytes)
+        return REQ_BODY_TOO_LARGE;
+    *ret_piece = piece->len > 0 ? (struct str){piece->ptr, piece->len} : STR("");
+    if (piece->len > 0) {
+        ex->filling ^= 1;
+        filling(ex)->len = 0;
+        resume_input(ex);
+    }
+    return 0;
+}

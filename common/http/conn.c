@@ -1,0 +1,406 @@
+/* A connection: reading, pipelined bytes, writing, closing, timeouts. */
+#include "http/conn.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/panic.h"
+
+#define CONN_MAGIC       0x6e6e6f63U
+#define READ_BYTES       65536U
+#define PENDING_MAX      65536U
+#define LINGER_MS        2000
+#define RATE_WINDOW_MS   5000
+#define WRITE_PIECES_MAX 4U
+
+/* One read buffer for the process: every byte is consumed or copied before the callback returns. */
+static char read_buffer[READ_BYTES];
+
+static struct http_conn *conn_of(void *handle)
+{
+    struct http_conn *conn = handle;
+    MUST(conn->magic == CONN_MAGIC);
+    return conn;
+}
+
+static int conn_fd(const struct http_conn *conn)
+{
+    uv_os_fd_t fd;
+    MUST(uv_fileno((const uv_handle_t *)&conn->tcp, &fd) == 0);
+    return fd;
+}
+
+static void conn_set_state(struct http_conn *conn, enum conn_state state)
+{
+    list_remove(&conn->link);
+    list_append(&conn->server->conns[state], &conn->link);
+    conn->state = state;
+    conn->since_ms = (int64_t)uv_now(loop_uv());
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_conn *conn = conn_of(handle);
+    struct http_server *server = conn->server;
+
+    list_remove(&conn->link);
+    conn->magic = 0;
+    free(conn->pending);
+    free(conn);
+    server->stats.connections_open--;
+    server_accept_more(server);
+    server_maybe_done(server);
+}
+
+static void conn_close(struct http_conn *conn)
+{
+    if (conn->state == CONN_CLOSING)
+        return;
+    conn_set_state(conn, CONN_CLOSING);
+    uv_close((uv_handle_t *)&conn->tcp, on_closed);
+}
+
+void conn_lost(struct http_conn *conn)
+{
+    struct exchange *ex = conn->exchange;
+
+    if (conn->state == CONN_CLOSING)
+        return;
+    conn_close(conn);
+    /* A response that the socket still holds is ended by its write callback. */
+    if (!ex || (ex->phase == EXCHANGE_WRITING && !ex->req.streaming))
+        return;
+    conn->exchange = NULL;
+    exchange_orphan(ex);
+}
+
+/* --- input ---------------------------------------------------------------------------------------
+ */
+
+static void pending_append(struct http_conn *conn, const char *data, size_t len)
+{
+    if (len == 0)
+        return;
+    if (conn->pending_cap - conn->pending_len < len) {
+        conn->pending_cap = conn->pending_len + len;
+        conn->pending = realloc(conn->pending, conn->pending_cap);
+        if (!conn->pending)
+            PANIC("out of memory");
+    }
+    memcpy(conn->pending + conn->pending_len, data, len);
+    conn->pending_len += len;
+}
+
+static void pending_drop(struct http_conn *conn, size_t len)
+{
+    conn->pending_len -= len;
+    if (conn->pending_len > 0) {
+        memmove(conn->pending, conn->pending + len, conn->pending_len);
+        return;
+    }
+    free(conn->pending);
+    conn->pending = NULL;
+    conn->pending_cap = 0;
+}
+
+/* Gives bytes to whoever wants them now; returns how many were taken. */
+static size_t conn_consume(struct http_conn *conn, const char *data, size_t len)
+{
+    size_t used = 0;
+
+    while (used < len && conn->state != CONN_CLOSING) {
+        struct exchange *ex = conn->exchange;
+        size_t bytes;
+        if (conn->discard || conn->state == CONN_LINGER)
+            return len;
+        if (conn->drain_left > 0) {
+            bytes = len - used < conn->drain_left ? len - used : conn->drain_left;
+            conn->drain_left -= (uint32_t)bytes;
+        } else if (!ex) {
+            conn->exchange = exchange_new(conn);
+            conn_set_state(conn, CONN_HEAD);
+            continue;
+        } else if (ex->phase == EXCHANGE_HEAD) {
+            bytes = exchange_take_head(ex, data + used, len - used);
+            if (ex->phase != EXCHANGE_HEAD)
+                conn_set_state(conn, CONN_BUSY);
+        } else {
+            bytes = body_feed(ex, data + used, len - used);
+            if (bytes == 0)
+                break;
+        }
+        used += bytes;
+    }
+    return used;
+}
+
+static void on_alloc(uv_handle_t *handle UNUSED, size_t suggested UNUSED, uv_buf_t *buf)
+{
+    *buf = uv_buf_init(read_buffer, sizeof(read_buffer));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf);
+
+/* Stops reading when nothing more can be held: that is the backpressure the client feels. */
+static void conn_update_reading(struct http_conn *conn)
+{
+    const struct exchange *ex = conn->exchange;
+    bool want = !conn->eof && conn->state != CONN_CLOSING;
+
+    if (ex && ex->phase != EXCHANGE_HEAD && !ex->body_complete && conn->pending_len > 0)
+        want = false;
+    if (conn->pending_len >= PENDING_MAX)
+        want = false;
+    if (want == conn->reading)
+        return;
+    conn->reading = want;
+    if (!want)
+        (void)uv_read_stop((uv_stream_t *)&conn->tcp);
+    else if (uv_read_start((uv_stream_t *)&conn->tcp, on_alloc, on_read) != 0)
+        conn_lost(conn);
+}
+
+/* The client will send no more: what is complete is still answered (half-close). */
+static void conn_check_eof(struct http_conn *conn)
+{
+    const struct exchange *ex = conn->exchange;
+
+    if (!conn->eof || conn->state == CONN_CLOSING || conn->pending_len > 0)
+        return;
+    if (!ex || ex->phase == EXCHANGE_HEAD || (!ex->body_complete && ex->phase == EXCHANGE_RUNNING))
+        conn_lost(conn);
+}
+
+static void conn_feed_pending(struct http_conn *conn)
+{
+    if (conn->pending_len > 0)
+        pending_drop(conn, conn_consume(conn, conn->pending, conn->pending_len));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
+{
+    struct http_conn *conn = conn_of(stream);
+
+    if (nread > 0) {
+        size_t len = (size_t)nread;
+        size_t used = 0;
+        conn->server->stats.bytes_in += len;
+        if (conn->pending_len == 0)
+            used = conn_consume(conn, buf->base, len);
+        pending_append(conn, buf->base + used, len - used);
+    } else if (nread == UV_EOF) {
+        conn->eof = true;
+        conn->reading = false;
+        conn_check_eof(conn);
+    } else if (nread < 0) {
+        conn->reading = false;
+        conn_lost(conn);
+        return;
+    }
+    conn_update_reading(conn);
+}
+
+void conn_resume_input(struct http_conn *conn)
+{
+    if (conn->state == CONN_CLOSING)
+        return;
+    conn_feed_pending(conn);
+    conn_check_eof(conn);
+    conn_update_reading(conn);
+}
+
+/* Closes so that the client can still read the answer: closing with unread input in the socket
+ * would reset the connection and destroy what is on its way (RFC 9112 9.6). */
+static void conn_linger(struct http_conn *conn)
+{
+    conn->discard = true;
+    pending_drop(conn, conn->pending_len);
+    if (conn->eof || shutdown(conn_fd(conn), SHUT_WR) != 0) {
+        conn_close(conn);
+        return;
+    }
+    conn_set_state(conn, CONN_LINGER);
+    conn_update_reading(conn);
+}
+
+void conn_next(struct http_conn *conn, bool keep_alive)
+{
+    conn->exchange = NULL;
+    if (conn->state == CONN_CLOSING)
+        return;
+    if (!keep_alive) {
+        conn_linger(conn);
+        return;
+    }
+    conn_set_state(conn, CONN_IDLE);
+    if (conn->pending_len > 0 || conn->eof)
+        conn_resume_input(conn);
+    else
+        conn_update_reading(conn);
+}
+
+void conn_open(struct http_server *server, int fd, const char *peer)
+{
+    struct http_conn *conn = calloc(1, sizeof(*conn));
+
+    if (!conn)
+        PANIC("out of memory");
+    conn->magic = CONN_MAGIC;
+    conn->server = server;
+    (void)snprintf(conn->peer, sizeof(conn->peer), "%s", peer);
+    list_init(&conn->link);
+    MUST(uv_tcp_init(loop_uv(), &conn->tcp) == 0);
+    server->stats.connections_accepted++;
+    server->stats.connections_open++;
+    conn_set_state(conn, CONN_IDLE);
+    if (uv_tcp_open(&conn->tcp, fd) != 0) {
+        (void)close(fd);
+        conn_close(conn);
+        return;
+    }
+    (void)uv_tcp_nodelay(&conn->tcp, 1);
+    conn_update_reading(conn);
+}
+
+/* --- output --------------------------------------------------------------------------------------
+ */
+
+/* What the socket did not take at once. */
+struct queued_write {
+    uv_write_t write;
+    char data[];
+};
+
+size_t conn_queued(const struct http_conn *conn)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&conn->tcp);
+}
+
+static void on_queued_written(uv_write_t *write, int status)
+{
+    struct http_conn *conn = conn_of(write->handle);
+    struct exchange *ex = conn->exchange;
+
+    free(CONTAINER_OF(write, struct queued_write, write));
+    if (status < 0) {
+        conn_lost(conn);
+        return;
+    }
+    if (!ex)
+        return;
+    if (ex->phase == EXCHANGE_WRITING && ex->req.streaming && conn_queued(conn) == 0) {
+        exchange_written(ex);
+    } else if (ex->waiting == WAIT_WRITE && conn_queued(conn) <= STREAM_QUEUE_MAX) {
+        ex->waiting = WAIT_NONE;
+        await_done(&ex->await, 0);
+    }
+}
+
+void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
+{
+    uv_buf_t bufs[WRITE_PIECES_MAX];
+    struct queued_write *queued;
+    uv_buf_t rest;
+    size_t total = 0, sent = 0, at = 0;
+    int rc;
+
+    MUST(count <= WRITE_PIECES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        bufs[i] = uv_buf_init((char *)(uintptr_t)pieces[i].ptr, (unsigned)pieces[i].len);
+        total += pieces[i].len;
+    }
+    conn->server->stats.bytes_out += total;
+    if (conn->exchange)
+        conn->exchange->out_total += total;
+    if (conn_queued(conn) == 0) {
+        rc = uv_try_write((uv_stream_t *)&conn->tcp, bufs, (unsigned)count);
+        if (rc < 0 && rc != UV_EAGAIN) {
+            conn_lost(conn);
+            return;
+        }
+        sent = rc > 0 ? (size_t)rc : 0;
+    }
+    if (sent == total)
+        return;
+
+    queued = malloc(sizeof(*queued) + total - sent);
+    if (!queued)
+        PANIC("out of memory");
+    rest = uv_buf_init(queued->data, (unsigned)(total - sent));
+    for (size_t i = 0; i < count; i++) {
+        size_t skip = sent < pieces[i].len ? sent : pieces[i].len;
+        memcpy(queued->data + at, pieces[i].ptr + skip, pieces[i].len - skip);
+        at += pieces[i].len - skip;
+        sent -= skip;
+    }
+    if (uv_write(&queued->write, (uv_stream_t *)&conn->tcp, &rest, 1, on_queued_written) != 0) {
+        free(queued);
+        conn_lost(conn);
+    }
+}
+
+/* --- timeouts ------------------------------------------------------------------------------------
+ */
+
+/* Slow readers: bytes the peer has acknowledged, counted over windows while something is queued.
+ * The kernel's buffer counts as queued, else its size would decide what we see. */
+static bool write_stalled(struct http_conn *conn, struct exchange *ex, int64_t now_ms)
+{
+    uint64_t least = conn->server->config.limits.body_min_rate * RATE_WINDOW_MS / 1000;
+    uint64_t acknowledged;
+    bool stalled;
+    int in_kernel = 0;
+
+    if (conn_queued(conn) == 0) {
+        ex->stall_since_ms = 0;
+        return false;
+    }
+    if (ex->stall_since_ms != 0 && now_ms - ex->stall_since_ms < RATE_WINDOW_MS)
+        return false;
+    (void)ioctl(conn_fd(conn), SIOCOUTQ, &in_kernel);
+    acknowledged = ex->out_total - conn_queued(conn) - (uint64_t)in_kernel;
+    stalled = ex->stall_since_ms != 0 && acknowledged - ex->stall_mark < least;
+    ex->stall_mark = acknowledged;
+    ex->stall_since_ms = now_ms;
+    return stalled;
+}
+
+static const struct http_fault fault_slow_head = {
+    408, "request_timeout", "the request head did not arrive in time"};
+
+static void sweep_old(struct http_server *server, enum conn_state state, int64_t before_ms)
+{
+    LIST_FOR (link, &server->conns[state]) {
+        struct http_conn *conn = LIST_ITEM(link, struct http_conn, link);
+        if (conn->since_ms > before_ms)
+            break;
+        if (state == CONN_HEAD &&
+            conn->exchange->scan.line_bytes + conn->exchange->scan.lines > 0) {
+            exchange_fail(conn->exchange, &fault_slow_head, true);
+            conn_set_state(conn, CONN_BUSY);
+        } else {
+            conn_lost(conn);
+        }
+    }
+}
+
+void conn_sweep(struct http_server *server, int64_t now_ms)
+{
+    const struct http_limits *limits = &server->config.limits;
+
+    sweep_old(server, CONN_IDLE, now_ms - limits->idle_ms);
+    sweep_old(server, CONN_HEAD, now_ms - limits->header_time_ms);
+    sweep_old(server, CONN_LINGER, now_ms - LINGER_MS);
+    LIST_FOR (link, &server->conns[CONN_BUSY]) {
+        struct http_conn *conn = LIST_ITEM(link, struct http_conn, link);
+        struct exchange *ex = conn->exchange;
+        if (write_stalled(conn, ex, now_ms))
+            conn_lost(conn);
+        else if (body_too_slow(ex, now_ms))
+            body_fail(ex, REQ_BODY_TIMEOUT);
+    }
+}

@@ -1,0 +1,178 @@
+#pragma once
+/*
+ * Inside common/http: a connection, the exchange (request and response) alive on it, and the calls
+ * between the files of this folder. Nothing here is for other folders.
+ *
+ * A connection is in exactly one list of its server, named by its state; conn_set_state() does all
+ * moves and stamps since_ms, so the lists of IDLE, HEAD and LINGER are ordered by age and the sweep
+ * looks only at their heads. An idle connection owns no memory but this struct: the arena and all
+ * buffers belong to the exchange, which exists from the first byte of a request until its response
+ * has been written and reported. When the client goes away the two are separated: the connection
+ * closes, the exchange lives on until its coroutine has unwound.
+ */
+#include <uv.h>
+
+#include "base/list.h"
+#include "http/parse.h"
+#include "http/server.h"
+
+enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BUSY, CONN_LINGER, CONN_CLOSING, CONN_STATES };
+
+struct exchange;
+
+struct http_conn {
+    uv_tcp_t tcp; /* first: handle->data is not needed to find the owner */
+    unsigned magic;
+    enum conn_state state;
+    struct list link; /* server->conns[state] */
+    int64_t since_ms; /* when it entered its state */
+    struct http_server *server;
+    struct exchange *exchange; /* NULL while idle, lingering or closing */
+    char *pending;             /* bytes that arrived too early; malloc, NULL when none */
+    size_t pending_len;
+    size_t pending_cap;
+    uint32_t drain_left; /* of a small request body that nobody read */
+    bool reading;
+    bool eof;     /* the client has closed its side */
+    bool discard; /* framing is lost: whatever still arrives is dropped */
+    char peer[46];
+};
+
+enum exchange_phase {
+    EXCHANGE_HEAD,    /* receiving the head */
+    EXCHANGE_RUNNING, /* the handler's coroutine is alive */
+    EXCHANGE_DONE,    /* answered, in server->done until the end of the turn */
+    EXCHANGE_WRITING, /* the socket still takes the response */
+};
+
+struct body_buffer {
+    char *ptr; /* arena */
+    size_t len;
+    size_t cap;
+};
+
+struct exchange {
+    struct req req; /* first */
+    enum exchange_phase phase;
+    struct list link; /* server->done */
+    int result;       /* of the handler */
+    bool counted;     /* in stats.requests_in_flight */
+
+    struct head_scan scan;
+    struct strbuf head_text;
+    struct head head;
+
+    /* Body: decoded bytes wait in buffers[filling]; the other one is what the handler looks at. */
+    struct body_reader body;
+    struct body_buffer buffers[2];
+    unsigned filling;
+    size_t buffer_limit; /* stop reading from the socket above it */
+    uint64_t body_taken;
+    bool body_complete;
+    int body_error;    /* REQ_BODY_TIMEOUT, REQ_BODY_BROKEN */
+    bool body_started; /* its first byte has come, 100 Continue is not waited for */
+    bool continue_sent;
+
+    /* The one thing the coroutine waits for: body bytes, or room in the socket. */
+    struct await await;
+    enum { WAIT_NONE, WAIT_BODY_SOME, WAIT_BODY_ALL, WAIT_WRITE } waiting;
+    int64_t wait_since_ms;
+    int64_t body_waited_ms;
+    uint64_t body_window_bytes;
+
+    /* Response. */
+    bool keep_alive; /* decided when the head of the response is written */
+    bool head_sent;
+    bool chunked;
+    bool stream_ended;
+    uv_write_t write;
+    uint64_t out_total;     /* bytes given to the socket */
+    uint64_t stall_mark;    /* of them acknowledged when the window began */
+    int64_t stall_since_ms; /* 0 = nothing is queued */
+};
+
+/* resp_stream_write() awaits while more is queued on the socket. */
+#define STREAM_QUEUE_MAX (256U * 1024)
+/* Body bytes that wait for a handler which reads piece by piece, or not at all. */
+#define BODY_BUFFER_BYTES (64U * 1024)
+
+#define EXCHANGE(request) CONTAINER_OF((request), struct exchange, req)
+
+struct http_server {
+    struct http_config config;
+    struct http_stats stats;
+    int fd;
+    uv_poll_t listener;
+    bool listener_open; /* its handle is not closed yet */
+    bool accepting;
+    bool accept_paused; /* out of descriptors, until accept_timer */
+    bool draining;
+    bool stopping;
+    struct loop_timer accept_timer;
+    struct loop_timer sweep_timer;
+    struct loop_timer drain_timer;
+    int64_t sweep_ms;
+    struct list conns[CONN_STATES];
+    struct list done;
+    struct loop_hook done_hook;
+    size_t exchanges;         /* alive */
+    struct arena *arenas[64]; /* ready for the next exchanges */
+    size_t arena_count;
+    loop_fn drained;
+    void *drained_arg;
+};
+
+/* conn.c: the connection and its input. */
+/* Takes the accepted descriptor. */
+void conn_open(struct http_server *server, int fd, const char *peer);
+/* The client is gone, or is made to: closes the socket, cancels a running exchange. Idempotent. */
+void conn_lost(struct http_conn *conn);
+/* After room was made in the body buffer: decodes what waits and reads on. */
+void conn_resume_input(struct http_conn *conn);
+/* The exchange on it has ended; goes on with the next request, or closes. */
+void conn_next(struct http_conn *conn, bool keep_alive);
+/* Sends now or queues a copy. */
+void conn_write(struct http_conn *conn, const struct str *pieces, size_t count);
+size_t conn_queued(const struct http_conn *conn);
+/* Timeouts of all connections; called a few times a second. */
+void conn_sweep(struct http_server *server, int64_t now_ms);
+
+/* exchange.c: from the first byte of a request to its last report. */
+struct exchange *exchange_new(struct http_conn *conn);
+/* Takes bytes of the head; returns how many. Starts the handler when it is complete. */
+size_t exchange_take_head(struct exchange *ex, const char *data, size_t len);
+/* Answers by itself, without the handler. `close` also gives up on the rest of the input. */
+void exchange_fail(struct exchange *ex, const struct http_fault *fault, bool close);
+/* The connection is going: drops a request whose head is incomplete, cancels the handler. */
+void exchange_orphan(struct exchange *ex);
+/* The socket has taken everything or has failed. */
+void exchange_written(struct exchange *ex);
+/* After the response: may the connection be used again? A body that nobody read is skipped when its
+ * rest is known to be small and the client has not been left waiting for 100 Continue. */
+bool exchange_keeps_alive(const struct exchange *ex);
+/* Turn-end hook of the server: answers all exchanges whose handlers returned. */
+void exchange_flush_done(void *server);
+
+/* body.c */
+/* Takes raw bytes of the body; returns how many fit. */
+size_t body_feed(struct exchange *ex, const char *data, size_t len);
+/* Ends the wait of a handler that reads the body. */
+void body_fail(struct exchange *ex, int error);
+/* True when the client has sent less than the least rate. */
+bool body_too_slow(const struct exchange *ex, int64_t now_ms);
+
+/* resp.c */
+/* Writes head and body; calls exchange_written() at once or later. */
+void resp_send(struct exchange *ex);
+/* Head of a response into the arena. body_bytes < 0: the length is unknown (chunked or until
+ * close). */
+struct str resp_head(struct exchange *ex, int64_t body_bytes);
+/* HEAD, 1xx, 204, 304. */
+bool resp_has_no_body(const struct exchange *ex);
+
+/* server.c */
+void server_accept_more(struct http_server *server);
+/* A connection or an exchange has ended: reports a finished drain, frees a stopped server. */
+void server_maybe_done(struct http_server *server);
+struct arena *server_arena_take(struct http_server *server);
+void server_arena_give(struct http_server *server, struct arena *arena);

@@ -1,0 +1,104 @@
+/* Query strings and form bodies: split, decoded once, brackets taken apart. */
+#include "http/query.h"
+
+#include "base/codec.h"
+
+#define ITEMS_MAX 100
+
+static size_t count_items(struct str text)
+{
+    size_t count = text.len > 0 ? 1 : 0;
+    for (size_t i = 0; i < text.len; i++)
+        count += text.ptr[i] == '&';
+    return count;
+}
+
+/* Splits "name[key][key]" after decoding: %5B is a bracket to every client that sends it. */
+static bool split_keys(struct str decoded, struct query_item *item, const char **ret_reason)
+{
+    const char *end = decoded.ptr + decoded.len;
+    const char *open = decoded.len ? memchr(decoded.ptr, '[', decoded.len) : NULL;
+    const char *at = open ? open : end;
+
+    item->name = (struct str){decoded.ptr, (size_t)(at - decoded.ptr)};
+    item->key_count = 0;
+    if (item->name.len == 0) {
+        *ret_reason = "a parameter has no name";
+        return false;
+    }
+    if (memchr(item->name.ptr, ']', item->name.len)) {
+        *ret_reason = "brackets are not balanced";
+        return false;
+    }
+    while (at < end) {
+        const char *close = memchr(at, ']', (size_t)(end - at));
+        if (*at != '[' || !close || memchr(at + 1, '[', (size_t)(close - at - 1))) {
+            *ret_reason = "brackets are not balanced";
+            return false;
+        }
+        if (item->key_count == QUERY_KEYS_MAX) {
+            *ret_reason = "a parameter has too many keys in brackets";
+            return false;
+        }
+        item->keys[item->key_count++] = (struct str){at + 1, (size_t)(close - at - 1)};
+        at = close + 1;
+    }
+    return true;
+}
+
+static bool
+parse_item(struct arena *arena, struct str text, struct query_item *item, const char **ret_reason)
+{
+    struct str value = text;
+    struct str raw_name = str_split(&value, '=');
+    struct str name;
+
+    if (!value.ptr)
+        value = STR("");
+    if (!codec_percent_decode(arena, raw_name, true, &name) ||
+        !codec_percent_decode(arena, value, true, &item->value)) {
+        *ret_reason = "a parameter has a broken escape, a NUL or is not UTF-8";
+        return false;
+    }
+    return split_keys(name, item, ret_reason);
+}
+
+int query_parse(struct arena *arena,
+                struct str text,
+                struct query *ret_query,
+                const char **ret_reason)
+{
+    struct query query = {0};
+    struct str rest = text;
+    size_t most = count_items(text);
+
+    if (most > (size_t)ITEMS_MAX * 2) { /* empty ones ("a&&b") are skipped below, within reason */
+        *ret_reason = "too many parameters";
+        return QUERY_INVALID;
+    }
+    if (most > 0)
+        query.items = ARENA_ARRAY(arena, query.items, most);
+    while (most > 0 && rest.ptr) {
+        struct str piece = str_split(&rest, '&');
+        if (piece.len == 0)
+            continue;
+        if (query.count == ITEMS_MAX) {
+            *ret_reason = "too many parameters";
+            return QUERY_INVALID;
+        }
+        if (!parse_item(arena, piece, &query.items[query.count], ret_reason))
+            return QUERY_INVALID;
+        query.count++;
+    }
+    *ret_query = query;
+    return 0;
+}
+
+struct str query_get(const struct query *query, const char *name)
+{
+    struct str wanted = str_from(name);
+    for (size_t i = 0; i < query->count; i++)
+        if (query->items[i].key_count == 0 && str_eq(query->items[i].name, wanted))
+            return query->items[i].value;
+    return STR_NONE;
+}

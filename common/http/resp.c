@@ -1,0 +1,221 @@
+/* Responses: the head, written by hand because every request pays for it, and whole bodies. */
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "catalog/problem.h"
+#include "http/conn.h"
+
+#define HEAD_ROOM  384U /* the lines below without their variable parts */
+#define STATUS_MIN 100
+#define STATUS_MAX 599
+
+static bool is_line_safe(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] == '\r' || text.ptr[i] == '\n' || text.ptr[i] == '\0')
+            return false;
+    return true;
+}
+
+void resp_header(struct req *req, const char *name, struct str value)
+{
+    struct str name_text = str_from(name);
+
+    MUST(is_line_safe(name_text) && is_line_safe(value));
+    strbuf_str(&req->extra_headers, name_text);
+    strbuf_str(&req->extra_headers, STR(": "));
+    strbuf_str(&req->extra_headers, value);
+    strbuf_str(&req->extra_headers, STR("\r\n"));
+}
+
+void resp_header_printf(struct req *req, const char *name, const char *format, ...)
+{
+    struct str value;
+    va_list args;
+
+    va_start(args, format);
+    value = arena_vprintf(req->task.arena, format, args);
+    va_end(args);
+    resp_header(req, name, value);
+}
+
+struct jw resp_json(struct req *req)
+{
+    struct jw writer;
+
+    if (!req->content_type.ptr)
+        req->content_type = STR("application/json");
+    jw_init(&writer, &req->body);
+    return writer;
+}
+
+/* "HTTP/1.1 200 OK\r\n", made at first use. */
+static struct str status_line(int status)
+{
+    static struct {
+        char text[63];
+        uint8_t len;
+    } lines[STATUS_MAX - STATUS_MIN + 1];
+    size_t i = (size_t)(status - STATUS_MIN);
+
+    MUST(status >= STATUS_MIN && status <= STATUS_MAX);
+    if (lines[i].len == 0) {
+        const char *title = problem_status_title(status);
+        int len = snprintf(lines[i].text,
+                           sizeof(lines[i].text),
+                           "HTTP/1.1 %d %.40s\r\n",
+                           status,
+                           title ? title : "");
+        lines[i].len = (uint8_t)len;
+    }
+    return (struct str){lines[i].text, lines[i].len};
+}
+
+/* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" (RFC 9110 5.6.7), made once a second. */
+static struct str date_line(void)
+{
+    static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char months[12][4] = {
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    static char line[64];
+    static size_t len;
+    static time_t made_s;
+    time_t now_s = (time_t)(clock_wall_ms() / 1000);
+
+    if (now_s != made_s || len == 0) {
+        struct tm utc;
+        MUST(gmtime_r(&now_s, &utc) != NULL);
+        len = (size_t)snprintf(line,
+                               sizeof(line),
+                               "Date: %s, %02d %s %04d %02d:%02d:%02d GMT\r\n",
+                               days[utc.tm_wday],
+                               utc.tm_mday,
+                               months[utc.tm_mon],
+                               utc.tm_year + 1900,
+                               utc.tm_hour,
+                               utc.tm_min,
+                               utc.tm_sec);
+        made_s = now_s;
+    }
+    return (struct str){line, len};
+}
+
+static char *put(char *at, struct str text)
+{
+    if (text.len > 0)
+        memcpy(at, text.ptr, text.len);
+    return at + text.len;
+}
+
+static char *put_line(char *at, struct str name, struct str value)
+{
+    return put(put(put(at, name), value), STR("\r\n"));
+}
+
+bool resp_has_no_body(const struct exchange *ex)
+{
+    return ex->req.method == HTTP_HEAD_M || ex->req.status < 200 || ex->req.status == 204 ||
+           ex->req.status == 304;
+}
+
+static char *put_framing(char *at, struct exchange *ex, int64_t body_bytes)
+{
+    if (ex->req.status == 204 || ex->req.status == 304)
+        return at;
+    if (body_bytes >= 0) {
+        char digits[20];
+        size_t len = num_print_i64(digits, body_bytes);
+        return put_line(at, STR("Content-Length: "), (struct str){digits, len});
+    }
+    return ex->chunked ? put(at, STR("Transfer-Encoding: chunked\r\n")) : at;
+}
+
+struct str resp_head(struct exchange *ex, int64_t body_bytes)
+{
+    const struct req *req = &ex->req;
+    size_t room = HEAD_ROOM + req->content_type.len + req->request_id.len + req->extra_headers.len;
+    char *head = arena_alloc(req->task.arena, room);
+    char *at = put(head, status_line(req->status));
+
+    at = put(at, date_line());
+    at = put(at, STR("X-Content-Type-Options: nosniff\r\n"));
+    if (req->content_type.len > 0)
+        at = put_line(at, STR("Content-Type: "), req->content_type);
+    at = put_framing(at, ex, body_bytes);
+    if (req->no_store)
+        at = put(at, STR("Cache-Control: no-store\r\n"));
+    if (req->request_id.len > 0)
+        at = put_line(at, STR("X-Request-Id: "), req->request_id);
+    at = put(at, strbuf_view(&req->extra_headers));
+    if (!ex->keep_alive)
+        at = put(at, STR("Connection: close\r\n"));
+    else if (ex->head.http10)
+        at = put(at, STR("Connection: keep-alive\r\n"));
+    at = put(at, STR("\r\n"));
+    MUST((size_t)(at - head) <= room);
+    return (struct str){head, (size_t)(at - head)};
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct exchange *ex = CONTAINER_OF(write, struct exchange, write);
+
+    if (status < 0) {
+        ex->keep_alive = false;
+        conn_lost(ex->req.conn);
+    }
+    exchange_written(ex);
+}
+
+/* One system call when the socket has room; what it does not take stays in the arena until it does.
+ */
+void resp_send(struct exchange *ex)
+{
+    struct req *req = &ex->req;
+    uv_stream_t *stream = (uv_stream_t *)&req->conn->tcp;
+    uv_buf_t bufs[2];
+    unsigned count = 1;
+    struct str head;
+    size_t total;
+    int sent = 0;
+
+    if (!req->content_type.ptr && req->body.len > 0)
+        req->content_type = STR("application/json");
+    head = resp_head(ex, (int64_t)req->body.len);
+    bufs[0] = uv_buf_init((char *)(uintptr_t)head.ptr, (unsigned)head.len);
+    total = head.len;
+    if (!resp_has_no_body(ex) && req->body.len > 0) {
+        bufs[count++] = uv_buf_init(req->body.ptr, (unsigned)req->body.len);
+        total += req->body.len;
+    }
+    ex->head_sent = true;
+    ex->phase = EXCHANGE_WRITING;
+    ex->out_total += total;
+    req->bytes_out = total;
+    req->server->stats.bytes_out += total;
+
+    if (conn_queued(req->conn) == 0) {
+        sent = uv_try_write(stream, bufs, count);
+        if (sent == UV_EAGAIN)
+            sent = 0;
+    }
+    if (sent == (int)total) {
+        exchange_written(ex);
+        return;
+    }
+    if (sent >= 0) {
+        for (unsigned i = 0; i < count; i++) {
+            size_t skip = (size_t)sent < bufs[i].len ? (size_t)sent : bufs[i].len;
+            bufs[i].base += skip;
+            bufs[i].len -= skip;
+            sent -= (int)skip;
+        }
+        sent = uv_write(&ex->write, stream, bufs, count, on_written);
+        if (sent == 0)
+            return;
+    }
+    on_written(&ex->write, sent);
+}

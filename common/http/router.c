@@ -1,0 +1,352 @@
+/*
+ * Router: a trie of path segments, built once. A path is decoded segment by segment before it is
+ * compared, exactly once, and what the handler sees are the very bytes that were matched.
+ */
+#include "http/route.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/codec.h"
+#include "base/map.h"
+#include "base/panic.h"
+
+#define SEGMENTS_MAX 32
+#define METHODS      ((size_t)HTTP_OTHER_M)
+
+/* A route as mounted. */
+struct entry {
+    const char *mount;
+    const struct route *route;
+    struct str param_names[REQ_PARAMS_MAX];
+    size_t param_count;
+};
+
+struct node {
+    struct str segment; /* of a literal; borrowed from the route table */
+    struct node *literals;
+    size_t literal_count; /* sorted by segment */
+    struct node *param;
+    const struct entry *by_method[METHODS];
+    bool with_slash; /* the route is the mount's "/" and answers with the slash as well */
+};
+
+struct router {
+    struct node root;
+    struct entry **entries; /* in table order */
+    size_t entry_count;
+    struct map *ids;
+};
+
+static void *must_alloc(void *memory)
+{
+    if (!memory)
+        PANIC("out of memory");
+    return memory;
+}
+
+struct router *router_new(void)
+{
+    struct router *router = must_alloc(calloc(1, sizeof(*router)));
+    router->ids = map_new();
+    return router;
+}
+
+/* The trie is as deep as the longest route, known at compile time. */
+static void node_done(struct node *node) /* NOLINT(misc-no-recursion): bounded by SEGMENTS_MAX */
+{
+    for (size_t i = 0; i < node->literal_count; i++)
+        node_done(&node->literals[i]);
+    free(node->literals);
+    if (node->param)
+        node_done(node->param);
+    free(node->param);
+}
+
+void router_free(struct router *router)
+{
+    if (!router)
+        return;
+    node_done(&router->root);
+    for (size_t i = 0; i < router->entry_count; i++)
+        free(router->entries[i]);
+    free(router->entries);
+    map_free(router->ids);
+    free(router);
+}
+
+/* Index of the literal, or where it belongs. */
+static size_t literal_place(const struct node *node, struct str segment)
+{
+    size_t low = 0, high = node->literal_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (str_cmp(node->literals[middle].segment, segment) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct node *literal_find(const struct node *node, struct str segment)
+{
+    size_t place = literal_place(node, segment);
+    if (place < node->literal_count && str_eq(node->literals[place].segment, segment))
+        return &node->literals[place];
+    return NULL;
+}
+
+static struct node *literal_add(struct node *node, struct str segment)
+{
+    size_t place = literal_place(node, segment);
+    struct node *grown =
+        must_alloc(realloc(node->literals, (node->literal_count + 1) * sizeof(*grown)));
+    memmove(&grown[place + 1], &grown[place], (node->literal_count - place) * sizeof(*grown));
+    grown[place] = (struct node){.segment = segment};
+    node->literals = grown;
+    node->literal_count++;
+    return &grown[place];
+}
+
+/* The node of `path` below `node`, made where missing; names of parameters go to the entry. */
+static struct node *node_of_path(struct node *node, const char *path, struct entry *entry)
+{
+    struct str rest = str_from(path);
+
+    if (rest.len == 0 || str_is(rest, "/"))
+        return node;
+    if (rest.ptr[0] != '/')
+        PANIC("route %s: path \"%s\" must begin with '/'", entry->route->id, path);
+    rest = (struct str){rest.ptr + 1, rest.len - 1};
+    while (rest.ptr) {
+        struct str segment = str_split(&rest, '/');
+        struct node *next;
+        if (segment.len == 0)
+            PANIC("route %s: empty segment in \"%s\"", entry->route->id, path);
+        if (segment.ptr[0] == '{') {
+            MUST(segment.len > 2 && segment.ptr[segment.len - 1] == '}');
+            if (entry->param_count == REQ_PARAMS_MAX)
+                PANIC("route %s: more than %d parameters", entry->route->id, REQ_PARAMS_MAX);
+            entry->param_names[entry->param_count++] =
+                (struct str){segment.ptr + 1, segment.len - 2};
+            if (!node->param)
+                node->param = must_alloc(calloc(1, sizeof(*node)));
+            next = node->param;
+        } else {
+            next = literal_find(node, segment);
+            if (!next)
+                next = literal_add(node, segment);
+        }
+        node = next;
+    }
+    return node;
+}
+
+/* PUT answers PATCH and GET answers HEAD unless these have routes of their own. */
+static void node_set(struct node *node, const struct entry *entry)
+{
+    enum http_method method = entry->route->method;
+    const struct entry *taken;
+
+    MUST(method < METHODS);
+    taken = node->by_method[method];
+    if (taken && taken->route->method == method)
+        PANIC(
+            "routes %s and %s answer the same method and path", taken->route->id, entry->route->id);
+    node->by_method[method] = entry;
+    if (method == HTTP_PUT_M && !node->by_method[HTTP_PATCH_M])
+        node->by_method[HTTP_PATCH_M] = entry;
+    if (method == HTTP_GET_M && !node->by_method[HTTP_HEAD_M])
+        node->by_method[HTTP_HEAD_M] = entry;
+}
+
+void router_add(struct router *router, const char *mount, const struct route *routes, size_t count)
+{
+    router->entries = must_alloc(
+        realloc(router->entries, (router->entry_count + count + 1) * sizeof(*router->entries)));
+    for (size_t i = 0; i < count; i++) {
+        struct entry *entry = must_alloc(calloc(1, sizeof(*entry)));
+        struct node *node;
+
+        entry->mount = mount;
+        entry->route = &routes[i];
+        MUST(entry->route->id && entry->route->path);
+        if (map_put(router->ids, str_from(entry->route->id), entry))
+            PANIC("two routes have the id %s", entry->route->id);
+        router->entries[router->entry_count++] = entry;
+
+        node = node_of_path(&router->root, mount, entry);
+        node = node_of_path(node, entry->route->path, entry);
+        if (mount[0] != '\0' && strcmp(entry->route->path, "/") == 0)
+            node->with_slash = true;
+        node_set(node, entry);
+    }
+}
+
+bool router_next(const struct router *router,
+                 size_t *cursor,
+                 const char **ret_mount,
+                 const struct route **ret_route)
+{
+    if (*cursor >= router->entry_count)
+        return false;
+    *ret_mount = router->entries[*cursor]->mount;
+    *ret_route = router->entries[*cursor]->route;
+    (*cursor)++;
+    return true;
+}
+
+/* A decoded '/' would let one path mean two things to us and to a proxy in front of us. */
+static bool has_encoded_slash(struct str raw)
+{
+    const char *at = raw.ptr;
+    const char *end = raw.ptr + raw.len;
+    while (end - at >= 3 && (at = memchr(at, '%', (size_t)(end - at) - 2)) != NULL) {
+        if (at[1] == '2' && (at[2] == 'f' || at[2] == 'F'))
+            return true;
+        at++;
+    }
+    return false;
+}
+
+static bool segment_decode(struct arena *arena, struct str raw, struct str *ret_segment)
+{
+    struct str segment;
+    if (raw.len == 0 || has_encoded_slash(raw) ||
+        !codec_percent_decode(arena, raw, false, &segment))
+        return false;
+    if (str_eq(segment, STR(".")) || str_eq(segment, STR("..")))
+        return false;
+    *ret_segment = segment;
+    return true;
+}
+
+struct walk {
+    struct str segments[SEGMENTS_MAX];
+    size_t count;
+    bool trailing_slash;
+    bool too_deep;
+};
+
+static int path_split(struct arena *arena, struct str path, struct walk *walk)
+{
+    struct str rest;
+
+    walk->count = 0;
+    walk->trailing_slash = false;
+    walk->too_deep = false;
+    if (path.len == 0 || path.ptr[0] != '/')
+        return ROUTER_BAD_PATH;
+    if (path.len == 1)
+        return 0;
+    rest = (struct str){path.ptr + 1, path.len - 1};
+    while (rest.ptr) {
+        struct str raw = str_split(&rest, '/');
+        struct str segment;
+        if (raw.len == 0 && !rest.ptr) {
+            walk->trailing_slash = true;
+            return 0;
+        }
+        if (!segment_decode(arena, raw, &segment))
+            return ROUTER_BAD_PATH;
+        /* Deeper than any route: not found, but the whole path must still be well-formed. */
+        if (walk->count == SEGMENTS_MAX)
+            walk->too_deep = true;
+        else
+            walk->segments[walk->count++] = segment;
+    }
+    return 0;
+}
+
+static bool node_answers(const struct node *node, bool trailing_slash)
+{
+    if (trailing_slash && !node->with_slash)
+        return false;
+    for (size_t i = 0; i < METHODS; i++)
+        if (node->by_method[i])
+            return true;
+    return false;
+}
+
+/* Depth-first, literals before parameters; NULL when nothing answers the path. `by_param` tells
+ * which segments were taken as parameters. Each node of the trie is visited at most once. */
+static const struct node *
+node_match(const struct node *root, const struct walk *walk, bool by_param[SEGMENTS_MAX])
+{
+    const struct node *nodes[SEGMENTS_MAX + 1];
+    size_t depth = 0;
+
+    nodes[0] = root;
+    for (;;) {
+        const struct node *node = nodes[depth];
+        const struct node *next = NULL;
+        if (depth == walk->count) {
+            if (node_answers(node, walk->trailing_slash))
+                return node;
+        } else {
+            next = literal_find(node, walk->segments[depth]);
+            by_param[depth] = next == NULL;
+            if (!next)
+                next = node->param;
+        }
+        while (!next && depth > 0) { /* dead end: take a parameter where a literal was taken */
+            depth--;
+            if (!by_param[depth]) {
+                by_param[depth] = true;
+                next = nodes[depth]->param;
+            }
+        }
+        if (!next)
+            return NULL;
+        nodes[++depth] = next;
+    }
+}
+
+static struct str allow_text(struct arena *arena, const struct node *node)
+{
+    struct strbuf text;
+    strbuf_init(&text, arena, 128);
+    for (size_t i = 0; i < METHODS; i++) {
+        if (node && !node->by_method[i] && i != HTTP_OPTIONS_M)
+            continue;
+        if (text.len > 0)
+            strbuf_cstr(&text, ", ");
+        strbuf_cstr(&text, http_method_name((enum http_method)i));
+    }
+    return strbuf_view(&text);
+}
+
+int router_match(const struct router *router, struct req *req, struct str *ret_allow)
+{
+    struct walk walk;
+    bool by_param[SEGMENTS_MAX];
+    const struct node *node;
+    const struct entry *entry;
+    int rc;
+
+    if (req->method == HTTP_OPTIONS_M && str_eq(req->path, STR("*"))) {
+        *ret_allow = allow_text(req->task.arena, NULL);
+        return ROUTER_METHOD;
+    }
+    rc = path_split(req->task.arena, req->path, &walk);
+    if (rc != 0)
+        return rc;
+    node = walk.too_deep ? NULL : node_match(&router->root, &walk, by_param);
+    if (!node)
+        return ROUTER_NOT_FOUND;
+    entry = req->method < METHODS ? node->by_method[req->method] : NULL;
+    if (!entry) {
+        *ret_allow = allow_text(req->task.arena, node);
+        return ROUTER_METHOD;
+    }
+
+    req->route = entry->route;
+    req->param_names = entry->param_names;
+    req->param_count = 0;
+    for (size_t i = 0; i < walk.count; i++)
+        if (by_param[i])
+            req->params[req->param_count++] = walk.segments[i];
+    MUST(req->param_count == entry->param_count);
+    return 0;
+}

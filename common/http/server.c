@@ -1,0 +1,331 @@
+/* The server: listening, accepting within limits, sweeping, draining, stopping. */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "http/conn.h"
+
+#define BACKLOG           1024
+#define ACCEPTS_PER_EVENT 64
+#define ACCEPT_PAUSE_MS   100
+#define ARENA_BYTES       8192U
+#define SWEEP_MIN_MS      10
+#define SWEEP_MAX_MS      500
+
+const struct http_limits http_limits_default = {
+    .header_bytes = 32768,
+    .target_bytes = 16384,
+    .header_count = 100,
+    .json_body_bytes = 1U << 20,
+    .header_time_ms = 10000,
+    .idle_ms = 60000,
+    .body_min_rate = 1024,
+    .requests_max = 4096,
+    .connections_max = 20000,
+};
+
+/* --- arenas ready for use ------------------------------------------------------------------------
+ */
+
+struct arena *server_arena_take(struct http_server *server)
+{
+    if (server->arena_count > 0)
+        return server->arenas[--server->arena_count];
+    return arena_new(ARENA_BYTES);
+}
+
+void server_arena_give(struct http_server *server, struct arena *arena)
+{
+    if (server->arena_count == ARRAY_LEN(server->arenas)) {
+        arena_free(arena);
+        return;
+    }
+    arena_reset(arena);
+    server->arenas[server->arena_count++] = arena;
+}
+
+/* --- listening -----------------------------------------------------------------------------------
+ */
+
+/* By hand, because libuv 1.44 cannot set SO_REUSEPORT. */
+static int listen_on(const struct addrinfo *address, bool reuse_port)
+{
+    const int on = 1;
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int rc;
+
+    if (fd < 0)
+        return -errno;
+    rc = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (rc == 0 && reuse_port)
+        rc = setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+    if (rc == 0)
+        rc = bind(fd, address->ai_addr, address->ai_addrlen);
+    if (rc == 0)
+        rc = listen(fd, BACKLOG);
+    if (rc == 0)
+        return fd;
+    rc = -errno;
+    (void)close(fd);
+    return rc;
+}
+
+/* Resolves once at start; never used while serving. */
+static int open_listener(const struct http_config *config)
+{
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC,
+        .ai_socktype = SOCK_STREAM,
+        .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+    };
+    struct addrinfo *addresses;
+    char service[12];
+    int rc = -EADDRNOTAVAIL;
+
+    (void)snprintf(service, sizeof(service), "%d", config->port);
+    if (getaddrinfo(config->host, service, &hints, &addresses) != 0)
+        return -EADDRNOTAVAIL;
+    for (const struct addrinfo *it = addresses; it && rc < 0; it = it->ai_next)
+        rc = listen_on(it, config->reuse_port);
+    freeaddrinfo(addresses);
+    return rc;
+}
+
+int http_server_port(const struct http_server *server)
+{
+    struct sockaddr_storage address;
+    socklen_t len = sizeof(address);
+
+    if (server->fd < 0 || getsockname(server->fd, (struct sockaddr *)&address, &len) != 0)
+        return 0;
+    if (address.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)&address)->sin6_port);
+    return ntohs(((const struct sockaddr_in *)&address)->sin_port);
+}
+
+void *http_server_user(const struct http_server *server)
+{
+    return server->config.user;
+}
+
+const struct http_stats *http_server_stats(const struct http_server *server)
+{
+    return &server->stats;
+}
+
+/* --- accepting -----------------------------------------------------------------------------------
+ */
+
+/* IPv4 clients of an IPv6 socket are shown as what they are. */
+static void peer_text(const struct sockaddr_storage *address, char text[46])
+{
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+    const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+    const char *done;
+
+    if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+        done = inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], text, 46);
+    else if (address->ss_family == AF_INET6)
+        done = inet_ntop(AF_INET6, &six->sin6_addr, text, 46);
+    else
+        done = inet_ntop(AF_INET, &four->sin_addr, text, 46);
+    if (!done)
+        text[0] = '\0';
+}
+
+static void on_accept_timer(void *arg)
+{
+    struct http_server *server = arg;
+    server->accept_paused = false;
+    server_accept_more(server);
+}
+
+/* Clients wait in the kernel's queue; polling it meanwhile would spin. */
+static void pause_accepting(struct http_server *server)
+{
+    if (!server->accepting)
+        return;
+    server->accepting = false;
+    (void)uv_poll_stop(&server->listener);
+}
+
+static void on_acceptable(uv_poll_t *listener, int status, int events UNUSED)
+{
+    struct http_server *server = CONTAINER_OF(listener, struct http_server, listener);
+
+    if (status < 0) { /* libuv has stopped the handle */
+        server->accepting = false;
+        server->accept_paused = true;
+        loop_timer_start(&server->accept_timer, ACCEPT_PAUSE_MS);
+        return;
+    }
+    for (int i = 0; i < ACCEPTS_PER_EVENT; i++) {
+        struct sockaddr_storage address;
+        socklen_t len = sizeof(address);
+        char peer[46];
+        int fd;
+        if (server->stats.connections_open >= server->config.limits.connections_max) {
+            pause_accepting(server);
+            return;
+        }
+        fd = accept4(server->fd, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            peer_text(&address, peer);
+            conn_open(server, fd, peer);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            pause_accepting(server);
+            server->accept_paused = true;
+            loop_timer_start(&server->accept_timer, ACCEPT_PAUSE_MS);
+            return;
+        } else if (errno == EAGAIN) {
+            return;
+        } /* else: that client is gone already */
+    }
+}
+
+void server_accept_more(struct http_server *server)
+{
+    if (server->accepting || server->accept_paused || server->draining || server->stopping ||
+        server->stats.connections_open >= server->config.limits.connections_max)
+        return;
+    MUST(uv_poll_start(&server->listener, UV_READABLE, on_acceptable) == 0);
+    server->accepting = true;
+}
+
+static void on_sweep(void *arg)
+{
+    struct http_server *server = arg;
+    loop_timer_start(&server->sweep_timer, server->sweep_ms);
+    conn_sweep(server, (int64_t)uv_now(loop_uv()));
+}
+
+/* An eighth of the shortest limit: late by that much at most, and cheap. */
+static int64_t sweep_interval(const struct http_limits *limits)
+{
+    int64_t shortest =
+        limits->header_time_ms < limits->idle_ms ? limits->header_time_ms : limits->idle_ms;
+    int64_t interval = shortest / 8;
+
+    if (interval < SWEEP_MIN_MS)
+        return SWEEP_MIN_MS;
+    return interval > SWEEP_MAX_MS ? SWEEP_MAX_MS : interval;
+}
+
+int http_server_start(const struct http_config *config, struct http_server **ret_server)
+{
+    struct http_server *server;
+    int fd = open_listener(config);
+
+    if (fd < 0)
+        return TRACE(fd);
+    server = calloc(1, sizeof(*server));
+    if (!server)
+        PANIC("out of memory");
+    server->config = *config;
+    server->fd = fd;
+    for (size_t i = 0; i < CONN_STATES; i++)
+        list_init(&server->conns[i]);
+    list_init(&server->done);
+    server->done_hook = (struct loop_hook){.fn = exchange_flush_done, .arg = server};
+    loop_timer_init(&server->accept_timer, on_accept_timer, server);
+    loop_timer_init(&server->sweep_timer, on_sweep, server);
+    MUST(uv_poll_init(loop_uv(), &server->listener, fd) == 0);
+    server->listener_open = true;
+    server_accept_more(server);
+    server->sweep_ms = sweep_interval(&config->limits);
+    loop_timer_start(&server->sweep_timer, server->sweep_ms);
+    *ret_server = server;
+    return 0;
+}
+
+/* --- ending --------------------------------------------------------------------------------------
+ */
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct http_server *server = CONTAINER_OF((uv_poll_t *)handle, struct http_server, listener);
+
+    server->listener_open = false;
+    server_maybe_done(server);
+}
+
+static void close_listener(struct http_server *server)
+{
+    if (server->fd < 0)
+        return;
+    server->accepting = false;
+    loop_timer_stop(&server->accept_timer);
+    uv_close((uv_handle_t *)&server->listener, on_listener_closed);
+    (void)close(server->fd);
+    server->fd = -1;
+}
+
+static void close_all(struct http_server *server, enum conn_state state)
+{
+    LIST_FOR (link, &server->conns[state])
+        conn_lost(LIST_ITEM(link, struct http_conn, link));
+}
+
+static void report_drained(struct http_server *server)
+{
+    loop_fn drained = server->drained;
+
+    server->drained = NULL;
+    loop_timer_stop(&server->drain_timer);
+    if (drained)
+        drained(server->drained_arg);
+}
+
+static void on_drain_timer(void *arg)
+{
+    report_drained(arg);
+}
+
+void server_maybe_done(struct http_server *server)
+{
+    bool idle = server->stats.connections_open == 0 && server->exchanges == 0;
+
+    if (!idle)
+        return;
+    if (server->draining && !server->stopping) {
+        report_drained(server); /* may stop the server; then this is called again */
+        return;
+    }
+    if (!server->stopping || server->listener_open || server->done_hook.queued)
+        return;
+    for (size_t i = 0; i < server->arena_count; i++)
+        arena_free(server->arenas[i]);
+    free(server);
+}
+
+void http_server_drain(struct http_server *server, int64_t limit_ms, loop_fn done, void *arg)
+{
+    server->draining = true;
+    server->drained = done;
+    server->drained_arg = arg;
+    loop_timer_init(&server->drain_timer, on_drain_timer, server);
+    loop_timer_start(&server->drain_timer, limit_ms);
+    close_listener(server);
+    close_all(server, CONN_IDLE);
+    server_maybe_done(server);
+}
+
+void http_server_stop(struct http_server *server)
+{
+    server->stopping = true;
+    server->drained = NULL;
+    loop_timer_stop(&server->drain_timer);
+    loop_timer_stop(&server->sweep_timer);
+    close_listener(server);
+    for (size_t state = 0; state < CONN_CLOSING; state++)
+        close_all(server, (enum conn_state)state);
+    server_maybe_done(server);
+}

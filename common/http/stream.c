@@ -1,0 +1,150 @@
+/* Responses sent piece by piece, and files. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "http/conn.h"
+#include "loop/work.h"
+
+#define FILE_PIECE_BYTES 131072U
+
+static void on_abandon(struct await *await)
+{
+    CONTAINER_OF(await, struct exchange, await)->waiting = WAIT_NONE;
+}
+
+/* Sends pieces, then waits while too much is queued. */
+AWAITS static int send_pieces(struct exchange *ex, const struct str *pieces, size_t count)
+{
+    struct req *req = &ex->req;
+
+    if (!req->conn)
+        return -ECANCELED;
+    for (size_t i = 0; i < count; i++)
+        req->bytes_out += pieces[i].len;
+    conn_write(req->conn, pieces, count);
+    while (req->conn && conn_queued(req->conn) > STREAM_QUEUE_MAX) {
+        int rc;
+        await_init(&ex->await);
+        ex->await.abandon = on_abandon;
+        ex->waiting = WAIT_WRITE;
+        rc = await_wait(&req->task, &ex->await, 0);
+        if (rc != 0)
+            return rc;
+    }
+    return req->conn ? 0 : -ECANCELED;
+}
+
+/* length < 0: not known before the end. */
+AWAITS static int begin(struct exchange *ex, int status, int64_t length)
+{
+    struct str head;
+
+    if (!ex->req.conn)
+        return -ECANCELED;
+    ex->req.status = status;
+    ex->req.streaming = true;
+    ex->head_sent = true;
+    ex->keep_alive = exchange_keeps_alive(ex);
+    if (length < 0 && !resp_has_no_body(ex)) {
+        ex->chunked = !ex->head.http10;
+        ex->keep_alive = ex->keep_alive && ex->chunked; /* HTTP/1.0: the end is the close */
+    }
+    head = resp_head(ex, length);
+    return send_pieces(ex, &head, 1);
+}
+
+int resp_stream_begin(struct req *req, int status, struct str content_type)
+{
+    req->content_type = content_type;
+    return begin(EXCHANGE(req), status, -1);
+}
+
+int resp_stream_write(struct req *req, struct str piece)
+{
+    struct exchange *ex = EXCHANGE(req);
+    char size_line[20];
+    struct str pieces[3];
+
+    if (!req->conn)
+        return -ECANCELED;
+    if (piece.len == 0 || resp_has_no_body(ex))
+        return 0;
+    if (!ex->chunked)
+        return send_pieces(ex, &piece, 1);
+    pieces[0] = (struct str){size_line,
+                             (size_t)snprintf(size_line, sizeof(size_line), "%zx\r\n", piece.len)};
+    pieces[1] = piece;
+    pieces[2] = STR("\r\n");
+    return send_pieces(ex, pieces, 3);
+}
+
+int resp_stream_end(struct req *req)
+{
+    struct exchange *ex = EXCHANGE(req);
+    struct str last = STR("0\r\n\r\n");
+
+    if (!req->conn)
+        return -ECANCELED;
+    ex->stream_ended = true;
+    return ex->chunked ? send_pieces(ex, &last, 1) : 0;
+}
+
+struct file_read {
+    int fd;
+    int64_t offset;
+    size_t bytes;
+    char *buffer;
+    ssize_t got; /* or a negative errno */
+};
+
+/* On a thread. */
+static void file_read(void *arg)
+{
+    struct file_read *read = arg;
+
+    do {
+        read->got = pread(read->fd, read->buffer, read->bytes, read->offset);
+    } while (read->got < 0 && errno == EINTR);
+    if (read->got < 0)
+        read->got = -errno;
+}
+
+AWAITS static int file_send(struct exchange *ex, struct file_read *read, int64_t length)
+{
+    while (length > 0) {
+        struct str piece;
+        int rc;
+        read->bytes = length < (int64_t)FILE_PIECE_BYTES ? (size_t)length : FILE_PIECE_BYTES;
+        rc = work_run(&ex->req.task, WORK_FILE, file_read, read);
+        if (rc == 0 && read->got <= 0)
+            rc = read->got < 0 ? (int)read->got : -EIO; /* shorter than promised */
+        if (rc != 0)
+            return TRACE(rc);
+        read->offset += read->got;
+        length -= read->got;
+        piece = (struct str){read->buffer, (size_t)read->got};
+        rc = send_pieces(ex, &piece, 1);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t length)
+{
+    struct exchange *ex = EXCHANGE(req);
+    struct file_read *read = ARENA_NEW(req->task.arena, read);
+    int rc;
+
+    read->fd = fd;
+    read->offset = offset;
+    rc = begin(ex, status, length);
+    if (rc == 0 && !resp_has_no_body(ex)) {
+        read->buffer = arena_alloc(req->task.arena, FILE_PIECE_BYTES);
+        rc = file_send(ex, read, length);
+    }
+    if (rc == 0)
+        ex->stream_ended = true;
+    return rc;
+}
