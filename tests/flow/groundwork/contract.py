@@ -73,8 +73,11 @@ class Recorder:
         if route:
             statuses = self.hit.setdefault(route, {})
             statuses[response.status_code] = statuses.get(response.status_code, 0) + 1
-        for text in self.check(client, method, inside, route, response, streamed):
-            self.complaints.append(f"{method} {inside} -> {response.status_code}: {text}")
+        try:
+            found = list(self.check(client, method, inside, route, response, streamed))
+        except (KeyError, ValueError) as error:
+            found = [f"unreadable: {error!r}"]
+        self.complaints += [f"{method} {inside} -> {response.status_code}: {text}" for text in found]
         if client.project is not None and response.status_code < 300 and method not in ("GET", "HEAD"):
             if re.match(r"/(entities(?!/[^/]+/items)|enums)", inside):
                 self.models.pop(client.project.id, None)
