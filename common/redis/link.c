@@ -1,0 +1,300 @@
+/* Connections to Redis: name lookup off the loop, hiredis on a uv_poll handle, reconnecting. */
+#include "redis/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "base/rand.h"
+
+enum { CONNECT_MS = 1000, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000 };
+
+struct link_poll {
+    uv_poll_t handle;
+    redisAsyncContext *context; /* NULL once hiredis has freed it */
+    struct link *link;
+    int events;
+};
+
+struct link_lookup {
+    uv_getaddrinfo_t req;
+    struct link *link; /* NULL = nobody waits */
+};
+
+static void lost(struct link *link);
+
+/* --- hiredis on uv_poll --- */
+
+static void on_poll(uv_poll_t *handle, int status, int events)
+{
+    struct link_poll *poll = CONTAINER_OF(handle, struct link_poll, handle);
+
+    if (status < 0) {
+        /* libuv has stopped the handle: no further event would ever come. */
+        poll->events = 0;
+        if (poll->context)
+            redisAsyncHandleRead(poll->context);
+        if (poll->context)
+            link_drop(poll->link);
+        return;
+    }
+    /* Each step may free the context. */
+    if (poll->context && (events & UV_READABLE))
+        redisAsyncHandleRead(poll->context);
+    if (poll->context && (events & UV_WRITABLE))
+        redisAsyncHandleWrite(poll->context);
+}
+
+static void poll_update(struct link_poll *poll, int events)
+{
+    if (poll->events == events)
+        return;
+    poll->events = events;
+    if (events)
+        (void)uv_poll_start(&poll->handle, events, on_poll);
+    else
+        (void)uv_poll_stop(&poll->handle);
+}
+
+static void add_read(void *arg)
+{
+    struct link_poll *poll = arg;
+    poll_update(poll, poll->events | UV_READABLE);
+}
+
+static void del_read(void *arg)
+{
+    struct link_poll *poll = arg;
+    poll_update(poll, poll->events & ~UV_READABLE);
+}
+
+static void add_write(void *arg)
+{
+    struct link_poll *poll = arg;
+    poll_update(poll, poll->events | UV_WRITABLE);
+}
+
+static void del_write(void *arg)
+{
+    struct link_poll *poll = arg;
+    poll_update(poll, poll->events & ~UV_WRITABLE);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(CONTAINER_OF(handle, struct link_poll, handle));
+}
+
+/* Called before hiredis closes the socket. */
+static void cleanup(void *arg)
+{
+    struct link_poll *poll = arg;
+
+    poll->context = NULL;
+    (void)uv_poll_stop(&poll->handle);
+    uv_close((uv_handle_t *)&poll->handle, on_closed);
+}
+
+static bool attach(struct link *link, redisAsyncContext *context)
+{
+    struct link_poll *poll = calloc(1, sizeof(*poll));
+
+    MUST(poll != NULL);
+    if (uv_poll_init(loop_uv(), &poll->handle, context->c.fd) != 0) {
+        free(poll);
+        return false;
+    }
+    poll->context = context;
+    poll->link = link;
+    context->data = link;
+    context->ev.addRead = add_read;
+    context->ev.delRead = del_read;
+    context->ev.addWrite = add_write;
+    context->ev.delWrite = del_write;
+    context->ev.cleanup = cleanup;
+    context->ev.data = poll;
+    return true;
+}
+
+/* --- connecting --- */
+
+static void ignore_reply(redisAsyncContext *context, void *reply, void *arg)
+{
+    (void)context;
+    (void)reply;
+    (void)arg;
+}
+
+/* Goes ahead of everything else on the connection. */
+static void greet(struct link *link)
+{
+    const struct redis *redis = link->redis;
+
+    if (redis->password && redis->user[0])
+        (void)redisAsyncCommand(
+            link->context, ignore_reply, NULL, "AUTH %s %s", redis->user, redis->password);
+    else if (redis->password)
+        (void)redisAsyncCommand(link->context, ignore_reply, NULL, "AUTH %s", redis->password);
+    if (redis->database != 0)
+        (void)redisAsyncCommand(link->context, ignore_reply, NULL, "SELECT %d", redis->database);
+}
+
+static void on_connect(const redisAsyncContext *context, int status)
+{
+    struct link *link = context->data;
+
+    if (link->context != context)
+        return;
+    if (status != REDIS_OK) {
+        link->context = NULL; /* hiredis frees it after this */
+        lost(link);
+        return;
+    }
+    loop_timer_stop(&link->timer);
+    link->state = LINK_UP;
+    link->failing = false;
+    link->backoff_ms = 0;
+    link->heard_ms = clock_mono_ms();
+    greet(link);
+    link->on_up(link);
+}
+
+static void on_disconnect(const redisAsyncContext *context, int status)
+{
+    struct link *link = context->data;
+
+    (void)status;
+    if (link->context != context)
+        return;
+    link->context = NULL;
+    lost(link);
+}
+
+static void connect_to(struct link *link, const char *address)
+{
+    const struct redis *redis = link->redis;
+    redisAsyncContext *context =
+        address ? redisAsyncConnect(address, redis->port) : redisAsyncConnectUnix(redis->path);
+
+    MUST(context != NULL);
+    if (context->err != 0 || !attach(link, context)) {
+        redisAsyncFree(context);
+        lost(link);
+        return;
+    }
+    link->context = context;
+    if (address)
+        (void)redisEnableKeepAlive(&context->c);
+    (void)redisAsyncSetDisconnectCallback(context, on_disconnect);
+    (void)redisAsyncSetConnectCallback(context, on_connect);
+}
+
+static void on_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
+{
+    struct link_lookup *lookup = CONTAINER_OF(req, struct link_lookup, req);
+    struct link *link = lookup->link;
+    char address[64] = "";
+
+    if (status == 0 && found->ai_family == AF_INET)
+        (void)uv_ip4_name((void *)found->ai_addr, address, sizeof(address));
+    else if (status == 0 && found->ai_family == AF_INET6)
+        (void)uv_ip6_name((void *)found->ai_addr, address, sizeof(address));
+    uv_freeaddrinfo(found);
+    free(lookup);
+    if (!link)
+        return;
+    link->lookup = NULL;
+    if (address[0])
+        connect_to(link, address);
+    else
+        lost(link);
+}
+
+static void look_up(struct link *link)
+{
+    static const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct link_lookup *lookup = calloc(1, sizeof(*lookup));
+
+    MUST(lookup != NULL);
+    lookup->link = link;
+    if (uv_getaddrinfo(loop_uv(), &lookup->req, on_looked_up, link->redis->host, NULL, &hints) !=
+        0) {
+        free(lookup);
+        lost(link);
+        return;
+    }
+    link->lookup = lookup;
+}
+
+void link_open(struct link *link)
+{
+    MUST(!link->context && !link->lookup);
+    link->state = LINK_CONNECTING;
+    loop_timer_start(&link->timer, CONNECT_MS);
+    if (link->redis->host)
+        look_up(link);
+    else
+        connect_to(link, NULL);
+}
+
+/* --- loss --- */
+
+/* The context is gone or going; tries again after a pause. */
+static void lost(struct link *link)
+{
+    int64_t wait_ms = link->backoff_ms * 2;
+
+    if (link->redis->freeing)
+        return;
+    if (wait_ms < BACKOFF_MIN_MS)
+        wait_ms = BACKOFF_MIN_MS;
+    if (wait_ms > BACKOFF_MAX_MS)
+        wait_ms = BACKOFF_MAX_MS;
+    link->backoff_ms = wait_ms;
+    link->failing = true;
+    link->state = LINK_WAITING;
+    loop_timer_start(&link->timer, wait_ms / 2 + (int64_t)(rand_u64() % (uint64_t)wait_ms));
+    link->on_down(link);
+}
+
+static void let_go(struct link *link)
+{
+    redisAsyncContext *context = link->context;
+
+    link->context = NULL;
+    if (link->lookup)
+        link->lookup->link = NULL;
+    link->lookup = NULL;
+    /* Tells every command in flight, with no reply. */
+    if (context)
+        redisAsyncFree(context);
+}
+
+void link_drop(struct link *link)
+{
+    let_go(link);
+    lost(link);
+}
+
+static void on_timer(void *arg)
+{
+    struct link *link = arg;
+
+    if (link->state == LINK_CONNECTING)
+        link_drop(link);
+    else
+        link_open(link);
+}
+
+void link_init(struct link *link, struct redis *redis)
+{
+    *link = (struct link){.redis = redis};
+    loop_timer_init(&link->timer, on_timer, link);
+}
+
+void link_close(struct link *link)
+{
+    loop_timer_stop(&link->timer);
+    let_go(link);
+}

@@ -1,0 +1,75 @@
+#pragma once
+/*
+ * Redis on the loop (hiredis). A doorbell and a cache, never the truth: every call may fail and the
+ * caller goes on without it.
+ *
+ * One connection for commands, which share it and its round trips; one more for subscriptions, when
+ * there are any. Both reconnect by themselves (50 ms..1 s) and forget what was in flight. While Redis
+ * is known to be away, commands fail at once. Loop thread only.
+ *
+ * Results: 0, -ECANCELED, -ETIMEDOUT (the task's own deadline), or enum redis_result.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rc.h"
+#include "base/str.h"
+#include "loop/task.h"
+
+struct redis;
+
+enum redis_result {
+    REDIS_UNAVAILABLE = 1, /* no connection, or no answer in time: it may have been done */
+    REDIS_ERROR,           /* Redis refused; its words are in the reply's text ("NOGROUP ...") */
+};
+
+enum redis_kind {
+    REDIS_KIND_NIL,
+    REDIS_KIND_TEXT,  /* also status replies */
+    REDIS_KIND_INT,
+    REDIS_KIND_ARRAY,
+    REDIS_KIND_ERROR, /* of a command inside MULTI */
+};
+
+struct redis_reply {
+    enum redis_kind kind;
+    struct str text;            /* TEXT, ERROR: NUL-terminated (not counted), arena-owned */
+    int64_t number;             /* INT */
+    struct redis_reply *items;  /* ARRAY */
+    size_t count;
+};
+
+/* any: redis://[user:password@]host[:port][/database], rediss is not known, or unix:/path. Starts
+ * connecting. Returns owned; NULL when the URL is none of these. */
+struct redis *redis_new(const char *url);
+/* any but a subscription's callback: closes and frees; waiting commands end with REDIS_UNAVAILABLE. */
+void redis_free(struct redis *redis);
+bool redis_up(const struct redis *redis);
+
+/* co: one command; the reply is copied to the task's arena. ret_reply may be NULL. Ends after a
+ * second without an answer. */
+AWAITS int redis_cmd(struct task *task, struct redis *redis, struct redis_reply *ret_reply,
+                     size_t argc, const struct str *argv) MUSTCHECK;
+/* co: the same with another time limit, for commands that block (XREADGROUP .. BLOCK): these hold up
+ * everything behind them, so give them a struct redis of their own. */
+AWAITS int redis_cmd_within(struct task *task, struct redis *redis, int64_t limit_ms,
+                            struct redis_reply *ret_reply, size_t argc,
+                            const struct str *argv) MUSTCHECK;
+/* any: fire and forget; dropped when there is no connection. */
+void redis_post(struct redis *redis, size_t argc, const struct str *argv);
+
+/* Arguments for the calls above: expands to the count and the array.
+ * redis_post(redis, REDIS_ARGS(STR("PUBLISH"), channel, text)) */
+#define REDIS_ARGS(...)                                                                            \
+    (sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str)), (const struct str[])         \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+/* loop: a message on the channel, borrowed; {NULL, 0} each time the subscription (again) holds:
+ * messages before it may have been missed. Must not await; task_start() what takes longer. */
+typedef void (*redis_message_fn)(struct str payload, void *arg);
+/* any: for the life of `redis`; subscribes again after every reconnect. A connection that falls
+ * silent is noticed within 15 s. */
+void redis_subscribe(struct redis *redis, const char *channel, redis_message_fn fn, void *arg);

@@ -1,0 +1,259 @@
+/* Commands, posts and subscriptions of redis/, and a Redis that goes and comes back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "pg.h"
+#include "redis/redis.h"
+
+static struct redis *redis;
+static const char *url;
+
+static void pause_ms(struct task *task, int64_t ms)
+{
+    assert_int_equal(task_sleep(task, ms), 0);
+}
+
+static void run_body(struct task *task, void *arg)
+{
+    void (**body)(struct task *) = arg;
+
+    redis = redis_new(url);
+    assert_non_null(redis);
+    (*body)(task);
+    redis_free(redis);
+    loop_stop();
+}
+
+static void run(void (*body)(struct task *task))
+{
+    struct task task = {.arena = arena_new(0)};
+
+    loop_init();
+    task_start(&task, run_body, &body);
+    loop_run();
+    assert_int_equal(task_count(), 0);
+    arena_free(task.arena);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    url = redis_start();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    redis_stop();
+    return 0;
+}
+
+/* --- commands --- */
+
+static void commands(struct task *task)
+{
+    struct redis_reply reply;
+    struct str binary = {"a\0b\r\n", 5};
+
+    /* Sent before the connection is up: it waits. */
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("SET"), STR("k"), binary)), 0);
+    assert_true(redis_up(redis));
+    assert_true(reply.kind == REDIS_KIND_TEXT && str_is(reply.text, "OK"));
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("GET"), STR("k"))), 0);
+    assert_true(reply.kind == REDIS_KIND_TEXT && str_eq(reply.text, binary));
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("GET"), STR("none"))), 0);
+    assert_int_equal(reply.kind, REDIS_KIND_NIL);
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("INCRBY"), STR("n"), STR("-7"))),
+                     0);
+    assert_true(reply.kind == REDIS_KIND_INT && reply.number == -7);
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("SET"), STR("empty"), STR_NONE)),
+                     0);
+    assert_int_equal(
+        redis_cmd(task,
+                  redis,
+                  &reply,
+                  REDIS_ARGS(STR("EVAL"), STR("return {1, {'x', false}, 'y'}"), STR("0"))),
+        0);
+    assert_int_equal(reply.kind, REDIS_KIND_ARRAY);
+    assert_int_equal(reply.count, 3);
+    assert_int_equal(reply.items[1].count, 2);
+    assert_true(str_is(reply.items[1].items[0].text, "x"));
+    assert_int_equal(reply.items[1].items[1].kind, REDIS_KIND_NIL);
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("INCR"), STR("k"))),
+                     REDIS_ERROR);
+    assert_true(str_starts(reply.text, STR("ERR ")));
+    assert_int_equal(redis_cmd(task, redis, NULL, REDIS_ARGS(STR("NONSENSE"))), REDIS_ERROR);
+    for (int i = 0; i < 100; i++)
+        redis_post(redis, REDIS_ARGS(STR("INCR"), STR("posts")));
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("GET"), STR("posts"))), 0);
+    assert_true(str_is(reply.text, "100"));
+}
+
+static void test_commands(void **state)
+{
+    (void)state;
+    run(commands);
+}
+
+static void limits(struct task *task)
+{
+    struct redis_reply reply;
+    struct str slow =
+        STR("local t = redis.call('TIME') local till = t[1] * 1000 + t[2] / 1000 + 300 "
+            "repeat t = redis.call('TIME') until t[1] * 1000 + t[2] / 1000 > till return 5");
+
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), 0);
+    /* A late answer is nobody's: the next command gets its own. */
+    int64_t start_ms = clock_mono_ms();
+    assert_int_equal(
+        redis_cmd_within(task, redis, 50, &reply, REDIS_ARGS(STR("EVAL"), slow, STR("0"))),
+        REDIS_UNAVAILABLE);
+    assert_in_range(clock_mono_ms() - start_ms, 45, 200);
+    pause_ms(task, 500);
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), 0);
+    assert_true(str_is(reply.text, "PONG"));
+
+    task->deadline_ms = clock_mono_ms() + 50;
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("EVAL"), slow, STR("0"))),
+                     -ETIMEDOUT);
+    task->deadline_ms = 0;
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), 0);
+    assert_true(str_is(reply.text, "PONG"));
+    assert_int_equal(
+        redis_cmd_within(
+            task, redis, 3000, &reply, REDIS_ARGS(STR("BLPOP"), STR("nothing"), STR("1.2"))),
+        0);
+    assert_int_equal(reply.kind, REDIS_KIND_NIL);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    run(limits);
+}
+
+/* --- subscriptions and restarts --- */
+
+static unsigned held;
+static unsigned heard;
+static char last[32];
+
+static void on_message(struct str payload, void *arg)
+{
+    assert_ptr_equal(arg, &heard);
+    if (!payload.ptr) {
+        held++;
+        return;
+    }
+    heard++;
+    snprintf(last, sizeof(last), "%.*s", STR_ARG(payload));
+}
+
+static void wait_for(struct task *task, const unsigned *value, unsigned least)
+{
+    for (int i = 0; i < 300 && *value < least; i++)
+        pause_ms(task, 10);
+    assert_true(*value >= least);
+}
+
+static void restarts(struct task *task)
+{
+    struct redis_reply reply;
+
+    held = heard = 0;
+    redis_subscribe(redis, "news", on_message, &heard);
+    wait_for(task, &held, 1);
+    redis_subscribe(redis, "more", on_message, &heard);
+    wait_for(task, &held, 2);
+    redis_post(redis, REDIS_ARGS(STR("PUBLISH"), STR("news"), STR("one")));
+    wait_for(task, &heard, 1);
+    assert_string_equal(last, "one");
+
+    redis_stop();
+    int64_t start_ms = clock_mono_ms();
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), REDIS_UNAVAILABLE);
+    pause_ms(task, 50);
+    assert_false(redis_up(redis));
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))),
+                         REDIS_UNAVAILABLE);
+    assert_in_range(clock_mono_ms() - start_ms, 0, 300);
+    pause_ms(task, 300);
+    (void)redis_start();
+    wait_for(task, &held, 4);
+    for (int i = 0; i < 300 && !redis_up(redis); i++)
+        pause_ms(task, 10);
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), 0);
+    redis_post(redis, REDIS_ARGS(STR("PUBLISH"), STR("more"), STR("two")));
+    wait_for(task, &heard, 2);
+    assert_string_equal(last, "two");
+
+    /* Killed by the server's own command, and stopped without a word. */
+    assert_int_equal(
+        redis_cmd(
+            task, redis, NULL, REDIS_ARGS(STR("CLIENT"), STR("KILL"), STR("TYPE"), STR("pubsub"))),
+        0);
+    wait_for(task, &held, 6);
+    (void)kill(redis_pid, SIGSTOP);
+    start_ms = clock_mono_ms();
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), REDIS_UNAVAILABLE);
+    assert_in_range(clock_mono_ms() - start_ms, 950, 1300);
+    (void)kill(redis_pid, SIGCONT);
+    for (int i = 0; i < 300 && !redis_up(redis); i++)
+        pause_ms(task, 10);
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), 0);
+}
+
+static void test_restart(void **state)
+{
+    (void)state;
+    run(restarts);
+}
+
+/* --- URLs --- */
+
+static void nobody_there(struct task *task)
+{
+    struct redis_reply reply;
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), REDIS_UNAVAILABLE);
+}
+
+static void test_urls(void **state)
+{
+    static const char *const bad[] = {
+        "", "http://x", "unix:", "unix:x", "redis://", "redis://h:0", "redis://h:x", "redis://h/x"};
+    static const char *const nobody[] = {"redis://127.0.0.1:1",
+                                         "redis://user:secret@localhost:1/3",
+                                         "redis://[::1]:1",
+                                         "redis://no-such-host.invalid:6379",
+                                         "unix:/nonexistent/socket"};
+    (void)state;
+    loop_init();
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_null(redis_new(bad[i]));
+    loop_stop();
+    loop_run();
+    for (size_t i = 0; i < ARRAY_LEN(nobody); i++) {
+        url = nobody[i];
+        run(nobody_there);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_commands, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
+        cmocka_unit_test(test_urls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
