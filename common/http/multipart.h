@@ -13,12 +13,16 @@ struct multipart_part {
     struct str content_type; /* STR_NONE when not sent */
 };
 
-/* Positive results: malformed (400), too large (413), timeout (408). */
+/* Positive results: malformed (400), too large (413); a timeout (408) is REQ_BODY_TIMEOUT. */
 enum { MULTIPART_INVALID = 10, MULTIPART_TOO_LARGE = 11 };
 
 /* any: from the Content-Type header; MULTIPART_INVALID when it is no multipart/form-data or the
  * boundary is missing or over 70 characters. Arena-owned. Limits: 100 parts, 8 KB a part head. */
 int multipart_new(struct req *req, uint64_t max_total_bytes, struct multipart **ret) MUSTCHECK;
+/* The same over any source of pieces (tests): fn has the contract of req_body_read(). */
+typedef int (*multipart_source_fn)(void *arg, uint64_t max_total_bytes, struct str *ret_piece);
+int multipart_new_from(struct arena *arena, struct str content_type, multipart_source_fn fn, void *arg,
+                       uint64_t max_total_bytes, struct multipart **ret) MUSTCHECK;
 /* co: next part (skips what is left of the current one); ret_part->name.ptr == NULL at the end. */
 AWAITS int multipart_next(struct multipart *mp, struct multipart_part *ret_part) MUSTCHECK;
 /* co: next piece of the current part's data, empty at its end; valid until the next call. */

@@ -1,0 +1,449 @@
+/*
+ * multipart/form-data. A window slides over the body; what cannot be the beginning of a delimiter
+ * is handed out from it, so memory stays the same for any size of part. Anything that two parsers
+ * might read differently (a boundary followed by other text, repeated parameters) is refused.
+ */
+#include "http/multipart.h"
+
+#include "base/utf8.h"
+
+#define WINDOW_BYTES   16384U
+#define HEAD_BYTES_MAX 8192U
+#define PARTS_MAX      100U
+#define BOUNDARY_MAX   70U
+
+enum multipart_state { MP_PREAMBLE, MP_HEAD, MP_DATA, MP_END };
+
+struct multipart {
+    struct arena *arena;
+    multipart_source_fn source;
+    void *source_arg;
+    uint64_t max_total_bytes;
+    enum multipart_state state;
+    unsigned parts;
+    char delimiter[BOUNDARY_MAX + 5]; /* CR LF "--" boundary */
+    size_t delimiter_len;
+    struct str input; /* of the source's last piece, not yet in the window */
+    bool input_ended;
+    size_t start, end; /* of what the window holds */
+    char window[WINDOW_BYTES];
+};
+
+/* --- parameters of a header value
+ * ------------------------------------------------------------------ */
+
+static bool is_token_char(char c)
+{
+    return c > ' ' && c < 127 && !strchr("()<>@,;:\\\"/[]?={}", c);
+}
+
+static void skip_blanks(struct str *text)
+{
+    while (text->len > 0 && (text->ptr[0] == ' ' || text->ptr[0] == '\t'))
+        *text = (struct str){text->ptr + 1, text->len - 1};
+}
+
+static struct str take_token(struct str *text)
+{
+    size_t len = 0;
+    struct str token;
+
+    while (len < text->len && is_token_char(text->ptr[len]))
+        len++;
+    token = (struct str){text->ptr, len};
+    *text = (struct str){text->ptr + len, text->len - len};
+    return token;
+}
+
+/* A quoted text: backslash escapes a quote or itself; browsers write %22 for a quote (HTML, form
+ * submission). Other percent signs are part of the name. */
+static bool take_quoted(struct arena *arena, struct str *text, struct str *ret_value)
+{
+    char *out = arena_alloc(arena, text->len);
+    size_t len = 0;
+    size_t i = 1;
+
+    while (i < text->len && text->ptr[i] != '"') {
+        char c = text->ptr[i];
+        size_t left = text->len - i;
+        if (c == '\\' && left > 1 && (text->ptr[i + 1] == '"' || text->ptr[i + 1] == '\\')) {
+            c = text->ptr[i + 1];
+            i++;
+        } else if (c == '%' && left > 2 && text->ptr[i + 1] == '2' && text->ptr[i + 2] == '2') {
+            c = '"';
+            i += 2;
+        }
+        out[len++] = c;
+        i++;
+    }
+    if (i >= text->len)
+        return false;
+    *ret_value = (struct str){out, len};
+    *text = (struct str){text->ptr + i + 1, text->len - i - 1};
+    return true;
+}
+
+/* Takes "; name=value" off the text. 1 = taken, 0 = nothing is left, -1 = malformed. */
+static int
+take_param(struct arena *arena, struct str *text, struct str *ret_name, struct str *ret_value)
+{
+    skip_blanks(text);
+    if (text->len == 0)
+        return 0;
+    if (text->ptr[0] != ';')
+        return -1;
+    *text = (struct str){text->ptr + 1, text->len - 1};
+    skip_blanks(text);
+    if (text->len == 0)
+        return 0;
+    *ret_name = take_token(text);
+    if (ret_name->len == 0 || text->len == 0 || text->ptr[0] != '=')
+        return -1;
+    *text = (struct str){text->ptr + 1, text->len - 1};
+    if (text->len > 0 && text->ptr[0] == '"')
+        return take_quoted(arena, text, ret_value) ? 1 : -1;
+    *ret_value = take_token(text);
+    return ret_value->len > 0 ? 1 : -1;
+}
+
+/* Takes a token off that must be `wanted`. */
+static bool take_keyword(struct str *text, struct str wanted)
+{
+    skip_blanks(text);
+    if (text->len < wanted.len || !str_ieq((struct str){text->ptr, wanted.len}, wanted))
+        return false;
+    *text = (struct str){text->ptr + wanted.len, text->len - wanted.len};
+    return text->len == 0 || text->ptr[0] == ';' || text->ptr[0] == ' ' || text->ptr[0] == '\t';
+}
+
+/* --- construction
+ * ---------------------------------------------------------------------------------- */
+
+/* RFC 2046 5.1.1: bchars, not ending in a space. */
+static bool boundary_ok(struct str boundary)
+{
+    if (boundary.len == 0 || boundary.len > BOUNDARY_MAX || boundary.ptr[boundary.len - 1] == ' ')
+        return false;
+    for (size_t i = 0; i < boundary.len; i++) {
+        char c = boundary.ptr[i];
+        bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!alnum && (c == '\0' || !strchr("'()+_,-./:=? ", c)))
+            return false;
+    }
+    return true;
+}
+
+static bool find_boundary(struct arena *arena, struct str content_type, struct str *ret_boundary)
+{
+    struct str boundary = STR_NONE;
+    struct str name, value;
+    int taken;
+
+    if (!take_keyword(&content_type, STR("multipart/form-data")))
+        return false;
+    while ((taken = take_param(arena, &content_type, &name, &value)) > 0) {
+        if (!str_ieq(name, STR("boundary")))
+            continue;
+        if (boundary.ptr)
+            return false;
+        boundary = value;
+    }
+    if (taken < 0 || !boundary.ptr || !boundary_ok(boundary))
+        return false;
+    *ret_boundary = boundary;
+    return true;
+}
+
+int multipart_new_from(struct arena *arena,
+                       struct str content_type,
+                       multipart_source_fn fn,
+                       void *arg,
+                       uint64_t max_total_bytes,
+                       struct multipart **ret)
+{
+    struct str boundary;
+    struct multipart *mp;
+
+    if (!find_boundary(arena, content_type, &boundary))
+        return MULTIPART_INVALID;
+    mp = arena_alloc(arena, sizeof(*mp));
+    memset(mp, 0, offsetof(struct multipart, window));
+    mp->arena = arena;
+    mp->source = fn;
+    mp->source_arg = arg;
+    mp->max_total_bytes = max_total_bytes;
+    memcpy(mp->delimiter, "\r\n--", 4);
+    memcpy(mp->delimiter + 4, boundary.ptr, boundary.len);
+    mp->delimiter_len = boundary.len + 4;
+    /* The first delimiter has no line before it: pretend there was an empty one. */
+    memcpy(mp->window, "\r\n", 2);
+    mp->end = 2;
+    *ret = mp;
+    return 0;
+}
+
+static int read_request(void *arg, uint64_t max_total_bytes, struct str *ret_piece)
+{
+    return req_body_read(arg, max_total_bytes, ret_piece);
+}
+
+int multipart_new(struct req *req, uint64_t max_total_bytes, struct multipart **ret)
+{
+    return multipart_new_from(
+        req->task.arena, req_header(req, "content-type"), read_request, req, max_total_bytes, ret);
+}
+
+/* --- the window
+ * ------------------------------------------------------------------------------------ */
+
+static struct str window_view(const struct multipart *mp)
+{
+    return (struct str){mp->window + mp->start, mp->end - mp->start};
+}
+
+/* co: more bytes into the window, which has room. Nothing more to come is malformed here. */
+AWAITS static int window_fill(struct multipart *mp)
+{
+    size_t room, bytes;
+
+    if (mp->input.len == 0 && !mp->input_ended) {
+        int rc = mp->source(mp->source_arg, mp->max_total_bytes, &mp->input);
+        if (rc == REQ_BODY_TOO_LARGE)
+            return MULTIPART_TOO_LARGE;
+        if (rc == REQ_BODY_BROKEN)
+            return MULTIPART_INVALID;
+        if (rc != 0)
+            return rc;
+        mp->input_ended = mp->input.len == 0;
+    }
+    if (mp->input_ended)
+        return MULTIPART_INVALID;
+    if (mp->start > 0) {
+        memmove(mp->window, mp->window + mp->start, mp->end - mp->start);
+        mp->end -= mp->start;
+        mp->start = 0;
+    }
+    room = WINDOW_BYTES - mp->end;
+    bytes = mp->input.len < room ? mp->input.len : room;
+    memcpy(mp->window + mp->end, mp->input.ptr, bytes);
+    mp->end += bytes;
+    mp->input = (struct str){mp->input.ptr + bytes, mp->input.len - bytes};
+    return 0;
+}
+
+/* co: fills until `bytes` are there. */
+AWAITS static int window_need(struct multipart *mp, size_t bytes)
+{
+    while (mp->end - mp->start < bytes) {
+        int rc = window_fill(mp);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* co: reads the epilogue away, so that the connection can be used again. */
+AWAITS static int skip_epilogue(struct multipart *mp)
+{
+    while (!mp->input_ended) {
+        int rc;
+        mp->start = mp->end = 0;
+        rc = window_fill(mp);
+        if (rc != 0 && !mp->input_ended)
+            return rc;
+    }
+    mp->state = MP_END;
+    return 0;
+}
+
+/* co: the window stands at a delimiter: what follows decides. */
+AWAITS static int pass_delimiter(struct multipart *mp)
+{
+    int rc;
+
+    mp->start += mp->delimiter_len;
+    rc = window_need(mp, 2);
+    if (rc != 0)
+        return rc;
+    if (str_starts(window_view(mp), STR("--")))
+        return skip_epilogue(mp);
+    while (mp->window[mp->start] == ' ' || mp->window[mp->start] == '\t') { /* padding */
+        mp->start++;
+        rc = window_need(mp, 2);
+        if (rc != 0)
+            return rc;
+    }
+    if (!str_starts(window_view(mp), STR("\r\n")))
+        return MULTIPART_INVALID;
+    mp->start += 2;
+    mp->state = MP_HEAD;
+    return 0;
+}
+
+int multipart_read(struct multipart *mp, struct str *ret_piece)
+{
+    while (mp->state == MP_DATA || mp->state == MP_PREAMBLE) {
+        struct str view = window_view(mp);
+        const char *at =
+            view.len > 0 ? memmem(view.ptr, view.len, mp->delimiter, mp->delimiter_len) : NULL;
+        size_t ready = 0;
+        int rc;
+        if (at)
+            ready = (size_t)(at - view.ptr);
+        else if (view.len >= mp->delimiter_len)
+            ready = view.len - mp->delimiter_len + 1;
+        if (ready > 0) {
+            mp->start += ready;
+            *ret_piece = (struct str){view.ptr, ready};
+            return 0;
+        }
+        rc = at ? pass_delimiter(mp) : window_fill(mp);
+        if (rc != 0)
+            return rc;
+    }
+    *ret_piece = STR("");
+    return 0;
+}
+
+int multipart_read_all(struct multipart *mp, size_t max_bytes, struct str *ret_data)
+{
+    struct strbuf data;
+    struct str piece;
+
+    strbuf_init(&data, mp->arena, max_bytes);
+    do {
+        int rc = multipart_read(mp, &piece);
+        if (rc != 0)
+            return rc;
+        strbuf_str(&data, piece);
+        if (data.overflow)
+            return MULTIPART_TOO_LARGE;
+    } while (piece.len > 0);
+    *ret_data = data.len > 0 ? strbuf_view(&data) : STR("");
+    return 0;
+}
+
+/* --- part heads
+ * ------------------------------------------------------------------------------------ */
+
+static bool text_ok(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 127)
+            return false;
+    return utf8_valid(text);
+}
+
+/* RFC 7578 4.2. filename* is forbidden there and ignored here. */
+static bool read_disposition(struct arena *arena, struct str value, struct multipart_part *part)
+{
+    struct str name, text;
+    int taken;
+
+    if (!take_keyword(&value, STR("form-data")))
+        return false;
+    while ((taken = take_param(arena, &value, &name, &text)) > 0) {
+        struct str *place = NULL;
+        if (str_ieq(name, STR("name")))
+            place = &part->name;
+        else if (str_ieq(name, STR("filename")))
+            place = &part->filename;
+        if (!place)
+            continue;
+        if (place->ptr || !text_ok(text))
+            return false;
+        *place = arena_dup(arena, text);
+    }
+    return taken == 0 && part->name.ptr;
+}
+
+static bool read_part_field(struct arena *arena, struct str line, struct multipart_part *part)
+{
+    struct str value = line;
+    struct str name = str_split(&value, ':');
+
+    if (!value.ptr || name.len == 0)
+        return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (!is_token_char(name.ptr[i]))
+            return false;
+    value = str_trim(value);
+    for (size_t i = 0; i < value.len; i++)
+        if (((unsigned char)value.ptr[i] < ' ' && value.ptr[i] != '\t') || value.ptr[i] == 127)
+            return false;
+    if (str_ieq(name, STR("content-disposition")))
+        return !part->name.ptr && read_disposition(arena, value, part);
+    if (str_ieq(name, STR("content-type"))) {
+        if (part->content_type.ptr || !utf8_valid(value))
+            return false;
+        part->content_type = arena_dup(arena, value);
+    } else if (str_ieq(name, STR("content-transfer-encoding"))) {
+        return str_ieq(value, STR("binary")) || str_ieq(value, STR("8bit")) ||
+               str_ieq(value, STR("7bit"));
+    }
+    return true;
+}
+
+static bool read_part_head(struct arena *arena, struct str head, struct multipart_part *part)
+{
+    while (head.len > 0) {
+        const char *end = memmem(head.ptr, head.len, "\r\n", 2);
+        size_t len = end ? (size_t)(end - head.ptr) : head.len;
+        size_t skip = end ? len + 2 : len;
+        if (!read_part_field(arena, (struct str){head.ptr, len}, part))
+            return false;
+        head = (struct str){head.ptr + skip, head.len - skip};
+    }
+    return part->name.ptr != NULL;
+}
+
+/* co: the head of a part is in the window, or will be; consumes it. */
+AWAITS static int take_part_head(struct multipart *mp, struct multipart_part *ret_part)
+{
+    for (;;) {
+        struct str view = window_view(mp);
+        const char *end = view.len > 0 ? memmem(view.ptr, view.len, "\r\n\r\n", 4) : NULL;
+        int rc;
+        if (end && (size_t)(end - view.ptr) <= HEAD_BYTES_MAX) {
+            struct str head = {view.ptr, (size_t)(end - view.ptr)};
+            if (!read_part_head(mp->arena, head, ret_part))
+                return MULTIPART_INVALID;
+            mp->start += head.len + 4;
+            return 0;
+        }
+        if (view.len > HEAD_BYTES_MAX + 4)
+            return MULTIPART_INVALID;
+        rc = window_fill(mp);
+        if (rc != 0)
+            return rc;
+    }
+}
+
+int multipart_next(struct multipart *mp, struct multipart_part *ret_part)
+{
+    struct multipart_part part = {0};
+    struct str skipped;
+    int rc;
+
+    do {
+        rc = multipart_read(mp, &skipped);
+        if (rc != 0)
+            return rc;
+    } while (skipped.len > 0);
+    if (mp->state == MP_HEAD) {
+        if (++mp->parts > PARTS_MAX)
+            return MULTIPART_TOO_LARGE;
+        rc = take_part_head(mp, &part);
+        if (rc != 0)
+            return rc;
+        /* Data that begins like a delimiter without its line end is read both ways by others. */
+        rc = window_need(mp, mp->delimiter_len);
+        if (rc != 0)
+            return rc;
+        if (memcmp(mp->window + mp->start, mp->delimiter + 2, mp->delimiter_len - 2) == 0)
+            return MULTIPART_INVALID;
+        mp->state = MP_DATA;
+    }
+    *ret_part = part;
+    return 0;
+}

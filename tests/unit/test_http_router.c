@@ -1,0 +1,218 @@
+/* Routing: one decoding, one meaning; and the table's own rules. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "http/route.h"
+
+static const struct route org_routes[] = {
+    {.method = HTTP_GET_M, .path = "/menus", .id = "menus_list"},
+    {.method = HTTP_POST_M, .path = "/menus", .id = "menus_create"},
+    {.method = HTTP_GET_M, .path = "/menus/{id}", .id = "menus_get"},
+    {.method = HTTP_PUT_M, .path = "/menus/{id}", .id = "menus_update"},
+    {.method = HTTP_GET_M, .path = "/menus/default", .id = "menus_default"},
+    {.method = HTTP_POST_M, .path = "/menus/default/reset", .id = "menus_reset"},
+    {.method = HTTP_POST_M, .path = "/menus/{menu_id}/items", .id = "menus_add_item"},
+    {.method = HTTP_DELETE_M, .path = "/menus/{menu_id}/items/{id}", .id = "menus_del_item"},
+    {.method = HTTP_PUT_M, .path = "/", .id = "project_update"},
+    {.method = HTTP_PATCH_M, .path = "/both", .id = "both_patch"},
+    {.method = HTTP_PUT_M, .path = "/both", .id = "both_put"},
+};
+static const struct route top_routes[] = {
+    {.method = HTTP_GET_M, .path = "/healthz", .id = "healthz"},
+    {.method = HTTP_GET_M, .path = "/org/{project_id}", .id = "project_get"},
+};
+
+static struct router *router;
+static struct arena *arena;
+static struct req req;
+static struct str allow;
+
+static int match(enum http_method method, const char *path)
+{
+    arena_reset(arena);
+    memset(&req, 0, sizeof(req));
+    allow = STR_NONE;
+    req.task.arena = arena;
+    req.method = method;
+    req.path = str_from(path);
+    return router_match(router, &req, &allow);
+}
+
+static void expect(enum http_method method, const char *path, const char *id)
+{
+    assert_int_equal(match(method, path), 0);
+    assert_string_equal(req.route->id, id);
+}
+
+static void test_match(void **state)
+{
+    (void)state;
+    expect(HTTP_GET_M, "/healthz", "healthz");
+    expect(HTTP_GET_M, "/org/p1/menus", "menus_list");
+    expect(HTTP_HEAD_M, "/org/p1/menus", "menus_list");
+    expect(HTTP_POST_M, "/org/p1/menus", "menus_create");
+    expect(HTTP_PATCH_M, "/org/p1/menus/7", "menus_update");
+    expect(HTTP_PATCH_M, "/org/p1/both", "both_patch");
+    expect(HTTP_PUT_M, "/org/p1/both", "both_put");
+    expect(HTTP_GET_M, "/org/p1/menus/default", "menus_default");
+    expect(HTTP_POST_M, "/org/p1/menus/default/reset", "menus_reset");
+    /* the literal leads nowhere: the parameter is tried */
+    expect(HTTP_POST_M, "/org/p1/menus/default/items", "menus_add_item");
+    assert_true(str_is(req_param(&req, "menu_id"), "default"));
+    expect(HTTP_DELETE_M, "/org/p%C3%A9/menus/a%20b/items/%61;x=1", "menus_del_item");
+    assert_int_equal(req.param_count, 3);
+    assert_true(str_is(req_param(&req, "project_id"), "p\xc3\xa9"));
+    assert_true(str_is(req_param(&req, "menu_id"), "a b"));
+    assert_true(str_is(req_param(&req, "id"), "a;x=1"));
+    assert_null(req_param(&req, "other").ptr);
+    expect(HTTP_GET_M, "/%68ealthz", "healthz");
+    /* decoded once */
+    expect(HTTP_GET_M, "/org/p1/menus/%2541", "menus_get");
+    assert_true(str_is(req_param(&req, "id"), "%41"));
+    /* the root of a mount answers with and without its slash */
+    expect(HTTP_PUT_M, "/org/p1/", "project_update");
+    expect(HTTP_PUT_M, "/org/p1", "project_update");
+}
+
+static void test_not_found(void **state)
+{
+    (void)state;
+    const char *const paths[] = {
+        "/",
+        "/nope",
+        "/Healthz",
+        "/healthz/",
+        "/org",
+        "/org/p1/menus/",
+        "/org/p1/Menus",
+        "/org/p1/menus/1/items/2/3",
+        "/org/p1/menus/default/nope",
+        "/1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/0",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        assert_int_equal(match(HTTP_GET_M, paths[i]), ROUTER_NOT_FOUND);
+}
+
+static void test_bad_path(void **state)
+{
+    (void)state;
+    const char *const paths[] = {
+        "",
+        "healthz",
+        "*",
+        "//",
+        "//healthz",
+        "/org//menus",
+        "/org/p1/menus//",
+        "/org/p1/menus/..",
+        "/org/p1/./menus",
+        "/org/p1/%2e%2e",
+        "/org/p1/%2E",
+        "/org/.%2e/x",
+        "/org/p1/menus/a%2Fb",
+        "/org/p1/menus/%2f",
+        "/org/p1/menus/%00",
+        "/org/p1/menus/%",
+        "/org/p1/menus/%4",
+        "/org/p1/menus/%zz",
+        "/org/p1/menus/%c0%af",
+        "/org/p1/menus/%ff",
+        "/org/p1/menus/%ed%a0%80",
+        "/1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/%00",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        assert_int_equal(match(HTTP_GET_M, paths[i]), ROUTER_BAD_PATH);
+}
+
+static void test_method(void **state)
+{
+    (void)state;
+    assert_int_equal(match(HTTP_DELETE_M, "/org/p1/menus"), ROUTER_METHOD);
+    assert_true(str_is(allow, "GET, HEAD, POST, OPTIONS"));
+    assert_int_equal(match(HTTP_OPTIONS_M, "/org/p1/menus/1"), ROUTER_METHOD);
+    assert_true(str_is(allow, "GET, HEAD, PUT, PATCH, OPTIONS"));
+    assert_int_equal(match(HTTP_OTHER_M, "/healthz"), ROUTER_METHOD);
+    assert_int_equal(match(HTTP_OPTIONS_M, "*"), ROUTER_METHOD);
+    assert_true(str_is(allow, "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
+    /* the literal is the resource: its methods count, not the parameter's */
+    assert_int_equal(match(HTTP_PUT_M, "/org/p1/menus/default"), ROUTER_METHOD);
+    assert_true(str_is(allow, "GET, HEAD, OPTIONS"));
+}
+
+static void test_next(void **state)
+{
+    (void)state;
+    size_t cursor = 0, count = 0;
+    const char *mount;
+    const struct route *route;
+    while (router_next(router, &cursor, &mount, &route)) {
+        if (count == 0)
+            assert_string_equal(route->id, "menus_list");
+        if (count < ARRAY_LEN(org_routes))
+            assert_string_equal(mount, "/org/{project_id}");
+        count++;
+    }
+    assert_int_equal(count, ARRAY_LEN(org_routes) + ARRAY_LEN(top_routes));
+}
+
+/* A mistake in a table ends the process at start. */
+static void expect_panic(const struct route *routes, size_t count)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct router *broken = router_new();
+        (void)signal(SIGABRT, SIG_DFL);
+        (void)close(2);
+        router_add(broken, "", routes, count);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_panics(void **state)
+{
+    (void)state;
+    const struct route same_path[] = {
+        {.method = HTTP_GET_M, .path = "/a/{x}", .id = "one"},
+        {.method = HTTP_GET_M, .path = "/a/{y}", .id = "two"},
+    };
+    const struct route same_id[] = {
+        {.method = HTTP_GET_M, .path = "/a", .id = "one"},
+        {.method = HTTP_GET_M, .path = "/b", .id = "one"},
+    };
+    const struct route many[] = {
+        {.method = HTTP_GET_M, .path = "/{a}/{b}/{c}/{d}/{e}/{f}/{g}", .id = "one"},
+    };
+    expect_panic(same_path, 2);
+    expect_panic(same_id, 2);
+    expect_panic(many, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_match),
+        cmocka_unit_test(test_not_found),
+        cmocka_unit_test(test_bad_path),
+        cmocka_unit_test(test_method),
+        cmocka_unit_test(test_next),
+        cmocka_unit_test(test_panics),
+    };
+    arena = arena_new(0);
+    router = router_new();
+    router_add(router, "/org/{project_id}", org_routes, ARRAY_LEN(org_routes));
+    router_add(router, "", top_routes, ARRAY_LEN(top_routes));
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    router_free(router);
+    arena_free(arena);
+    return failed;
+}
