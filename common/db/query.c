@@ -12,7 +12,7 @@
 #include "db/tx.h"
 #include "log/log.h"
 
-enum { SLOW_US = 1000000, CONFLICT_REPEATS = 2, ABORTS_TOGETHER = 1, ERROR_SLOTS = 64 };
+enum { SLOW_US = 1000000, CONFLICT_REPEATS = 2, ABORTS_TOGETHER = 2, ERROR_SLOTS = 64 };
 
 /* --- details of errors --- */
 
