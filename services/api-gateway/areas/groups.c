@@ -1,0 +1,365 @@
+/* /groups: users who share records, and the roles that may ask for their records. */
+#include "app.h"
+#include "groups_sql.h"
+
+struct group_in {
+    struct in_str name;
+    struct in_str description;
+    struct in_ids role_ids;
+};
+
+#define GROUP_MEMBERS(name_required)                                                               \
+    {.name = "name",                                                                               \
+     FIELD_AT(struct group_in, name),                                                              \
+     .type = FIELD_STR,                                                                            \
+     .required = name_required,                                                                    \
+     .min = 1,                                                                                     \
+     .max = 100,                                                                                   \
+     .example = "\"Support\""},                                                                    \
+        {.name = "description",                                                                    \
+         FIELD_AT(struct group_in, description),                                                   \
+         .type = FIELD_STR,                                                                        \
+         .nullable = true,                                                                         \
+         .max = 1000},                                                                             \
+    {                                                                                              \
+        .name = "role_ids", FIELD_AT(struct group_in, role_ids), .type = FIELD_IDS, .max = 100,    \
+        .doc = "Roles whose holders may ask for the members' records"                              \
+    }
+
+static const struct field group_create_fields[] = {GROUP_MEMBERS(true)};
+static const struct field group_update_fields[] = {GROUP_MEMBERS(false)};
+static const struct schema group_create_schema =
+    SCHEMA("GroupCreate", struct group_in, group_create_fields);
+static const struct schema group_update_schema =
+    SCHEMA("GroupUpdate", struct group_in, group_update_fields);
+
+static const struct field group_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "role_ids", .type = FIELD_IDS, .required = true},
+    {.name = "member_count", .type = FIELD_I64, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema group_out_schema = SCHEMA_OUT("Group", group_out_fields);
+
+AWAITS static int groups_list(struct req *r)
+{
+    return reply_page(r, &SQL_GROUPS_LIST, "id", PARAMS());
+}
+
+AWAITS static int groups_my(struct req *r)
+{
+    return reply_page(r, &SQL_GROUPS_OF_USER, "id", PARAMS(P_I64(r->caller->user_id)));
+}
+
+AWAITS static int groups_get(struct req *r)
+{
+    struct rows group;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &group, &SQL_GROUP_GET, PARAMS(P_I64(id))));
+    return reply_row(r, 200, &group);
+}
+
+/* What the tables refuse; `refers` is the member whose ids may not exist. */
+static int fail_change(struct req *r, int rc, const char *refers)
+{
+    if (rc == DB_UNIQUE) {
+        struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+        schema_error_add(r->task.arena, errors, STR("name"), "unique_violation", "is taken");
+        return fail_with(r, "unique_violation", STR("A group of this name exists."), errors);
+    }
+    if (rc == DB_FOREIGN_KEY)
+        return fail_field(
+            r, refers, "foreign_key_violation", "names something that does not exist");
+    return rc > 0 ? fail_db(r, rc) : rc;
+}
+
+/* Roles of the group and the audit row, in the transaction that is open; then the group as it is
+ * now. */
+AWAITS static int finish_change(struct req *r,
+                                int64_t id,
+                                const struct in_ids *roles,
+                                const char *action,
+                                struct rows *ret_group)
+{
+    struct db_call calls[] = {
+        {.sql = &SQL_GROUP_ROLES_CLEAR, PARAMS(P_I64(id))},
+        {.sql = &SQL_GROUP_ROLES_ADD, PARAMS(P_I64(id), P_I64S(roles->items, roles->count))},
+        gateway_audit(r, action, "group", id, STR_NONE),
+        {.sql = &SQL_GROUP_GET, PARAMS(P_I64(id))},
+    };
+    size_t first = roles->set ? 0 : 2;
+    int rc = db_batch(&r->task, r->db, calls + first, ARRAY_LEN(calls) - first, NULL);
+
+    if (rc)
+        return fail_change(r, rc, "role_ids");
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    *ret_group = calls[3].rows;
+    return 0;
+}
+
+AWAITS static int groups_create(struct req *r)
+{
+    struct group_in in;
+    struct rows group;
+    int rc;
+
+    TRY(req_json(r, &group_create_schema, &in));
+    TRY(sql_begin(r));
+    rc = db_query(&r->task,
+                  r->db,
+                  &SQL_GROUP_ADD,
+                  PARAMS(P_STR(in.name.value), P_STR(in.description.value)),
+                  &group);
+    if (rc)
+        return fail_change(r, rc, "role_ids");
+    TRY(finish_change(r, rows_i64(&group, 0, 0), &in.role_ids, "groups.create", &group));
+    return reply_created(r, &group);
+}
+
+AWAITS static int groups_update(struct req *r)
+{
+    struct group_in in;
+    struct rows group;
+    int64_t id;
+    int rc;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &group_update_schema, &in));
+    TRY(sql_begin(r));
+    rc = db_query(&r->task,
+                  r->db,
+                  &SQL_GROUP_SAVE,
+                  PARAMS(P_I64(id),
+                         P_STR(in.name.value),
+                         P_BOOL(in.description.set),
+                         P_STR(in.description.value)),
+                  &group);
+    if (rc)
+        return fail_change(r, rc, "role_ids");
+    if (!group.count)
+        return fail(r, "not_found", NULL);
+    TRY(finish_change(r, id, &in.role_ids, "groups.update", &group));
+    return reply_row(r, 200, &group);
+}
+
+/* A removal is audited only when it removed something. */
+AWAITS static int finish_removal(struct req *r, int64_t group_id, const char *action)
+{
+    struct db_call audit = gateway_audit(r, action, "group", group_id, STR_NONE);
+
+    TRY(sql_batch(r, &audit, 1));
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    return reply_empty(r, 204);
+}
+
+AWAITS static int groups_delete(struct req *r)
+{
+    struct rows removed;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &removed, &SQL_GROUP_REMOVE, PARAMS(P_I64(id))));
+    return finish_removal(r, id, "groups.delete");
+}
+
+struct members_in {
+    struct in_ids user_ids;
+};
+
+static const struct field members_fields[] = {
+    {.name = "user_ids",
+     FIELD_AT(struct members_in, user_ids),
+     .type = FIELD_IDS,
+     .required = true,
+     .min = 1,
+     .max = 1000,
+     .example = "[1]"},
+};
+static const struct schema members_schema =
+    SCHEMA("GroupMembersAdd", struct members_in, members_fields);
+
+static const struct field member_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true, .doc = "The user's id"},
+    {.name = "user_id", .type = FIELD_I64, .required = true},
+    {.name = "email", .type = FIELD_STR, .required = true, .format = "email"},
+    {.name = "created_at", .type = FIELD_TIME, .required = true, .doc = "When the user joined"},
+};
+static const struct schema member_out_schema = SCHEMA_OUT("GroupMember", member_out_fields);
+
+AWAITS static int members_list(struct req *r)
+{
+    struct rows group;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &group, &SQL_GROUP_GET, PARAMS(P_I64(id))));
+    return reply_page(r, &SQL_GROUP_MEMBERS, "id", PARAMS(P_I64(id)));
+}
+
+AWAITS static int members_add(struct req *r)
+{
+    struct members_in in;
+    struct rows group;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &members_schema, &in));
+    TRY(sql_one(r, &group, &SQL_GROUP_GET, PARAMS(P_I64(id))));
+    struct db_call calls[] = {
+        {.sql = &SQL_GROUP_MEMBERS_ADD,
+         PARAMS(P_I64(id), P_I64S(in.user_ids.items, in.user_ids.count))},
+        gateway_audit(r, "groups.add_members", "group", id, STR_NONE),
+        {.sql = &SQL_GROUP_GET, PARAMS(P_I64(id))},
+    };
+    int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
+    if (rc)
+        return fail_change(r, rc, "user_ids");
+    gateway_touch(r);
+    return reply_row(r, 200, &calls[2].rows);
+}
+
+AWAITS static int members_remove(struct req *r)
+{
+    struct rows removed;
+    int64_t user_id;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_id(r, "user_id", &user_id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &removed, &SQL_GROUP_MEMBER_REMOVE, PARAMS(P_I64(id), P_I64(user_id))));
+    return finish_removal(r, id, "groups.remove_member");
+}
+
+static const struct route groups_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/groups",
+        .id = "groups_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_GROUPS_READ,
+        .query = page_query,
+        .ok = {200, &group_out_schema, .list = true},
+        .run = groups_list,
+        .class = CLASS_READ,
+        .tag = "Groups",
+        .summary = "List groups",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/groups/my",
+        .id = "groups_my",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_GROUPS_READ,
+        .query = page_query,
+        .ok = {200, &group_out_schema, .list = true},
+        .run = groups_my,
+        .class = CLASS_READ,
+        .tag = "Groups",
+        .summary = "List the caller's own groups",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/groups/{id}",
+        .id = "groups_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_GROUPS_READ,
+        .ok = {200, &group_out_schema},
+        .fails = {404},
+        .run = groups_get,
+        .class = CLASS_READ,
+        .tag = "Groups",
+        .summary = "Get a group",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/groups",
+        .id = "groups_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_GROUPS_CREATE,
+        .body = &group_create_schema,
+        .ok = {201, &group_out_schema},
+        .fails = {409, 413, 415},
+        .run = groups_create,
+        .class = CLASS_WRITE,
+        .tag = "Groups",
+        .summary = "Create a group",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/groups/{id}",
+        .id = "groups_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_GROUPS_UPDATE,
+        .body = &group_update_schema,
+        .ok = {200, &group_out_schema},
+        .fails = {404, 409, 413, 415},
+        .run = groups_update,
+        .class = CLASS_WRITE,
+        .tag = "Groups",
+        .summary = "Change a group",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/groups/{id}",
+        .id = "groups_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_GROUPS_DELETE,
+        .ok = {204},
+        .fails = {404},
+        .run = groups_delete,
+        .class = CLASS_WRITE,
+        .tag = "Groups",
+        .summary = "Delete a group; its members stay users",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/groups/{id}/members",
+        .id = "group_members_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_GROUPS_READ,
+        .query = page_query,
+        .ok = {200, &member_out_schema, .list = true},
+        .fails = {404},
+        .run = members_list,
+        .class = CLASS_READ,
+        .tag = "Groups",
+        .summary = "List a group's members",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/groups/{id}/members",
+        .id = "group_members_add",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_GROUPS_UPDATE,
+        .body = &members_schema,
+        .ok = {200, &group_out_schema},
+        .fails = {404, 413, 415},
+        .run = members_add,
+        .class = CLASS_WRITE,
+        .tag = "Groups",
+        .summary = "Add users to a group; those who are members already stay",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/groups/{id}/members/{user_id}",
+        .id = "group_members_remove",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_GROUPS_UPDATE,
+        .ok = {204},
+        .fails = {404},
+        .run = members_remove,
+        .class = CLASS_WRITE,
+        .tag = "Groups",
+        .summary = "Remove a user from a group",
+    },
+};
+ROUTES(groups);
