@@ -47,6 +47,7 @@ struct directory *directory_new(const struct directory_config *config)
     }
     directory->control.server = directory->control_server;
     epoch_start(directory);
+    doorbell_listen(directory);
     return directory;
 }
 
@@ -85,6 +86,7 @@ void directory_free(struct directory *directory)
         return;
     directory->closing = true;
     epoch_stop(directory);
+    doorbell_stop(directory);
     LIST_FOR (node, &directory->flights)
         task_cancel(&LIST_ITEM(node, struct flight, link)->task);
     directory_close_when_idle(directory);

@@ -13,10 +13,9 @@
 #include "domain_project_sql.h"
 #include "log/log.h"
 
-#define READ_MS       2000
-#define SWEEP_MS      60000
-#define IDLE_MS       600000 /* projects nobody asked for are forgotten */
-#define EPOCH_CHANNEL "groundwork:epoch"
+#define READ_MS  2000
+#define SWEEP_MS 60000
+#define IDLE_MS  600000 /* projects nobody asked for are forgotten */
 
 /* --- one read -----------------------------------------------------------------------------------
  */
@@ -95,18 +94,16 @@ static int read_run(struct task *task, void *arg)
     return 0;
 }
 
-static void read_start(struct directory *directory);
-
 static void read_end(void *arg)
 {
     struct directory *directory = arg;
 
     directory->reader = NULL;
     if (directory->read_again && !directory->closing)
-        read_start(directory);
+        epoch_read_now(directory);
 }
 
-static void read_start(struct directory *directory)
+void epoch_read_now(struct directory *directory)
 {
     directory->read_again = directory->reader != NULL;
     if (directory->reader != NULL)
@@ -123,7 +120,7 @@ int epoch_fresh(struct task *task, struct directory *directory)
         return PROJECT_UNAVAILABLE;
     /* Nothing failed: this process itself stood still. One read tells. */
     if (directory->reader == NULL)
-        read_start(directory);
+        epoch_read_now(directory);
     return flight_join(task, directory->reader);
 }
 
@@ -150,7 +147,7 @@ static void on_tick(void *arg)
 
     loop_timer_start(&directory->tick, EPOCH_READ_MS);
     if (directory->reader == NULL)
-        read_start(directory);
+        epoch_read_now(directory);
     if (now_ms < directory->sweep_due_ms || directory->sweeping)
         return;
     directory->sweep_due_ms = now_ms + SWEEP_MS;

@@ -12,5 +12,5 @@
 struct db_call events_outbox_call(struct arena *arena, const struct entity *entity,
                                   enum model_event event, int64_t record_id, struct str payload,
                                   int64_t actor_id, int depth);
-/* any: fire and forget. */
+/* any: fire and forget: XADD evt:{p<partition>} * project <number>. */
 void events_ring(struct directory *directory, const struct project *project);

@@ -10,8 +10,6 @@
 #include "domain/project.h"
 #include "loop/loop.h"
 
-struct redis_sub;
-
 /* --- flights ------------------------------------------------------------------------------------ */
 
 typedef int (*flight_fn)(struct task *task, void *arg); /* AWAITS */
@@ -41,6 +39,7 @@ AWAITS int flight_join(struct task *task, struct flight *flight) MUSTCHECK;
 /* Older knowledge of the control schema is not acted upon. */
 #define EPOCH_STALE_MS 5000
 #define EPOCH_READ_MS  1000
+#define EPOCH_FIRST    1 /* of a new project */
 
 /* Slugs looked up and not found, for a second: one slot per hash, so a flood takes no memory. */
 #define MISSING_SLOTS 1024
@@ -55,7 +54,9 @@ struct missing {
 struct directory {
     struct db_config template; /* dsn of main */
     struct aead_key master_key;
-    struct redis *redis;
+    struct redis *redis;   /* NULL = none, or closing */
+    struct list listening; /* doorbell.c */
+    uintptr_t ear;
     struct map *servers; /* name -> struct db_server, owned */
     struct db_server *control_server;
     bool control_shared; /* with servers' "main" */
@@ -100,7 +101,14 @@ void epoch_start(struct directory *directory);
 void epoch_stop(struct directory *directory);
 /* co: 0 when what the control schema says is known well enough, PROJECT_UNAVAILABLE, or a negative. */
 AWAITS int epoch_fresh(struct task *task, struct directory *directory) MUSTCHECK;
-/* any: tells the other processes by Redis. */
+/* any: the next read now; one more when one is under way. */
+void epoch_read_now(struct directory *directory);
+
+/* --- hints by Redis (doorbell.c) ---------------------------------------------------------------- */
+
+void doorbell_listen(struct directory *directory);
+void doorbell_stop(struct directory *directory);
+/* any: tells the other processes. */
 void epoch_publish(struct directory *directory, int64_t number, int64_t epoch);
 
 /* --- projects ----------------------------------------------------------------------------------- */

@@ -251,9 +251,10 @@ static int sync_once(struct task *task, struct project *project)
         return PROJECT_NOT_FOUND;
     }
     const struct row row = rows_at(&rows, 0);
-    if (touch)
+    rc = refresh(task, project, &rows);
+    if (touch) /* after our own refresh, so that our own message finds nothing to do */
         epoch_publish(directory, project->number, row_i64(&row, "epoch"));
-    return refresh(task, project, &rows) == 0 ? 0 : PROJECT_UNAVAILABLE;
+    return rc == 0 ? 0 : PROJECT_UNAVAILABLE;
 }
 
 static int sync_run(struct task *task, void *arg)

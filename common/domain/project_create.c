@@ -184,6 +184,7 @@ static int create_run(struct task *task, void *arg)
         rc = db_query(task, control, &SQL_CREATE_DONE, PARAMS(P_I64(*number), P_I64(last)), NULL);
     if (rc == 0) {
         directory_missing_clear(create->directory, create->in.slug);
+        epoch_publish(create->directory, *number, EPOCH_FIRST);
         return 0;
     }
     log_warn("project.create_failed", L_STR("project", create->in.slug), L_I64("rc", rc));
