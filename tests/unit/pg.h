@@ -3,13 +3,14 @@
  * A PostgreSQL and a Redis of the test's own: made on first use in a temporary folder, on unix
  * sockets, gone at exit. One instance per test program. Everything here blocks: not for coroutines.
  */
-#include <dirent.h>
+#include <fcntl.h>
 #include <libpq-fe.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,6 @@
 #include "base/rc.h"
 
 static char pg_dir[64];
-static pid_t pg_maker;
 
 UNUSED PRINTF_LIKE(1, 2) static int pg_shell(const char *format, ...)
 {
@@ -41,16 +41,31 @@ static const char *pg_bin(void)
     return "/usr/lib/postgresql/15/bin";
 }
 
-/* Forked helpers of a test must not take the server down with them. */
-static void pg_remove(void)
+/* A child that outlives the test however it ends (a failed assertion may abort it) and then removes
+ * the server: the end of the pipe is the end of the test. */
+static void pg_guard(void)
 {
-    if (getpid() != pg_maker)
+    int ends[2];
+    char none;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        abort();
+    pid_t child = fork();
+    if (child < 0)
+        abort();
+    if (child > 0) {
+        (void)close(ends[0]);
         return;
-    (void)pg_shell("%s %s/pg_ctl -D %s/data -m immediate stop >/dev/null 2>&1; rm -rf %s",
-                   pg_as(),
-                   pg_bin(),
-                   pg_dir,
-                   pg_dir);
+    }
+    (void)setsid();
+    (void)close(ends[1]);
+    (void)!freopen("/dev/null", "w", stdout);
+    (void)!freopen("/dev/null", "w", stderr);
+    while (read(ends[0], &none, 1) > 0)
+        ;
+    (void)pg_shell(
+        "%s %s/pg_ctl -D %s/data -m immediate stop; rm -rf %s", pg_as(), pg_bin(), pg_dir, pg_dir);
+    _exit(0);
 }
 
 UNUSED static int pg_start(void)
@@ -77,8 +92,7 @@ static void pg_folder(void)
     snprintf(pg_dir, sizeof(pg_dir), "%.40s/gwunitXXXXXX", base ? base : "/tmp");
     if (!mkdtemp(pg_dir) || chmod(pg_dir, 0777) != 0)
         abort();
-    pg_maker = getpid();
-    atexit(pg_remove);
+    pg_guard();
 }
 
 /* DSN of the running server, user and database postgres. */
@@ -127,12 +141,6 @@ UNUSED static void pg_exec(const char *sql)
 
 static pid_t redis_pid;
 
-static void redis_remove(void)
-{
-    if (getpid() == pg_maker && redis_pid > 0)
-        (void)kill(redis_pid, SIGKILL);
-}
-
 UNUSED static void redis_stop(void)
 {
     if (redis_pid > 0) {
@@ -149,14 +157,13 @@ UNUSED static const char *redis_start(void)
     char path[96];
 
     pg_folder();
-    if (!url[0])
-        atexit(redis_remove);
     snprintf(path, sizeof(path), "%s/redis.sock", pg_dir);
     snprintf(url, sizeof(url), "unix:%s", path);
     (void)unlink(path);
     redis_pid = fork();
     if (redis_pid == 0) {
-        (void)freopen("/dev/null", "w", stdout);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* goes with the test */
+        (void)!freopen("/dev/null", "w", stdout);
         execlp("redis-server",
                "redis-server",
                "--port",

@@ -255,8 +255,11 @@ static void cancelled(struct task *task, struct db *db, void *arg)
 
     /* A write on its way is waited for. */
     child = spawn(sleeper, "with s as (select pg_sleep(0.1)) insert into c select 2 from s", 0);
+    ended_rc = 99;
     pause_ms(task, 30);
     task_cancel(child);
+    pause_ms(task, 20);
+    assert_int_equal(ended_rc, 99);
     pause_ms(task, 200);
     assert_int_equal(ended_rc, 0);
     assert_int_equal(number(task, db, "select count(*) from c"), 1);
