@@ -11,12 +11,12 @@ insert into platform.migrations (area, number, name, sha256) values ($1::text, $
 select p.number as number, p.slug as slug, p.server as server
 from platform.projects p where p.state = 'active' and p.migration < $1::integer order by p.number;
 
--- name: migrate_lock_project :opt
-select p.number as number from platform.projects p
-where p.number = $1::bigint and p.state = 'active' and p.migration < $2::integer for update;
-
 -- name: migrate_project_done :exec
 update platform.projects set migration = $2::integer where number = $1::bigint;
+
+-- Migrators of one project wait for each other at its meta row.
+-- name: migrate_project_lock :one
+select m.model_version as model_version from {p}.meta m for update;
 
 -- name: migrate_project_recorded :many
 select s.key as key, s.doc ->> 'sha256' as sha256 from {p}.settings s where s.kind = 'migration';

@@ -249,6 +249,8 @@ static int apply_project(struct migrator *m, struct db *db, struct str slug)
     if (rc == 0)
         rc = db_query(m->task, tx, &patience_sql, NULL, 0, NULL);
     if (rc == 0)
+        rc = db_query(m->task, tx, &SQL_MIGRATE_PROJECT_LOCK, NULL, 0, &known);
+    if (rc == 0)
         rc = db_query(m->task, tx, &SQL_MIGRATE_PROJECT_RECORDED, NULL, 0, &known);
     if (rc != 0)
         return failed(m, rc, arena_cstr(m->task->arena, slug));
@@ -272,30 +274,17 @@ static int migrate_one(struct migrator *m, const struct row *row, int last)
         .server = directory_server(m->directory, row_str(row, "server")),
         .schema = number,
     };
-    struct db *lock;
-    struct rows locked;
 
     if (db.server == NULL) {
         m->reason = arena_printf(m->task->arena, "project %s lives on an unknown server", name);
         return MIGRATE_FAILED;
     }
-    int rc = db_begin(m->task, &m->directory->control, &lock);
-    if (rc == 0)
-        rc = db_query(
-            m->task, lock, &SQL_MIGRATE_LOCK_PROJECT, PARAMS(P_I64(number), P_I64(last)), &locked);
-    if (rc != 0)
-        return failed(m, rc, name);
-    if (locked.count == 0) /* another migrator was faster, or it is being deleted */
-        return db_rollback(m->task, lock) < 0 ? failed(m, -1, name) : 0;
-    rc = apply_project(m, &db, slug);
-    if (rc != 0) {
-        (void)db_rollback(m->task, lock);
-        return rc;
-    }
-    rc = db_query(
-        m->task, lock, &SQL_MIGRATE_PROJECT_DONE, PARAMS(P_I64(number), P_I64(last)), NULL);
-    if (rc == 0)
-        rc = db_commit(m->task, lock);
+    TRY(apply_project(m, &db, slug));
+    int rc = db_query(m->task,
+                      &m->directory->control,
+                      &SQL_MIGRATE_PROJECT_DONE,
+                      PARAMS(P_I64(number), P_I64(last)),
+                      NULL);
     return rc == 0 ? 0 : failed(m, rc, name);
 }
 
