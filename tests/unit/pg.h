@@ -89,7 +89,7 @@ static void pg_folder(void)
     if (pg_dir[0])
         return;
     const char *base = getenv("TMPDIR");
-    snprintf(pg_dir, sizeof(pg_dir), "%.40s/gwunitXXXXXX", base ? base : "/tmp");
+    snprintf(pg_dir, sizeof(pg_dir), "%.40s/gwunitXXXXXX", base ? base : P_tmpdir);
     if (!mkdtemp(pg_dir) || chmod(pg_dir, 0777) != 0)
         abort();
     pg_guard();
