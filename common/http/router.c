@@ -28,7 +28,9 @@ struct node {
     size_t literal_count; /* sorted by segment */
     struct node *param;
     const struct entry *by_method[METHODS];
-    bool with_slash; /* the route is the mount's "/" and answers with the slash as well */
+    /* Routes of a mount's "/": they answer with the slash, and without it where by_method has none.
+     * So {base_url}/ and /org/{project_id} may differ. */
+    const struct entry *at_root[METHODS];
 };
 
 struct router {
@@ -144,21 +146,21 @@ static struct node *node_of_path(struct node *node, const char *path, struct ent
 }
 
 /* PUT answers PATCH and GET answers HEAD unless these have routes of their own. */
-static void node_set(struct node *node, const struct entry *entry)
+static void methods_set(const struct entry *methods[METHODS], const struct entry *entry)
 {
     enum http_method method = entry->route->method;
     const struct entry *taken;
 
     MUST(method < METHODS);
-    taken = node->by_method[method];
+    taken = methods[method];
     if (taken && taken->route->method == method)
         PANIC(
             "routes %s and %s answer the same method and path", taken->route->id, entry->route->id);
-    node->by_method[method] = entry;
-    if (method == HTTP_PUT_M && !node->by_method[HTTP_PATCH_M])
-        node->by_method[HTTP_PATCH_M] = entry;
-    if (method == HTTP_GET_M && !node->by_method[HTTP_HEAD_M])
-        node->by_method[HTTP_HEAD_M] = entry;
+    methods[method] = entry;
+    if (method == HTTP_PUT_M && !methods[HTTP_PATCH_M])
+        methods[HTTP_PATCH_M] = entry;
+    if (method == HTTP_GET_M && !methods[HTTP_HEAD_M])
+        methods[HTTP_HEAD_M] = entry;
 }
 
 void router_add(struct router *router, const char *mount, const struct route *routes, size_t count)
@@ -178,9 +180,8 @@ void router_add(struct router *router, const char *mount, const struct route *ro
 
         node = node_of_path(&router->root, mount, entry);
         node = node_of_path(node, entry->route->path, entry);
-        if (mount[0] != '\0' && strcmp(entry->route->path, "/") == 0)
-            node->with_slash = true;
-        node_set(node, entry);
+        bool at_root = mount[0] != '\0' && strcmp(entry->route->path, "/") == 0;
+        methods_set(at_root ? node->at_root : node->by_method, entry);
     }
 }
 
@@ -259,12 +260,17 @@ static int path_split(struct arena *arena, struct str path, struct walk *walk)
     return 0;
 }
 
+static const struct entry *node_entry(const struct node *node, bool trailing_slash, size_t method)
+{
+    if (!trailing_slash && node->by_method[method])
+        return node->by_method[method];
+    return node->at_root[method];
+}
+
 static bool node_answers(const struct node *node, bool trailing_slash)
 {
-    if (trailing_slash && !node->with_slash)
-        return false;
     for (size_t i = 0; i < METHODS; i++)
-        if (node->by_method[i])
+        if (node_entry(node, trailing_slash, i))
             return true;
     return false;
 }
@@ -303,12 +309,12 @@ node_match(const struct node *root, const struct walk *walk, bool by_param[SEGME
     }
 }
 
-static struct str allow_text(struct arena *arena, const struct node *node)
+static struct str allow_text(struct arena *arena, const struct node *node, bool trailing_slash)
 {
     struct strbuf text;
     strbuf_init(&text, arena, 128);
     for (size_t i = 0; i < METHODS; i++) {
-        if (node && !node->by_method[i] && i != HTTP_OPTIONS_M)
+        if (node && !node_entry(node, trailing_slash, i) && i != HTTP_OPTIONS_M)
             continue;
         if (text.len > 0)
             strbuf_cstr(&text, ", ");
@@ -326,7 +332,7 @@ int router_match(const struct router *router, struct req *req, struct str *ret_a
     int rc;
 
     if (req->method == HTTP_OPTIONS_M && str_eq(req->path, STR("*"))) {
-        *ret_allow = allow_text(req->task.arena, NULL);
+        *ret_allow = allow_text(req->task.arena, NULL, false);
         return ROUTER_METHOD;
     }
     rc = path_split(req->task.arena, req->path, &walk);
@@ -335,9 +341,9 @@ int router_match(const struct router *router, struct req *req, struct str *ret_a
     node = walk.too_deep ? NULL : node_match(&router->root, &walk, by_param);
     if (!node)
         return ROUTER_NOT_FOUND;
-    entry = req->method < METHODS ? node->by_method[req->method] : NULL;
+    entry = req->method < METHODS ? node_entry(node, walk.trailing_slash, req->method) : NULL;
     if (!entry) {
-        *ret_allow = allow_text(req->task.arena, node);
+        *ret_allow = allow_text(req->task.arena, node, walk.trailing_slash);
         return ROUTER_METHOD;
     }
 

@@ -20,6 +20,7 @@ static const struct route org_routes[] = {
     {.method = HTTP_POST_M, .path = "/menus/default/reset", .id = "menus_reset"},
     {.method = HTTP_POST_M, .path = "/menus/{menu_id}/items", .id = "menus_add_item"},
     {.method = HTTP_DELETE_M, .path = "/menus/{menu_id}/items/{id}", .id = "menus_del_item"},
+    {.method = HTTP_GET_M, .path = "/", .id = "project_read"},
     {.method = HTTP_PUT_M, .path = "/", .id = "project_update"},
     {.method = HTTP_PATCH_M, .path = "/both", .id = "both_patch"},
     {.method = HTTP_PUT_M, .path = "/both", .id = "both_put"},
@@ -79,6 +80,10 @@ static void test_match(void **state)
     /* the root of a mount answers with and without its slash */
     expect(HTTP_PUT_M, "/org/p1/", "project_update");
     expect(HTTP_PUT_M, "/org/p1", "project_update");
+    /* unless another route has the path without it */
+    expect(HTTP_GET_M, "/org/p1/", "project_read");
+    expect(HTTP_GET_M, "/org/p1", "project_get");
+    expect(HTTP_HEAD_M, "/org/p1", "project_get");
 }
 
 static void test_not_found(void **state)
