@@ -15,6 +15,7 @@ struct sql_params {
     struct db_param *items;
     size_t count;
     size_t cap;
+    unsigned caller[4]; /* numbers of the caller's user, groups, roles, group scope; 0 = not bound yet */
 };
 void sql_params_init(struct sql_params *params, struct arena *arena);
 /* Adds a parameter; returns its number n for "$n". Texts are borrowed until the statement is sent. */

@@ -1,0 +1,300 @@
+/* Plans of fields, select lists and records as JSON. */
+#include "records/columns.h"
+
+#include <stdint.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "records/error.h"
+#include "records/expand.h"
+
+#define SECRET_SHOWN STR("********")
+#define PLANS_MAX    4096 /* per model: field rules times entities; beyond it plans are not kept */
+
+/* --- plans --------------------------------------------------------------------------------------
+ */
+
+static void fill_readable(const struct records *ctx,
+                          struct arena *arena,
+                          const struct entity *entity,
+                          struct columns *plan)
+{
+    *plan = (struct columns){.entity = entity};
+    plan->fields = ARENA_ARRAY(arena, plan->fields, entity->field_count);
+    for (size_t i = 0; i < entity->field_count; i++)
+        if (rls_field(ctx, &entity->fields[i], ACT_READ))
+            plan->fields[plan->count++] = &entity->fields[i];
+}
+
+/* Equal callers share the plan of all readable fields for as long as the model lives. */
+static const struct columns *plan_readable(struct records *ctx, const struct entity *entity)
+{
+    struct {
+        char kind;
+        char public_only;
+        int64_t entity;
+        uint64_t fields;
+    } __attribute__((packed)) key = {
+        .kind = 'c',
+        .public_only = ctx->public_only,
+        .entity = entity->id,
+        .fields = ctx->public_only ? 0 : caller_field_key(ctx->caller, entity),
+    };
+    struct str name = {(const char *)&key, sizeof(key)};
+    struct columns *plan = map_get(ctx->model->statements, name);
+
+    if (plan != NULL)
+        return plan;
+    bool keep = map_size(ctx->model->statements) < PLANS_MAX;
+    struct arena *arena = keep ? ctx->model->arena : ctx->task->arena;
+    plan = ARENA_NEW(arena, plan);
+    fill_readable(ctx, arena, entity, plan);
+    if (keep)
+        (void)map_put(ctx->model->statements, name, plan);
+    return plan;
+}
+
+/* fields=a,b: what is named, in the entity's own order. */
+static int plan_selected(struct records *ctx,
+                         const struct entity *entity,
+                         struct str names,
+                         struct columns *ret_plan)
+{
+    struct arena *arena = ctx->task->arena;
+    bool *wanted = ARENA_ARRAY(arena, wanted, entity->field_count);
+    struct columns plan = {.entity = entity};
+
+    while (names.ptr != NULL) {
+        struct str name = str_split(&names, ',');
+        const struct model_field *field = rls_find(ctx, entity, name);
+        if (field == NULL)
+            records_finding_unknown(ctx, STR("fields"), name);
+        else
+            wanted[field - entity->fields] = true;
+    }
+    plan.fields = ARENA_ARRAY(arena, plan.fields, entity->field_count);
+    for (size_t i = 0; i < entity->field_count; i++)
+        if (wanted[i])
+            plan.fields[plan.count++] = &entity->fields[i];
+    TRY(records_fail_found(ctx, "invalid_query"));
+    *ret_plan = plan;
+    return 0;
+}
+
+int columns_plan(struct records *ctx,
+                 const struct entity *entity,
+                 const struct query *query,
+                 struct columns *ret_plan)
+{
+    struct str names = query != NULL ? query_get(query, "fields") : STR_NONE;
+
+    if (names.ptr != NULL)
+        return plan_selected(ctx, entity, names, ret_plan);
+    *ret_plan = *plan_readable(ctx, entity);
+    return 0;
+}
+
+/* --- select list --------------------------------------------------------------------------------
+ */
+
+static bool is_id(const struct model_field *field)
+{
+    return field == &field->entity->fields[0];
+}
+
+/* Ids of a many relation in order, those of visible records only. */
+static void put_links(const struct records *ctx,
+                      const struct model_field *field,
+                      const char *alias,
+                      struct strbuf *sql,
+                      struct sql_params *params)
+{
+    strbuf_printf(sql,
+                  "(select array_agg(l.to_id order by l.position, l.to_id) from {p}.l_%lld l"
+                  " where l.from_id = %s.id",
+                  (long long)field->id,
+                  alias);
+    if (field->target != NULL && rls_applies(ctx, field->target)) {
+        strbuf_printf(sql,
+                      " and exists (select 1 from {p}.%.*s r where r.id = l.to_id",
+                      STR_ARG(field->target->table));
+        (void)rls_where(ctx, field->target, ACT_READ, "r", sql, params);
+        strbuf_char(sql, ')');
+    }
+    strbuf_char(sql, ')');
+}
+
+static void put_column(const struct records *ctx,
+                       const struct model_field *field,
+                       const char *alias,
+                       struct strbuf *sql,
+                       struct sql_params *params)
+{
+    if (field->many) {
+        put_links(ctx, field, alias, sql, params);
+        return;
+    }
+    bool secret = field->type == TYPE_SECRET;
+    if (secret)
+        strbuf_char(sql, '(');
+    strbuf_cstr(sql, alias);
+    strbuf_char(sql, '.');
+    strbuf_str(sql, field->column);
+    if (secret)
+        strbuf_str(sql, STR(" is not null)"));
+}
+
+void columns_sql(const struct records *ctx,
+                 const struct columns *plan,
+                 const char *alias,
+                 struct strbuf *sql,
+                 struct sql_params *params)
+{
+    strbuf_cstr(sql, alias);
+    strbuf_str(sql, STR(".id, "));
+    strbuf_cstr(sql, alias);
+    strbuf_str(sql, STR(".version"));
+    for (size_t i = 0; i < plan->count; i++) {
+        if (is_id(plan->fields[i]))
+            continue;
+        strbuf_str(sql, STR(", "));
+        put_column(ctx, plan->fields[i], alias, sql, params);
+    }
+}
+
+const char *columns_type(const struct model_field *field)
+{
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+    case TYPE_ENUM:
+        return "text";
+    case TYPE_INTEGER:
+    case TYPE_FILE:
+    case TYPE_RELATION:
+        return "bigint";
+    case TYPE_FLOAT:
+        return "double precision";
+    case TYPE_DECIMAL:
+        return "numeric";
+    case TYPE_BOOL:
+        return "boolean";
+    case TYPE_DATE:
+        return "date";
+    case TYPE_DATETIME:
+        return "timestamptz";
+    case TYPE_JSON:
+        return "jsonb";
+    case TYPE_SECRET:
+        return "bytea";
+    case TYPE_COUNT:
+        break;
+    }
+    PANIC("field %lld has no type", (long long)field->id);
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------
+ */
+
+/* "{3,1}" of bigint[] is "[3,1]" but for its braces. */
+static void put_ids(struct jw *w, struct str array)
+{
+    jw_arr(w);
+    if (array.len > 2)
+        jw_raw(w, (struct str){array.ptr + 1, array.len - 2});
+    jw_arr_end(w);
+}
+
+void columns_value(struct jw *w,
+                   const struct model_field *field,
+                   const struct rows *rows,
+                   size_t row,
+                   size_t column)
+{
+    struct str text = rows_str(rows, row, column);
+
+    if (field->many) {
+        put_ids(w, text);
+        return;
+    }
+    if (text.ptr == NULL) {
+        jw_null(w);
+        return;
+    }
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+    case TYPE_ENUM:
+        jw_str(w, text);
+        return;
+    case TYPE_INTEGER:
+    case TYPE_FILE:
+    case TYPE_RELATION:
+    case TYPE_JSON:
+        jw_raw(w, text);
+        return;
+    case TYPE_SECRET:
+        if (text.ptr[0] == 't')
+            jw_str(w, SECRET_SHOWN);
+        else
+            jw_null(w);
+        return;
+    default:
+        rows_json_value(w, rows, row, column);
+        return;
+    }
+}
+
+static void put_expanded(struct jw *w,
+                         const struct expansion *expansion,
+                         struct str text) /* NOLINT(misc-no-recursion): EXPAND_DEPTH */
+{
+    int64_t id;
+    size_t row = SIZE_MAX;
+
+    if (text.ptr != NULL && num_parse_i64(text, &id))
+        row = expand_find(expansion, id);
+    if (row != SIZE_MAX)
+        columns_json(w, &expansion->plan, &expansion->rows, row);
+    else if (!expansion->field->many)
+        jw_null(w);
+}
+
+static void put_relation(struct jw *w,
+                         const struct expansion *expansion,
+                         struct str text) /* NOLINT(misc-no-recursion): EXPAND_DEPTH */
+{
+    if (!expansion->field->many) {
+        put_expanded(w, expansion, text);
+        return;
+    }
+    jw_arr(w);
+    if (text.len > 2) {
+        struct str rest = {text.ptr + 1, text.len - 2};
+        while (rest.ptr != NULL)
+            put_expanded(w, expansion, str_split(&rest, ','));
+    }
+    jw_arr_end(w);
+}
+
+void columns_json(struct jw *w, /* NOLINT(misc-no-recursion): EXPAND_DEPTH */
+                  const struct columns *plan,
+                  const struct rows *rows,
+                  size_t row)
+{
+    size_t column = COLUMNS_FIRST;
+
+    jw_obj(w);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct model_field *field = plan->fields[i];
+        const struct expansion *expansion = plan->expansions ? plan->expansions[i] : NULL;
+        size_t at = is_id(field) ? COLUMNS_ID : column++;
+
+        jw_key(w, field->name);
+        if (expansion != NULL)
+            put_relation(w, expansion, rows_str(rows, row, at));
+        else
+            columns_value(w, field, rows, row, at);
+    }
+    jw_obj_end(w);
+}

@@ -1,0 +1,240 @@
+/* Failures of records: problem codes for ctx->error, and the one mapping of database results. */
+#include "records/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "domain/model.h"
+#include "log/log.h"
+
+static int vfail(struct records *ctx, const char *code, const char *format, va_list args)
+{
+    ctx->error.code = code;
+    ctx->error.detail = arena_vprintf(ctx->task->arena, format, args);
+    return RECORDS_FAILED;
+}
+
+int records_fail(struct records *ctx, const char *code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int rc = vfail(ctx, code, format, args);
+    va_end(args);
+    return rc;
+}
+
+int records_fail_field(struct records *ctx,
+                       const char *code,
+                       struct str field,
+                       const char *finding,
+                       const char *format,
+                       ...)
+{
+    struct arena *arena = ctx->task->arena;
+    va_list args;
+
+    va_start(args, format);
+    struct str message = arena_vprintf(arena, format, args);
+    va_end(args);
+    schema_error_add(arena, &ctx->error.fields, field, finding, "%.*s", STR_ARG(message));
+    return records_fail(ctx, code, "%.*s: %.*s", STR_ARG(field), STR_ARG(message));
+}
+
+void records_finding(
+    struct records *ctx, struct str field, const char *finding, const char *format, ...)
+{
+    struct arena *arena = ctx->task->arena;
+    va_list args;
+
+    va_start(args, format);
+    struct str message = arena_vprintf(arena, format, args);
+    va_end(args);
+    schema_error_add(arena, &ctx->error.fields, field, finding, "%.*s", STR_ARG(message));
+}
+
+int records_fail_found(struct records *ctx, const char *code)
+{
+    const struct schema_errors *found = &ctx->error.fields;
+
+    if (found->count == 0)
+        return 0;
+    if (found->count > 1)
+        return records_fail(ctx, code, "%zu values are not accepted", found->count);
+    return records_fail(
+        ctx, code, "%.*s: %.*s", STR_ARG(found->items[0].field), STR_ARG(found->items[0].message));
+}
+
+/* Callers' texts come back in answers: whole characters, and not more than is of use. */
+static struct str shortened(struct str text)
+{
+    enum { SHOWN_BYTES = 80 };
+
+    if (text.len <= SHOWN_BYTES)
+        return text;
+    text.len = SHOWN_BYTES;
+    while (text.len > 0 && ((unsigned char)text.ptr[text.len] & 0xc0U) == 0x80)
+        text.len--;
+    return text;
+}
+
+void records_finding_unknown(struct records *ctx, struct str parameter, struct str name)
+{
+    struct str shown = shortened(name);
+
+    records_finding(
+        ctx, shortened(parameter), "unknown_field", "there is no field \"%.*s\"", STR_ARG(shown));
+}
+
+int records_query_check(struct records *ctx,
+                        const struct query *query,
+                        const char *const *known,
+                        size_t count)
+{
+    for (size_t i = 0; i < query->count; i++) {
+        struct str name = query->items[i].name;
+        size_t at = 0;
+
+        while (at < count && !str_is(name, known[at]))
+            at++;
+        if (at == count)
+            records_finding(ctx, shortened(name), "unknown_parameter", "is not a known parameter");
+        else if (query->items[i].key_count > 0 && !str_is(name, "filter"))
+            records_finding(ctx, shortened(name), "invalid_query", "takes no keys in brackets");
+        else if (query->items[i].key_count == 0 &&
+                 query_get(query, known[at]).ptr != query->items[i].value.ptr)
+            records_finding(ctx, shortened(name), "invalid_query", "is given more than once");
+    }
+    if (ctx->error.fields.count == 1 &&
+        str_is(str_from(ctx->error.fields.items[0].code), "unknown_parameter"))
+        return records_fail_found(ctx, "unknown_parameter");
+    return records_fail_found(ctx, "invalid_query");
+}
+
+int records_fail_not_found(struct records *ctx)
+{
+    return records_fail(ctx, "not_found", "The record does not exist.");
+}
+
+/* --- database results ---------------------------------------------------------------------------
+ */
+
+/* The field of "u_12" or "fk_12"; NULL when it belongs to another entity or names none. */
+static const struct model_field *constraint_field(const struct entity *entity,
+                                                  struct str constraint)
+{
+    int64_t id;
+
+    if (constraint.ptr == NULL || entity == NULL)
+        return NULL;
+    (void)str_split(&constraint, '_');
+    if (constraint.ptr == NULL || !num_parse_i64(constraint, &id))
+        return NULL;
+    return entity_field_by_id(entity, id);
+}
+
+static int
+fail_unique(struct records *ctx, const struct entity *entity, const struct db_error *error)
+{
+    const struct model_field *field = constraint_field(entity, error->constraint);
+
+    if (field == NULL)
+        return records_fail(ctx, "unique_violation", "A record with this value exists already.");
+    return records_fail_field(ctx,
+                              "unique_violation",
+                              field->name,
+                              "unique_violation",
+                              "another record has this value already");
+}
+
+/* Writing a reference to nothing is the writer's mistake; removing what is referenced is a
+ * conflict. */
+static int
+fail_foreign_key(struct records *ctx, const struct entity *entity, const struct db_error *error)
+{
+    const struct model_field *field = constraint_field(entity, error->constraint);
+
+    if (field == NULL || str_starts(error->message, STR("update or delete")))
+        return records_fail(
+            ctx, "foreign_key_violation", "The record is still referenced by other records.");
+    return records_fail_field(ctx,
+                              "validation_failed",
+                              field->name,
+                              "foreign_key_violation",
+                              "refers to a record that does not exist");
+}
+
+static int fail_schema(struct records *ctx)
+{
+    if (ctx->db->lease == NULL)
+        return RECORDS_SCHEMA;
+    return records_fail(
+        ctx, "dependency_unavailable", "The data model changed; repeat the request.");
+}
+
+int records_db(struct records *ctx, const struct entity *entity, int rc)
+{
+    if (rc <= 0)
+        return rc;
+
+    const struct db_error *error = db_error(ctx->task);
+    switch ((enum db_result)rc) {
+    case DB_UNIQUE:
+        return fail_unique(ctx, entity, error);
+    case DB_FOREIGN_KEY:
+        return fail_foreign_key(ctx, entity, error);
+    case DB_NOT_NULL:
+        return records_fail(ctx, "validation_failed", "A required value is missing.");
+    case DB_CHECK:
+        return records_fail(ctx, "validation_failed", "A value does not fit its field.");
+    case DB_CONFLICT:
+        return records_fail(
+            ctx, "dependency_unavailable", "Others write the same data; try again.");
+    case DB_LOCKED:
+        return records_fail(ctx, "dependency_unavailable", "The data is being changed; try again.");
+    case DB_TIMEOUT:
+        return records_fail(ctx, "timeout", "The database did not answer in time.");
+    case DB_UNAVAILABLE:
+        return records_fail(ctx, "dependency_unavailable", "The database is not available.");
+    case DB_FULL:
+        return records_fail(ctx, "dependency_unavailable", "The database has no room left.");
+    case DB_UNKNOWN:
+        return records_fail(
+            ctx, "outcome_unknown", "The connection was lost; it may have happened.");
+    case DB_SCHEMA:
+        return fail_schema(ctx);
+    case DB_FAILED:
+        break;
+    }
+    return records_fail(ctx, "internal", "The statement failed.");
+}
+
+/* --- a model that changed under a statement ------------------------------------------------------
+ */
+
+int records_run(struct records *ctx, const struct entity *entity, records_run_fn fn, void *arg)
+{
+    int64_t id = entity->id;
+
+    int rc = fn(ctx, entity, arg);
+    if (rc != RECORDS_SCHEMA)
+        return rc;
+
+    log_debug("records.model_changed", L_I64("entity", id));
+    rc = project_reload_model(ctx->task, ctx->project, &ctx->model);
+    if (rc < 0)
+        return rc;
+    if (rc > 0)
+        return records_fail(ctx, "dependency_unavailable", "The data model cannot be read.");
+    entity = model_entity_by_id(ctx->model, id);
+    if (entity == NULL)
+        return records_fail(ctx, "not_found", "The entity does not exist.");
+    ctx->error = (struct records_error){0};
+    rc = fn(ctx, entity, arg);
+    if (rc != RECORDS_SCHEMA)
+        return rc;
+    return records_fail(
+        ctx, "dependency_unavailable", "The data model changed; repeat the request.");
+}

@@ -1,0 +1,32 @@
+#pragma once
+/*
+ * Internal to records/: expand=author,lines.product. Related records are read by one more statement
+ * per relation and level for the whole page (id = any(...), with row and field rule), and written in
+ * place of the ids. What the caller may not see is null, or missing from an array.
+ */
+#include "records/columns.h"
+
+#define EXPAND_DEPTH   4
+#define EXPAND_PATHS   20
+#define EXPAND_RECORDS 10000 /* of one relation for one page */
+
+/* Related records of one relation field, once loaded. */
+struct expansion {
+    const struct model_field *field;
+    struct columns plan; /* of the target; its own expansions hang there */
+    struct rows rows;
+    struct expansion_id {
+        int64_t id;
+        size_t row;
+    } *index; /* sorted by id */
+    size_t count;
+};
+
+/* any: reads expand= into plan->expansions; a relation that is expanded is also selected. 0 or
+ * RECORDS_FAILED (invalid_query). */
+int expand_parse(struct records *ctx, const struct query *query, struct columns *plan) MUSTCHECK;
+/* co: loads everything that the plan expands for these rows, level by level. */
+AWAITS int
+expand_load(struct records *ctx, const struct columns *plan, const struct rows *rows) MUSTCHECK;
+/* any: the row of a record; SIZE_MAX when it was not loaded (invisible). */
+size_t expand_find(const struct expansion *expansion, int64_t id);
