@@ -59,7 +59,6 @@ struct directory {
     uintptr_t ear;
     struct map *servers; /* name -> struct db_server, owned */
     struct db_server *control_server;
-    bool control_shared; /* with servers' "main" */
     struct db control;
 
     struct map *projects; /* slug -> struct project, one reference each */
@@ -68,17 +67,19 @@ struct directory {
     struct missing missing[MISSING_SLOTS];
 
     struct list flights;
-    bool closing;
 
     struct loop_timer tick;
     struct flight *reader; /* reads the epochs */
-    bool read_again;       /* a hint came while it ran */
     int64_t control_ok_ms; /* mono: control schema last read */
-    unsigned control_failures;
     int64_t sweep_due_ms;
-    bool sweeping;
 
     struct directory_stats stats;
+
+    unsigned control_failures; /* since control_ok_ms */
+    bool control_shared;       /* control_server is "main" */
+    bool read_again;           /* a hint came while the reader ran */
+    bool sweeping;
+    bool closing;
 };
 
 /* any: lists a loaded project; the directory takes over the caller's reference. */

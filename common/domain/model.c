@@ -95,12 +95,13 @@ const struct entity *model_entity_by_id(const struct model *model, int64_t id)
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (model->by_id[middle]->id < id)
+        if (model->by_id[middle].id < id)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < model->entity_count && model->by_id[low]->id == id ? model->by_id[low] : NULL;
+    return low < model->entity_count && model->by_id[low].id == id ? model->by_id[low].entity
+                                                                   : NULL;
 }
 
 const struct model_field *entity_field(const struct entity *entity, struct str name)

@@ -62,12 +62,17 @@ struct entity {
     int64_t created_ms, updated_ms;
 };
 
+struct model_index {
+    int64_t id;
+    const struct entity *entity;
+};
+
 struct model {
     int64_t version;
     struct entity *entities;         /* by name */
     size_t entity_count;
     struct map *by_name;
-    const struct entity **by_id;     /* sorted */
+    struct model_index *by_id;       /* sorted */
     struct model_enum *enums;        /* by name */
     size_t enum_count;
     struct map *statements;          /* caches of records/: key -> arena-owned object */

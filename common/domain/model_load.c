@@ -103,8 +103,8 @@ static int order_entities(const void *left, const void *right)
 
 static int order_by_id(const void *left, const void *right)
 {
-    int64_t a = (*(const struct entity *const *)left)->id;
-    int64_t b = (*(const struct entity *const *)right)->id;
+    int64_t a = ((const struct model_index *)left)->id;
+    int64_t b = ((const struct model_index *)right)->id;
 
     return (a > b) - (a < b);
 }
@@ -135,11 +135,11 @@ static void load_entities(struct model *model, const json_t *items)
         qsort(model->entities, model->entity_count, sizeof(*model->entities), order_entities);
     for (size_t i = 0; i < model->entity_count; i++) {
         struct entity *entity = &model->entities[i];
-        model->by_id[i] = entity;
+        model->by_id[i] = (struct model_index){.id = entity->id, .entity = entity};
         (void)map_put(model->by_name, entity->name, entity);
     }
     if (model->entity_count > 1)
-        qsort(model->by_id, model->entity_count, sizeof(struct entity *), order_by_id);
+        qsort(model->by_id, model->entity_count, sizeof(*model->by_id), order_by_id);
 }
 
 /* The model's own entity, writable while it is being built. */
@@ -318,7 +318,7 @@ static void load_fields(struct model *model, const json_t *items)
     size_t count = json_array_size(items);
 
     for (size_t i = 0; i < model->entity_count; i++) {
-        struct entity *entity = own_entity(model, model->by_id[i]->id);
+        struct entity *entity = own_entity(model, model->by_id[i].id);
         size_t end = next;
 
         while (end < count && jr_i64(json_array_get(items, end), "entity", 0) == entity->id)

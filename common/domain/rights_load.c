@@ -13,13 +13,6 @@
 #include "domain/rights.h"
 #include "domain_rights_sql.h"
 
-/* One (entity, action) of one role. */
-struct grant {
-    int64_t entity_id;
-    int action;
-    struct str fields; /* "*" or ids separated by spaces */
-};
-
 static size_t read_column(struct arena *scratch,
                           const struct rows *rows,
                           const char *name,
@@ -139,7 +132,20 @@ static void finish_right(struct entity_right *right)
     right->field_key = field_key(right);
 }
 
-/* What the key's list names, cut by what its creator holds. */
+/* One entity of a key: no action yet, the creator's field rules. */
+static struct entity_right key_entity(const struct rights *creator, int64_t entity_id)
+{
+    struct entity_right right = {.entity_id = entity_id};
+
+    for (size_t i = 0; i < ARRAY_LEN(right.fields); i++)
+        right.fields[i].all = creator->is_admin;
+    for (size_t i = 0; i < creator->entity_count && !creator->is_admin; i++)
+        if (creator->entities[i].entity_id == entity_id)
+            memcpy(right.fields, creator->entities[i].fields, sizeof(right.fields));
+    return right;
+}
+
+/* What the key's list names, cut by what its creator holds. The list comes ordered by entity. */
 static void cut_to_key(struct arena *scratch, struct rights *rights, const struct rows *rows)
 {
     const struct caller creator = {.kind = CALLER_USER, .rights = rights};
@@ -152,24 +158,18 @@ static void cut_to_key(struct arena *scratch, struct rights *rights, const struc
 
     MUST(read_column(scratch, rows, "key_permissions", &names) == count);
     for (size_t i = 0; i < count; i++) {
-        enum perm perm = ids[i] == 0 ? perm_find(names[i]) : PERM_NONE;
-        int action = ids[i] == 0 ? -1 : perm_action_find(names[i]);
-        if (perm != PERM_NONE)
-            perm_set_add(&listed, perm);
+        if (ids[i] == 0) {
+            enum perm perm = perm_find(names[i]);
+            if (perm != PERM_NONE)
+                perm_set_add(&listed, perm);
+            continue;
+        }
+        int action = perm_action_find(names[i]);
         if (action < 0 || action > ACT_DELETE ||
             !caller_can_entity(&creator, ids[i], (enum perm_action)action))
             continue;
-        if (kept == 0 || entities[kept - 1].entity_id != ids[i]) {
-            entities[kept].entity_id = ids[i];
-            for (size_t k = 0; k < ARRAY_LEN(entities[kept].fields); k++)
-                entities[kept].fields[k].all = rights->is_admin;
-            for (size_t k = 0; k < rights->entity_count; k++)
-                if (rights->entities[k].entity_id == ids[i] && !rights->is_admin)
-                    memcpy(entities[kept].fields,
-                           rights->entities[k].fields,
-                           sizeof(entities[kept].fields));
-            kept++;
-        }
+        if (kept == 0 || entities[kept - 1].entity_id != ids[i])
+            entities[kept++] = key_entity(rights, ids[i]);
         entities[kept - 1].actions |= 1U << (unsigned)action;
     }
     rights->entities = entities;
