@@ -42,6 +42,8 @@ int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
 struct directory *gateway_directory(void);
 /* The configured operator token; empty = no operator API. */
 struct str gateway_operator_token(void);
-/* Address of a project as clients reach it, without trailing slash: the configured public URL, else the
+/* Address of the gateway as clients reach it, without trailing slash: the configured public URL, else the
  * request's Host. Arena-owned. */
+struct str gateway_url(struct req *r);
+/* Address of r->project below it. Arena-owned. */
 struct str gateway_base_url(struct req *r);

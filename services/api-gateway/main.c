@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "areas/auth_password.h"
 #include "base/panic.h"
 #include "http/server.h"
 #include "routes_list.h"
@@ -27,15 +28,18 @@ struct str gateway_operator_token(void)
     return operator_token;
 }
 
+struct str gateway_url(struct req *r)
+{
+    if (public_url.len)
+        return str_ends(public_url, STR("/")) ? (struct str){public_url.ptr, public_url.len - 1}
+                                              : public_url;
+    return arena_printf(r->task.arena, "http://%.*s", STR_ARG(req_header(r, "host")));
+}
+
 struct str gateway_base_url(struct req *r)
 {
-    struct str host = req_header(r, "host");
-
-    if (public_url.len)
-        return arena_printf(
-            r->task.arena, "%.*s/org/%.*s", STR_ARG(public_url), STR_ARG(r->project->slug));
     return arena_printf(
-        r->task.arena, "http://%.*s/org/%.*s", STR_ARG(host), STR_ARG(r->project->slug));
+        r->task.arena, "%.*s/org/%.*s", STR_ARG(gateway_url(r)), STR_ARG(r->project->slug));
 }
 
 static void build_router(void)
@@ -53,6 +57,7 @@ static void prepare(const struct conf_common *conf UNUSED)
     build_router();
     access_log_prepare();
     rate_limit_prepare();
+    auth_password_prepare();
 }
 
 /* --list-routes: METHOD PATH AUTH, in table order. */

@@ -1,0 +1,100 @@
+/* Password work off the loop. */
+#include "areas/auth_password.h"
+
+#include <errno.h>
+
+#include "app/metrics.h"
+#include "crypto/password.h"
+#include "loop/work.h"
+
+static struct metric *made;
+static struct metric *checked;
+static struct metric *dummies;
+
+void auth_password_prepare(void)
+{
+    const char *name = "groundwork_password_hashes_total";
+    const char *help = "Argon2id computations, by purpose";
+
+    made = metric_counter(name, "purpose=\"store\"", help);
+    checked = metric_counter(name, "purpose=\"check\"", help);
+    dummies = metric_counter(name, "purpose=\"unknown_account\"", help);
+}
+
+int auth_password_policy(struct req *r, const char *field, struct str password)
+{
+    int64_t min = r->project ? r->project->settings.password_min_length : 8;
+    int64_t characters = 0;
+
+    for (size_t i = 0; i < password.len; i++)
+        characters += ((unsigned char)password.ptr[i] & 0xc0) != 0x80;
+    if (characters < min)
+        return fail_field(
+            r, field, "out_of_range", "must have at least %lld characters", (long long)min);
+    if (password.len > PASSWORD_MAX_BYTES)
+        return fail_field(
+            r, field, "too_long", "must have at most %d bytes in UTF-8", PASSWORD_MAX_BYTES);
+    return 0;
+}
+
+/* What a worker thread gets; the arena is its own until the task is resumed. */
+struct job {
+    struct arena *arena;
+    struct str password;
+    struct str hash;
+    int result; /* enum password_result */
+};
+
+static void run_hash(void *arg)
+{
+    struct job *job = arg;
+
+    job->hash = password_hash(job->arena, job->password);
+}
+
+static void run_check(void *arg)
+{
+    struct job *job = arg;
+
+    if (!job->hash.ptr) {
+        password_dummy_verify(job->password);
+        job->result = PASSWORD_WRONG;
+        return;
+    }
+    job->result = password_verify(job->hash, job->password);
+    if (job->result == PASSWORD_OK_REHASH)
+        job->hash = password_hash(job->arena, job->password);
+}
+
+AWAITS static int run(struct req *r, work_fn fn, struct job *job)
+{
+    int rc = work_run(&r->task, WORK_HASH, fn, job);
+
+    if (rc == -EAGAIN)
+        return fail(r, "too_many_requests_in_flight", "Too many sign-ins at once; try again.");
+    return rc;
+}
+
+int auth_password_hash(struct req *r, struct str password, struct str *ret_hash)
+{
+    struct job *job = ARENA_NEW(r->task.arena, job);
+
+    *job = (struct job){.arena = r->task.arena, .password = password};
+    TRY(run(r, run_hash, job));
+    metric_add(made, 1);
+    *ret_hash = job->hash;
+    return 0;
+}
+
+int auth_password_check(
+    struct req *r, struct str hash, struct str password, bool *ret_right, struct str *ret_rehash)
+{
+    struct job *job = ARENA_NEW(r->task.arena, job);
+
+    *job = (struct job){.arena = r->task.arena, .password = password, .hash = hash};
+    TRY(run(r, run_check, job));
+    metric_add(hash.ptr ? checked : dummies, 1);
+    *ret_right = job->result != PASSWORD_WRONG;
+    *ret_rehash = job->result == PASSWORD_OK_REHASH ? job->hash : STR_NONE;
+    return 0;
+}

@@ -1,0 +1,123 @@
+/* {base_url}/: the project's own name, origins and settings. */
+#include "app.h"
+
+#include "domain/project_settings.h"
+#include "fetch/fetch.h"
+
+static int reply_project(struct req *r)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    project_json_members(&w, r->project);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+AWAITS static int project_read(struct req *r)
+{
+    return reply_project(r);
+}
+
+/* The issuer is asked by this service: an address that may not be asked is refused at once. */
+static void
+check_issuer(struct arena *arena, const struct project_in *in, struct schema_errors *errors)
+{
+    const struct project_settings_in *settings = in->settings.value;
+
+    if (settings && settings->oidc_issuer.value.len &&
+        fetch_url_check(settings->oidc_issuer.value) != 0)
+        schema_error_add(arena,
+                         errors,
+                         STR("settings.oidc_issuer"),
+                         "pattern",
+                         "must be a public http or https URL");
+}
+
+/* Which members were set; never their values. */
+static struct str changed_members(struct req *r, const struct project_in *in)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, r->task.arena, 256);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    jw_lit(&w, "changed");
+    jw_arr(&w);
+    if (in->name.set)
+        jw_cstr(&w, "name");
+    if (in->allowed_origins.set)
+        jw_cstr(&w, "allowed_origins");
+    if (in->settings.set)
+        jw_cstr(&w, "settings");
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
+AWAITS static int project_update(struct req *r)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct project_in in;
+    struct db_call audit;
+    int rc;
+
+    TRY(req_json(r, &project_schema, &in));
+    (void)project_in_check(r->task.arena, &in, errors);
+    check_issuer(r->task.arena, &in, errors);
+    if (errors->count)
+        return fail_fields(r, errors);
+    audit = gateway_audit(r, "project.update", "project", 0, changed_members(r, &in));
+    rc = project_settings_save(&r->task, gateway_directory(), r->project, &in, &audit);
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    gateway_touch(r);
+    return reply_project(r);
+}
+
+/* Every gateway reads the project's settings, origins with them, again. */
+AWAITS static int project_clear_cors(struct req *r)
+{
+    gateway_touch(r);
+    return reply_empty(r, 204);
+}
+
+static const struct route project_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/",
+        .id = "project_read",
+        .auth = AUTH_ADMIN,
+        .ok = {200, &project_out_schema},
+        .run = project_read,
+        .tag = "Project",
+        .summary = "Read the project and its settings",
+        .doc = "The path is the base URL with its final slash.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/",
+        .id = "project_update",
+        .auth = AUTH_ADMIN,
+        .body = &project_schema,
+        .ok = {200, &project_out_schema},
+        .run = project_update,
+        .class = CLASS_WRITE,
+        .tag = "Project",
+        .summary = "Change name, allowed origins and settings",
+        .doc = "Members left out keep their value, null restores the default.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/cors/clear-cache",
+        .id = "project_clear_cors",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .run = project_clear_cors,
+        .class = CLASS_WRITE,
+        .tag = "Project",
+        .summary = "Make every gateway read the allowed origins again",
+    },
+};
+ROUTES(project);
