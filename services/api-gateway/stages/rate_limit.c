@@ -144,7 +144,7 @@ AWAITS static bool count_in_redis(struct req *r, struct str name, int64_t *ret_s
 
     if (!redis || redis_cmd(&r->task, redis, &reply, ARRAY_LEN(argv), argv) != 0)
         return false;
-    *ret_seen = reply.integer;
+    *ret_seen = reply.number;
     return true;
 }
 

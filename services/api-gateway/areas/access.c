@@ -1,0 +1,226 @@
+/* Nobody gives what they do not hold; the last administrator stays. See access.h. */
+#include "areas/access.h"
+
+#include <errno.h>
+
+#include "access_sql.h"
+#include "crypto/password.h"
+#include "loop/work.h"
+
+/* --- permission names --- */
+
+static bool
+resolve_entity(struct req *r, struct str name, int64_t *ret_entity_id, struct str *ret_action)
+{
+    const struct entity *entity = model_entity(r->model, str_split(&name, ':'));
+    int action = name.ptr ? perm_action_find(name) : -1;
+
+    if (!entity || action < 0 || action > ACT_DELETE)
+        return false;
+    *ret_entity_id = entity->id;
+    *ret_action = name;
+    return true;
+}
+
+static bool holds(const struct caller *caller, int64_t entity_id, struct str permission)
+{
+    if (!entity_id)
+        return caller_can(caller, perm_find(permission));
+    return caller_can_entity(caller, entity_id, (enum perm_action)perm_action_find(permission));
+}
+
+static bool listed(const struct access_list *list, int64_t entity_id, struct str permission)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->entity_ids[i] == entity_id && str_eq(list->permissions[i], permission))
+            return true;
+    }
+    return false;
+}
+
+static void add_name(struct req *r, struct access_list *list, struct str name)
+{
+    struct str permission = name;
+    int64_t entity_id = 0;
+    bool known = perm_find(name) != PERM_NONE || resolve_entity(r, name, &entity_id, &permission);
+
+    if (!known || !holds(r->caller, entity_id, permission)) {
+        list->refused[list->refused_count++] = name;
+    } else if (!listed(list, entity_id, permission)) {
+        list->entity_ids[list->count] = entity_id;
+        list->permissions[list->count] = permission;
+        list->names[list->count++] = name;
+    }
+}
+
+void access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret)
+{
+    size_t room = names->count + 1;
+
+    *ret = (struct access_list){
+        .entity_ids = ARENA_ARRAY(r->task.arena, ret->entity_ids, room),
+        .permissions = ARENA_ARRAY(r->task.arena, ret->permissions, room),
+        .names = ARENA_ARRAY(r->task.arena, ret->names, room),
+        .refused = ARENA_ARRAY(r->task.arena, ret->refused, room),
+    };
+    for (size_t i = 0; i < names->count; i++)
+        add_name(r, ret, names->items[i]);
+}
+
+static bool exists(struct req *r, struct str name)
+{
+    struct str action;
+    int64_t entity_id;
+
+    return perm_find(name) != PERM_NONE || resolve_entity(r, name, &entity_id, &action);
+}
+
+int access_need_all(struct req *r, const struct access_list *list)
+{
+    if (!list->refused_count)
+        return 0;
+    for (size_t i = 0; i < list->refused_count; i++) {
+        if (!exists(r, list->refused[i]))
+            return fail_field(r,
+                              "permissions",
+                              "validation_failed",
+                              "there is no permission %.*s",
+                              STR_ARG(list->refused[i]));
+    }
+    return fail(r,
+                "forbidden",
+                "The caller does not hold %.*s and so cannot give it.",
+                STR_ARG(list->refused[0]));
+}
+
+/* --- roles --- */
+
+static int check_rows(struct req *r, const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        bool above =
+            rows_bool(rows, i, 1) || (rows_bool(rows, i, 2) && !caller_api_access(r->caller));
+        if (!above && rows_null(rows, i, 4))
+            continue;
+        if (above || !holds(r->caller, rows_i64(rows, i, 3), rows_str(rows, i, 4)))
+            return fail(r, "forbidden", "The roles concerned give more than the caller holds.");
+    }
+    return 0;
+}
+
+static bool has_role(const struct rows *rows, int64_t role_id)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        if (rows_i64(rows, i, 0) == role_id)
+            return true;
+    }
+    return false;
+}
+
+int access_need_roles(struct req *r, const char *member, const int64_t *role_ids, size_t count)
+{
+    struct rows rows;
+
+    TRY(sql_all(r, &rows, &SQL_ROLES_PERMISSIONS, PARAMS(P_I64S(role_ids, count))));
+    for (size_t i = 0; i < count; i++) {
+        if (!has_role(&rows, role_ids[i]))
+            return fail_field(r,
+                              member,
+                              "foreign_key_violation",
+                              "there is no role %lld",
+                              (long long)role_ids[i]);
+    }
+    return caller_is_admin(r->caller) ? 0 : check_rows(r, &rows);
+}
+
+int access_need_user(struct req *r, int64_t user_id)
+{
+    struct rows rows;
+
+    if (caller_is_admin(r->caller))
+        return 0;
+    TRY(sql_all(r, &rows, &SQL_USER_PERMISSIONS, PARAMS(P_I64(user_id))));
+    return check_rows(r, &rows);
+}
+
+int access_lock_admins(struct req *r)
+{
+    return sql_exec(r, NULL, &SQL_ADMIN_ROLES_LOCK, PARAMS());
+}
+
+int access_check_admins(struct req *r)
+{
+    struct rows left;
+
+    TRY(sql_one(r, &left, &SQL_ADMINS_LEFT, PARAMS()));
+    if (rows_i64(&left, 0, 0) > 0)
+        return 0;
+    return fail(r, "last_administrator", "The project needs at least one active administrator.");
+}
+
+/* --- passwords --- */
+
+struct password_job {
+    struct arena *arena;
+    struct str password;
+    struct str phc;
+    int result;
+};
+
+static void hash_job(void *arg)
+{
+    struct password_job *job = arg;
+
+    job->phc = password_hash(job->arena, job->password);
+}
+
+static void verify_job(void *arg)
+{
+    struct password_job *job = arg;
+
+    job->result = password_verify(job->phc, job->password);
+}
+
+AWAITS static int run_job(struct req *r, work_fn fn, struct password_job *job)
+{
+    int rc = work_run(&r->task, WORK_HASH, fn, job);
+
+    if (rc == -EAGAIN)
+        return fail(
+            r, "dependency_unavailable", "Too many passwords are being checked; try again.");
+    return rc;
+}
+
+int access_hash_password(struct req *r, struct str password, struct str *ret_hash)
+{
+    struct password_job *job = ARENA_NEW(r->task.arena, job);
+
+    job->arena = r->task.arena;
+    job->password = password;
+    TRY(run_job(r, hash_job, job));
+    *ret_hash = job->phc;
+    return 0;
+}
+
+int access_verify_password(struct req *r, struct str phc, struct str password, bool *ret_right)
+{
+    struct password_job *job = ARENA_NEW(r->task.arena, job);
+
+    job->password = password;
+    job->phc = phc;
+    TRY(run_job(r, verify_job, job));
+    *ret_right = job->result != PASSWORD_WRONG;
+    return 0;
+}
+
+int access_password_policy(struct req *r, const char *member, struct str password)
+{
+    int64_t fewest = r->project->settings.password_min_length;
+
+    if ((int64_t)password.len < fewest)
+        return fail_field(
+            r, member, "out_of_range", "must have at least %lld characters", (long long)fewest);
+    if (password.len > PASSWORD_MAX_BYTES)
+        return fail_field(r, member, "too_long", "must have at most %d bytes", PASSWORD_MAX_BYTES);
+    return 0;
+}

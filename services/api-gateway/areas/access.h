@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * Who may give what: nobody gives, through a role, a key or a user, what they do not hold. Shared by the
+ * areas users, roles and api_keys.
+ */
+#include "app.h"
+
+/* A permission as it is stored: entity_id 0 and a system name, or an entity and an action. */
+struct access_list {
+    int64_t *entity_ids;
+    struct str *permissions;
+    struct str *names; /* as the caller wrote them */
+    size_t count;
+    struct str *refused; /* names that are unknown or that the caller does not hold */
+    size_t refused_count;
+};
+
+/* Resolves names ("orders:read", "svc_users:read") against the catalogue and the model, drops
+ * duplicates, and sorts out what the caller does not hold. Arena-owned. */
+void access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret);
+/* 403 naming the first permission the caller does not hold, 400 naming the first that does not exist. */
+int access_need_all(struct req *r, const struct access_list *list) MUSTCHECK;
+
+/* co: 403 unless the caller holds everything that these roles give (administrators do). 400 on
+ * `member` when a role does not exist. */
+AWAITS int access_need_roles(struct req *r, const char *member, const int64_t *role_ids, size_t count)
+    MUSTCHECK;
+/* co: the same for the roles that a user has now: only then may the caller act on that account. */
+AWAITS int access_need_user(struct req *r, int64_t user_id) MUSTCHECK;
+
+/* co: inside a transaction, before a change that could take away an administrator: serialises such
+ * changes. */
+AWAITS int access_lock_admins(struct req *r) MUSTCHECK;
+/* co: inside the same transaction, after the change: 409 last_administrator when none is left. */
+AWAITS int access_check_admins(struct req *r) MUSTCHECK;
+
+/* co: hashes on a worker thread. 503 when too many are waiting. The policy was checked before. */
+AWAITS int access_hash_password(struct req *r, struct str password, struct str *ret_hash) MUSTCHECK;
+/* co: true or false in *ret_right, on a worker thread. */
+AWAITS int access_verify_password(struct req *r, struct str phc, struct str password, bool *ret_right)
+    MUSTCHECK;
+/* Length rules of the project: 400 on `member`. */
+int access_password_policy(struct req *r, const char *member, struct str password) MUSTCHECK;

@@ -1,0 +1,19 @@
+-- Checks that users, roles and API keys share.
+
+-- name: roles_permissions :many
+select r.id, r.is_admin, r.api_access, p.entity_id, p.permission
+from {p}.roles r left join {p}.role_permissions p on p.role_id = r.id
+where r.id = any($1::bigint[])
+
+-- name: user_permissions :many
+select r.id, r.is_admin, r.api_access, p.entity_id, p.permission
+from {p}.user_roles u join {p}.roles r on r.id = u.role_id left join {p}.role_permissions p on p.role_id = r.id
+where u.user_id = $1::bigint
+
+-- name: admin_roles_lock :many
+select r.id from {p}.roles r where r.is_admin order by r.id for update
+
+-- name: admins_left :one
+select count(distinct u.id) as admins
+from {p}.users u join {p}.user_roles m on m.user_id = u.id join {p}.roles r on r.id = m.role_id
+where r.is_admin and u.status = 'active'

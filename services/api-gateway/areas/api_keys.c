@@ -1,0 +1,203 @@
+/* /api-keys: credentials for servers. A key never has more than its creator, now or later. */
+#include "api_keys_sql.h"
+#include "areas/access.h"
+#include "base/codec.h"
+#include "base/rand.h"
+#include "crypto/digest.h"
+
+#define KEY_RANDOM_BYTES 32
+#define KEY_PREFIX_CHARS 10 /* "ak_" and seven more: enough to tell keys apart in a list */
+
+struct api_key_in {
+    struct in_str name;
+    struct in_strs permissions;
+    struct in_i64 expires_in_days;
+};
+
+static const struct field api_key_fields[] = {
+    {.name = "name",
+     FIELD_AT(struct api_key_in, name),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = 100,
+     .example = "\"Nightly sync\""},
+    {.name = "permissions",
+     FIELD_AT(struct api_key_in, permissions),
+     .type = FIELD_STRS,
+     .required = true,
+     .max = 5000,
+     .doc = "What the caller does not hold is left out and listed in dropped_permissions",
+     .example = "[\"orders:read\"]"},
+    {.name = "expires_in_days",
+     FIELD_AT(struct api_key_in, expires_in_days),
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 3650,
+     .doc = "90 when left out",
+     .example = "90"},
+};
+static const struct schema api_key_schema =
+    SCHEMA("ApiKeyCreate", struct api_key_in, api_key_fields);
+
+static const struct field api_key_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "prefix", .type = FIELD_STR, .required = true, .doc = "How the key begins"},
+    {.name = "user_id", .type = FIELD_I64, .required = true, .doc = "Its creator"},
+    {.name = "permissions", .type = FIELD_STRS, .required = true},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true},
+    {.name = "last_used_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema api_key_out_schema = SCHEMA_OUT("ApiKey", api_key_out_fields);
+
+static const struct field api_key_created_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "key", .type = FIELD_STR, .required = true, .doc = "Shown this once"},
+    {.name = "prefix", .type = FIELD_STR, .required = true},
+    {.name = "permissions", .type = FIELD_STRS, .required = true},
+    {.name = "dropped_permissions", .type = FIELD_STRS, .required = true},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema api_key_created_schema =
+    SCHEMA_OUT("ApiKeyCreated", api_key_created_fields);
+
+AWAITS static int api_keys_list(struct req *r)
+{
+    return reply_page(r, &SQL_API_KEYS_LIST, "id", PARAMS());
+}
+
+static void put_names(struct jw *w, const char *key, const struct str *names, size_t count)
+{
+    jw_lit(w, key);
+    jw_arr(w);
+    for (size_t i = 0; i < count; i++)
+        jw_str(w, names[i]);
+    jw_arr_end(w);
+}
+
+static int reply_key(struct req *r,
+                     const struct api_key_in *in,
+                     struct str key,
+                     const struct access_list *permissions,
+                     const struct rows *stored)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    JW_I64(&w, "id", rows_i64(stored, 0, 0));
+    JW_STR(&w, "name", in->name.value);
+    JW_STR(&w, "key", key);
+    JW_STR(&w, "prefix", ((struct str){key.ptr, KEY_PREFIX_CHARS}));
+    put_names(&w, "permissions", permissions->names, permissions->count);
+    put_names(&w, "dropped_permissions", permissions->refused, permissions->refused_count);
+    jw_lit(&w, "expires_at");
+    jw_time(&w, rows_time(stored, 0, 1));
+    jw_lit(&w, "created_at");
+    jw_time(&w, rows_time(stored, 0, 2));
+    jw_obj_end(&w);
+    reply_location(r, rows_i64(stored, 0, 0));
+    return reply_json(r, 201);
+}
+
+AWAITS static int api_keys_create(struct req *r)
+{
+    struct access_list permissions;
+    struct api_key_in in;
+    struct rows stored;
+    char random[KEY_RANDOM_BYTES];
+    uint8_t hash[32];
+    struct str key;
+    int64_t id;
+
+    TRY(req_json(r, &api_key_schema, &in));
+    access_resolve(r, &in.permissions, &permissions);
+    rand_bytes(random, sizeof(random));
+    key = codec_b64url(r->task.arena, (struct str){random, sizeof(random)});
+    key = arena_printf(r->task.arena, "ak_%.*s", STR_ARG(key));
+    digest_sha256(key, hash);
+    TRY(sql_begin(r));
+    TRY(sql_one(r,
+                &stored,
+                &SQL_API_KEY_ADD,
+                PARAMS(P_I64(r->caller->user_id),
+                       P_STR(in.name.value),
+                       P_STR(((struct str){key.ptr, KEY_PREFIX_CHARS})),
+                       P_BYTES(((struct str){(const char *)hash, sizeof(hash)})),
+                       P_I64(in.expires_in_days.set ? in.expires_in_days.value : 90))));
+    id = rows_i64(&stored, 0, 0);
+    struct db_call calls[] = {
+        {.sql = &SQL_API_KEY_PERMISSIONS_ADD,
+         PARAMS(P_I64(id),
+                P_I64S(permissions.entity_ids, permissions.count),
+                P_STRS(permissions.permissions, permissions.count))},
+        gateway_audit(r, "api_keys.create", "api_key", id, STR_NONE),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    return reply_key(r, &in, key, &permissions, &stored);
+}
+
+AWAITS static int api_keys_delete(struct req *r)
+{
+    struct rows removed;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &removed, &SQL_API_KEY_REMOVE, PARAMS(P_I64(id))));
+    struct db_call audit = gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE);
+    TRY(sql_batch(r, &audit, 1));
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    return reply_empty(r, 204);
+}
+
+static const struct route api_keys_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/api-keys",
+        .id = "api_keys_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_API_KEYS_READ,
+        .query = page_query,
+        .ok = {200, &api_key_out_schema, .list = true},
+        .run = api_keys_list,
+        .class = CLASS_READ,
+        .tag = "API keys",
+        .summary = "List API keys, without their values",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/api-keys",
+        .id = "api_keys_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_API_KEYS_CREATE,
+        .body = &api_key_schema,
+        .ok = {201, &api_key_created_schema},
+        .fails = {413, 415},
+        .run = api_keys_create,
+        .class = CLASS_WRITE,
+        .tag = "API keys",
+        .summary = "Create an API key; its value is shown this once",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/api-keys/{id}",
+        .id = "api_keys_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_API_KEYS_DELETE,
+        .ok = {204},
+        .fails = {404},
+        .run = api_keys_delete,
+        .class = CLASS_WRITE,
+        .tag = "API keys",
+        .summary = "Delete an API key: it stops working within a second",
+    },
+};
+ROUTES(api_keys);

@@ -1,0 +1,21 @@
+-- API keys; the value itself is stored only as its SHA-256.
+
+-- name: api_keys_list :page sort(id,name,created_at,expires_at,last_used_at)
+select k.id, k.name, k.prefix, k.user_id,
+       array(select case when p.entity_id = 0 then p.permission else e.name || ':' || p.permission end
+             from {p}.api_key_permissions p left join {p}.entities e on e.id = p.entity_id
+             where p.api_key_id = k.id and (p.entity_id = 0 or e.id is not null) order by 1) as permissions,
+       k.expires_at, k.last_used_at, k.created_at
+from {p}.api_keys k
+
+-- name: api_key_add :one
+insert into {p}.api_keys (user_id, name, prefix, hash, expires_at)
+values ($1::bigint, $2::text, $3::text, $4::bytea, now() + $5::bigint * interval '1 day')
+returning id, expires_at, created_at
+
+-- name: api_key_permissions_add :exec
+insert into {p}.api_key_permissions (api_key_id, entity_id, permission)
+select $1::bigint, unnest($2::bigint[]), unnest($3::text[])
+
+-- name: api_key_remove :opt
+delete from {p}.api_keys k where k.id = $1::bigint returning k.id

@@ -1,0 +1,405 @@
+/* /roles: what their holders may do, down to fields. */
+#include "areas/access.h"
+#include "roles_sql.h"
+
+struct field_access_in {
+    struct in_str entity;
+    struct in_str action;
+    struct in_strs fields;
+};
+
+static const char *const field_actions[] = {"read", "create", "update", NULL};
+
+static const struct field field_access_fields[] = {
+    {.name = "entity",
+     FIELD_AT(struct field_access_in, entity),
+     .type = FIELD_STR,
+     .required = true,
+     .max = 48,
+     .example = "\"orders\""},
+    {.name = "action",
+     FIELD_AT(struct field_access_in, action),
+     .type = FIELD_STR,
+     .required = true,
+     .values = field_actions},
+    {.name = "fields",
+     FIELD_AT(struct field_access_in, fields),
+     .type = FIELD_STRS,
+     .required = true,
+     .max = 200,
+     .doc = "The only fields this role reads or writes by this action",
+     .example = "[\"status\"]"},
+};
+static const struct schema field_access_schema =
+    SCHEMA("FieldAccess", struct field_access_in, field_access_fields);
+
+struct role_in {
+    struct in_str name;
+    struct in_str description;
+    struct in_bool is_admin;
+    struct in_bool api_access;
+    struct in_strs permissions;
+    struct in_list field_access;
+};
+
+#define ROLE_MEMBERS(name_required)                                                                \
+    {.name = "name",                                                                               \
+     FIELD_AT(struct role_in, name),                                                               \
+     .type = FIELD_STR,                                                                            \
+     .required = name_required,                                                                    \
+     .min = 1,                                                                                     \
+     .max = 100,                                                                                   \
+     .example = "\"Editor\""},                                                                     \
+        {.name = "description",                                                                    \
+         FIELD_AT(struct role_in, description),                                                    \
+         .type = FIELD_STR,                                                                        \
+         .nullable = true,                                                                         \
+         .max = 1000},                                                                             \
+        {.name = "is_admin",                                                                       \
+         FIELD_AT(struct role_in, is_admin),                                                       \
+         .type = FIELD_BOOL,                                                                       \
+         .doc = "Holders bypass permission checks; only administrators may set it"},               \
+        {.name = "api_access",                                                                     \
+         FIELD_AT(struct role_in, api_access),                                                     \
+         .type = FIELD_BOOL,                                                                       \
+         .doc = "Holders may read and write entity records over the API"},                         \
+        {.name = "permissions",                                                                    \
+         FIELD_AT(struct role_in, permissions),                                                    \
+         .type = FIELD_STRS,                                                                       \
+         .max = 5000,                                                                              \
+         .example = "[\"orders:read\"]"},                                                          \
+    {                                                                                              \
+        .name = "field_access", FIELD_AT(struct role_in, field_access), .type = FIELD_LIST,        \
+        .sub = &field_access_schema, .max = 1000                                                   \
+    }
+
+static const struct field role_create_fields[] = {ROLE_MEMBERS(true)};
+static const struct field role_update_fields[] = {ROLE_MEMBERS(false)};
+static const struct schema role_create_schema =
+    SCHEMA("RoleCreate", struct role_in, role_create_fields);
+static const struct schema role_update_schema =
+    SCHEMA("RoleUpdate", struct role_in, role_update_fields);
+
+static const struct field role_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "is_admin", .type = FIELD_BOOL, .required = true},
+    {.name = "is_default",
+     .type = FIELD_BOOL,
+     .required = true,
+     .doc = "Given to users that are created without roles"},
+    {.name = "api_access", .type = FIELD_BOOL, .required = true},
+    {.name = "permissions", .type = FIELD_STRS, .required = true},
+    {.name = "field_access", .type = FIELD_LIST, .required = true, .sub = &field_access_schema},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema role_out_schema = SCHEMA_OUT("Role", role_out_fields);
+
+AWAITS static int roles_list(struct req *r)
+{
+    return reply_page(r, &SQL_ROLES_LIST, "id", PARAMS());
+}
+
+AWAITS static int roles_get(struct req *r)
+{
+    struct rows role;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &role, &SQL_ROLE_GET, PARAMS(P_I64(id))));
+    return reply_row(r, 200, &role);
+}
+
+/* --- field rules --- */
+
+/* The statement that stores one field rule. A caller cannot open fields that are closed to it. */
+static int field_rule_call(struct req *r,
+                           const struct field_access_in *rule,
+                           int64_t role_id,
+                           struct db_call *ret_call)
+{
+    const struct entity *entity = model_entity(r->model, rule->entity.value);
+    int64_t *ids = ARENA_ARRAY(r->task.arena, ids, rule->fields.count + 1);
+    struct db_param *params = ARENA_ARRAY(r->task.arena, params, 4);
+    enum perm_action action = (enum perm_action)perm_action_find(rule->action.value);
+
+    if (!entity)
+        return fail_field(r,
+                          "field_access",
+                          "validation_failed",
+                          "there is no entity %.*s",
+                          STR_ARG(rule->entity.value));
+    for (size_t i = 0; i < rule->fields.count; i++) {
+        const struct model_field *field = entity_field(entity, rule->fields.items[i]);
+        if (!field || field->system || !caller_field(r->caller, field, ACT_READ))
+            return fail_field(r,
+                              "field_access",
+                              "validation_failed",
+                              "%.*s has no field %.*s",
+                              STR_ARG(entity->name),
+                              STR_ARG(rule->fields.items[i]));
+        if (!caller_field(r->caller, field, action))
+            return fail(r, "forbidden", "The caller cannot open a field that is closed to it.");
+        ids[i] = field->id;
+    }
+    params[0] = P_I64(role_id);
+    params[1] = P_I64(entity->id);
+    params[2] = P_STR(rule->action.value);
+    params[3] = P_I64S(ids, rule->fields.count);
+    *ret_call = (struct db_call){.sql = &SQL_ROLE_FIELDS_ADD, .params = params, .param_count = 4};
+    return 0;
+}
+
+/* Without a rule a role reads and writes all fields: a caller whose own fields are limited cannot
+ * give that, and so has to state a rule for each entity and action it gives. */
+static int
+check_open_fields(struct req *r, const struct access_list *permissions, const struct role_in *in)
+{
+    const struct field_access_in *rules = in->field_access.items;
+
+    for (size_t i = 0; i < permissions->count; i++) {
+        const struct entity *entity = model_entity_by_id(r->model, permissions->entity_ids[i]);
+        int action = perm_action_find(permissions->permissions[i]);
+        bool limited = false;
+        bool stated = false;
+        if (!entity || action < ACT_READ || action > ACT_UPDATE)
+            continue;
+        for (size_t k = 0; k < entity->field_count; k++)
+            limited |= !entity->fields[k].system &&
+                       !caller_field(r->caller, &entity->fields[k], (enum perm_action)action);
+        for (size_t k = 0; k < in->field_access.count; k++)
+            stated |= str_eq(rules[k].entity.value, entity->name) &&
+                      str_eq(rules[k].action.value, permissions->permissions[i]);
+        if (limited && !stated)
+            return fail(r,
+                        "forbidden",
+                        "The caller sees only some fields of %.*s: state them in field_access.",
+                        STR_ARG(entity->name));
+    }
+    return 0;
+}
+
+/* --- changes --- */
+
+static int fail_save(struct req *r, int rc)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    if (rc != DB_UNIQUE)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    schema_error_add(r->task.arena, errors, STR("name"), "unique_violation", "is taken");
+    return fail_with(r, "unique_violation", STR("A role of this name exists."), errors);
+}
+
+/* Permissions, field rules and audit row of the role in the open transaction; then the role as it
+ * is. */
+AWAITS static int save_rules(struct req *r,
+                             int64_t id,
+                             const struct role_in *in,
+                             const struct access_list *permissions,
+                             const char *audit,
+                             struct rows *ret_role)
+{
+    const struct field_access_in *rules = in->field_access.items;
+    struct db_call *calls = ARENA_ARRAY(r->task.arena, calls, in->field_access.count + 5);
+    struct db_param *role_id = ARENA_NEW(r->task.arena, role_id);
+    size_t count = 0;
+
+    *role_id = P_I64(id);
+    if (in->permissions.set) {
+        struct db_param *added = ARENA_ARRAY(r->task.arena, added, 3);
+        added[0] = *role_id;
+        added[1] = P_I64S(permissions->entity_ids, permissions->count);
+        added[2] = P_STRS(permissions->permissions, permissions->count);
+        calls[count++] = (struct db_call){
+            .sql = &SQL_ROLE_PERMISSIONS_CLEAR, .params = role_id, .param_count = 1};
+        calls[count++] =
+            (struct db_call){.sql = &SQL_ROLE_PERMISSIONS_ADD, .params = added, .param_count = 3};
+    }
+    if (in->field_access.set)
+        calls[count++] =
+            (struct db_call){.sql = &SQL_ROLE_FIELDS_CLEAR, .params = role_id, .param_count = 1};
+    for (size_t i = 0; i < in->field_access.count; i++)
+        TRY(field_rule_call(r, &rules[i], id, &calls[count++]));
+    calls[count++] = gateway_audit(r, audit, "role", id, STR_NONE);
+    calls[count++] = (struct db_call){.sql = &SQL_ROLE_GET, .params = role_id, .param_count = 1};
+    TRY(sql_batch(r, calls, count));
+    *ret_role = calls[count - 1].rows;
+    return 0;
+}
+
+/* What a caller may not give through a role. */
+static int check_given(struct req *r, const struct role_in *in, struct access_list *ret_permissions)
+{
+    access_resolve(r, &in->permissions, ret_permissions);
+    TRY(access_need_all(r, ret_permissions));
+    if (in->is_admin.set && in->is_admin.value && !caller_is_admin(r->caller))
+        return fail(r, "forbidden", "Only an administrator may give administrator rights.");
+    if (in->api_access.set && in->api_access.value && !caller_api_access(r->caller))
+        return fail(r, "forbidden", "The caller has no API access and so cannot give it.");
+    return check_open_fields(r, ret_permissions, in);
+}
+
+AWAITS static int roles_create(struct req *r)
+{
+    struct access_list permissions;
+    struct role_in in;
+    struct rows role;
+    int rc;
+
+    TRY(req_json(r, &role_create_schema, &in));
+    TRY(check_given(r, &in, &permissions));
+    TRY(sql_begin(r));
+    rc = db_query(&r->task,
+                  r->db,
+                  &SQL_ROLE_ADD,
+                  PARAMS(P_STR(in.name.value),
+                         P_STR(in.description.value),
+                         P_BOOL(in.is_admin.value),
+                         P_BOOL(in.api_access.value)),
+                  &role);
+    if (rc)
+        return fail_save(r, rc);
+    TRY(save_rules(r, rows_i64(&role, 0, 0), &in, &permissions, "roles.create", &role));
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    return reply_created(r, &role);
+}
+
+/* A caller who is no administrator changes only roles whose whole power it holds itself. */
+AWAITS static int lock_role(struct req *r, int64_t id, struct rows *ret_role)
+{
+    TRY(sql_begin(r));
+    TRY(access_lock_admins(r));
+    TRY(sql_one(r, ret_role, &SQL_ROLE_LOCK, PARAMS(P_I64(id))));
+    return access_need_roles(r, "id", &id, 1);
+}
+
+AWAITS static int roles_update(struct req *r)
+{
+    struct access_list permissions;
+    struct role_in in;
+    struct rows role;
+    int64_t id;
+    int rc;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &role_update_schema, &in));
+    TRY(check_given(r, &in, &permissions));
+    TRY(lock_role(r, id, &role));
+    rc = db_query(&r->task,
+                  r->db,
+                  &SQL_ROLE_SAVE,
+                  PARAMS(P_I64(id),
+                         P_STR(in.name.value),
+                         P_BOOL(in.description.set),
+                         P_STR(in.description.value),
+                         in.is_admin.set ? P_BOOL(in.is_admin.value) : P_NULL,
+                         in.api_access.set ? P_BOOL(in.api_access.value) : P_NULL),
+                  NULL);
+    if (rc)
+        return fail_save(r, rc);
+    TRY(save_rules(r, id, &in, &permissions, "roles.update", &role));
+    TRY(access_check_admins(r));
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    return reply_row(r, 200, &role);
+}
+
+AWAITS static int roles_delete(struct req *r)
+{
+    struct rows holders;
+    struct rows role;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(lock_role(r, id, &role));
+    TRY(sql_one(r, &holders, &SQL_ROLE_HOLDERS, PARAMS(P_I64(id))));
+    if (rows_i64(&holders, 0, 0))
+        return fail(r,
+                    "in_use",
+                    "%lld users have this role; take it from them first.",
+                    (long long)rows_i64(&holders, 0, 0));
+    struct db_call calls[] = {
+        {.sql = &SQL_ROLE_REMOVE, PARAMS(P_I64(id))},
+        gateway_audit(r, "roles.delete", "role", id, STR_NONE),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(access_check_admins(r));
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    return reply_empty(r, 204);
+}
+
+static const struct route roles_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/roles",
+        .id = "roles_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ROLES_READ,
+        .query = page_query,
+        .ok = {200, &role_out_schema, .list = true},
+        .run = roles_list,
+        .class = CLASS_READ,
+        .tag = "Roles and permissions",
+        .summary = "List roles",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/roles/{id}",
+        .id = "roles_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ROLES_READ,
+        .ok = {200, &role_out_schema},
+        .fails = {404},
+        .run = roles_get,
+        .class = CLASS_READ,
+        .tag = "Roles and permissions",
+        .summary = "Get a role",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/roles",
+        .id = "roles_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ROLES_CREATE,
+        .body = &role_create_schema,
+        .ok = {201, &role_out_schema},
+        .fails = {409, 413, 415},
+        .run = roles_create,
+        .class = CLASS_WRITE,
+        .tag = "Roles and permissions",
+        .summary = "Create a role",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/roles/{id}",
+        .id = "roles_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ROLES_UPDATE,
+        .body = &role_update_schema,
+        .ok = {200, &role_out_schema},
+        .fails = {404, 409, 413, 415},
+        .run = roles_update,
+        .class = CLASS_WRITE,
+        .tag = "Roles and permissions",
+        .summary = "Change a role; permissions and field_access are replaced when sent",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/roles/{id}",
+        .id = "roles_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ROLES_DELETE,
+        .ok = {204},
+        .fails = {404, 409},
+        .run = roles_delete,
+        .class = CLASS_WRITE,
+        .tag = "Roles and permissions",
+        .summary = "Delete a role that no user has",
+    },
+};
+ROUTES(roles);

@@ -1,0 +1,66 @@
+-- Roles with their permissions and field rules as names.
+
+-- name: roles_list :page sort(id,name,created_at,updated_at)
+select r.id, r.name, r.description, r.is_admin, r.is_default, r.api_access,
+       array(select case when p.entity_id = 0 then p.permission else e.name || ':' || p.permission end
+             from {p}.role_permissions p left join {p}.entities e on e.id = p.entity_id
+             where p.role_id = r.id and (p.entity_id = 0 or e.id is not null) order by 1) as permissions,
+       coalesce((select jsonb_agg(jsonb_build_object('entity', e.name, 'action', a.action, 'fields',
+                     array(select f.name from {p}.fields f where f.id = any(a.field_ids) order by f.id))
+                   order by e.name, a.action)
+                 from {p}.field_access a join {p}.entities e on e.id = a.entity_id
+                 where a.role_id = r.id), '[]'::jsonb) as field_access,
+       r.created_at, r.updated_at
+from {p}.roles r
+
+-- name: role_get :opt
+select r.id, r.name, r.description, r.is_admin, r.is_default, r.api_access,
+       array(select case when p.entity_id = 0 then p.permission else e.name || ':' || p.permission end
+             from {p}.role_permissions p left join {p}.entities e on e.id = p.entity_id
+             where p.role_id = r.id and (p.entity_id = 0 or e.id is not null) order by 1) as permissions,
+       coalesce((select jsonb_agg(jsonb_build_object('entity', e.name, 'action', a.action, 'fields',
+                     array(select f.name from {p}.fields f where f.id = any(a.field_ids) order by f.id))
+                   order by e.name, a.action)
+                 from {p}.field_access a join {p}.entities e on e.id = a.entity_id
+                 where a.role_id = r.id), '[]'::jsonb) as field_access,
+       r.created_at, r.updated_at
+from {p}.roles r
+where r.id = $1::bigint
+
+-- name: role_lock :opt
+select r.is_admin, r.is_default, r.api_access from {p}.roles r where r.id = $1::bigint for update
+
+-- name: role_add :one
+insert into {p}.roles (name, description, is_admin, api_access)
+values ($1::text, $2::text, $3::boolean, $4::boolean)
+returning id
+
+-- name: role_save :exec
+update {p}.roles r
+set name = coalesce($2::text, r.name),
+    description = case when $3::boolean then $4::text else r.description end,
+    is_admin = coalesce($5::boolean, r.is_admin),
+    api_access = coalesce($6::boolean, r.api_access),
+    updated_at = now()
+where r.id = $1::bigint
+
+-- name: role_permissions_clear :exec
+delete from {p}.role_permissions p where p.role_id = $1::bigint
+
+-- name: role_permissions_add :exec
+insert into {p}.role_permissions (role_id, entity_id, permission)
+select $1::bigint, unnest($2::bigint[]), unnest($3::text[])
+
+-- name: role_fields_clear :exec
+delete from {p}.field_access a where a.role_id = $1::bigint
+
+-- name: role_fields_add :exec
+insert into {p}.field_access (role_id, entity_id, action, field_ids)
+values ($1::bigint, $2::bigint, $3::text, $4::bigint[])
+on conflict (role_id, entity_id, action) do update set field_ids = excluded.field_ids
+
+-- name: role_holders :one
+select count(*) as holders from {p}.user_roles u where u.role_id = $1::bigint
+
+-- name: role_remove :exec
+delete from {p}.roles r where r.id = $1::bigint

@@ -1,0 +1,410 @@
+/* /users: accounts of a project, by administration and by their owners. */
+#include "areas/users.h"
+#include "users_sql.h"
+
+/* --- reading --- */
+
+static const struct query_param users_query[] = {
+    {.name = "page",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .fallback = "1",
+     .doc = "Page number, from 1"},
+    {.name = "limit",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 500,
+     .fallback = "20",
+     .doc = "Records per page"},
+    {.name = "sort", .type = FIELD_STR, .doc = "Field to sort by; '-' in front reverses"},
+    {.name = "order",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"asc", "desc", NULL},
+     .doc = "Direction for a single sort field"},
+    {.name = "count",
+     .type = FIELD_BOOL,
+     .fallback = "true",
+     .doc = "false leaves the count out: total_items is then -1"},
+    {.name = "status",
+     .type = FIELD_STR,
+     .values = user_statuses,
+     .doc = "Only users in this status"},
+    {.name = "email", .type = FIELD_STR, .doc = "Only the user with this address"},
+    {.name = "role_id",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "Only users with this role"},
+    {0},
+};
+
+static struct db_param lower_param(struct req *r, struct str text)
+{
+    struct str copy = arena_dup(r->task.arena, text);
+    char *chars = (char *)copy.ptr;
+
+    for (size_t i = 0; i < copy.len; i++) {
+        if (chars[i] >= 'A' && chars[i] <= 'Z')
+            chars[i] = (char)(chars[i] + 'a' - 'A');
+    }
+    return text.ptr ? P_STR(copy) : P_NULL;
+}
+
+AWAITS static int users_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    return reply_page(r,
+                      &SQL_USERS_LIST,
+                      "id",
+                      PARAMS(P_STR(query_get(query, "status")),
+                             lower_param(r, query_get(query, "email")),
+                             P_STR(query_get(query, "role_id"))));
+}
+
+AWAITS static int reply_user(struct req *r, int64_t id)
+{
+    struct rows user;
+
+    TRY(sql_one(r, &user, &SQL_USER_GET, PARAMS(P_I64(id))));
+    return reply_row(r, 200, &user);
+}
+
+AWAITS static int users_get(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return reply_user(r, id);
+}
+
+AWAITS static int users_me(struct req *r)
+{
+    return reply_user(r, r->caller->user_id);
+}
+
+/* --- changing --- */
+
+static struct db_param json_param(struct req *r, const struct in_json *in)
+{
+    return in->set && !in->null ? P_STR(jr_print(r->task.arena, in->value)) : P_NULL;
+}
+
+static int fail_save(struct req *r, int rc)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    if (rc != DB_UNIQUE)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    schema_error_add(r->task.arena, errors, STR("email"), "unique_violation", "is taken");
+    return fail_with(r, "unique_violation", STR("A user with this address exists."), errors);
+}
+
+/* The user as it is now, from the open transaction; then commit. */
+AWAITS static int finish(struct req *r, int64_t id, const char *action, struct rows *ret_user)
+{
+    struct db_call calls[] = {
+        gateway_audit(r, action, "user", id, STR_NONE),
+        {.sql = &SQL_USER_GET, PARAMS(P_I64(id))},
+    };
+
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    *ret_user = calls[1].rows;
+    return 0;
+}
+
+AWAITS static int set_roles(struct req *r, int64_t id, const struct in_ids *roles)
+{
+    struct db_call calls[] = {
+        {.sql = &SQL_USER_ROLES_CLEAR, PARAMS(P_I64(id))},
+        {.sql = &SQL_USER_ROLES_ADD, PARAMS(P_I64(id), P_I64S(roles->items, roles->count))},
+    };
+
+    return sql_batch(r, calls, ARRAY_LEN(calls));
+}
+
+/* An administrator vouches for the address: a user with a password can sign in at once. */
+AWAITS static int users_create(struct req *r)
+{
+    struct str hash = STR_NONE;
+    struct user_in in;
+    struct rows user;
+    int64_t id;
+    int rc;
+
+    TRY(req_json(r, &user_create_schema, &in));
+    if (in.password.set)
+        TRY(access_password_policy(r, "password", in.password.value));
+    TRY(access_need_roles(r, "role_ids", in.role_ids.items, in.role_ids.count));
+    if (in.password.set)
+        TRY(access_hash_password(r, in.password.value, &hash));
+    TRY(sql_begin(r));
+    rc = db_query(&r->task,
+                  r->db,
+                  &SQL_USER_ADD,
+                  PARAMS(P_STR(in.email.value),
+                         P_STR(hash),
+                         P_CSTR(in.password.set ? "active" : "invited"),
+                         P_BOOL(in.password.set),
+                         json_param(r, &in.metadata)),
+                  &user);
+    if (rc)
+        return fail_save(r, rc);
+    id = rows_i64(&user, 0, 0);
+    if (in.role_ids.set)
+        TRY(set_roles(r, id, &in.role_ids));
+    else
+        TRY(sql_exec(r, NULL, &SQL_USER_ROLES_DEFAULT, PARAMS(P_I64(id))));
+    TRY(finish(r, id, "users.create", &user));
+    return reply_created(r, &user);
+}
+
+/* Locks the account; one that holds more than the caller is out of the caller's reach. */
+AWAITS static int lock_user(struct req *r, int64_t id, struct rows *ret_user)
+{
+    TRY(sql_begin(r));
+    TRY(access_lock_admins(r));
+    TRY(sql_one(r, ret_user, &SQL_USER_LOCK, PARAMS(P_I64(id))));
+    return access_need_user(r, id);
+}
+
+AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in, struct str hash)
+{
+    bool ends_sessions = hash.len || (in->status.set && !str_is(in->status.value, "active"));
+    int rc = db_query(&r->task,
+                      r->db,
+                      &SQL_USER_SAVE,
+                      PARAMS(P_I64(id),
+                             P_STR(in->email.value),
+                             P_STR(hash),
+                             P_STR(in->status.value),
+                             P_BOOL(in->metadata.set),
+                             json_param(r, &in->metadata)),
+                      NULL);
+
+    if (rc)
+        return fail_save(r, rc);
+    if (in->role_ids.set)
+        TRY(set_roles(r, id, &in->role_ids));
+    if (ends_sessions)
+        TRY(sql_exec(r, NULL, &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(0))));
+    return access_check_admins(r);
+}
+
+AWAITS static int users_update(struct req *r)
+{
+    struct str hash = STR_NONE;
+    struct user_in in;
+    struct rows user;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &user_update_schema, &in));
+    if (in.password.set)
+        TRY(access_password_policy(r, "password", in.password.value));
+    TRY(access_need_roles(r, "role_ids", in.role_ids.items, in.role_ids.count));
+    if (in.password.set)
+        TRY(access_hash_password(r, in.password.value, &hash));
+    TRY(lock_user(r, id, &user));
+    TRY(save_user(r, id, &in, hash));
+    TRY(finish(r, id, "users.update", &user));
+    return reply_row(r, 200, &user);
+}
+
+AWAITS static int users_delete(struct req *r)
+{
+    struct rows user;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(lock_user(r, id, &user));
+    struct db_call calls[] = {
+        {.sql = &SQL_USER_GRANTS_REMOVE, PARAMS(P_I64(id))},
+        {.sql = &SQL_USER_REMOVE, PARAMS(P_I64(id))},
+        gateway_audit(r, "users.delete", "user", id, STR_NONE),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(access_check_admins(r));
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    return reply_empty(r, 204);
+}
+
+AWAITS static int users_confirm(struct req *r)
+{
+    struct rows user;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(lock_user(r, id, &user));
+    TRY(sql_exec(r, NULL, &SQL_USER_CONFIRM, PARAMS(P_I64(id))));
+    TRY(finish(r, id, "users.confirm", &user));
+    return reply_row(r, 200, &user);
+}
+
+/* --- the caller's own account --- */
+
+AWAITS static int check_current_password(struct req *r, const struct me_in *in)
+{
+    struct rows user;
+    bool right = false;
+
+    if (!in->current_password.set)
+        return fail_field(r, "current_password", "required", "is required to change the password");
+    TRY(access_password_policy(r, "password", in->password.value));
+    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->caller->user_id))));
+    if (in->current_password.value.len <= 1024)
+        TRY(access_verify_password(r, rows_str(&user, 0, 2), in->current_password.value, &right));
+    if (!right)
+        return fail_field(
+            r, "current_password", "validation_failed", "is not the current password");
+    return 0;
+}
+
+/* The session that changes the password stays; all others end. */
+AWAITS static int users_update_me(struct req *r)
+{
+    int64_t id = r->caller->user_id;
+    struct str hash = STR_NONE;
+    struct rows user;
+    struct me_in in;
+
+    TRY(req_json(r, &me_schema, &in));
+    if (in.password.set) {
+        TRY(rate_limit_sign_in(r,
+                               "account",
+                               arena_printf(r->task.arena, "me:%lld", (long long)id),
+                               r->project->settings.rate_sign_in_account));
+        TRY(check_current_password(r, &in));
+        TRY(access_hash_password(r, in.password.value, &hash));
+    }
+    TRY(sql_begin(r));
+    struct db_call calls[] = {
+        {.sql = &SQL_USER_SAVE,
+         PARAMS(P_I64(id),
+                P_NULL,
+                P_STR(hash),
+                P_NULL,
+                P_BOOL(in.metadata.set),
+                json_param(r, &in.metadata))},
+        {.sql = &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(r->caller->session_id))},
+    };
+    TRY(sql_batch(r, calls, in.password.set ? 2 : 1));
+    TRY(finish(r, id, "users.update_me", &user));
+    return reply_row(r, 200, &user);
+}
+
+static const struct route users_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/users",
+        .id = "users_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_USERS_READ,
+        .query = users_query,
+        .ok = {200, &user_out_schema, .list = true},
+        .run = users_list,
+        .class = CLASS_READ,
+        .tag = "Users",
+        .summary = "List users",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/users/me",
+        .id = "users_me",
+        .auth = AUTH_USER_OR_KEY,
+        .ok = {200, &user_out_schema},
+        .fails = {404},
+        .run = users_me,
+        .class = CLASS_READ,
+        .tag = "Users",
+        .summary = "Get the caller's own account (of a key: its creator's)",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/users/me",
+        .id = "users_update_me",
+        .auth = AUTH_USER,
+        .body = &me_schema,
+        .ok = {200, &user_out_schema},
+        .fails = {404, 413, 415},
+        .run = users_update_me,
+        .class = CLASS_AUTH,
+        .tag = "Users",
+        .summary = "Change the caller's own password or metadata",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/users/{id}",
+        .id = "users_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_USERS_READ,
+        .ok = {200, &user_out_schema},
+        .fails = {404},
+        .run = users_get,
+        .class = CLASS_READ,
+        .tag = "Users",
+        .summary = "Get a user",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/users",
+        .id = "users_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_USERS_CREATE,
+        .body = &user_create_schema,
+        .ok = {201, &user_out_schema},
+        .fails = {409, 413, 415},
+        .run = users_create,
+        .class = CLASS_WRITE,
+        .tag = "Users",
+        .summary = "Create a user; without role_ids it gets the default roles",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/users/{id}",
+        .id = "users_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_USERS_UPDATE,
+        .body = &user_update_schema,
+        .ok = {200, &user_out_schema},
+        .fails = {404, 409, 413, 415},
+        .run = users_update,
+        .class = CLASS_WRITE,
+        .tag = "Users",
+        .summary = "Change a user; role_ids are replaced when sent",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/users/{id}",
+        .id = "users_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_USERS_DELETE,
+        .ok = {204},
+        .fails = {404, 409},
+        .run = users_delete,
+        .class = CLASS_WRITE,
+        .tag = "Users",
+        .summary = "Delete a user; records that it created stay",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/users/{id}/confirm",
+        .id = "users_confirm",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_USERS_UPDATE,
+        .ok = {200, &user_out_schema},
+        .fails = {404},
+        .run = users_confirm,
+        .class = CLASS_WRITE,
+        .tag = "Users",
+        .summary = "Mark a user's address as confirmed",
+    },
+};
+ROUTES(users);

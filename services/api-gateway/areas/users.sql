@@ -1,0 +1,62 @@
+-- Users with the ids of their roles and groups.
+
+-- name: users_list :page sort(id,email,status,last_sign_in_at,created_at,updated_at)
+select u.id, u.email, u.status, u.email_confirmed_at, u.last_sign_in_at,
+       array(select m.role_id from {p}.user_roles m where m.user_id = u.id order by m.role_id) as role_ids,
+       array(select g.group_id from {p}.group_members g where g.user_id = u.id order by g.group_id) as group_ids,
+       u.metadata, u.created_at, u.updated_at
+from {p}.users u
+where ($1::text is null or u.status = $1::text)
+  and ($2::text is null or u.email = $2::text)
+  and ($3::bigint is null or exists (select 1 from {p}.user_roles m where m.user_id = u.id and m.role_id = $3::bigint))
+
+-- name: user_get :opt
+select u.id, u.email, u.status, u.email_confirmed_at, u.last_sign_in_at,
+       array(select m.role_id from {p}.user_roles m where m.user_id = u.id order by m.role_id) as role_ids,
+       array(select g.group_id from {p}.group_members g where g.user_id = u.id order by g.group_id) as group_ids,
+       u.metadata, u.created_at, u.updated_at
+from {p}.users u
+where u.id = $1::bigint
+
+-- name: user_add :one
+insert into {p}.users (email, password_hash, status, email_confirmed_at, metadata)
+values (lower($1::text), $2::text, $3::text, case when $4::boolean then now() end, coalesce($5::jsonb, '{}'::jsonb))
+returning id
+
+-- name: user_lock :opt
+select u.email, u.status, u.password_hash from {p}.users u where u.id = $1::bigint for update
+
+-- name: user_save :exec
+update {p}.users u
+set email = coalesce(lower($2::text), u.email),
+    password_hash = coalesce($3::text, u.password_hash),
+    status = coalesce($4::text, u.status),
+    metadata = case when $5::boolean then coalesce($6::jsonb, '{}'::jsonb) else u.metadata end,
+    updated_at = now()
+where u.id = $1::bigint
+
+-- name: user_confirm :exec
+update {p}.users u
+set email_confirmed_at = coalesce(u.email_confirmed_at, now()),
+    status = case when u.status in ('invited', 'unconfirmed') and u.password_hash is not null then 'active' else u.status end,
+    updated_at = now()
+where u.id = $1::bigint
+
+-- name: user_roles_default :exec
+insert into {p}.user_roles (user_id, role_id) select $1::bigint, r.id from {p}.roles r where r.is_default
+
+-- name: user_roles_clear :exec
+delete from {p}.user_roles m where m.user_id = $1::bigint
+
+-- name: user_roles_add :exec
+insert into {p}.user_roles (user_id, role_id) select $1::bigint, unnest($2::bigint[]) on conflict do nothing
+
+-- name: user_sessions_end :exec
+update {p}.sessions s set revoked_at = now()
+where s.user_id = $1::bigint and s.revoked_at is null and s.id <> $2::bigint
+
+-- name: user_remove :exec
+delete from {p}.users u where u.id = $1::bigint
+
+-- name: user_grants_remove :exec
+delete from {p}.record_grants g where g.kind = 1 and g.grantee_id = $1::bigint

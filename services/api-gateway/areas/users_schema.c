@@ -1,0 +1,78 @@
+/* Bodies of the users area as schemas. */
+#include "areas/users.h"
+
+const char *const user_statuses[] = {"invited", "unconfirmed", "active", "suspended", NULL};
+
+#define EMAIL_MEMBER(is_required)                                                                  \
+    {                                                                                              \
+        .name = "email", FIELD_AT(struct user_in, email), .type = FIELD_STR,                       \
+        .required = is_required, .max = 254, .format = "email", .example = "\"ada@example.com\""   \
+    }
+#define PASSWORD_MEMBER                                                                            \
+    {                                                                                              \
+        .name = "password", FIELD_AT(struct user_in, password), .type = FIELD_STR, .max = 1024,    \
+        .format = "password", .write_only = true, .example = "\"correct horse battery\""           \
+    }
+#define ROLES_MEMBER                                                                               \
+    {                                                                                              \
+        .name = "role_ids", FIELD_AT(struct user_in, role_ids), .type = FIELD_IDS, .max = 100,     \
+        .example = "[2]"                                                                           \
+    }
+#define METADATA_MEMBER(type_of)                                                                   \
+    {                                                                                              \
+        .name = "metadata", FIELD_AT(type_of, metadata), .type = FIELD_MAP, .nullable = true,      \
+        .doc = "Whatever the application keeps about the user"                                     \
+    }
+
+static const struct field user_create_fields[] = {
+    EMAIL_MEMBER(true),
+    PASSWORD_MEMBER,
+    ROLES_MEMBER,
+    METADATA_MEMBER(struct user_in),
+};
+const struct schema user_create_schema = SCHEMA("UserCreate", struct user_in, user_create_fields);
+
+static const struct field user_update_fields[] = {
+    EMAIL_MEMBER(false),
+    PASSWORD_MEMBER,
+    {.name = "status",
+     FIELD_AT(struct user_in, status),
+     .type = FIELD_STR,
+     .values = user_statuses,
+     .doc = "suspended ends all sessions"},
+    ROLES_MEMBER,
+    METADATA_MEMBER(struct user_in),
+};
+const struct schema user_update_schema = SCHEMA("UserUpdate", struct user_in, user_update_fields);
+
+static const struct field me_fields[] = {
+    {.name = "password",
+     FIELD_AT(struct me_in, password),
+     .type = FIELD_STR,
+     .max = 1024,
+     .format = "password",
+     .write_only = true},
+    {.name = "current_password",
+     FIELD_AT(struct me_in, current_password),
+     .type = FIELD_STR,
+     .max = 1024,
+     .format = "password",
+     .write_only = true,
+     .doc = "Required with password"},
+    METADATA_MEMBER(struct me_in),
+};
+const struct schema me_schema = SCHEMA("MeUpdate", struct me_in, me_fields);
+
+static const struct field user_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "email", .type = FIELD_STR, .required = true, .format = "email"},
+    {.name = "status", .type = FIELD_STR, .required = true, .values = user_statuses},
+    {.name = "email_confirmed_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "last_sign_in_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "role_ids", .type = FIELD_IDS, .required = true},
+    {.name = "group_ids", .type = FIELD_IDS, .required = true},
+    {.name = "metadata", .type = FIELD_MAP, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+const struct schema user_out_schema = SCHEMA_OUT("User", user_out_fields);
