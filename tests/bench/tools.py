@@ -1,0 +1,78 @@
+"""The load generators: wrk, pgbench and nginx, run side by side with the gateway."""
+import pathlib
+import re
+import subprocess
+import tempfile
+import time
+
+from groundwork.daemon import free_port
+
+CLIENTS = 64
+UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60000.0}
+
+
+def milliseconds(text):
+    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s|m)", text).groups()
+    return float(number) * UNITS[unit]
+
+
+def wrk(url, seconds, script=None, headers=None, clients=CLIENTS):
+    """{"rate", "p50", "p99", "errors"}; one thread, `clients` keep-alive connections."""
+    command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--latency"]
+    for name, value in (headers or {}).items():
+        command += ["-H", f"{name}: {value}"]
+    if script:
+        command += ["-s", script]
+    out = subprocess.run([*command, url], capture_output=True, text=True, check=True).stdout
+    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", out)
+    failed = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", out)
+    return {
+        "rate": float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1)),
+        "p50": milliseconds(re.search(r"50%\s+(\S+)", out).group(1)),
+        "p99": milliseconds(re.search(r"99%\s+(\S+)", out).group(1)),
+        "errors": (int(bad.group(1)) if bad else 0) + (sum(map(int, failed.groups())) if failed else 0),
+    }
+
+
+def lua(folder, name, text):
+    path = pathlib.Path(folder) / f"{name}.lua"
+    path.write_text(text)
+    return str(path)
+
+
+def pgbench(servers, text, seconds, clients=CLIENTS):
+    """{"rate"}: transactions a second of a script in prepared mode."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
+        script.write(text)
+        script.flush()
+        program = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pgbench"))[-1]
+        command = [program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", str(seconds), "-f", script.name]
+        out = subprocess.run([*command, servers.database_url], capture_output=True, text=True, check=True).stdout
+    return {"rate": float(re.search(r"tps = ([\d.]+)", out).group(1))}
+
+
+class Nginx:
+    """A static file of 200 bytes on a free port."""
+
+    def __init__(self, folder, workers):
+        self.port = free_port()
+        root = pathlib.Path(folder) / "nginx"
+        root.mkdir()
+        root.chmod(0o755)
+        (root / "file").write_text("x" * 199 + "\n")
+        conf = root / "nginx.conf"
+        conf.write_text(
+            f"worker_processes {workers};\npid {root}/pid;\nerror_log {root}/error.log;\ndaemon off;\n"
+            "events { worker_connections 4096; }\n"
+            f"http {{ access_log off; keepalive_requests 1000000000; server {{ listen 127.0.0.1:{self.port} reuseport; root {root}; }} }}\n"
+        )
+        self.process = subprocess.Popen(["nginx", "-c", conf], stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}/file"
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(5)
