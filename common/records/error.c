@@ -118,6 +118,14 @@ int records_fail_not_found(struct records *ctx)
     return records_fail(ctx, "not_found", "The record does not exist.");
 }
 
+int records_fits(struct records *ctx, const struct strbuf *out)
+{
+    if (!out->overflow)
+        return 0;
+    return records_fail(
+        ctx, "invalid_query", "The answer would be too large; ask for fewer records or fields.");
+}
+
 /* --- database results ---------------------------------------------------------------------------
  */
 

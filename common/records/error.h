@@ -38,6 +38,9 @@ int records_query_check(struct records *ctx,
 /* any: "The record does not exist." for missing and invisible rows alike. */
 int records_fail_not_found(struct records *ctx);
 
+/* any: 0, or 400 when the answer did not fit its buffer. */
+int records_fits(struct records *ctx, const struct strbuf *out) MUSTCHECK;
+
 /* any: result of a db_ call to a result of records/: 0 and negatives as they are, DB_SCHEMA to
  * RECORDS_SCHEMA (inside a transaction to a failure), all others to RECORDS_FAILED. `entity` names
  * the fields of u_<id> and fk_<id>. Call it right after the db_ call. */

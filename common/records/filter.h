@@ -9,7 +9,6 @@
 #define FILTER_DEPTH 5
 #define FILTER_MAX   50
 #define FILTER_ITEMS 500 /* of in and nin */
-#define FILTER_PATH  4   /* relations in a path */
 
 struct filter;
 

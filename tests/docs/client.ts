@@ -4,7 +4,7 @@ import createClient from 'openapi-fetch';
 import type { paths as ModelPaths } from './generated/model.js';
 import type { paths as PlatformPaths } from './generated/platform.js';
 
-const [baseUrl, email, password] = process.argv.slice(2);
+const [baseUrl = '', email = '', password = ''] = process.argv.slice(2);
 
 function need<T>(what: string, answer: { data?: T; error?: unknown; response: Response }): T {
     if (answer.error !== undefined || answer.data === undefined)

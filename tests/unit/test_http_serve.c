@@ -34,9 +34,447 @@ static void test_get(void **state)
     (void)close(fd);
 }
 
+static void test_head_and_others(void **state)
+{
+    (void)state;
+    int fd = client_open(&up);
+    assert_int_equal(say(fd, "HEAD /ok HTTP/1.1\r\nHost: h\r\n\r\n"), 200);
+    assert_non_null(strstr(buf, "\r\nContent-Length: 2\r\n"));
+    assert_int_equal(say(fd, GET("/none")), 204);
+    assert_null(strstr(buf, "Content-Length"));
+    assert_int_equal(say(fd, GET("/fail")), 500);
+    assert_non_null(strstr(buf, "\"internal\""));
+    assert_int_equal(say(fd, GET("/empty")), 500);
+    assert_int_equal(say(fd, GET("/ok")), 200);
+    (void)close(fd);
+}
+
+/* Sends and reads to the end of the connection; the number of responses that begin in buf. */
+static size_t exchange_all(int fd, const char *data, size_t len)
+{
+    size_t count = 0;
+    (void)client_send(fd, data, len);
+    assert_true(client_read_all(fd, buf, sizeof(buf)) >= 0);
+    for (const char *at = buf; (at = strstr(at, "\r\nDate: ")) != NULL; at++)
+        count++;
+    (void)close(fd);
+    return count;
+}
+
+static size_t exchange_text(const char *request)
+{
+    return exchange_all(client_open(&up), request, strlen(request));
+}
+
+static void test_keep_alive_rules(void **state)
+{
+    (void)state;
+    assert_int_equal(exchange_text("GET /ok HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), 1);
+    assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
+    assert_int_equal(exchange_text("GET /ok HTTP/1.0\r\n\r\n"), 1);
+    assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
+    assert_int_equal(exchange_text("GET /ok HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+                                   "GET /ok HTTP/1.0\r\n\r\n"),
+                     2);
+    assert_non_null(strstr(buf, "\r\nConnection: keep-alive\r\n"));
+    /* H6: what follows "close" is never read as a request */
+    assert_int_equal(
+        exchange_text("GET /ok HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n" GET("/nope")), 1);
+    assert_null(strstr(buf, "404"));
+}
+
+/* L6: a thousand in one go, one of them broken. */
+static void test_pipeline(void **state)
+{
+    (void)state;
+    static char text[128000];
+    size_t len = 0;
+    for (int i = 0; i < 1000; i++) {
+        const char *request = i == 500 ? "GET /ok HTTP/1.1\r\nHost : h\r\n\r\n"
+                              : i % 2
+                                  ? GET("/nope")
+                                  : "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi";
+        memcpy(text + len, request, strlen(request));
+        len += strlen(request);
+    }
+    assert_int_equal(exchange_all(client_open(&up), text, len), 501);
+    char *at = buf;
+    for (int i = 0; i < 500; i++) {
+        assert_int_equal(status_of(at), i % 2 ? 404 : 200);
+        at = strstr(at + 1, "HTTP/1.1 ");
+    }
+    assert_int_equal(status_of(at), 400);
+    assert_non_null(strstr(at, "\r\nConnection: close\r\n"));
+}
+
+/* The socket really carries each byte by itself. */
+static void test_byte_by_byte(void **state)
+{
+    (void)state;
+    const char *text = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+                       "4;a=b\r\nbody\r\n3\r\nend\r\n0\r\nT: v\r\n\r\n" GET(
+                           "/ok") "GET /ok HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    const int on = 1;
+    int fd = client_open(&up);
+    (void)setsockopt(fd, 6 /* TCP */, 1 /* TCP_NODELAY */, &on, sizeof(on));
+    for (const char *c = text; *c; c++) {
+        assert_true(client_send(fd, c, 1));
+        (void)usleep(300);
+    }
+    assert_int_equal(exchange_all(fd, "", 0), 3);
+    assert_non_null(strstr(buf, "bodyend"));
+}
+
+static void test_framing_faults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *request;
+        int status;
+    } cases[] = {
+        {"GET / HTTP/1.1\nHost: h\n\n", 400},
+        {"GET / HTTP/1.1\r\n\r\n", 400},
+        {"GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505},
+        {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
+        {"BREW / HTTP/1.1\r\nHost: h\r\n\r\n", 501},
+        {"GET / HTTP/1.1\r\nHost: h\r\nExpect: magic\r\n\r\n", 417},
+        {"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n",
+         400},
+        {"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n"
+         "0\r\n\r\n",
+         400},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t count = exchange_text(cases[i].request);
+        assert_int_equal(count, 1);
+        assert_int_equal(status_of(buf), cases[i].status);
+        assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
+    }
+}
+
+#define EXPECTING(path)                                                                            \
+    "POST " path " HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
+
+static void test_continue(void **state)
+{
+    (void)state;
+    int fd = client_open(&up);
+
+    const char *request = EXPECTING("/echo");
+
+    assert_int_equal(say(fd, request), 100);
+    assert_int_equal(say(fd, "body"), 200);
+    assert_string_equal(strstr(buf, "\r\n\r\n") + 4, "body");
+    /* the body comes at once: no 100 */
+    assert_true(client_send(fd, request, strlen(request)));
+    (void)usleep(1000);
+    assert_int_equal(client_response(fd, buf, sizeof(buf), false), 100);
+    assert_int_equal(say(fd, "BODY"), 200);
+    /* nobody asks for the body: answered without, and closed */
+    request = EXPECTING("/nope");
+    assert_true(client_send(fd, request, strlen(request)));
+    assert_int_equal(exchange_all(fd, "", 0), 1);
+    assert_int_equal(status_of(buf), 404);
+    assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
+}
+
+/* A small body that nobody reads is skipped, a large one closes the connection. */
+static void test_unread_body(void **state)
+{
+    (void)state;
+    int fd = client_open(&up);
+    assert_int_equal(say(fd, "POST /nope HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nGET "),
+                     404);
+    assert_null(strstr(buf, "Connection: close"));
+    assert_int_equal(say(fd, "/xxx" GET("/ok")), 200);
+    assert_int_equal(say(fd, "POST /nope HTTP/1.1\r\nHost: h\r\nContent-Length: 65537\r\n\r\n"),
+                     404);
+    assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
+    (void)close(fd);
+}
+
+static void test_too_large(void **state)
+{
+    (void)state;
+    int fd = client_open(&up);
+    assert_int_equal(
+        say(fd, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 10737418240\r\n\r\n"), 413);
+    assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
+    (void)close(fd);
+
+    /* chunked without end: stops once the limit is passed, and the answer arrives */
+    static char chunk[32768 + 8];
+    memcpy(chunk, "8000\r\n", 6);
+    memset(chunk + 6, 'x', 32768);
+    memcpy(chunk + 6 + 32768, "\r\n", 2);
+    fd = client_open(&up);
+    const char *head = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_true(client_send(fd, head, strlen(head)));
+    for (int i = 0; i < 33; i++)
+        (void)client_send(fd, chunk, sizeof(chunk));
+    assert_int_equal(client_response(fd, buf, sizeof(buf), false), 413);
+    (void)close(fd);
+}
+
+static void test_echo_sizes(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 4095, 4096, 4097, 65535, 65536, 65537, 200000, 900000};
+    static char body[900000];
+    int fd = client_open(&up);
+    for (size_t i = 0; i < sizeof(body); i++)
+        body[i] = (char)('a' + i * 7 % 26);
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        char head[128];
+        int len = snprintf(head,
+                           sizeof(head),
+                           "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: %zu\r\n\r\n",
+                           sizes[i]);
+        assert_true(client_send(fd, head, (size_t)len));
+        assert_true(client_send(fd, body, sizes[i]));
+        assert_int_equal(client_response(fd, buf, sizeof(buf), false), 200);
+        assert_memory_equal(strstr(buf, "\r\n\r\n") + 4, body, sizes[i]);
+        assert_int_equal(strlen(strstr(buf, "\r\n\r\n") + 4), sizes[i]);
+    }
+    (void)close(fd);
+}
+
+/* Streaming in: nothing is lost while the handler dawdles and the socket is not read. */
+static void count_stream(const char *path)
+{
+    static char block[100003];
+    char head[160];
+    char expected[64];
+    unsigned long long sum = 0;
+    int fd = client_open(&up);
+    for (size_t i = 0; i < sizeof(block); i++)
+        block[i] = (char)(i * 31 % 251);
+    int len = snprintf(head,
+                       sizeof(head),
+                       "PUT %s HTTP/1.1\r\nHost: h\r\nContent-Length: %zu\r\n\r\n",
+                       path,
+                       sizeof(block) * 100);
+    assert_true(client_send(fd, head, (size_t)len));
+    for (int i = 0; i < 100; i++) {
+        assert_true(client_send(fd, block, sizeof(block)));
+        for (size_t k = 0; k < sizeof(block); k++)
+            sum += (unsigned char)block[k];
+    }
+    (void)snprintf(expected, sizeof(expected), "%zu %llu", sizeof(block) * 100, sum);
+    assert_int_equal(client_response(fd, buf, sizeof(buf), false), 200);
+    assert_string_equal(strstr(buf, "\r\n\r\n") + 4, expected);
+    (void)close(fd);
+}
+
+static void test_stream_in(void **state)
+{
+    (void)state;
+    count_stream("/count");
+    count_stream("/count-slow");
+}
+
+/* Reads a chunked body without keeping it; the number of data bytes, -1 when cut short. */
+static long long read_chunked(int fd)
+{
+    FILE *in = fdopen(dup(fd), "r");
+    static char line[32768 + 2];
+    long long total = 0;
+    assert_non_null(in);
+    while (fgets(line, sizeof(line), in) && strcmp(line, "\r\n") != 0)
+        continue;
+    for (;;) {
+        if (!fgets(line, sizeof(line), in)) {
+            total = -1;
+            break;
+        }
+        unsigned long size = strtoul(line, NULL, 16);
+        if (fread(line, 1, size + 2, in) != size + 2) {
+            total = -1;
+            break;
+        }
+        total += (long long)size;
+        if (size == 0)
+            break;
+    }
+    (void)fclose(in);
+    return total;
+}
+
+static void test_stream_out(void **state)
+{
+    (void)state;
+    int fd = client_open(&up);
+    const char *request = GET("/stream?640");
+    assert_true(client_send(fd, request, strlen(request)));
+    (void)usleep(200000); /* the socket fills and the handler waits */
+    assert_int_equal(read_chunked(fd), 640LL * 32768);
+    assert_int_equal(say(fd, GET("/ok")), 200);
+    (void)close(fd);
+    /* cut short: the client can tell */
+    fd = client_open(&up);
+    assert_true(client_send(fd, GET("/stream-broken"), strlen(GET("/stream-broken"))));
+    assert_int_equal(read_chunked(fd), -1);
+    (void)close(fd);
+    /* HTTP/1.0 has no chunks: the end is the close */
+    fd = client_open(&up);
+    assert_int_equal(exchange_all(fd, "GET /stream?1 HTTP/1.0\r\n\r\n", 26), 1);
+    assert_null(strstr(buf, "chunked"));
+    assert_int_equal(strlen(strstr(buf, "\r\n\r\n") + 4), 32768);
+}
+
+static void test_file(void **state)
+{
+    (void)state;
+    int fd = client_open(&up);
+    assert_int_equal(say(fd, GET("/file")), 200);
+    assert_int_equal(say(fd, "HEAD /file HTTP/1.1\r\nHost: h\r\n\r\n"), 200);
+    assert_non_null(strstr(buf, "\r\nContent-Length: 300000\r\n"));
+    assert_int_equal(say(fd, GET("/ok")), 200);
+    (void)close(fd);
+}
+
+static void test_big_response(void **state)
+{
+    (void)state;
+    static char big[(8 << 20) + 4096];
+    int fd = client_open(&up);
+    assert_true(client_send(fd, GET("/big"), strlen(GET("/big"))));
+    (void)usleep(50000);
+    assert_int_equal(client_response(fd, big, sizeof(big), false), 200);
+    assert_int_equal(say(fd, GET("/ok")), 200);
+    (void)close(fd);
+}
+
+static void test_half_close(void **state)
+{
+    (void)state;
+    int fd = client_open(&up);
+    assert_true(client_send(fd, GET("/slow"), strlen(GET("/slow"))));
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_int_equal(exchange_all(fd, "", 0), 1);
+    assert_int_equal(status_of(buf), 200);
+    /* two requests, then the end of what the client says: both are answered */
+    fd = client_open(&up);
+    assert_true(client_send(fd, GET("/slow") GET("/ok"), strlen(GET("/slow") GET("/ok"))));
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_int_equal(exchange_all(fd, "", 0), 2);
+    /* half a request: no answer */
+    fd = client_open(&up);
+    assert_true(client_send(fd, "GET /ok HT", 10));
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_int_equal(exchange_all(fd, "", 0), 0);
+    fd = client_open(&up);
+    const char *partial = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf";
+    assert_true(client_send(fd, partial, strlen(partial)));
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_int_equal(exchange_all(fd, "", 0), 0);
+}
+
+static unsigned long stat_of(const char *name)
+{
+    int fd = client_open(&up);
+    assert_int_equal(say(fd, GET("/stats")), 200);
+    (void)close(fd);
+    return strtoul(strstr(buf, name) + strlen(name) + 1, NULL, 10);
+}
+
+/* Waits until the server says so. */
+static void expect_stat(const char *name, unsigned long value)
+{
+    for (int i = 0; i < 100; i++) {
+        if (stat_of(name) == value)
+            return;
+        (void)usleep(20000);
+    }
+    fail_msg("%s is %lu, not %lu", name, stat_of(name), value);
+}
+
+/* Clients that reset while their handlers sleep: cancelled, reported once, nothing left. */
+static void test_client_gone(void **state)
+{
+    (void)state;
+    const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    unsigned long cancelled = stat_of("cancelled");
+    int fds[20];
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = client_open(&up);
+        const char *request =
+            i % 2 ? GET("/hang") : "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx";
+        assert_true(client_send(fds[i], request, strlen(request)));
+    }
+    expect_stat("flight", ARRAY_LEN(fds) + 1);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        (void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+        (void)close(fds[i]);
+    }
+    expect_stat("flight", 1);
+    assert_int_equal(stat_of("cancelled"), cancelled + ARRAY_LEN(fds));
+    /* and in the middle of a stream */
+    int fd = client_open(&up);
+    assert_true(client_send(fd, GET("/stream?10000"), strlen(GET("/stream?10000"))));
+    (void)usleep(50000);
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    (void)close(fd);
+    expect_stat("flight", 1);
+}
+
+static long resident_kb(pid_t pid)
+{
+    char path[64];
+    char line[256];
+    long kb = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    while (fgets(line, sizeof(line), in))
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            kb = strtol(line + 6, NULL, 10);
+    (void)fclose(in);
+    return kb;
+}
+
+/* L1: idle connections keep their struct and no more. */
+static void test_idle_memory(void **state)
+{
+    (void)state;
+    static int fds[2000];
+    long before = resident_kb(up.pid);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = client_open(&up);
+        assert_int_equal(say(fds[i], GET("/ok")), 200);
+    }
+    long each = (resident_kb(up.pid) - before) * 1024 / (long)ARRAY_LEN(fds);
+    print_message("%ld bytes an idle connection\n", each);
+#ifndef GW_SANITIZE
+    assert_true(each < 2048);
+#endif
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+    expect_stat("open", 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_get)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_idle_memory), /* first: later ones leave free memory behind */
+        cmocka_unit_test(test_get),
+        cmocka_unit_test(test_head_and_others),
+        cmocka_unit_test(test_keep_alive_rules),
+        cmocka_unit_test(test_pipeline),
+        cmocka_unit_test(test_byte_by_byte),
+        cmocka_unit_test(test_framing_faults),
+        cmocka_unit_test(test_continue),
+        cmocka_unit_test(test_unread_body),
+        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_echo_sizes),
+        cmocka_unit_test(test_stream_in),
+        cmocka_unit_test(test_stream_out),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_big_response),
+        cmocka_unit_test(test_half_close),
+        cmocka_unit_test(test_client_gone),
+    };
     struct http_config config = default_config();
     up = server_up(&config);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -241,6 +242,7 @@ static struct test_server server_up(const struct http_config *config)
     up.pid = fork();
     if (up.pid == 0) {
         (void)close(pipe_fds[0]);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no server behind */
         serve_until_term(config, pipe_fds[1]);
     }
     (void)close(pipe_fds[1]);

@@ -10,6 +10,7 @@
 
 AWAITS static int read_key(struct req *r, struct str key, struct credential *ret)
 {
+    int64_t asked_ms = clock_mono_ms(); /* before the row is read: a change after it counts as later */
     uint8_t *hash = arena_alloc(r->task.arena, 32);
     struct rows found;
 
@@ -22,7 +23,7 @@ AWAITS static int read_key(struct req *r, struct str key, struct credential *ret
         .key_id = rows_i64(&found, 0, 0),
         .user_id = rows_i64(&found, 0, 1),
         .expires_ms = rows_time(&found, 0, 2),
-        .checked_ms = clock_mono_ms(),
+        .checked_ms = asked_ms,
     };
     return sql_exec(r, NULL, &SQL_API_KEY_USED, PARAMS(P_I64(ret->key_id)));
 }

@@ -43,13 +43,14 @@ AWAITS static int verify_signature(struct req *r, const struct jws *token)
 
 AWAITS static int check_session(struct req *r, struct credential *credential)
 {
+    int64_t asked_ms = clock_mono_ms(); /* before the row is read: a change after it counts as later */
     struct rows session;
 
     TRY(sql_all(r, &session, &SQL_SESSION_CHECK, PARAMS(P_I64(credential->session_id))));
     if (!session.count || rows_bool(&session, 0, 1) ||
         rows_i64(&session, 0, 0) != credential->user_id)
         return fail(r, "token_invalid", "The session behind this token has ended.");
-    credential->checked_ms = clock_mono_ms();
+    credential->checked_ms = asked_ms;
     return 0;
 }
 
