@@ -1,0 +1,335 @@
+/* /auth/v1: sign in with a password, refresh, sign out, the project's public keys. */
+#include "areas/auth_input.h"
+#include "areas/auth_key.h"
+#include "areas/auth_password.h"
+#include "areas/auth_session.h"
+#include "auth_sql.h"
+#include "crypto/password.h"
+#include "stages/stages.h"
+
+struct token_in {
+    struct in_str grant_type;
+    struct in_str email;
+    struct in_str username;
+    struct in_str password;
+    struct in_str refresh_token;
+};
+
+static const char *const grant_types[] = {"password", "refresh_token", NULL};
+
+static const struct field token_fields[] = {
+    {.name = "grant_type",
+     FIELD_AT(struct token_in, grant_type),
+     .type = FIELD_STR,
+     .values = grant_types,
+     .doc = "password when left out"},
+    {.name = "email", FIELD_AT(struct token_in, email), .type = FIELD_STR, .max = 254},
+    {.name = "username",
+     FIELD_AT(struct token_in, username),
+     .type = FIELD_STR,
+     .max = 254,
+     .doc = "The e-mail address, as RFC 6749 names it"},
+    {.name = "password",
+     FIELD_AT(struct token_in, password),
+     .type = FIELD_STR,
+     .write_only = true,
+     .max = PASSWORD_MAX_BYTES,
+     .format = "password"},
+    {.name = "refresh_token",
+     FIELD_AT(struct token_in, refresh_token),
+     .type = FIELD_STR,
+     .write_only = true,
+     .max = 512,
+     .doc = "With the grant type refresh_token"},
+};
+/* Clients of other services send members of their own (gotrue_meta_security): ignored. */
+static const struct schema token_schema = {
+    .name = "SignIn",
+    .fields = token_fields,
+    .count = ARRAY_LEN(token_fields),
+    .struct_bytes = sizeof(struct token_in),
+    .open = true,
+};
+
+struct refresh_in {
+    struct in_str refresh_token;
+};
+static const struct field refresh_fields[] = {
+    {.name = "refresh_token",
+     FIELD_AT(struct refresh_in, refresh_token),
+     .type = FIELD_STR,
+     .required = true,
+     .write_only = true,
+     .max = 512},
+};
+static const struct schema refresh_schema = {
+    .name = "Refresh",
+    .fields = refresh_fields,
+    .count = ARRAY_LEN(refresh_fields),
+    .struct_bytes = sizeof(struct refresh_in),
+    .open = true,
+};
+
+/* --- sign in --- */
+
+/*
+ * Guesses are counted before anything is hashed: by address, then by account. An owner who signs in
+ * from where a session of theirs came from has a counter of its own there, so that guesses from
+ * elsewhere never lock the owner out.
+ */
+AWAITS static int
+find_account(struct req *r, struct str email, struct rows *ret_account, struct str *ret_hash)
+{
+    struct str address = str_from(r->peer);
+    struct str counted = email;
+
+    TRY(rate_limit_sign_in(r, "address", address, r->project->settings.rate_sign_in_address));
+    TRY(sql_all(r, ret_account, &SQL_AUTH_ACCOUNT, PARAMS(P_STR(email), P_STR(address))));
+    *ret_hash = STR_NONE;
+    if (ret_account->count) {
+        const struct row account = rows_at(ret_account, 0);
+        *ret_hash = row_str(&account, "password_hash");
+        if (row_bool(&account, "known_address"))
+            counted = arena_printf(r->task.arena, "%.*s %.*s", STR_ARG(email), STR_ARG(address));
+    }
+    return rate_limit_sign_in(r, "account", counted, r->project->settings.rate_sign_in_account);
+}
+
+/* Unknown accounts, accounts without a password and wrong passwords: one answer, one cost. */
+AWAITS static int sign_in(struct req *r, struct str email, struct str password)
+{
+    struct auth_tokens tokens;
+    struct rows account;
+    struct str hash;
+    struct str new_hash;
+    bool right;
+
+    if (password.len > PASSWORD_MAX_BYTES)
+        return fail_field(
+            r, "password", "too_long", "must have at most %d bytes", PASSWORD_MAX_BYTES);
+    email = auth_lower_case(r->task.arena, email);
+    TRY(find_account(r, email, &account, &hash));
+    TRY(auth_password_check(r, hash, password, &right, &new_hash));
+    if (!right)
+        return fail(r, "invalid_credentials", "The e-mail address or the password is wrong.");
+    const struct row row = rows_at(&account, 0);
+    TRY(auth_account_check(r, row_str(&row, "status"), row_bool(&row, "confirmed")));
+    TRY(auth_session_start(r, row_i64(&row, "id"), hash, new_hash, &tokens));
+    return auth_tokens_reply(r, &tokens);
+}
+
+AWAITS static int refresh(struct req *r, struct str token)
+{
+    struct auth_tokens tokens;
+
+    TRY(auth_session_refresh(r, token, &tokens));
+    return auth_tokens_reply(r, &tokens);
+}
+
+static int need(struct req *r, const char *field)
+{
+    return fail_field(r, field, "required", "is required");
+}
+
+static const struct query_param token_query[] = {
+    {.name = "grant_type",
+     .type = FIELD_STR,
+     .values = grant_types,
+     .fallback = "password",
+     .doc = "The same as in the body"},
+    {0},
+};
+
+AWAITS static int auth_token(struct req *r)
+{
+    const struct query *query;
+    struct token_in in;
+    struct str grant_type;
+
+    TRY(req_query(r, &query));
+    TRY(auth_read_body(r, &token_schema, &in));
+    grant_type = query_get(query, "grant_type");
+    if (!grant_type.len)
+        grant_type = in.grant_type.value;
+    if (str_is(grant_type, "refresh_token"))
+        return in.refresh_token.value.len ? refresh(r, in.refresh_token.value)
+                                          : need(r, "refresh_token");
+    struct str email = in.email.value.len ? in.email.value : in.username.value;
+    if (!email.len)
+        return need(r, "email");
+    if (!in.password.value.len)
+        return need(r, "password");
+    return sign_in(r, email, in.password.value);
+}
+
+AWAITS static int auth_refresh(struct req *r)
+{
+    struct refresh_in in;
+
+    TRY(auth_read_body(r, &refresh_schema, &in));
+    return refresh(r, in.refresh_token.value);
+}
+
+/* --- sign out --- */
+
+static const struct query_param logout_query[] = {
+    {.name = "scope",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"local", "others", "global", NULL},
+     .fallback = "global",
+     .doc = "This session, all others, or all"},
+    {0},
+};
+
+AWAITS static int auth_logout(struct req *r)
+{
+    const struct query *query;
+    struct str scope;
+
+    TRY(req_query(r, &query));
+    scope = query_get(query, "scope");
+    TRY(sql_exec(r,
+                 NULL,
+                 &SQL_SESSIONS_SIGN_OUT,
+                 PARAMS(P_I64(r->caller->user_id),
+                        P_I64(r->caller->session_id),
+                        P_STR(scope.len ? scope : STR("global")))));
+    gateway_touch(r);
+    return reply_empty(r, 204);
+}
+
+/* --- keys --- */
+
+static const struct field jwk_fields[] = {
+    {.name = "kty", .type = FIELD_STR, .required = true, .example = "\"EC\""},
+    {.name = "crv", .type = FIELD_STR, .required = true, .example = "\"P-256\""},
+    {.name = "alg", .type = FIELD_STR, .required = true, .example = "\"ES256\""},
+    {.name = "use", .type = FIELD_STR, .required = true, .example = "\"sig\""},
+    {.name = "kid", .type = FIELD_STR, .required = true},
+    {.name = "x", .type = FIELD_STR, .required = true},
+    {.name = "y", .type = FIELD_STR, .required = true},
+};
+static const struct schema jwk_schema = SCHEMA_OUT("PublicKey", jwk_fields);
+static const struct field jwks_fields[] = {
+    {.name = "keys", .type = FIELD_LIST, .required = true, .sub = &jwk_schema},
+};
+static const struct schema jwks_schema = SCHEMA_OUT("PublicKeys", jwks_fields);
+
+AWAITS static int auth_jwks(struct req *r)
+{
+    struct rows keys;
+    struct jw w;
+
+    TRY(sql_all(r, &keys, &SQL_SIGNING_KEYS_PUBLIC, PARAMS()));
+    w = resp_json(r);
+    jw_obj(&w);
+    jw_lit(&w, "keys");
+    jw_arr(&w);
+    for (size_t i = 0; i < keys.count; i++) {
+        jw_obj(&w);
+        JW_CSTR(&w, "kty", "EC");
+        JW_CSTR(&w, "crv", "P-256");
+        JW_CSTR(&w, "alg", "ES256");
+        JW_CSTR(&w, "use", "sig");
+        rows_json_members(&w, &keys, i);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    r->no_store = false;
+    resp_header(r, "Cache-Control", STR("public, max-age=60"));
+    return reply_json(r, 200);
+}
+
+static const struct field rotated_fields[] = {
+    {.name = "kid",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "Of the key that signs from now on"},
+};
+static const struct schema rotated_schema = SCHEMA_OUT("SigningKey", rotated_fields);
+
+AWAITS static int auth_rotate(struct req *r)
+{
+    struct str kid;
+    struct jw w;
+
+    TRY(auth_key_rotate(r, &kid));
+    gateway_touch(r);
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_STR(&w, "kid", kid);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+static const struct route auth_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/auth/v1/token",
+        .id = "auth_token",
+        .auth = AUTH_PUBLIC,
+        .query = token_query,
+        .body = &token_schema,
+        .ok = {200, &auth_tokens_schema},
+        .fails = {403, 415},
+        .run = auth_token,
+        .class = CLASS_AUTH,
+        .tag = "Sign-in",
+        .summary = "Sign in with e-mail address and password",
+        .doc =
+            "As JSON, or as a form with the names of RFC 6749. Wrong password and unknown account "
+            "answer alike.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/auth/v1/refresh",
+        .id = "auth_refresh",
+        .auth = AUTH_PUBLIC,
+        .body = &refresh_schema,
+        .ok = {200, &auth_tokens_schema},
+        .fails = {403, 415},
+        .run = auth_refresh,
+        .class = CLASS_AUTH,
+        .tag = "Sign-in",
+        .summary = "Exchange a refresh token for new tokens",
+        .doc =
+            "A refresh token serves once. Sent again within ten seconds, or within a minute while "
+            "its successor is unused, it gives the same successor; otherwise the session ends.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/auth/v1/logout",
+        .id = "auth_logout",
+        .auth = AUTH_USER,
+        .query = logout_query,
+        .ok = {204},
+        .run = auth_logout,
+        .class = CLASS_AUTH,
+        .tag = "Sign-in",
+        .summary = "End sessions of the caller",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/auth/v1/.well-known/jwks.json",
+        .id = "auth_jwks",
+        .auth = AUTH_PUBLIC,
+        .ok = {200, &jwks_schema},
+        .run = auth_jwks,
+        .tag = "Sign-in",
+        .summary = "Public keys that access tokens are signed with",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/auth/v1/keys/rotate",
+        .id = "auth_rotate",
+        .auth = AUTH_ADMIN,
+        .ok = {200, &rotated_schema},
+        .run = auth_rotate,
+        .class = CLASS_WRITE,
+        .tag = "Sign-in",
+        .summary = "Sign access tokens with a new key",
+        .doc = "The key before stays published until the last token that it signed has ended.",
+    },
+};
+ROUTES(auth);

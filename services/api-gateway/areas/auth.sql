@@ -1,0 +1,110 @@
+-- Sign-in, sessions, refresh tokens and signing keys.
+
+-- name: auth_account :opt
+select u.id as id, u.password_hash as password_hash, u.status as status,
+  u.email_confirmed_at is not null as confirmed,
+  exists (select 1 from {p}.sessions s where s.user_id = u.id and s.address = $2::text) as known_address
+from {p}.users u
+where u.email = $1::text
+
+-- name: session_add :one
+insert into {p}.sessions (user_id, user_agent, address, expires_at)
+values ($1::bigint, $2::text, $3::text, now() + $4::bigint * interval '1 second')
+returning id, expires_at
+
+-- name: refresh_add_first :exec
+insert into {p}.refresh_tokens (session_id, hash)
+values (currval(pg_get_serial_sequence('{p}.sessions', 'id')), $1::bytea)
+
+-- name: session_prune :exec
+delete from {p}.sessions s
+where s.user_id = $1::bigint and least(s.expires_at, s.revoked_at) < now() - interval '30 days'
+
+-- name: account_signed_in :exec
+update {p}.users u
+set last_sign_in_at = now(),
+  password_hash = case when u.password_hash = $2::text then $3::text else u.password_hash end
+where u.id = $1::bigint
+
+-- name: account_user :opt
+select u.id as id, u.email as email, u.status as status, u.email_confirmed_at as email_confirmed_at,
+  u.last_sign_in_at as last_sign_in_at,
+  array(select ur.role_id from {p}.user_roles ur where ur.user_id = u.id order by ur.role_id) as role_ids,
+  array(select gm.group_id from {p}.group_members gm where gm.user_id = u.id order by gm.group_id) as group_ids,
+  u.metadata as metadata, u.created_at as created_at, u.updated_at as updated_at
+from {p}.users u
+where u.id = $1::bigint
+
+-- name: signing_key_active :opt
+select k.key as kid, k.sealed as sealed
+from {p}.settings k
+where k.kind = 'signing_key' and (k.doc ->> 'active')::boolean
+order by k.id desc
+limit 1
+
+-- name: refresh_lock :opt
+select t.id as id, t.session_id as session_id, t.used_at is not null as used, t.successor as successor,
+  t.created_at + $2::bigint * interval '1 second' <= clock_timestamp() as expired,
+  coalesce(t.used_at > clock_timestamp() - interval '10 seconds', false) as just_used,
+  coalesce(t.used_at > clock_timestamp() - interval '60 seconds', false) as recently_used,
+  s.user_id as user_id, s.expires_at as session_expires_at,
+  s.revoked_at is not null or s.expires_at <= clock_timestamp() as ended,
+  u.status as status, u.email_confirmed_at is not null as confirmed
+from {p}.refresh_tokens t
+  join {p}.sessions s on s.id = t.session_id
+  join {p}.users u on u.id = s.user_id
+where t.hash = $1::bytea
+for update of t, s
+
+-- name: refresh_child :opt
+select c.used_at is null as unused
+from {p}.refresh_tokens c
+where c.session_id = $1::bigint and c.parent_id = $2::bigint
+
+-- name: refresh_use :exec
+update {p}.refresh_tokens set used_at = now(), successor = $2::bytea
+where id = $1::bigint
+
+-- name: refresh_add :exec
+insert into {p}.refresh_tokens (session_id, parent_id, hash) values ($1::bigint, $2::bigint, $3::bytea)
+
+-- name: refresh_forget :exec
+update {p}.refresh_tokens set successor = null
+where session_id = $1::bigint and successor is not null and used_at < now() - interval '60 seconds'
+
+-- name: session_used :exec
+update {p}.sessions set last_used_at = now(), address = $2::text
+where id = $1::bigint
+
+-- name: session_revoke :exec
+update {p}.sessions set revoked_at = now()
+where id = $1::bigint and revoked_at is null
+
+-- name: sessions_sign_out :exec
+update {p}.sessions s set revoked_at = now()
+where s.user_id = $1::bigint and s.revoked_at is null
+  and case $3::text when 'local' then s.id = $2::bigint when 'others' then s.id <> $2::bigint else true end
+
+-- name: signing_keys_lock :many
+select k.id as id from {p}.settings k where k.kind = 'signing_key' order by k.id for update
+
+-- name: signing_keys_retire :exec
+update {p}.settings k
+set doc = k.doc || jsonb_build_object('active', false, 'retired_at', now()), updated_at = now()
+where k.kind = 'signing_key' and (k.doc ->> 'active')::boolean
+
+-- name: signing_keys_drop :exec
+delete from {p}.settings k
+where k.kind = 'signing_key' and (k.doc ->> 'retired_at')::timestamptz < now() - interval '25 hours'
+
+-- name: signing_key_add :exec
+insert into {p}.settings (kind, key, doc, sealed)
+values ('signing_key', $1::text,
+  jsonb_build_object('alg', 'ES256', 'x', $2::text, 'y', $3::text, 'active', true, 'created_at', now()), $4::bytea)
+
+-- name: signing_keys_public :many
+select k.key as kid, k.doc ->> 'x' as x, k.doc ->> 'y' as y
+from {p}.settings k
+where k.kind = 'signing_key'
+  and coalesce((k.doc ->> 'retired_at')::timestamptz > now() - interval '25 hours', true)
+order by k.id desc

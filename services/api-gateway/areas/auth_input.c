@@ -1,0 +1,74 @@
+/* Forms are turned into the JSON object that they stand for, then read by the same schema. */
+#include "areas/auth_input.h"
+
+#include "base/panic.h"
+#include "http/query.h"
+
+#define FORM_MAX_BYTES 16384
+
+static bool is_form(struct req *r)
+{
+    struct str type = req_header(r, "content-type");
+
+    return str_ieq(str_trim(str_split(&type, ';')), STR("application/x-www-form-urlencoded"));
+}
+
+static void release(void *root)
+{
+    json_decref(root);
+}
+
+AWAITS static int read_form(struct req *r, json_t **ret_root)
+{
+    struct str text;
+    struct query form;
+    const char *reason;
+    int rc = req_body_read_all(r, FORM_MAX_BYTES, &text);
+
+    if (rc < 0)
+        return rc;
+    if (rc == REQ_BODY_TOO_LARGE)
+        return fail(r, "payload_too_large", "The form may have at most %d bytes.", FORM_MAX_BYTES);
+    if (rc == REQ_BODY_TIMEOUT)
+        return fail(r, "request_timeout", "The body arrived too slowly.");
+    if (rc)
+        return fail(r, "bad_request", "The body ended early or is not framed correctly.");
+    if (query_parse(r->task.arena, text, &form, &reason) != 0)
+        return fail(r, "bad_request", "The form is invalid: %s.", reason);
+    json_t *root = json_object();
+    MUST(root);
+    arena_defer(r->task.arena, release, root);
+    for (size_t i = 0; i < form.count; i++) {
+        const char *name = arena_cstr(r->task.arena, form.items[i].name);
+        if (json_object_get(root, name))
+            return fail(r, "bad_request", "A member of the form is given more than once.");
+        json_t *value = json_stringn(form.items[i].value.ptr, form.items[i].value.len);
+        if (!value || json_object_set_new(root, name, value) != 0)
+            return fail(r, "bad_request", "The form is not UTF-8.");
+    }
+    *ret_root = root;
+    return 0;
+}
+
+int auth_read_body(struct req *r, const struct schema *schema, void *ret_struct)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    json_t *root;
+
+    if (!is_form(r))
+        return req_json(r, schema, ret_struct);
+    TRY(read_form(r, &root));
+    if (!schema_decode(r->task.arena, schema, root, ret_struct, errors))
+        return fail_fields(r, errors);
+    return 0;
+}
+
+struct str auth_lower_case(struct arena *arena, struct str text)
+{
+    char *copy = arena_cstr(arena, text);
+
+    for (size_t i = 0; i < text.len; i++)
+        if (copy[i] >= 'A' && copy[i] <= 'Z')
+            copy[i] = (char)(copy[i] - 'A' + 'a');
+    return (struct str){copy, text.len};
+}

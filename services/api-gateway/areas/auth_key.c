@@ -1,0 +1,96 @@
+/* Signing keys: sign, rotate, keep opened. */
+#include "areas/auth_key.h"
+
+#include <stdio.h>
+
+#include "auth_sql.h"
+#include "base/codec.h"
+#include "base/rand.h"
+#include "crypto/ec.h"
+#include "crypto/jws.h"
+
+#define KID_BYTES 8
+#define KID_MAX   64
+#define OPENED    256 /* a power of two */
+
+/* Opened keys: each has one slot that it may be in; another key in it makes way. */
+struct opened {
+    int64_t project;
+    char kid[KID_MAX + 1];
+    struct ec_key *key;
+};
+static struct opened opened[OPENED];
+
+static struct opened *slot_of(int64_t project, struct str kid)
+{
+    return &opened[(str_hash(kid) ^ (unsigned long long)project) & (OPENED - 1)];
+}
+
+/* Where the private key belongs, so that it opens nowhere else. */
+static struct str place(struct req *r, struct str kid)
+{
+    return arena_printf(
+        r->task.arena, "p%lld:signing_key:%.*s", (long long)r->project->number, STR_ARG(kid));
+}
+
+/* Borrowed until the next call; NULL when the stored key cannot be opened. */
+static const struct ec_key *key_open(struct req *r, struct str kid, const struct rows *row)
+{
+    struct opened *slot = slot_of(r->project->number, kid);
+    struct str der;
+    struct ec_key *key;
+
+    if (slot->key && slot->project == r->project->number && str_is(kid, slot->kid))
+        return slot->key;
+    if (kid.len > KID_MAX)
+        return NULL;
+    struct str sealed = rows_bytes(r->task.arena, row, 0, rows_column(row, "sealed"));
+    if (aead_open(r->task.arena, &r->project->data_key, 1, sealed, place(r, kid), &der) != 0 ||
+        ec_key_from_pkcs8(der, &key) != 0)
+        return NULL;
+    explicit_bzero((char *)(uintptr_t)der.ptr, der.len);
+    ec_key_free(slot->key);
+    slot->key = key;
+    slot->project = r->project->number;
+    snprintf(slot->kid, sizeof(slot->kid), "%.*s", STR_ARG(kid));
+    return key;
+}
+
+int auth_key_sign(struct req *r, const struct rows *key, struct str claims, struct str *ret_token)
+{
+    struct str kid = key->count ? rows_str(key, 0, rows_column(key, "kid")) : STR_NONE;
+    const struct ec_key *private = kid.len ? key_open(r, kid, key) : NULL;
+
+    if (!private) {
+        log_error("auth.signing_key_unusable", L_STR("kid", kid));
+        return fail(r, "internal", NULL);
+    }
+    *ret_token = jws_sign_es256_typ(r->task.arena, private, kid, STR("at+jwt"), claims);
+    return 0;
+}
+
+int auth_key_rotate(struct req *r, struct str *ret_kid)
+{
+    struct ec_key *key = ec_key_generate();
+    char bytes[KID_BYTES];
+    struct str kid;
+    struct str x;
+    struct str y;
+
+    arena_defer(r->task.arena, ec_key_free_deferred, key);
+    rand_bytes(bytes, sizeof(bytes));
+    kid = codec_hex(r->task.arena, (struct str){bytes, sizeof(bytes)});
+    ec_key_jwk(r->task.arena, key, &x, &y);
+    struct str sealed = aead_seal(
+        r->task.arena, &r->project->data_key, ec_key_to_pkcs8(r->task.arena, key), place(r, kid));
+    struct db_call calls[] = {
+        {.sql = &SQL_SIGNING_KEYS_LOCK},
+        {.sql = &SQL_SIGNING_KEYS_RETIRE},
+        {.sql = &SQL_SIGNING_KEYS_DROP},
+        {.sql = &SQL_SIGNING_KEY_ADD, PARAMS(P_STR(kid), P_STR(x), P_STR(y), P_BYTES(sealed))},
+        gateway_audit(r, "signing_keys.rotate", "signing_key", 0, STR_NONE),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    *ret_kid = kid;
+    return 0;
+}

@@ -1,0 +1,140 @@
+/* Refresh tokens: rotation, the grace time for a lost answer, and what happens on reuse. */
+#include "areas/auth_session.h"
+#include "auth_sql.h"
+
+/* RFC 9700 (4.14.2) ends the session when a token comes twice. Two cases are no theft: a client
+ * that sends the same refresh twice at once (10 s), and one that never saw the answer (60 s, while
+ * the successor is unused). Both get the same successor again. */
+
+#define TOKEN_MAX 128
+
+static struct str successor_place(struct req *r, int64_t token_id)
+{
+    return arena_printf(r->task.arena,
+                        "p%lld:refresh_tokens:%lld:successor",
+                        (long long)r->project->number,
+                        (long long)token_id);
+}
+
+/* Signs for the session of the locked row and ends the transaction. */
+AWAITS static int finish(struct req *r,
+                         const struct row *token,
+                         const struct rows *user,
+                         const struct rows *key,
+                         struct auth_tokens *tokens)
+{
+    TRY(sql_commit(r));
+    tokens->user = *user;
+    return auth_session_issue(
+        r, row_i64(token, "session_id"), row_time(token, "session_expires_at"), key, tokens);
+}
+
+AWAITS static int rotate(struct req *r, const struct row *token, struct auth_tokens *tokens)
+{
+    int64_t id = row_i64(token, "id");
+    int64_t session_id = row_i64(token, "session_id");
+    struct arena *arena = r->task.arena;
+
+    tokens->refresh_token = auth_secret_new(arena);
+    struct str hash = auth_secret_hash(arena, tokens->refresh_token);
+    struct str sealed =
+        aead_seal(arena, &r->project->data_key, tokens->refresh_token, successor_place(r, id));
+    struct db_call calls[] = {
+        {.sql = &SQL_REFRESH_USE, PARAMS(P_I64(id), P_BYTES(sealed))},
+        {.sql = &SQL_REFRESH_ADD, PARAMS(P_I64(session_id), P_I64(id), P_BYTES(hash))},
+        {.sql = &SQL_REFRESH_FORGET, PARAMS(P_I64(session_id))},
+        {.sql = &SQL_SESSION_USED, PARAMS(P_I64(session_id), P_CSTR(r->peer))},
+        {.sql = &SQL_ACCOUNT_USER, PARAMS(P_I64(row_i64(token, "user_id")))},
+        {.sql = &SQL_SIGNING_KEY_ACTIVE},
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    return finish(r, token, &calls[4].rows, &calls[5].rows, tokens);
+}
+
+/* The successor, when this second use is within the grace time. */
+AWAITS static int
+find_successor(struct req *r, const struct rows *locked, struct str *ret_successor)
+{
+    const struct row token = rows_at(locked, 0);
+    int64_t id = row_i64(&token, "id");
+    size_t sealed = rows_column(locked, "successor");
+    struct rows child;
+
+    *ret_successor = STR_NONE;
+    if (rows_null(locked, 0, sealed) || !row_bool(&token, "recently_used"))
+        return 0;
+    /* A statement of its own: the lock was waited for, and the child is newer than its snapshot. */
+    TRY(sql_all(
+        r, &child, &SQL_REFRESH_CHILD, PARAMS(P_I64(row_i64(&token, "session_id")), P_I64(id))));
+    if (!row_bool(&token, "just_used") && !(child.count && rows_bool(&child, 0, 0)))
+        return 0;
+    if (aead_open(r->task.arena,
+                  &r->project->data_key,
+                  1,
+                  rows_bytes(r->task.arena, locked, 0, sealed),
+                  successor_place(r, id),
+                  ret_successor) != 0)
+        *ret_successor = STR_NONE;
+    return 0;
+}
+
+AWAITS static int end_stolen_session(struct req *r, const struct row *token)
+{
+    int64_t session_id = row_i64(token, "session_id");
+    struct str detail =
+        arena_printf(r->task.arena, "{\"user_id\":%lld}", (long long)row_i64(token, "user_id"));
+    struct db_call calls[] = {
+        {.sql = &SQL_SESSION_REVOKE, PARAMS(P_I64(session_id))},
+        gateway_audit(r, "auth.refresh_token_reused", "session", session_id, detail),
+    };
+
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    log_warn("auth.refresh_token_reused", L_I64("session", session_id));
+    return fail(r, "refresh_token_reused", "This token was used before; the session has ended.");
+}
+
+AWAITS static int repeat(struct req *r, const struct rows *locked, struct auth_tokens *tokens)
+{
+    const struct row token = rows_at(locked, 0);
+
+    TRY(find_successor(r, locked, &tokens->refresh_token));
+    if (!tokens->refresh_token.ptr)
+        return end_stolen_session(r, &token);
+    struct db_call calls[] = {
+        {.sql = &SQL_ACCOUNT_USER, PARAMS(P_I64(row_i64(&token, "user_id")))},
+        {.sql = &SQL_SIGNING_KEY_ACTIVE},
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    return finish(r, &token, &calls[0].rows, &calls[1].rows, tokens);
+}
+
+int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *ret_tokens)
+{
+    struct auth_tokens tokens = {0};
+    struct rows locked;
+
+    if (token.len > TOKEN_MAX)
+        return fail(r, "refresh_token_invalid", "The refresh token is not valid here.");
+    TRY(sql_begin(r));
+    TRY(sql_all(r,
+                &locked,
+                &SQL_REFRESH_LOCK,
+                PARAMS(P_BYTES(auth_secret_hash(r->task.arena, token)),
+                       P_I64(r->project->settings.refresh_token_seconds))));
+    if (!locked.count)
+        return fail(r, "refresh_token_invalid", "The refresh token is not valid here.");
+    const struct row row = rows_at(&locked, 0);
+    if (row_bool(&row, "ended"))
+        return fail(r, "session_expired", "The session has ended; sign in again.");
+    TRY(auth_account_check(r, row_str(&row, "status"), row_bool(&row, "confirmed")));
+    if (row_bool(&row, "used"))
+        TRY(repeat(r, &locked, &tokens));
+    else if (row_bool(&row, "expired"))
+        return fail(r, "session_expired", "The refresh token was not used in time; sign in again.");
+    else
+        TRY(rotate(r, &row, &tokens));
+    *ret_tokens = tokens;
+    return 0;
+}

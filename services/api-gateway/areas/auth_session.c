@@ -1,0 +1,183 @@
+/* Sessions: begin one, and the bodies that hand out its tokens. */
+#include "areas/auth_session.h"
+
+#include "areas/auth_key.h"
+#include "auth_sql.h"
+#include "base/clock.h"
+#include "base/codec.h"
+#include "base/rand.h"
+#include "crypto/digest.h"
+
+#define SECRET_BYTES   32
+#define USER_AGENT_MAX 300
+
+static const struct field user_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "email", .type = FIELD_STR, .required = true},
+    {.name = "status", .type = FIELD_STR, .required = true},
+    {.name = "email_confirmed_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "last_sign_in_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "role_ids", .type = FIELD_IDS, .required = true},
+    {.name = "group_ids", .type = FIELD_IDS, .required = true},
+    {.name = "metadata", .type = FIELD_MAP, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema user_schema = SCHEMA_OUT("SignedInUser", user_fields);
+
+#define TOKEN_MEMBERS                                                                              \
+    {.name = "access_token", .type = FIELD_STR, .required = true, .doc = "JWT, ES256"},            \
+        {.name = "token_type", .type = FIELD_STR, .required = true, .example = "\"bearer\""},      \
+        {.name = "expires_in", .type = FIELD_I64, .required = true, .doc = "Seconds"},             \
+        {.name = "expires_at",                                                                     \
+         .type = FIELD_I64,                                                                        \
+         .required = true,                                                                         \
+         .doc = "Seconds since 1970-01-01 UTC"},                                                   \
+        {.name = "refresh_token", .type = FIELD_STR, .required = true, .doc = "Single use"},       \
+    {                                                                                              \
+        .name = "user", .type = FIELD_OBJ, .required = true, .sub = &user_schema                   \
+    }
+
+static const struct field token_fields[] = {TOKEN_MEMBERS};
+const struct schema auth_tokens_schema = SCHEMA_OUT("Tokens", token_fields);
+
+static const struct field provider_token_fields[] = {
+    TOKEN_MEMBERS,
+    {.name = "is_new_user", .type = FIELD_BOOL, .required = true},
+};
+const struct schema auth_provider_tokens_schema =
+    SCHEMA_OUT("ProviderTokens", provider_token_fields);
+
+struct str auth_secret_new(struct arena *arena)
+{
+    char bytes[SECRET_BYTES];
+
+    rand_bytes(bytes, sizeof(bytes));
+    return codec_b64url(arena, (struct str){bytes, sizeof(bytes)});
+}
+
+struct str auth_secret_hash(struct arena *arena, struct str secret)
+{
+    uint8_t *hash = arena_alloc(arena, DIGEST_SHA256_BYTES);
+
+    digest_sha256(secret, hash);
+    return (struct str){(const char *)hash, DIGEST_SHA256_BYTES};
+}
+
+int auth_account_check(struct req *r, struct str status, bool confirmed)
+{
+    if (str_is(status, "suspended"))
+        return fail(r, "user_suspended", "This account is suspended.");
+    if (!str_is(status, "active") || (!confirmed && r->project->settings.require_confirmed_email))
+        return fail(r, "email_not_confirmed", "Confirm the e-mail address first.");
+    return 0;
+}
+
+/* PostgreSQL takes valid UTF-8 only, and a client may send any bytes. */
+static struct str plain_user_agent(struct req *r)
+{
+    struct str given = req_header(r, "user-agent");
+    size_t len = given.len < USER_AGENT_MAX ? given.len : USER_AGENT_MAX;
+    char *text = arena_alloc(r->task.arena, len + 1);
+
+    for (size_t i = 0; i < len; i++)
+        text[i] = given.ptr[i] >= ' ' && given.ptr[i] <= '~' ? given.ptr[i] : '?';
+    return (struct str){text, len};
+}
+
+static struct str
+access_claims(struct req *r, int64_t session_id, int64_t now_s, const struct auth_tokens *tokens)
+{
+    const struct rows *user = &tokens->user;
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, r->task.arena, 65536);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    JW_CSTR(&w, "iss", "groundwork");
+    JW_STR(&w, "aud", r->project->slug);
+    JW_STR(&w, "sub", rows_str(user, 0, rows_column(user, "id")));
+    JW_I64(&w, "sid", session_id);
+    jw_lit(&w, "role_ids");
+    rows_json_value(&w, user, 0, rows_column(user, "role_ids"));
+    JW_I64(&w, "iat", now_s);
+    JW_I64(&w, "exp", tokens->expires_at);
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
+int auth_session_issue(struct req *r,
+                       int64_t session_id,
+                       int64_t session_expires_ms,
+                       const struct rows *key,
+                       struct auth_tokens *tokens)
+{
+    int64_t now_s = clock_wall_ms() / 1000;
+
+    tokens->expires_in = r->project->settings.access_token_seconds;
+    if (now_s + tokens->expires_in > session_expires_ms / 1000)
+        tokens->expires_in = session_expires_ms / 1000 - now_s;
+    tokens->expires_at = now_s + tokens->expires_in;
+    return auth_key_sign(
+        r, key, access_claims(r, session_id, now_s, tokens), &tokens->access_token);
+}
+
+int auth_session_start(struct req *r,
+                       int64_t user_id,
+                       struct str old_hash,
+                       struct str new_hash,
+                       struct auth_tokens *ret_tokens)
+{
+    struct auth_tokens tokens = {.refresh_token = auth_secret_new(r->task.arena)};
+    struct str hash = auth_secret_hash(r->task.arena, tokens.refresh_token);
+    struct db_call calls[] = {
+        {.sql = &SQL_SESSION_ADD,
+         PARAMS(P_I64(user_id),
+                P_STR(plain_user_agent(r)),
+                P_CSTR(r->peer),
+                P_I64(r->project->settings.session_seconds))},
+        {.sql = &SQL_REFRESH_ADD_FIRST, PARAMS(P_BYTES(hash))},
+        {.sql = &SQL_SESSION_PRUNE, PARAMS(P_I64(user_id))},
+        {.sql = &SQL_ACCOUNT_SIGNED_IN,
+         PARAMS(P_I64(user_id), P_STR(new_hash.ptr ? old_hash : STR_NONE), P_STR(new_hash))},
+        {.sql = &SQL_ACCOUNT_USER, PARAMS(P_I64(user_id))},
+        {.sql = &SQL_SIGNING_KEY_ACTIVE},
+    };
+    int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
+
+    if (rc == DB_FOREIGN_KEY) /* deleted since its password was compared */
+        return fail(r, "invalid_credentials", "The account exists no more.");
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    const struct rows *session = &calls[0].rows;
+    tokens.user = calls[4].rows;
+    TRY(auth_session_issue(
+        r, rows_i64(session, 0, 0), rows_time(session, 0, 1), &calls[5].rows, &tokens));
+    *ret_tokens = tokens;
+    return 0;
+}
+
+void auth_tokens_members(struct jw *w, const struct auth_tokens *tokens)
+{
+    JW_STR(w, "access_token", tokens->access_token);
+    JW_CSTR(w, "token_type", "bearer");
+    JW_I64(w, "expires_in", tokens->expires_in);
+    JW_I64(w, "expires_at", tokens->expires_at);
+    JW_STR(w, "refresh_token", tokens->refresh_token);
+    jw_lit(w, "user");
+    jw_obj(w);
+    rows_json_members(w, &tokens->user, 0);
+    jw_obj_end(w);
+}
+
+int auth_tokens_reply(struct req *r, const struct auth_tokens *tokens)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    auth_tokens_members(&w, tokens);
+    jw_obj_end(&w);
+    resp_header(r, "Pragma", STR("no-cache")); /* RFC 6749, 5.1 */
+    return reply_json(r, 200);
+}
