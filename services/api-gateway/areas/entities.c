@@ -1,0 +1,359 @@
+/* Entities: each is a table of its own, made, changed and dropped while the project is in use. */
+#include "base/map.h"
+#include "ddl/ddl.h"
+#include "ddl/field_spec.h"
+#include "ddl/model_change.h"
+#include "entities_sql.h"
+
+#define ENTITIES_MAX 1000
+
+struct entity_in {
+    struct in_str name, label;
+    struct in_bool row_level_security, public_read, searchable;
+    struct in_list fields; /* struct field_in */
+};
+
+#define ENTITY_MEMBERS(must)                                                                       \
+    {.name = "name",                                                                               \
+     FIELD_AT(struct entity_in, name),                                                             \
+     .type = FIELD_STR,                                                                            \
+     .required = (must),                                                                           \
+     .max = 200,                                                                                   \
+     .doc = "Lower case letters, digits and '_', at most 48; also names its permissions",          \
+     .example = "\"products\""},                                                                   \
+        {.name = "label",                                                                          \
+         FIELD_AT(struct entity_in, label),                                                        \
+         .type = FIELD_STR,                                                                        \
+         .nullable = true,                                                                         \
+         .max = 200},                                                                              \
+        {.name = "row_level_security",                                                             \
+         FIELD_AT(struct entity_in, row_level_security),                                           \
+         .type = FIELD_BOOL,                                                                       \
+         .doc =                                                                                    \
+             "Callers see their own and granted records only; the project's default otherwise"},   \
+        {.name = "public_read",                                                                    \
+         FIELD_AT(struct entity_in, public_read),                                                  \
+         .type = FIELD_BOOL,                                                                       \
+         .doc = "Records can be read without credentials, public fields only"},                    \
+    {                                                                                              \
+        .name = "searchable", FIELD_AT(struct entity_in, searchable), .type = FIELD_BOOL           \
+    }
+
+static const struct field create_fields[] = {
+    ENTITY_MEMBERS(true),
+    {.name = "fields",
+     FIELD_AT(struct entity_in, fields),
+     .type = FIELD_LIST,
+     .sub = &field_create_schema,
+     .max = ENTITY_FIELDS_MAX},
+};
+static const struct field update_fields[] = {ENTITY_MEMBERS(false)};
+static const struct schema create_schema = SCHEMA("EntityCreate", struct entity_in, create_fields);
+static const struct schema update_schema = SCHEMA("EntityUpdate", struct entity_in, update_fields);
+
+static const struct field out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true, .example = "3"},
+    {.name = "name", .type = FIELD_STR, .required = true, .example = "\"products\""},
+    {.name = "label", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "row_level_security", .type = FIELD_BOOL, .required = true},
+    {.name = "public_read", .type = FIELD_BOOL, .required = true},
+    {.name = "searchable", .type = FIELD_BOOL, .required = true},
+    {.name = "fields", .type = FIELD_LIST, .required = true, .sub = &field_out_schema},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema out_schema = SCHEMA_OUT("Entity", out_fields);
+
+/* --- helpers ------------------------------------------------------------------------------------
+ */
+
+AWAITS static int reply_entity(struct req *r, int status, struct str name)
+{
+    struct rows entity;
+
+    TRY(sql_one(r, &entity, &SQL_ENTITY_GET, PARAMS(P_STR(name))));
+    if (status == 201)
+        resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
+    return reply_row(r, status, &entity);
+}
+
+static int check_name(struct req *r, struct str name, int64_t own_id)
+{
+    const struct entity *taken = model_entity(r->model, name);
+    struct schema_errors *errors;
+
+    if (!entity_name_ok(name))
+        return fail_field(r, "name", "pattern", NAME_WORDS);
+    if (!taken || taken->id == own_id)
+        return 0;
+    errors = ARENA_NEW(r->task.arena, errors);
+    schema_error_add(
+        r->task.arena, errors, STR("name"), "unique_violation", "another entity has this name");
+    return fail_with(r, "unique_violation", STR("There is an entity with this name."), errors);
+}
+
+static bool value_or(const struct in_bool *in, bool otherwise)
+{
+    return in->set ? in->value : otherwise;
+}
+
+/* --- create -------------------------------------------------------------------------------------
+ */
+
+/* The definitions of a new entity's fields; entity->fields is filled. */
+static int read_fields(struct req *r, const struct entity_in *in, struct entity *entity)
+{
+    struct arena *arena = r->task.arena;
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+    const struct field_in *items = in->fields.items;
+    struct map *names = map_new();
+    static char seen;
+
+    entity->field_count = in->fields.count;
+    entity->fields = ARENA_ARRAY(arena, entity->fields, entity->field_count);
+    for (size_t i = 0; i < entity->field_count; i++) {
+        struct field_spec spec = {
+            .arena = arena,
+            .model = r->model,
+            .entity = entity,
+            .prefix = arena_printf(arena, "fields[%zu].", i).ptr,
+            .errors = errors,
+        };
+        field_spec_create(&spec, &items[i], &entity->fields[i]);
+        if (map_put(names, items[i].name.value, &seen))
+            schema_error_add(arena,
+                             errors,
+                             arena_printf(arena, "fields[%zu].name", i),
+                             "unique_violation",
+                             "another field has this name");
+    }
+    map_free(names);
+    return errors->count ? fail_fields(r, errors) : 0;
+}
+
+AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct entity_in *in = arg;
+    struct entity *entity = ARENA_NEW(r->task.arena, entity);
+    struct rows added;
+    struct ddl ddl;
+
+    entity->name = in->name.value;
+    TRY(check_name(r, entity->name, 0));
+    if (r->model->entity_count >= ENTITIES_MAX)
+        return fail(r, "conflict", "A project has at most %d entities.", ENTITIES_MAX);
+    TRY(read_fields(r, in, entity));
+    TRY(sql_one(r,
+                &added,
+                &SQL_ENTITY_ADD,
+                PARAMS(P_STR(entity->name),
+                       in->label.set && !in->label.null ? P_STR(in->label.value) : P_NULL,
+                       P_BOOL(value_or(&in->row_level_security,
+                                       r->project->settings.default_row_level_security)),
+                       P_BOOL(value_or(&in->public_read, false)),
+                       P_BOOL(value_or(&in->searchable, true)))));
+    entity->id = rows_i64(&added, 0, 0);
+    TRY(model_fields_add(r, entity, entity->fields, entity->field_count));
+    ddl_init(&ddl, r->task.arena);
+    ddl_table_create(&ddl, entity);
+    *audit = (struct model_audit){"entities.create", "entity", entity->id, STR_NONE};
+    return ddl_run(r, &ddl);
+}
+
+AWAITS static int entities_create(struct req *r)
+{
+    struct entity_in in;
+
+    TRY(req_json(r, &create_schema, &in));
+    TRY(model_change(r, add_entity, &in));
+    return reply_entity(r, 201, in.name.value);
+}
+
+/* --- read ---------------------------------------------------------------------------------------
+ */
+
+AWAITS static int entities_list(struct req *r)
+{
+    return reply_page(r, &SQL_ENTITIES_LIST, "id", NULL, 0);
+}
+
+AWAITS static int entities_get(struct req *r)
+{
+    return reply_entity(r, 200, req_param(r, "entity"));
+}
+
+/* --- change -------------------------------------------------------------------------------------
+ */
+
+/* Only rows change: the table's name, and the permissions, hang on the entity's id. */
+AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct entity_in *in = arg;
+    const struct entity *entity;
+    struct str label;
+
+    TRY(gateway_entity(r, &entity));
+    if (in->name.set)
+        TRY(check_name(r, in->name.value, entity->id));
+    label = in->label.set ? in->label.value : entity->label;
+    *audit = (struct model_audit){"entities.update", "entity", entity->id, STR_NONE};
+    return sql_exec(r,
+                    NULL,
+                    &SQL_ENTITY_UPDATE,
+                    PARAMS(P_I64(entity->id),
+                           P_STR(in->name.set ? in->name.value : entity->name),
+                           in->label.null ? P_NULL : P_STR(label),
+                           P_BOOL(value_or(&in->row_level_security, entity->row_level_security)),
+                           P_BOOL(value_or(&in->public_read, entity->public_read)),
+                           P_BOOL(value_or(&in->searchable, entity->searchable))));
+}
+
+AWAITS static int entities_update(struct req *r)
+{
+    struct entity_in in;
+
+    TRY(req_json(r, &update_schema, &in));
+    TRY(model_change(r, update_entity, &in));
+    return reply_entity(r, 200, in.name.set ? in.name.value : req_param(r, "entity"));
+}
+
+/* --- delete -------------------------------------------------------------------------------------
+ */
+
+/* Relations of other entities keep it: dropping their data is not what was asked for. */
+static int check_unreferred(struct req *r, const struct entity *entity)
+{
+    struct strbuf names;
+
+    strbuf_init(&names, r->task.arena, 4096);
+    for (size_t i = 0; i < r->model->entity_count; i++) {
+        const struct entity *other = &r->model->entities[i];
+        for (size_t k = 0; other != entity && k < other->field_count; k++) {
+            if (other->fields[k].target == entity)
+                strbuf_printf(&names,
+                              "%s%.*s.%.*s",
+                              names.len ? ", " : "",
+                              STR_ARG(other->name),
+                              STR_ARG(other->fields[k].name));
+        }
+    }
+    if (!names.len)
+        return 0;
+    return fail(r, "in_use", "Other entities refer to it: %.*s.", STR_ARG(strbuf_view(&names)));
+}
+
+AWAITS static int remove_rows(struct req *r, int64_t entity_id)
+{
+    static const struct sql *const statements[] = {
+        &SQL_ENTITY_DROP_ROLE_PERMISSIONS,
+        &SQL_ENTITY_DROP_KEY_PERMISSIONS,
+        &SQL_ENTITY_DROP_FIELD_ACCESS,
+        &SQL_ENTITY_DROP_GRANTS,
+        &SQL_ENTITY_DROP_LOCKS,
+        &SQL_ENTITY_DROP_LISTENERS,
+        &SQL_ENTITY_DROP,
+    };
+    const struct db_param id = P_I64(entity_id);
+    struct db_call calls[ARRAY_LEN(statements)];
+
+    for (size_t i = 0; i < ARRAY_LEN(statements); i++)
+        calls[i] = (struct db_call){.sql = statements[i], .params = &id, .param_count = 1};
+    return sql_batch(r, calls, ARRAY_LEN(calls));
+}
+
+AWAITS static int remove_entity(struct req *r, void *arg UNUSED, struct model_audit *audit)
+{
+    const struct entity *entity;
+    struct ddl ddl;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(check_unreferred(r, entity));
+    ddl_init(&ddl, r->task.arena);
+    ddl_table_drop(&ddl, entity);
+    TRY(ddl_run(r, &ddl));
+    TRY(remove_rows(r, entity->id));
+    *audit = (struct model_audit){"entities.delete", "entity", entity->id, STR_NONE};
+    return 0;
+}
+
+AWAITS static int entities_delete(struct req *r)
+{
+    TRY(model_change(r, remove_entity, NULL));
+    return reply_empty(r, 204);
+}
+
+static const struct route entities_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities",
+        .id = "entities_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .query = page_query,
+        .ok = {.status = 200, .schema = &out_schema, .list = true},
+        .run = entities_list,
+        .class = CLASS_READ,
+        .tag = "Entities",
+        .summary = "List the entities with their fields",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/entities",
+        .id = "entities_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_CREATE,
+        .body = &create_schema,
+        .ok = {.status = 201, .schema = &out_schema},
+        .fails = {409},
+        .run = entities_create,
+        .class = CLASS_WRITE,
+        .tag = "Entities",
+        .summary = "Create an entity",
+        .doc =
+            "Makes a table with a column for each field. Its permissions, {entity}:read and so on, "
+            "are held by administrators until roles are given them.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}",
+        .id = "entities_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .ok = {.status = 200, .schema = &out_schema},
+        .fails = {404},
+        .run = entities_get,
+        .class = CLASS_READ,
+        .tag = "Entities",
+        .summary = "Read an entity with its fields",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/entities/{entity}",
+        .id = "entities_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_UPDATE,
+        .body = &update_schema,
+        .ok = {.status = 200, .schema = &out_schema},
+        .fails = {404, 409},
+        .run = entities_update,
+        .class = CLASS_WRITE,
+        .tag = "Entities",
+        .summary = "Change an entity",
+        .doc = "A new name takes effect at once in paths and permission names; no data moves.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/entities/{entity}",
+        .id = "entities_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_DELETE,
+        .ok = {.status = 204},
+        .fails = {404, 409},
+        .run = entities_delete,
+        .class = CLASS_WRITE,
+        .tag = "Entities",
+        .summary = "Delete an entity with all its records",
+        .doc = "409 in_use while relations of other entities refer to it.",
+    },
+};
+ROUTES(entities);

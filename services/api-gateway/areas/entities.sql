@@ -1,0 +1,60 @@
+-- Entities as they are shown, with their fields.
+
+-- name: entities_list :page sort(id,name,created_at,updated_at)
+select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
+  (select coalesce(json_agg(json_build_object('id', f.id, 'name', f.name, 'type', f.type, 'required', f.required,
+      'unique', f.is_unique, 'indexed', f.indexed, 'default', f.default_value, 'searchable', f.searchable,
+      'public', f.is_public,
+      'options', f.options || case when t.id is null then '{}' else jsonb_build_object('entity', t.name) end,
+      'created_at', to_char(f.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+      'updated_at', to_char(f.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by f.id), '[]')
+    from {p}.fields f left join {p}.entities t on t.id = f.target_id where f.entity_id = e.id) as fields,
+  e.created_at, e.updated_at
+from {p}.entities e
+
+-- name: entity_get :opt
+select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
+  (select coalesce(json_agg(json_build_object('id', f.id, 'name', f.name, 'type', f.type, 'required', f.required,
+      'unique', f.is_unique, 'indexed', f.indexed, 'default', f.default_value, 'searchable', f.searchable,
+      'public', f.is_public,
+      'options', f.options || case when t.id is null then '{}' else jsonb_build_object('entity', t.name) end,
+      'created_at', to_char(f.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+      'updated_at', to_char(f.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by f.id), '[]')
+    from {p}.fields f left join {p}.entities t on t.id = f.target_id where f.entity_id = e.id) as fields,
+  e.created_at, e.updated_at
+from {p}.entities e
+where e.name = $1::text
+
+-- name: entity_add :one
+insert into {p}.entities (name, label, row_level_security, public_read, searchable)
+values ($1::text, $2::text, $3::boolean, $4::boolean, $5::boolean)
+returning id
+
+-- name: entity_update :exec
+update {p}.entities
+set name = $2::text, label = $3::text, row_level_security = $4::boolean, public_read = $5::boolean,
+  searchable = $6::boolean, updated_at = now()
+where id = $1::bigint
+
+-- What refers to an entity by its id goes with it; its fields go by their foreign key.
+
+-- name: entity_drop_role_permissions :exec
+delete from {p}.role_permissions where entity_id = $1::bigint
+
+-- name: entity_drop_key_permissions :exec
+delete from {p}.api_key_permissions where entity_id = $1::bigint
+
+-- name: entity_drop_field_access :exec
+delete from {p}.field_access where entity_id = $1::bigint
+
+-- name: entity_drop_grants :exec
+delete from {p}.record_grants where entity_id = $1::bigint
+
+-- name: entity_drop_locks :exec
+delete from {p}.record_locks where entity_id = $1::bigint
+
+-- name: entity_drop_listeners :exec
+delete from {p}.event_listeners where entity_id = $1::bigint
+
+-- name: entity_drop :exec
+delete from {p}.entities where id = $1::bigint

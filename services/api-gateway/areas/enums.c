@@ -1,0 +1,353 @@
+/* Enums: named lists of values that enum fields take. Part of the model. */
+#include "base/map.h"
+#include "base/utf8.h"
+#include "ddl/ddl.h"
+#include "ddl/field_spec.h"
+#include "ddl/model_change.h"
+#include "enums_sql.h"
+
+#define ENUMS_MAX  1000
+#define VALUES_MAX 1000
+#define VALUE_MAX  255 /* characters */
+
+struct enum_in {
+    struct in_str name;
+    struct in_strs values;
+};
+
+#define ENUM_MEMBERS(must)                                                                         \
+    {.name = "name",                                                                               \
+     FIELD_AT(struct enum_in, name),                                                               \
+     .type = FIELD_STR,                                                                            \
+     .required = (must),                                                                           \
+     .max = 200,                                                                                   \
+     .example = "\"order_status\""},                                                               \
+    {                                                                                              \
+        .name = "values", FIELD_AT(struct enum_in, values), .type = FIELD_STRS,                    \
+        .required = (must), .min = 1, .max = VALUES_MAX,                                           \
+        .doc = "Distinct texts of 1 to 255 characters", .example = "[\"open\",\"paid\"]"           \
+    }
+
+static const struct field create_fields[] = {ENUM_MEMBERS(true)};
+static const struct field update_fields[] = {ENUM_MEMBERS(false)};
+static const struct schema create_schema = SCHEMA("EnumCreate", struct enum_in, create_fields);
+static const struct schema update_schema = SCHEMA("EnumUpdate", struct enum_in, update_fields);
+
+static const struct field out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true, .example = "\"order_status\""},
+    {.name = "values", .type = FIELD_STRS, .required = true, .example = "[\"open\",\"paid\"]"},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema out_schema = SCHEMA_OUT("Enum", out_fields);
+
+/* --- helpers ------------------------------------------------------------------------------------
+ */
+
+AWAITS static int reply_enum(struct req *r, int status, struct str name)
+{
+    struct rows found;
+
+    TRY(sql_one(r, &found, &SQL_ENUM_GET, PARAMS(P_STR(name))));
+    if (status == 201)
+        resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
+    return reply_row(r, status, &found);
+}
+
+static int check_values(struct req *r, const struct in_strs *values)
+{
+    struct arena *arena = r->task.arena;
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+    struct map *seen = map_new();
+
+    for (size_t i = 0; i < values->count; i++) {
+        struct str path = arena_printf(arena, "values[%zu]", i);
+        size_t length = utf8_length(values->items[i]);
+        if (length < 1)
+            schema_error_add(arena, errors, path, "out_of_range", "must not be empty");
+        else if (length > VALUE_MAX)
+            schema_error_add(
+                arena, errors, path, "too_long", "must be at most %d characters", VALUE_MAX);
+        else if (map_put(seen, values->items[i], (void *)errors))
+            schema_error_add(arena, errors, path, "unique_violation", "is given twice");
+    }
+    map_free(seen);
+    return errors->count ? fail_fields(r, errors) : 0;
+}
+
+static int check_name(struct req *r, struct str name, struct str own_name)
+{
+    struct schema_errors *errors;
+
+    if (!entity_name_ok(name))
+        return fail_field(r, "name", "pattern", NAME_WORDS);
+    if (str_eq(name, own_name) || !model_enum_find(r->model, name))
+        return 0;
+    errors = ARENA_NEW(r->task.arena, errors);
+    schema_error_add(
+        r->task.arena, errors, STR("name"), "unique_violation", "another enum has this name");
+    return fail_with(r, "unique_violation", STR("There is an enum with this name."), errors);
+}
+
+static int find_enum(struct req *r, const struct model_enum **ret_enum)
+{
+    const struct model_enum *found = model_enum_find(r->model, req_param(r, "name"));
+
+    if (!found)
+        return fail(r, "not_found", "There is no such enum.");
+    *ret_enum = found;
+    return 0;
+}
+
+/* The next field of that enum after *cursor, which starts at {0, 0}. */
+struct enum_cursor {
+    size_t entity, field;
+};
+static const struct model_field *
+next_user(const struct model *model, const struct model_enum *values, struct enum_cursor *cursor)
+{
+    for (; cursor->entity < model->entity_count; cursor->entity++, cursor->field = 0) {
+        const struct entity *entity = &model->entities[cursor->entity];
+        while (cursor->field < entity->field_count) {
+            const struct model_field *field = &entity->fields[cursor->field++];
+            if (field->values == values)
+                return field;
+        }
+    }
+    return NULL;
+}
+
+/* --- create and read ----------------------------------------------------------------------------
+ */
+
+AWAITS static int add_enum(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct enum_in *in = arg;
+    struct rows added;
+
+    TRY(check_name(r, in->name.value, STR_NONE));
+    if (r->model->enum_count >= ENUMS_MAX)
+        return fail(r, "conflict", "A project has at most %d enums.", ENUMS_MAX);
+    TRY(sql_one(r,
+                &added,
+                &SQL_ENUM_ADD,
+                PARAMS(P_STR(in->name.value), P_STRS(in->values.items, in->values.count))));
+    *audit = (struct model_audit){"enums.create", "enum", rows_i64(&added, 0, 0), STR_NONE};
+    return 0;
+}
+
+AWAITS static int enums_create(struct req *r)
+{
+    struct enum_in in;
+
+    TRY(req_json(r, &create_schema, &in));
+    TRY(check_values(r, &in.values));
+    TRY(model_change(r, add_enum, &in));
+    return reply_enum(r, 201, in.name.value);
+}
+
+AWAITS static int enums_list(struct req *r)
+{
+    return reply_page(r, &SQL_ENUMS_LIST, "name", NULL, 0);
+}
+
+AWAITS static int enums_get(struct req *r)
+{
+    return reply_enum(r, 200, req_param(r, "name"));
+}
+
+/* --- change -------------------------------------------------------------------------------------
+ */
+
+static bool has_value(const struct in_strs *values, struct str text)
+{
+    for (size_t i = 0; i < values->count; i++) {
+        if (str_eq(values->items[i], text))
+            return true;
+    }
+    return false;
+}
+
+/* No record, and no default, may hold a value that is to go. */
+AWAITS static int
+check_field(struct req *r, const struct model_field *field, const struct in_strs *values)
+{
+    struct str fallback = {json_string_value(field->fallback), json_string_length(field->fallback)};
+    struct db_param left = P_STRS(values->items, values->count);
+    struct ddl_check check = {
+        .field = field,
+        .condition =
+            arena_printf(r->task.arena, "not (t.f_%lld = any($1::text[]))", (long long)field->id)
+                .ptr,
+        .params = &left,
+        .param_count = 1,
+        .code = "in_use",
+        .reason = "a value that is to be removed, in",
+    };
+
+    if (fallback.ptr && !has_value(values, fallback))
+        return fail(r,
+                    "in_use",
+                    "'%.*s' is the default of '%.*s' of '%.*s'.",
+                    STR_ARG(fallback),
+                    STR_ARG(field->name),
+                    STR_ARG(field->entity->name));
+    return ddl_check(r, &check);
+}
+
+/* Values that are only added contradict nothing. */
+static bool loses_values(const struct model_enum *old, const struct in_strs *values)
+{
+    for (size_t i = 0; i < old->count; i++) {
+        if (!has_value(values, old->values[i]))
+            return true;
+    }
+    return false;
+}
+
+AWAITS static int
+check_users(struct req *r, const struct model_enum *old, const struct in_strs *values)
+{
+    struct enum_cursor cursor = {0};
+    const struct model_field *field;
+
+    while (loses_values(old, values) && (field = next_user(r->model, old, &cursor)))
+        TRY(check_field(r, field, values));
+    return 0;
+}
+
+AWAITS static int update_enum(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct enum_in *in = arg;
+    const struct model_enum *old;
+    struct str name;
+    struct rows changed;
+
+    TRY(find_enum(r, &old));
+    name = in->name.set ? in->name.value : old->name;
+    TRY(check_name(r, name, old->name));
+    if (in->values.set)
+        TRY(check_users(r, old, &in->values));
+    TRY(sql_one(r,
+                &changed,
+                &SQL_ENUM_UPDATE,
+                PARAMS(P_STR(old->name),
+                       P_STR(name),
+                       in->values.set ? P_STRS(in->values.items, in->values.count)
+                                      : P_STRS(old->values, old->count))));
+    *audit = (struct model_audit){"enums.update", "enum", rows_i64(&changed, 0, 0), STR_NONE};
+    return sql_exec(r, NULL, &SQL_ENUM_RENAME_FIELDS, PARAMS(P_STR(old->name), P_STR(name)));
+}
+
+AWAITS static int enums_update(struct req *r)
+{
+    struct enum_in in;
+
+    TRY(req_json(r, &update_schema, &in));
+    if (in.values.set)
+        TRY(check_values(r, &in.values));
+    TRY(model_change(r, update_enum, &in));
+    return reply_enum(r, 200, in.name.set ? in.name.value : req_param(r, "name"));
+}
+
+/* --- delete -------------------------------------------------------------------------------------
+ */
+
+AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audit *audit)
+{
+    const struct model_enum *old;
+    const struct model_field *user;
+    struct enum_cursor cursor = {0};
+    struct rows removed;
+
+    TRY(find_enum(r, &old));
+    user = next_user(r->model, old, &cursor);
+    if (user)
+        return fail(r,
+                    "in_use",
+                    "The field '%.*s' of '%.*s' takes its values.",
+                    STR_ARG(user->name),
+                    STR_ARG(user->entity->name));
+    TRY(sql_one(r, &removed, &SQL_ENUM_DROP, PARAMS(P_STR(old->name))));
+    *audit = (struct model_audit){"enums.delete", "enum", rows_i64(&removed, 0, 0), STR_NONE};
+    return 0;
+}
+
+AWAITS static int enums_delete(struct req *r)
+{
+    TRY(model_change(r, remove_enum, NULL));
+    return reply_empty(r, 204);
+}
+
+static const struct route enums_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/enums",
+        .id = "enums_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .query = page_query,
+        .ok = {.status = 200, .schema = &out_schema, .list = true},
+        .run = enums_list,
+        .class = CLASS_READ,
+        .tag = "Enums",
+        .summary = "List the enums",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/enums",
+        .id = "enums_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_CREATE,
+        .body = &create_schema,
+        .ok = {.status = 201, .schema = &out_schema},
+        .fails = {409},
+        .run = enums_create,
+        .class = CLASS_WRITE,
+        .tag = "Enums",
+        .summary = "Create an enum",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/enums/{name}",
+        .id = "enums_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .ok = {.status = 200, .schema = &out_schema},
+        .fails = {404},
+        .run = enums_get,
+        .class = CLASS_READ,
+        .tag = "Enums",
+        .summary = "Read an enum",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/enums/{name}",
+        .id = "enums_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_UPDATE,
+        .body = &update_schema,
+        .ok = {.status = 200, .schema = &out_schema},
+        .fails = {404, 409},
+        .run = enums_update,
+        .class = CLASS_WRITE,
+        .tag = "Enums",
+        .summary = "Change an enum",
+        .doc = "Removing a value that records hold is 409: how many, and the first ten ids.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/enums/{name}",
+        .id = "enums_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_DELETE,
+        .ok = {.status = 204},
+        .fails = {404, 409},
+        .run = enums_delete,
+        .class = CLASS_WRITE,
+        .tag = "Enums",
+        .summary = "Delete an enum that no field uses",
+    },
+};
+ROUTES(enums);

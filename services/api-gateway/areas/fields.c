@@ -1,0 +1,267 @@
+/* Fields of an entity: columns that are added, changed and dropped while the project is in use. */
+#include "ddl/ddl.h"
+#include "ddl/field_spec.h"
+#include "ddl/model_change.h"
+#include "fields_sql.h"
+
+/* --- helpers ------------------------------------------------------------------------------------
+ */
+
+AWAITS static int reply_field(struct req *r, int status, struct str name)
+{
+    struct rows field;
+
+    TRY(sql_one(r, &field, &SQL_FIELD_GET, PARAMS(P_STR(req_param(r, "entity")), P_STR(name))));
+    if (status == 201)
+        resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
+    return reply_row(r, status, &field);
+}
+
+/* System columns are no fields here. */
+static int find_field(struct req *r, const struct model_field **ret_field)
+{
+    const struct entity *entity;
+    const struct model_field *field;
+
+    TRY(gateway_entity(r, &entity));
+    field = entity_field(entity, req_param(r, "field"));
+    if (!field || field->system)
+        return fail(r, "not_found", "There is no such field.");
+    *ret_field = field;
+    return 0;
+}
+
+static int
+check_name_free(struct req *r, const struct entity *entity, const struct model_field *field)
+{
+    const struct model_field *taken = entity_field(entity, field->name);
+    struct schema_errors *errors;
+
+    if (!taken || taken->id == field->id)
+        return 0;
+    errors = ARENA_NEW(r->task.arena, errors);
+    schema_error_add(
+        r->task.arena, errors, STR("name"), "unique_violation", "another field has this name");
+    return fail_with(r, "unique_violation", STR("The entity has a field with this name."), errors);
+}
+
+static size_t own_fields(const struct entity *entity)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < entity->field_count; i++)
+        count += !entity->fields[i].system;
+    return count;
+}
+
+static struct field_spec spec_of(struct req *r, const struct entity *entity)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    return (struct field_spec){
+        .arena = r->task.arena,
+        .model = r->model,
+        .entity = entity,
+        .prefix = "",
+        .errors = errors,
+    };
+}
+
+/* --- read ---------------------------------------------------------------------------------------
+ */
+
+AWAITS static int fields_list(struct req *r)
+{
+    struct rows entity;
+
+    TRY(sql_one(r, &entity, &SQL_FIELDS_ENTITY, PARAMS(P_STR(req_param(r, "entity")))));
+    return reply_page(r, &SQL_FIELDS_LIST, "id", PARAMS(P_I64(rows_i64(&entity, 0, 0))));
+}
+
+AWAITS static int fields_get(struct req *r)
+{
+    return reply_field(r, 200, req_param(r, "field"));
+}
+
+/* --- add ----------------------------------------------------------------------------------------
+ */
+
+/* Every record there is would lack a required value that has no default. */
+AWAITS static int check_fillable(struct req *r, const struct model_field *field)
+{
+    struct ddl_check check = {
+        .field = field,
+        .condition = "true",
+        .code = "required",
+        .reason = "no value in",
+    };
+
+    return field->required && !field->fallback ? ddl_check(r, &check) : 0;
+}
+
+AWAITS static int add_field(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct field_in *in = arg;
+    const struct entity *entity;
+    struct model_field field;
+    struct field_spec spec;
+    struct ddl lock;
+    struct ddl add;
+
+    TRY(gateway_entity(r, &entity));
+    spec = spec_of(r, entity);
+    field_spec_create(&spec, in, &field);
+    if (spec.errors->count)
+        return fail_fields(r, spec.errors);
+    TRY(check_name_free(r, entity, &field));
+    if (own_fields(entity) >= ENTITY_FIELDS_MAX)
+        return fail(r, "conflict", "An entity has at most %d fields.", ENTITY_FIELDS_MAX);
+    ddl_init(&lock, r->task.arena);
+    ddl_table_lock(&lock, &field);
+    TRY(ddl_run(r, &lock));
+    TRY(check_fillable(r, &field));
+    TRY(model_fields_add(r, entity, &field, 1));
+    ddl_init(&add, r->task.arena);
+    ddl_field_add(&add, &field);
+    *audit = (struct model_audit){"fields.create", "field", field.id, STR_NONE};
+    return ddl_run(r, &add);
+}
+
+AWAITS static int fields_create(struct req *r)
+{
+    struct field_in in;
+
+    TRY(req_json(r, &field_create_schema, &in));
+    TRY(model_change(r, add_field, &in));
+    return reply_field(r, 201, in.name.value);
+}
+
+/* --- change -------------------------------------------------------------------------------------
+ */
+
+AWAITS static int update_field(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct field_in *in = arg;
+    const struct model_field *old;
+    struct model_field next;
+    struct field_spec spec;
+
+    TRY(find_field(r, &old));
+    spec = spec_of(r, old->entity);
+    field_spec_update(&spec, old, in, &next);
+    if (spec.errors->count)
+        return fail_fields(r, spec.errors);
+    TRY(check_name_free(r, old->entity, &next));
+    TRY(ddl_field_change(r, old, &next));
+    *audit = (struct model_audit){"fields.update", "field", old->id, STR_NONE};
+    return model_field_store(r, &next);
+}
+
+AWAITS static int fields_update(struct req *r)
+{
+    struct field_in in;
+
+    TRY(req_json(r, &field_update_schema, &in));
+    TRY(model_change(r, update_field, &in));
+    return reply_field(r, 200, in.name.set ? in.name.value : req_param(r, "field"));
+}
+
+/* --- remove -------------------------------------------------------------------------------------
+ */
+
+AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_audit *audit)
+{
+    const struct model_field *field;
+    struct ddl ddl;
+
+    TRY(find_field(r, &field));
+    ddl_init(&ddl, r->task.arena);
+    ddl_field_drop(&ddl, field);
+    TRY(ddl_run(r, &ddl));
+    TRY(sql_exec(
+        r, NULL, &SQL_FIELD_DROP_ACCESS, PARAMS(P_I64(field->entity->id), P_I64(field->id))));
+    *audit = (struct model_audit){"fields.delete", "field", field->id, STR_NONE};
+    return sql_exec(r, NULL, &SQL_FIELD_DROP, PARAMS(P_I64(field->id)));
+}
+
+AWAITS static int fields_delete(struct req *r)
+{
+    TRY(model_change(r, remove_field, NULL));
+    return reply_empty(r, 204);
+}
+
+static const struct route fields_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/fields",
+        .id = "fields_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FIELDS_READ,
+        .query = page_query,
+        .ok = {.status = 200, .schema = &field_out_schema, .list = true},
+        .fails = {404},
+        .run = fields_list,
+        .class = CLASS_READ,
+        .tag = "Fields",
+        .summary = "List the fields of an entity",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/entities/{entity}/fields",
+        .id = "fields_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FIELDS_CREATE,
+        .body = &field_create_schema,
+        .ok = {.status = 201, .schema = &field_out_schema},
+        .fails = {404, 409},
+        .run = fields_create,
+        .class = CLASS_WRITE,
+        .tag = "Fields",
+        .summary = "Add a field to an entity",
+        .doc = "Records that exist take the default. A required field without a default is 409 "
+               "schema_conflict when there are records.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/fields/{field}",
+        .id = "fields_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FIELDS_READ,
+        .ok = {.status = 200, .schema = &field_out_schema},
+        .fails = {404},
+        .run = fields_get,
+        .class = CLASS_READ,
+        .tag = "Fields",
+        .summary = "Read a field",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/entities/{entity}/fields/{field}",
+        .id = "fields_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FIELDS_UPDATE,
+        .body = &field_update_schema,
+        .ok = {.status = 200, .schema = &field_out_schema},
+        .fails = {404, 409},
+        .run = fields_update,
+        .class = CLASS_WRITE,
+        .tag = "Fields",
+        .summary = "Change a field",
+        .doc = "A change that stored records contradict is 409 schema_conflict: how many, and the "
+               "first ten ids.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/entities/{entity}/fields/{field}",
+        .id = "fields_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FIELDS_DELETE,
+        .ok = {.status = 204},
+        .fails = {404, 409},
+        .run = fields_delete,
+        .class = CLASS_WRITE,
+        .tag = "Fields",
+        .summary = "Remove a field with its data",
+    },
+};
+ROUTES(fields);

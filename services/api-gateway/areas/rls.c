@@ -1,0 +1,413 @@
+/* Grants of single records, to users and to groups or roles; only administrators see and set them.
+ */
+#include "app.h"
+#include "rls_sql.h"
+
+enum grant_kind { GRANT_USER = 1, GRANT_GROUP = 2, GRANT_ROLE = 3 };
+
+#define GRANTS_MAX 1000
+
+/* Both bodies decode into this; rls-users knows only the first of the ids, rls-groups the others.
+ */
+struct grant_in {
+    struct in_i64 user_id, group_id, role_id;
+    struct in_bool can_update, can_delete;
+};
+struct grants_in {
+    struct in_list items;
+};
+
+#define GRANT_RIGHTS                                                                               \
+    {.name = "can_update", FIELD_AT(struct grant_in, can_update), .type = FIELD_BOOL},             \
+    {                                                                                              \
+        .name = "can_delete", FIELD_AT(struct grant_in, can_delete), .type = FIELD_BOOL            \
+    }
+
+static const struct field user_grant_fields[] = {
+    {.name = "user_id",
+     FIELD_AT(struct grant_in, user_id),
+     .type = FIELD_I64,
+     .required = true,
+     .example = "8"},
+    GRANT_RIGHTS,
+};
+static const struct field group_grant_fields[] = {
+    {.name = "group_id", FIELD_AT(struct grant_in, group_id), .type = FIELD_I64, .nullable = true},
+    {.name = "role_id",
+     FIELD_AT(struct grant_in, role_id),
+     .type = FIELD_I64,
+     .nullable = true,
+     .doc = "Either group_id or role_id"},
+    GRANT_RIGHTS,
+};
+static const struct schema user_grant_schema =
+    SCHEMA("RecordUserGrant", struct grant_in, user_grant_fields);
+static const struct schema group_grant_schema =
+    SCHEMA("RecordGroupGrant", struct grant_in, group_grant_fields);
+
+#define GRANT_LIST(grant)                                                                          \
+    {                                                                                              \
+        {                                                                                          \
+            .name = "items", FIELD_AT(struct grants_in, items), .type = FIELD_LIST,                \
+            .required = true, .max = GRANTS_MAX, .sub = (grant)                                    \
+        }                                                                                          \
+    }
+static const struct field user_list_fields[] = GRANT_LIST(&user_grant_schema);
+static const struct field group_list_fields[] = GRANT_LIST(&group_grant_schema);
+static const struct schema users_schema =
+    SCHEMA("RecordUserGrants", struct grants_in, user_list_fields);
+static const struct schema groups_schema =
+    SCHEMA("RecordGroupGrants", struct grants_in, group_list_fields);
+
+/* --- the record ---------------------------------------------------------------------------------
+ */
+
+struct record {
+    int64_t entity_id, id;
+};
+
+/* Locked against deletion inside a transaction. */
+AWAITS static int find_record(struct req *r, struct record *ret_record)
+{
+    const struct entity *entity;
+    struct rows found;
+    struct str text;
+    int64_t id;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_id(r, "id", &id));
+    text = arena_printf(r->task.arena,
+                        "select t.id from {p}.e_%lld t where t.id = $1::bigint%s",
+                        (long long)entity->id,
+                        r->db == &r->project->db ? "" : " for key share");
+    const struct sql sql = {
+        .name = "rls.record",
+        .text = text.ptr,
+        .hash = str_hash(text),
+        .arity = 1,
+        .kind = SQL_OPT,
+        .writes = r->db != &r->project->db,
+        .no_prepare = true,
+    };
+    TRY(sql_one(r, &found, &sql, PARAMS(P_I64(id))));
+    *ret_record = (struct record){entity->id, id};
+    return 0;
+}
+
+/* --- read ---------------------------------------------------------------------------------------
+ */
+
+AWAITS static int reply_grants(struct req *r, const struct record *record, const struct sql *sql)
+{
+    struct rows grants;
+    struct jw w;
+
+    TRY(sql_all(r, &grants, sql, PARAMS(P_I64(record->entity_id), P_I64(record->id))));
+    w = resp_json(r);
+    jw_obj(&w);
+    jw_lit(&w, "items");
+    jw_arr(&w);
+    for (size_t i = 0; i < grants.count; i++) {
+        jw_obj(&w);
+        rows_json_members(&w, &grants, i);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+AWAITS static int rls_users_get(struct req *r)
+{
+    struct record record;
+
+    TRY(find_record(r, &record));
+    return reply_grants(r, &record, &SQL_RLS_USERS);
+}
+
+AWAITS static int rls_groups_get(struct req *r)
+{
+    struct record record;
+
+    TRY(find_record(r, &record));
+    return reply_grants(r, &record, &SQL_RLS_GROUPS);
+}
+
+/* --- replace ------------------------------------------------------------------------------------
+ */
+
+/* Columns of the rows to insert. */
+struct grants {
+    size_t count;
+    int64_t *kinds, *ids, *updates, *deletes;
+};
+
+static const char *id_member(int64_t kind)
+{
+    return kind == GRANT_USER ? "user_id" : kind == GRANT_GROUP ? "group_id" : "role_id";
+}
+
+static bool read_grantee(const struct grant_in *in, int64_t *ret_kind, int64_t *ret_id)
+{
+    bool group = in->group_id.set && !in->group_id.null;
+    bool role = in->role_id.set && !in->role_id.null;
+
+    if (in->user_id.set) {
+        *ret_kind = GRANT_USER;
+        *ret_id = in->user_id.value;
+        return true;
+    }
+    *ret_kind = group ? GRANT_GROUP : GRANT_ROLE;
+    *ret_id = group ? in->group_id.value : in->role_id.value;
+    return group != role;
+}
+
+static bool is_repeated(const struct grants *grants, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (grants->kinds[i] == grants->kinds[index] && grants->ids[i] == grants->ids[index])
+            return true;
+    }
+    return false;
+}
+
+static int read_grants(struct req *r, const struct grants_in *in, struct grants *ret)
+{
+    struct arena *arena = r->task.arena;
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+    const struct grant_in *items = in->items.items;
+    size_t count = in->items.count;
+
+    *ret = (struct grants){
+        .count = count,
+        .kinds = ARENA_ARRAY(arena, ret->kinds, count),
+        .ids = ARENA_ARRAY(arena, ret->ids, count),
+        .updates = ARENA_ARRAY(arena, ret->updates, count),
+        .deletes = ARENA_ARRAY(arena, ret->deletes, count),
+    };
+    for (size_t i = 0; i < count; i++) {
+        struct str path = arena_printf(arena, "items[%zu]", i);
+        ret->updates[i] = items[i].can_update.value;
+        ret->deletes[i] = items[i].can_delete.value;
+        if (!read_grantee(&items[i], &ret->kinds[i], &ret->ids[i]))
+            schema_error_add(
+                arena, errors, path, "required", "needs either a group_id or a role_id");
+        else if (is_repeated(ret, i))
+            schema_error_add(arena, errors, path, "unique_violation", "is given twice");
+    }
+    return errors->count ? fail_fields(r, errors) : 0;
+}
+
+static bool has_id(const struct rows *known, int64_t id)
+{
+    for (size_t i = 0; i < known->count; i++) {
+        if (rows_i64(known, i, 0) == id)
+            return true;
+    }
+    return false;
+}
+
+AWAITS static int check_grantees(struct req *r, const struct grants *grants)
+{
+    struct arena *arena = r->task.arena;
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+    const struct db_param ids = P_I64S(grants->ids, grants->count);
+    struct db_call known[] = {
+        [0] = {.sql = &SQL_RLS_KNOWN_USERS, .params = &ids, .param_count = 1},
+        [1] = {.sql = &SQL_RLS_KNOWN_GROUPS, .params = &ids, .param_count = 1},
+        [2] = {.sql = &SQL_RLS_KNOWN_ROLES, .params = &ids, .param_count = 1},
+    };
+
+    TRY(sql_batch(r, known, ARRAY_LEN(known)));
+    for (size_t i = 0; i < grants->count; i++) {
+        const char *member = id_member(grants->kinds[i]);
+        if (!has_id(&known[grants->kinds[i] - GRANT_USER].rows, grants->ids[i]))
+            schema_error_add(arena,
+                             errors,
+                             arena_printf(arena, "items[%zu].%s", i, member),
+                             "foreign_key_violation",
+                             "refers to something that does not exist");
+    }
+    return errors->count ? fail_fields(r, errors) : 0;
+}
+
+/* Which grants an endpoint is about. */
+static const int64_t user_kinds[] = {GRANT_USER};
+static const int64_t group_kinds[] = {GRANT_GROUP, GRANT_ROLE};
+
+AWAITS static int
+write_grants(struct req *r, const struct record *record, bool users, const struct grants *grants)
+{
+    struct db_param clear[] = {
+        P_I64(record->entity_id),
+        P_I64(record->id),
+        users ? P_I64S(user_kinds, ARRAY_LEN(user_kinds))
+              : P_I64S(group_kinds, ARRAY_LEN(group_kinds)),
+    };
+    struct db_param add[] = {
+        P_I64(record->entity_id),
+        P_I64(record->id),
+        P_I64S(grants->kinds, grants->count),
+        P_I64S(grants->ids, grants->count),
+        P_I64S(grants->updates, grants->count),
+        P_I64S(grants->deletes, grants->count),
+    };
+    struct str detail = arena_printf(r->task.arena,
+                                     "{\"entity_id\":%lld,\"grants\":%zu}",
+                                     (long long)record->entity_id,
+                                     grants->count);
+    struct db_call calls[] = {
+        {.sql = &SQL_RLS_CLEAR, .params = clear, .param_count = ARRAY_LEN(clear)},
+        {.sql = &SQL_RLS_ADD, .params = add, .param_count = ARRAY_LEN(add)},
+        gateway_audit(
+            r, users ? "rls_users.update" : "rls_groups.update", "record", record->id, detail),
+    };
+
+    return sql_batch(r, calls, ARRAY_LEN(calls));
+}
+
+AWAITS static int replace(struct req *r, bool users, const struct grants *grants)
+{
+    struct record record;
+
+    TRY(sql_begin(r));
+    TRY(find_record(r, &record));
+    if (grants->count)
+        TRY(check_grantees(r, grants));
+    TRY(write_grants(r, &record, users, grants));
+    TRY(sql_commit(r));
+    if (r->method == HTTP_DELETE_M)
+        return reply_empty(r, 204);
+    return reply_grants(r, &record, users ? &SQL_RLS_USERS : &SQL_RLS_GROUPS);
+}
+
+AWAITS static int rls_users_put(struct req *r)
+{
+    struct grants_in in;
+    struct grants grants;
+
+    TRY(req_json(r, &users_schema, &in));
+    TRY(read_grants(r, &in, &grants));
+    return replace(r, true, &grants);
+}
+
+AWAITS static int rls_groups_put(struct req *r)
+{
+    struct grants_in in;
+    struct grants grants;
+
+    TRY(req_json(r, &groups_schema, &in));
+    TRY(read_grants(r, &in, &grants));
+    return replace(r, false, &grants);
+}
+
+AWAITS static int rls_users_delete(struct req *r)
+{
+    return replace(r, true, &(struct grants){0});
+}
+
+AWAITS static int rls_groups_delete(struct req *r)
+{
+    return replace(r, false, &(struct grants){0});
+}
+
+static const struct field user_out_fields[] = {
+    {.name = "user_id", .type = FIELD_I64, .required = true, .example = "8"},
+    {.name = "can_update", .type = FIELD_BOOL, .required = true},
+    {.name = "can_delete", .type = FIELD_BOOL, .required = true},
+};
+static const struct field group_out_fields[] = {
+    {.name = "group_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "role_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "can_update", .type = FIELD_BOOL, .required = true},
+    {.name = "can_delete", .type = FIELD_BOOL, .required = true},
+};
+static const struct schema user_out_schema = SCHEMA_OUT("RecordUserGrantShown", user_out_fields);
+static const struct schema group_out_schema = SCHEMA_OUT("RecordGroupGrantShown", group_out_fields);
+static const struct field users_out_fields[] = {
+    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &user_out_schema},
+};
+static const struct field groups_out_fields[] = {
+    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &group_out_schema},
+};
+static const struct schema users_out_schema = SCHEMA_OUT("RecordUserGrantList", users_out_fields);
+static const struct schema groups_out_schema =
+    SCHEMA_OUT("RecordGroupGrantList", groups_out_fields);
+
+static const struct route rls_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/items/{id}/rls-users",
+        .id = "rls_users_get",
+        .auth = AUTH_ADMIN,
+        .ok = {.status = 200, .schema = &users_out_schema},
+        .fails = {404},
+        .run = rls_users_get,
+        .class = CLASS_READ,
+        .tag = "Row-level security",
+        .summary = "Read the users that a record is granted to",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/entities/{entity}/items/{id}/rls-users",
+        .id = "rls_users_put",
+        .auth = AUTH_ADMIN,
+        .body = &users_schema,
+        .ok = {.status = 200, .schema = &users_out_schema},
+        .fails = {404},
+        .run = rls_users_put,
+        .class = CLASS_WRITE,
+        .tag = "Row-level security",
+        .summary = "Replace the users that a record is granted to",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/entities/{entity}/items/{id}/rls-users",
+        .id = "rls_users_delete",
+        .auth = AUTH_ADMIN,
+        .ok = {.status = 204},
+        .fails = {404},
+        .run = rls_users_delete,
+        .class = CLASS_WRITE,
+        .tag = "Row-level security",
+        .summary = "Take a record's grants to users away",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/items/{id}/rls-groups",
+        .id = "rls_groups_get",
+        .auth = AUTH_ADMIN,
+        .ok = {.status = 200, .schema = &groups_out_schema},
+        .fails = {404},
+        .run = rls_groups_get,
+        .class = CLASS_READ,
+        .tag = "Row-level security",
+        .summary = "Read the groups and roles that a record is granted to",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/entities/{entity}/items/{id}/rls-groups",
+        .id = "rls_groups_put",
+        .auth = AUTH_ADMIN,
+        .body = &groups_schema,
+        .ok = {.status = 200, .schema = &groups_out_schema},
+        .fails = {404},
+        .run = rls_groups_put,
+        .class = CLASS_WRITE,
+        .tag = "Row-level security",
+        .summary = "Replace the groups and roles that a record is granted to",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/entities/{entity}/items/{id}/rls-groups",
+        .id = "rls_groups_delete",
+        .auth = AUTH_ADMIN,
+        .ok = {.status = 204},
+        .fails = {404},
+        .run = rls_groups_delete,
+        .class = CLASS_WRITE,
+        .tag = "Row-level security",
+        .summary = "Take a record's grants to groups and roles away",
+    },
+};
+ROUTES(rls);

@@ -1,0 +1,71 @@
+/* The list of commands and its execution. */
+#include "ddl/ddl.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#define PIPELINED        32      /* commands a round trip */
+#define TOO_MANY_COLUMNS "54011" /* SQLSTATE: dropped columns count as well */
+#define VALUE_TOO_LONG   "54000" /* SQLSTATE: longer than an index entry can be */
+
+void ddl_init(struct ddl *ddl, struct arena *arena)
+{
+    *ddl = (struct ddl){.arena = arena};
+}
+
+void ddl_add(struct ddl *ddl, const char *format, ...)
+{
+    struct str text;
+    va_list args;
+
+    va_start(args, format);
+    text = arena_vprintf(ddl->arena, format, args);
+    va_end(args);
+    if (ddl->count == ddl->room) {
+        struct sql *before = ddl->items;
+        ddl->room = ddl->room ? ddl->room * 2 : 16;
+        ddl->items = ARENA_ARRAY(ddl->arena, ddl->items, ddl->room);
+        if (ddl->count)
+            memcpy(ddl->items, before, ddl->count * sizeof(*before));
+    }
+    ddl->items[ddl->count++] = (struct sql){
+        .name = "ddl.command",
+        .text = text.ptr,
+        .hash = str_hash(text),
+        .kind = SQL_EXEC,
+        .writes = true,
+        .no_prepare = true,
+    };
+}
+
+static int answer(struct req *r, int rc)
+{
+    const char *state = db_error(&r->task)->sqlstate;
+
+    if (rc < 0)
+        return rc;
+    if (strcmp(state, TOO_MANY_COLUMNS) == 0)
+        return fail(
+            r,
+            "conflict",
+            "The entity had too many fields over time (removed ones count); make a new one.");
+    if (strcmp(state, VALUE_TOO_LONG) == 0)
+        return fail(r, "schema_conflict", "A record has a value that is too long to be indexed.");
+    return fail_db(r, rc);
+}
+
+int ddl_run(struct req *r, const struct ddl *ddl)
+{
+    struct db_call calls[PIPELINED];
+
+    for (size_t done = 0; done < ddl->count;) {
+        size_t count = 0;
+        for (; count < PIPELINED && done + count < ddl->count; count++)
+            calls[count] = (struct db_call){.sql = &ddl->items[done + count]};
+        int rc = db_batch(&r->task, r->db, calls, count, NULL);
+        if (rc)
+            return answer(r, rc);
+        done += count;
+    }
+    return 0;
+}

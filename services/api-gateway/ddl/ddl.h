@@ -1,0 +1,73 @@
+#pragma once
+/*
+ * Commands that shape the tables of entities (architecture.md 2.3): one command a query, one subcommand
+ * an ALTER, names from ids only. Nothing that a person typed becomes text of a command: names never,
+ * and default values travel as hexadecimal.
+ *
+ * A field is described by struct model_field, as it is or as it is going to be.
+ */
+#include "app.h"
+
+/* Commands in the order they run; arena-owned. */
+struct ddl {
+    struct arena *arena;
+    struct sql *items;
+    size_t count, room;
+};
+
+void ddl_init(struct ddl *ddl, struct arena *arena);
+/* any: appends one command. */
+void ddl_add(struct ddl *ddl, const char *format, ...) PRINTF_LIKE(2, 3);
+/* co: runs them on the transaction r->db. A table that has no room for more columns is 409. */
+AWAITS int ddl_run(struct req *r, const struct ddl *ddl) MUSTCHECK;
+
+/* --- tables (ddl_table.c) --- */
+
+/* The entity's table with all its fields' columns, constraints, indexes and link tables. */
+void ddl_table_create(struct ddl *ddl, const struct entity *entity);
+/* Link tables first, then the table. */
+void ddl_table_drop(struct ddl *ddl, const struct entity *entity);
+/* Taken before a change looks at the rows, in the strength that the change needs: raising a lock later
+ * is how deadlocks are made. The target of a relation is locked in the same command. */
+void ddl_table_lock(struct ddl *ddl, const struct model_field *field);
+
+/* --- columns (ddl_column.c) --- */
+
+/* "text", "bigint", ... */
+const char *ddl_type(const struct model_field *field);
+/* "f_31 text default ... not null", for CREATE TABLE. */
+struct str ddl_column(struct arena *arena, const struct model_field *field);
+/* Column or link table of a new field, with everything around it. */
+void ddl_field_add(struct ddl *ddl, const struct model_field *field);
+void ddl_field_drop(struct ddl *ddl, const struct model_field *field);
+/* CHECK, foreign key, index: what comes after the column. */
+void ddl_field_constrain(struct ddl *ddl, const struct model_field *field);
+/* co: from `old` to `next` (same id): looks at the rows first, 409 when they contradict. */
+AWAITS int ddl_field_change(struct req *r, const struct model_field *old,
+                            const struct model_field *next) MUSTCHECK;
+
+/* --- conversion of types (ddl_convert.c) --- */
+
+struct ddl_conversion {
+    enum model_type from, to;
+    /* "%s" is the column, everywhere in the text. */
+    const char *using; /* the converted value */
+    const char *refuse; /* true for values that do not convert; NULL = all do */
+};
+/* any: NULL when the types do not convert. */
+const struct ddl_conversion *ddl_conversion_find(enum model_type from, enum model_type to);
+/* any: replaces each "%s" by the column; arena-owned text. */
+const char *ddl_conversion_text(struct arena *arena, const char *pattern, struct str column);
+
+/* --- what the rows say (ddl_check.c) --- */
+
+struct ddl_check {
+    const struct model_field *field;
+    const char *condition; /* on "t", the entity's table: true for rows that contradict */
+    const struct db_param *params;
+    size_t param_count;
+    const char *code;   /* of the finding */
+    const char *reason; /* "no value in" */
+};
+/* co: 0 when no row contradicts, else 409 schema_conflict with the count and up to ten ids. */
+AWAITS int ddl_check(struct req *r, const struct ddl_check *check) MUSTCHECK;

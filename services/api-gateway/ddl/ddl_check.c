@@ -1,0 +1,62 @@
+/* What stored records say against a change: how many, and the first ten ids. */
+#include "ddl/ddl.h"
+
+#define NAMED 10 /* ids that an answer names */
+
+static struct str print_ids(struct arena *arena, const int64_t *ids, size_t count, int64_t total)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, 1024);
+    for (size_t i = 0; i < count; i++)
+        strbuf_printf(&out, "%s%lld", i ? ", " : "", (long long)ids[i]);
+    if (total > (int64_t)count)
+        strbuf_cstr(&out, ", ...");
+    return strbuf_view(&out);
+}
+
+static int refuse(struct req *r, const struct ddl_check *check, const struct rows *found)
+{
+    struct arena *arena = r->task.arena;
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+    int64_t total = rows_i64(found, 0, 0);
+    int64_t *ids;
+    size_t count = rows_i64s(arena, found, 0, 1, &ids);
+    struct str detail = arena_printf(arena,
+                                     "%lld %s %s '%.*s' of '%.*s': %.*s.",
+                                     (long long)total,
+                                     total == 1 ? "record has" : "records have",
+                                     check->reason,
+                                     STR_ARG(check->field->name),
+                                     STR_ARG(check->field->entity->name),
+                                     STR_ARG(print_ids(arena, ids, count, total)));
+
+    schema_error_add(arena, errors, check->field->name, check->code, "%.*s", STR_ARG(detail));
+    return fail_with(r, "schema_conflict", detail, errors);
+}
+
+int ddl_check(struct req *r, const struct ddl_check *check)
+{
+    long long id = check->field->entity->id;
+    struct str text =
+        arena_printf(r->task.arena,
+                     "select (select count(*) from {p}.e_%lld t where %s) as total,"
+                     " array(select t.id from {p}.e_%lld t where %s order by t.id limit %d) as ids",
+                     id,
+                     check->condition,
+                     id,
+                     check->condition,
+                     NAMED);
+    const struct sql sql = {
+        .name = "ddl.check",
+        .text = text.ptr,
+        .hash = str_hash(text),
+        .arity = (unsigned)check->param_count,
+        .kind = SQL_ONE,
+        .no_prepare = true,
+    };
+    struct rows found;
+
+    TRY(sql_all(r, &found, &sql, check->params, check->param_count));
+    return rows_i64(&found, 0, 0) ? refuse(r, check, &found) : 0;
+}

@@ -1,0 +1,387 @@
+/* Columns of fields: type, default, constraints, indexes, and how they change. */
+#include "base/codec.h"
+#include "base/panic.h"
+#include "ddl/ddl.h"
+#include "json/jr.h"
+
+static const char *const column_types[TYPE_COUNT] = {
+    [TYPE_VARCHAR] = "text",
+    [TYPE_TEXT] = "text",
+    [TYPE_INTEGER] = "bigint",
+    [TYPE_FLOAT] = "double precision",
+    [TYPE_DECIMAL] = "numeric",
+    [TYPE_BOOL] = "boolean",
+    [TYPE_DATE] = "date",
+    [TYPE_DATETIME] = "timestamptz",
+    [TYPE_JSON] = "jsonb",
+    [TYPE_ENUM] = "text",
+    [TYPE_FILE] = "bigint",
+    [TYPE_RELATION] = "bigint",
+    [TYPE_SECRET] = "bytea",
+};
+
+static const char *const delete_actions[] = {
+    [ON_DELETE_RESTRICT] = "no action", /* checked when the statement ends, so that a bulk may go */
+    [ON_DELETE_SET_NULL] = "set null",
+    [ON_DELETE_CASCADE] = "cascade",
+};
+
+const char *ddl_type(const struct model_field *field)
+{
+    return column_types[field->type];
+}
+
+/* The value as text is written in hexadecimal: nothing in it can end the literal. The expression is
+ * stable, so adding a column with it does not rewrite the table. */
+static struct str default_expression(struct arena *arena, const struct model_field *field)
+{
+    const json_t *value = field->fallback;
+    struct str text = json_is_string(value) && field->type != TYPE_JSON
+                          ? (struct str){json_string_value(value), json_string_length(value)}
+                          : jr_print(arena, value);
+
+    return arena_printf(arena,
+                        "(convert_from(decode('%.*s', 'hex'), 'UTF8'))::%s",
+                        STR_ARG(codec_hex(arena, text)),
+                        ddl_type(field));
+}
+
+struct str ddl_column(struct arena *arena, const struct model_field *field)
+{
+    struct str fallback = STR("");
+
+    if (field->fallback)
+        fallback = arena_printf(arena, " default %.*s", STR_ARG(default_expression(arena, field)));
+    return arena_printf(arena,
+                        "f_%lld %s%.*s%s",
+                        (long long)field->id,
+                        ddl_type(field),
+                        STR_ARG(fallback),
+                        field->required ? " not null" : "");
+}
+
+/* --- constraints and indexes --------------------------------------------------------------------
+ */
+
+enum index_kind { INDEX_NONE, INDEX_PLAIN, INDEX_UNIQUE };
+
+/* Relations are always indexed: deletes of the target look for the rows that refer to it. */
+static enum index_kind index_of(const struct model_field *field)
+{
+    if (field->many)
+        return INDEX_NONE;
+    if (field->unique)
+        return INDEX_UNIQUE;
+    return field->indexed || field->type == TYPE_RELATION ? INDEX_PLAIN : INDEX_NONE;
+}
+
+static void add_index(struct ddl *ddl, const struct model_field *field)
+{
+    bool unique = index_of(field) == INDEX_UNIQUE;
+    long long id = field->id;
+
+    if (index_of(field) == INDEX_NONE)
+        return;
+    ddl_add(ddl,
+            "create %sindex %s_%lld on {p}.e_%lld (f_%lld)",
+            unique ? "unique " : "",
+            unique ? "u" : "i",
+            id,
+            (long long)field->entity->id,
+            id);
+}
+
+static void drop_index(struct ddl *ddl, const struct model_field *field)
+{
+    if (index_of(field) == INDEX_NONE)
+        return;
+    ddl_add(ddl,
+            "drop index {p}.%s_%lld",
+            index_of(field) == INDEX_UNIQUE ? "u" : "i",
+            (long long)field->id);
+}
+
+static void add_length_check(struct ddl *ddl, const struct model_field *field)
+{
+    if (field->max_length > 0)
+        ddl_add(ddl,
+                "alter table {p}.e_%lld add constraint ck_%lld check (char_length(f_%lld) <= %lld)",
+                (long long)field->entity->id,
+                (long long)field->id,
+                (long long)field->id,
+                (long long)field->max_length);
+}
+
+static void add_foreign_key(struct ddl *ddl, const struct model_field *field)
+{
+    ddl_add(ddl,
+            "alter table {p}.e_%lld add constraint fk_%lld foreign key (f_%lld)"
+            " references {p}.e_%lld (id) on delete %s",
+            (long long)field->entity->id,
+            (long long)field->id,
+            (long long)field->id,
+            (long long)field->target->id,
+            delete_actions[field->on_delete]);
+}
+
+/* A link goes with the record it points to, unless that record is kept because of it. */
+static void add_link_key(struct ddl *ddl, const struct model_field *field)
+{
+    ddl_add(ddl,
+            "alter table {p}.l_%lld add constraint fk_%lld foreign key (to_id)"
+            " references {p}.e_%lld (id) on delete %s",
+            (long long)field->id,
+            (long long)field->id,
+            (long long)field->target->id,
+            field->on_delete == ON_DELETE_RESTRICT ? "no action" : "cascade");
+}
+
+static void add_link_table(struct ddl *ddl, const struct model_field *field)
+{
+    long long id = field->id;
+
+    ddl_add(ddl,
+            "create table {p}.l_%lld (from_id bigint not null references {p}.e_%lld (id)"
+            " on delete cascade, to_id bigint not null, position integer not null default 0,"
+            " primary key (from_id, to_id))",
+            id,
+            (long long)field->entity->id);
+    add_link_key(ddl, field);
+    ddl_add(ddl, "create index i_%lld on {p}.l_%lld (to_id)", id, id);
+}
+
+void ddl_field_constrain(struct ddl *ddl, const struct model_field *field)
+{
+    if (field->many) {
+        add_link_table(ddl, field);
+        return;
+    }
+    add_length_check(ddl, field);
+    if (field->type == TYPE_RELATION)
+        add_foreign_key(ddl, field);
+    add_index(ddl, field);
+}
+
+void ddl_field_add(struct ddl *ddl, const struct model_field *field)
+{
+    if (!field->many)
+        ddl_add(ddl,
+                "alter table {p}.e_%lld add column %.*s",
+                (long long)field->entity->id,
+                STR_ARG(ddl_column(ddl->arena, field)));
+    ddl_field_constrain(ddl, field);
+}
+
+void ddl_field_drop(struct ddl *ddl, const struct model_field *field)
+{
+    if (field->many)
+        ddl_add(ddl, "drop table {p}.l_%lld", (long long)field->id);
+    else
+        ddl_add(ddl,
+                "alter table {p}.e_%lld drop column f_%lld",
+                (long long)field->entity->id,
+                (long long)field->id);
+}
+
+/* --- changes ------------------------------------------------------------------------------------
+ */
+
+static void alter_column(struct ddl *ddl, const struct model_field *field, const char *what)
+{
+    ddl_add(ddl,
+            "alter table {p}.e_%lld alter column f_%lld %s",
+            (long long)field->entity->id,
+            (long long)field->id,
+            what);
+}
+
+static bool default_changed(const struct model_field *old, const struct model_field *next)
+{
+    if (!old->fallback || !next->fallback)
+        return old->fallback != next->fallback;
+    return !json_equal(old->fallback, next->fallback);
+}
+
+static void change_foreign_key(struct ddl *ddl, const struct model_field *next)
+{
+    ddl_add(ddl,
+            "alter table {p}.%s_%lld drop constraint fk_%lld",
+            next->many ? "l" : "e",
+            (long long)(next->many ? next->id : next->entity->id),
+            (long long)next->id);
+    if (next->many)
+        add_link_key(ddl, next);
+    else
+        add_foreign_key(ddl, next);
+}
+
+/* What depends on the column's type goes first and comes back last. */
+static void
+change_column(struct ddl *ddl, const struct model_field *old, const struct model_field *next)
+{
+    const struct ddl_conversion *conversion = ddl_conversion_find(old->type, next->type);
+    struct arena *arena = ddl->arena;
+    bool retyped = old->type != next->type;
+    bool length = retyped || old->max_length != next->max_length;
+    bool reindex = retyped || index_of(old) != index_of(next);
+    bool fallback = retyped || default_changed(old, next);
+
+    if (length && old->max_length > 0)
+        ddl_add(ddl,
+                "alter table {p}.e_%lld drop constraint ck_%lld",
+                (long long)old->entity->id,
+                (long long)old->id);
+    if (reindex)
+        drop_index(ddl, old);
+    if (fallback && old->fallback)
+        alter_column(ddl, old, "drop default");
+    if (retyped) {
+        const char *using = ddl_conversion_text(arena, conversion->using, next->column);
+        struct str what = arena_printf(arena, "type %s using (%s)", ddl_type(next), using);
+        alter_column(ddl, next, what.ptr);
+    }
+    if (fallback && next->fallback) {
+        struct str value = default_expression(arena, next);
+        alter_column(ddl, next, arena_printf(arena, "set default %.*s", STR_ARG(value)).ptr);
+    }
+    if (old->required != next->required)
+        alter_column(ddl, next, next->required ? "set not null" : "drop not null");
+    if (length)
+        add_length_check(ddl, next);
+    if (reindex)
+        add_index(ddl, next);
+}
+
+/* --- what the rows must not say -----------------------------------------------------------------
+ */
+
+AWAITS static int check_values(struct req *r,
+                               const struct model_field *old,
+                               const struct model_field *next,
+                               const char *value)
+{
+    struct arena *arena = r->task.arena;
+    bool retyped = old->type != next->type;
+    bool narrower = next->max_length > 0 &&
+                    (retyped || old->max_length == 0 || old->max_length > next->max_length);
+    bool listed = next->type == TYPE_ENUM && next->values != old->values;
+
+    if (narrower) {
+        struct db_param max = P_I64(next->max_length);
+        struct ddl_check check = {
+            .field = old,
+            .condition = arena_printf(arena, "char_length(%s) > $1::bigint", value).ptr,
+            .params = &max,
+            .param_count = 1,
+            .code = "too_long",
+            .reason = "too long a value in",
+        };
+        TRY(ddl_check(r, &check));
+    }
+    if (listed) {
+        struct db_param values = P_STRS(next->values->values, next->values->count);
+        struct ddl_check check = {
+            .field = old,
+            .condition = arena_printf(arena, "not (%s = any($1::text[]))", value).ptr,
+            .params = &values,
+            .param_count = 1,
+            .code = "out_of_range",
+            .reason = "a value that the enum lacks in",
+        };
+        TRY(ddl_check(r, &check));
+    }
+    return 0;
+}
+
+AWAITS static int check_unique(struct req *r, const struct model_field *field, const char *value)
+{
+    struct str condition = arena_printf(
+        r->task.arena,
+        "%s in (select %s from {p}.e_%lld t where %s is not null group by 1 having count(*) > 1)",
+        value,
+        value,
+        (long long)field->entity->id,
+        value);
+    struct ddl_check check = {
+        .field = field,
+        .condition = condition.ptr,
+        .code = "unique_violation",
+        .reason = "a value that another record has too, in",
+    };
+
+    return ddl_check(r, &check);
+}
+
+AWAITS static int check_required(struct req *r, const struct model_field *field)
+{
+    long long id = field->id;
+    struct str condition =
+        field->many ? arena_printf(r->task.arena,
+                                   "not exists (select 1 from {p}.l_%lld l where l.from_id = t.id)",
+                                   id)
+                    : arena_printf(r->task.arena, "t.f_%lld is null", id);
+    struct ddl_check check = {
+        .field = field,
+        .condition = condition.ptr,
+        .code = "required",
+        .reason = "no value in",
+    };
+
+    return ddl_check(r, &check);
+}
+
+AWAITS static int
+check_rows(struct req *r, const struct model_field *old, const struct model_field *next)
+{
+    const struct ddl_conversion *conversion = ddl_conversion_find(old->type, next->type);
+    struct arena *arena = r->task.arena;
+    bool retyped = old->type != next->type;
+    const char *value = retyped ? ddl_conversion_text(arena, conversion->using, old->column)
+                                : arena_cstr(arena, old->column);
+
+    if (next->required && !old->required)
+        TRY(check_required(r, old));
+    if (next->many)
+        return 0;
+    if (retyped && conversion->refuse) {
+        const char *refuse = ddl_conversion_text(arena, conversion->refuse, old->column);
+        struct ddl_check check = {
+            .field = old,
+            .condition =
+                arena_printf(arena, "%.*s is not null and %s", STR_ARG(old->column), refuse).ptr,
+            .code = "type_mismatch",
+            .reason = "a value that does not convert in",
+        };
+        TRY(ddl_check(r, &check));
+    }
+    TRY(check_values(r, old, next, value));
+    return next->unique && (retyped || !old->unique) ? check_unique(r, old, value) : 0;
+}
+
+/* Names, flags and bounds are the service's own business: the table does not know them. */
+static bool touches_table(const struct model_field *old, const struct model_field *next)
+{
+    return old->type != next->type || old->required != next->required ||
+           old->max_length != next->max_length || index_of(old) != index_of(next) ||
+           default_changed(old, next) || old->on_delete != next->on_delete ||
+           old->values != next->values;
+}
+
+int ddl_field_change(struct req *r, const struct model_field *old, const struct model_field *next)
+{
+    struct ddl lock;
+    struct ddl change;
+
+    if (!touches_table(old, next))
+        return 0;
+    ddl_init(&lock, r->task.arena);
+    ddl_table_lock(&lock, old);
+    TRY(ddl_run(r, &lock));
+    TRY(check_rows(r, old, next));
+    ddl_init(&change, r->task.arena);
+    if (!next->many)
+        change_column(&change, old, next);
+    if (old->on_delete != next->on_delete)
+        change_foreign_key(&change, next);
+    return ddl_run(r, &change);
+}

@@ -1,0 +1,132 @@
+/* Bodies of the model endpoints: a field as it is sent and as it is shown. */
+#include "ddl/field_spec.h"
+
+static const char *const type_names[] = {"varchar",
+                                         "text",
+                                         "integer",
+                                         "float",
+                                         "decimal",
+                                         "bool",
+                                         "date",
+                                         "datetime",
+                                         "json",
+                                         "enum",
+                                         "file",
+                                         "relation",
+                                         "secret",
+                                         NULL};
+static const char *const on_delete_names[] = {"restrict", "set_null", "cascade", NULL};
+
+static const struct field option_fields[] = {
+    {.name = "max_length",
+     FIELD_AT(struct field_options_in, max_length),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 1000000,
+     .doc = "Longest text in characters: varchar up to 10,000 (255 when left out), text"},
+    {.name = "min",
+     FIELD_AT(struct field_options_in, min),
+     .type = FIELD_F64,
+     .nullable = true,
+     .doc = "Smallest number: integer, float, decimal"},
+    {.name = "max",
+     FIELD_AT(struct field_options_in, max),
+     .type = FIELD_F64,
+     .nullable = true,
+     .doc = "Largest number: integer, float, decimal"},
+    {.name = "enum",
+     FIELD_AT(struct field_options_in, values),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 48,
+     .doc = "Name of the enum whose values an enum field takes"},
+    {.name = "entity",
+     FIELD_AT(struct field_options_in, entity),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 48,
+     .doc = "Name of the entity that a relation refers to"},
+    {.name = "many",
+     FIELD_AT(struct field_options_in, many),
+     .type = FIELD_BOOL,
+     .nullable = true,
+     .doc = "A relation to many records, read and written as an array of ids"},
+    {.name = "on_delete",
+     FIELD_AT(struct field_options_in, on_delete),
+     .type = FIELD_STR,
+     .nullable = true,
+     .values = on_delete_names,
+     .doc =
+         "What a relation does when its record is deleted; a relation to many knows restrict and "
+         "set_null, which takes the id out of the array"},
+};
+static const struct schema options_schema =
+    SCHEMA("FieldOptions", struct field_options_in, option_fields);
+
+/* Members of FieldCreate and FieldUpdate; only the first demands name and type. */
+#define FIELD_MEMBERS(must)                                                                        \
+    {.name = "name",                                                                               \
+     FIELD_AT(struct field_in, name),                                                              \
+     .type = FIELD_STR,                                                                            \
+     .required = (must),                                                                           \
+     .max = 200,                                                                                   \
+     .doc = "Lower case letters, digits and '_', at most 48",                                      \
+     .example = "\"price\""},                                                                      \
+        {.name = "type",                                                                           \
+         FIELD_AT(struct field_in, type),                                                          \
+         .type = FIELD_STR,                                                                        \
+         .required = (must),                                                                       \
+         .values = type_names,                                                                     \
+         .example = "\"float\""},                                                                  \
+        {.name = "required", FIELD_AT(struct field_in, required), .type = FIELD_BOOL},             \
+        {.name = "unique", FIELD_AT(struct field_in, unique), .type = FIELD_BOOL},                 \
+        {.name = "indexed", FIELD_AT(struct field_in, indexed), .type = FIELD_BOOL},               \
+        {.name = "default",                                                                        \
+         FIELD_AT(struct field_in, fallback),                                                      \
+         .type = FIELD_JSON,                                                                       \
+         .nullable = true,                                                                         \
+         .doc = "Value of records that are created without one"},                                  \
+        {.name = "searchable", FIELD_AT(struct field_in, searchable), .type = FIELD_BOOL},         \
+        {.name = "public",                                                                         \
+         FIELD_AT(struct field_in, is_public),                                                     \
+         .type = FIELD_BOOL,                                                                       \
+         .doc = "Shown without credentials when the entity has public_read"},                      \
+    {                                                                                              \
+        .name = "options", FIELD_AT(struct field_in, options), .type = FIELD_OBJ,                  \
+        .sub = &options_schema                                                                     \
+    }
+
+static const struct field create_fields[] = {FIELD_MEMBERS(true)};
+static const struct field update_fields[] = {FIELD_MEMBERS(false)};
+const struct schema field_create_schema = SCHEMA("FieldCreate", struct field_in, create_fields);
+const struct schema field_update_schema = SCHEMA("FieldUpdate", struct field_in, update_fields);
+
+static const struct field option_out_fields[] = {
+    {.name = "max_length", .type = FIELD_I64},
+    {.name = "min", .type = FIELD_F64},
+    {.name = "max", .type = FIELD_F64},
+    {.name = "enum", .type = FIELD_STR},
+    {.name = "entity", .type = FIELD_STR},
+    {.name = "many", .type = FIELD_BOOL},
+    {.name = "on_delete", .type = FIELD_STR, .values = on_delete_names},
+};
+static const struct schema options_out_schema = SCHEMA_OUT("FieldOptionsShown", option_out_fields);
+
+static const struct field out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true, .example = "31"},
+    {.name = "name", .type = FIELD_STR, .required = true, .example = "\"price\""},
+    {.name = "type", .type = FIELD_STR, .required = true, .values = type_names},
+    {.name = "required", .type = FIELD_BOOL, .required = true},
+    {.name = "unique", .type = FIELD_BOOL, .required = true},
+    {.name = "indexed", .type = FIELD_BOOL, .required = true},
+    {.name = "default", .type = FIELD_JSON, .required = true, .nullable = true},
+    {.name = "searchable", .type = FIELD_BOOL, .required = true},
+    {.name = "public", .type = FIELD_BOOL, .required = true},
+    {.name = "options", .type = FIELD_OBJ, .required = true, .sub = &options_out_schema},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+const struct schema field_out_schema = SCHEMA_OUT("Field", out_fields);

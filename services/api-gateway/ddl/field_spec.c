@@ -1,0 +1,404 @@
+/* From a body to a field that makes sense, or to findings that say why it does not. */
+#include "ddl/field_spec.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+#include "base/utf8.h"
+#include "ddl/ddl.h"
+#include "json/jr.h"
+
+#define VARCHAR_LENGTH     255
+#define VARCHAR_LENGTH_MAX 10000
+#define INDEXED_LENGTH_MAX 600              /* characters: 2,400 bytes fit an index entry */
+#define INTEGER_BOUND      9007199254740992 /* 2^53: bounds are doubles */
+#define FLOAT_BOUND        1e300
+#define DEFAULT_BYTES_MAX  4096 /* as JSON text: it becomes part of a command */
+
+bool entity_name_ok(struct str name)
+{
+    return model_name_ok(name) && !str_starts(name, STR("pg_"));
+}
+
+/* "or" and "and" combine filters; "version" is a column of every entity's table. */
+bool field_name_ok(struct str name)
+{
+    return entity_name_ok(name) && !str_is(name, "or") && !str_is(name, "and") &&
+           !str_is(name, "version");
+}
+
+static void PRINTF_LIKE(4, 5) finding(
+    const struct field_spec *spec, const char *member, const char *code, const char *format, ...)
+{
+    struct str path = arena_printf(spec->arena, "%s%s", spec->prefix, member);
+    struct str message;
+    va_list args;
+
+    va_start(args, format);
+    message = arena_vprintf(spec->arena, format, args);
+    va_end(args);
+    schema_error_add(spec->arena, spec->errors, path, code, "%.*s", STR_ARG(message));
+}
+
+static bool is_text(enum model_type type)
+{
+    return type == TYPE_VARCHAR || type == TYPE_TEXT;
+}
+
+static bool is_number(enum model_type type)
+{
+    return type == TYPE_INTEGER || type == TYPE_FLOAT || type == TYPE_DECIMAL;
+}
+
+/* --- options ------------------------------------------------------------------------------------
+ */
+
+/* An option that another type has; null says nothing and so does no harm. */
+static void
+refuse_option(const struct field_spec *spec, const char *member, bool given, enum model_type type)
+{
+    if (given)
+        finding(spec,
+                member,
+                "unknown_field",
+                "a field of type %s has no such option",
+                model_type_name(type));
+}
+
+static void refuse_foreign_options(const struct field_spec *spec,
+                                   enum model_type type,
+                                   const struct field_options_in *in)
+{
+    if (!is_text(type))
+        refuse_option(spec, "options.max_length", in->max_length.set && !in->max_length.null, type);
+    if (!is_number(type)) {
+        refuse_option(spec, "options.min", in->min.set && !in->min.null, type);
+        refuse_option(spec, "options.max", in->max.set && !in->max.null, type);
+    }
+    if (type != TYPE_ENUM)
+        refuse_option(spec, "options.enum", in->values.set && !in->values.null, type);
+    if (type != TYPE_RELATION) {
+        refuse_option(spec, "options.entity", in->entity.set && !in->entity.null, type);
+        refuse_option(spec, "options.many", in->many.set && !in->many.null, type);
+        refuse_option(spec, "options.on_delete", in->on_delete.set && !in->on_delete.null, type);
+    }
+}
+
+static void set_length(const struct field_spec *spec,
+                       const struct field_options_in *in,
+                       struct model_field *field)
+{
+    if (in->max_length.set)
+        field->max_length = in->max_length.null ? 0 : in->max_length.value;
+    if (field->type != TYPE_VARCHAR)
+        return;
+    if (field->max_length == 0)
+        field->max_length = VARCHAR_LENGTH;
+    if (field->max_length > VARCHAR_LENGTH_MAX)
+        finding(spec,
+                "options.max_length",
+                "out_of_range",
+                "must be at most %d for a varchar; longer texts are of type text",
+                VARCHAR_LENGTH_MAX);
+}
+
+static void set_bounds(const struct field_spec *spec,
+                       const struct field_options_in *in,
+                       struct model_field *field)
+{
+    double limit = field->type == TYPE_INTEGER ? (double)INTEGER_BOUND : FLOAT_BOUND;
+
+    if (in->min.set) {
+        field->has_min = !in->min.null;
+        field->min = in->min.null ? 0 : in->min.value;
+    }
+    if (in->max.set) {
+        field->has_max = !in->max.null;
+        field->max = in->max.null ? 0 : in->max.value;
+    }
+    if (field->has_min && fabs(field->min) > limit)
+        finding(spec, "options.min", "out_of_range", "is too far from zero");
+    if (field->has_max && fabs(field->max) > limit)
+        finding(spec, "options.max", "out_of_range", "is too far from zero");
+    if (field->has_min && field->has_max && field->min > field->max)
+        finding(spec, "options.min", "out_of_range", "must not be above max");
+}
+
+static void set_enum(const struct field_spec *spec,
+                     const struct field_options_in *in,
+                     struct model_field *field)
+{
+    if (in->values.set && !in->values.null) {
+        field->values = model_enum_find(spec->model, in->values.value);
+        if (!field->values)
+            finding(spec, "options.enum", "foreign_key_violation", "there is no such enum");
+    } else if (!field->values || in->values.set) {
+        finding(spec, "options.enum", "required", "an enum field names its enum");
+    }
+}
+
+/* A relation's target and number stay: its column, or its link table, was made for them. */
+static void keep_relation(const struct field_spec *spec,
+                          const struct field_options_in *in,
+                          const struct model_field *field)
+{
+    bool entity =
+        in->entity.set && (in->entity.null || !str_eq(in->entity.value, field->target->name));
+    bool many = in->many.set && (in->many.null || in->many.value != field->many);
+
+    if (entity)
+        finding(spec, "options.entity", "read_only", "cannot change; make a new field");
+    if (many)
+        finding(spec, "options.many", "read_only", "cannot change; make a new field");
+}
+
+static void set_target(const struct field_spec *spec,
+                       const struct field_options_in *in,
+                       struct model_field *field)
+{
+    field->many = in->many.set && in->many.value;
+    field->on_delete = field->many ? ON_DELETE_SET_NULL : ON_DELETE_RESTRICT;
+    if (!in->entity.set || in->entity.null) {
+        finding(spec, "options.entity", "required", "a relation names its entity");
+        return;
+    }
+    /* The entity itself, which may be just about to be made, is its own possible target. */
+    field->target = str_eq(in->entity.value, spec->entity->name)
+                        ? spec->entity
+                        : model_entity(spec->model, in->entity.value);
+    if (!field->target)
+        finding(spec, "options.entity", "foreign_key_violation", "there is no such entity");
+}
+
+static void set_relation(const struct field_spec *spec,
+                         const struct field_options_in *in,
+                         struct model_field *field)
+{
+    if (field->id)
+        keep_relation(spec, in, field);
+    else
+        set_target(spec, in, field);
+    if (in->on_delete.set && in->on_delete.null)
+        field->on_delete = field->many ? ON_DELETE_SET_NULL : ON_DELETE_RESTRICT;
+    else if (in->on_delete.set)
+        field->on_delete = (enum model_on_delete)model_on_delete_find(in->on_delete.value);
+    if (field->many && field->on_delete == ON_DELETE_CASCADE)
+        finding(spec,
+                "options.on_delete",
+                "out_of_range",
+                "a relation to many knows restrict and set_null");
+    if (!field->many && field->required && field->on_delete == ON_DELETE_SET_NULL)
+        finding(
+            spec, "options.on_delete", "out_of_range", "a required relation cannot be set null");
+}
+
+static void
+set_options(const struct field_spec *spec, const struct field_in *in, struct model_field *field)
+{
+    static const struct field_options_in none;
+    const struct field_options_in *given = in->options.value ? in->options.value : &none;
+
+    refuse_foreign_options(spec, field->type, given);
+    if (is_text(field->type))
+        set_length(spec, given, field);
+    if (is_number(field->type))
+        set_bounds(spec, given, field);
+    if (field->type == TYPE_ENUM)
+        set_enum(spec, given, field);
+    if (field->type == TYPE_RELATION)
+        set_relation(spec, given, field);
+}
+
+/* --- default ------------------------------------------------------------------------------------
+ */
+
+static bool in_bounds(const struct model_field *field, const json_t *value)
+{
+    double number = json_number_value(value);
+
+    return (!field->has_min || number >= field->min) && (!field->has_max || number <= field->max);
+}
+
+static bool in_enum(const struct model_field *field, struct str text)
+{
+    for (size_t i = 0; field->values && i < field->values->count; i++) {
+        if (str_eq(field->values->values[i], text))
+            return true;
+    }
+    return !field->values; /* that there is none has been found already */
+}
+
+static bool is_value_of(const struct model_field *field, const json_t *value)
+{
+    struct str text = {json_string_value(value), json_string_length(value)};
+
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+        return json_is_string(value) &&
+               (!field->max_length || utf8_length(text) <= (size_t)field->max_length);
+    case TYPE_INTEGER:
+        return json_is_integer(value) && in_bounds(field, value);
+    case TYPE_FLOAT:
+    case TYPE_DECIMAL:
+        return json_is_number(value) && in_bounds(field, value);
+    case TYPE_BOOL:
+        return json_is_boolean(value);
+    case TYPE_DATE:
+        return json_is_string(value) && schema_format_ok("date", text);
+    case TYPE_DATETIME:
+        return json_is_string(value) && schema_format_ok("date-time", text);
+    case TYPE_ENUM:
+        return json_is_string(value) && in_enum(field, text);
+    case TYPE_JSON:
+        return true;
+    case TYPE_FILE:
+    case TYPE_RELATION:
+    case TYPE_SECRET:
+    case TYPE_COUNT:
+        break;
+    }
+    return false;
+}
+
+static void
+set_default(const struct field_spec *spec, const struct field_in *in, struct model_field *field)
+{
+    bool possible =
+        field->type != TYPE_FILE && field->type != TYPE_RELATION && field->type != TYPE_SECRET;
+
+    if (in->fallback.set)
+        field->fallback = json_is_null(in->fallback.value) ? NULL : in->fallback.value;
+    if (!field->fallback)
+        return;
+    if (!possible)
+        finding(spec,
+                "default",
+                "validation_failed",
+                "a field of type %s has no default",
+                model_type_name(field->type));
+    else if (jr_print(spec->arena, field->fallback).len > DEFAULT_BYTES_MAX)
+        finding(spec, "default", "too_long", "must be at most %d bytes", DEFAULT_BYTES_MAX);
+    else if (!is_value_of(field, field->fallback))
+        finding(spec, "default", "type_mismatch", "is not a value that the field takes");
+}
+
+/* --- flags --------------------------------------------------------------------------------------
+ */
+
+static void set_flags(const struct field_in *in, struct model_field *field)
+{
+    if (in->required.set)
+        field->required = in->required.value;
+    if (in->unique.set)
+        field->unique = in->unique.value;
+    if (in->indexed.set)
+        field->indexed = in->indexed.value;
+    if (in->searchable.set)
+        field->searchable = in->searchable.value;
+    if (in->is_public.set)
+        field->is_public = in->is_public.value;
+}
+
+/* What an index can hold and a filter can use. */
+static bool can_index(const struct model_field *field)
+{
+    return !field->many && field->type != TYPE_JSON && field->type != TYPE_SECRET &&
+           field->type != TYPE_FILE && field->type != TYPE_BOOL;
+}
+
+static void
+refuse_flag(const struct field_spec *spec, const char *flag, const struct model_field *field)
+{
+    finding(spec,
+            flag,
+            "validation_failed",
+            "a field of type %s%s cannot be %s",
+            model_type_name(field->type),
+            field->many ? " to many" : "",
+            flag);
+}
+
+static void check_flags(const struct field_spec *spec, const struct model_field *field)
+{
+    bool long_text =
+        is_text(field->type) && (field->max_length == 0 || field->max_length > INDEXED_LENGTH_MAX);
+
+    if (field->unique && !can_index(field))
+        refuse_flag(spec, "unique", field);
+    if (field->indexed && !can_index(field))
+        refuse_flag(spec, "indexed", field);
+    if ((field->unique || field->indexed) && long_text)
+        finding(spec,
+                field->unique ? "unique" : "indexed",
+                "validation_failed",
+                "needs an options.max_length of at most %d",
+                INDEXED_LENGTH_MAX);
+    if (field->type != TYPE_SECRET)
+        return;
+    if (field->searchable)
+        refuse_flag(spec, "searchable", field);
+    if (field->is_public)
+        refuse_flag(spec, "public", field);
+}
+
+/* --- fields -------------------------------------------------------------------------------------
+ */
+
+static void
+set_all(const struct field_spec *spec, const struct field_in *in, struct model_field *field)
+{
+    if (!field_name_ok(field->name))
+        finding(spec, "name", "pattern", "%s", NAME_WORDS);
+    set_flags(in, field);
+    set_options(spec, in, field);
+    set_default(spec, in, field);
+    check_flags(spec, field);
+}
+
+void field_spec_create(const struct field_spec *spec,
+                       const struct field_in *in,
+                       struct model_field *ret_field)
+{
+    *ret_field = (struct model_field){
+        .name = in->name.value,
+        .type = (enum model_type)model_type_find(in->type.value),
+        .entity = spec->entity,
+    };
+    set_all(spec, in, ret_field);
+}
+
+/* What the old type knew and the new one does not is gone. */
+static void
+change_type(const struct field_spec *spec, enum model_type type, struct model_field *field)
+{
+    if (!ddl_conversion_find(field->type, type))
+        finding(spec,
+                "type",
+                "type_mismatch",
+                "%s does not convert to %s; make a new field",
+                model_type_name(field->type),
+                model_type_name(type));
+    if (!is_number(type))
+        field->has_min = field->has_max = false;
+    field->max_length = 0;
+    field->values = NULL;
+    field->type = type;
+}
+
+void field_spec_update(const struct field_spec *spec,
+                       const struct model_field *old,
+                       const struct field_in *in,
+                       struct model_field *ret_field)
+{
+    *ret_field = *old;
+    if (in->name.set)
+        ret_field->name = in->name.value;
+    if (in->type.set) {
+        enum model_type type = (enum model_type)model_type_find(in->type.value);
+        if (type != old->type)
+            change_type(spec, type, ret_field);
+    }
+    if (spec->errors->count == 0)
+        set_all(spec, in, ret_field);
+}

@@ -1,0 +1,163 @@
+/* The transaction around a model change, and the stored form of fields. */
+#include "ddl/model_change.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "model_change_sql.h"
+#include "json/jr.h"
+
+#define TRIES        4
+#define PAUSE_MS     200
+#define OPTIONS_SIZE 4096
+
+static void unref_model(void *model)
+{
+    model_unref(model);
+}
+
+/* Under the lock nobody else changes the model: what is read now stays true until the commit. */
+AWAITS static int use_locked_model(struct req *r, int64_t version)
+{
+    struct model *model;
+    int rc;
+
+    if (r->model->version == version)
+        return 0;
+    rc = model_load(&r->task, r->db, &model);
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    arena_defer(r->task.arena, unref_model, model);
+    r->model = model;
+    return 0;
+}
+
+AWAITS static int attempt(struct req *r, model_change_fn change, void *arg)
+{
+    struct db_call lock[] = {{.sql = &SQL_MODEL_PATIENCE}, {.sql = &SQL_MODEL_LOCK}};
+    struct model_audit audit = {0};
+
+    TRY(sql_begin(r));
+    TRY(sql_batch(r, lock, ARRAY_LEN(lock)));
+    TRY(use_locked_model(r, rows_i64(&lock[1].rows, 0, 0)));
+    TRY(change(r, arg, &audit));
+    struct db_call finish[] = {
+        {.sql = &SQL_MODEL_BUMP},
+        gateway_audit(r, audit.action, audit.target, audit.target_id, audit.detail),
+    };
+    TRY(sql_batch(r, finish, ARRAY_LEN(finish)));
+    return sql_commit(r);
+}
+
+/* Gave way to traffic, or the other way round: nothing has happened, and it may work a moment
+ * later. */
+static bool was_in_the_way(const struct req *r, int rc)
+{
+    const char *state = rc > 0 ? db_error(&r->task)->sqlstate : "";
+
+    return rc == 503 && (strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0);
+}
+
+int model_change(struct req *r, model_change_fn change, void *arg)
+{
+    size_t headers = r->extra_headers.len;
+    int rc = attempt(r, change, arg);
+
+    for (int tries = 1; rc != 0; tries++) {
+        if (r->db != &r->project->db)
+            (void)db_rollback(&r->task, r->db);
+        r->db = &r->project->db;
+        if (tries == TRIES || !was_in_the_way(r, rc))
+            return rc;
+        TRY(task_sleep(&r->task, PAUSE_MS));
+        r->extra_headers.len = headers;
+        r->error_code = NULL;
+        rc = attempt(r, change, arg);
+    }
+    gateway_touch(r);
+    return 0;
+}
+
+/* --- fields as they are stored ------------------------------------------------------------------
+ */
+
+static void put_bound(struct jw *w, const char *name, bool set, double value)
+{
+    if (!set)
+        return;
+    jw_lit(w, name);
+    jw_f64(w, value);
+}
+
+/* Only what the type knows; the name of a relation's entity is looked up when it is shown. */
+static struct str print_options(struct arena *arena, const struct model_field *field)
+{
+    struct strbuf out;
+    struct jw w;
+
+    strbuf_init(&out, arena, OPTIONS_SIZE);
+    jw_init(&w, &out);
+    jw_obj(&w);
+    if (field->max_length > 0)
+        JW_I64(&w, "max_length", field->max_length);
+    put_bound(&w, "min", field->has_min, field->min);
+    put_bound(&w, "max", field->has_max, field->max);
+    if (field->type == TYPE_ENUM)
+        JW_STR(&w, "enum", field->values->name);
+    if (field->type == TYPE_RELATION) {
+        JW_BOOL(&w, "many", field->many);
+        JW_CSTR(&w, "on_delete", model_on_delete_name(field->on_delete));
+    }
+    jw_obj_end(&w);
+    return strbuf_view(&out);
+}
+
+/* Parameters 2 to 11 of both statements; the first is an id. */
+static struct db_call
+field_call(struct arena *arena, const struct sql *sql, int64_t id, const struct model_field *field)
+{
+    struct db_param params[] = {
+        P_I64(id),
+        P_STR(field->name),
+        P_CSTR(model_type_name(field->type)),
+        P_BOOL(field->required),
+        P_BOOL(field->unique),
+        P_BOOL(field->indexed),
+        field->fallback ? P_STR(jr_print(arena, field->fallback)) : P_NULL,
+        P_BOOL(field->searchable),
+        P_BOOL(field->is_public),
+        P_STR(print_options(arena, field)),
+        field->target ? P_I64(field->target->id) : P_NULL,
+    };
+    struct db_param *kept = ARENA_ARRAY(arena, kept, ARRAY_LEN(params));
+
+    memcpy(kept, params, sizeof(params));
+    return (struct db_call){.sql = sql, .params = kept, .param_count = ARRAY_LEN(params)};
+}
+
+int model_fields_add(struct req *r,
+                     const struct entity *entity,
+                     struct model_field *fields,
+                     size_t count)
+{
+    struct arena *arena = r->task.arena;
+    struct db_call *calls = ARENA_ARRAY(arena, calls, count);
+
+    if (!count)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        calls[i] = field_call(arena, &SQL_MODEL_FIELD_ADD, entity->id, &fields[i]);
+    TRY(sql_batch(r, calls, count));
+    for (size_t i = 0; i < count; i++) {
+        fields[i].id = rows_i64(&calls[i].rows, 0, 0);
+        fields[i].column = arena_printf(arena, "f_%lld", (long long)fields[i].id);
+    }
+    return 0;
+}
+
+int model_field_store(struct req *r, const struct model_field *field)
+{
+    struct db_call call = field_call(r->task.arena, &SQL_MODEL_FIELD_UPDATE, field->id, field);
+
+    return sql_batch(r, &call, 1);
+}
