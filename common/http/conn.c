@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/panic.h"
@@ -369,6 +370,15 @@ static bool write_stalled(struct http_conn *conn, struct exchange *ex, int64_t n
     return stalled;
 }
 
+/* What the kernel still holds for a client that does not read would outlive a plain close. */
+static void conn_reset(struct http_conn *conn)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    (void)setsockopt(conn_fd(conn), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    conn_lost(conn);
+}
+
 static const struct http_fault fault_slow_head = {
     408, "request_timeout", "the request head did not arrive in time"};
 
@@ -399,7 +409,7 @@ void conn_sweep(struct http_server *server, int64_t now_ms)
         struct http_conn *conn = LIST_ITEM(link, struct http_conn, link);
         struct exchange *ex = conn->exchange;
         if (write_stalled(conn, ex, now_ms))
-            conn_lost(conn);
+            conn_reset(conn);
         else if (body_too_slow(ex, now_ms))
             body_fail(ex, REQ_BODY_TIMEOUT);
     }

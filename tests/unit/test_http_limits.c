@@ -1,0 +1,284 @@
+/* Limits: time, rate, counts, descriptors; and the way out. Servers with small limits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "test_http_server.h"
+
+static struct test_server up;
+static char buf[1 << 20];
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
+
+static bool send_text(int fd, const char *text)
+{
+    return client_send(fd, text, strlen(text));
+}
+
+static int say(int fd, const char *request)
+{
+    return send_text(fd, request) ? client_response(fd, buf, sizeof(buf), false) : 0;
+}
+
+static struct http_config small_config(void)
+{
+    struct http_config config = default_config();
+    config.limits.header_time_ms = 300;
+    config.limits.idle_ms = 600;
+    config.limits.requests_max = 4;
+    config.limits.connections_max = 40;
+    config.request_timeout_ms = 700;
+    return config;
+}
+
+static int start_small(void **state)
+{
+    (void)state;
+    struct http_config config = small_config();
+    up = server_up(&config);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return server_down(&up);
+}
+
+/* L2: a byte now and then does not keep a head alive. */
+static void test_slow_head(void **state)
+{
+    (void)state;
+    int fds[20];
+    int64_t begin = clock_mono_ms();
+    const char *text = "GET /ok HTTP/1.1\r\nHost: h\r\nX-Slow: 1234567890";
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        fds[i] = client_open(&up);
+    for (size_t at = 0; text[at] && clock_mono_ms() - begin < 600; at++) {
+        for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+            (void)client_send(fds[i], text + at, 1);
+        (void)usleep(30000);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        assert_int_equal(client_response(fds[i], buf, sizeof(buf), false), 408);
+        (void)close(fds[i]);
+    }
+}
+
+static int64_t ms_until_closed(int fd)
+{
+    int64_t begin = clock_mono_ms();
+    assert_int_equal(recv(fd, buf, sizeof(buf), 0), 0);
+    return clock_mono_ms() - begin;
+}
+
+static void test_idle(void **state)
+{
+    (void)state;
+    int fd = client_open(&up);
+    assert_in_range(ms_until_closed(fd), 500, 1000);
+    (void)close(fd);
+    fd = client_open(&up);
+    assert_int_equal(say(fd, GET("/ok")), 200);
+    assert_in_range(ms_until_closed(fd), 500, 1000);
+    (void)close(fd);
+}
+
+static void test_deadline(void **state)
+{
+    (void)state;
+    int fd = client_open(&up);
+    assert_int_equal(say(fd, GET("/hang")), 504);
+    (void)close(fd);
+}
+
+static void test_requests_max(void **state)
+{
+    (void)state;
+    int fds[4];
+    int fd;
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = client_open(&up);
+        assert_true(send_text(fds[i], GET("/slow")));
+    }
+    (void)usleep(50000);
+    fd = client_open(&up);
+    assert_int_equal(say(fd, GET("/ok")), 503);
+    assert_non_null(strstr(buf, "\r\nRetry-After: 1\r\n"));
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        assert_int_equal(client_response(fds[i], buf, sizeof(buf), false), 200);
+        (void)close(fds[i]);
+    }
+    assert_int_equal(say(fd, GET("/ok")), 200);
+    (void)close(fd);
+}
+
+static bool readable_within(int fd, int limit_ms)
+{
+    struct pollfd watch = {.fd = fd, .events = POLLIN};
+    return poll(&watch, 1, limit_ms) == 1;
+}
+
+static void test_connections_max(void **state)
+{
+    (void)state;
+    int fds[40];
+    int extra;
+    (void)usleep(100000); /* those of the tests before are gone */
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        fds[i] = client_open(&up);
+    extra = client_open(&up);
+    assert_true(send_text(extra, GET("/ok")));
+    assert_false(readable_within(extra, 200));
+    (void)close(fds[7]);
+    assert_true(readable_within(extra, 300));
+    assert_int_equal(client_response(extra, buf, sizeof(buf), false), 200);
+    (void)close(extra);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        if (i != 7)
+            (void)close(fds[i]);
+}
+
+static long cpu_ticks(pid_t pid)
+{
+    char path[64];
+    long user = 0, system = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    assert_int_equal(
+        fscanf(in, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system),
+        2);
+    (void)fclose(in);
+    return user + system;
+}
+
+/* L9: out of descriptors, accepting pauses without spinning and recovers. */
+static void test_descriptors(void **state)
+{
+    (void)state;
+    struct rlimit normal;
+    struct rlimit none = {0};
+    long ticks;
+    int fd;
+    assert_int_equal(prlimit(up.pid, RLIMIT_NOFILE, NULL, &normal), 0);
+    none.rlim_max = normal.rlim_max;
+    none.rlim_cur = 3;
+    assert_int_equal(prlimit(up.pid, RLIMIT_NOFILE, &none, NULL), 0);
+    ticks = cpu_ticks(up.pid);
+    fd = client_open(&up);
+    assert_true(send_text(fd, GET("/ok")));
+    assert_false(readable_within(fd, 500));
+    assert_true(cpu_ticks(up.pid) - ticks <= 5);
+    assert_int_equal(prlimit(up.pid, RLIMIT_NOFILE, &normal, NULL), 0);
+    assert_int_equal(client_response(fd, buf, sizeof(buf), false), 200);
+    (void)close(fd);
+}
+
+/* L3: a body of one byte a second and a client that never reads, both at once, both ended; a body
+ * above the least rate is taken. */
+static void test_slow_body(void **state)
+{
+    (void)state;
+    struct http_config config = default_config();
+    const char *head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
+    const int small = 4096;
+    char fast_bytes[1024] = {0};
+    int64_t begin;
+    int slow, fast, reader;
+    int status;
+
+    up = server_up(&config);
+    begin = clock_mono_ms();
+    slow = client_open(&up);
+    fast = client_open(&up);
+    reader = client_open(&up);
+    (void)setsockopt(reader, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    assert_true(send_text(reader, GET("/big")));
+    assert_true(send_text(slow, head));
+    assert_true(send_text(fast, head));
+    while (clock_mono_ms() - begin < 8000 && !readable_within(slow, 0)) {
+        assert_true(client_send(slow, "x", 1));
+        for (int i = 0; i < 2; i++)
+            assert_true(client_send(fast, fast_bytes, sizeof(fast_bytes)));
+        (void)usleep(500000);
+    }
+    assert_in_range(clock_mono_ms() - begin, 4500, 7500);
+    assert_int_equal(client_response(slow, buf, sizeof(buf), false), 408);
+    assert_false(readable_within(fast, 0));
+    while (clock_mono_ms() - begin < 12500)
+        (void)usleep(100000);
+    assert_true(send_text(reader, GET("/ok")) == false || recv(reader, buf, sizeof(buf), 0) < 0);
+    (void)close(slow);
+    (void)close(fast);
+    (void)close(reader);
+    status = server_down(&up);
+    assert_int_equal(status, 0);
+}
+
+/* K20: what runs is answered, what idles is closed, nobody new is taken. */
+static void test_drain(void **state)
+{
+    (void)state;
+    struct http_config config = default_config();
+    int idle, busy, status = -1;
+
+    up = server_up(&config);
+    idle = client_open(&up);
+    assert_int_equal(say(idle, GET("/ok")), 200);
+    busy = client_open(&up);
+    assert_true(send_text(busy, GET("/slow")));
+    (void)usleep(50000);
+    assert_int_equal(kill(up.pid, SIGTERM), 0);
+    assert_int_equal(recv(idle, buf, sizeof(buf), 0), 0);
+    assert_int_equal(client_response(busy, buf, sizeof(buf), false), 200);
+    assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
+    (void)close(idle);
+    (void)close(busy);
+    assert_int_equal(waitpid(up.pid, &status, 0), up.pid);
+    assert_int_equal(status, 0);
+}
+
+/* The limit of a drain is kept: handlers that hang are cancelled. */
+static void test_drain_limit(void **state)
+{
+    (void)state;
+    struct http_config config = default_config();
+    int64_t begin;
+    int fds[6];
+
+    up = server_up(&config);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        static const char *const requests[] = {
+            GET("/hang"), "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n", "GET /"};
+        fds[i] = client_open(&up);
+        assert_true(send_text(fds[i], requests[i % 3]));
+    }
+    (void)usleep(50000);
+    begin = clock_mono_ms();
+    assert_int_equal(server_down(&up), 0);
+    assert_in_range(clock_mono_ms() - begin, 400, 1500);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_slow_head, start_small, stop),
+        cmocka_unit_test_setup_teardown(test_idle, start_small, stop),
+        cmocka_unit_test_setup_teardown(test_deadline, start_small, stop),
+        cmocka_unit_test_setup_teardown(test_requests_max, start_small, stop),
+        cmocka_unit_test_setup_teardown(test_connections_max, start_small, stop),
+        cmocka_unit_test_setup_teardown(test_descriptors, start_small, stop),
+        cmocka_unit_test(test_slow_body),
+        cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_drain_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
