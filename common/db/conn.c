@@ -171,7 +171,7 @@ static void start(struct db_conn *conn, const char *hosts, const char *addresses
     char *problem = NULL;
     PQconninfoOption *parsed = PQconninfoParse(conn->server->config.dsn, &problem);
 
-    MUST(parsed != NULL); /* conn_open() parsed it before */
+    MUST(parsed != NULL); /* db_conn_open() parsed it before */
     keyword_defaults(&words);
     for (PQconninfoOption *at = parsed; at->keyword; at++) {
         if (!at->val)
@@ -232,7 +232,7 @@ static const char *option_value(const PQconninfoOption *parsed, const char *keyw
     return NULL;
 }
 
-void conn_open(struct db_conn *conn)
+void db_conn_open(struct db_conn *conn)
 {
     char *problem = NULL;
     PQconninfoOption *parsed = PQconninfoParse(conn->server->config.dsn, &problem);

@@ -170,7 +170,7 @@ struct db_conn {
 /* Starts connecting; the server hears server_conn_ready() or server_conn_lost(), perhaps at once.
  */
 struct db_conn *conn_new(struct db_server *server, enum conn_pool pool);
-void conn_open(struct db_conn *conn);
+void db_conn_open(struct db_conn *conn);
 /* Closes at once: everybody waiting on it gets OP_LOST and the server hears of it. Idempotent. The
  * memory stays until conn_free(). `reason` NULL = on purpose. */
 void conn_close(struct db_conn *conn, const char *reason);

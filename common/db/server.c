@@ -84,7 +84,7 @@ static void open_one(struct db_server *server, enum conn_pool pool)
         list_append(&server->write, &conn->link);
         server->write_count++;
     }
-    conn_open(conn);
+    db_conn_open(conn);
 }
 
 static bool may_connect(const struct db_server *server)
