@@ -1,0 +1,310 @@
+/* filter[...] parameters to a tree of checked conditions. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "records/error.h"
+#include "records/filter_tree.h"
+
+#define SLOT_MAX 99 /* largest n of filter[or][n] */
+
+/* What one parameter is read with. */
+struct reading {
+    struct records *ctx;
+    struct filter *filter;
+    const struct entity *entity;
+    struct str parameter; /* "filter[author.country][ne]", for findings */
+};
+
+static bool refuse(const struct reading *in, const char *message)
+{
+    records_finding(in->ctx, in->parameter, "invalid_query", "%s", message);
+    return false;
+}
+
+/* --- operators ----------------------------------------------------------------------------------
+ */
+
+/* Fields that an operator goes with. */
+enum { FITS_ANY = 1, FITS_ORDERED = 2, FITS_TEXT = 4, FITS_SET = 8 };
+static const struct {
+    const char *name;
+    unsigned fits;
+} ops[OP_COUNT] = {
+    [OP_EQ] = {"eq", FITS_SET},
+    [OP_NE] = {"ne", FITS_SET},
+    [OP_GT] = {"gt", FITS_ORDERED},
+    [OP_GTE] = {"gte", FITS_ORDERED},
+    [OP_LT] = {"lt", FITS_ORDERED},
+    [OP_LTE] = {"lte", FITS_ORDERED},
+    [OP_IN] = {"in", FITS_SET},
+    [OP_NIN] = {"nin", FITS_SET},
+    [OP_CONTAINS] = {"contains", FITS_TEXT},
+    [OP_ICONTAINS] = {"icontains", FITS_TEXT},
+    [OP_STARTS] = {"starts_with", FITS_TEXT},
+    [OP_ENDS] = {"ends_with", FITS_TEXT},
+    [OP_BETWEEN] = {"between", FITS_ORDERED},
+    [OP_NULL] = {"null", FITS_ANY},
+};
+
+static unsigned field_fits(const struct model_field *field)
+{
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+        return FITS_ANY | FITS_SET | FITS_ORDERED | FITS_TEXT;
+    case TYPE_INTEGER:
+    case TYPE_FLOAT:
+    case TYPE_DECIMAL:
+    case TYPE_DATE:
+    case TYPE_DATETIME:
+    case TYPE_ENUM:
+        return FITS_ANY | FITS_SET | FITS_ORDERED;
+    case TYPE_BOOL:
+    case TYPE_FILE:
+    case TYPE_RELATION:
+        return FITS_ANY | FITS_SET;
+    case TYPE_JSON:
+        return FITS_ANY;
+    case TYPE_SECRET:
+    case TYPE_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static bool find_op(const struct reading *in, struct str name, enum filter_op *ret_op)
+{
+    for (int i = 0; i < OP_COUNT; i++) {
+        if (str_is(name, ops[i].name)) {
+            *ret_op = (enum filter_op)i;
+            return true;
+        }
+    }
+    return refuse(in,
+                  "the operator is none of eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, "
+                  "starts_with, ends_with, between, null");
+}
+
+/* --- values -------------------------------------------------------------------------------------
+ */
+
+/* "50%" is searched for as it is. */
+static struct str like_pattern(struct arena *arena, struct str text, enum filter_op op)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, text.len * 2 + 2);
+    if (op != OP_STARTS)
+        strbuf_char(&out, '%');
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '%' || text.ptr[i] == '_' || text.ptr[i] == '\\')
+            strbuf_char(&out, '\\');
+        strbuf_char(&out, text.ptr[i]);
+    }
+    if (op != OP_ENDS)
+        strbuf_char(&out, '%');
+    return strbuf_view(&out);
+}
+
+static bool read_value(const struct reading *in,
+                       const struct model_field *field,
+                       struct str text,
+                       struct db_param *ret_value)
+{
+    const char *wrong = filter_value(field, text, ret_value);
+
+    return wrong == NULL || refuse(in, wrong);
+}
+
+/* Whole numbers as bigint[], all else as text[] that the statement casts. */
+static bool read_list(const struct reading *in, struct filter_test *test, struct str text)
+{
+    struct arena *arena = in->ctx->task->arena;
+    size_t most = 1;
+    for (size_t i = 0; i < text.len; i++)
+        most += text.ptr[i] == ',';
+    if (most > FILTER_ITEMS)
+        return refuse(in, "lists more than 500 values");
+
+    int64_t *numbers = ARENA_ARRAY(arena, numbers, most);
+    struct str *texts = ARENA_ARRAY(arena, texts, most);
+    bool whole = false;
+    struct str rest = text;
+    for (size_t i = 0; i < most; i++) {
+        struct db_param value;
+        texts[i] = str_split(&rest, ',');
+        if (!read_value(in, test->path.field, texts[i], &value))
+            return false;
+        whole = value.kind == PARAM_I64;
+        if (whole)
+            numbers[i] = value.i64;
+        if (value.kind == PARAM_TIME) {
+            char *buf = arena_alloc(arena, CLOCK_TEXT_BYTES);
+            texts[i] = str_from(clock_format(buf, value.i64));
+        }
+    }
+    test->values[0] = whole ? P_I64S(numbers, most) : P_STRS(texts, most);
+    return true;
+}
+
+static bool read_between(const struct reading *in, struct filter_test *test, struct str text)
+{
+    struct str rest = text;
+    struct str low = str_split(&rest, ',');
+
+    if (rest.ptr == NULL || (rest.len > 0 && memchr(rest.ptr, ',', rest.len) != NULL))
+        return refuse(in, "takes two values: low,high");
+    return read_value(in, test->path.field, low, &test->values[0]) &&
+           read_value(in, test->path.field, rest, &test->values[1]);
+}
+
+static bool read_values(const struct reading *in, struct filter_test *test, struct str text)
+{
+    switch (test->op) {
+    case OP_IN:
+    case OP_NIN:
+        return read_list(in, test, text);
+    case OP_BETWEEN:
+        return read_between(in, test, text);
+    case OP_NULL:
+        test->null = str_is(text, "true");
+        return test->null || str_is(text, "false") || refuse(in, "must be true or false");
+    case OP_CONTAINS:
+    case OP_ICONTAINS:
+    case OP_STARTS:
+    case OP_ENDS:
+        test->values[0] = P_STR(like_pattern(in->ctx->task->arena, text, test->op));
+        return true;
+    default:
+        return read_value(in, test->path.field, text, &test->values[0]);
+    }
+}
+
+/* --- conditions ---------------------------------------------------------------------------------
+ */
+
+static bool read_test(const struct reading *in,
+                      const struct query_item *item,
+                      size_t key,
+                      struct filter_test *test)
+{
+    if (!path_find(in->ctx, in->entity, item->keys[key], &test->path)) {
+        records_finding_unknown(in->ctx, in->parameter, item->keys[key]);
+        return false;
+    }
+    if (test->path.field->type == TYPE_SECRET)
+        return refuse(in, "secret fields cannot be filtered");
+    test->op = OP_EQ;
+    if (key + 1 < item->key_count && !find_op(in, item->keys[key + 1], &test->op))
+        return false;
+    if ((field_fits(test->path.field) & ops[test->op].fits) == 0)
+        return refuse(in, "the operator does not go with fields of this type");
+    return read_values(in, test, item->value);
+}
+
+/* --- tree ---------------------------------------------------------------------------------------
+ */
+
+static struct filter_node *add_node(struct arena *arena, struct filter_node *parent, int kind)
+{
+    struct filter_node *node = ARENA_NEW(arena, node);
+
+    node->kind = (__typeof__(node->kind))kind;
+    node->index = -1;
+    if (parent->last != NULL)
+        parent->last->next = node;
+    else
+        parent->first = node;
+    parent->last = node;
+    return node;
+}
+
+/* Groups of one kind under one parent are one: or[0] and or[1] meet there. */
+static struct filter_node *
+child_node(struct arena *arena, struct filter_node *parent, int kind, int64_t index)
+{
+    for (struct filter_node *it = parent->first; it != NULL; it = it->next)
+        if ((int)it->kind == kind && it->index == index)
+            return it;
+    struct filter_node *node = add_node(arena, parent, kind);
+    node->index = index;
+    return node;
+}
+
+/* filter[or][0]: a number behind it tells the group from a field of that name. */
+static bool is_group(const struct query_item *item, size_t key, int *ret_kind, int64_t *ret_slot)
+{
+    bool any = str_is(item->keys[key], "or");
+
+    if (!any && !str_is(item->keys[key], "and"))
+        return false;
+    *ret_kind = any ? NODE_ANY : NODE_ALL;
+    return key + 1 < item->key_count && num_parse_i64(item->keys[key + 1], ret_slot);
+}
+
+static bool read_item(const struct reading *in, const struct query_item *item)
+{
+    struct arena *arena = in->ctx->task->arena;
+    struct filter_node *node = &in->filter->root;
+    struct filter_test test = {0};
+    size_t key = 0;
+    int64_t slot;
+    int kind;
+
+    for (int depth = 0; key < item->key_count && is_group(item, key, &kind, &slot); key += 2) {
+        if (++depth > FILTER_DEPTH)
+            return refuse(in, "groups are nested too deep");
+        if (slot < 0 || slot > SLOT_MAX)
+            return refuse(in, "groups are numbered from 0 to 99");
+        node = child_node(arena, node, kind, -1);
+        node = child_node(arena, node, NODE_ALL, slot);
+    }
+    if (key >= item->key_count || item->key_count - key > 2)
+        return refuse(in, "a condition is filter[field]=value or filter[field][operator]=value");
+    if (!read_test(in, item, key, &test))
+        return false;
+    add_node(arena, node, NODE_TEST)->test = test;
+    return true;
+}
+
+static struct str print_parameter(struct arena *arena, const struct query_item *item)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, 256);
+    strbuf_str(&out, item->name);
+    for (size_t i = 0; i < item->key_count; i++) {
+        strbuf_char(&out, '[');
+        strbuf_str(&out, item->keys[i]);
+        strbuf_char(&out, ']');
+    }
+    return out.overflow ? item->name : strbuf_view(&out);
+}
+
+int filter_parse(struct records *ctx,
+                 const struct entity *entity,
+                 const struct query *query,
+                 struct filter **ret_filter)
+{
+    struct arena *arena = ctx->task->arena;
+    struct filter *filter = NULL;
+
+    for (size_t i = 0; query != NULL && i < query->count; i++) {
+        const struct query_item *item = &query->items[i];
+        if (!str_is(item->name, "filter"))
+            continue;
+        if (filter == NULL)
+            filter = ARENA_NEW(arena, filter);
+        struct reading in = {ctx, filter, entity, print_parameter(arena, item)};
+        if (filter->tests++ == FILTER_MAX) {
+            (void)refuse(&in, "there are more than 50 conditions");
+            break;
+        }
+        (void)read_item(&in, item);
+    }
+    TRY(records_fail_found(ctx, "invalid_query"));
+    *ret_filter = filter;
+    return 0;
+}

@@ -1,0 +1,196 @@
+/* One page of records. */
+#include "domain/page.h"
+#include "records/columns.h"
+#include "records/cursor.h"
+#include "records/error.h"
+#include "records/expand.h"
+#include "records/filter.h"
+
+/* A list as its parameters describe it. */
+struct listing {
+    const struct entity *entity;
+    struct page page;
+    struct columns plan;
+    struct filter *filter;
+    struct sort sort;
+    struct cursor cursor;
+    struct rows rows; /* one more than the page holds when there is a next */
+};
+
+struct list_call {
+    const struct query *query;
+    struct strbuf *out;
+    size_t start; /* length of `out` before */
+};
+
+static int parse(struct records *ctx, const struct query *query, struct listing *list)
+{
+    static const char *const known[] = {
+        "page", "limit", "sort", "order", "count", "fields", "expand", "filter", "cursor"};
+    const struct entity *entity = list->entity;
+
+    TRY(records_query_check(ctx, query, known, ARRAY_LEN(known)));
+    (void)page_parse(ctx->task->arena, query, &list->page, &ctx->error.fields);
+    TRY(records_fail_found(ctx, "invalid_query"));
+    TRY(columns_plan(ctx, entity, query, &list->plan));
+    TRY(expand_parse(ctx, query, &list->plan));
+    TRY(filter_parse(ctx, entity, query, &list->filter));
+    TRY(sort_parse(ctx, entity, query, &list->sort));
+    TRY(cursor_parse(ctx, entity, query, &list->sort, &list->cursor));
+    /* A walk along a cursor counts only when asked to: the answer would be the same on every page.
+     */
+    if (list->cursor.wanted && query_get(query, "count").ptr == NULL)
+        list->page.count = false;
+    return 0;
+}
+
+static void put_from(struct records *ctx,
+                     const struct listing *list,
+                     struct strbuf *text,
+                     struct sql_params *params)
+{
+    strbuf_str(text, STR(" from {p}."));
+    strbuf_str(text, list->entity->table);
+    strbuf_str(text, STR(" t where true"));
+    (void)rls_where(ctx, list->entity, ACT_READ, "t", text, params);
+    filter_where(ctx, list->filter, "t", text, params);
+}
+
+/* The limit is part of the text: a plan for a page must know that it needs a page only. */
+AWAITS static int read_rows(struct records *ctx, struct listing *list)
+{
+    struct arena *arena = ctx->task->arena;
+    struct strbuf text;
+    struct sql_params params;
+
+    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&text, STR("select "));
+    columns_sql(ctx, &list->plan, "t", &text, &params);
+    if (list->cursor.wanted)
+        cursor_select(ctx, &list->sort, "t", &text, &params);
+    put_from(ctx, list, &text, &params);
+    cursor_where(ctx, &list->cursor, &list->sort, "t", &text, &params);
+    sort_order(ctx, &list->sort, "t", &text, &params);
+    strbuf_str(&text, STR(" limit "));
+    strbuf_i64(&text, list->page.limit + 1);
+    if (list->page.page > 1) {
+        strbuf_str(&text, STR(" offset "));
+        sql_bind(&text, &params, P_I64(page_offset(&list->page)), "bigint");
+    }
+    struct sql *sql = sql_dynamic(ctx, "records.list", &text, params.count, SQL_MANY);
+    int rc = db_query(ctx->task, ctx->db, sql, params.items, params.count, &list->rows);
+    if (rc == DB_CHECK && list->cursor.positioned)
+        return records_fail_field(
+            ctx, "invalid_query", STR("cursor"), "invalid_query", "is not a cursor of this query");
+    return records_db(ctx, list->entity, rc);
+}
+
+/* Counting reads every visible row: it never runs where it would hold others up. */
+AWAITS static int count_rows(struct records *ctx, const struct listing *list, int64_t *ret_total)
+{
+    struct arena *arena = ctx->task->arena;
+    struct strbuf text;
+    struct sql_params params;
+    struct rows rows;
+
+    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&text, STR("select count(*)"));
+    put_from(ctx, list, &text, &params);
+    struct sql *sql = sql_dynamic(ctx, "records.count", &text, params.count, SQL_ONE);
+    sql->heavy = true;
+    TRY(records_db(
+        ctx, list->entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
+    *ret_total = rows_i64(&rows, 0, 0);
+    return 0;
+}
+
+/* The last page tells the total by itself. */
+AWAITS static int find_total(struct records *ctx, const struct listing *list, int64_t *ret_total)
+{
+    int64_t found = (int64_t)list->rows.count;
+
+    if (!list->page.count) {
+        *ret_total = -1;
+        return 0;
+    }
+    if (!list->cursor.positioned && found <= list->page.limit &&
+        (found > 0 || list->page.page == 1)) {
+        *ret_total = page_offset(&list->page) + found;
+        return 0;
+    }
+    return count_rows(ctx, list, ret_total);
+}
+
+static int write_cursor(struct records *ctx, const struct listing *list, struct jw *w)
+{
+    size_t column = list->rows.columns - list->sort.count;
+
+    jw_lit(w, "next_cursor");
+    if ((int64_t)list->rows.count <= list->page.limit) {
+        jw_null(w);
+        return 0;
+    }
+    struct str text = cursor_print(ctx->task->arena,
+                                   &list->cursor,
+                                   &list->sort,
+                                   &list->rows,
+                                   (size_t)list->page.limit - 1,
+                                   column);
+    if (text.ptr == NULL)
+        return records_fail_field(ctx,
+                                  "invalid_query",
+                                  STR("sort"),
+                                  "too_long",
+                                  "values of more than %d bytes do not go into a cursor",
+                                  CURSOR_VALUE_BYTES);
+    jw_str(w, text);
+    return 0;
+}
+
+static int write_page(struct records *ctx, const struct listing *list, int64_t total, struct jw *w)
+{
+    bool has_next = (int64_t)list->rows.count > list->page.limit;
+    size_t count = has_next ? (size_t)list->page.limit : list->rows.count;
+
+    jw_obj(w);
+    jw_lit(w, "items");
+    jw_arr(w);
+    for (size_t i = 0; i < count; i++)
+        columns_json(w, &list->plan, &list->rows, i);
+    jw_arr_end(w);
+    page_json(w, &list->page, total, has_next);
+    if (list->cursor.wanted)
+        TRY(write_cursor(ctx, list, w));
+    jw_obj_end(w);
+    return 0;
+}
+
+AWAITS static int list_once(struct records *ctx, const struct entity *entity, void *arg)
+{
+    struct list_call *call = arg;
+    struct listing *list = ARENA_NEW(ctx->task->arena, list);
+    int64_t total;
+    struct jw w;
+
+    list->entity = entity;
+    call->out->len = call->start;
+    TRY(parse(ctx, call->query, list));
+    TRY(read_rows(ctx, list));
+    TRY(find_total(ctx, list, &total));
+    TRY(expand_load(ctx, &list->plan, &list->rows));
+    jw_init(&w, call->out);
+    TRY(write_page(ctx, list, total, &w));
+    return records_fits(ctx, call->out);
+}
+
+int records_list(struct records *ctx,
+                 const struct entity *entity,
+                 const struct query *query,
+                 struct strbuf *out)
+{
+    struct list_call call = {query, out, out->len};
+
+    return records_run(ctx, entity, list_once, &call);
+}

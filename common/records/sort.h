@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * Internal to records/: sort=-created_at,author.name and order=desc. The id is always the last key, so
+ * that every order is total; nulls come last in both directions.
+ */
+#include "records/path.h"
+
+#define SORT_KEYS 5
+
+struct sort {
+    struct sort_key {
+        struct path path;
+        bool descending;
+    } keys[SORT_KEYS + 1];
+    size_t count;
+};
+
+/* any: 0 or RECORDS_FAILED (invalid_query). Without sort= the order is by id. */
+int sort_parse(struct records *ctx,
+               const struct entity *entity,
+               const struct query *query,
+               struct sort *ret_sort) MUSTCHECK;
+/* any: appends " order by ...". */
+void sort_order(const struct records *ctx,
+                const struct sort *sort,
+                const char *alias,
+                struct strbuf *sql,
+                struct sql_params *params);
