@@ -15,14 +15,19 @@ def run(*command):
     quiet = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
     done = subprocess.run(command, cwd=HERE, env=quiet, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-8000:]}\n{done.stderr[-4000:]}"
-    return done.stdout + done.stderr
+    return done.stdout
+
+
+# The last releases that run on the node of Debian 12.
+FOR_OLD_NODE = ["@redocly/cli@1.34.5", "@apidevtools/swagger-parser@12.1.0"]
 
 
 @pytest.fixture(scope="module")
 def tools():
     """The npm packages, installed beside this file."""
     if not (HERE / "node_modules/.bin/redocly").exists():
-        run("npm", "install", "--no-audit", "--no-fund")
+        version = tuple(map(int, run("node", "-p", "process.versions.node").split(".")))
+        run("npm", "install", "--no-audit", "--no-fund", "--no-save", *(FOR_OLD_NODE if version < (20, 19) else []))
     return HERE / "node_modules/.bin"
 
 
@@ -81,9 +86,10 @@ def test_versions_and_servers(files, documented):
     assert [scheme["type"] for scheme in model["components"]["securitySchemes"].values()] == ["http"]
 
 
-def test_redocly_finds_nothing(files, tools):
-    text = run(tools / "redocly", "lint", "--config", "redocly.yaml", *files)
-    assert "warning" not in text.lower().replace("0 warnings", ""), text
+@pytest.mark.parametrize("name", ["model", "platform"])
+def test_redocly_finds_nothing(name, files, tools):
+    text = run(tools / "redocly", "lint", "--format", "json", "--config", "redocly.yaml", f"generated/{name}.json")
+    assert json.loads(text)["totals"] == {"errors": 0, "warnings": 0, "ignored": 0}, text
 
 
 def test_swagger_parser_accepts(files, tools):
