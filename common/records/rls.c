@@ -204,3 +204,9 @@ bool rls_where(const struct records *ctx,
     strbuf_char(sql, ')');
     return true;
 }
+
+void rls_bind(const struct records *ctx, struct sql_params *params, size_t count)
+{
+    for (size_t part = CALLER_ID; part < CALLER_ID + count; part++)
+        (void)caller_param(params, ctx->caller, (enum caller_part)part);
+}

@@ -53,3 +53,6 @@ bool rls_where(const struct records *ctx,
                const char *alias,
                struct strbuf *sql,
                struct sql_params *params);
+/* Adds a row rule's parameters to those of a kept text that begins with one parameter of its own:
+ * `count` of them, in the order in which rls_where() numbered them. */
+void rls_bind(const struct records *ctx, struct sql_params *params, size_t count);

@@ -1,0 +1,76 @@
+/* One record. */
+#include "records/columns.h"
+#include "records/error.h"
+#include "records/expand.h"
+#include "records/get_batch.h"
+
+struct get_call {
+    int64_t id;
+    const struct query *query;
+    struct strbuf *out;
+    size_t start; /* length of `out` before */
+    int64_t version;
+};
+
+/* With a selection, expansions, or inside a transaction: a statement of its own. */
+AWAITS static int get_alone(struct records *ctx, const struct entity *entity, struct get_call *call)
+{
+    struct arena *arena = ctx->task->arena;
+    struct columns plan;
+    struct strbuf text;
+    struct sql_params params;
+    struct rows rows;
+    struct jw w;
+
+    TRY(columns_plan(ctx, entity, call->query, &plan));
+    if (call->query != NULL)
+        TRY(expand_parse(ctx, call->query, &plan));
+    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&text, STR("select "));
+    columns_sql(ctx, &plan, "t", &text, &params);
+    strbuf_printf(&text, " from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
+    sql_bind(&text, &params, P_I64(call->id), "bigint");
+    (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
+    struct sql *sql = sql_dynamic(ctx, "records.get", &text, params.count, SQL_OPT);
+    TRY(records_db(
+        ctx, entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
+    if (rows.count == 0)
+        return records_fail_not_found(ctx);
+    TRY(expand_load(ctx, &plan, &rows));
+    jw_init(&w, call->out);
+    columns_json(&w, &plan, &rows, 0);
+    call->version = rows_i64(&rows, 0, COLUMNS_VERSION);
+    return records_fits(ctx, call->out);
+}
+
+AWAITS static int get_once(struct records *ctx, const struct entity *entity, void *arg)
+{
+    static const char *const known[] = {"fields", "expand"};
+    struct get_call *call = arg;
+    bool plain = call->query == NULL || call->query->count == 0;
+
+    call->out->len = call->start;
+    if (!plain)
+        TRY(records_query_check(ctx, call->query, known, ARRAY_LEN(known)));
+    if (plain && ctx->db->lease == NULL) {
+        int rc = get_batched(ctx, entity, call->id, call->out, &call->version);
+        if (rc != GET_NOT_BATCHED)
+            return rc;
+    }
+    return get_alone(ctx, entity, call);
+}
+
+int records_get(struct records *ctx,
+                const struct entity *entity,
+                int64_t id,
+                const struct query *query,
+                struct strbuf *out,
+                int64_t *ret_version)
+{
+    struct get_call call = {.id = id, .query = query, .out = out, .start = out->len};
+
+    TRY(records_run(ctx, entity, get_once, &call));
+    *ret_version = call.version;
+    return 0;
+}
