@@ -99,6 +99,7 @@ void access_log_finished(struct req *r)
         metric_add(m->classes[class], 1);
     metric_observe(m->seconds, (double)spent_us / 1e6);
     metric_observe(m->bytes, (double)r->bytes_out);
+    log_context_set(&r->task.log); /* the coroutine has ended; its context still names the request */
     log_info("access",
              L_CSTR("method", http_method_name(r->method)),
              L_I64("status", r->status),
@@ -109,4 +110,5 @@ void access_log_finished(struct req *r)
              L_CSTR("caller", caller_name(r->caller)),
              L_CSTR("code", r->error_code ? r->error_code : ""),
              L_CSTR("peer", r->peer));
+    log_context_set(NULL);
 }
