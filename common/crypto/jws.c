@@ -136,7 +136,7 @@ static bool is_plain_word(struct str text)
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '.')
+        if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '.' && c != '+')
             return false;
     }
     return true;
