@@ -64,7 +64,7 @@ class Nginx:
         conf.write_text(
             f"worker_processes {workers};\npid {root}/pid;\nerror_log {root}/error.log;\ndaemon off;\n"
             "events { worker_connections 4096; }\n"
-            f"http {{ access_log off; keepalive_requests 1000000000; server {{ listen 127.0.0.1:{self.port} reuseport; root {root}; }} }}\n"
+            f"http {{ access_log off; sendfile on; open_file_cache max=100; keepalive_requests 1000000000; server {{ listen 127.0.0.1:{self.port} reuseport; root {root}; }} }}\n"
         )
         self.process = subprocess.Popen(["nginx", "-c", conf], stderr=subprocess.DEVNULL)
         time.sleep(0.5)

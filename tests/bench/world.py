@@ -1,4 +1,5 @@
 """What the benchmark runs against: private servers, a release gateway, a project with 100,000 records."""
+import os
 import pathlib
 import sys
 import time
@@ -22,7 +23,7 @@ class World:
         self.servers = Servers()
         self.servers.start()
         self.gateway = Daemon(
-            ROOT / "build/release/bin/api-gateway",
+            ROOT / os.environ.get("GW_BIN", "build/release/bin/api-gateway"),
             self.servers.folder / "gateway.log",
             DATABASE_URL=self.servers.database_url,
             REDIS_URL=self.servers.redis_url,
