@@ -1,0 +1,222 @@
+/*
+ * /docs: the specification of this project, made at every request from the model and the route
+ * tables, and /docs/ui: a viewer whose files lie in the directory of GROUNDWORK_UI_DIR (`make ui`
+ * fills one).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "areas/items.h"
+#include "loop/work.h"
+#include "openapi/openapi.h"
+
+static const struct field documentation_fields[] = {
+    {.name = "data_model_documentation",
+     .type = FIELD_MAP,
+     .required = true,
+     .doc = "OpenAPI 3.0.3 document of all entities"},
+    {.name = "module_documentation",
+     .type = FIELD_MAP,
+     .required = true,
+     .doc = "OpenAPI documents of the platform's modules, by module"},
+};
+static const struct schema documentation_schema = SCHEMA_OUT("Documentation", documentation_fields);
+
+AWAITS static int docs_get(struct req *r)
+{
+    struct openapi about = {
+        .arena = r->task.arena,
+        .base_url = gateway_base_url(r),
+        .model = r->model,
+        .caller = r->caller,
+    };
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    jw_lit(&w, "data_model_documentation");
+    openapi_model(&w, &about);
+    jw_lit(&w, "module_documentation");
+    jw_obj(&w);
+    jw_lit(&w, "platform");
+    openapi_platform(&w, &about);
+    jw_obj_end(&w);
+    jw_obj_end(&w);
+    r->no_store = false;
+    resp_header(r, "Cache-Control", STR("private, no-cache"));
+    items_etag(r, r->model->version, strbuf_view(&r->body));
+    if (items_not_modified(r, r->model->version, strbuf_view(&r->body)))
+        return 304;
+    return reply_json(r, 200);
+}
+
+/* --- the viewer ---------------------------------------------------------------------------------
+ */
+
+#define UI_POLICY                                                                                  \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "              \
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+#define UI_CACHE "public, max-age=300"
+
+/* Only these are served, whatever else lies in the directory. */
+static const struct ui_file {
+    const char *name;
+    const char *type;
+} ui_files[] = {
+    {"swagger-ui.css", "text/css; charset=utf-8"},
+    {"swagger-ui-bundle.js", "text/javascript; charset=utf-8"},
+    {"viewer.css", "text/css; charset=utf-8"},
+    {"viewer.js", "text/javascript; charset=utf-8"},
+    {"favicon-32x32.png", "image/png"},
+};
+static const struct ui_file ui_page = {"index.html", "text/html; charset=utf-8"};
+
+static const char ui_missing[] =
+    "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>API documentation</title>\n"
+    "<h1>The documentation viewer is not installed</h1>\n"
+    "<p>Run <code>make ui</code> in the source tree, then start the gateway with "
+    "<code>GROUNDWORK_UI_DIR</code> naming the directory <code>build/ui</code>.</p>\n"
+    "<p>The documents themselves are the answer of <code>GET /docs</code>.</p>\n</html>\n";
+
+struct ui_open {
+    const char *path;
+    int fd; /* or a negative errno */
+    struct stat info;
+};
+
+/* On a thread. */
+static void ui_open(void *arg)
+{
+    struct ui_open *open_file = arg;
+    int fd = open(open_file->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd >= 0 && fstat(fd, &open_file->info) == 0 && S_ISREG(open_file->info.st_mode)) {
+        open_file->fd = fd;
+        return;
+    }
+    open_file->fd = fd < 0 ? -errno : -ENOENT;
+    if (fd >= 0)
+        close(fd);
+}
+
+static void ui_close(void *arg)
+{
+    close(((const struct ui_open *)arg)->fd);
+}
+
+static void ui_headers(struct req *r, const char *cache)
+{
+    resp_header(r, "Content-Security-Policy", STR(UI_POLICY));
+    resp_header(r, "Referrer-Policy", STR("no-referrer"));
+    resp_header(r, "Cross-Origin-Opener-Policy", STR("same-origin"));
+    r->no_store = false;
+    resp_header(r, "Cache-Control", str_from(cache));
+}
+
+/* The file, opened; *ret_file NULL when it is not there. */
+AWAITS static int ui_find(struct req *r, const struct ui_file *file, struct ui_open **ret_file)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
+    struct ui_open *found = ARENA_NEW(r->task.arena, found);
+
+    *ret_file = NULL;
+    if (!conf->ui_dir.len)
+        return 0;
+    found->path = arena_printf(r->task.arena, "%.*s/%s", STR_ARG(conf->ui_dir), file->name).ptr;
+    TRY(work_run(&r->task, WORK_FILE, ui_open, found));
+    if (found->fd < 0)
+        return 0;
+    arena_defer(r->task.arena, ui_close, found);
+    *ret_file = found;
+    return 0;
+}
+
+AWAITS static int ui_send(struct req *r, const struct ui_file *file, const struct ui_open *found)
+{
+    struct str etag = arena_printf(r->task.arena,
+                                   "\"%llx-%llx\"",
+                                   (long long)found->info.st_mtim.tv_sec,
+                                   (long long)found->info.st_size);
+
+    ui_headers(r, UI_CACHE);
+    resp_header(r, "ETag", etag);
+    if (str_eq(req_header(r, "if-none-match"), etag))
+        return reply_empty(r, 304);
+    r->content_type = str_from(file->type);
+    TRY(resp_send_file(r, 200, found->fd, 0, found->info.st_size));
+    return 200;
+}
+
+AWAITS static int docs_ui(struct req *r)
+{
+    struct ui_open *page;
+
+    TRY(ui_find(r, &ui_page, &page));
+    if (page)
+        return ui_send(r, &ui_page, page);
+    ui_headers(r, "no-store");
+    strbuf_cstr(&r->body, ui_missing);
+    r->content_type = str_from(ui_page.type);
+    r->status = 200;
+    return 200;
+}
+
+AWAITS static int docs_ui_asset(struct req *r)
+{
+    struct str name = req_param(r, "asset");
+
+    for (size_t i = 0; i < ARRAY_LEN(ui_files); i++) {
+        struct ui_open *found;
+        if (!str_is(name, ui_files[i].name))
+            continue;
+        TRY(ui_find(r, &ui_files[i], &found));
+        if (found)
+            return ui_send(r, &ui_files[i], found);
+    }
+    return fail(r, "not_found", NULL);
+}
+
+static const struct route docs_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/docs",
+        .id = "docs_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_DOCUMENTATION_READ,
+        .ok = {200, &documentation_schema},
+        .fails = {304},
+        .run = docs_get,
+        .class = CLASS_READ,
+        .tag = "Documentation",
+        .summary = "Get the specification of this project",
+        .doc = "Made anew for every request, from the model as it is and the routes there are. "
+               "Fields that the caller's roles hide are left out.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/docs/ui",
+        .id = "docs_ui",
+        .auth = AUTH_PUBLIC,
+        .ok = {200, .content_type = "text/html"},
+        .run = docs_ui,
+        .class = CLASS_READ,
+        .hidden = true,
+        .tag = "Documentation",
+        .summary = "Interactive viewer of the specification",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/docs/ui/{asset}",
+        .id = "docs_ui_asset",
+        .auth = AUTH_PUBLIC,
+        .ok = {200, .content_type = "application/octet-stream"},
+        .fails = {304, 404},
+        .run = docs_ui_asset,
+        .class = CLASS_READ,
+        .hidden = true,
+        .tag = "Documentation",
+        .summary = "A file of the viewer",
+    },
+};
+ROUTES(docs);

@@ -1,0 +1,420 @@
+/* Pieces of OpenAPI documents: heads, parameters, problem responses, the list envelope. */
+#include "openapi/parts.h"
+
+#include <math.h>
+
+#include "base/panic.h"
+#include "catalog/problem.h"
+
+#define EXACT_MAX      9007199254740992.0 /* 2^53 */
+#define PROBLEM_BYTES  (64U * 1024)
+#define STATUS_BASE    400
+#define EXAMPLE_STATUS 404
+#define FAILURES_MAX   13 /* five by themselves, eight of the route */
+
+void openapi_head(struct jw *w,
+                  const struct openapi *about,
+                  const char *version,
+                  const char *title,
+                  struct str revision,
+                  const char *description)
+{
+    JW_CSTR(w, "openapi", version);
+    jw_lit(w, "info");
+    jw_obj(w);
+    JW_CSTR(w, "title", title);
+    JW_STR(w, "version", revision);
+    JW_CSTR(w, "description", description);
+    jw_lit(w, "license");
+    jw_obj(w);
+    JW_CSTR(w, "name", "Terms of whoever runs this service");
+    JW_STR(w, "url", about->base_url);
+    jw_obj_end(w);
+    jw_obj_end(w);
+    jw_lit(w, "servers");
+    jw_arr(w);
+    jw_obj(w);
+    JW_STR(w, "url", about->base_url);
+    JW_CSTR(w, "description", "This project");
+    jw_obj_end(w);
+    jw_arr_end(w);
+}
+
+void openapi_tag(struct jw *w, struct str name, struct str description)
+{
+    jw_obj(w);
+    JW_STR(w, "name", name);
+    JW_STR(w, "description", description);
+    jw_obj_end(w);
+}
+
+void openapi_ref(struct jw *w, const char *section, struct str name)
+{
+    jw_obj(w);
+    jw_lit(w, "$ref");
+    jw_str(w, arena_printf(w->out->arena, "#/components/%s/%.*s", section, STR_ARG(name)));
+    jw_obj_end(w);
+}
+
+void openapi_number(struct jw *w, const char *key, double value)
+{
+    jw_lit(w, key);
+    if (value == floor(value) && fabs(value) <= EXACT_MAX)
+        jw_i64(w, (int64_t)value);
+    else
+        jw_f64(w, value);
+}
+
+void openapi_id(struct jw *w, const char *description)
+{
+    jw_obj(w);
+    JW_CSTR(w, "type", "integer");
+    JW_CSTR(w, "format", "int64");
+    JW_CSTR(w, "description", description);
+    JW_I64(w, "example", 1);
+    jw_obj_end(w);
+}
+
+/* --- parameters ---------------------------------------------------------------------------------
+ */
+
+static void put_values(struct jw *w, const char *const *values)
+{
+    jw_lit(w, "enum");
+    jw_arr(w);
+    for (; *values != NULL; values++)
+        jw_cstr(w, *values);
+    jw_arr_end(w);
+}
+
+static void put_query_type(struct jw *w, const struct query_param *param)
+{
+    bool number = param->type == FIELD_I64 || param->type == FIELD_F64;
+
+    if (param->deep) {
+        JW_CSTR(w, "type", "object");
+        JW_BOOL(w, "additionalProperties", true);
+        return;
+    }
+    JW_CSTR(w,
+            "type",
+            param->type == FIELD_I64    ? "integer"
+            : param->type == FIELD_F64  ? "number"
+            : param->type == FIELD_BOOL ? "boolean"
+                                        : "string");
+    if (param->type == FIELD_TIME)
+        JW_CSTR(w, "format", "date-time");
+    if (number && param->has_min)
+        openapi_number(w, "minimum", param->min);
+    if (number && param->has_max)
+        openapi_number(w, "maximum", param->max);
+    if (param->values != NULL)
+        put_values(w, param->values);
+    if (param->fallback == NULL)
+        return;
+    jw_lit(w, "default");
+    if (number || param->type == FIELD_BOOL)
+        jw_raw(w, str_from(param->fallback));
+    else
+        jw_cstr(w, param->fallback);
+}
+
+void openapi_query_param(struct jw *w, const struct query_param *param)
+{
+    jw_obj(w);
+    JW_CSTR(w, "name", param->name);
+    JW_CSTR(w, "in", "query");
+    if (param->doc != NULL)
+        JW_CSTR(w, "description", param->doc);
+    if (param->deep) {
+        JW_CSTR(w, "style", "deepObject");
+        JW_BOOL(w, "explode", true);
+    }
+    jw_lit(w, "schema");
+    jw_obj(w);
+    put_query_type(w, param);
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+void openapi_header_param(struct jw *w, const char *name, const char *description)
+{
+    jw_obj(w);
+    JW_CSTR(w, "name", name);
+    JW_CSTR(w, "in", "header");
+    JW_CSTR(w, "description", description);
+    jw_lit(w, "schema");
+    jw_obj(w);
+    JW_CSTR(w, "type", "string");
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+void openapi_path_param(struct jw *w, struct str name)
+{
+    bool id = str_is(name, "id") || str_ends(name, STR("_id"));
+
+    jw_obj(w);
+    JW_STR(w, "name", name);
+    JW_CSTR(w, "in", "path");
+    JW_BOOL(w, "required", true);
+    jw_lit(w, "schema");
+    jw_obj(w);
+    JW_CSTR(w, "type", id ? "integer" : "string");
+    if (id) {
+        JW_CSTR(w, "format", "int64");
+        JW_I64(w, "minimum", 1);
+    }
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+/* --- failures -----------------------------------------------------------------------------------
+ */
+
+/* components.responses names: a class in generated clients, so words instead of numbers. */
+static struct str status_name(struct arena *arena, int status)
+{
+    static const struct {
+        int status;
+        const char *name;
+    } names[] = {
+        {304, "NotModified"},
+        {400, "BadRequest"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "NotFound"},
+        {406, "NotAcceptable"},
+        {408, "RequestTimeout"},
+        {409, "Conflict"},
+        {410, "Gone"},
+        {411, "LengthRequired"},
+        {412, "PreconditionFailed"},
+        {413, "PayloadTooLarge"},
+        {415, "UnsupportedMedia"},
+        {416, "RangeNotSatisfiable"},
+        {422, "Unprocessable"},
+        {423, "Locked"},
+        {424, "FailedDependency"},
+        {428, "PreconditionRequired"},
+        {429, "TooManyRequests"},
+        {500, "InternalError"},
+        {502, "ProviderFailed"},
+        {503, "DependencyUnavailable"},
+        {504, "TimedOut"},
+        {507, "StorageFull"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (names[i].status == status)
+            return str_from(names[i].name);
+    }
+    return arena_printf(arena, "Status%d", status);
+}
+
+/* Ascending, each once. */
+static size_t failures_of(const struct route *route, int *statuses)
+{
+    const int always[] = {400, 429, 500};
+    size_t count = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(always); i++)
+        statuses[count++] = always[i];
+    if (route->auth != AUTH_PUBLIC)
+        statuses[count++] = 401;
+    if (route->auth != AUTH_PUBLIC && route->auth != AUTH_OPTIONAL)
+        statuses[count++] = 403;
+    for (size_t i = 0; i < ARRAY_LEN(route->fails); i++) {
+        if (route->fails[i] != 0 && route->fails[i] != route->ok.status)
+            statuses[count++] = route->fails[i];
+    }
+    for (size_t i = 1; i < count; i++) {
+        for (size_t k = i; k > 0 && statuses[k - 1] > statuses[k]; k--) {
+            int lower = statuses[k];
+            statuses[k] = statuses[k - 1];
+            statuses[k - 1] = lower;
+        }
+    }
+    return count;
+}
+
+void openapi_failures(struct jw *w, const struct route *route, struct openapi_statuses *statuses)
+{
+    int all[FAILURES_MAX];
+    size_t count = failures_of(route, all);
+
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && all[i] == all[i - 1])
+            continue;
+        MUST(all[i] > 0 && (size_t)all[i] < ARRAY_LEN(statuses->used));
+        statuses->used[all[i]] = true;
+        jw_key(w, arena_printf(w->out->arena, "%d", all[i]));
+        openapi_ref(w, "responses", status_name(w->out->arena, all[i]));
+    }
+}
+
+void openapi_responses(struct jw *w, const struct openapi_statuses *statuses, struct str problem)
+{
+    jw_lit(w, "responses");
+    jw_obj(w);
+    for (int status = 300; status < (int)ARRAY_LEN(statuses->used); status++) {
+        if (!statuses->used[status])
+            continue;
+        jw_key(w, status_name(w->out->arena, status));
+        jw_obj(w);
+        JW_CSTR(w, "description", problem_status_title(status));
+        if (status >= STATUS_BASE) {
+            jw_lit(w, "content");
+            jw_obj(w);
+            jw_lit(w, "application/problem+json");
+            jw_obj(w);
+            jw_lit(w, "schema");
+            jw_raw(w, problem);
+            jw_obj_end(w);
+            jw_obj_end(w);
+        }
+        jw_obj_end(w);
+    }
+    jw_obj_end(w);
+}
+
+static struct str code_description(struct arena *arena, bool codes)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, arena, PROBLEM_BYTES);
+    strbuf_cstr(&text, "Stable name of what went wrong; `detail` may change.");
+    if (codes)
+        strbuf_cstr(&text, " New codes may be added. The codes are:\n");
+    for (const struct problem *it = problem_all(); codes && it->code != NULL; it++)
+        strbuf_printf(&text, "\n- `%s` (%d): %s", it->code, it->status, it->title);
+    return strbuf_view(&text);
+}
+
+static void put_text(struct jw *w, const char *name, const char *description, const char *example)
+{
+    jw_lit(w, name);
+    jw_obj(w);
+    JW_CSTR(w, "type", "string");
+    if (description != NULL)
+        JW_CSTR(w, "description", description);
+    JW_CSTR(w, "example", example);
+    jw_obj_end(w);
+}
+
+static void put_finding(struct jw *w)
+{
+    jw_obj(w);
+    JW_CSTR(w, "type", "object");
+    jw_lit(w, "required");
+    jw_raw(w, STR("[\"field\",\"code\",\"message\"]"));
+    jw_lit(w, "properties");
+    jw_obj(w);
+    put_text(w, "field", "Path of the member, such as items[3].price", "price");
+    put_text(w, "code", NULL, "type_mismatch");
+    put_text(w, "message", NULL, "expected a number");
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+struct str openapi_problem(struct arena *arena, bool codes)
+{
+    struct strbuf text;
+    struct jw writer;
+    struct jw *w = &writer;
+
+    strbuf_init(&text, arena, PROBLEM_BYTES);
+    jw_init(w, &text);
+    jw_obj(w);
+    JW_CSTR(w, "type", "object");
+    JW_CSTR(w, "description", "Error body of every endpoint (RFC 9457)");
+    jw_lit(w, "required");
+    jw_raw(w, STR("[\"type\",\"title\",\"status\",\"code\",\"detail\",\"request_id\"]"));
+    jw_lit(w, "properties");
+    jw_obj(w);
+    put_text(w, "type", NULL, "about:blank");
+    put_text(w, "title", NULL, problem_find("not_found")->title);
+    jw_lit(w, "status");
+    jw_obj(w);
+    JW_CSTR(w, "type", "integer");
+    JW_I64(w, "example", EXAMPLE_STATUS);
+    jw_obj_end(w);
+    jw_lit(w, "code");
+    jw_obj(w);
+    JW_CSTR(w, "type", "string");
+    JW_STR(w, "description", code_description(arena, codes));
+    JW_CSTR(w, "example", "not_found");
+    jw_obj_end(w);
+    put_text(w, "detail", "For people; may change", "There is no such entity.");
+    put_text(w, "request_id", "The X-Request-Id of the answer", "01J8ZK3V5T9Q");
+    jw_lit(w, "errors");
+    jw_obj(w);
+    JW_CSTR(w, "type", "array");
+    JW_CSTR(w, "description", "What is wrong with which member, when members are wrong");
+    jw_lit(w, "items");
+    put_finding(w);
+    jw_obj_end(w);
+    jw_obj_end(w);
+    jw_obj_end(w);
+    return strbuf_view(&text);
+}
+
+/* --- lists --------------------------------------------------------------------------------------
+ */
+
+void openapi_list_begin(struct jw *w)
+{
+    jw_obj(w);
+    JW_CSTR(w, "type", "object");
+    jw_lit(w, "required");
+    jw_raw(w, STR("[\"items\",\"total_items\",\"page\",\"page_size\",\"has_next_page\"]"));
+    jw_lit(w, "properties");
+    jw_obj(w);
+    jw_lit(w, "items");
+    jw_obj(w);
+    JW_CSTR(w, "type", "array");
+    jw_lit(w, "items");
+}
+
+static void put_count(struct jw *w, const char *name, const char *description, int64_t example)
+{
+    jw_lit(w, name);
+    jw_obj(w);
+    JW_CSTR(w, "type", "integer");
+    JW_CSTR(w, "format", "int64");
+    JW_CSTR(w, "description", description);
+    JW_I64(w, "example", example);
+    jw_obj_end(w);
+}
+
+void openapi_list_end(struct jw *w, bool has_cursor)
+{
+    jw_obj_end(w);
+    put_count(w, "total_items", "-1 when the count was left out", 1);
+    put_count(w, "page", "Number of this page, from 1", 1);
+    put_count(w, "page_size", "Items a page, the limit", 20);
+    jw_lit(w, "has_next_page");
+    jw_obj(w);
+    JW_CSTR(w, "type", "boolean");
+    JW_BOOL(w, "example", false);
+    jw_obj_end(w);
+    if (has_cursor) {
+        jw_lit(w, "next_cursor");
+        jw_obj(w);
+        JW_CSTR(w, "type", "string");
+        JW_BOOL(w, "nullable", true);
+        JW_CSTR(w, "description", "With cursor=: what to send for the next page, null at the end");
+        jw_obj_end(w);
+    }
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+bool openapi_takes_cursor(const struct query_param *query)
+{
+    for (; query != NULL && query->name != NULL; query++) {
+        if (str_is(str_from(query->name), "cursor"))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,378 @@
+/* Fields of entities as OpenAPI schemas, and which of them a caller may know. */
+#include "openapi/spec_entity.h"
+
+#include "base/map.h"
+#include "openapi/parts.h"
+
+/* --- names --------------------------------------------------------------------------------------
+ */
+
+/* Generators write order_item and orderitem as the same class, on some file systems even OrderItem.
+ */
+static struct str folded(struct arena *arena, struct str name)
+{
+    char *text = arena_alloc(arena, name.len + 1);
+    size_t len = 0;
+
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] != '_')
+            text[len++] = name.ptr[i];
+    }
+    return (struct str){text, len};
+}
+
+/* Names that generators rename or that clash with a type of the language they write. */
+static bool is_taken(struct str name)
+{
+    static const char *const taken[] = {"any",     "array",  "boolean",  "date",    "enum",
+                                        "error",   "file",   "function", "integer", "list",
+                                        "map",     "model",  "null",     "number",  "object",
+                                        "problem", "record", "set",      "string",  "type",
+                                        "void",    "symbol", "double",   "request", "response"};
+
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+        if (str_is(name, taken[i]))
+            return true;
+    }
+    return false;
+}
+
+static void free_map(void *map)
+{
+    map_free(map);
+}
+
+/* The oldest of those that fold alike keeps the plain name, so that a new entity renames none. */
+static struct map *plain_names(const struct openapi *about)
+{
+    struct map *oldest = map_new();
+
+    arena_defer(about->arena, free_map, oldest);
+    for (size_t i = 0; i < about->model->entity_count; i++) {
+        const struct entity *entity = &about->model->entities[i];
+        struct str name = folded(about->arena, entity->name);
+        const struct entity *other = map_get(oldest, name);
+        if (other == NULL || entity->id < other->id)
+            (void)map_put(oldest, name, (void *)(uintptr_t)entity);
+    }
+    return oldest;
+}
+
+/* '-' is in no entity's name, so that a name made with it is unique. */
+struct entity_doc *entity_docs(const struct openapi *about)
+{
+    const struct model *model = about->model;
+    struct entity_doc *docs = ARENA_ARRAY(about->arena, docs, model->entity_count);
+    struct map *plain = plain_names(about);
+
+    for (size_t i = 0; i < model->entity_count; i++) {
+        const struct entity *entity = &model->entities[i];
+        struct str name = folded(about->arena, entity->name);
+        bool keeps = map_get(plain, name) == entity && !is_taken(name);
+        docs[i] = (struct entity_doc){
+            .entity = entity,
+            .caller = about->caller,
+            .component =
+                keeps
+                    ? entity->name
+                    : arena_printf(
+                          about->arena, "%.*s-%lld", STR_ARG(entity->name), (long long)entity->id),
+            .reads = caller_can_entity(about->caller, entity->id, ACT_READ),
+            .creates = caller_can_entity(about->caller, entity->id, ACT_CREATE),
+            .updates = caller_can_entity(about->caller, entity->id, ACT_UPDATE),
+        };
+    }
+    return docs;
+}
+
+/* --- access -------------------------------------------------------------------------------------
+ */
+
+/* What the field rules leave of a field. Somebody without any permission on the entity sees it as
+ * it is: rules narrow permissions, and there is nothing to narrow. */
+struct access {
+    bool reads, creates, updates;
+};
+
+static struct access field_access(const struct entity_doc *doc, const struct model_field *field)
+{
+    struct access access = {true, true, true};
+
+    if (!doc->reads && !doc->creates && !doc->updates)
+        return access;
+    access.reads = doc->reads && caller_field(doc->caller, field, ACT_READ);
+    access.creates = doc->creates ? caller_field(doc->caller, field, ACT_CREATE) : access.reads;
+    access.updates = doc->updates ? caller_field(doc->caller, field, ACT_UPDATE) : access.reads;
+    return access;
+}
+
+static bool is_shown(struct access access)
+{
+    return access.reads || access.creates || access.updates;
+}
+
+/* --- one field ----------------------------------------------------------------------------------
+ */
+
+static void put_text_type(struct jw *w, const struct model_field *field, const char *format)
+{
+    JW_CSTR(w, "type", "string");
+    if (format != NULL)
+        JW_CSTR(w, "format", format);
+    if (field->max_length > 0)
+        JW_I64(w, "maxLength", field->max_length);
+}
+
+static void put_number_type(struct jw *w, const struct model_field *field)
+{
+    JW_CSTR(w, "type", field->type == TYPE_INTEGER ? "integer" : "number");
+    if (field->type != TYPE_DECIMAL)
+        JW_CSTR(w, "format", field->type == TYPE_INTEGER ? "int64" : "double");
+    if (field->has_min)
+        openapi_number(w, "minimum", field->min);
+    if (field->has_max)
+        openapi_number(w, "maximum", field->max);
+}
+
+/* An enum that takes null must list it (OpenAPI 3.0.3, proposal "clarify nullable"). */
+static void put_enum_type(struct jw *w, const struct model_field *field, bool nullable)
+{
+    JW_CSTR(w, "type", "string");
+    if (field->values == NULL || field->values->count == 0)
+        return;
+    jw_lit(w, "enum");
+    jw_arr(w);
+    for (size_t i = 0; i < field->values->count; i++)
+        jw_str(w, field->values->values[i]);
+    if (nullable)
+        jw_null(w);
+    jw_arr_end(w);
+}
+
+static void put_reference_type(struct jw *w)
+{
+    JW_CSTR(w, "type", "integer");
+    JW_CSTR(w, "format", "int64");
+}
+
+static void put_references_type(struct jw *w)
+{
+    JW_CSTR(w, "type", "array");
+    JW_BOOL(w, "uniqueItems", true);
+    jw_lit(w, "items");
+    jw_obj(w);
+    put_reference_type(w);
+    jw_obj_end(w);
+}
+
+static void put_type(struct jw *w, const struct model_field *field, bool nullable)
+{
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+        put_text_type(w, field, NULL);
+        break;
+    case TYPE_SECRET:
+        put_text_type(w, field, "password");
+        break;
+    case TYPE_DATE:
+        put_text_type(w, field, "date");
+        break;
+    case TYPE_DATETIME:
+        put_text_type(w, field, "date-time");
+        break;
+    case TYPE_INTEGER:
+    case TYPE_FLOAT:
+    case TYPE_DECIMAL:
+        put_number_type(w, field);
+        break;
+    case TYPE_BOOL:
+        JW_CSTR(w, "type", "boolean");
+        break;
+    case TYPE_ENUM:
+        put_enum_type(w, field, nullable);
+        break;
+    case TYPE_FILE:
+        put_reference_type(w);
+        break;
+    case TYPE_RELATION:
+        if (field->many)
+            put_references_type(w);
+        else
+            put_reference_type(w);
+        break;
+    case TYPE_JSON:
+    case TYPE_COUNT:
+        break; /* no type: any value */
+    }
+}
+
+static void put_description(struct jw *w, const struct model_field *field)
+{
+    struct arena *arena = w->out->arena;
+    struct str text = STR_NONE;
+
+    if (field->type == TYPE_RELATION && field->target != NULL)
+        text = arena_printf(arena,
+                            field->many ? "Ids of records of %.*s" : "Id of a record of %.*s",
+                            STR_ARG(field->target->name));
+    else if (field->type == TYPE_FILE)
+        text = STR("Id of a file");
+    else if (field->type == TYPE_SECRET)
+        text = STR("Stored encrypted, never read back");
+    else if (field->type == TYPE_JSON)
+        text = STR("Any JSON value");
+    if (field->unique)
+        text = text.len ? arena_printf(arena, "%.*s; unique", STR_ARG(text)) : STR("Unique");
+    if (text.len)
+        JW_STR(w, "description", text);
+}
+
+static void put_field(struct jw *w, const struct model_field *field, struct access access)
+{
+    bool nullable = !field->required && !field->many;
+
+    jw_obj(w);
+    put_type(w, field, nullable);
+    if (nullable && field->type != TYPE_JSON)
+        JW_BOOL(w, "nullable", true);
+    if (!access.creates && !access.updates)
+        JW_BOOL(w, "readOnly", true);
+    else if (!access.reads)
+        JW_BOOL(w, "writeOnly", true);
+    put_description(w, field);
+    if (field->fallback != NULL) {
+        jw_lit(w, "default");
+        jw_json(w, field->fallback);
+    }
+    if (field->example.len) {
+        jw_lit(w, "example");
+        jw_raw(w, field->example);
+    }
+    jw_obj_end(w);
+}
+
+/* --- whole entities -----------------------------------------------------------------------------
+ */
+
+static void put_properties(struct jw *w, const struct entity_doc *doc)
+{
+    jw_lit(w, "properties");
+    jw_obj(w);
+    for (size_t i = 0; i < doc->entity->field_count; i++) {
+        const struct model_field *field = &doc->entity->fields[i];
+        struct access access = field_access(doc, field);
+        if (field->system || !is_shown(access))
+            continue;
+        jw_key(w, field->name);
+        put_field(w, field, access);
+    }
+    jw_obj_end(w);
+}
+
+/* "required" is not allowed to be empty. */
+static void put_required(struct jw *w, const struct entity_doc *doc)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < doc->entity->field_count; i++) {
+        const struct model_field *field = &doc->entity->fields[i];
+        if (field->system || !field->required || !field_access(doc, field).creates)
+            continue;
+        if (!any) {
+            jw_lit(w, "required");
+            jw_arr(w);
+        }
+        any = true;
+        jw_str(w, field->name);
+    }
+    if (any)
+        jw_arr_end(w);
+}
+
+void entity_schema(struct jw *w, const struct entity_doc *doc)
+{
+    jw_obj(w);
+    JW_CSTR(w, "type", "object");
+    if (doc->entity->label.len)
+        JW_STR(w, "description", doc->entity->label);
+    put_required(w, doc);
+    put_properties(w, doc);
+    jw_obj_end(w);
+}
+
+void entity_schema_update(struct jw *w, const struct entity_doc *doc)
+{
+    jw_obj(w);
+    JW_CSTR(w, "type", "object");
+    JW_CSTR(w, "description", "Members that are left out keep their value, null clears");
+    put_properties(w, doc);
+    JW_BOOL(w, "additionalProperties", false);
+    jw_obj_end(w);
+}
+
+void entity_schema_filter(struct jw *w, const struct entity_doc *doc)
+{
+    jw_obj(w);
+    JW_CSTR(w, "type", "object");
+    jw_lit(w, "properties");
+    jw_obj(w);
+    for (size_t i = 0; i < doc->entity->field_count; i++) {
+        const struct model_field *field = &doc->entity->fields[i];
+        bool possible = field->type != TYPE_SECRET && field->type != TYPE_JSON;
+        if (!possible || !field_access(doc, field).reads)
+            continue;
+        jw_key(w, field->name);
+        jw_obj(w);
+        if (field->many)
+            put_reference_type(w);
+        else
+            put_type(w, field, false);
+        jw_obj_end(w);
+    }
+    jw_obj_end(w);
+    JW_BOOL(w, "additionalProperties", true);
+    jw_obj_end(w);
+}
+
+static void put_set_by_service(struct jw *w)
+{
+    static const char *const times[] = {"created_at", "updated_at"};
+
+    jw_obj(w);
+    JW_CSTR(w, "type", "object");
+    jw_lit(w, "required");
+    jw_raw(w, STR("[\"id\",\"created_at\",\"updated_at\"]"));
+    jw_lit(w, "properties");
+    jw_obj(w);
+    jw_lit(w, "id");
+    openapi_id(w, "Set by the service");
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        jw_lit(w, times[i]);
+        jw_obj(w);
+        JW_CSTR(w, "type", "string");
+        JW_CSTR(w, "format", "date-time");
+        JW_CSTR(w, "example", "2026-01-31T12:00:00.000Z");
+        jw_obj_end(w);
+    }
+    jw_lit(w, "created_by");
+    jw_obj(w);
+    put_reference_type(w);
+    JW_BOOL(w, "nullable", true);
+    JW_CSTR(w, "description", "Id of the user who made the record");
+    JW_I64(w, "example", 1);
+    jw_obj_end(w);
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+void entity_schema_record(struct jw *w, const struct entity_doc *doc)
+{
+    jw_obj(w);
+    jw_lit(w, "allOf");
+    jw_arr(w);
+    put_set_by_service(w);
+    openapi_ref(w, "schemas", doc->component);
+    jw_arr_end(w);
+    jw_obj_end(w);
+}

@@ -1,0 +1,289 @@
+/* The data model document: two paths with five operations for each entity. */
+#include "areas/items.h"
+#include "base/panic.h"
+#include "openapi/parts.h"
+#include "openapi/spec_entity.h"
+
+#define DESCRIPTION                                                                                \
+    "Records of the project's entities. Generated from the model as it is now. An API key may be " \
+    "sent in place of the access token, or in the header x-api-key."
+
+/* The routes that this document describes once for each entity, by path and method as they appear.
+ */
+struct operation {
+    const char *route_id;
+    const char *method;
+    const char *verb; /* operationId: verb_entity */
+    const char *summary;
+    bool opens_path, closes_path;
+    bool has_id;
+};
+static const struct operation operations[] = {
+    {"items_list", "get", "list", "List records of", true, false, false},
+    {"items_create", "post", "create", "Create a record of", false, true, false},
+    {"items_get", "get", "get", "Get a record of", true, false, true},
+    {"items_update", "put", "update", "Change a record of", false, false, true},
+    {"items_delete", "delete", "delete", "Delete a record of", false, true, true},
+};
+
+struct model_doc {
+    struct jw *w;
+    struct arena *arena;
+    const struct route *routes[ARRAY_LEN(operations)];
+    struct openapi_statuses statuses;
+};
+
+static const struct route *route_by_id(const char *id)
+{
+    for (size_t i = 0; i < route_table_count; i++) {
+        for (size_t k = 0; k < route_tables[i]->count; k++) {
+            if (str_is(str_from(id), route_tables[i]->routes[k].id))
+                return &route_tables[i]->routes[k];
+        }
+    }
+    PANIC("there is no route %s", id);
+}
+
+/* --- parameters ---------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *component;
+    const char *header;
+    const char *description;
+} headers[] = {
+    {"IfMatch", "If-Match", "ETag of the record: 412 when it has changed since"},
+    {"LockToken", "X-Lock-Token", "Token of the caller's lock on the record"},
+};
+
+static void put_filter(struct jw *w, const struct query_param *param, const struct entity_doc *doc)
+{
+    jw_obj(w);
+    JW_CSTR(w, "name", param->name);
+    JW_CSTR(w, "in", "query");
+    JW_CSTR(w, "description", param->doc);
+    JW_CSTR(w, "style", "deepObject");
+    JW_BOOL(w, "explode", true);
+    jw_lit(w, "schema");
+    entity_schema_filter(w, doc);
+    jw_obj_end(w);
+}
+
+static void put_parameters(const struct model_doc *m,
+                           const struct operation *operation,
+                           const struct route *route,
+                           const struct entity_doc *doc)
+{
+    struct jw *w = m->w;
+    const struct query_param *param = route->query;
+    bool changes = operation->has_id && route->method != HTTP_GET_M;
+
+    if (param == NULL && !operation->has_id)
+        return;
+    jw_lit(w, "parameters");
+    jw_arr(w);
+    if (operation->has_id)
+        openapi_path_param(w, STR("id"));
+    for (; param != NULL && param->name != NULL; param++) {
+        if (param->deep)
+            put_filter(w, param, doc);
+        else
+            openapi_ref(w, "parameters", str_from(param->name));
+    }
+    for (size_t i = 0; changes && i < ARRAY_LEN(headers); i++)
+        openapi_ref(w, "parameters", str_from(headers[i].component));
+    jw_arr_end(w);
+}
+
+/* What all entities share: the plain query parameters of the list, the headers of changes. */
+static void put_shared_parameters(struct jw *w)
+{
+    jw_lit(w, "parameters");
+    jw_obj(w);
+    for (const struct query_param *param = items_list_query; param->name != NULL; param++) {
+        if (param->deep)
+            continue;
+        jw_lit(w, param->name);
+        openapi_query_param(w, param);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+        jw_lit(w, headers[i].component);
+        openapi_header_param(w, headers[i].header, headers[i].description);
+    }
+    jw_obj_end(w);
+}
+
+/* --- operations ---------------------------------------------------------------------------------
+ */
+
+static void content_begin(struct jw *w)
+{
+    jw_lit(w, "content");
+    jw_obj(w);
+    jw_lit(w, "application/json");
+    jw_obj(w);
+    jw_lit(w, "schema");
+}
+
+static void content_end(struct jw *w)
+{
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+static void put_body(struct jw *w, const struct route *route, const struct entity_doc *doc)
+{
+    jw_lit(w, "requestBody");
+    jw_obj(w);
+    JW_BOOL(w, "required", true);
+    content_begin(w);
+    if (route->method == HTTP_POST_M)
+        openapi_ref(w, "schemas", doc->component);
+    else
+        entity_schema_update(w, doc);
+    content_end(w);
+    jw_obj_end(w);
+}
+
+static void put_success(struct jw *w, const struct route *route, const struct entity_doc *doc)
+{
+    jw_key(w, arena_printf(w->out->arena, "%d", route->ok.status));
+    jw_obj(w);
+    JW_CSTR(w,
+            "description",
+            route->ok.list             ? "A page of records"
+            : route->ok.schema != NULL ? "The record"
+                                       : "Done");
+    if (route->ok.schema != NULL) {
+        content_begin(w);
+        if (route->ok.list)
+            openapi_list_begin(w);
+        entity_schema_record(w, doc);
+        if (route->ok.list)
+            openapi_list_end(w, openapi_takes_cursor(route->query));
+        content_end(w);
+    }
+    jw_obj_end(w);
+}
+
+static void put_operation(struct model_doc *m, size_t index, const struct entity_doc *doc)
+{
+    const struct operation *operation = &operations[index];
+    const struct route *route = m->routes[index];
+    struct jw *w = m->w;
+
+    jw_lit(w, operation->method);
+    jw_obj(w);
+    jw_lit(w, "tags");
+    jw_arr(w);
+    jw_str(w, doc->entity->name);
+    jw_arr_end(w);
+    JW_STR(w,
+           "operationId",
+           arena_printf(m->arena, "%s_%.*s", operation->verb, STR_ARG(doc->component)));
+    JW_STR(w,
+           "summary",
+           arena_printf(m->arena, "%s %.*s", operation->summary, STR_ARG(doc->entity->name)));
+    if (route->doc != NULL)
+        JW_CSTR(w, "description", route->doc);
+    put_parameters(m, operation, route, doc);
+    if (route->body != NULL)
+        put_body(w, route, doc);
+    jw_lit(w, "responses");
+    jw_obj(w);
+    put_success(w, route, doc);
+    openapi_failures(w, route, &m->statuses);
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+static void put_paths(struct model_doc *m, const struct entity_doc *docs, size_t count)
+{
+    struct jw *w = m->w;
+
+    jw_lit(w, "paths");
+    jw_obj(w);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(operations); k++) {
+            if (operations[k].opens_path) {
+                jw_key(w,
+                       arena_printf(m->arena,
+                                    "/entities/%.*s/items%s",
+                                    STR_ARG(docs[i].entity->name),
+                                    operations[k].has_id ? "/{id}" : ""));
+                jw_obj(w);
+            }
+            put_operation(m, k, &docs[i]);
+            if (operations[k].closes_path)
+                jw_obj_end(w);
+        }
+    }
+    jw_obj_end(w);
+}
+
+/* --- the document -------------------------------------------------------------------------------
+ */
+
+/* Components that nothing refers to are left out: a model may have no entity. */
+static void put_components(struct model_doc *m, const struct entity_doc *docs, size_t count)
+{
+    struct jw *w = m->w;
+
+    jw_lit(w, "components");
+    jw_obj(w);
+    if (count > 0) {
+        jw_lit(w, "schemas");
+        jw_obj(w);
+        for (size_t i = 0; i < count; i++) {
+            jw_key(w, docs[i].component);
+            entity_schema(w, &docs[i]);
+        }
+        jw_obj_end(w);
+        put_shared_parameters(w);
+        openapi_responses(w, &m->statuses, openapi_problem(m->arena, false));
+    }
+    jw_lit(w, "securitySchemes");
+    jw_obj(w);
+    jw_lit(w, OPENAPI_BEARER);
+    jw_raw(w, STR("{\"type\":\"http\",\"scheme\":\"bearer\",\"bearerFormat\":\"JWT\"}"));
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+static void put_tags(struct jw *w, const struct entity_doc *docs, size_t count)
+{
+    jw_lit(w, "tags");
+    jw_arr(w);
+    for (size_t i = 0; i < count; i++) {
+        struct str label = docs[i].entity->label;
+        struct str name = docs[i].entity->name;
+        openapi_tag(w,
+                    name,
+                    label.len ? label
+                              : arena_printf(w->out->arena, "Records of %.*s", STR_ARG(name)));
+    }
+    jw_arr_end(w);
+}
+
+void openapi_model(struct jw *w, const struct openapi *about)
+{
+    struct model_doc m = {.w = w, .arena = about->arena};
+    struct entity_doc *docs = entity_docs(about);
+    size_t count = about->model->entity_count;
+
+    for (size_t i = 0; i < ARRAY_LEN(operations); i++)
+        m.routes[i] = route_by_id(operations[i].route_id);
+    jw_obj(w);
+    openapi_head(w,
+                 about,
+                 "3.0.3",
+                 "Data Model API",
+                 arena_printf(about->arena, "%lld", (long long)about->model->version),
+                 DESCRIPTION);
+    put_tags(w, docs, count);
+    jw_lit(w, "security");
+    jw_raw(w, STR("[{\"" OPENAPI_BEARER "\":[]}]"));
+    put_paths(&m, docs, count);
+    put_components(&m, docs, count);
+    jw_obj_end(w);
+}

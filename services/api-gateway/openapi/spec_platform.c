@@ -1,0 +1,428 @@
+/* The platform document: every documented route of the route tables, in their order. */
+#include "base/map.h"
+#include "base/panic.h"
+#include "catalog/problem.h"
+#include "openapi/parts.h"
+
+#define TITLE   "Platform API"
+#define VERSION "1.0.0"
+#define DESCRIPTION                                                                                \
+    "Everything of a project beside the records of its entities, which the data model document "   \
+    "describes. Errors are problem documents (RFC 9457). A GET answers HEAD as well, a PUT "       \
+    "answers PATCH. Answers carry X-Request-Id, and RateLimit-Limit, RateLimit-Remaining and "     \
+    "RateLimit-Reset where a limit applies."
+
+/* Tags that say more than their name. */
+static const struct {
+    const char *tag;
+    const char *description;
+} tag_descriptions[] = {
+    {"Project", "Name, allowed origins and settings of this project"},
+    {"Sign-in", "Access and refresh tokens, sessions, signing keys"},
+    {"Users", "Accounts, their profiles, invitations and confirmations"},
+    {"Roles and permissions", "What roles may do, and the permissions there are"},
+    {"API keys", "Long-lived credentials of programs, bound to their creator"},
+    {"Groups", "Users who share records"},
+    {"Audit log", "Who changed what in the administration of the project"},
+    {"Entities", "Tables of the project's own data model"},
+    {"Fields", "Columns of an entity"},
+    {"Enums", "Named lists of values that fields take"},
+    {"Records", "What can be done with records beside reading and writing single ones"},
+    {"Public records", "Records that anyone may read"},
+    {"Row-level security", "Grants of single records to users, groups and roles"},
+    {"Tasks", "Progress of work that takes long"},
+    {"Documentation", "This specification"},
+};
+
+struct platform_doc {
+    struct jw *w;
+    struct arena *arena;
+    struct openapi_statuses statuses;
+    const struct route **routes; /* documented ones; one path's routes stand together */
+    size_t route_count;
+    const struct schema **schemas; /* components, in order of their first use */
+    size_t schema_count, schema_cap;
+    struct map *by_name; /* component name -> schema */
+};
+
+/* --- what is documented -------------------------------------------------------------------------
+ */
+
+static bool is_documented(const struct route_table *table, const struct route *route)
+{
+    return str_is(str_from(table->mount), PROJECT_MOUNT) && route->auth != AUTH_OPERATOR &&
+           !route->hidden && !route->undocumented_entity;
+}
+
+static size_t count_routes(void)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < route_table_count; i++)
+        count += route_tables[i]->count;
+    return count;
+}
+
+static void free_map(void *map)
+{
+    map_free(map);
+}
+
+/* Routes in table order; routes of a path that a table has opened before go where it was opened. */
+static void collect_routes(struct platform_doc *p)
+{
+    struct map *seen = map_new();
+    size_t total = count_routes();
+    const struct route **all = ARENA_ARRAY(p->arena, all, total);
+    size_t count = 0;
+
+    arena_defer(p->arena, free_map, seen);
+    for (size_t i = 0; i < route_table_count; i++) {
+        for (size_t k = 0; k < route_tables[i]->count; k++) {
+            if (is_documented(route_tables[i], &route_tables[i]->routes[k]))
+                all[count++] = &route_tables[i]->routes[k];
+        }
+    }
+    p->routes = ARENA_ARRAY(p->arena, p->routes, total);
+    for (size_t i = 0; i < count; i++) {
+        if (map_put(seen, str_from(all[i]->path), (void *)(uintptr_t)all[i]) != NULL)
+            continue;
+        for (size_t k = i; k < count; k++) {
+            if (str_is(str_from(all[i]->path), all[k]->path))
+                p->routes[p->route_count++] = all[k];
+        }
+    }
+}
+
+/* Schemas name each other: a tree, as deep as the tables were written. */
+/* NOLINTNEXTLINE(misc-no-recursion): over static data */
+static void collect_schema(struct platform_doc *p, const struct schema *schema)
+{
+    const struct schema *known;
+
+    if (schema == NULL)
+        return;
+    known = map_get(p->by_name, str_from(schema->name));
+    if (known != NULL) {
+        MUST(known->fields == schema->fields && known->raw == schema->raw);
+        return;
+    }
+    (void)map_put(p->by_name, str_from(schema->name), (void *)(uintptr_t)schema);
+    if (p->schema_count == p->schema_cap) {
+        size_t cap = p->schema_cap ? p->schema_cap * 2 : 64;
+        const struct schema **grown = ARENA_ARRAY(p->arena, grown, cap);
+        for (size_t i = 0; i < p->schema_count; i++)
+            grown[i] = p->schemas[i];
+        p->schemas = grown;
+        p->schema_cap = cap;
+    }
+    p->schemas[p->schema_count++] = schema;
+    for (size_t i = 0; i < schema->count; i++)
+        collect_schema(p, schema->fields[i].sub);
+}
+
+/* --- operations ---------------------------------------------------------------------------------
+ */
+
+static void put_path_params(struct jw *w, const char *path)
+{
+    struct str rest = str_from(path);
+
+    while (rest.ptr != NULL) {
+        struct str segment = str_split(&rest, '/');
+        if (segment.len > 2 && segment.ptr[0] == '{')
+            openapi_path_param(w, (struct str){segment.ptr + 1, segment.len - 2});
+    }
+}
+
+static void put_parameters(struct jw *w, const struct route *route)
+{
+    const struct query_param *param = route->query;
+    bool in_path = strchr(route->path, '{') != NULL;
+
+    if (!in_path && (param == NULL || param->name == NULL))
+        return;
+    jw_lit(w, "parameters");
+    jw_arr(w);
+    put_path_params(w, route->path);
+    for (; param != NULL && param->name != NULL; param++)
+        openapi_query_param(w, param);
+    jw_arr_end(w);
+}
+
+static void media_begin(struct jw *w, const char *type)
+{
+    jw_lit(w, "content");
+    jw_obj(w);
+    jw_lit(w, type);
+    jw_obj(w);
+    jw_lit(w, "schema");
+}
+
+static void media_end(struct jw *w)
+{
+    jw_obj_end(w);
+    jw_obj_end(w);
+}
+
+/* Bodies and answers that are no JSON: bytes, or text. */
+static void put_plain(struct jw *w, const char *type)
+{
+    jw_raw(w,
+           str_starts(str_from(type), STR("text/"))
+               ? STR("{\"type\":\"string\"}")
+               : STR("{\"type\":\"string\",\"format\":\"binary\"}"));
+}
+
+static void put_body(struct jw *w, const struct route *route)
+{
+    bool multipart = route->body_type && str_is(str_from(route->body_type), "multipart/form-data");
+
+    if (route->body == NULL && route->body_type == NULL)
+        return;
+    jw_lit(w, "requestBody");
+    jw_obj(w);
+    JW_BOOL(w, "required", !route->body_optional);
+    media_begin(w, route->body_type ? route->body_type : "application/json");
+    if (route->body != NULL)
+        openapi_ref(w, "schemas", str_from(route->body->name));
+    else if (multipart)
+        jw_raw(w,
+               STR("{\"type\":\"object\",\"required\":[\"file\"],\"properties\":"
+                   "{\"file\":{\"type\":\"string\",\"format\":\"binary\"}}}"));
+    else
+        put_plain(w, route->body_type);
+    media_end(w);
+    jw_obj_end(w);
+}
+
+static void put_success(struct jw *w, const struct route *route)
+{
+    const struct route_ok *ok = &route->ok;
+    const char *type = ok->content_type ? ok->content_type : "application/json";
+
+    jw_key(w, arena_printf(w->out->arena, "%d", ok->status));
+    jw_obj(w);
+    JW_CSTR(w, "description", problem_status_title(ok->status));
+    if (ok->schema != NULL || ok->content_type != NULL) {
+        media_begin(w, type);
+        if (ok->list)
+            openapi_list_begin(w);
+        if (ok->schema != NULL)
+            openapi_ref(w, "schemas", str_from(ok->schema->name));
+        else
+            put_plain(w, type);
+        if (ok->list)
+            openapi_list_end(w, openapi_takes_cursor(route->query));
+        media_end(w);
+    }
+    jw_obj_end(w);
+}
+
+static struct str security_of(enum route_auth auth)
+{
+    switch (auth) {
+    case AUTH_PUBLIC:
+        return STR("[]");
+    case AUTH_OPTIONAL:
+        return STR("[{},{\"" OPENAPI_BEARER "\":[]},{\"" OPENAPI_KEY "\":[]}]");
+    case AUTH_USER_OR_KEY:
+        return STR("[{\"" OPENAPI_BEARER "\":[]},{\"" OPENAPI_KEY "\":[]}]");
+    case AUTH_USER:
+    case AUTH_ADMIN:
+    case AUTH_OPERATOR:
+        break;
+    }
+    return STR("[{\"" OPENAPI_BEARER "\":[]}]");
+}
+
+static const char *entity_permission(enum perm perm)
+{
+    switch (perm) {
+    case PERM_ENTITY_READ:
+        return "{entity}:read";
+    case PERM_ENTITY_CREATE:
+        return "{entity}:create";
+    case PERM_ENTITY_UPDATE:
+        return "{entity}:update";
+    default:
+        return "{entity}:delete";
+    }
+}
+
+static const char *permission_name(enum perm perm)
+{
+    return perm < PERM_COUNT ? perm_info(perm)->name : entity_permission(perm);
+}
+
+/* The route's own words, then who may call it. */
+static struct str description_of(struct arena *arena, const struct route *route)
+{
+    const char *doc = route->doc ? route->doc : "";
+    const char *gap = route->doc ? "\n\n" : "";
+
+    if (route->auth == AUTH_ADMIN)
+        return arena_printf(arena, "%s%sFor administrators of the project.", doc, gap);
+    if (route->auth == AUTH_PUBLIC || route->auth == AUTH_OPTIONAL || route->perm == PERM_NONE)
+        return str_from(route->doc);
+    if (route->perm_or != PERM_NONE)
+        return arena_printf(arena,
+                            "%s%sNeeds the permission `%s` or `%s`.",
+                            doc,
+                            gap,
+                            permission_name(route->perm),
+                            permission_name(route->perm_or));
+    return arena_printf(
+        arena, "%s%sNeeds the permission `%s`.", doc, gap, permission_name(route->perm));
+}
+
+static const char *method_key(enum http_method method)
+{
+    switch (method) {
+    case HTTP_GET_M:
+        return "get";
+    case HTTP_POST_M:
+        return "post";
+    case HTTP_PUT_M:
+        return "put";
+    case HTTP_PATCH_M:
+        return "patch";
+    case HTTP_DELETE_M:
+        return "delete";
+    case HTTP_HEAD_M:
+    case HTTP_OPTIONS_M:
+    case HTTP_OTHER_M:
+        break;
+    }
+    PANIC("method %d is not for documents", (int)method);
+}
+
+static void put_operation(struct platform_doc *p, const struct route *route)
+{
+    struct jw *w = p->w;
+    struct str description = description_of(p->arena, route);
+
+    jw_lit(w, method_key(route->method));
+    jw_obj(w);
+    jw_lit(w, "tags");
+    jw_arr(w);
+    jw_cstr(w, route->tag);
+    jw_arr_end(w);
+    JW_CSTR(w, "operationId", route->id);
+    JW_CSTR(w, "summary", route->summary);
+    if (description.len)
+        JW_STR(w, "description", description);
+    jw_lit(w, "security");
+    jw_raw(w, security_of(route->auth));
+    put_parameters(w, route);
+    put_body(w, route);
+    jw_lit(w, "responses");
+    jw_obj(w);
+    put_success(w, route);
+    openapi_failures(w, route, &p->statuses);
+    jw_obj_end(w);
+    jw_obj_end(w);
+    collect_schema(p, route->body);
+    collect_schema(p, route->ok.schema);
+}
+
+static void put_paths(struct platform_doc *p)
+{
+    const char *open = NULL;
+
+    jw_lit(p->w, "paths");
+    jw_obj(p->w);
+    for (size_t i = 0; i < p->route_count; i++) {
+        const struct route *route = p->routes[i];
+        if (open == NULL || !str_is(str_from(open), route->path)) {
+            if (open != NULL)
+                jw_obj_end(p->w);
+            open = route->path;
+            jw_lit(p->w, open);
+            jw_obj(p->w);
+        }
+        put_operation(p, route);
+    }
+    if (open != NULL)
+        jw_obj_end(p->w);
+    jw_obj_end(p->w);
+}
+
+/* --- the document -------------------------------------------------------------------------------
+ */
+
+static struct str tag_description(struct arena *arena, const char *tag)
+{
+    for (size_t i = 0; i < ARRAY_LEN(tag_descriptions); i++) {
+        if (str_is(str_from(tag), tag_descriptions[i].tag))
+            return str_from(tag_descriptions[i].description);
+    }
+    return arena_printf(arena, "Endpoints of the area %s", tag);
+}
+
+static void put_tags(struct platform_doc *p)
+{
+    struct map *seen = map_new();
+
+    arena_defer(p->arena, free_map, seen);
+    jw_lit(p->w, "tags");
+    jw_arr(p->w);
+    for (size_t i = 0; i < p->route_count; i++) {
+        const char *tag = p->routes[i]->tag;
+        if (map_put(seen, str_from(tag), (void *)(uintptr_t)tag) == NULL)
+            openapi_tag(p->w, str_from(tag), tag_description(p->arena, tag));
+    }
+    jw_arr_end(p->w);
+}
+
+static void put_security_schemes(struct jw *w)
+{
+    jw_lit(w, "securitySchemes");
+    jw_obj(w);
+    jw_lit(w, OPENAPI_BEARER);
+    jw_raw(w,
+           STR("{\"type\":\"http\",\"scheme\":\"bearer\",\"bearerFormat\":\"JWT\","
+               "\"description\":\"An access token of POST /auth/v1/token\"}"));
+    jw_lit(w, OPENAPI_KEY);
+    jw_raw(w,
+           STR("{\"type\":\"apiKey\",\"in\":\"header\",\"name\":\"x-api-key\","
+               "\"description\":\"An API key; also accepted as bearer token\"}"));
+    jw_obj_end(w);
+}
+
+static void put_components(struct platform_doc *p)
+{
+    struct jw *w = p->w;
+
+    jw_lit(w, "components");
+    jw_obj(w);
+    jw_lit(w, "schemas");
+    jw_obj(w);
+    for (size_t i = 0; i < p->schema_count; i++) {
+        jw_lit(w, p->schemas[i]->name);
+        schema_openapi(w, p->schemas[i]);
+    }
+    jw_lit(w, "Problem");
+    jw_raw(w, openapi_problem(p->arena, true));
+    jw_obj_end(w);
+    openapi_responses(w, &p->statuses, STR("{\"$ref\":\"#/components/schemas/Problem\"}"));
+    put_security_schemes(w);
+    jw_obj_end(w);
+}
+
+void openapi_platform(struct jw *w, const struct openapi *about)
+{
+    struct platform_doc *p = ARENA_NEW(about->arena, p);
+
+    p->w = w;
+    p->arena = about->arena;
+    p->by_name = map_new();
+    arena_defer(p->arena, free_map, p->by_name);
+    collect_routes(p);
+    jw_obj(w);
+    openapi_head(w, about, "3.0.4", TITLE, STR(VERSION), DESCRIPTION);
+    put_tags(p);
+    put_paths(p);
+    put_components(p);
+    jw_obj_end(w);
+}
