@@ -1,7 +1,12 @@
-/* Randomness straight from the kernel: nothing is buffered, so nothing is shared after fork(). */
+/*
+ * Randomness straight from the kernel. Ids, which are unique but no secrets, come from a buffer of it,
+ * because one system call for every request would show; the buffer is emptied in a forked child.
+ */
 #include "base/rand.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
@@ -30,13 +35,40 @@ uint64_t rand_u64(void)
     return value;
 }
 
+static __thread unsigned char pool[4096];
+static __thread size_t pool_left;
+
+static void empty_pool(void)
+{
+    pool_left = 0;
+}
+
+static void watch_forks(void)
+{
+    MUST(pthread_atfork(NULL, NULL, empty_pool) == 0);
+}
+
+/* For ids only. */
+static void noise_bytes(void *ret_buf, size_t bytes)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    if (pool_left < bytes) {
+        MUST(pthread_once(&once, watch_forks) == 0);
+        rand_bytes(pool, sizeof(pool));
+        pool_left = sizeof(pool);
+    }
+    pool_left -= bytes;
+    memcpy(ret_buf, pool + pool_left, bytes);
+}
+
 void rand_ulid(char ret_text[27])
 {
     static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     uint64_t ms = (uint64_t)clock_wall_ms();
     unsigned char noise[16];
 
-    rand_bytes(noise, sizeof(noise));
+    noise_bytes(noise, sizeof(noise));
     for (int i = 9; i >= 0; i--) {
         ret_text[i] = alphabet[ms & 31U];
         ms >>= 5U;
@@ -52,7 +84,7 @@ void rand_uuid(char ret_text[37])
     unsigned char bytes[16];
     char *at = ret_text;
 
-    rand_bytes(bytes, sizeof(bytes));
+    noise_bytes(bytes, sizeof(bytes));
     bytes[6] = (unsigned char)((bytes[6] & 0x0fU) | 0x40U); /* version 4 */
     bytes[8] = (unsigned char)((bytes[8] & 0x3fU) | 0x80U); /* variant of RFC 9562 */
     for (int i = 0; i < 16; i++) {
