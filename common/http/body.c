@@ -75,7 +75,8 @@ size_t body_feed(struct exchange *ex, const char *data, size_t len)
     ex->body_started = true;
     while (total < len && !ex->body_complete) {
         struct body_buffer *buffer = filling(ex);
-        size_t used, made;
+        size_t used;
+        size_t made;
         int rc;
         if (buffer->len == buffer->cap)
             buffer_grow(ex);
@@ -129,7 +130,7 @@ static void on_abandon(struct await *await)
 }
 
 /* 0 when there is something new to look at. */
-AWAITS static int wait_for_body(struct exchange *ex, int what)
+AWAITS static int wait_for_body(struct exchange *ex, enum exchange_wait what)
 {
     int rc;
 

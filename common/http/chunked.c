@@ -181,7 +181,7 @@ static size_t copy_data(struct body_reader *reader, struct str input, char *out,
     size_t bytes = input.len < room ? input.len : room;
     if (bytes > reader->left)
         bytes = (size_t)reader->left;
-    if (bytes > 0)
+    if (out && bytes > 0)
         memcpy(out, input.ptr, bytes);
     reader->left -= bytes;
     if (reader->left == 0)

@@ -306,12 +306,14 @@ void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
     uv_buf_t bufs[WRITE_PIECES_MAX];
     struct queued_write *queued;
     uv_buf_t rest;
-    size_t total = 0, sent = 0, at = 0;
+    size_t total = 0;
+    size_t sent = 0;
+    size_t at = 0;
     int rc;
 
     MUST(count <= WRITE_PIECES_MAX);
     for (size_t i = 0; i < count; i++) {
-        bufs[i] = uv_buf_init((char *)(uintptr_t)pieces[i].ptr, (unsigned)pieces[i].len);
+        bufs[i] = uv_buf_init((char *)pieces[i].ptr, (unsigned)pieces[i].len);
         total += pieces[i].len;
     }
     conn->server->stats.bytes_out += total;

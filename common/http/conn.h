@@ -45,6 +45,8 @@ enum exchange_phase {
     EXCHANGE_WRITING, /* the socket still takes the response */
 };
 
+enum exchange_wait { WAIT_NONE, WAIT_BODY_SOME, WAIT_BODY_ALL, WAIT_WRITE };
+
 struct body_buffer {
     char *ptr; /* arena */
     size_t len;
@@ -75,7 +77,7 @@ struct exchange {
 
     /* The one thing the coroutine waits for: body bytes, or room in the socket. */
     struct await await;
-    enum { WAIT_NONE, WAIT_BODY_SOME, WAIT_BODY_ALL, WAIT_WRITE } waiting;
+    enum exchange_wait waiting;
     int64_t wait_since_ms;
     int64_t body_waited_ms;
     uint64_t body_window_bytes;
@@ -92,9 +94,9 @@ struct exchange {
 };
 
 /* resp_stream_write() awaits while more is queued on the socket. */
-#define STREAM_QUEUE_MAX (256U * 1024)
+#define STREAM_QUEUE_MAX 262144U
 /* Body bytes that wait for a handler which reads piece by piece, or not at all. */
-#define BODY_BUFFER_BYTES (64U * 1024)
+#define BODY_BUFFER_BYTES 65536U
 
 #define EXCHANGE(request) CONTAINER_OF((request), struct exchange, req)
 
@@ -151,7 +153,7 @@ void exchange_written(struct exchange *ex);
  * rest is known to be small and the client has not been left waiting for 100 Continue. */
 bool exchange_keeps_alive(const struct exchange *ex);
 /* Turn-end hook of the server: answers all exchanges whose handlers returned. */
-void exchange_flush_done(void *server);
+void exchange_flush_done(void *arg);
 
 /* body.c */
 /* Takes raw bytes of the body; returns how many fit. */

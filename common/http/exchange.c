@@ -9,7 +9,7 @@
 #include "base/panic.h"
 #include "http/conn.h"
 
-#define BODY_BYTES_MAX    (256U * 1024 * 1024)
+#define BODY_BYTES_MAX    268435456U
 #define HEADERS_BYTES_MAX 16384U
 #define DRAIN_BYTES_MAX   65536U
 #define STATUS_GONE       499 /* nobody to answer; what access logs call it since nginx */

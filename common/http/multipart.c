@@ -25,7 +25,8 @@ struct multipart {
     size_t delimiter_len;
     struct str input; /* of the source's last piece, not yet in the window */
     bool input_ended;
-    size_t start, end; /* of what the window holds */
+    size_t start; /* of what the window holds */
+    size_t end;
     char window[WINDOW_BYTES];
 };
 
@@ -136,7 +137,8 @@ static bool boundary_ok(struct str boundary)
 static bool find_boundary(struct arena *arena, struct str content_type, struct str *ret_boundary)
 {
     struct str boundary = STR_NONE;
-    struct str name, value;
+    struct str name;
+    struct str value;
     int taken;
 
     if (!take_keyword(&content_type, STR("multipart/form-data")))
@@ -204,7 +206,8 @@ static struct str window_view(const struct multipart *mp)
 /* co: more bytes into the window, which has room. Nothing more to come is malformed here. */
 AWAITS static int window_fill(struct multipart *mp)
 {
-    size_t room, bytes;
+    size_t room;
+    size_t bytes;
 
     if (mp->input.len == 0 && !mp->input_ended) {
         int rc = mp->source(mp->source_arg, mp->max_total_bytes, &mp->input);
@@ -337,7 +340,8 @@ static bool text_ok(struct str text)
 /* RFC 7578 4.2. filename* is forbidden there and ignored here. */
 static bool read_disposition(struct arena *arena, struct str value, struct multipart_part *part)
 {
-    struct str name, text;
+    struct str name;
+    struct str text;
     int taken;
 
     if (!take_keyword(&value, STR("form-data")))

@@ -105,7 +105,7 @@ static struct str date_line(void)
 
 static char *put(char *at, struct str text)
 {
-    if (text.len > 0)
+    if (text.ptr && text.len > 0)
         memcpy(at, text.ptr, text.len);
     return at + text.len;
 }
@@ -185,7 +185,7 @@ void resp_send(struct exchange *ex)
     if (!req->content_type.ptr && req->body.len > 0)
         req->content_type = STR("application/json");
     head = resp_head(ex, (int64_t)req->body.len);
-    bufs[0] = uv_buf_init((char *)(uintptr_t)head.ptr, (unsigned)head.len);
+    bufs[0] = uv_buf_init((char *)head.ptr, (unsigned)head.len);
     total = head.len;
     if (!resp_has_no_body(ex) && req->body.len > 0) {
         bufs[count++] = uv_buf_init(req->body.ptr, (unsigned)req->body.len);

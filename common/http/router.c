@@ -80,7 +80,8 @@ void router_free(struct router *router)
 /* Index of the literal, or where it belongs. */
 static size_t literal_place(const struct node *node, struct str segment)
 {
-    size_t low = 0, high = node->literal_count;
+    size_t low = 0;
+    size_t high = node->literal_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (str_cmp(node->literals[middle].segment, segment) < 0)
@@ -111,6 +112,17 @@ static struct node *literal_add(struct node *node, struct str segment)
     return &grown[place];
 }
 
+static struct node *param_child(struct node *node, struct str segment, struct entry *entry)
+{
+    MUST(segment.len > 2 && segment.ptr[segment.len - 1] == '}');
+    if (entry->param_count == REQ_PARAMS_MAX)
+        PANIC("route %s: more than %d parameters", entry->route->id, REQ_PARAMS_MAX);
+    entry->param_names[entry->param_count++] = (struct str){segment.ptr + 1, segment.len - 2};
+    if (!node->param)
+        node->param = must_alloc(calloc(1, sizeof(*node)));
+    return node->param;
+}
+
 /* The node of `path` below `node`, made where missing; names of parameters go to the entry. */
 static struct node *node_of_path(struct node *node, const char *path, struct entry *entry)
 {
@@ -123,24 +135,14 @@ static struct node *node_of_path(struct node *node, const char *path, struct ent
     rest = (struct str){rest.ptr + 1, rest.len - 1};
     while (rest.ptr) {
         struct str segment = str_split(&rest, '/');
-        struct node *next;
         if (segment.len == 0)
             PANIC("route %s: empty segment in \"%s\"", entry->route->id, path);
         if (segment.ptr[0] == '{') {
-            MUST(segment.len > 2 && segment.ptr[segment.len - 1] == '}');
-            if (entry->param_count == REQ_PARAMS_MAX)
-                PANIC("route %s: more than %d parameters", entry->route->id, REQ_PARAMS_MAX);
-            entry->param_names[entry->param_count++] =
-                (struct str){segment.ptr + 1, segment.len - 2};
-            if (!node->param)
-                node->param = must_alloc(calloc(1, sizeof(*node)));
-            next = node->param;
+            node = param_child(node, segment, entry);
         } else {
-            next = literal_find(node, segment);
-            if (!next)
-                next = literal_add(node, segment);
+            struct node *next = literal_find(node, segment);
+            node = next ? next : literal_add(node, segment);
         }
-        node = next;
     }
     return node;
 }
@@ -165,8 +167,10 @@ static void methods_set(const struct entry *methods[METHODS], const struct entry
 
 void router_add(struct router *router, const char *mount, const struct route *routes, size_t count)
 {
-    router->entries = must_alloc(
-        realloc(router->entries, (router->entry_count + count + 1) * sizeof(*router->entries)));
+    size_t total = router->entry_count + count + 1;
+
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is meant */
+    router->entries = must_alloc(realloc(router->entries, total * sizeof(*router->entries)));
     for (size_t i = 0; i < count; i++) {
         struct entry *entry = must_alloc(calloc(1, sizeof(*entry)));
         struct node *node;

@@ -99,16 +99,20 @@ static int open_listener(const struct http_config *config)
     return rc;
 }
 
+union address {
+    struct sockaddr any;
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+};
+
 int http_server_port(const struct http_server *server)
 {
-    struct sockaddr_storage address;
+    union address address = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t len = sizeof(address);
 
-    if (server->fd < 0 || getsockname(server->fd, (struct sockaddr *)&address, &len) != 0)
+    if (server->fd < 0 || getsockname(server->fd, &address.any, &len) != 0)
         return 0;
-    if (address.ss_family == AF_INET6)
-        return ntohs(((const struct sockaddr_in6 *)&address)->sin6_port);
-    return ntohs(((const struct sockaddr_in *)&address)->sin_port);
+    return ntohs(address.any.sa_family == AF_INET6 ? address.six.sin6_port : address.four.sin_port);
 }
 
 void *http_server_user(const struct http_server *server)
@@ -125,18 +129,17 @@ const struct http_stats *http_server_stats(const struct http_server *server)
  */
 
 /* IPv4 clients of an IPv6 socket are shown as what they are. */
-static void peer_text(const struct sockaddr_storage *address, char text[46])
+static void peer_text(const union address *address, char text[46])
 {
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-    const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+    const struct in6_addr *six = &address->six.sin6_addr;
     const char *done;
 
-    if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-        done = inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], text, 46);
-    else if (address->ss_family == AF_INET6)
-        done = inet_ntop(AF_INET6, &six->sin6_addr, text, 46);
+    if (address->any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six))
+        done = inet_ntop(AF_INET, &six->s6_addr[12], text, 46);
+    else if (address->any.sa_family == AF_INET6)
+        done = inet_ntop(AF_INET6, six, text, 46);
     else
-        done = inet_ntop(AF_INET, &four->sin_addr, text, 46);
+        done = inet_ntop(AF_INET, &address->four.sin_addr, text, 46);
     if (!done)
         text[0] = '\0';
 }
@@ -168,7 +171,7 @@ static void on_acceptable(uv_poll_t *listener, int status, int events UNUSED)
         return;
     }
     for (int i = 0; i < ACCEPTS_PER_EVENT; i++) {
-        struct sockaddr_storage address;
+        union address address = {.any = {.sa_family = AF_UNSPEC}};
         socklen_t len = sizeof(address);
         char peer[46];
         int fd;
@@ -176,7 +179,7 @@ static void on_acceptable(uv_poll_t *listener, int status, int events UNUSED)
             pause_accepting(server);
             return;
         }
-        fd = accept4(server->fd, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        fd = accept4(server->fd, &address.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             peer_text(&address, peer);
             conn_open(server, fd, peer);

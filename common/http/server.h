@@ -27,11 +27,14 @@ struct http_config {
     bool reuse_port;             /* SO_REUSEPORT, for several workers */
     struct http_limits limits;
     int64_t request_timeout_ms;  /* deadline of a task, 30 s */
-    /* co: runs every request; puts a response with a status, or a negative (answered as 500). */
+    /* co: runs every request; puts a response with a status, or a negative (answered as 500;
+     * -ETIMEDOUT as 504). */
     int (*handle)(struct req *req); /* AWAITS */
-    /* any: after the response was handed to the socket (access log, metrics); never awaits. */
+    /* any: after the response was handed to the socket (access log, metrics); never awaits. Once for
+     * every request whose head arrived or was refused; status 499 when the client left unanswered. */
     void (*finished)(struct req *req);
-    /* any: writes the body for an error the HTTP layer itself raises (400, 408, 413, 431, 503, 500). */
+    /* any: writes the body for an error the HTTP layer itself raises (400, 408, 414, 417, 431, 500,
+     * 501, 503, 504, 505); codes are those of catalog/problem.h. */
     void (*problem)(struct req *req, int status, const char *code, const char *detail);
     void *user;
 };
