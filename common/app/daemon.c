@@ -253,8 +253,8 @@ static int settle_port(const char *host, int port)
 
 int daemon_main(int argc, char **argv, const struct daemon *daemon)
 {
-    struct arena *arena = arena_new(0);
-    struct conf_common *conf = arena_zalloc(arena, daemon->conf->bytes);
+    static struct arena *arena; /* the configuration lives as long as the process */
+    struct conf_common *conf;
     const char *error;
     int code = run_plain_flag(argc, argv, daemon);
 
@@ -265,6 +265,8 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
             stderr, "%s: unknown flag '%s'; see %s --help\n", daemon->name, argv[1], daemon->name);
         return EXIT_CONFIG;
     }
+    arena = arena_new(0);
+    conf = arena_zalloc(arena, daemon->conf->bytes);
     error = conf_load(arena, daemon->conf, environ, conf);
     if (error) {
         fprintf(stderr, "%s: %s\n", daemon->name, error);

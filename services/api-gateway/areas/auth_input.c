@@ -53,7 +53,7 @@ AWAITS static int read_form(struct req *r, json_t **ret_root)
 int auth_read_body(struct req *r, const struct schema *schema, void *ret_struct)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    json_t *root;
+    json_t *root = NULL;
 
     if (!is_form(r))
         return req_json(r, schema, ret_struct);
