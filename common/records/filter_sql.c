@@ -1,11 +1,7 @@
 /* Conditions as SQL: names from the model, values as parameters. */
-#include <stdio.h>
-
 #include "base/panic.h"
 #include "records/columns.h"
 #include "records/filter_tree.h"
-
-#define ALIAS_BYTES 8
 
 /* What conditions are written into. */
 struct writing {
@@ -196,12 +192,11 @@ static void put_links_test(const struct writing *out,
 /* Rows reached over the path, innermost last: each step sees only what the caller may see. */
 static void put_test(const struct writing *out, const struct filter_test *test, const char *alias)
 {
-    char aliases[PATH_STEPS][ALIAS_BYTES];
+    static const char *const aliases[PATH_STEPS] = {"r1", "r2", "r3", "r4"};
 
     for (size_t i = 0; i < test->path.count; i++) {
         const struct model_field *step = test->path.steps[i];
         const char *next = aliases[i];
-        (void)snprintf(aliases[i], ALIAS_BYTES, "r%zu", i + 1);
         strbuf_printf(
             out->sql, "exists (select 1 from {p}.%.*s %s", STR_ARG(step->target->table), next);
         if (step->many)

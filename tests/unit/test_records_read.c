@@ -1,0 +1,479 @@
+/* Reading records against a real PostgreSQL: filters, orders, pages, rules, expansion. */
+#include "records_read.h"
+
+#define CHECK(ctx, entity, query, expected)                                                        \
+    assert_string_equal(picks((ctx), (entity), (query)), (expected))
+
+/* --- values and operators ------------------------------------------------------------------------
+ */
+
+static void filters(struct records ctx)
+{
+    CHECK(ctx, BOOKS, "", "1,2,3,4");
+    CHECK(ctx, BOOKS, "filter[title]=One", "1");
+    CHECK(ctx, BOOKS, "filter[title][ne]=One", "2,3,4");
+    CHECK(ctx, BOOKS, "filter[price]=10.5", "1,4");
+    CHECK(ctx, BOOKS, "filter[price][ne]=10.5", "2,3");
+    CHECK(ctx, BOOKS, "filter[price][gt]=10.5", "2");
+    CHECK(ctx, BOOKS, "filter[price][between]=10,11", "1,4");
+    CHECK(ctx, BOOKS, "filter[pages]=9007199254740993", "4");
+    CHECK(ctx, BOOKS, "filter[pages]=9007199254740992", "");
+    CHECK(ctx, BOOKS, "filter[pages][in]=100,200", "1,2");
+    CHECK(ctx, BOOKS, "filter[pages][nin]=100,200", "3,4");
+    CHECK(ctx, BOOKS, "filter[status][in]=used,new", "1,2,4");
+    CHECK(ctx, BOOKS, "filter[rating][lt]=0", "4");
+    CHECK(ctx, BOOKS, "filter[rating][in]=0.5,1e300", "1,3");
+    CHECK(ctx, BOOKS, "filter[stock]=true", "1,4");
+    CHECK(ctx, BOOKS, "filter[stock][ne]=true", "2,3");
+    CHECK(ctx, BOOKS, "filter[printed]=2020-02-29", "1");
+    CHECK(ctx, BOOKS, "filter[printed][lte]=2021-01-01", "1,4");
+    CHECK(ctx, BOOKS, "filter[meta][null]=true", "2,3");
+    CHECK(ctx, BOOKS, "filter[meta][null]=false", "1,4");
+    CHECK(ctx, BOOKS, "filter[id][in]=4,2,99", "2,4");
+    CHECK(ctx, BOOKS, "filter[or][0][title]=One&filter[or][1][pages]=200", "1,2");
+    CHECK(ctx, BOOKS, "filter[or][0][title]=One&filter[or][0][pages]=200", "");
+    CHECK(ctx,
+          BOOKS,
+          "filter[status]=new&filter[or][0][title]=One&filter[or][1][and][0][pages][gte]=200",
+          "1,4");
+}
+
+/* Shown to the millisecond, stored to the microsecond: what was read must be found again. */
+static void times(struct records ctx)
+{
+    CHECK(ctx, BOOKS, "filter[sold_at]=2026-03-01T10:00:00.123Z", "1");
+    CHECK(ctx, BOOKS, "filter[sold_at]=2026-03-01T11:00:00.123%2B01:00", "1");
+    CHECK(ctx, BOOKS, "filter[sold_at][in]=2026-03-01T10:00:00.123Z", "1");
+    CHECK(ctx, BOOKS, "filter[sold_at][gt]=2026-03-01T10:00:00.123Z", "");
+    CHECK(ctx, BOOKS, "filter[sold_at][lte]=2026-03-01T10:00:00.123Z", "1");
+    CHECK(ctx, BOOKS, "filter[sold_at][ne]=2026-03-01T10:00:00.123Z", "2,3,4");
+    CHECK(ctx, BOOKS, "filter[sold_at][nin]=2026-03-01T10:00:00.123Z", "2,3,4");
+    CHECK(
+        ctx, BOOKS, "filter[created_at][between]=2026-01-02T00:00:00Z,2026-01-03T00:00:00Z", "2,3");
+}
+
+static void likes(struct records ctx)
+{
+    CHECK(ctx, BOOKS, "filter[title][contains]=%25", "2");
+    CHECK(ctx, BOOKS, "filter[title][contains]=_", "2");
+    CHECK(ctx, BOOKS, "filter[title][ends_with]=%5C", "2");
+    CHECK(ctx, BOOKS, "filter[title][contains]=one", "4");
+    CHECK(ctx, BOOKS, "filter[title][icontains]=ONE", "1,4");
+    CHECK(ctx, BOOKS, "filter[title][starts_with]=one", "4");
+    CHECK(ctx, BOOKS, "filter[title][contains]=' or true --", "");
+}
+
+static void relations(struct records ctx)
+{
+    CHECK(ctx, BOOKS, "filter[author]=2", "2");
+    CHECK(ctx, BOOKS, "filter[author][null]=true", "4");
+    CHECK(ctx, BOOKS, "filter[author.country]=BO", "1,3");
+    CHECK(ctx, BOOKS, "filter[author.country][ne]=BO", "2");
+    CHECK(ctx, BOOKS, "filter[author.mentor.name]=Ann", "2");
+    CHECK(ctx, BOOKS, "filter[tags]=1", "1");
+    CHECK(ctx, BOOKS, "filter[tags][in]=1,2", "1,2");
+    CHECK(ctx, BOOKS, "filter[tags][nin]=1", "2,3,4");
+    CHECK(ctx, BOOKS, "filter[tags][null]=true", "3,4");
+    CHECK(ctx, BOOKS, "filter[tags.label]=b", "1,2");
+}
+
+static void orders(struct records ctx)
+{
+    CHECK(ctx, BOOKS, "sort=-id", "4,3,2,1");
+    CHECK(ctx, BOOKS, "sort=pages", "1,2,4,3");
+    CHECK(ctx, BOOKS, "sort=-pages", "4,2,1,3");
+    CHECK(ctx, BOOKS, "sort=pages&order=desc", "4,2,1,3");
+    CHECK(ctx, BOOKS, "sort=status,-price", "4,1,2,3");
+    CHECK(ctx, BOOKS, "sort=author.name", "1,2,3,4");
+    CHECK(ctx, BOOKS, "sort=-author.mentor.name", "3,2,4,1");
+    CHECK(ctx, BOOKS, "order=desc", "4,3,2,1");
+    CHECK(ctx, BOOKS, "sort=-created_at&limit=2&page=2", "2,1");
+}
+
+static void administrator(struct task *task, struct directory *one, struct directory *two)
+{
+    struct library library;
+
+    (void)two;
+    library_make(&library, task, one);
+    struct records ctx = library_context(&library, 1);
+    filters(ctx);
+    times(ctx);
+    likes(ctx);
+    relations(ctx);
+    orders(ctx);
+}
+
+static void test_filters(void **state)
+{
+    (void)state;
+    run(administrator);
+}
+
+/* --- what is refused -----------------------------------------------------------------------------
+ */
+
+static void refusals(struct task *task, struct directory *one, struct directory *two)
+{
+    static const struct {
+        const char *query;
+        const char *answer;
+    } cases[] = {
+        {"filter[nope]=1", "!invalid_query filter[nope]:unknown_field:there is no field \"nope\""},
+        {"filter[id;drop]=1",
+         "!invalid_query filter[id;drop]:unknown_field:there is no field \"id;drop\""},
+        {"filter[title.x]=1",
+         "!invalid_query filter[title.x]:unknown_field:there is no field \"title.x\""},
+        {"filter[author.]=1",
+         "!invalid_query filter[author.]:unknown_field:there is no field \"author.\""},
+        {"filter[author.mentor.mentor.mentor.mentor.name]=1",
+         "!invalid_query filter[author.mentor.mentor.mentor.mentor.name]:unknown_field:there is no "
+         "field \"author.mentor.mentor.mentor.mentor.name\""},
+        {"filter[pages]=1.5", "!invalid_query filter[pages]:invalid_query:must be a whole number"},
+        {"filter[pages]=9223372036854775808",
+         "!invalid_query filter[pages]:invalid_query:must be a whole number"},
+        {"filter[pages][in]=1,",
+         "!invalid_query filter[pages][in]:invalid_query:must be a whole number"},
+        {"filter[rating]=NaN", "!invalid_query filter[rating]:invalid_query:must be a number"},
+        {"filter[rating]=1e400", "!invalid_query filter[rating]:invalid_query:must be a number"},
+        {"filter[price]=1e131071", "!invalid_query filter[price]:invalid_query:must be a number"},
+        {"filter[stock]=1", "!invalid_query filter[stock]:invalid_query:must be true or false"},
+        {"filter[printed]=2021-02-29",
+         "!invalid_query filter[printed]:invalid_query:must be a date like 2026-01-31"},
+        {"filter[sold_at]=2021-01-01",
+         "!invalid_query filter[sold_at]:invalid_query:must be a time like 2026-01-31T12:00:00Z"},
+        {"filter[status]=gone",
+         "!invalid_query filter[status]:invalid_query:is not one of the field's values"},
+        {"filter[meta][contains]=1",
+         "!invalid_query filter[meta][contains]:invalid_query:the operator does not go with fields "
+         "of this type"},
+        {"filter[pages][between]=1",
+         "!invalid_query filter[pages][between]:invalid_query:takes two values: low,high"},
+        {"filter[pages][between]=1,2,3",
+         "!invalid_query filter[pages][between]:invalid_query:takes two values: low,high"},
+        {"filter[title][null]=1",
+         "!invalid_query filter[title][null]:invalid_query:must be true or false"},
+        {"filter=1",
+         "!invalid_query filter:invalid_query:a condition is filter[field]=value or "
+         "filter[field][operator]=value"},
+        {"filter[or][0]=1", "!invalid_query filter[or][0]:invalid_query:a condition is"},
+        {"filter[or][100][id]=1",
+         "!invalid_query filter[or][100][id]:invalid_query:groups are numbered from 0 to 99"},
+        {"sort=id;drop", "!invalid_query sort:unknown_field:there is no field \"id;drop\""},
+        {"sort=tags", "!invalid_query sort:invalid_query:relations to many records"},
+        {"sort=meta", "!invalid_query sort:invalid_query:json fields cannot be sorted by"},
+        {"sort=id,id,id,id,id,id", "!invalid_query sort:invalid_query:names more than 5 fields"},
+        {"sort=id&order=asc,(select%201)", "!invalid_query order:"},
+        {"sort=id,title&order=desc", "!invalid_query order:invalid_query:goes with one field"},
+        {"expand=title", "!invalid_query expand:unknown_field:there is no field \"title\""},
+        {"expand=author.mentor.mentor.mentor.mentor",
+         "!invalid_query expand:out_of_range:is deeper than 4"},
+        {"limit=501", "!invalid_query limit:"},
+        {"limit=0", "!invalid_query limit:"},
+        {"page=9223372036854775807", "!invalid_query page:"},
+        {"page=-1", "!invalid_query page:"},
+        {"cursor=x", "!invalid_query cursor:invalid_query:is not a cursor of this query"},
+        {"cursor=start&page=2", "!invalid_query cursor:invalid_query:does not go with page"},
+        {"nope=1", "!unknown_parameter nope:unknown_parameter:is not a known parameter"},
+        {"limit=1&limit=2", "!invalid_query limit:invalid_query:is given more than once"},
+        {"limit[a]=1", "!invalid_query limit:invalid_query:takes no keys in brackets"},
+    };
+    struct library library;
+
+    (void)two;
+    library_make(&library, task, one);
+    struct records admin = library_context(&library, 1);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *answer = list(admin, BOOKS, cases[i].query);
+        if (strncmp(answer, cases[i].answer, strlen(cases[i].answer)) != 0)
+            fail_msg("%s: %s", cases[i].query, answer);
+    }
+    assert_string_equal(
+        list(admin, AUTHORS, "filter[pin]=1"),
+        "!invalid_query filter[pin]:invalid_query:secret fields cannot be filtered");
+    assert_string_equal(list(admin, AUTHORS, "sort=pin"),
+                        "!invalid_query sort:invalid_query:secret fields cannot be sorted by");
+    assert_string_equal(list(admin, BOOKS, "fields=title,nope"),
+                        "!invalid_query fields:unknown_field:there is no field \"nope\"");
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    run(refusals);
+}
+
+/* --- records as JSON -----------------------------------------------------------------------------
+ */
+
+static void shapes(struct task *task, struct directory *one, struct directory *two)
+{
+    struct library library;
+
+    (void)two;
+    library_make(&library, task, one);
+    struct records ctx = library_context(&library, 1);
+    assert_string_equal(
+        get(ctx,
+            BOOKS,
+            1,
+            "fields=title,id,price,pages,status,printed,sold_at,author,tags,meta,"
+            "stock,rating,created_at,created_by"),
+        "{\"id\":1,\"title\":\"One\",\"price\":10.50,\"pages\":100,\"status\":\"new\",\"printed\":"
+        "\"2020-02-29\",\"sold_at\":\"2026-03-01T10:00:00.123Z\",\"author\":1,\"tags\":[2,1],"
+        "\"meta\":{\"k\": [1, 2.50]},\"stock\":true,\"rating\":0.5,\"created_at\":"
+        "\"2026-01-01T00:00:00.000Z\",\"created_by\":1}");
+    assert_non_null(strstr(get(ctx, BOOKS, 3, ""), "\"price\":null,\"pages\":null"));
+    assert_non_null(strstr(get(ctx, BOOKS, 3, ""), "\"tags\":[],\"meta\":null"));
+    assert_string_equal(get(ctx, AUTHORS, 1, "fields=pin"), "{\"pin\":\"********\"}");
+    assert_string_equal(get(ctx, AUTHORS, 2, "fields=pin"), "{\"pin\":null}");
+    assert_string_equal(get(ctx, BOOKS, 99, ""), "!not_found");
+    assert_string_equal(get(ctx, BOOKS, 1, "limit=1"),
+                        "!unknown_parameter limit:unknown_parameter:is not a known parameter");
+    assert_string_equal(get(ctx, BOOKS, 2, "fields=id&expand=author.mentor,tags"),
+                        arena_printf(task->arena,
+                                     "{\"id\":2,\"author\":%s,\"tags\":[%s]}",
+                                     get(ctx, AUTHORS, 2, "expand=mentor"),
+                                     get(ctx, TAGS, 2, ""))
+                            .ptr);
+    assert_string_equal(
+        list(ctx, BOOKS, "fields=title&limit=1"),
+        "{\"items\":[{\"title\":\"One\"}],\"total_items\":4,\"page\":1,\"page_size\":"
+        "1,\"has_next_page\":true}");
+    assert_string_equal(
+        list(ctx, BOOKS, "fields=title&limit=3&page=2&count=false"),
+        "{\"items\":[{\"title\":\"one \\\"two\\\"\"}],\"total_items\":-1,\"page\":2,"
+        "\"page_size\":3,\"has_next_page\":false}");
+    assert_string_equal(list(ctx, BOOKS, "limit=3&page=3"),
+                        "{\"items\":[],\"total_items\":4,\"page\":3,\"page_size\":3,"
+                        "\"has_next_page\":false}");
+}
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    run(shapes);
+}
+
+/* --- cursors -------------------------------------------------------------------------------------
+ */
+
+static const char *next_cursor(struct arena *arena, const char *answer)
+{
+    const char *at = strstr(answer, "\"next_cursor\":");
+
+    assert_non_null(at);
+    at += strlen("\"next_cursor\":");
+    if (*at != '"')
+        return NULL;
+    const char *end = strchr(at + 1, '"');
+    return arena_cstr(arena, (struct str){at + 1, (size_t)(end - at - 1)});
+}
+
+/* Every order walked one by one gives what a single page gives. */
+static void walk(struct records ctx, const char *order)
+{
+    struct arena *arena = ctx.task->arena;
+    const char *cursor = "start";
+    struct strbuf ids;
+
+    strbuf_init(&ids, arena, 1000);
+    for (int i = 0; cursor != NULL; i++) {
+        assert_in_range(i, 0, 4);
+        const char *query =
+            arena_printf(arena, "fields=id&limit=1&%s&cursor=%s", order, cursor).ptr;
+        const char *answer = list(ctx, BOOKS, query);
+        assert_memory_equal(answer, "{\"items\":[{\"id\":", 16);
+        if (ids.len > 0)
+            strbuf_char(&ids, ',');
+        strbuf_char(&ids, answer[16]);
+        assert_non_null(strstr(answer, "\"total_items\":-1"));
+        cursor = next_cursor(arena, answer);
+    }
+    assert_string_equal(strbuf_cstring(&ids), picks(ctx, BOOKS, order));
+}
+
+static void cursors(struct task *task, struct directory *one, struct directory *two)
+{
+    static const char *const walks[] = {
+        "",
+        "sort=-created_at",
+        "sort=pages",
+        "sort=-pages",
+        "sort=status,-price",
+        "sort=-author.name",
+        "sort=-rating,title",
+        "sort=sold_at",
+        "sort=stock&filter[id][gt]=1",
+    };
+    struct library library;
+
+    (void)two;
+    library_make(&library, task, one);
+    struct records ctx = library_context(&library, 1);
+    for (size_t i = 0; i < ARRAY_LEN(walks); i++)
+        walk(ctx, walks[i]);
+    const char *cursor = next_cursor(task->arena, list(ctx, BOOKS, "limit=1&cursor="));
+    assert_non_null(cursor);
+    const char *other = arena_printf(task->arena, "cursor=%s&sort=title", cursor).ptr;
+    assert_memory_equal(list(ctx, BOOKS, other), "!invalid_query cursor", 21);
+}
+
+static void test_cursors(void **state)
+{
+    (void)state;
+    run(cursors);
+}
+
+/* --- row and field rules -------------------------------------------------------------------------
+ */
+
+static void row_rules(const struct library *library)
+{
+    struct records alice = library_context(library, library->alice);
+    struct records bob = library_context(library, library->bob);
+
+    CHECK(alice, AUTHORS, "", "1");
+    CHECK(bob, AUTHORS, "", "2,3");
+    assert_non_null(strstr(list(alice, AUTHORS, ""), "\"total_items\":1"));
+    assert_string_equal(get(alice, AUTHORS, 2, ""), "!not_found");
+    assert_string_equal(get(alice, AUTHORS, 2, "fields=id"), "!not_found");
+    assert_string_equal(get(bob, AUTHORS, 3, "fields=id"), "{\"id\":3}");
+    /* Through relations: filter, sort, expansion, links. */
+    CHECK(alice, BOOKS, "filter[author.country]=BO", "1");
+    CHECK(bob, BOOKS, "filter[author.country]=BO", "3");
+    CHECK(alice, BOOKS, "sort=author.name", "1,2,3,4");
+    CHECK(bob, BOOKS, "sort=-author.name", "3,2,4,1");
+    CHECK(alice, BOOKS, "filter[tags]=2", "");
+    CHECK(alice, BOOKS, "filter[tags][null]=true", "2,3,4");
+    assert_string_equal(get(alice, BOOKS, 1, "fields=tags"), "{\"tags\":[1]}");
+    assert_string_equal(get(alice, BOOKS, 2, "fields=author&expand=author,tags"),
+                        "{\"author\":null,\"tags\":[]}");
+    assert_non_null(strstr(get(bob, BOOKS, 2, "expand=author.mentor"),
+                           "\"name\":\"Ben\",\"country\":\"PE\","
+                           "\"pin\":null,\"mentor\":null"));
+    assert_string_equal(ask(alice, records_aggregate, AUTHORS, "count=*"),
+                        "{\"items\":[{\"count\":1}],\"has_next_page\":false}");
+}
+
+/* A hidden field answers as one that does not exist, whatever it holds. */
+static void field_rules(const struct library *library)
+{
+    static const char *const queries[] = {"filter[%s]=shy",
+                                          "filter[%s][starts_with]=s",
+                                          "sort=%s",
+                                          "fields=%s",
+                                          "expand=%s",
+                                          "filter[mentor.%s]=shy",
+                                          "sort=mentor.%s"};
+    struct records alice = library_context(library, library->alice);
+    struct arena *arena = library->task->arena;
+
+    assert_null(strstr(list(alice, AUTHORS, ""), "note"));
+    assert_null(strstr(get(alice, AUTHORS, 1, ""), "note"));
+    for (size_t i = 0; i < ARRAY_LEN(queries); i++) {
+        const char *cut = strchr(queries[i], '%');
+        struct str before = {queries[i], (size_t)(cut - queries[i])};
+        const char *hidden = arena_printf(arena, "%.*snote%s", STR_ARG(before), cut + 2).ptr;
+        const char *absent = arena_printf(arena, "%.*snone%s", STR_ARG(before), cut + 2).ptr;
+        char *answer = arena_strdup(arena, list(alice, AUTHORS, hidden));
+        assert_int_equal(answer[0], '!');
+        for (char *at = strstr(answer, "note"); at != NULL; at = strstr(at, "note"))
+            at[3] = 'e', at[2] = 'n';
+        assert_string_equal(answer, list(alice, AUTHORS, absent));
+    }
+    assert_memory_equal(
+        ask(alice, records_aggregate, AUTHORS, "group_by=note"), "!invalid_query", 14);
+    assert_memory_equal(ask(alice, records_aggregate, AUTHORS, "min=note"), "!invalid_query", 14);
+    /* An entity that may not be read at all: its id is a value of the book, nothing behind it. */
+    assert_string_equal(list(alice, BOOKS, "filter[safe.gold]=1000"),
+                        "!invalid_query filter[safe.gold]:unknown_field:there is no field "
+                        "\"safe.gold\"");
+    assert_string_equal(list(alice, BOOKS, "filter[safe.id]=1"),
+                        "!invalid_query filter[safe.id]:unknown_field:there is no field "
+                        "\"safe.id\"");
+    assert_memory_equal(list(alice, BOOKS, "expand=safe"), "!invalid_query", 14);
+}
+
+static void public_rules(const struct library *library)
+{
+    static const struct caller nobody = {.kind = CALLER_NONE};
+    struct records ctx = library_context(library, 1);
+
+    ctx.caller = &nobody;
+    ctx.public_only = true;
+    assert_string_equal(
+        list(ctx, BOOKS, "filter[title]=One&fields=id,title,price"),
+        "{\"items\":[{\"id\":1,\"title\":\"One\",\"price\":10.50}],\"total_items\":1,"
+        "\"page\":1,\"page_size\":20,\"has_next_page\":false}");
+    assert_null(strstr(list(ctx, BOOKS, ""), "pages"));
+    assert_null(strstr(get(ctx, BOOKS, 1, ""), "created_by"));
+    assert_memory_equal(list(ctx, BOOKS, "filter[pages]=1"), "!invalid_query", 14);
+    assert_memory_equal(list(ctx, BOOKS, "filter[author.name]=Ann"), "!invalid_query", 14);
+    assert_memory_equal(list(ctx, BOOKS, "sort=created_by"), "!invalid_query", 14);
+    assert_string_equal(get(ctx, AUTHORS, 1, ""), "!not_found");
+}
+
+static void rules(struct task *task, struct directory *one, struct directory *two)
+{
+    struct library library;
+
+    (void)two;
+    library_make(&library, task, one);
+    row_rules(&library);
+    field_rules(&library);
+    public_rules(&library);
+}
+
+static void test_rules(void **state)
+{
+    (void)state;
+    run(rules);
+}
+
+/* The group scope shows what members of the group made; roles and groups are granted like users. */
+static void groups(struct task *task, struct directory *one, struct directory *two)
+{
+    struct library library;
+
+    (void)two;
+    library_make(&library, task, one);
+    struct db *db = &library.project->db;
+    exec(task, db, "insert into {p}.groups (id, name) values (9, 'team')");
+    exec(task,
+         db,
+         arena_printf(task->arena,
+                      "insert into {p}.group_members (group_id, user_id) values (9, %lld)",
+                      (long long)library.bob)
+             .ptr);
+    struct records alice = library_context(&library, library.alice);
+    CHECK(alice, AUTHORS, "", "1");
+    struct caller scoped = *alice.caller;
+    scoped.group_scope = 9;
+    alice.caller = &scoped;
+    CHECK(alice, AUTHORS, "", "1,2");
+    assert_string_equal(get(alice, AUTHORS, 2, "fields=id"), "{\"id\":2}");
+    assert_non_null(strstr(get(alice, AUTHORS, 2, ""), "\"name\":\"Ben\""));
+    assert_string_equal(get(alice, AUTHORS, 3, ""), "!not_found");
+    exec(task, db, "insert into {p}.record_grants values (1, 3, 3, 50)");
+    assert_non_null(strstr(get(alice, AUTHORS, 3, ""), "\"name\":\"Cid\""));
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    run(groups);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_cursors),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_groups),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
