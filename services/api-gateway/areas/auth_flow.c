@@ -1,0 +1,99 @@
+/* Flows: stored, taken once. */
+#include "areas/auth_flow.h"
+
+#include "areas/auth_session.h"
+#include "auth_provider_sql.h"
+#include "base/codec.h"
+#include "crypto/digest.h"
+#include "json/jr.h"
+
+#define STATE_MAX 128
+#define DOC_BYTES 32768
+
+struct str auth_flow_challenge(struct arena *arena, struct str verifier)
+{
+    return codec_b64url(arena, auth_secret_hash(arena, verifier));
+}
+
+static struct str place(struct req *r, struct str state_hash)
+{
+    return arena_printf(r->task.arena,
+                        "p%lld:auth_flows:%.*s",
+                        (long long)r->project->number,
+                        STR_ARG(codec_hex(r->task.arena, state_hash)));
+}
+
+static struct str document(struct arena *arena, const struct auth_flow *flow)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, arena, DOC_BYTES);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    JW_STR(&w, "redirect_to", flow->redirect_to);
+    JW_STR(&w, "issuer", flow->issuer);
+    JW_STR(&w, "client_id", flow->client_id);
+    if (flow->code_challenge.len)
+        JW_STR(&w, "code_challenge", flow->code_challenge);
+    if (flow->user_id)
+        JW_I64(&w, "user_id", flow->user_id);
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
+int auth_flow_begin(struct req *r, struct auth_flow *flow)
+{
+    struct arena *arena = r->task.arena;
+
+    flow->state = auth_secret_new(arena);
+    flow->nonce = auth_secret_new(arena);
+    flow->code_verifier = auth_secret_new(arena);
+    struct str hash = auth_secret_hash(arena, flow->state);
+    struct str secrets =
+        arena_printf(arena, "%.*s.%.*s", STR_ARG(flow->nonce), STR_ARG(flow->code_verifier));
+    struct str sealed = aead_seal(arena, &r->project->data_key, secrets, place(r, hash));
+    struct db_call calls[] = {
+        {.sql = &SQL_FLOW_PRUNE},
+        {.sql = &SQL_FLOW_ADD,
+         PARAMS(P_BYTES(hash), P_STR(document(arena, flow)), P_BYTES(sealed))},
+    };
+    return sql_batch(r, calls, ARRAY_LEN(calls));
+}
+
+static int invalid(struct req *r)
+{
+    return fail(r, "flow_state_invalid", "This sign-in is unknown, used or too old; start again.");
+}
+
+int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)
+{
+    struct arena *arena = r->task.arena;
+    struct str secrets;
+    struct rows rows;
+
+    if (state.len > STATE_MAX)
+        return invalid(r);
+    struct str hash = auth_secret_hash(arena, state);
+    TRY(sql_all(r, &rows, &SQL_FLOW_TAKE, PARAMS(P_BYTES(hash))));
+    const struct row row = rows_at(&rows, 0);
+    if (!rows.count || !row_bool(&row, "live") ||
+        aead_open(arena,
+                  &r->project->data_key,
+                  1,
+                  rows_bytes(arena, &rows, 0, rows_column(&rows, "sealed")),
+                  place(r, hash),
+                  &secrets) != 0)
+        return invalid(r);
+    *ret_flow = (struct auth_flow){
+        .state = state,
+        .nonce = str_split(&secrets, '.'),
+        .code_verifier = secrets,
+        .redirect_to = row_str(&row, "redirect_to"),
+        .issuer = row_str(&row, "issuer"),
+        .client_id = row_str(&row, "client_id"),
+        .code_challenge = row_str(&row, "code_challenge"),
+        .user_id = row_i64(&row, "user_id"),
+    };
+    return 0;
+}

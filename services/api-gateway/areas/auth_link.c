@@ -1,0 +1,133 @@
+/*
+ * Linking. An identity is known by issuer and subject only: an address can change hands. An account
+ * that has the identity's address is linked by itself only when the issuer runs that address's
+ * domain; one whose address was never confirmed may be a trap laid by somebody else, so its
+ * password, sessions and keys end first.
+ */
+#include "areas/auth_link.h"
+
+#include "areas/auth_session.h"
+#include "auth_provider_sql.h"
+
+/* Identity row, profile and audit row. */
+AWAITS static int attach(struct req *r,
+                         const struct oidc_client *client,
+                         const struct oidc_identity *identity,
+                         const char *action,
+                         int64_t user_id)
+{
+    struct db_call calls[] = {
+        {.sql = &SQL_IDENTITY_ADD,
+         PARAMS(P_I64(user_id),
+                P_STR(client->issuer),
+                P_STR(identity->subject),
+                P_STR(identity->email))},
+        {.sql = &SQL_ACCOUNT_PROFILE,
+         PARAMS(P_I64(user_id), P_STR(identity->name), P_STR(identity->picture))},
+        gateway_audit(r, action, "user", user_id, STR_NONE),
+    };
+    int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
+
+    if (rc == DB_UNIQUE)
+        return fail(r, "conflict", "The same identity is being linked right now; try again.");
+    return rc > 0 ? fail_db(r, rc) : rc;
+}
+
+AWAITS static int create(struct req *r,
+                         const struct oidc_client *client,
+                         const struct oidc_identity *identity,
+                         struct auth_link *link)
+{
+    struct rows account;
+    int rc;
+
+    if (!r->project->settings.sign_up)
+        return fail(r, "signup_disabled", "Accounts are made by an administrator here.");
+    rc = db_query(&r->task, r->db, &SQL_ACCOUNT_ADD, PARAMS(P_STR(identity->email)), &account);
+    if (rc == DB_UNIQUE)
+        return fail(r, "conflict", "The same account is being made right now; try again.");
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    link->user_id = rows_i64(&account, 0, 0);
+    link->is_new = true;
+    TRY(sql_exec(r, NULL, &SQL_ACCOUNT_DEFAULT_ROLES, PARAMS(P_I64(link->user_id))));
+    return attach(r, client, identity, "auth.sign_up", link->user_id);
+}
+
+/* Whoever set a password before the address was confirmed may not be its owner. */
+AWAITS static int confirm(struct req *r, struct auth_link *link)
+{
+    struct db_call calls[] = {
+        {.sql = &SQL_ACCOUNT_CONFIRM, PARAMS(P_I64(link->user_id))},
+        {.sql = &SQL_ACCOUNT_END_SESSIONS, PARAMS(P_I64(link->user_id))},
+        {.sql = &SQL_ACCOUNT_DROP_KEYS, PARAMS(P_I64(link->user_id))},
+    };
+
+    link->rights_changed = true;
+    return sql_batch(r, calls, ARRAY_LEN(calls));
+}
+
+/* An account that has the verified address already. */
+AWAITS static int adopt(struct req *r,
+                        const struct oidc_client *client,
+                        const struct oidc_identity *identity,
+                        const struct row *account,
+                        struct auth_link *link)
+{
+    struct str status = row_str(account, "status");
+
+    link->user_id = row_i64(account, "id");
+    link->is_new = str_is(status, "invited");
+    if (str_is(status, "suspended"))
+        return fail(r, "user_suspended", "This account is suspended.");
+    if (!identity->authoritative && !link->is_new)
+        return fail(r,
+                    "identity_link_required",
+                    "An account has this address; sign in to it and link the identity there.");
+    if (!str_is(status, "active") || !row_bool(account, "confirmed"))
+        TRY(confirm(r, link));
+    return attach(r, client, identity, "auth.identity_linked", link->user_id);
+}
+
+/* The identity is known: its account, whatever its address is today. */
+AWAITS static int known(struct req *r,
+                        const struct oidc_identity *identity,
+                        const struct row *account,
+                        struct auth_link *link)
+{
+    link->user_id = row_i64(account, "id");
+    if (link->link_user_id && link->link_user_id != link->user_id)
+        return fail(r, "conflict", "This identity belongs to another account.");
+    TRY(auth_account_check(r, row_str(account, "status"), row_bool(account, "confirmed")));
+    return sql_exec(r,
+                    NULL,
+                    &SQL_ACCOUNT_PROFILE,
+                    PARAMS(P_I64(link->user_id), P_STR(identity->name), P_STR(identity->picture)));
+}
+
+int auth_link_find(struct req *r,
+                   const struct oidc_client *client,
+                   const struct oidc_identity *identity,
+                   struct auth_link *link)
+{
+    struct rows found;
+
+    TRY(sql_all(
+        r, &found, &SQL_IDENTITY_FIND, PARAMS(P_STR(client->issuer), P_STR(identity->subject))));
+    if (found.count) {
+        const struct row account = rows_at(&found, 0);
+        return known(r, identity, &account, link);
+    }
+    if (!identity->email_verified)
+        return fail(
+            r, "email_not_verified", "The identity provider has not verified the e-mail address.");
+    if (link->link_user_id) {
+        link->user_id = link->link_user_id;
+        return attach(r, client, identity, "auth.identity_linked", link->user_id);
+    }
+    TRY(sql_all(r, &found, &SQL_ACCOUNT_BY_EMAIL, PARAMS(P_STR(identity->email))));
+    if (!found.count)
+        return create(r, client, identity, link);
+    const struct row account = rows_at(&found, 0);
+    return adopt(r, client, identity, &account, link);
+}

@@ -1,0 +1,127 @@
+/* The issuer's side of external sign-in: discovery and the code exchange. */
+#include "areas/auth_oidc.h"
+
+#include "base/codec.h"
+#include "fetch/fetch.h"
+#include "json/jr.h"
+
+#define GOOGLE     "https://accounts.google.com"
+#define GOOGLE_ALT "accounts.google.com"
+
+bool oidc_issuer_is(struct str issuer, struct str iss)
+{
+    return str_eq(issuer, iss) || (str_is(issuer, GOOGLE) && str_is(iss, GOOGLE_ALT));
+}
+
+static int provider_failed(struct req *r)
+{
+    return fail(r, "provider_error", "The identity provider did not answer as it should.");
+}
+
+/* Endpoints are addresses that a browser or we will go to: nothing but http(s) URLs. */
+static struct str endpoint(const json_t *document, const char *name)
+{
+    struct str url = jr_str(document, name);
+
+    return url.len && fetch_url_check(url) != FETCH_BAD_URL ? url : STR_NONE;
+}
+
+int oidc_client_load(struct req *r, struct oidc_client *ret_client)
+{
+    const struct project_settings *settings = &r->project->settings;
+    struct arena *arena = r->task.arena;
+    struct oidc_client client;
+    struct str base;
+    json_t *document;
+    int rc;
+
+    if (!settings->oidc_issuer.len || !settings->oidc_client_id.len)
+        return fail(r, "not_found", "This project has no identity provider configured.");
+    client = (struct oidc_client){
+        .issuer = arena_dup(arena, settings->oidc_issuer),
+        .client_id = arena_dup(arena, settings->oidc_client_id),
+        .client_secret = arena_dup(arena, settings->oidc_client_secret),
+    };
+    base = client.issuer;
+    if (str_ends(base, STR("/")))
+        base.len--;
+    rc = oidc_document(&r->task,
+                       arena_printf(arena, "%.*s/.well-known/openid-configuration", STR_ARG(base)),
+                       false,
+                       &document);
+    if (rc)
+        return rc > 0 ? provider_failed(r) : rc;
+    client.authorization_endpoint = endpoint(document, "authorization_endpoint");
+    client.token_endpoint = endpoint(document, "token_endpoint");
+    client.jwks_uri = endpoint(document, "jwks_uri");
+    if (!str_eq(jr_str(document, "issuer"), client.issuer) || !client.authorization_endpoint.len ||
+        !client.token_endpoint.len || !client.jwks_uri.len)
+        return provider_failed(r);
+    *ret_client = client;
+    return 0;
+}
+
+static void form_add(struct strbuf *form, struct arena *arena, const char *name, struct str value)
+{
+    if (form->len)
+        strbuf_char(form, '&');
+    strbuf_cstr(form, name);
+    strbuf_char(form, '=');
+    strbuf_str(form, codec_percent(arena, value));
+}
+
+/* RFC 6749, 5.2: only these say that the code, not we, is the trouble. */
+static bool code_refused(const struct fetch_response *response, struct arena *arena)
+{
+    struct jr_error error;
+    json_t *root;
+
+    if (response->status != 400 && response->status != 401)
+        return false;
+    return jr_parse(arena, response->body, &root, &error) == 0 &&
+           str_is(jr_str(root, "error"), "invalid_grant");
+}
+
+int oidc_exchange(struct req *r, const struct oidc_client *client, struct oidc_exchange *exchange)
+{
+    const struct fetch_header headers[] = {
+        {STR("Content-Type"), STR("application/x-www-form-urlencoded")},
+        {STR("Accept"), STR("application/json")},
+    };
+    struct arena *arena = r->task.arena;
+    struct fetch_response response;
+    struct jr_error error;
+    struct strbuf form;
+    json_t *root;
+    int rc;
+
+    strbuf_init(&form, arena, 65536);
+    form_add(&form, arena, "grant_type", STR("authorization_code"));
+    form_add(&form, arena, "code", exchange->code);
+    form_add(&form, arena, "redirect_uri", exchange->redirect_uri);
+    form_add(&form, arena, "client_id", client->client_id);
+    if (client->client_secret.len)
+        form_add(&form, arena, "client_secret", client->client_secret);
+    form_add(&form, arena, "code_verifier", exchange->code_verifier);
+    if (form.overflow)
+        return fail(r, "invalid_credentials", "The identity provider refused the code.");
+    rc = fetch(&r->task,
+               &(struct fetch_request){
+                   .method = STR("POST"),
+                   .url = client->token_endpoint,
+                   .headers = headers,
+                   .nheaders = ARRAY_LEN(headers),
+                   .body = strbuf_view(&form),
+                   .once = true, /* a code that may have arrived is spent */
+               },
+               &response);
+    if (rc)
+        return rc > 0 ? provider_failed(r) : rc;
+    if (code_refused(&response, arena))
+        return fail(r, "invalid_credentials", "The identity provider refused the code.");
+    if (response.status != 200 || jr_parse(arena, response.body, &root, &error) != 0)
+        return provider_failed(r);
+    exchange->id_token = jr_str(root, "id_token");
+    exchange->access_token = jr_str(root, "access_token");
+    return exchange->id_token.len ? 0 : provider_failed(r);
+}

@@ -1,0 +1,267 @@
+/* /auth/v1/google: sign-in through the project's OpenID Connect issuer. */
+#include "areas/auth_flow.h"
+#include "areas/auth_input.h"
+#include "areas/auth_link.h"
+#include "areas/auth_session.h"
+#include "base/codec.h"
+#include "crypto/ct.h"
+#include "stages/stages.h"
+
+#define CHALLENGE_CHARS 43 /* base64url of a SHA-256 */
+
+/* Who may link an identity to their account: a user with a token of a session, never a key. */
+static int64_t linking_user(const struct req *r)
+{
+    return r->caller->kind == CALLER_USER ? r->caller->user_id : 0;
+}
+
+/* --- start --- */
+
+static const struct query_param authorize_query[] = {
+    {.name = "redirect_to",
+     .type = FIELD_STR,
+     .doc = "Page of the client that gets code and state; one of the project's redirect_urls"},
+    {.name = "code_challenge",
+     .type = FIELD_STR,
+     .doc = "BASE64URL(SHA256(verifier)) of RFC 7636: the callback then needs the verifier"},
+    {.name = "code_challenge_method",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"S256", NULL},
+     .fallback = "S256"},
+    {.name = "login_hint", .type = FIELD_STR, .doc = "Address to suggest at the provider"},
+    {0},
+};
+
+static const struct field authorize_fields[] = {
+    {.name = "url", .type = FIELD_STR, .required = true, .doc = "Where to send the browser"},
+};
+static const struct schema authorize_schema = SCHEMA_OUT("ProviderRedirect", authorize_fields);
+
+/* Byte for byte: prefixes and patterns are how codes leak. */
+static bool redirect_allowed(const struct project_settings *settings, struct str url)
+{
+    for (size_t i = 0; i < settings->redirect_url_count; i++)
+        if (str_eq(settings->redirect_urls[i], url))
+            return true;
+    return false;
+}
+
+static int read_authorize(struct req *r, const struct query *query, struct auth_flow *flow)
+{
+    struct str decoded;
+
+    flow->redirect_to = query_get(query, "redirect_to");
+    if (!flow->redirect_to.len || !redirect_allowed(&r->project->settings, flow->redirect_to))
+        return fail(
+            r, "redirect_not_allowed", "redirect_to must be one of the project's redirect_urls.");
+    flow->code_challenge = query_get(query, "code_challenge");
+    if (flow->code_challenge.ptr &&
+        (flow->code_challenge.len != CHALLENGE_CHARS ||
+         !codec_b64url_decode(r->task.arena, flow->code_challenge, &decoded)))
+        return fail(r, "invalid_query", "code_challenge must be BASE64URL(SHA256(verifier)).");
+    return 0;
+}
+
+static void url_add(struct strbuf *url, struct arena *arena, const char *name, struct str value)
+{
+    strbuf_char(url, memchr(url->ptr, '?', url->len) ? '&' : '?');
+    strbuf_cstr(url, name);
+    strbuf_char(url, '=');
+    strbuf_str(url, codec_percent(arena, value));
+}
+
+static struct str authorization_url(struct req *r,
+                                    const struct oidc_client *client,
+                                    const struct auth_flow *flow,
+                                    struct str login_hint)
+{
+    struct arena *arena = r->task.arena;
+    struct strbuf url;
+
+    strbuf_init(&url, arena, 131072);
+    strbuf_str(&url, client->authorization_endpoint);
+    url_add(&url, arena, "client_id", client->client_id);
+    url_add(&url, arena, "response_type", STR("code"));
+    url_add(&url, arena, "scope", STR("openid email profile"));
+    url_add(&url, arena, "redirect_uri", flow->redirect_to);
+    url_add(&url, arena, "state", flow->state);
+    url_add(&url, arena, "nonce", flow->nonce);
+    url_add(&url, arena, "code_challenge", auth_flow_challenge(arena, flow->code_verifier));
+    url_add(&url, arena, "code_challenge_method", STR("S256"));
+    if (login_hint.len)
+        url_add(&url, arena, "login_hint", login_hint);
+    return strbuf_view(&url);
+}
+
+static bool wants_json(struct req *r)
+{
+    struct str accept = req_header(r, "accept");
+
+    while (accept.ptr) {
+        struct str range = str_split(&accept, ',');
+        if (str_ieq(str_trim(str_split(&range, ';')), STR("application/json")))
+            return true;
+    }
+    return false;
+}
+
+AWAITS static int provider_authorize(struct req *r)
+{
+    struct auth_flow flow = {.user_id = linking_user(r)};
+    const struct query *query;
+    struct oidc_client client;
+
+    TRY(req_query(r, &query));
+    TRY(rate_limit_sign_in(
+        r, "authorize", str_from(r->peer), r->project->settings.rate_sign_in_address));
+    TRY(oidc_client_load(r, &client));
+    TRY(read_authorize(r, query, &flow));
+    flow.issuer = client.issuer;
+    flow.client_id = client.client_id;
+    TRY(auth_flow_begin(r, &flow));
+    struct str url = authorization_url(r, &client, &flow, query_get(query, "login_hint"));
+    if (wants_json(r)) {
+        struct jw w = resp_json(r);
+        jw_obj(&w);
+        JW_STR(&w, "url", url);
+        jw_obj_end(&w);
+        return reply_json(r, 200);
+    }
+    resp_header(r, "Location", url);
+    return reply_empty(r, 302);
+}
+
+/* --- finish --- */
+
+struct callback_in {
+    struct in_str code;
+    struct in_str state;
+    struct in_str code_verifier;
+    struct in_str iss;
+};
+
+static const struct field callback_fields[] = {
+    {.name = "code",
+     FIELD_AT(struct callback_in, code),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = 4096},
+    {.name = "state",
+     FIELD_AT(struct callback_in, state),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = 512},
+    {.name = "code_verifier",
+     FIELD_AT(struct callback_in, code_verifier),
+     .type = FIELD_STR,
+     .write_only = true,
+     .max = 128,
+     .doc = "When the start had a code_challenge"},
+    {.name = "iss",
+     FIELD_AT(struct callback_in, iss),
+     .type = FIELD_STR,
+     .max = 2048,
+     .doc = "As the provider sent it (RFC 9207)"},
+};
+static const struct schema callback_schema =
+    SCHEMA("ProviderCallback", struct callback_in, callback_fields);
+
+/* The finish belongs to the start: same client, same issuer, same user. */
+static int check_flow(struct req *r, const struct auth_flow *flow, const struct callback_in *in)
+{
+    struct str verifier = in->code_verifier.value;
+
+    if (in->iss.value.len && !oidc_issuer_is(flow->issuer, in->iss.value))
+        return fail(r, "flow_state_invalid", "The answer comes from another identity provider.");
+    if (flow->code_challenge.len || verifier.len) {
+        struct str challenge = auth_flow_challenge(r->task.arena, verifier);
+        if (!ct_eq(challenge, flow->code_challenge))
+            return fail(r, "flow_state_invalid", "The code_verifier does not fit the start.");
+    }
+    if (flow->user_id && flow->user_id != linking_user(r))
+        return fail(r, "flow_state_invalid", "Linking must be finished by the user who began it.");
+    return 0;
+}
+
+AWAITS static int identify(struct req *r,
+                           const struct auth_flow *flow,
+                           struct str code,
+                           struct oidc_client *client,
+                           struct oidc_identity *ret_identity)
+{
+    struct oidc_exchange exchange = {
+        .code = code,
+        .redirect_uri = flow->redirect_to,
+        .code_verifier = flow->code_verifier,
+    };
+
+    TRY(oidc_client_load(r, client));
+    if (!str_eq(client->issuer, flow->issuer) || !str_eq(client->client_id, flow->client_id))
+        return fail(r, "flow_state_invalid", "The identity provider was changed; start again.");
+    TRY(oidc_exchange(r, client, &exchange));
+    return oidc_identity_read(r, client, &exchange, flow->nonce, ret_identity);
+}
+
+AWAITS static int provider_callback(struct req *r)
+{
+    struct callback_in in;
+    struct auth_flow flow;
+    struct oidc_client client;
+    struct oidc_identity identity;
+    struct auth_tokens tokens;
+
+    TRY(auth_read_body(r, &callback_schema, &in));
+    TRY(rate_limit_sign_in(
+        r, "callback", str_from(r->peer), r->project->settings.rate_sign_in_address));
+    TRY(auth_flow_take(r, in.state.value, &flow));
+    TRY(check_flow(r, &flow, &in));
+    TRY(identify(r, &flow, in.code.value, &client, &identity));
+    struct auth_link link = {.link_user_id = flow.user_id};
+    TRY(sql_begin(r));
+    TRY(auth_link_find(r, &client, &identity, &link));
+    TRY(auth_session_start(r, link.user_id, STR_NONE, STR_NONE, &tokens));
+    TRY(sql_commit(r));
+    if (link.rights_changed)
+        gateway_touch(r);
+    struct jw w = resp_json(r);
+    jw_obj(&w);
+    auth_tokens_members(&w, &tokens);
+    JW_BOOL(&w, "is_new_user", link.is_new);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+static const struct route auth_provider_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/auth/v1/google/authorize",
+        .id = "auth_provider_authorize",
+        .auth = AUTH_OPTIONAL,
+        .query = authorize_query,
+        .ok = {200, &authorize_schema},
+        .fails = {302, 404, 502},
+        .run = provider_authorize,
+        .class = CLASS_AUTH,
+        .tag = "Sign-in",
+        .summary = "Start a sign-in at the project's identity provider",
+        .doc = "Redirects the browser to the provider, or answers with the address when JSON is "
+               "asked for. With a user's token the identity is linked to that user's account.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/auth/v1/google/callback",
+        .id = "auth_provider_callback",
+        .auth = AUTH_OPTIONAL,
+        .body = &callback_schema,
+        .ok = {200, &auth_provider_tokens_schema},
+        .fails = {403, 404, 409, 415, 502},
+        .run = provider_callback,
+        .class = CLASS_AUTH,
+        .tag = "Sign-in",
+        .summary = "Finish a sign-in with what the provider sent",
+        .doc = "A start serves once and for ten minutes.",
+    },
+};
+ROUTES(auth_provider);
