@@ -220,7 +220,7 @@ check_users(struct req *r, const struct model_enum *old, const struct in_strs *v
 AWAITS static int update_enum(struct req *r, void *arg, struct model_audit *audit)
 {
     const struct enum_in *in = arg;
-    const struct model_enum *old;
+    const struct model_enum *old = NULL;
     struct str name;
     struct rows changed;
 
@@ -256,7 +256,7 @@ AWAITS static int enums_update(struct req *r)
 
 AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {
-    const struct model_enum *old;
+    const struct model_enum *old = NULL;
     const struct model_field *user;
     struct enum_cursor cursor = {0};
     struct rows removed;

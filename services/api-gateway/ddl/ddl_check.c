@@ -11,7 +11,7 @@ static struct str print_ids(struct arena *arena, const int64_t *ids, size_t coun
     for (size_t i = 0; i < count; i++)
         strbuf_printf(&out, "%s%lld", i ? ", " : "", (long long)ids[i]);
     if (total > (int64_t)count)
-        strbuf_cstr(&out, ", ...");
+        strbuf_printf(&out, " and %lld more", (long long)(total - (int64_t)count));
     return strbuf_view(&out);
 }
 
