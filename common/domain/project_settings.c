@@ -349,7 +349,8 @@ static void parse_stored(struct arena *arena,
     in.allowed_origins.items =
         ARENA_ARRAY(arena, in.allowed_origins.items, json_array_size(origins));
     for (size_t i = 0; i < in.allowed_origins.count; i++)
-        in.allowed_origins.items[i] = str_from(json_string_value(json_array_get(origins, i)));
+        in.allowed_origins.items[i] = /* the array goes below */
+            arena_dup(arena, str_from(json_string_value(json_array_get(origins, i))));
     if (origins != NULL)
         (void)json_object_del(doc, "allowed_origins");
     if (!schema_decode(arena, &project_settings_schema, doc, &settings, &errors))
