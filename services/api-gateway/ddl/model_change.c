@@ -58,6 +58,15 @@ static bool was_in_the_way(const struct req *r, int rc)
     return rc == 503 && (strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0);
 }
 
+/* The answer that a given-up attempt has put. */
+static void forget_answer(struct req *r, size_t headers)
+{
+    r->body.len = 0;
+    r->extra_headers.len = headers;
+    r->error_code = NULL;
+    r->status = 0;
+}
+
 int model_change(struct req *r, model_change_fn change, void *arg)
 {
     size_t headers = r->extra_headers.len;
@@ -70,8 +79,7 @@ int model_change(struct req *r, model_change_fn change, void *arg)
         if (tries == TRIES || !was_in_the_way(r, rc))
             return rc;
         TRY(task_sleep(&r->task, PAUSE_MS));
-        r->extra_headers.len = headers;
-        r->error_code = NULL;
+        forget_answer(r, headers);
         rc = attempt(r, change, arg);
     }
     gateway_touch(r);
