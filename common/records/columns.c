@@ -20,7 +20,7 @@ static void fill_readable(const struct records *ctx,
                           struct columns *plan)
 {
     *plan = (struct columns){.entity = entity};
-    plan->fields = ARENA_ARRAY(arena, plan->fields, entity->field_count);
+    plan->fields = arena_zalloc_array(arena, sizeof(void *), entity->field_count);
     for (size_t i = 0; i < entity->field_count; i++)
         if (rls_field(ctx, &entity->fields[i], ACT_READ))
             plan->fields[plan->count++] = &entity->fields[i];
@@ -72,7 +72,7 @@ static int plan_selected(struct records *ctx,
         else
             wanted[field - entity->fields] = true;
     }
-    plan.fields = ARENA_ARRAY(arena, plan.fields, entity->field_count);
+    plan.fields = arena_zalloc_array(arena, sizeof(void *), entity->field_count);
     for (size_t i = 0; i < entity->field_count; i++)
         if (wanted[i])
             plan.fields[plan.count++] = &entity->fields[i];
@@ -245,9 +245,8 @@ void columns_value(struct jw *w,
     }
 }
 
-static void put_expanded(struct jw *w,
-                         const struct expansion *expansion,
-                         struct str text) /* NOLINT(misc-no-recursion): EXPAND_DEPTH */
+/* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
+static void put_expanded(struct jw *w, const struct expansion *expansion, struct str text)
 {
     int64_t id;
     size_t row = SIZE_MAX;
@@ -260,9 +259,8 @@ static void put_expanded(struct jw *w,
         jw_null(w);
 }
 
-static void put_relation(struct jw *w,
-                         const struct expansion *expansion,
-                         struct str text) /* NOLINT(misc-no-recursion): EXPAND_DEPTH */
+/* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
+static void put_relation(struct jw *w, const struct expansion *expansion, struct str text)
 {
     if (!expansion->field->many) {
         put_expanded(w, expansion, text);
@@ -277,10 +275,8 @@ static void put_relation(struct jw *w,
     jw_arr_end(w);
 }
 
-void columns_json(struct jw *w, /* NOLINT(misc-no-recursion): EXPAND_DEPTH */
-                  const struct columns *plan,
-                  const struct rows *rows,
-                  size_t row)
+/* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
+void columns_json(struct jw *w, const struct columns *plan, const struct rows *rows, size_t row)
 {
     size_t column = COLUMNS_FIRST;
 

@@ -258,7 +258,8 @@ struct str cursor_print(struct arena *arena,
             return STR_NONE;
         strbuf_char(&bytes, (char)(len & 0xffU));
         strbuf_char(&bytes, (char)(len >> 8));
-        strbuf_str(&bytes, value);
+        if (value.ptr != NULL)
+            strbuf_str(&bytes, value);
     }
     return codec_b64url(arena, strbuf_view(&bytes));
 }

@@ -17,10 +17,11 @@ static size_t own_place(struct arena *arena, struct columns *plan, const struct 
     size_t most = plan->entity->field_count;
 
     if (plan->expansions == NULL) {
-        const struct model_field **fields = ARENA_ARRAY(arena, fields, most);
-        memcpy(fields, plan->fields, plan->count * sizeof(*fields));
+        const struct model_field **fields = arena_zalloc_array(arena, sizeof(void *), most);
+        for (size_t i = 0; i < plan->count; i++)
+            fields[i] = plan->fields[i];
         plan->fields = fields;
-        plan->expansions = ARENA_ARRAY(arena, plan->expansions, most);
+        plan->expansions = arena_zalloc_array(arena, sizeof(void *), most);
     }
     for (size_t i = 0; i < plan->count; i++)
         if (plan->fields[i] == field)

@@ -113,6 +113,33 @@ static void test_filters(void **state)
 /* --- what is refused -----------------------------------------------------------------------------
  */
 
+/* "filter[id][in]=1,1,1..." or many conditions. */
+static const char *repeated(struct arena *arena, const char *first, const char *piece, int count)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, arena, 100000);
+    strbuf_cstr(&text, first);
+    for (int i = 0; i < count; i++)
+        strbuf_cstr(&text, piece);
+    return strbuf_cstring(&text);
+}
+
+static void limits(struct records ctx)
+{
+    struct arena *arena = ctx.task->arena;
+
+    CHECK(ctx, BOOKS, repeated(arena, "filter[id]=1", "&filter[id]=1", 49), "1");
+    assert_string_equal(
+        picks(ctx, BOOKS, repeated(arena, "filter[id]=1", "&filter[id]=1", 50)),
+        "!invalid_query filter[id]:invalid_query:there are more than 50 conditions");
+    CHECK(ctx, BOOKS, repeated(arena, "filter[id][in]=1", ",1", 499), "1");
+    assert_string_equal(picks(ctx, BOOKS, repeated(arena, "filter[id][in]=1", ",1", 500)),
+                        "!invalid_query filter[id][in]:invalid_query:lists more than 500 values");
+    assert_memory_equal(
+        list(ctx, BOOKS, repeated(arena, "expand=author", ",author", 20)), "!invalid_query", 14);
+}
+
 static void refusals(struct task *task, struct directory *one, struct directory *two)
 {
     static const struct {
@@ -342,7 +369,7 @@ static void row_rules(const struct library *library)
     /* Through relations: filter, sort, expansion, links. */
     CHECK(alice, BOOKS, "filter[author.country]=BO", "1");
     CHECK(bob, BOOKS, "filter[author.country]=BO", "3");
-    CHECK(alice, BOOKS, "sort=author.name", "1,2,3,4");
+    CHECK(alice, BOOKS, "sort=-author.name", "1,4,3,2");
     CHECK(bob, BOOKS, "sort=-author.name", "3,2,4,1");
     CHECK(alice, BOOKS, "filter[tags]=2", "");
     CHECK(alice, BOOKS, "filter[tags][null]=true", "2,3,4");
