@@ -1,0 +1,395 @@
+"""GET /docs: what the two documents say, to whom, and the viewer. tests/docs gives them to other tools."""
+import json
+import re
+import time
+
+import pytest
+from groundwork.client import Client
+
+METHODS = {"get", "put", "post", "delete"}
+
+
+def documents(client, **options):
+    body = client.get("/docs", expect=200, **options).json()
+    return body["data_model_documentation"], body["module_documentation"]["platform"]
+
+
+def model(client):
+    return documents(client)[0]
+
+
+def references(node):
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "$ref":
+                yield value
+            else:
+                yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+def resolve(document, reference):
+    node = document
+    for part in reference.removeprefix("#/").split("/"):
+        node = node[part.replace("~1", "/").replace("~0", "~")]
+    return node
+
+
+@pytest.fixture(scope="module")
+def shop(shared_project):
+    admin = shared_project.admin
+    admin.post("/enums", {"name": "status", "values": ["open", "paid"]}, expect=201)
+    shared_project.entity("customers", [{"name": "name", "type": "varchar", "required": True}])
+    shared_project.entity(
+        "orders",
+        [
+            {"name": "title", "type": "varchar", "required": True, "unique": True, "options": {"max_length": 40}},
+            {"name": "notes", "type": "text"},
+            {"name": "amount", "type": "integer", "options": {"min": 1, "max": 9}},
+            {"name": "total", "type": "float"},
+            {"name": "tax", "type": "decimal"},
+            {"name": "active", "type": "bool", "default": True},
+            {"name": "day", "type": "date"},
+            {"name": "at", "type": "datetime"},
+            {"name": "extra", "type": "json"},
+            {"name": "status", "type": "enum", "options": {"enum": "status"}},
+            {"name": "invoice", "type": "file"},
+            {"name": "customer", "type": "relation", "required": True, "options": {"entity": "customers"}},
+            {"name": "watchers", "type": "relation", "options": {"entity": "customers", "many": True}},
+            {"name": "api_token", "type": "secret"},
+        ],
+        label="Orders of the shop",
+    )
+    return shared_project
+
+
+# --- who may read it ---
+
+
+def test_permission(project):
+    project.only("svc_documentation:read").get("/docs", expect=200)
+    refused = project.only("svc_users:read").get("/docs", expect=403).json()
+    assert refused["code"] == "forbidden"
+    project.client().get("/docs", expect=401)
+    project.key(["svc_documentation:read"]).get("/docs", expect=200)
+    project.key(["svc_users:read"]).get("/docs", expect=403)
+
+
+def test_unknown_parameter(project):
+    assert project.admin.get("/docs?x=1", expect=400).json()["code"] == "unknown_parameter"
+
+
+# --- the data model document ---
+
+
+def test_model_head(shop):
+    document = model(shop.admin)
+    assert document["openapi"] == "3.0.3"
+    assert document["info"]["title"] == "Data Model API"
+    assert [server["url"] for server in document["servers"]] == [shop.base_url]
+    assert [scheme["type"] for scheme in document["components"]["securitySchemes"].values()] == ["http"]
+    assert [tag["name"] for tag in document["tags"]] == ["customers", "orders"]
+    assert set(document["components"]["schemas"]) == {"customers", "orders"}
+
+
+def test_two_paths_and_five_operations(shop):
+    paths = model(shop.admin)["paths"]
+    assert set(paths) == {
+        "/entities/customers/items", "/entities/customers/items/{id}",
+        "/entities/orders/items", "/entities/orders/items/{id}",
+    }
+    assert set(paths["/entities/orders/items"]) == {"get", "post"}
+    assert set(paths["/entities/orders/items/{id}"]) == {"get", "put", "delete"}
+    names = [operation["operationId"] for operations in paths.values() for operation in operations.values()]
+    assert len(names) == len(set(names)) == 10
+    assert {"list_orders", "create_orders", "get_orders", "update_orders", "delete_orders"} <= set(names)
+
+
+def test_field_types(shop):
+    schema = model(shop.admin)["components"]["schemas"]["orders"]
+    assert schema["required"] == ["title", "customer"]
+    assert not {"id", "created_at", "updated_at", "created_by"} & set(schema["properties"])
+    expected = {
+        "title": {"type": "string", "maxLength": 40},
+        "notes": {"type": "string", "nullable": True},
+        "amount": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 9, "nullable": True},
+        "total": {"type": "number", "format": "double", "nullable": True},
+        "tax": {"type": "number", "nullable": True},
+        "active": {"type": "boolean", "default": True, "nullable": True},
+        "day": {"type": "string", "format": "date", "nullable": True},
+        "at": {"type": "string", "format": "date-time", "nullable": True},
+        "extra": {},
+        "status": {"type": "string", "enum": ["open", "paid", None], "nullable": True},
+        "invoice": {"type": "integer", "format": "int64", "nullable": True},
+        "customer": {"type": "integer", "format": "int64"},
+        "watchers": {"type": "array", "items": {"type": "integer", "format": "int64"}, "uniqueItems": True},
+        "api_token": {"type": "string", "format": "password", "nullable": True, "example": "********"},
+    }
+    assert list(schema["properties"]) == list(expected)
+    for name, wanted in expected.items():
+        field = schema["properties"][name]
+        assert "example" in field, name
+        described = {key: value for key, value in field.items() if key not in ("description", "example")}
+        assert described == {key: value for key, value in wanted.items() if key != "example"}, name
+    assert schema["properties"]["api_token"]["example"] == "********"
+
+
+def test_every_reference_leads_somewhere(shop):
+    for document in documents(shop.admin):
+        found = set(references(document))
+        assert found
+        for reference in found:
+            resolve(document, reference)
+        components = {
+            f"#/components/{section}/{name}"
+            for section, entries in document["components"].items() if section != "securitySchemes"
+            for name in entries
+        }
+        assert components == found
+
+
+def test_list_operation(shop):
+    document = model(shop.admin)
+    operation = document["paths"]["/entities/orders/items"]["get"]
+    parameters = [resolve(document, p["$ref"]) if "$ref" in p else p for p in operation["parameters"]]
+    named = {parameter["name"]: parameter for parameter in parameters}
+    assert set(named) == {"filter", "sort", "order", "fields", "expand", "page", "limit", "count", "cursor"}
+    assert named["filter"]["style"] == "deepObject" and named["filter"]["explode"] is True
+    assert "total" in named["filter"]["schema"]["properties"]
+    assert not {"api_token", "extra"} & set(named["filter"]["schema"]["properties"])
+    assert named["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 500, "default": 20}
+    envelope = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    assert envelope["required"] == ["items", "total_items", "page", "page_size", "has_next_page"]
+
+
+def test_update_requires_nothing(shop):
+    operation = model(shop.admin)["paths"]["/entities/orders/items/{id}"]["put"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert "required" not in schema and "title" in schema["properties"]
+
+
+def test_no_record_appears(shop):
+    customer = shop.item("customers", name="Zebulon-Unmistakable")
+    shop.item("orders", title="Order-Unmistakable", customer=customer["id"], api_token="token-unmistakable")
+    assert "nmistakable" not in shop.admin.get("/docs", expect=200).text
+
+
+def test_follows_every_change_at_once(project):
+    assert model(project.admin)["paths"] == {}
+    project.entity("things", [{"name": "a", "type": "text"}])
+    assert set(model(project.admin)["components"]["schemas"]["things"]["properties"]) == {"a"}
+    project.admin.post("/entities/things/fields", {"name": "b", "type": "bool"}, expect=201)
+    assert set(model(project.admin)["components"]["schemas"]["things"]["properties"]) == {"a", "b"}
+    project.admin.delete("/entities/things", expect=204)
+    assert model(project.admin)["paths"] == {}
+
+
+def test_names_that_generators_fold(project):
+    for name in ("order_item", "orderitem", "date", "order__item"):
+        project.entity(name, [{"name": "note", "type": "text"}])
+    document = model(project.admin)
+    names = list(document["components"]["schemas"])
+    assert "order_item" in names, "the oldest keeps its name"
+    assert "orderitem" not in names and "order__item" not in names and "date" not in names
+    assert len(names) == 4 and all(re.fullmatch(r"[a-z_]+(-\d+)?", name) for name in names)
+    assert "/entities/orderitem/items" in document["paths"]
+
+
+# --- callers ---
+
+
+def test_operations_of_others_are_shown(shop):
+    reader = shop.only("svc_documentation:read")
+    document = model(reader)
+    assert "/entities/orders/items" in document["paths"]
+    assert document["components"]["schemas"]["orders"] == model(shop.admin)["components"]["schemas"]["orders"]
+    reader.get("/entities/orders/items", expect=403)
+
+
+def test_hidden_fields_are_left_out(project):
+    project.entity("offers", [
+        {"name": "price", "type": "float", "required": True},
+        {"name": "margin", "type": "float", "required": True},
+    ])
+    limited = project.only(
+        "svc_documentation:read", "offers:read", "offers:create", "offers:update",
+        field_access=[{"entity": "offers", "action": action, "fields": ["price"]}
+                      for action in ("read", "create", "update")],
+    )
+    body = limited.get("/docs", expect=200).text
+    assert "margin" not in json.dumps(json.loads(body)["data_model_documentation"])
+    assert model(limited)["components"]["schemas"]["offers"]["required"] == ["price"]
+    assert "margin" in model(project.admin)["components"]["schemas"]["offers"]["properties"]
+
+
+def test_fields_read_only_and_write_only(project):
+    project.entity("offers", [
+        {"name": "price", "type": "float"},
+        {"name": "rating", "type": "float"},
+        {"name": "note", "type": "text"},
+    ])
+    limited = project.only(
+        "svc_documentation:read", "offers:read", "offers:create", "offers:update",
+        field_access=[
+            {"entity": "offers", "action": "read", "fields": ["price", "rating"]},
+            {"entity": "offers", "action": "create", "fields": ["price", "note"]},
+            {"entity": "offers", "action": "update", "fields": ["price", "note"]},
+        ],
+    )
+    document = model(limited)
+    properties = document["components"]["schemas"]["offers"]["properties"]
+    assert properties["rating"].get("readOnly") and properties["note"].get("writeOnly")
+    assert not {"readOnly", "writeOnly"} & set(properties["price"])
+    parameters = document["paths"]["/entities/offers/items"]["get"]["parameters"]
+    filters = next(p for p in parameters if p.get("name") == "filter")["schema"]["properties"]
+    assert "note" not in filters and "rating" in filters
+
+
+# --- the platform document ---
+
+
+def test_platform_covers_every_route(shop, session_gateway):
+    _, platform = documents(shop.admin)
+    assert platform["openapi"] == "3.0.4"
+    assert [server["url"] for server in platform["servers"]] == [shop.base_url]
+    documented = {
+        (method.upper(), path)
+        for path, operations in platform["paths"].items()
+        for method in operations
+    }
+    operator = ("/org", "/healthz")
+    exempt = {("GET", "/docs/ui"), ("GET", "/docs/ui/{asset}")}
+    for line in session_gateway.run("--list-routes").stdout.splitlines():
+        method, path, auth = line.split(None, 2)
+        if auth == "operator" or path.startswith(operator) or (method, path) in exempt:
+            assert (method, path) not in documented
+        elif not re.fullmatch(r"/entities/\{entity\}/items(/\{id\})?", path):
+            assert (method, path) in documented, line
+
+
+def test_platform_operations(shop):
+    _, platform = documents(shop.admin)
+    tags = {tag["name"] for tag in platform["tags"]}
+    assert all(tag["description"] for tag in platform["tags"])
+    seen = set()
+    for path, operations in platform["paths"].items():
+        assert set(operations) <= METHODS
+        for operation in operations.values():
+            assert operation["operationId"] not in seen
+            seen.add(operation["operationId"])
+            assert operation["summary"] and set(operation["tags"]) <= tags
+            assert {"400", "429", "500"} <= set(operation["responses"])
+            if operation["security"]:
+                assert "401" in operation["responses"]
+            named = {p["name"]: p for p in operation.get("parameters", [])}
+            for name in re.findall(r"\{(\w+)\}", path):
+                wanted = "integer" if name == "id" or name.endswith("_id") else "string"
+                assert named[name]["in"] == "path" and named[name]["required"]
+                assert named[name]["schema"]["type"] == wanted
+    assert platform["paths"]["/auth/v1/token"]["post"]["security"] == []
+    assert platform["paths"]["/users/me"]["put"]["security"] == [{"bearerAuth": []}]
+    assert platform["paths"]["/users"]["get"]["security"] == [{"bearerAuth": []}, {"apiKeyAuth": []}]
+    assert "svc_users:read" in platform["paths"]["/users"]["get"]["description"]
+
+
+def test_error_codes_are_published(shop):
+    _, platform = documents(shop.admin)
+    text = platform["components"]["schemas"]["Problem"]["properties"]["code"]["description"]
+    for code in ("validation_failed", "token_expired", "unique_violation", "last_administrator", "internal"):
+        assert f"`{code}`" in text
+
+
+# --- caching ---
+
+
+def test_etag(project):
+    first = project.admin.get("/docs", expect=200)
+    etag = first.headers["ETag"]
+    assert first.headers["Cache-Control"] == "private, no-cache"
+    again = project.admin.get("/docs", expect=200)
+    assert again.headers["ETag"] == etag and again.content == first.content
+    same = project.admin.get("/docs", headers={"If-None-Match": etag}, expect=304)
+    assert not same.content
+    project.entity("fresh", [{"name": "a", "type": "text"}])
+    changed = project.admin.get("/docs", headers={"If-None-Match": etag}, expect=200)
+    assert changed.headers["ETag"] != etag
+    assert project.admin.head("/docs", expect=200).headers["ETag"] == changed.headers["ETag"]
+
+
+def test_host_header_is_only_text(project):
+    evil = 'x"},"y":{"a'
+    status = project.admin.get("/docs", headers={"Host": evil})
+    if status.status_code == 200:
+        assert status.json()["data_model_documentation"]["servers"][0]["url"].startswith("http://")
+    else:
+        assert status.status_code == 400
+
+
+# --- the viewer ---
+
+
+def test_viewer_says_how_to_install_it(project):
+    page = project.client().get("/docs/ui", expect=200)
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert "make ui" in page.text
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    project.client().get("/docs/ui/swagger-ui.css", expect=404)
+
+
+@pytest.fixture(scope="module")
+def viewer(start_gateway, shared_project, recorder, tmp_path_factory):
+    """A caller of a gateway with a directory of files, and that directory."""
+    folder = tmp_path_factory.mktemp("ui")
+    for name in ("index.html", "viewer.js", "swagger-ui.css", "secret.txt"):
+        (folder / name).write_text(f"this is {name}")
+    (folder / "viewer.css").symlink_to("/etc/passwd")
+    (folder / "swagger-ui-bundle.js").mkdir()
+    gateway = start_gateway("viewer", WORKERS=1, UI_DIR=str(folder))
+    url = f"{gateway.url}/org/{shared_project.id}"
+    return Client(url, recorder=recorder, project=shared_project), folder
+
+
+def test_viewer_files(viewer):
+    client, _ = viewer
+    page = client.get("/docs/ui", expect=200)
+    assert page.text == "this is index.html"
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    for header in ("Content-Security-Policy", "Referrer-Policy", "X-Content-Type-Options"):
+        assert header in page.headers
+    script = client.get("/docs/ui/viewer.js", expect=200)
+    assert script.headers["Content-Type"] == "text/javascript; charset=utf-8"
+    assert script.headers["Cache-Control"].startswith("public")
+    client.get("/docs/ui/viewer.js", headers={"If-None-Match": script.headers["ETag"]}, expect=304)
+    assert client.head("/docs/ui/viewer.js", expect=200).headers["Content-Length"] == str(len(script.content))
+
+
+@pytest.mark.parametrize("name", [
+    "secret.txt", "index.html", "nothing.js", "viewer.css", "swagger-ui-bundle.js", "..", "%2e%2e",
+    "..%2fsecret.txt", "viewer.js%00", "VIEWER.JS",
+])
+def test_viewer_serves_nothing_else(viewer, name):
+    client, _ = viewer
+    answer = client.get(f"/docs/ui/{name}")
+    assert answer.status_code in (400, 404)
+    assert "this is" not in answer.text and "root:" not in answer.text
+
+
+def test_viewer_of_an_unknown_project(viewer):
+    client, _ = viewer
+    base = client.base_url.rsplit("/", 1)[0]
+    assert Client(f"{base}/nobody").get("/docs/ui").status_code == 404
+
+
+# --- size ---
+
+
+def test_a_large_model_does_not_block(project):
+    fields = [{"name": f"field_{i}", "type": "varchar"} for i in range(10)]
+    for number in range(30):
+        project.entity(f"entity_{number}", fields)
+    project.admin.get("/docs", expect=200)
+    begin = time.monotonic()
+    project.admin.get("/docs", expect=200)
+    assert time.monotonic() - begin < 1
