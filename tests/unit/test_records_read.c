@@ -210,6 +210,7 @@ static void refusals(struct task *task, struct directory *one, struct directory 
     (void)two;
     library_make(&library, task, one);
     struct records admin = library_context(&library, 1);
+    limits(admin);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *answer = list(admin, BOOKS, cases[i].query);
         if (strncmp(answer, cases[i].answer, strlen(cases[i].answer)) != 0)
