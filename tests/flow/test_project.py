@@ -1,0 +1,100 @@
+"""{base_url}/: the project's name, origins and settings."""
+import pytest
+
+MASK = "********"
+
+
+def test_read(project):
+    seen = project.admin.get("/", expect=200).json()
+    assert seen["project_id"] == project.id and seen["name"] == f"Test {project.id}"
+    assert seen["allowed_origins"] == []
+    settings = seen["settings"]
+    assert settings["access_token_seconds"] == 3600 and settings["password_min_length"] == 8
+    assert settings["oidc_client_secret"] is None and settings["default_row_level_security"] is True
+
+
+def test_merge(project):
+    url = "https://issuer.example.com"
+    changed = project.admin.put(
+        "/",
+        {
+            "name": "Renamed",
+            "allowed_origins": ["https://app.example.com"],
+            "settings": {"oidc_issuer": url, "oidc_client_id": "id", "oidc_client_secret": "hush", "rate_read": 900},
+        },
+        expect=200,
+    ).json()
+    assert changed["name"] == "Renamed" and changed["settings"]["oidc_client_secret"] == MASK
+    kept = project.admin.patch("/", {"settings": {"rate_read": None, "oidc_client_secret": MASK}}, expect=200).json()
+    assert kept["name"] == "Renamed" and kept["allowed_origins"] == ["https://app.example.com"]
+    assert kept["settings"]["rate_read"] == 0 and kept["settings"]["oidc_issuer"] == url
+    assert kept["settings"]["oidc_client_secret"] == MASK
+    gone = project.admin.put("/", {"allowed_origins": None, "settings": {"oidc_client_secret": None}}, expect=200)
+    assert gone.json()["settings"]["oidc_client_secret"] is None and gone.json()["allowed_origins"] == []
+    assert "hush" not in gone.text
+
+
+def test_with_and_without_slash(project):
+    project.admin.put("", {"name": "One"}, expect=200)
+    project.admin.put("/", {"name": "Two"}, expect=200)
+    assert project.admin.get("/", expect=200).json()["name"] == "Two"
+    assert project.admin.get("", expect=401).json()["code"] == "unauthorized"  # the operator's view
+    assert project.operator.get(f"/{project.id}", expect=200).json()["name"] == "Two"
+    assert "DELETE" not in project.admin.delete("/", expect=405).headers["Allow"]
+
+
+@pytest.mark.parametrize(
+    "body, field",
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"project_id": "other"}, "project_id"),
+        ({"allowed_origins": ["https://a.example.com/path"]}, "allowed_origins[0]"),
+        ({"allowed_origins": ["https://A.example.com"]}, "allowed_origins[0]"),
+        ({"allowed_origins": "*"}, "allowed_origins"),
+        ({"settings": {"password_min_length": 7}}, "settings.password_min_length"),
+        ({"settings": {"access_token_seconds": 0}}, "settings.access_token_seconds"),
+        ({"settings": {"rate_sign_in_account": 0}}, "settings.rate_sign_in_account"),
+        ({"settings": {"redirect_urls": ["nowhere"]}}, "settings.redirect_urls[0]"),
+        ({"settings": {"oidc_issuer": "http://169.254.169.254"}}, "settings.oidc_issuer"),
+        ({"settings": {"oidc_issuer": "https://user:pass@example.com"}}, "settings.oidc_issuer"),
+        ({"settings": {"surprise": 1}}, "settings.surprise"),
+    ],
+)
+def test_bad_settings(project, body, field):
+    answer = project.admin.put("/", body, expect=400).json()
+    assert answer["errors"][0]["field"] == field
+    assert project.admin.get("/", expect=200).json()["name"] == f"Test {project.id}"
+
+
+def test_administrators_only(project, anonymous):
+    user = project.user()
+    for method, path in [("GET", "/"), ("PUT", "/"), ("POST", "/cors/clear-cache")]:
+        assert anonymous.request(method, path, json={}, expect=401).json()["code"] == "unauthorized"
+        assert user.request(method, path, json={}, expect=403).json()["code"] == "admin_required"
+
+
+def test_never_with_a_key(project):
+    key = project.key(["svc_users:read"])
+    for method, path in [("GET", "/"), ("PUT", "/"), ("POST", "/cors/clear-cache"), ("POST", "/auth/v1/keys/rotate")]:
+        assert key.request(method, path, json={}, expect=403).json()["code"] == "admin_required"
+
+
+def test_origins_take_effect(project, anonymous):
+    origin = "https://app.example.com"
+    path = "/auth/v1/.well-known/jwks.json"
+    assert "Access-Control-Allow-Origin" not in anonymous.get(path, headers={"Origin": origin}).headers
+    project.admin.put("/", {"allowed_origins": [origin]}, expect=200)
+    project.admin.post("/cors/clear-cache", expect=204)
+    answer = anonymous.get(path, headers={"Origin": origin}, expect=200)
+    assert answer.headers["Access-Control-Allow-Origin"] == origin
+    assert "Access-Control-Allow-Origin" not in anonymous.get(path, headers={"Origin": "https://b.example"}).headers
+
+
+def test_changes_are_audited(project, db):
+    project.admin.put("/", {"settings": {"oidc_client_secret": "canary-secret"}}, expect=200)
+    with db.cursor() as cursor:
+        cursor.execute(f"select actor_kind, action, detail::text from {project.schema(db)}.audit_log")
+        rows = cursor.fetchall()
+    assert ("user", "project.update", '{"changed": ["settings"]}') in rows
+    assert not any("canary-secret" in row[2] for row in rows)
