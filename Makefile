@@ -127,11 +127,13 @@ clean:
 	rm -rf build
 
 # --- running -------------------------------------------------------------------------------------
-.PHONY: help setup run stop logs reset migrate
+.PHONY: help setup ui run stop logs reset migrate
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z][a-z_-]*:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 setup: ## Install the Debian packages for building and running
 	@scripts/setup build server
+ui: ## Fetch the viewer of GET /docs/ui into build/ui (needs npm)
+	@scripts/ui
 run: ## Build, start everything privately under .run/, make the project demo
 	@scripts/run
 stop: ## Stop what `make run` started; the data stays
