@@ -72,7 +72,7 @@ struct item {
 };
 
 /* --- prepared statements of a connection (stmt.c) --- */
-enum { STMT_MAX = 256, STMT_BUCKETS = 256, STMT_NAME_BYTES = 64 };
+enum { STMT_MAX = 1024, STMT_BUCKETS = 1024, STMT_NAME_BYTES = 64 };
 
 struct stmt {
     struct list lru; /* newest last; or in `evicted` */
@@ -154,6 +154,7 @@ struct db_conn {
     unsigned ring_head;
     unsigned ring_count;
     unsigned groups;       /* Syncs not yet answered */
+    unsigned group_open;   /* reads sent since the last Sync */
     int64_t head_since_ms; /* when the oldest item began to run */
     PGresult *head_result;
     int64_t limit_ms; /* longest a statement may take before the connection is given up */

@@ -12,7 +12,7 @@
  *  - write: many connections, each leased by one statement, batch or transaction at a time, because
  *    every commit waits for the disk. Heavy reads lease here too, at most half of them.
  * Statements are prepared once per connection under "<name>.<hash>.<schema>" (least recently used
- * dropped beyond 256).
+ * dropped beyond 1,024).
  *
  * A struct db is what statements run on: a project's schema on its server (autocommit), or a
  * transaction. Results are rows in the task's arena.

@@ -31,61 +31,71 @@ static bool is_usable(const struct db_conn *conn)
     return conn->state == CONN_READY && !conn->stuck && conn->groups < GROUPS_IN_FLIGHT;
 }
 
-/* The connection with the least work; how many idle ones there are decides how much it gets. */
-static struct db_conn *pick_conn(struct db_server *server, unsigned *ret_idle)
+/*
+ * Where a read goes: to the connection that its statement belongs to, which has it prepared and its
+ * tables cached, as long as that one has hardly more to do than the least busy one. So a thousand
+ * tables do not cost each connection a thousand plans, and one busy table still uses them all.
+ */
+static struct db_conn *pick_conn(struct db_server *server, uint64_t key, bool *ret_idle)
 {
-    struct db_conn *best = NULL;
+    struct db_conn *least = NULL;
+    struct db_conn *home = NULL;
+    uint64_t best = 0;
 
-    *ret_idle = 0;
+    *ret_idle = false;
     LIST_FOR (it, &server->read) {
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        /* Rendezvous hashing: a connection that comes or goes moves only its own statements. */
+        uint64_t weight = (key ^ (uint64_t)(uintptr_t)conn) * 0x9e3779b97f4a7c15ULL;
         if (!is_usable(conn))
             continue;
-        *ret_idle += conn->ring_count == 0;
-        if (!best || conn->ring_count < best->ring_count)
-            best = conn;
+        *ret_idle = *ret_idle || conn->ring_count == 0;
+        if (!home || weight > best) {
+            home = conn;
+            best = weight;
+        }
+        if (!least || conn->ring_count < least->ring_count)
+            least = conn;
     }
-    return best;
+    return home && home->ring_count <= least->ring_count + HOME_AHEAD ? home : least;
 }
 
-/* Sends up to `count` reads from the head of the queue. */
-static void send_group(struct db_server *server, struct db_conn *conn, unsigned count)
+static void close_group(struct db_conn *conn)
 {
-    bool open = false;
-
-    for (unsigned i = 0; i < count && server->reads_count > 0; i++) {
-        struct db_op *op = LIST_ITEM(server->reads.next, struct db_op, link);
-        group_remove(server, op);
-        if (group_heavy(server, op->key)) {
-            op_end(op, OP_HEAVY, NULL);
-            continue;
-        }
-        if (op->alone && open)
-            pipe_sync(conn, NULL);
-        pipe_op(conn, op);
-        open = true;
-        if (op->alone) {
-            pipe_sync(conn, NULL);
-            open = false;
-        }
-    }
-    if (open)
+    if (conn->group_open)
         pipe_sync(conn, NULL);
+    conn->group_open = 0;
+}
+
+static void send_read(struct db_conn *conn, struct db_op *op)
+{
+    if (op->alone || conn->group_open == GROUP_MAX)
+        close_group(conn);
+    pipe_op(conn, op);
+    conn->group_open++;
+    if (op->alone)
+        close_group(conn);
 }
 
 void group_flush(struct db_server *server)
 {
-    unsigned idle;
+    bool idle;
 
     while (server->reads_count > 0) {
-        struct db_conn *conn = pick_conn(server, &idle);
-        if (idle == 0)
+        struct db_op *op = LIST_ITEM(server->reads.next, struct db_op, link);
+        struct db_conn *conn = pick_conn(server, op->key, &idle);
+        if (!idle)
             server->reads_wanted = true;
         if (!conn)
             break;
-        unsigned share = idle > 1 ? (server->reads_count + idle - 1) / idle : server->reads_count;
-        send_group(server, conn, share < GROUP_MAX ? share : GROUP_MAX);
+        group_remove(server, op);
+        if (group_heavy(server, op->key))
+            op_end(op, OP_HEAVY, NULL);
+        else
+            send_read(conn, op);
     }
+    LIST_FOR (it, &server->read)
+        close_group(LIST_ITEM(it, struct db_conn, link));
     if (server->reads_wanted || server->reads_count > 0)
         server_grow(server);
 }

@@ -335,4 +335,5 @@ void pipe_fail(struct db_conn *conn)
             wait_end(item.wait, OP_LOST, NULL);
     }
     conn->groups = 0;
+    conn->group_open = 0;
 }

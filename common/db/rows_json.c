@@ -44,7 +44,7 @@ size_t time_text(char buf[TIME_TEXT_BYTES], struct str text)
         return 0;
     memcpy(buf, text.ptr, 19);
     buf[10] = 'T';
-    memcpy(buf + 19, ".000Z", 5);
+    memcpy(buf + 19, ".000Z", 5); /* NOLINT(bugprone-not-null-terminated-result): length returned */
     if (text.len > 20 && text.ptr[19] == '.')
         for (size_t i = 20; i < 23 && i < text.len && text.ptr[i] >= '0'; i++)
             buf[i] = text.ptr[i];

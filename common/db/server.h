@@ -9,6 +9,7 @@
 
 enum {
     GROUP_MAX = 32,       /* statements under one Sync */
+    HOME_AHEAD = 4,       /* items a statement's own connection may be behind others */
     GROUPS_IN_FLIGHT = 4, /* per connection; more wait for natural batching */
     READ_EXTRA = 4,       /* read connections opened while others are stuck */
     TICK_MS = 10,

@@ -1,5 +1,5 @@
 /*
- * Statements: the prepared ones of a connection (least recently used dropped beyond 256), texts
+ * Statements: the prepared ones of a connection (least recently used dropped beyond 1,024), texts
  * with the schema filled in, and the texts around a :page statement.
  */
 #include <stdio.h>

@@ -101,37 +101,37 @@ int tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, si
     return rc < 0 ? rc : op_report(task, &ops[*ret_failed], rc, DB_UNAVAILABLE);
 }
 
-int db_commit(struct task *task, struct db *db)
+int db_commit(struct task *task, struct db *tx)
 {
-    struct db_tx *tx = tx_of(db);
+    struct db_tx *own = tx_of(tx);
     struct db_op op;
     size_t failed;
 
-    if (task->cancelled || db->broken || tx->ended || !tx->begun) {
-        bool nothing = !tx->begun && !db->broken && !tx->ended && !task->cancelled;
-        tx_end(tx);
+    if (task->cancelled || tx->broken || own->ended || !own->begun) {
+        bool nothing = !own->begun && !tx->broken && !own->ended && !task->cancelled;
+        tx_end(own);
         if (nothing)
             return 0;
         return task->cancelled ? -ECANCELED : DB_FAILED;
     }
     int64_t started_us = clock_mono_us();
-    op_init(&op, db, &sql_commit, NULL, 0);
-    int rc = lease_run(task, db->lease, &op, 1, false, &failed);
-    query_account(task, db->server, &sql_commit, started_us);
+    op_init(&op, tx, &sql_commit, NULL, 0);
+    int rc = lease_run(task, tx->lease, &op, 1, false, &failed);
+    query_account(task, tx->server, &sql_commit, started_us);
     /* A failed transaction answers COMMIT with ROLLBACK. */
     if (rc == 0 && strcmp(PQcmdStatus(op.result), "COMMIT") != 0)
         rc = DB_FAILED;
-    tx->ended = true;
-    db->broken = true;
-    lease_release(db->lease);
+    own->ended = true;
+    tx->broken = true;
+    lease_release(tx->lease);
     rc = op_report(task, &op, rc, DB_UNKNOWN);
     ops_clear(&op, 1);
     return rc;
 }
 
-int db_rollback(struct task *task, struct db *db)
+int db_rollback(struct task *task, struct db *tx)
 {
     (void)task;
-    tx_end(tx_of(db));
+    tx_end(tx_of(tx));
     return 0;
 }
