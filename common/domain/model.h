@@ -54,6 +54,7 @@ struct entity {
     int64_t id;
     struct str name, label;
     bool row_level_security, public_read, searchable;
+    bool granted;                    /* rows were granted to somebody: the row rule has to look */
     unsigned events;                 /* bits of model_event that somebody listens to */
     struct model_field *fields;      /* id first, then by position, then created_at, updated_at, created_by */
     size_t field_count;

@@ -125,6 +125,7 @@ static void load_entities(struct model *model, const json_t *items)
             .row_level_security = jr_bool(item, "row_level_security", true),
             .public_read = jr_bool(item, "public_read", false),
             .searchable = jr_bool(item, "searchable", true),
+            .granted = jr_bool(item, "granted", true),
             .by_name = new_map(model->arena),
             .table = arena_printf(model->arena, "e_%lld", (long long)id),
             .created_ms = jr_i64(item, "created", 0),

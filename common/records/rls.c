@@ -163,6 +163,40 @@ caller_param(struct sql_params *params, const struct caller *caller, enum caller
     return params->caller[part];
 }
 
+/* Rows that were granted, or that members of the asked group own. The parts of the caller are bound
+ * in the order that rls_bind() repeats. */
+static void grants_where(const struct records *ctx,
+                         const struct entity *entity,
+                         enum perm_action action,
+                         const char *alias,
+                         struct strbuf *sql,
+                         struct sql_params *params)
+{
+    const struct caller *caller = ctx->caller;
+    unsigned user = caller_param(params, caller, CALLER_ID);
+    unsigned groups = caller_param(params, caller, CALLER_GROUPS);
+    unsigned roles = caller_param(params, caller, CALLER_ROLES);
+
+    strbuf_printf(sql,
+                  " or exists (select 1 from {p}.record_grants g"
+                  " where g.entity_id = %lld and g.record_id = %s.id"
+                  " and (g.kind = 1 and g.grantee_id = $%u::bigint"
+                  " or g.kind = 2 and g.grantee_id = any($%u::bigint[])"
+                  " or g.kind = 3 and g.grantee_id = any($%u::bigint[]))%s)",
+                  (long long)entity->id,
+                  alias,
+                  user,
+                  groups,
+                  roles,
+                  grant_condition(action));
+    if (action == ACT_READ && caller->group_scope != 0)
+        strbuf_printf(sql,
+                      " or %s.created_by in (select m.user_id from {p}.group_members m"
+                      " where m.group_id = $%u::bigint)",
+                      alias,
+                      caller_param(params, caller, CALLER_SCOPE));
+}
+
 bool rls_where(const struct records *ctx,
                const struct entity *entity,
                enum perm_action action,
@@ -179,28 +213,9 @@ bool rls_where(const struct records *ctx,
 
     const struct caller *caller = ctx->caller;
     unsigned user = caller_param(params, caller, CALLER_ID);
-    unsigned groups = caller_param(params, caller, CALLER_GROUPS);
-    unsigned roles = caller_param(params, caller, CALLER_ROLES);
-    strbuf_printf(sql,
-                  " and (%s.created_by = $%u::bigint or exists (select 1 from {p}.record_grants g"
-                  " where g.entity_id = %lld and g.record_id = %s.id"
-                  " and (g.kind = 1 and g.grantee_id = $%u::bigint"
-                  " or g.kind = 2 and g.grantee_id = any($%u::bigint[])"
-                  " or g.kind = 3 and g.grantee_id = any($%u::bigint[]))%s)",
-                  alias,
-                  user,
-                  (long long)entity->id,
-                  alias,
-                  user,
-                  groups,
-                  roles,
-                  grant_condition(action));
-    if (action == ACT_READ && caller->group_scope != 0)
-        strbuf_printf(sql,
-                      " or %s.created_by in (select m.user_id from {p}.group_members m"
-                      " where m.group_id = $%u::bigint)",
-                      alias,
-                      caller_param(params, caller, CALLER_SCOPE));
+    strbuf_printf(sql, " and (%s.created_by = $%u::bigint", alias, user);
+    if (entity->granted || caller->group_scope != 0)
+        grants_where(ctx, entity, action, alias, sql, params);
     strbuf_char(sql, ')');
     return true;
 }

@@ -268,14 +268,23 @@ write_grants(struct req *r, const struct record *record, bool users, const struc
 
 AWAITS static int replace(struct req *r, bool users, const struct grants *grants)
 {
+    struct rows before = {0};
     struct record record;
+    bool first = false;
 
     TRY(sql_begin(r));
     TRY(find_record(r, &record));
-    if (grants->count)
+    if (grants->count) {
         TRY(check_grantees(r, grants));
+        TRY(sql_all(r, &before, &SQL_RLS_ANY, PARAMS(P_I64(record.entity_id))));
+        first = before.count == 0;
+    }
     TRY(write_grants(r, &record, users, grants));
+    if (first)
+        TRY(sql_exec(r, NULL, &SQL_RLS_FIRST, PARAMS()));
     TRY(sql_commit(r));
+    if (first)
+        gateway_touch(r);
     if (r->method == HTTP_DELETE_M)
         return reply_empty(r, 204);
     return reply_grants(r, &record, users ? &SQL_RLS_USERS : &SQL_RLS_GROUPS);

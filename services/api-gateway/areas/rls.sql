@@ -24,6 +24,14 @@ select g.id from {p}.groups g where g.id = any($1::bigint[]) for key share
 -- name: rls_known_roles :many
 select r.id from {p}.roles r where r.id = any($1::bigint[]) for key share
 
+-- Whether the entity has grants already; the row found stays until the commit.
+-- name: rls_any :many
+select g.record_id from {p}.record_grants g where g.entity_id = $1::bigint limit 1 for share
+
+-- A model says which entities have grants: the first one is a change of the model.
+-- name: rls_first :exec
+update {p}.meta set model_version = model_version + 1 where id = 1
+
 -- name: rls_clear :exec
 delete from {p}.record_grants
 where entity_id = $1::bigint and record_id = $2::bigint and kind = any($3::bigint[])
