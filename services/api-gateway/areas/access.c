@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "access_sql.h"
+#include "base/num.h"
 #include "crypto/password.h"
 #include "loop/work.h"
 
@@ -95,6 +96,36 @@ int access_need_all(struct req *r, const struct access_list *list)
 
 /* --- roles --- */
 
+static bool covers(struct str fields, int64_t field_id)
+{
+    int64_t id;
+
+    if (str_is(fields, "*"))
+        return true;
+    while (fields.ptr) {
+        if (num_parse_i64(str_split(&fields, ' '), &id) && id == field_id)
+            return true;
+    }
+    return false;
+}
+
+/* Fields that a role opens for one action of one entity ("*" or ids) are part of what it gives. */
+static bool holds_fields(struct req *r, int64_t entity_id, struct str permission, struct str fields)
+{
+    const struct entity *entity = model_entity_by_id(r->model, entity_id);
+    int action = perm_action_find(permission);
+
+    if (!entity || action < ACT_READ || action > ACT_UPDATE)
+        return true;
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        if (!field->system && covers(fields, field->id) &&
+            !caller_field(r->caller, field, (enum perm_action)action))
+            return false;
+    }
+    return true;
+}
+
 static int check_rows(struct req *r, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
@@ -102,7 +133,8 @@ static int check_rows(struct req *r, const struct rows *rows)
             rows_bool(rows, i, 1) || (rows_bool(rows, i, 2) && !caller_api_access(r->caller));
         if (!above && rows_null(rows, i, 4))
             continue;
-        if (above || !holds(r->caller, rows_i64(rows, i, 3), rows_str(rows, i, 4)))
+        if (above || !holds(r->caller, rows_i64(rows, i, 3), rows_str(rows, i, 4)) ||
+            !holds_fields(r, rows_i64(rows, i, 3), rows_str(rows, i, 4), rows_str(rows, i, 5)))
             return fail(r, "forbidden", "The roles concerned give more than the caller holds.");
     }
     return 0;
@@ -131,6 +163,18 @@ int access_need_roles(struct req *r, const char *member, const int64_t *role_ids
                               (long long)role_ids[i]);
     }
     return caller_is_admin(r->caller) ? 0 : check_rows(r, &rows);
+}
+
+int access_default_roles(struct req *r, struct in_ids *ret_roles)
+{
+    struct rows rows;
+
+    TRY(sql_all(r, &rows, &SQL_ROLES_DEFAULT, PARAMS()));
+    *ret_roles = (struct in_ids){.set = true, .count = rows.count};
+    ret_roles->items = ARENA_ARRAY(r->task.arena, ret_roles->items, rows.count + 1);
+    for (size_t i = 0; i < rows.count; i++)
+        ret_roles->items[i] = rows_i64(&rows, i, 0);
+    return 0;
 }
 
 int access_need_user(struct req *r, int64_t user_id)

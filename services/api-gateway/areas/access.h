@@ -21,12 +21,14 @@ void access_resolve(struct req *r, const struct in_strs *names, struct access_li
 /* 403 naming the first permission the caller does not hold, 400 naming the first that does not exist. */
 int access_need_all(struct req *r, const struct access_list *list) MUSTCHECK;
 
-/* co: 403 unless the caller holds everything that these roles give (administrators do). 400 on
- * `member` when a role does not exist. */
+/* co: 403 unless the caller holds everything that these roles give, down to fields (administrators
+ * do). 400 on `member` when a role does not exist. */
 AWAITS int access_need_roles(struct req *r, const char *member, const int64_t *role_ids, size_t count)
     MUSTCHECK;
 /* co: the same for the roles that a user has now: only then may the caller act on that account. */
 AWAITS int access_need_user(struct req *r, int64_t user_id) MUSTCHECK;
+/* co: the roles that a user without a choice of roles gets. Arena-owned. */
+AWAITS int access_default_roles(struct req *r, struct in_ids *ret_roles) MUSTCHECK;
 
 /* co: inside a transaction, before a change that could take away an administrator: serialises such
  * changes. */

@@ -152,35 +152,6 @@ static int field_rule_call(struct req *r,
     return 0;
 }
 
-/* Without a rule a role reads and writes all fields: a caller whose own fields are limited cannot
- * give that, and so has to state a rule for each entity and action it gives. */
-static int
-check_open_fields(struct req *r, const struct access_list *permissions, const struct role_in *in)
-{
-    const struct field_access_in *rules = in->field_access.items;
-
-    for (size_t i = 0; i < permissions->count; i++) {
-        const struct entity *entity = model_entity_by_id(r->model, permissions->entity_ids[i]);
-        int action = perm_action_find(permissions->permissions[i]);
-        bool limited = false;
-        bool stated = false;
-        if (!entity || action < ACT_READ || action > ACT_UPDATE)
-            continue;
-        for (size_t k = 0; k < entity->field_count; k++)
-            limited |= !entity->fields[k].system &&
-                       !caller_field(r->caller, &entity->fields[k], (enum perm_action)action);
-        for (size_t k = 0; k < in->field_access.count; k++)
-            stated |= str_eq(rules[k].entity.value, entity->name) &&
-                      str_eq(rules[k].action.value, permissions->permissions[i]);
-        if (limited && !stated)
-            return fail(r,
-                        "forbidden",
-                        "The caller sees only some fields of %.*s: state them in field_access.",
-                        STR_ARG(entity->name));
-    }
-    return 0;
-}
-
 /* --- changes --- */
 
 static int fail_save(struct req *r, int rc)
@@ -194,7 +165,8 @@ static int fail_save(struct req *r, int rc)
 }
 
 /* Permissions, field rules and audit row of the role in the open transaction; then the role as it
- * is. */
+ * is. Without a rule a role reads and writes all fields, so what it gives is known only now: it
+ * must not be more than the caller holds. */
 AWAITS static int save_rules(struct req *r,
                              int64_t id,
                              const struct role_in *in,
@@ -227,7 +199,7 @@ AWAITS static int save_rules(struct req *r,
     calls[count++] = (struct db_call){.sql = &SQL_ROLE_GET, .params = role_id, .param_count = 1};
     TRY(sql_batch(r, calls, count));
     *ret_role = calls[count - 1].rows;
-    return 0;
+    return access_need_roles(r, "id", &id, 1);
 }
 
 /* What a caller may not give through a role. */
@@ -239,7 +211,7 @@ static int check_given(struct req *r, const struct role_in *in, struct access_li
         return fail(r, "forbidden", "Only an administrator may give administrator rights.");
     if (in->api_access.set && in->api_access.value && !caller_api_access(r->caller))
         return fail(r, "forbidden", "The caller has no API access and so cannot give it.");
-    return check_open_fields(r, ret_permissions, in);
+    return 0;
 }
 
 AWAITS static int roles_create(struct req *r)

@@ -141,6 +141,8 @@ AWAITS static int users_create(struct req *r)
     TRY(req_json(r, &user_create_schema, &in));
     if (in.password.set)
         TRY(access_password_policy(r, "password", in.password.value));
+    if (!in.role_ids.set)
+        TRY(access_default_roles(r, &in.role_ids));
     TRY(access_need_roles(r, "role_ids", in.role_ids.items, in.role_ids.count));
     if (in.password.set)
         TRY(access_hash_password(r, in.password.value, &hash));
@@ -157,10 +159,7 @@ AWAITS static int users_create(struct req *r)
     if (rc)
         return fail_save(r, rc);
     id = rows_i64(&user, 0, 0);
-    if (in.role_ids.set)
-        TRY(set_roles(r, id, &in.role_ids));
-    else
-        TRY(sql_exec(r, NULL, &SQL_USER_ROLES_DEFAULT, PARAMS(P_I64(id))));
+    TRY(set_roles(r, id, &in.role_ids));
     TRY(finish(r, id, "users.create", &user));
     return reply_created(r, &user);
 }

@@ -42,9 +42,6 @@ set email_confirmed_at = coalesce(u.email_confirmed_at, now()),
     updated_at = now()
 where u.id = $1::bigint
 
--- name: user_roles_default :exec
-insert into {p}.user_roles (user_id, role_id) select $1::bigint, r.id from {p}.roles r where r.is_default
-
 -- name: user_roles_clear :exec
 delete from {p}.user_roles m where m.user_id = $1::bigint
 

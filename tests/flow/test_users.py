@@ -1,0 +1,305 @@
+"""/users and /users/me: accounts, by administration and by their owners."""
+import pytest
+
+from groundwork.project import ADMIN_EMAIL, PASSWORD
+from groundwork.soon import soon
+
+NEW_PASSWORD = "another horse battery"
+
+
+def user_id(client):
+    return client.user["id"]
+
+
+def codes(response):
+    return {(error["field"], error["code"]) for error in response.json().get("errors", [])}
+
+
+# --- life of an account ---
+
+
+def test_create_read_update_delete(project):
+    admin = project.admin
+    answer = admin.post("/users", {"email": "Ada@Example.org", "password": PASSWORD, "metadata": {"a": 1}}, expect=201)
+    made = answer.json()
+    assert made["email"] == "ada@example.org" and made["status"] == "active" and made["email_confirmed_at"]
+    assert made["role_ids"] == [project.role_named("Standard User")["id"]]
+    assert answer.headers["Location"].endswith(f"/users/{made['id']}")
+    assert admin.get(f"/users/{made['id']}", expect=200).json() == made
+    assert "password" not in answer.text.replace(PASSWORD, "")
+    changed = admin.put(f"/users/{made['id']}", {"email": "countess@example.org"}, expect=200).json()
+    assert changed["email"] == "countess@example.org" and changed["metadata"] == {"a": 1}
+    assert admin.patch(f"/users/{made['id']}", {"metadata": {"b": 2}}, expect=200).json()["metadata"] == {"b": 2}
+    admin.delete(f"/users/{made['id']}", expect=204)
+    admin.get(f"/users/{made['id']}", expect=404)
+    admin.delete(f"/users/{made['id']}", expect=404)
+
+
+def test_list_filters(project):
+    admin = project.admin
+    for number in range(3):
+        admin.post("/users", {"email": f"u{number}@example.org", "password": PASSWORD}, expect=201)
+    admin.post("/users", {"email": "invited@example.org"}, expect=201)
+    assert admin.get("/users", expect=200).json()["total_items"] == 5
+    found = admin.get("/users", params={"status": "invited"}, expect=200).json()["items"]
+    assert [user["email"] for user in found] == ["invited@example.org"]
+    found = admin.get("/users", params={"email": "U1@example.org"}, expect=200).json()["items"]
+    assert [user["email"] for user in found] == ["u1@example.org"]
+    role = project.role_named("Admin User")["id"]
+    found = admin.get("/users", params={"role_id": role}, expect=200).json()["items"]
+    assert [user["email"] for user in found] == [ADMIN_EMAIL]
+    page = admin.get("/users", params={"limit": 2, "page": 2, "sort": "-email", "count": "false"}, expect=200).json()
+    assert len(page["items"]) == 2 and page["total_items"] == -1 and page["has_next_page"]
+    emails = [user["email"] for user in page["items"]]
+    assert emails == sorted(emails, reverse=True)
+    admin.get("/users", params={"status": "retired"}, expect=400)
+    admin.get("/users", params={"sort": "password_hash"}, expect=400)
+    admin.get("/users", params={"nope": "1"}, expect=400)
+
+
+def test_an_address_is_taken_once_whatever_its_case(project):
+    project.admin.post("/users", {"email": "a@example.org"}, expect=201)
+    taken = project.admin.post("/users", {"email": "A@EXAMPLE.ORG"}, expect=409)
+    assert taken.json()["code"] == "unique_violation" and codes(taken) == {("email", "unique_violation")}
+    other = project.admin.post("/users", {"email": "b@example.org"}, expect=201).json()
+    project.admin.put(f"/users/{other['id']}", {"email": "a@example.org"}, expect=409)
+
+
+def test_an_invited_user_cannot_sign_in_until_it_has_a_password(project):
+    made = project.admin.post("/users", {"email": "new@example.org"}, expect=201).json()
+    assert made["status"] == "invited" and made["email_confirmed_at"] is None
+    body = {"email": "new@example.org", "password": ""}
+    assert project.client().post("/auth/v1/token", body).status_code in (400, 401)
+    project.client().post("/auth/v1/token", {**body, "password": PASSWORD}, expect=401)
+    project.admin.put(f"/users/{made['id']}", {"password": PASSWORD}, expect=200)
+    confirmed = project.admin.post(f"/users/{made['id']}/confirm", expect=200).json()
+    assert confirmed["status"] == "active" and confirmed["email_confirmed_at"]
+    project.client().sign_in("new@example.org", PASSWORD)
+
+
+@pytest.mark.parametrize("body, field", [
+    ({}, "email"),
+    ({"email": "nobody"}, "email"),
+    ({"email": None}, "email"),
+    ({"email": "a@example.org", "password": "short"}, "password"),
+    ({"email": "a@example.org", "password": "x" * 1025}, "password"),
+    ({"email": "a@example.org", "password": 7}, "password"),
+    ({"email": "a" * 300 + "@example.org"}, "email"),
+    ({"email": "a@example.org", "role_ids": [999999]}, "role_ids"),
+    ({"email": "a@example.org", "role_ids": ["1"]}, "role_ids[0]"),
+    ({"email": "a@example.org", "role_ids": 1}, "role_ids"),
+    ({"email": "a@example.org", "metadata": []}, "metadata"),
+])
+def test_bad_bodies(shared_project, body, field):
+    refused = shared_project.admin.post("/users", body, expect=400)
+    assert field in {error["field"] for error in refused.json()["errors"]}, refused.text
+
+
+@pytest.mark.parametrize("member", ["id", "created_at", "updated_at", "is_admin", "permissions", "role", "roles",
+                                    "confirmed", "email_confirmed_at", "project_id", "tenant_id", "password_hash"])
+def test_a3_a4_members_that_nobody_sets(shared_project, member):
+    """A3, A4: mass assignment."""
+    admin = shared_project.admin
+    refused = admin.post("/users", {"email": "x@example.org", member: 1}, expect=400)
+    assert codes(refused) <= {(member, "read_only"), (member, "unknown_field")} and codes(refused)
+    admin.put(f"/users/{user_id(admin)}", {member: 1}, expect=400)
+    admin.put("/users/me", {member: 1}, expect=400)
+
+
+@pytest.mark.parametrize("path", ["/users/0", "/users/-1", "/users/abc", "/users/9223372036854775808",
+                                  "/users/99999999999999999999", "/users/1e3", "/users/1.0", "/users/%31%00"])
+def test_ids_that_are_none(shared_project, path):
+    assert shared_project.admin.get(path).status_code in (400, 404)
+    assert shared_project.admin.delete(path).status_code in (400, 404)
+
+
+# --- the caller's own account ---
+
+
+def test_me_is_the_caller(project):
+    user = project.user()
+    me = user.get("/users/me", expect=200).json()
+    assert me["id"] == user_id(user) and me["email"] == user.user["email"]
+    key = project.key(["svc_files:read"], client=project.admin)
+    assert key.get("/users/me", expect=200).json()["email"] == ADMIN_EMAIL
+    key.put("/users/me", {"metadata": {}}, expect=403)
+
+
+def test_a4_me_changes_nothing_but_password_and_metadata(project):
+    user = project.user()
+    for body in ({"role_ids": [project.role_named("Admin User")["id"]]}, {"status": "active"},
+                 {"email": "admin2@example.org"}, {"is_admin": True}, {"permissions": ["svc_users:read"]}):
+        user.put("/users/me", body, expect=400)
+    assert user.put("/users/me", {"metadata": {"theme": "dark"}}, expect=200).json()["metadata"] == {"theme": "dark"}
+    user.put(f"/users/{user_id(user)}", {"metadata": {}}, expect=403)
+
+
+def test_password_change_needs_the_old_one_and_ends_other_sessions(project):
+    user = project.user()
+    email = user.user["email"]
+    other = project.client().sign_in(email, PASSWORD)
+    user.put("/users/me", {"password": NEW_PASSWORD}, expect=400)
+    user.put("/users/me", {"password": NEW_PASSWORD, "current_password": "wrong horse battery"}, expect=400)
+    user.put("/users/me", {"password": "short", "current_password": PASSWORD}, expect=400)
+    user.put("/users/me", {"password": NEW_PASSWORD, "current_password": PASSWORD}, expect=200)
+    user.get("/users/me", expect=200)
+    soon(lambda: other.get("/users/me"), 401)
+    other.post("/auth/v1/refresh", {"refresh_token": other.refresh_token}, expect=401)
+    project.client().post("/auth/v1/token", {"email": email, "password": PASSWORD}, expect=401)
+    project.client().sign_in(email, NEW_PASSWORD)
+
+
+def test_a_password_set_by_an_administrator_ends_all_sessions(project):
+    user = project.user()
+    project.admin.put(f"/users/{user_id(user)}", {"password": NEW_PASSWORD}, expect=200)
+    soon(lambda: user.get("/users/me"), 401)
+    project.client().sign_in(user.user["email"], NEW_PASSWORD)
+
+
+def test_t10_passwords_are_exact_bytes(project):
+    for number, password in enumerate(["p" * 72 + "A", "pässwörd-ä-ñ-✓", " leading and trailing ", "p" * 200]):
+        email = f"exact{number}@example.org"
+        project.admin.post("/users", {"email": email, "password": password}, expect=201)
+        project.client().sign_in(email, password)
+        for near in (password[:-1], password + "x", password.swapcase(), password.strip() + "!"):
+            project.client().post("/auth/v1/token", {"email": email, "password": near}, expect=401)
+    composed, decomposed = "pa\u00e4ssword", "paa\u0308ssword"
+    project.admin.post("/users", {"email": "form@example.org", "password": composed}, expect=201)
+    project.client().post("/auth/v1/token", {"email": "form@example.org", "password": decomposed}, expect=401)
+
+
+# --- suspended and deleted (A9) ---
+
+
+def test_a9_a_suspended_user_is_out_at_once_and_back_when_active_again(project):
+    user = project.user()
+    key = project.key(["svc_files:read"], client=project.only("svc_api_keys:create", "svc_files:read"))
+    owner = key.get("/users/me", expect=200).json()["id"]
+    project.admin.put(f"/users/{user_id(user)}", {"status": "suspended"}, expect=200)
+    project.admin.put(f"/users/{owner}", {"status": "suspended"}, expect=200)
+    soon(lambda: user.get("/users/me"), 401)
+    soon(lambda: key.get("/users/me"), 401)
+    user.post("/auth/v1/refresh", {"refresh_token": user.refresh_token}, expect=401)
+    refused = project.client().post("/auth/v1/token", {"email": user.user["email"], "password": PASSWORD})
+    assert refused.status_code == 403 and refused.json()["code"] == "user_suspended"
+    wrong = project.client().post("/auth/v1/token", {"email": user.user["email"], "password": "wrong"})
+    assert wrong.status_code == 401, "whoever lacks the password learns nothing"
+    project.admin.put(f"/users/{user_id(user)}", {"status": "active"}, expect=200)
+    soon(lambda: user.get("/users/me"), 401)
+    project.client().sign_in(user.user["email"], PASSWORD)
+
+
+def test_a9_a_deleted_user_is_gone_with_keys_and_sessions(project):
+    user = project.only("svc_api_keys:create", "svc_files:read")
+    key = project.key(["svc_files:read"], client=user)
+    key.get("/users/me", expect=200)
+    project.admin.delete(f"/users/{user_id(user)}", expect=204)
+    soon(lambda: user.get("/users/me"), 401)
+    soon(lambda: key.get("/users/me"), 401)
+    user.post("/auth/v1/refresh", {"refresh_token": user.refresh_token}, expect=401)
+    project.client().post("/auth/v1/token", {"email": user.user["email"], "password": PASSWORD}, expect=401)
+
+
+def test_a9_the_address_of_a_deleted_user_starts_anew(project):
+    user = project.user()
+    project.admin.delete(f"/users/{user_id(user)}", expect=204)
+    again = project.user(email=user.user["email"])
+    assert user_id(again) != user_id(user)
+    soon(lambda: user.get("/users/me"), 401)
+
+
+# --- the last administrator ---
+
+
+def test_the_last_administrator_stays(project):
+    me = user_id(project.admin)
+    standard = project.role_named("Standard User")["id"]
+    for change in ({"role_ids": []}, {"role_ids": [standard]}, {"status": "suspended"}, {"status": "invited"}):
+        refused = project.admin.put(f"/users/{me}", change, expect=409)
+        assert refused.json()["code"] == "last_administrator"
+    assert project.admin.delete(f"/users/{me}", expect=409).json()["code"] == "last_administrator"
+    project.admin.get("/users/me", expect=200)
+
+
+def test_an_administrator_may_go_while_another_stays(project):
+    other = project.administrator()
+    project.admin.put(f"/users/{user_id(other)}", {"status": "suspended"}, expect=200)
+    project.admin.delete(f"/users/{user_id(project.admin)}", expect=409)
+    project.admin.put(f"/users/{user_id(other)}", {"status": "active"}, expect=200)
+    other = project.client().sign_in(other.user["email"], PASSWORD)
+    other.delete(f"/users/{user_id(project.admin)}", expect=204)
+    other.delete(f"/users/{user_id(other)}", expect=409)
+
+
+def test_two_administrators_cannot_remove_each_other_at_once(project):
+    """The check holds under races: row locks, not a count beforehand."""
+    import concurrent.futures
+
+    for _ in range(3):
+        first, second = project.admin, project.administrator()
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            one = pool.submit(first.put, f"/users/{user_id(second)}", {"status": "suspended"})
+            two = pool.submit(second.put, f"/users/{user_id(first)}", {"status": "suspended"})
+            statuses = sorted((one.result().status_code, two.result().status_code))
+        assert statuses[0] == 200 and statuses[1] in (401, 403, 409), statuses
+        survivor = first if one.result().status_code == 200 else second
+        gone = second if survivor is first else first
+        survivor.delete(f"/users/{user_id(gone)}", expect=204)
+        project.admin = survivor
+
+
+# --- nobody raises itself or anyone beyond what it holds (A4, A5) ---
+
+
+def test_a5_a_user_manager_gives_only_roles_it_holds(project):
+    project.entity("orders")
+    manager = project.only("svc_users:read", "svc_users:create", "svc_users:update", "orders:read")
+    own = manager.user["role_ids"]
+    reader = project.role(permissions=["orders:read"])["id"]
+    writer = project.role(permissions=["orders:update"])["id"]
+    system = project.role(permissions=["svc_roles:update"])["id"]
+    administrator = project.role_named("Admin User")["id"]
+    made = manager.post("/users", {"email": "n@example.org", "password": PASSWORD, "role_ids": [reader]}, expect=201)
+    for role in (writer, system, administrator):
+        for path in (f"/users/{made.json()['id']}", f"/users/{user_id(manager)}"):
+            manager.put(path, {"role_ids": own + [role]}, expect=403)
+        manager.post("/users", {"email": f"r{role}@example.org", "role_ids": [role]}, expect=403)
+    assert project.admin.get(f"/users/{user_id(manager)}").json()["role_ids"] == own
+
+
+def test_a4_a_user_manager_cannot_touch_accounts_above_it(project):
+    """Changing an administrator's password or address is becoming administrator."""
+    manager = project.only("svc_users:read", "svc_users:update", "svc_users:delete")
+    above = project.user(permissions=["svc_roles:update"])
+    for target in (user_id(project.admin), user_id(above)):
+        for change in ({"password": NEW_PASSWORD}, {"email": "mine@example.org"}, {"status": "suspended"},
+                       {"role_ids": []}, {"metadata": {"x": 1}}):
+            manager.put(f"/users/{target}", change, expect=403)
+        manager.delete(f"/users/{target}", expect=403)
+        manager.post(f"/users/{target}/confirm", expect=403)
+    project.client().sign_in(ADMIN_EMAIL, PASSWORD)
+
+
+def test_a5_a_manager_without_default_permissions_cannot_create_holders_of_them(project):
+    """Leaving role_ids out gives the default roles: these too are given."""
+    manager = project.only("svc_users:create", "svc_users:read")
+    manager.post("/users", {"email": "default@example.org", "password": PASSWORD}, expect=403)
+    assert project.admin.get("/users", params={"email": "default@example.org"}).json()["total_items"] == 0
+
+
+def test_a5_field_rules_are_part_of_what_a_role_gives(project):
+    """A caller who sees some fields cannot take or give a role that sees all of them."""
+    project.entity("orders")
+    open_role = project.role(permissions=["orders:read"])["id"]
+    limited = project.role(permissions=["orders:read", "svc_users:update", "svc_users:create", "svc_users:read"],
+                           field_access=[{"entity": "orders", "action": "read", "fields": ["name"]}])["id"]
+    manager = project.user(role_ids=[limited])
+    manager.put(f"/users/{user_id(manager)}", {"role_ids": [limited, open_role]}, expect=403)
+    manager.post("/users", {"email": "o@example.org", "role_ids": [open_role]}, expect=403)
+    manager.post("/users", {"email": "l@example.org", "role_ids": [limited]}, expect=201)
+
+
+def test_a2_unknown_roles_look_the_same_to_everybody(project):
+    manager = project.only("svc_users:create")
+    refused = manager.post("/users", {"email": "q@example.org", "role_ids": [424242]}, expect=400)
+    assert codes(refused) == {("role_ids", "foreign_key_violation")}
