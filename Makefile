@@ -16,7 +16,7 @@ PACKAGES := libuv libcurl openssl hiredis jansson libpq libargon2 zlib
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Walloca -Wconversion \
             -Wformat=2 -Wundef -Wframe-larger-than=8192 -Werror
-CPPFLAGS  = -Icommon -I$(GEN) -D_GNU_SOURCE $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+CPPFLAGS := -Icommon -I$(GEN) -D_GNU_SOURCE $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 CFLAGS    = -std=gnu17 $(WARNINGS) -fno-common -fstack-protector-strong -fPIE -g $(CFLAGS_$(VARIANT))
 LDFLAGS   = -pie -rdynamic $(LDFLAGS_$(VARIANT))
 LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lmagic -lpthread -lm
@@ -34,9 +34,10 @@ ifeq ($(VARIANT),fuzz)
 CC := clang
 endif
 
-# Objects are rebuilt when the flags change.
-FLAGS_STAMP = $(BUILD)/.flags
-FLAGS_TEXT  = $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
+# Objects are rebuilt when the flags change. (Expanded here: a folder's own flags, which the stamp would
+# inherit from whichever object asks for it first, are not in it.)
+FLAGS_STAMP := $(BUILD)/.flags
+FLAGS_TEXT  := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
 
 .PHONY: all
 all: $(foreach s,$(SERVICES),$(BUILD)/bin/$(s))
@@ -87,7 +88,8 @@ endef
 $(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
 # A program links the layers from the top down to base.
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
-upto     = $(if $(filter $(1),$(firstword $(2))),$(firstword $(2)),$(firstword $(2)) $(call upto,$(1),$(wordlist 2,$(words $(2)),$(2))))
+upto     = $(if $(filter $(1),$(2)),$(call upto_,$(1),$(2)),$(error "$(1)" is no layer: name a test tests/unit/test_<layer>.c or test_<layer>_<topic>.c (tests/fuzz/fuzz_<layer>_...), the layers are: $(2)))
+upto_    = $(firstword $(2)) $(if $(filter $(1),$(firstword $(2))),,$(call upto_,$(1),$(wordlist 2,$(words $(2)),$(2))))
 libs_for = $(foreach l,$(call reverse,$(strip $(1))),$(if $(wildcard common/$(l)/*.c),$(BUILD)/lib/libgw_$(l).a))
 ALL_LIBS = $(call libs_for,$(LAYERS))
 

@@ -219,7 +219,7 @@ int req_query(struct req *r, const struct query **ret_query)
 int req_page(struct req *r, struct page *ret_page)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    const struct query *query;
+    const struct query *query = NULL;
 
     TRY(req_query(r, &query));
     if (!page_parse(r->task.arena, query, ret_page, errors))

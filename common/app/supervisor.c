@@ -130,7 +130,7 @@ static bool any_running(unsigned workers)
 
 static void wait_a_little(void)
 {
-    struct timespec delay = {.tv_nsec = 20 * 1000 * 1000};
+    struct timespec delay = {.tv_nsec = 20L * 1000 * 1000};
 
     nanosleep(&delay, NULL);
 }

@@ -216,14 +216,14 @@ void jw_key(struct jw *w, struct str key)
 void jw_lit(struct jw *w, const char *key)
 {
     check_key(w);
-    size_t len = strlen(key);
-    char *to = begin(w, len + 3);
+    struct str name = str_from(key);
+    char *to = begin(w, name.len + 3);
     if (to != NULL) {
         to[0] = '"';
-        memcpy(to + 1, key, len);
-        to[len + 1] = '"';
-        to[len + 2] = ':';
-        w->out->len += len + 3;
+        memcpy(to + 1, name.ptr, name.len);
+        to[name.len + 1] = '"';
+        to[name.len + 2] = ':';
+        w->out->len += name.len + 3;
     }
     w->comma = false;
     w->value_due = true;
@@ -285,6 +285,7 @@ void jw_time(struct jw *w, int64_t wall_ms)
     jw_str(w, str_from(clock_format(text, wall_ms)));
 }
 
+/* NOLINTBEGIN(misc-no-recursion): at most MAX_DEPTH deep */
 static void write_object(struct jw *w, json_t *object)
 {
     jw_obj(w);
@@ -295,8 +296,7 @@ static void write_object(struct jw *w, json_t *object)
     jw_obj_end(w);
 }
 
-void jw_json(struct jw *w,
-             const struct json_t *value) /* NOLINT(misc-no-recursion): see MAX_DEPTH */
+void jw_json(struct jw *w, const struct json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
@@ -326,3 +326,4 @@ void jw_json(struct jw *w,
         break;
     }
 }
+/* NOLINTEND(misc-no-recursion) */

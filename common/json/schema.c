@@ -374,6 +374,8 @@ static void read_texts(const struct walk *walk,
     }
 }
 
+/* NOLINTBEGIN(misc-no-recursion): as deep as the body, which jr.c limits, and as the schema */
+
 /* A value of a sub-schema; false when it is no object. A raw one documents any shape in a response.
  */
 static bool read_sub(const struct walk *walk,
@@ -561,6 +563,8 @@ static void walk_object(const struct walk *walk,
     if (known < json_object_size(object) && !schema->open)
         report_unknown(walk, at, schema, (json_t *)object); /* iterating changes nothing */
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 /* --- interface ----------------------------------------------------------------------------------
  */

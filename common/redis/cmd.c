@@ -33,8 +33,8 @@ struct cmd {
 
 /* --- replies --- */
 
-static struct redis_reply copy_reply(struct arena *arena,
-                                     const redisReply *from) /* NOLINT(misc-no-recursion): <= 9 */
+/* NOLINTNEXTLINE(misc-no-recursion): hiredis nests at most nine deep */
+static struct redis_reply copy_reply(struct arena *arena, const redisReply *from)
 {
     struct redis_reply reply = {.kind = REDIS_KIND_NIL};
 
@@ -244,7 +244,7 @@ static char *copy(struct str text)
 /* "user:password@" off the front of the rest. */
 static void parse_user(struct redis *redis, struct str *rest)
 {
-    const char *at = memrchr(rest->ptr, '@', rest->len);
+    const char *at = rest->len ? memrchr(rest->ptr, '@', rest->len) : NULL;
 
     if (!at)
         return;

@@ -11,11 +11,8 @@ int gateway_entity(struct req *r, const struct entity **ret_entity)
     return 0;
 }
 
-struct db_call gateway_audit(struct req *r,
-                             const char *action,
-                             const char *target,
-                             int64_t target_id,
-                             struct str detail)
+struct db_call gateway_audit(
+    struct req *r, const char *action, const char *target, int64_t target_id, struct str detail)
 {
     return audit_call(r->task.arena, r->caller, action, target, target_id, detail, r->request_id);
 }

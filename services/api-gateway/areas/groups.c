@@ -12,7 +12,7 @@ struct group_in {
     {.name = "name",                                                                               \
      FIELD_AT(struct group_in, name),                                                              \
      .type = FIELD_STR,                                                                            \
-     .required = name_required,                                                                    \
+     .required = (name_required),                                                                  \
      .min = 1,                                                                                     \
      .max = 100,                                                                                   \
      .example = "\"Support\""},                                                                    \

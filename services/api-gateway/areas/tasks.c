@@ -45,11 +45,10 @@ AWAITS static int tasks_get(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(
-        r,
-        &task,
-        &SQL_TASK_GET,
-        PARAMS(P_I64(r->caller->user_id), P_BOOL(caller_is_admin(r->caller)), P_I64(id))));
+    TRY(sql_one(r,
+                &task,
+                &SQL_TASK_GET,
+                PARAMS(P_I64(r->caller->user_id), P_BOOL(caller_is_admin(r->caller)), P_I64(id))));
     return reply_row(r, 200, &task);
 }
 

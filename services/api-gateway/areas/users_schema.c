@@ -6,7 +6,7 @@ const char *const user_statuses[] = {"invited", "unconfirmed", "active", "suspen
 #define EMAIL_MEMBER(is_required)                                                                  \
     {                                                                                              \
         .name = "email", FIELD_AT(struct user_in, email), .type = FIELD_STR,                       \
-        .required = is_required, .max = 254, .format = "email", .example = "\"ada@example.com\""   \
+        .required = (is_required), .max = 254, .format = "email", .example = "\"ada@example.com\"" \
     }
 #define PASSWORD_MEMBER                                                                            \
     {                                                                                              \

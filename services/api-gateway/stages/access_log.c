@@ -99,7 +99,8 @@ void access_log_finished(struct req *r)
         metric_add(m->classes[class], 1);
     metric_observe(m->seconds, (double)spent_us / 1e6);
     metric_observe(m->bytes, (double)r->bytes_out);
-    log_context_set(&r->task.log); /* the coroutine has ended; its context still names the request */
+    /* The coroutine has ended; its context still names the request. */
+    log_context_set(&r->task.log);
     log_info("access",
              L_CSTR("method", http_method_name(r->method)),
              L_I64("status", r->status),

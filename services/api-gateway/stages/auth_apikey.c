@@ -10,7 +10,8 @@
 
 AWAITS static int read_key(struct req *r, struct str key, struct credential *ret)
 {
-    int64_t asked_ms = clock_mono_ms(); /* before the row is read: a change after it counts as later */
+    /* Before the row is read: a change after it counts as later. */
+    int64_t asked_ms = clock_mono_ms();
     uint8_t *hash = arena_alloc(r->task.arena, 32);
     struct rows found;
 

@@ -43,7 +43,8 @@ AWAITS static int verify_signature(struct req *r, const struct jws *token)
 
 AWAITS static int check_session(struct req *r, struct credential *credential)
 {
-    int64_t asked_ms = clock_mono_ms(); /* before the row is read: a change after it counts as later */
+    /* Before the row is read: a change after it counts as later. */
+    int64_t asked_ms = clock_mono_ms();
     struct rows session;
 
     TRY(sql_all(r, &session, &SQL_SESSION_CHECK, PARAMS(P_I64(credential->session_id))));
