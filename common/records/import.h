@@ -1,0 +1,45 @@
+#pragma once
+/*
+ * Imports: pieces of a file, as they arrive, become records. CSV (RFC 4180, UTF-8, header row of
+ * field names), a JSON array of objects, or JSON Lines. Rows are written in chunks as non-atomic
+ * bulk creates: a row that is refused is reported and the rest goes on. Memory does not grow with
+ * the file.
+ *
+ * Members that the service sets (id, created_at, ...) and masked secrets are passed over, so that
+ * an export can be imported; so is the apostrophe that an export puts before "=", "+", "-" and "@".
+ * An empty CSV cell is a value left out.
+ */
+#include "records/records.h"
+
+enum import_format { IMPORT_CSV, IMPORT_JSON, IMPORT_JSONL };
+
+#define IMPORT_ERRORS_MAX    100
+#define IMPORT_ROW_BYTES_MAX ((size_t)2 * 1024 * 1024)
+
+struct import;
+
+struct import_error {
+    int64_t row; /* from 1, the header not counted */
+    const char *code;
+    struct str detail;
+};
+
+struct import_report {
+    int64_t done, failed;              /* rows */
+    const struct import_error *errors; /* the first IMPORT_ERRORS_MAX */
+    size_t error_count;
+};
+
+/* any: `ctx` is borrowed until the import ends, ctx->db autocommit. Lives in ctx->task->arena. */
+struct import *
+records_import_new(struct records *ctx, const struct entity *entity, enum import_format format);
+/* co: takes the next piece of the file. RECORDS_FAILED ends the import with ctx->error: the file's
+ * form is broken, its header names an unknown field, or the database is not available; rows
+ * reported as done stay. */
+AWAITS int records_import_feed(struct import *import, struct str piece) MUSTCHECK;
+/* co: the file is over: writes what is left. RECORDS_FAILED as above, also for a file cut short. */
+AWAITS int records_import_finish(struct import *import) MUSTCHECK;
+/* any: progress so far, valid until the next call. */
+const struct import_report *records_import_report(const struct import *import);
+/* any: the errors as a JSON array: [{"row":3,"code":"validation_failed","detail":"..."}]. */
+void records_import_errors(const struct import *import, struct strbuf *out);

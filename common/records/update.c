@@ -1,0 +1,165 @@
+/*
+ * Changes of one record. Row rule, If-Match and locks are conditions of the UPDATE itself; when it
+ * touches no row, write_explain() finds out why.
+ */
+#include "records/write.h"
+
+struct update {
+    const json_t *body;
+    int64_t id;
+    int64_t expect_version; /* 0 = any */
+    struct strbuf *out;
+    size_t out_start;
+    struct write_row row;
+    struct columns plan;
+    int64_t version;
+    bool missed; /* the UPDATE touched no row, and nothing tells why */
+};
+
+static struct db_call
+update_call(struct records *ctx, const struct entity *entity, const struct update *update)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct write_row *row = &update->row;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "update {p}.%.*s as t set updated_at = now(), version = t.version + 1",
+                  STR_ARG(entity->table));
+    for (size_t i = 0; i < row->count; i++) {
+        strbuf_printf(&sql, ", %.*s = ", STR_ARG(row->values[i].field->column));
+        sql_bind(&sql, &params, row->values[i].param, columns_type(row->values[i].field));
+    }
+    strbuf_str(&sql, STR(" where t.id = "));
+    sql_bind(&sql, &params, P_I64(update->id), "bigint");
+    if (update->expect_version != 0) {
+        strbuf_str(&sql, STR(" and t.version = "));
+        sql_bind(&sql, &params, P_I64(update->expect_version), "bigint");
+    }
+    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
+    write_unlocked(ctx, entity, "t", &sql, &params);
+    strbuf_str(&sql, STR(" returning "));
+    columns_sql(ctx, &update->plan, "t", &sql, &params);
+    return write_call(ctx, "items.update", &sql, &params, true);
+}
+
+static void keep(struct update *update, const struct rows *rows)
+{
+    update->version = rows_i64(rows, 0, COLUMNS_VERSION);
+    update->out->len = update->out_start;
+    write_record(&update->plan, rows, update->out);
+}
+
+/* co: the UPDATE; sets `missed` when it found nothing to change though nothing forbids it. */
+AWAITS static int
+update_row(struct records *ctx, const struct entity *entity, struct db *db, struct update *update)
+{
+    struct db_call call = update_call(ctx, entity, update);
+
+    TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
+    update->missed = call.rows.count == 0;
+    if (update->missed)
+        return write_explain(ctx, entity, db, update->id, ACT_UPDATE, update->expect_version);
+    keep(update, &call.rows);
+    return 0;
+}
+
+AWAITS static int
+set_links(struct records *ctx, const struct entity *entity, struct db *tx, struct update *update)
+{
+    const struct links_of of = {&update->row, &update->id, 1};
+    struct write_calls calls;
+
+    write_calls_init(&calls, ctx->task->arena);
+    links_calls(ctx, entity, &of, true, &calls);
+    write_calls_add(&calls, write_select_call(ctx, &update->plan, &update->id, 1));
+    TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
+    keep(update, &calls.items[calls.count - 1].rows);
+    return 0;
+}
+
+AWAITS static int
+update_in(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
+{
+    struct update *update = arg;
+
+    TRY(update_row(ctx, entity, tx, update));
+    if (update->missed)
+        return 0;
+    if (update->row.link_count > 0)
+        TRY(set_links(ctx, entity, tx, update));
+    const struct write_events events = {.event = EVENT_UPDATED, .ids = &update->id, .count = 1};
+    return write_events(ctx, entity, tx, &events);
+}
+
+/* Nothing to change: the record as it is, for those who might change it. */
+AWAITS static int
+update_nothing(struct records *ctx, const struct entity *entity, struct update *update)
+{
+    struct db_call call = write_select_call(ctx, &update->plan, &update->id, 1);
+
+    int rc = write_explain(ctx, entity, ctx->db, update->id, ACT_UPDATE, update->expect_version);
+    TRY(write_settle(ctx, entity, rc));
+    TRY(write_db(ctx, entity, write_run(ctx, ctx->db, &call)));
+    if (call.rows.count == 0)
+        return records_fail_not_found(ctx);
+    keep(update, &call.rows);
+    return 0;
+}
+
+AWAITS static int
+update_once(struct records *ctx, const struct entity *entity, struct update *update)
+{
+    bool listens = write_listens(entity, EVENT_UPDATED);
+
+    update->missed = false;
+    if (update->row.link_count > 0 || listens)
+        return write_transaction(ctx, entity, update_in, update, listens);
+    return write_settle(ctx, entity, update_row(ctx, entity, ctx->db, update));
+}
+
+AWAITS static int update_run(struct records *ctx, const struct entity *entity, void *arg)
+{
+    struct update *update = arg;
+
+    update->row = (struct write_row){.errors = &ctx->error.fields};
+    write_read(ctx, entity, update->body, WRITE_UPDATE, &update->row);
+    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(targets_check(ctx, entity, &update->row, 1));
+    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(columns_plan(ctx, entity, NULL, &update->plan));
+    if (update->row.count == 0 && update->row.link_count == 0)
+        return update_nothing(ctx, entity, update);
+
+    TRY(update_once(ctx, entity, update));
+    if (update->missed) /* a lock ended, or the row came back, between the two statements */
+        TRY(update_once(ctx, entity, update));
+    if (update->missed)
+        return records_fail(ctx, "conflict", "The record is being changed by others; try again.");
+    return 0;
+}
+
+int records_update(struct records *ctx,
+                   const struct entity *entity,
+                   int64_t id,
+                   const json_t *body,
+                   int64_t expect_version,
+                   struct strbuf *out,
+                   int64_t *ret_version)
+{
+    struct update update = {
+        .body = body,
+        .id = id,
+        .expect_version = expect_version,
+        .out = out,
+        .out_start = out->len,
+    };
+
+    TRY(records_run(ctx, entity, update_run, &update));
+    TRY(records_fits(ctx, out));
+    *ret_version = update.version;
+    return 0;
+}

@@ -1,0 +1,224 @@
+/* What all writers share: statements as calls, transactions that are repeated, events for
+ * listeners. */
+#include "records/write.h"
+
+#include <string.h>
+
+#include "base/panic.h"
+#include "base/rand.h"
+#include "crypto/digest.h"
+#include "domain/events.h"
+#include "loop/task.h"
+
+#define CONFLICT_REPEATS 2
+#define OUTBOX_AT_ONCE   200                        /* rows in one round trip */
+#define PAYLOAD_BYTES    ((size_t)64 * 1024 * 1024) /* far above the largest record */
+
+/* --- statements ---------------------------------------------------------------------------------
+ */
+
+struct db_call write_call(struct records *ctx,
+                          const char *name,
+                          struct strbuf *text,
+                          const struct sql_params *params,
+                          bool writes)
+{
+    struct sql *sql = sql_dynamic(ctx, name, text, params->count, SQL_MANY);
+
+    sql->writes = writes;
+    return (struct db_call){.sql = sql, .params = params->items, .param_count = params->count};
+}
+
+int write_run(struct records *ctx, struct db *db, struct db_call *call)
+{
+    return db_query(ctx->task, db, call->sql, call->params, call->param_count, &call->rows);
+}
+
+/* Casts and operators that fit a column until its type, or its unique index, was changed. */
+static bool model_changed(const struct db_error *error)
+{
+    static const char *const states[] = {"42804", "42883", "42846", "42P10"};
+
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        if (strcmp(error->sqlstate, states[i]) == 0)
+            return true;
+    return false;
+}
+
+int write_db(struct records *ctx, const struct entity *entity, int rc)
+{
+    if (rc == DB_FAILED && model_changed(db_error(ctx->task)))
+        rc = DB_SCHEMA;
+    return records_db(ctx, entity, rc);
+}
+
+int write_tx_db(struct records *ctx, const struct entity *entity, int rc)
+{
+    if (rc == DB_CONFLICT && ctx->db->lease == NULL)
+        return WRITE_CONFLICT;
+    return write_db(ctx, entity, rc);
+}
+
+int write_settle(struct records *ctx, const struct entity *entity, int rc)
+{
+    return rc == WRITE_CONFLICT ? records_db(ctx, entity, DB_CONFLICT) : rc;
+}
+
+struct db_param write_author(const struct records *ctx)
+{
+    return ctx->caller->user_id != 0 ? P_I64(ctx->caller->user_id) : P_NULL;
+}
+
+struct db_call
+write_select_call(struct records *ctx, const struct columns *plan, const int64_t *ids, size_t count)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&sql, STR("select "));
+    columns_sql(ctx, plan, "t", &sql, &params);
+    strbuf_printf(&sql, " from {p}.%.*s t where t.id = any(", STR_ARG(plan->entity->table));
+    sql_bind(&sql, &params, P_I64S(ids, count), "bigint[]");
+    strbuf_char(&sql, ')');
+    return write_call(ctx, "items.written", &sql, &params, false);
+}
+
+void write_record(const struct columns *plan, const struct rows *rows, struct strbuf *out)
+{
+    struct jw w;
+
+    jw_init(&w, out);
+    columns_json(&w, plan, rows, 0);
+}
+
+/* --- transactions -------------------------------------------------------------------------------
+ */
+
+AWAITS static int
+transact_once(struct records *ctx, const struct entity *entity, write_fn fn, void *arg)
+{
+    struct db *tx;
+
+    TRY(write_db(ctx, entity, db_begin(ctx->task, ctx->db, &tx)));
+    int rc = fn(ctx, entity, tx, arg);
+    if (rc != 0) {
+        (void)db_rollback(ctx->task, tx);
+        return rc;
+    }
+    return write_tx_db(ctx, entity, db_commit(ctx->task, tx));
+}
+
+int write_transaction(
+    struct records *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring)
+{
+    if (ctx->db->lease != NULL)
+        return fn(ctx, entity, ctx->db, arg);
+
+    int rc = transact_once(ctx, entity, fn, arg);
+    for (int repeats = 0; rc == WRITE_CONFLICT && repeats < CONFLICT_REPEATS; repeats++) {
+        /* Two that met head-on must not meet again at once. */
+        TRY(task_sleep(ctx->task, 1 + (int64_t)(rand_u64() % 10)));
+        rc = transact_once(ctx, entity, fn, arg);
+    }
+    if (rc == 0 && ring)
+        events_ring(ctx->directory, ctx->project);
+    return write_settle(ctx, entity, rc);
+}
+
+/* --- locks --------------------------------------------------------------------------------------
+ */
+
+struct db_param write_token_hash(struct arena *arena, struct str token)
+{
+    uint8_t *hash = arena_alloc(arena, DIGEST_SHA256_BYTES);
+
+    if (token.len == 0)
+        return P_BYTES(STR(""));
+    digest_sha256(token, hash);
+    return P_BYTES(((struct str){(const char *)hash, DIGEST_SHA256_BYTES}));
+}
+
+void write_unlocked(const struct records *ctx,
+                    const struct entity *entity,
+                    const char *alias,
+                    struct strbuf *sql,
+                    struct sql_params *params)
+{
+    strbuf_printf(sql,
+                  " and not exists (select 1 from {p}.record_locks k where k.entity_id = %lld"
+                  " and k.record_id = %s.id and k.expires_at > now() and k.token_hash <> ",
+                  (long long)entity->id,
+                  alias);
+    sql_bind(sql, params, write_token_hash(ctx->task->arena, ctx->lock_token), "bytea");
+    strbuf_char(sql, ')');
+}
+
+/* --- events -------------------------------------------------------------------------------------
+ */
+
+static const struct caller system_caller = {.kind = CALLER_SYSTEM};
+
+int write_payload_plan(struct records *ctx,
+                       const struct entity *entity,
+                       struct records *ret_system,
+                       struct columns *ret_plan)
+{
+    *ret_system = *ctx;
+    ret_system->caller = &system_caller;
+    ret_system->public_only = false;
+    return columns_plan(ret_system, entity, NULL, ret_plan);
+}
+
+/* One outbox row for each record of a result. */
+AWAITS static int write_outbox(struct records *ctx,
+                               const struct columns *plan,
+                               struct db *tx,
+                               enum model_event event,
+                               const struct rows *rows)
+{
+    struct arena *arena = ctx->task->arena;
+    struct db_call *calls = ARENA_ARRAY(arena, calls, OUTBOX_AT_ONCE);
+    size_t pending = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        struct strbuf payload;
+        struct jw w;
+        strbuf_init(&payload, arena, PAYLOAD_BYTES);
+        jw_init(&w, &payload);
+        columns_json(&w, plan, rows, i);
+        MUST(!payload.overflow);
+        calls[pending++] = events_outbox_call(arena,
+                                              plan->entity,
+                                              event,
+                                              rows_i64(rows, i, COLUMNS_ID),
+                                              strbuf_view(&payload),
+                                              ctx->caller->user_id,
+                                              ctx->depth);
+        if (pending < OUTBOX_AT_ONCE && i + 1 < rows->count)
+            continue;
+        TRY(write_tx_db(ctx, plan->entity, db_batch(ctx->task, tx, calls, pending, NULL)));
+        pending = 0;
+    }
+    return 0;
+}
+
+int write_events(struct records *ctx,
+                 const struct entity *entity,
+                 struct db *tx,
+                 const struct write_events *events)
+{
+    struct records system;
+    struct columns plan;
+
+    if (!write_listens(entity, events->event) || events->count == 0)
+        return 0;
+    TRY(write_payload_plan(ctx, entity, &system, &plan));
+    if (events->rows != NULL)
+        return write_outbox(ctx, &plan, tx, events->event, events->rows);
+    struct db_call call = write_select_call(&system, &plan, events->ids, events->count);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    return write_outbox(ctx, &plan, tx, events->event, &call.rows);
+}
