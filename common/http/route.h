@@ -47,7 +47,8 @@ struct route {
     const char *id;    /* operationId, log name, metric label, test key; unique */
     enum route_auth auth;
     enum perm perm;
-    enum perm perm_or; /* a second permission that also opens it */
+    enum perm perm_or;  /* a second permission that also opens it */
+    enum perm perm_and; /* a system permission needed besides */
     const struct query_param *query;  /* NULL = none */
     const struct schema *body;        /* NULL = no JSON body is read */
     const char *body_type;            /* other body type, streamed by the handler ("multipart/form-data") */

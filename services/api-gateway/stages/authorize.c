@@ -48,5 +48,7 @@ int authorize_run(struct req *r)
         return fail(r, "forbidden", "This needs a user's access token, not an API key.");
     if (r->route->perm == PERM_NONE)
         return 0;
+    if (r->route->perm_and != PERM_NONE && !caller_can(r->caller, r->route->perm_and))
+        return need_permission(r, perm_info(r->route->perm_and)->name);
     return r->route->perm < PERM_COUNT ? check_system(r) : check_entity(r);
 }

@@ -1,6 +1,7 @@
 /* The way of a request: id, route, CORS, project, credentials, rights, limits, handler. */
 #include "stages/stages.h"
 
+#include "base/clock.h"
 #include "crypto/ct.h"
 
 static void unref_model(void *model)
@@ -59,6 +60,8 @@ AWAITS static int run_handler(struct req *r)
 
     if (!r->route->query && r->query.len)
         TRY(req_query(r, &none));
+    if (r->route->timeout_ms)
+        r->task.deadline_ms = clock_mono_ms() + r->route->timeout_ms;
     return r->route->run(r);
 }
 

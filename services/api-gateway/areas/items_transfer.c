@@ -1,0 +1,106 @@
+/* /entities/{entity}/items/export and import: any number of records in constant memory. */
+#include <errno.h>
+
+#include "areas/items.h"
+
+#define EXPORT_TIMEOUT_MS (10 * 60 * 1000)
+
+/* --- export --- */
+
+static const struct query_param export_query[] = {
+    {.name = "format",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"csv", "jsonl", NULL},
+     .fallback = "jsonl",
+     .doc = "csv: RFC 4180 with a header row; jsonl: one JSON object a line"},
+    {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for the list"},
+    {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
+    {.name = "order",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"asc", "desc", NULL},
+     .doc = "Direction for a single sort field"},
+    {.name = "fields", .type = FIELD_STR, .doc = "Fields to export, separated by commas"},
+    {0},
+};
+
+struct export_stream {
+    struct req *r;
+    struct str content_type;
+    bool begun;
+};
+
+/* The head goes out with the first piece: what fails before it is still a proper problem. */
+AWAITS static int export_piece(struct str piece, void *arg)
+{
+    struct export_stream *stream = arg;
+
+    if (!stream->begun) {
+        TRY(resp_stream_begin(stream->r, 200, stream->content_type));
+        stream->begun = true;
+    }
+    return resp_stream_write(stream->r, piece);
+}
+
+/* The list's parameters without "format", which the record engine does not know. */
+static struct query *without_format(struct req *r, const struct query *query)
+{
+    struct query *copy = ARENA_NEW(r->task.arena, copy);
+
+    copy->items = ARENA_ARRAY(r->task.arena, copy->items, query->count + 1);
+    for (size_t i = 0; i < query->count; i++) {
+        if (!str_is(query->items[i].name, "format"))
+            copy->items[copy->count++] = query->items[i];
+    }
+    return copy;
+}
+
+AWAITS static int items_export(struct req *r)
+{
+    struct records *engine = items_engine(r);
+    const struct entity *entity;
+    const struct query *query;
+    bool csv;
+    int rc;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_query(r, &query));
+    csv = str_is(query_get(query, "format"), "csv");
+    struct export_stream stream = {
+        .r = r,
+        .content_type = csv ? STR("text/csv; charset=utf-8") : STR("application/jsonl"),
+    };
+    resp_header_printf(r,
+                       "Content-Disposition",
+                       "attachment; filename=\"%.*s.%s\"",
+                       STR_ARG(entity->name),
+                       csv ? "csv" : "jsonl");
+    rc = records_export(engine, entity, without_format(r, query), csv, export_piece, &stream);
+    if (!stream.begun && rc == 0)
+        TRY(export_piece(STR(""), &stream));
+    if (!stream.begun)
+        return items_check(r, engine, rc);
+    if (rc)
+        return rc < 0 ? rc : -EPIPE; /* too late for another status: the stream ends unfinished */
+    TRY(resp_stream_end(r));
+    return 200;
+}
+
+static const struct route items_transfer_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/entities/{entity}/items/export",
+        .id = "items_export",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_READ,
+        .perm_and = PERM_SVC_EXPORTS_CREATE,
+        .query = export_query,
+        .ok = {200, NULL, .content_type = "application/jsonl"},
+        .fails = {404},
+        .run = items_export,
+        .class = CLASS_HEAVY,
+        .timeout_ms = EXPORT_TIMEOUT_MS,
+        .tag = "Records",
+        .summary = "Export records as CSV or JSON Lines, streamed",
+    },
+};
+ROUTES(items_transfer);
