@@ -90,14 +90,14 @@ static int check_name(struct req *r, struct str name, struct str own_name)
     return fail_with(r, "unique_violation", STR("There is an enum with this name."), errors);
 }
 
-static int find_enum(struct req *r, const struct model_enum **ret_enum)
+static const struct model_enum *find_enum(const struct req *r)
 {
-    const struct model_enum *found = model_enum_find(r->model, req_param(r, "name"));
+    return model_enum_find(r->model, req_param(r, "name"));
+}
 
-    if (!found)
-        return fail(r, "not_found", "There is no such enum.");
-    *ret_enum = found;
-    return 0;
+static int no_such_enum(struct req *r)
+{
+    return fail(r, "not_found", "There is no such enum.");
 }
 
 /* The next field of that enum after *cursor, which starts at {0, 0}. */
@@ -220,11 +220,12 @@ check_users(struct req *r, const struct model_enum *old, const struct in_strs *v
 AWAITS static int update_enum(struct req *r, void *arg, struct model_audit *audit)
 {
     const struct enum_in *in = arg;
-    const struct model_enum *old = NULL;
+    const struct model_enum *old = find_enum(r);
     struct str name;
     struct rows changed;
 
-    TRY(find_enum(r, &old));
+    if (!old)
+        return no_such_enum(r);
     name = in->name.set ? in->name.value : old->name;
     TRY(check_name(r, name, old->name));
     if (in->values.set)
@@ -256,12 +257,13 @@ AWAITS static int enums_update(struct req *r)
 
 AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {
-    const struct model_enum *old = NULL;
+    const struct model_enum *old = find_enum(r);
     const struct model_field *user;
     struct enum_cursor cursor = {0};
     struct rows removed;
 
-    TRY(find_enum(r, &old));
+    if (!old)
+        return no_such_enum(r);
     user = next_user(r->model, old, &cursor);
     if (user)
         return fail(r,

@@ -17,18 +17,17 @@ AWAITS static int reply_field(struct req *r, int status, struct str name)
     return reply_row(r, status, &field);
 }
 
-/* System columns are no fields here. */
-static int find_field(struct req *r, const struct model_field **ret_field)
+/* The field of the path; system columns are no fields here. */
+static const struct model_field *find_field(const struct req *r, const struct entity *entity)
 {
-    const struct entity *entity;
-    const struct model_field *field;
+    const struct model_field *field = entity_field(entity, req_param(r, "field"));
 
-    TRY(gateway_entity(r, &entity));
-    field = entity_field(entity, req_param(r, "field"));
-    if (!field || field->system)
-        return fail(r, "not_found", "There is no such field.");
-    *ret_field = field;
-    return 0;
+    return field && !field->system ? field : NULL;
+}
+
+static int no_such_field(struct req *r)
+{
+    return fail(r, "not_found", "There is no such field.");
 }
 
 static int
@@ -142,16 +141,20 @@ AWAITS static int fields_create(struct req *r)
 AWAITS static int update_field(struct req *r, void *arg, struct model_audit *audit)
 {
     const struct field_in *in = arg;
+    const struct entity *entity;
     const struct model_field *old;
     struct model_field next;
     struct field_spec spec;
 
-    TRY(find_field(r, &old));
-    spec = spec_of(r, old->entity);
+    TRY(gateway_entity(r, &entity));
+    old = find_field(r, entity);
+    if (!old)
+        return no_such_field(r);
+    spec = spec_of(r, entity);
     field_spec_update(&spec, old, in, &next);
     if (spec.errors->count)
         return fail_fields(r, spec.errors);
-    TRY(check_name_free(r, old->entity, &next));
+    TRY(check_name_free(r, entity, &next));
     TRY(ddl_field_change(r, old, &next));
     *audit = (struct model_audit){"fields.update", "field", old->id, STR_NONE};
     return model_field_store(r, &next);
@@ -171,15 +174,18 @@ AWAITS static int fields_update(struct req *r)
 
 AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {
+    const struct entity *entity;
     const struct model_field *field;
     struct ddl ddl;
 
-    TRY(find_field(r, &field));
+    TRY(gateway_entity(r, &entity));
+    field = find_field(r, entity);
+    if (!field)
+        return no_such_field(r);
     ddl_init(&ddl, r->task.arena);
     ddl_field_drop(&ddl, field);
     TRY(ddl_run(r, &ddl));
-    TRY(sql_exec(
-        r, NULL, &SQL_FIELD_DROP_ACCESS, PARAMS(P_I64(field->entity->id), P_I64(field->id))));
+    TRY(sql_exec(r, NULL, &SQL_FIELD_DROP_ACCESS, PARAMS(P_I64(entity->id), P_I64(field->id))));
     *audit = (struct model_audit){"fields.delete", "field", field->id, STR_NONE};
     return sql_exec(r, NULL, &SQL_FIELD_DROP, PARAMS(P_I64(field->id)));
 }

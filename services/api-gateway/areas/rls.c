@@ -266,22 +266,36 @@ write_grants(struct req *r, const struct record *record, bool users, const struc
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
+/* The model says which entities have grants: the first one is a change of the model. */
+AWAITS static int note_first(struct req *r, const struct record *record, bool *ret_first)
+{
+    struct rows before;
+
+    TRY(sql_all(r, &before, &SQL_RLS_ANY, PARAMS(P_I64(record->entity_id))));
+    *ret_first = before.count == 0;
+    return *ret_first ? sql_exec(r, NULL, &SQL_RLS_FIRST, NULL, 0) : 0;
+}
+
+AWAITS static int check_grants(struct req *r,
+                               const struct record *record,
+                               const struct grants *grants,
+                               bool *ret_first)
+{
+    if (!grants->count)
+        return 0;
+    TRY(check_grantees(r, grants));
+    return note_first(r, record, ret_first);
+}
+
 AWAITS static int replace(struct req *r, bool users, const struct grants *grants)
 {
-    struct rows before = {0};
     struct record record;
     bool first = false;
 
     TRY(sql_begin(r));
     TRY(find_record(r, &record));
-    if (grants->count) {
-        TRY(check_grantees(r, grants));
-        TRY(sql_all(r, &before, &SQL_RLS_ANY, PARAMS(P_I64(record.entity_id))));
-        first = before.count == 0;
-    }
+    TRY(check_grants(r, &record, grants, &first));
     TRY(write_grants(r, &record, users, grants));
-    if (first)
-        TRY(sql_exec(r, NULL, &SQL_RLS_FIRST, PARAMS()));
     TRY(sql_commit(r));
     if (first)
         gateway_touch(r);
