@@ -4,8 +4,9 @@
 #include "catalog/problem.h"
 #include "openapi/parts.h"
 
-#define TITLE   "Platform API"
-#define VERSION "1.0.0"
+#define TITLE             "Platform API"
+#define VERSION           "1.0.0"
+#define DESCRIPTION_BYTES 8192
 #define DESCRIPTION                                                                                \
     "Everything of a project beside the records of its entities, which the data model document "   \
     "describes. Errors are problem documents (RFC 9457). A GET answers HEAD as well, a PUT "       \
@@ -258,22 +259,26 @@ static const char *permission_name(enum perm perm)
 /* The route's own words, then who may call it. */
 static struct str description_of(struct arena *arena, const struct route *route)
 {
-    const char *doc = route->doc ? route->doc : "";
-    const char *gap = route->doc ? "\n\n" : "";
+    struct strbuf text;
 
-    if (route->auth == AUTH_ADMIN)
-        return arena_printf(arena, "%s%sFor administrators of the project.", doc, gap);
-    if (route->auth == AUTH_PUBLIC || route->auth == AUTH_OPTIONAL || route->perm == PERM_NONE)
-        return str_from(route->doc);
+    strbuf_init(&text, arena, DESCRIPTION_BYTES);
+    strbuf_cstr(&text, route->doc);
+    if (route->auth == AUTH_PUBLIC || route->auth == AUTH_OPTIONAL ||
+        (route->auth != AUTH_ADMIN && route->perm == PERM_NONE))
+        return strbuf_view(&text);
+    if (text.len)
+        strbuf_cstr(&text, "\n\n");
+    if (route->auth == AUTH_ADMIN) {
+        strbuf_cstr(&text, "For administrators of the project.");
+        return strbuf_view(&text);
+    }
+    strbuf_printf(&text, "Needs the permission `%s`", permission_name(route->perm));
     if (route->perm_or != PERM_NONE)
-        return arena_printf(arena,
-                            "%s%sNeeds the permission `%s` or `%s`.",
-                            doc,
-                            gap,
-                            permission_name(route->perm),
-                            permission_name(route->perm_or));
-    return arena_printf(
-        arena, "%s%sNeeds the permission `%s`.", doc, gap, permission_name(route->perm));
+        strbuf_printf(&text, " or `%s`", permission_name(route->perm_or));
+    if (route->perm_and != PERM_NONE)
+        strbuf_printf(&text, ", and `%s`", permission_name(route->perm_and));
+    strbuf_char(&text, '.');
+    return strbuf_view(&text);
 }
 
 static const char *method_key(enum http_method method)
