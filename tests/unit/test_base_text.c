@@ -408,8 +408,7 @@ static void utf8_follows_rfc_3629(void **state)
                                        "\xee\x80\x80",
                                        "\xf0\x90\x80\x80",
                                        "\xf4\x8f\xbf\xbf",
-                                       "1234567\xc3\xa9"
-                                       "890123456"};
+                                       "1234567\303\251890123456"};
     static const char *const bad[] = {"\x80",
                                       "\xc0\x80",
                                       "\xc1\xbf",

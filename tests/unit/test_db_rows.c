@@ -168,7 +168,7 @@ static void test_sqlstates(void **state)
 
 static void test_texts(void **state)
 {
-    struct stmt_cache cache;
+    static struct stmt_cache cache; /* too large for a stack frame */
     struct sql sql = {.name = "a.very_long_statement_name_that_goes_on", .hash = UINT64_MAX};
 
     (void)state;

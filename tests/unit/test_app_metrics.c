@@ -1,0 +1,120 @@
+/* Metrics: the text a Prometheus server reads, before the workers fork and summed over them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/metrics.h"
+
+static struct metric *plain, *first, *other, *second, *level, *seconds, *unused;
+
+static const char *print(struct arena *arena)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, 1 << 20);
+    metrics_print(&out);
+    return strbuf_cstring(&out);
+}
+
+/* How often a text occurs. */
+static int occurrences(const char *text, const char *what)
+{
+    int count = 0;
+
+    while ((text = strstr(text, what))) {
+        count++;
+        text += strlen(what);
+    }
+    return count;
+}
+
+static void test_private(void **state)
+{
+    static const double bounds[] = {0.25, 1, 4};
+    struct arena *arena = arena_new(0);
+
+    (void)state;
+    plain = metric_counter("gw_plain_total", "", "Plain");
+    first = metric_counter("gw_requests_total", "route=\"a\"", "Requests");
+    other = metric_gauge("gw_other", "", "Other");
+    second = metric_counter("gw_requests_total", "route=\"b\"", "Requests");
+    level = metric_gauge("gw_level", "", "Level");
+    seconds = metric_histogram("gw_seconds", "route=\"a\"", "Seconds", bounds, 3);
+    unused = metric_histogram("gw_unused", "route=\"b\"", "Unused", bounds, 3);
+
+    metric_add(plain, 3);
+    metric_add(plain, 4);
+    metric_set(level, -2);
+    metric_observe(seconds, 0.25); /* a bound belongs to its bucket */
+    metric_observe(seconds, 0.5);
+    metric_observe(seconds, 100);
+
+    const char *text = print(arena);
+    assert_non_null(strstr(text,
+                           "# HELP gw_plain_total Plain\n# TYPE gw_plain_total counter\n"
+                           "gw_plain_total 7\n"));
+    assert_non_null(strstr(text, "# TYPE gw_level gauge\ngw_level -2\n"));
+    assert_non_null(strstr(text,
+                           "gw_seconds_bucket{route=\"a\",le=\"0.25\"} 1\n"
+                           "gw_seconds_bucket{route=\"a\",le=\"1\"} 2\n"
+                           "gw_seconds_bucket{route=\"a\",le=\"4\"} 2\n"
+                           "gw_seconds_bucket{route=\"a\",le=\"+Inf\"} 3\n"
+                           "gw_seconds_sum{route=\"a\"} 100.75\n"
+                           "gw_seconds_count{route=\"a\"} 3\n"));
+    /* A name has one head, and its lines stand together though they were registered apart. */
+    assert_int_equal(occurrences(text, "# HELP gw_requests_total "), 1);
+    assert_non_null(strstr(text,
+                           "gw_requests_total{route=\"a\"} 0\n"
+                           "gw_requests_total{route=\"b\"} 0\n"));
+    assert_int_equal(occurrences(text, "gw_unused_"), 0);
+    arena_free(arena);
+}
+
+/* Each worker writes its own numbers; any one prints the sums. */
+static void test_workers(void **state)
+{
+    enum { WORKERS = 3 };
+    struct arena *arena = arena_new(0);
+
+    (void)state;
+    metrics_share(WORKERS);
+    for (unsigned i = 0; i < WORKERS; i++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            metrics_worker(i);
+            metric_add(plain, 10 + i);
+            metric_set(level, i == 0 ? -5 : 1);
+            metric_observe(seconds, i);
+            metric_observe(unused, 0.125);
+            _exit(0);
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    const char *text = print(arena);
+    assert_non_null(strstr(text, "gw_plain_total 33\n"));
+    assert_non_null(strstr(text, "gw_level -3\n"));
+    assert_non_null(strstr(text, "gw_seconds_sum{route=\"a\"} 3\n"));
+    assert_non_null(strstr(text, "gw_unused_sum{route=\"b\"} 0.375\n"));
+    assert_non_null(strstr(text, "gw_unused_count{route=\"b\"} 3\n"));
+    arena_free(arena);
+}
+
+int main(void)
+{
+    /* In this order: numbers move to shared memory for good. */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_workers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* Answers: the one shape of problems, what statuses call for, rows as bodies, path ids and queries.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#undef fail /* here it is a function of app/reply.h */
+
+#include <libpq-fe.h>
+#include <string.h>
+
+#include "app/reply.h"
+#include "catalog/problem.h"
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = arena_new(0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static struct req *new_req(const char *query)
+{
+    static const struct route route = {.id = "groups_list", .query = page_query};
+    struct req *r = ARENA_NEW(arena, r);
+
+    r->task.arena = arena;
+    r->route = &route;
+    r->path = STR("/org/demo/groups");
+    r->query = str_from(query);
+    r->request_id = STR("req-1");
+    strbuf_init(&r->body, arena, 1 << 20);
+    strbuf_init(&r->extra_headers, arena, 1 << 16);
+    return r;
+}
+
+static void assert_text(struct str actual, const char *expected)
+{
+    assert_string_equal(arena_cstr(arena, actual), expected);
+}
+
+static json_t *body_of(struct req *r)
+{
+    json_t *root = json_loadb(r->body.ptr, r->body.len, JSON_REJECT_DUPLICATES, NULL);
+
+    assert_non_null(root);
+    arena_defer(arena, (arena_fn)json_decref, root);
+    return root;
+}
+
+static const char *member(json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static void test_problem_shape(void **state)
+{
+    struct req *r = new_req("");
+
+    (void)state;
+    assert_int_equal(fail(r, "not_found", NULL), 404);
+    assert_text(strbuf_view(&r->body),
+                "{\"type\":\"about:blank\",\"title\":\"Not found\",\"status\":404,"
+                "\"code\":\"not_found\",\"detail\":\"Not found\",\"request_id\":\"req-1\"}");
+    assert_text(r->content_type, "application/problem+json");
+    assert_int_equal(r->status, 404);
+    assert_true(r->no_store);
+    assert_string_equal(r->error_code, "not_found");
+    assert_int_equal(r->extra_headers.len, 0);
+
+    /* A detail is a format; what it quotes is escaped. */
+    assert_int_equal(fail(r, "conflict", "%s \"%d\"\n\x01", "a", 7), 409);
+    assert_string_equal(member(body_of(r), "detail"), "a \"7\"\n\x01");
+
+    r = new_req("");
+    r->request_id = STR_NONE;
+    assert_int_equal(fail(r, "internal", NULL), 500);
+    assert_null(json_object_get(body_of(r), "request_id"));
+}
+
+/* Whatever a handler had written before it failed is gone, also a body that had overflowed. */
+static void test_problem_replaces(void **state)
+{
+    struct req *r = new_req("");
+    struct jw w = resp_json(r);
+
+    (void)state;
+    jw_obj(&w);
+    JW_CSTR(&w, "half", "written");
+    assert_int_equal(fail(r, "timeout", NULL), 504);
+    assert_int_equal(json_object_size(body_of(r)), 6);
+
+    r->body.overflow = true;
+    assert_int_equal(fail(r, "internal", NULL), 500);
+    assert_false(r->body.overflow);
+    assert_string_equal(member(body_of(r), "code"), "internal");
+}
+
+static void test_every_code(void **state)
+{
+    (void)state;
+    for (const struct problem *problem = problem_all(); problem->code; problem++) {
+        struct req *r = new_req("");
+        assert_int_equal(fail(r, problem->code, NULL), problem->status);
+        json_t *body = body_of(r);
+        assert_string_equal(member(body, "code"), problem->code);
+        assert_string_equal(member(body, "title"), problem->title);
+        assert_string_equal(member(body, "detail"), problem->title);
+        assert_int_equal(json_integer_value(json_object_get(body, "status")), problem->status);
+    }
+}
+
+static void assert_header(const char *code, const char *expected)
+{
+    struct req *r = new_req("");
+
+    (void)fail(r, code, NULL);
+    assert_text(strbuf_view(&r->extra_headers), expected);
+}
+
+static void test_status_headers(void **state)
+{
+    (void)state;
+    assert_header("unauthorized", "WWW-Authenticate: Bearer\r\n");
+    assert_header("invalid_credentials", "WWW-Authenticate: Bearer\r\n");
+    assert_header("token_expired", "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
+    assert_header("token_invalid", "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
+    assert_header("dependency_unavailable", "Retry-After: 1\r\n");
+    assert_header("forbidden", "");
+}
+
+static void test_problem_put(void **state)
+{
+    struct req *r = new_req("");
+
+    (void)state;
+    problem_put(r, 405, "method_not_allowed", "Only GET.");
+    assert_int_equal(r->status, 405);
+    assert_string_equal(member(body_of(r), "detail"), "Only GET.");
+    problem_put(r, 503, "service_draining", NULL);
+    assert_string_equal(member(body_of(r), "detail"), "Service is shutting down");
+    assert_text(strbuf_view(&r->extra_headers), "Retry-After: 1\r\n");
+}
+
+static void test_findings(void **state)
+{
+    struct req *r = new_req("");
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+
+    (void)state;
+    assert_int_equal(fail_field(r, "role_ids[2]", "out_of_range", "at most %d", 9), 400);
+    assert_text(strbuf_view(&r->body),
+                "{\"type\":\"about:blank\",\"title\":\"Unprocessable request\",\"status\":400,"
+                "\"code\":\"validation_failed\",\"detail\":\"1 field is invalid\","
+                "\"request_id\":\"req-1\",\"errors\":[{\"field\":\"role_ids[2]\","
+                "\"code\":\"out_of_range\",\"message\":\"at most 9\"}]}");
+
+    /* All are counted, as many are shown as there is room for. */
+    for (size_t i = 0; i < 1000; i++)
+        schema_error_add(arena, errors, STR("name"), "required", "is required");
+    assert_int_equal(fail_fields(r, errors), 400);
+    assert_int_equal(json_array_size(json_object_get(body_of(r), "errors")),
+                     ARRAY_LEN(errors->items));
+    assert_string_equal(member(body_of(r), "detail"),
+                        arena_printf(arena, "%zu fields are invalid", errors->count).ptr);
+
+    assert_int_equal(fail_with(r, "unique_violation", STR("Taken."), errors), 409);
+    assert_string_equal(member(body_of(r), "detail"), "Taken.");
+}
+
+static void test_database(void **state)
+{
+    static const struct {
+        int rc;
+        int status;
+        const char *code;
+    } expected[] = {
+        {DB_UNIQUE, 409, "unique_violation"},
+        {DB_FOREIGN_KEY, 409, "foreign_key_violation"},
+        {DB_NOT_NULL, 400, "validation_failed"},
+        {DB_CHECK, 400, "validation_failed"},
+        {DB_CONFLICT, 503, "dependency_unavailable"},
+        {DB_LOCKED, 503, "dependency_unavailable"},
+        {DB_UNAVAILABLE, 503, "dependency_unavailable"},
+        {DB_SCHEMA, 503, "dependency_unavailable"},
+        {DB_UNKNOWN, 503, "outcome_unknown"},
+        {DB_TIMEOUT, 504, "timeout"},
+        {DB_FAILED, 500, "internal"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        struct req *r = new_req("");
+        assert_int_equal(fail_db(r, expected[i].rc), expected[i].status);
+        assert_string_equal(member(body_of(r), "code"), expected[i].code);
+    }
+}
+
+/* A row as libpq hands it over: id 7, a name to be escaped, a column for the handler alone. */
+static struct rows one_row(void)
+{
+    static char id[] = "id", name[] = "name", hidden[] = "_owner";
+    static char seven[] = "7", text[] = "a\"b", one[] = "1";
+    PGresAttDesc columns[] = {
+        {.name = id, .typid = 20}, {.name = name, .typid = 25}, {.name = hidden, .typid = 20}};
+    PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+
+    assert_true(PQsetResultAttrs(result, 3, columns));
+    assert_true(PQsetvalue(result, 0, 0, seven, 1));
+    assert_true(PQsetvalue(result, 0, 1, text, 3));
+    assert_true(PQsetvalue(result, 0, 2, one, 1));
+    arena_defer(arena, (arena_fn)PQclear, result);
+    return (struct rows){.result = result, .count = 1, .columns = 3};
+}
+
+static void test_rows(void **state)
+{
+    struct rows rows = one_row();
+    struct req *r = new_req("");
+
+    (void)state;
+    assert_int_equal(reply_row(r, 200, &rows), 200);
+    assert_text(strbuf_view(&r->body), "{\"id\":7,\"name\":\"a\\\"b\"}");
+    assert_text(r->content_type, "application/json");
+    assert_int_equal(r->extra_headers.len, 0);
+
+    r = new_req("");
+    assert_int_equal(reply_created(r, &rows), 201);
+    assert_int_equal(r->status, 201);
+    assert_text(strbuf_view(&r->extra_headers), "Location: /org/demo/groups/7\r\n");
+
+    assert_int_equal(reply_empty(r, 204), 204);
+    assert_int_equal(r->body.len, 0);
+    assert_null(r->content_type.ptr);
+}
+
+static int id_status(const char *text, int64_t *ret_id)
+{
+    static const struct str names[] = {{"id", 2}};
+    struct req *r = new_req("");
+
+    r->params[0] = str_from(text);
+    r->param_names = names;
+    r->param_count = 1;
+    return req_id(r, "id", ret_id);
+}
+
+/* An id that cannot be is an id that is not there. */
+static void test_ids(void **state)
+{
+    static const char *const wrong[] = {
+        "", "0", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x1", "9223372036854775808", "abc"};
+    int64_t id = -5;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        assert_int_equal(id_status(wrong[i], &id), 404);
+    assert_int_equal(id, -5);
+    assert_int_equal(id_status("9223372036854775807", &id), 0);
+    assert_true(id == INT64_MAX);
+}
+
+static void assert_query(const char *query, const char *code, const char *field)
+{
+    struct req *r = new_req(query);
+    struct page page;
+
+    assert_int_equal(req_page(r, &page), 400);
+    json_t *body = body_of(r);
+    assert_string_equal(member(body, "code"), code);
+    assert_string_equal(member(json_array_get(json_object_get(body, "errors"), 0), "field"), field);
+}
+
+static void test_queries(void **state)
+{
+    struct req *r = new_req("page=3&limit=500&sort=-name&count=false");
+    struct page page;
+
+    (void)state;
+    assert_int_equal(req_page(r, &page), 0);
+    assert_int_equal(page_offset(&page), 1000);
+    assert_false(page.count);
+    assert_query("nope=1", "unknown_parameter", "nope");
+    assert_query("page[x]=1", "unknown_parameter", "page");
+    assert_query("page=1&page=2", "invalid_query", "page");
+    assert_query("page=0", "invalid_query", "page");
+    assert_query("limit=501", "invalid_query", "limit");
+    assert_query("limit=x", "invalid_query", "limit");
+    assert_query("count=yes", "invalid_query", "count");
+    assert_query("order=up", "invalid_query", "order");
+    assert_query("page=9007199254740992", "invalid_query", "page");
+    assert_query("page=%zz", "invalid_query", "");
+
+    /* A route without a list of parameters takes none. */
+    static const struct route bare = {.id = "groups_get"};
+    const struct query *query;
+    r = new_req("a=1");
+    r->route = &bare;
+    assert_int_equal(req_query(r, &query), 400);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_problem_shape, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_problem_replaces, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_every_code, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_status_headers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_problem_put, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_findings, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_database, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ids, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_queries, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
