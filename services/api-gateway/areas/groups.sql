@@ -15,7 +15,7 @@ select g.id, g.name, g.description,
 from {p}.groups g
 where exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = $1::bigint)
 
--- name: group_get :one
+-- name: group_get :opt
 select g.id, g.name, g.description,
        array(select r.role_id from {p}.group_roles r where r.group_id = g.id order by r.role_id) as role_ids,
        (select count(*) from {p}.group_members m where m.group_id = g.id) as member_count,

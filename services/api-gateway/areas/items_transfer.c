@@ -2,8 +2,10 @@
 #include <errno.h>
 
 #include "areas/items.h"
+#include "areas/items_import.h"
 
 #define EXPORT_TIMEOUT_MS (10 * 60 * 1000)
+#define IMPORT_TIMEOUT_MS (10 * 60 * 1000)
 
 /* --- export --- */
 
@@ -85,6 +87,40 @@ AWAITS static int items_export(struct req *r)
     return 200;
 }
 
+/* --- import --- */
+
+static const struct query_param import_query[] = {
+    {.name = "format",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"csv", "json", "jsonl", NULL},
+     .doc = "Of the uploaded file; found by its name or content type when left out"},
+    {0},
+};
+
+static const struct field import_out_fields[] = {
+    {.name = "task_id", .type = FIELD_I64, .required = true, .doc = "GET /tasks/{id} tells more"},
+};
+static const struct schema import_out_schema = SCHEMA_OUT("ImportStarted", import_out_fields);
+
+AWAITS static int items_import(struct req *r)
+{
+    const struct entity *entity;
+    const struct query *query;
+    int64_t task_id;
+    struct jw w;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(req_query(r, &query));
+    TRY(items_import_run(r, entity, query_get(query, "format"), &task_id));
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_I64(&w, "task_id", task_id);
+    jw_obj_end(&w);
+    resp_header_printf(
+        r, "Location", "/org/%.*s/tasks/%lld", STR_ARG(r->project->slug), (long long)task_id);
+    return reply_json(r, 202);
+}
+
 static const struct route items_transfer_routes[] = {
     {
         .method = HTTP_GET_M,
@@ -101,6 +137,22 @@ static const struct route items_transfer_routes[] = {
         .timeout_ms = EXPORT_TIMEOUT_MS,
         .tag = "Records",
         .summary = "Export records as CSV or JSON Lines, streamed",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/entities/{entity}/items/import",
+        .id = "items_import",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_ENTITY_CREATE,
+        .query = import_query,
+        .body_type = "multipart/form-data",
+        .ok = {202, &import_out_schema},
+        .fails = {404, 408, 413, 415},
+        .run = items_import,
+        .class = CLASS_HEAVY,
+        .timeout_ms = IMPORT_TIMEOUT_MS,
+        .tag = "Records",
+        .summary = "Import records from a CSV, JSON or JSON Lines file, streamed",
     },
 };
 ROUTES(items_transfer);

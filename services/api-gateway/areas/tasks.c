@@ -8,7 +8,7 @@ static const char *const task_statuses[] = {
 static const struct field task_error_fields[] = {
     {.name = "row", .type = FIELD_I64, .required = true, .doc = "Row of the upload, from 1"},
     {.name = "code", .type = FIELD_STR, .required = true},
-    {.name = "message", .type = FIELD_STR, .required = true},
+    {.name = "detail", .type = FIELD_STR, .required = true},
 };
 static const struct schema task_error_schema = SCHEMA_OUT("TaskError", task_error_fields);
 

@@ -1,0 +1,215 @@
+/*
+ * Import: the upload is read and written at the same time, so that it never lies in memory or on
+ * disk, and a client that sends faster than PostgreSQL writes is slowed down. Rows are written in
+ * chunks that commit one by one; the task row follows once a second.
+ */
+#include "areas/items_import.h"
+
+#include "areas/items.h"
+#include "base/clock.h"
+#include "http/multipart.h"
+#include "records/import.h"
+#include "tasks_sql.h"
+
+#define PROGRESS_MS 1000
+
+struct upload {
+    struct req *r;
+    struct records *engine;
+    struct multipart *multipart;
+    struct import *import;
+    int64_t task_id;
+    int64_t reported_ms;
+};
+
+static int body_problem(struct req *r, int rc)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
+
+    switch (rc) {
+    case MULTIPART_INVALID:
+        return fail(r, "bad_request", "The upload is not valid multipart/form-data.");
+    case MULTIPART_TOO_LARGE:
+    case REQ_BODY_TOO_LARGE:
+        return fail(
+            r, "payload_too_large", "An upload may have at most %zu bytes.", conf->upload_bytes);
+    case REQ_BODY_TIMEOUT:
+        return fail(r, "request_timeout", "The upload arrived too slowly.");
+    case REQ_BODY_BROKEN:
+        return fail(r, "bad_request", "The upload ended early.");
+    default:
+        return rc;
+    }
+}
+
+/* --- what is uploaded --- */
+
+static bool named_format(struct str name, enum import_format *ret_format)
+{
+    static const struct {
+        const char *name;
+        enum import_format format;
+    } known[] = {{"csv", IMPORT_CSV},
+                 {"json", IMPORT_JSON},
+                 {"jsonl", IMPORT_JSONL},
+                 {"ndjson", IMPORT_JSONL}};
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (str_ieq(name, str_from(known[i].name))) {
+            *ret_format = known[i].format;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The query's word, else the file name's ending, else the end of the content type ("text/csv"). */
+static int find_format(struct req *r,
+                       struct str wanted,
+                       const struct multipart_part *part,
+                       enum import_format *ret_format)
+{
+    struct str candidates[] = {wanted, part->filename, part->content_type};
+    static const char separators[] = {0, '.', '/'};
+
+    for (size_t i = 0; i < ARRAY_LEN(candidates); i++) {
+        struct str rest = candidates[i];
+        struct str last = rest;
+        while (separators[i] && rest.ptr)
+            last = str_split(&rest, separators[i]);
+        if (named_format(str_trim(str_split(&last, ';')), ret_format))
+            return 0;
+    }
+    return fail(r,
+                "unsupported_media_type",
+                "Name the file .csv, .json or .jsonl, or say format=csv, json or jsonl.");
+}
+
+AWAITS static int
+find_file(struct upload *upload, struct str wanted, enum import_format *ret_format)
+{
+    struct req *r = upload->r;
+    struct multipart_part part;
+
+    do {
+        TRY(body_problem(r, multipart_next(upload->multipart, &part)));
+        if (!part.name.ptr)
+            return fail_field(r, "file", "required", "the upload has no part named 'file'");
+    } while (!str_is(part.name, "file"));
+    return find_format(r, wanted, &part, ret_format);
+}
+
+/* --- the task row --- */
+
+static struct str errors_json(struct upload *upload)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, upload->r->task.arena, 1024 * 1024);
+    records_import_errors(upload->import, &out);
+    return strbuf_view(&out);
+}
+
+AWAITS static int report_progress(struct upload *upload)
+{
+    const struct import_report *report = records_import_report(upload->import);
+
+    if (clock_mono_ms() - upload->reported_ms < PROGRESS_MS)
+        return 0;
+    upload->reported_ms = clock_mono_ms();
+    return sql_exec(upload->r,
+                    NULL,
+                    &SQL_TASK_PROGRESS,
+                    PARAMS(P_I64(upload->task_id),
+                           P_I64(report->done),
+                           P_I64(report->failed),
+                           P_STR(errors_json(upload))));
+}
+
+AWAITS static int finish_task(struct upload *upload, bool whole)
+{
+    const struct import_report *report = records_import_report(upload->import);
+    const char *status = "succeeded";
+
+    if (!whole || (report->failed && !report->done))
+        status = "failed";
+    else if (report->failed)
+        status = "partial";
+    return sql_exec(upload->r,
+                    NULL,
+                    &SQL_TASK_FINISH,
+                    PARAMS(P_I64(upload->task_id),
+                           P_CSTR(status),
+                           P_I64(report->done),
+                           P_I64(report->failed),
+                           P_STR(errors_json(upload))));
+}
+
+/* --- the way of the file --- */
+
+AWAITS static int feed(struct upload *upload, int *ret_records_rc)
+{
+    struct str piece;
+
+    for (;;) {
+        TRY(body_problem(upload->r, multipart_read(upload->multipart, &piece)));
+        *ret_records_rc = piece.len ? records_import_feed(upload->import, piece)
+                                    : records_import_finish(upload->import);
+        if (*ret_records_rc || !piece.len)
+            return *ret_records_rc < 0 ? *ret_records_rc : 0;
+        TRY(report_progress(upload));
+    }
+}
+
+AWAITS static int start_task(struct upload *upload, const struct entity *entity)
+{
+    struct req *r = upload->r;
+    struct strbuf doc;
+    struct rows task;
+    struct jw w;
+
+    strbuf_init(&doc, r->task.arena, 1024);
+    jw_init(&w, &doc);
+    jw_obj(&w);
+    JW_STR(&w, "entity", entity->name);
+    jw_obj_end(&w);
+    TRY(sql_one(r,
+                &task,
+                &SQL_TASK_ADD,
+                PARAMS(P_CSTR("import"), P_I64(r->caller->user_id), P_STR(strbuf_view(&doc)))));
+    upload->task_id = rows_i64(&task, 0, 0);
+    upload->reported_ms = clock_mono_ms();
+    return 0;
+}
+
+int items_import_run(struct req *r,
+                     const struct entity *entity,
+                     struct str format,
+                     int64_t *ret_task_id)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
+    struct upload *upload = ARENA_NEW(r->task.arena, upload);
+    enum import_format found = IMPORT_CSV;
+    int records_rc = 0;
+    int rc;
+
+    *upload = (struct upload){.r = r, .engine = items_engine(r)};
+    rc = multipart_new(r, conf->upload_bytes, &upload->multipart);
+    if (rc == MULTIPART_INVALID)
+        return fail(r, "unsupported_media_type", "Send the file as multipart/form-data.");
+    if (rc)
+        return body_problem(r, rc);
+    TRY(find_file(upload, format, &found));
+    TRY(start_task(upload, entity));
+    upload->import = records_import_new(upload->engine, entity, found);
+    rc = feed(upload, &records_rc);
+    if (rc < 0)
+        return rc;
+    TRY(finish_task(upload, rc == 0 && records_rc == 0));
+    if (rc)
+        return rc;
+    if (records_rc && !records_import_report(upload->import)->done)
+        return items_check(r, upload->engine, records_rc);
+    *ret_task_id = upload->task_id;
+    return 0;
+}
