@@ -1,0 +1,181 @@
+"""/api-keys: credentials for servers, never more than their creator (A6, A7)."""
+import datetime
+
+import pytest
+
+from groundwork.soon import soon
+
+
+def test_create_list_delete(project):
+    answer = project.admin.post("/api-keys", {
+        "name": "Sync", "permissions": ["svc_files:read", "svc_roles:read", "svc_files:read"], "expires_in_days": 30,
+    }, expect=201)
+    made = answer.json()
+    assert made["key"].startswith("ak_") and len(made["key"]) > 40 and made["key"].startswith(made["prefix"])
+    assert made["permissions"] == ["svc_files:read", "svc_roles:read"] and made["dropped_permissions"] == []
+    end = datetime.datetime.fromisoformat(made["expires_at"].replace("Z", "+00:00"))
+    days = (end - datetime.datetime.now(datetime.timezone.utc)).total_seconds() / 86400
+    assert 29.9 < days < 30.1
+    listed = project.admin.get("/api-keys", expect=200)
+    assert made["key"] not in listed.text, "shown once"
+    item = listed.json()["items"][0]
+    assert item["user_id"] == project.admin.user["id"] and item["prefix"] == made["prefix"]
+    key = project.client(key=made["key"])
+    key.get("/roles", expect=200)
+    key.get("/users", expect=403)
+    project.admin.delete(f"/api-keys/{made['id']}", expect=204)
+    soon(lambda: key.get("/roles"), 401)
+    project.admin.delete(f"/api-keys/{made['id']}", expect=404)
+
+
+def test_the_key_is_stored_hashed(project, db):
+    made = project.key(["svc_files:read"]).info
+    with db.cursor() as cursor:
+        cursor.execute(f"select k.*, encode(k.hash, 'hex') from {project.schema(db)}.api_keys k")
+        stored = " ".join(str(value) for row in cursor.fetchall() for value in row)
+    assert made["key"] not in stored and made["key"][10:] not in stored
+
+
+@pytest.mark.parametrize("body", [
+    {}, {"name": "k"}, {"name": "", "permissions": []}, {"name": "k", "permissions": None},
+    {"name": "k", "permissions": [], "expires_in_days": 0}, {"name": "k", "permissions": [], "expires_in_days": -1},
+    {"name": "k", "permissions": [], "expires_in_days": 3651}, {"name": "k", "permissions": [], "expires_in_days": 1.5},
+    {"name": "k", "permissions": [], "expires_in_days": 2**62}, {"name": "k", "permissions": [], "user_id": 1},
+    {"name": "k", "permissions": [], "key": "ak_mine"}, {"name": "k", "permissions": [[]]},
+    {"name": "k", "permissions": ["x"] * 5001},
+])
+def test_bad_bodies(shared_project, body):
+    shared_project.admin.post("/api-keys", body, expect=400)
+
+
+def test_a6_what_the_creator_does_not_hold_is_dropped(project):
+    project.entity("orders")
+    creator = project.only("svc_api_keys:create", "svc_files:read", "orders:read")
+    wanted = ["svc_files:read", "svc_files:create", "orders:read", "orders:delete", "*", "SVC_FILES:READ", "orders:*",
+              "svc_users:read", "nothing:read", "", "svc_files:read"]
+    key = project.key(wanted, client=creator)
+    assert key.info["permissions"] == ["svc_files:read", "orders:read"]
+    assert set(key.info["dropped_permissions"]) == set(wanted) - {"svc_files:read", "orders:read"}
+    key.get("/entities/orders/items", expect=200)
+    key.delete("/entities/orders/items/1", expect=403)
+    key.get("/users", expect=403)
+
+
+def test_a6_a_key_makes_keys_within_itself(project):
+    creator = project.only("svc_api_keys:create", "svc_api_keys:read", "svc_files:read", "svc_roles:read")
+    parent = project.key(["svc_api_keys:create", "svc_roles:read"], client=creator)
+    child = project.key(["svc_api_keys:create", "svc_roles:read", "svc_files:read", "svc_api_keys:read"], client=parent)
+    assert child.info["permissions"] == ["svc_api_keys:create", "svc_roles:read"]
+    child.get("/roles", expect=200)
+    child.get("/api-keys", expect=403)
+    without = project.key(["svc_roles:read"], client=creator)
+    without.post("/api-keys", {"name": "k", "permissions": []}, expect=403)
+
+
+def test_a6_an_administrators_key_is_no_administrator(project):
+    everything = [item["name"] for item in project.admin.get("/permissions", params={"limit": 500}).json()["items"]]
+    key = project.key(everything)
+    assert key.info["dropped_permissions"] == []
+    assert key.put("/", {"name": "Mine"}, expect=403).json()["code"] == "admin_required"
+    key.post("/roles", {"name": "r", "is_admin": True}, expect=403)
+    key.post("/users", {"email": "x@example.org", "role_ids": [project.role_named("Admin User")["id"]]}, expect=403)
+    key.put(f"/users/{project.admin.user['id']}", {"password": "a new long password"}, expect=403)
+    key.delete(f"/users/{project.admin.user['id']}", expect=403)
+
+
+def test_a_key_loses_what_its_creator_loses(project):
+    project.entity("orders")
+    role = project.role(permissions=["svc_api_keys:create", "orders:read", "svc_roles:read"])
+    creator = project.user(role_ids=[role["id"]])
+    key = project.key(["orders:read", "svc_roles:read"], client=creator)
+    key.get("/entities/orders/items", expect=200)
+    project.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_api_keys:create", "svc_roles:read"]}, expect=200)
+    soon(lambda: key.get("/entities/orders/items"), 403)
+    key.get("/roles", expect=200)
+    project.admin.put(f"/roles/{role['id']}", {"permissions": ["orders:read", "svc_roles:read"]}, expect=200)
+    soon(lambda: key.get("/entities/orders/items"), 200)
+    project.admin.put(f"/roles/{role['id']}", {"api_access": False}, expect=200)
+    soon(lambda: key.get("/entities/orders/items"), 403)
+
+
+def test_a_key_gains_nothing_its_list_lacks(project):
+    role = project.role(permissions=["svc_api_keys:create", "svc_roles:read"])
+    creator = project.user(role_ids=[role["id"]])
+    key = project.key(["svc_roles:read", "svc_users:read"], client=creator)
+    project.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_roles:read", "svc_users:read"]}, expect=200)
+    soon(lambda: creator.get("/users"), 200)
+    key.get("/roles", expect=200)
+    key.get("/users", expect=403)
+
+
+def test_row_rules_apply_to_a_key_as_to_its_creator(project):
+    project.entity("orders")
+    maker = project.user(permissions=["svc_api_keys:create"], entities=["orders"])
+    key = project.key(["orders:read"], client=maker)
+    mine = project.item("orders", client=maker, name="mine")
+    project.item("orders", name="hidden")
+    seen = key.get("/entities/orders/items", expect=200).json()
+    assert [item["id"] for item in seen["items"]] == [mine["id"]] and seen["total_items"] == 1
+
+
+def test_field_rules_apply_to_a_key_as_to_its_creator(project):
+    project.entity("orders", row_level_security=False)
+    role = project.role(permissions=["orders:read", "svc_api_keys:create"],
+                        field_access=[{"entity": "orders", "action": "read", "fields": ["name"]}])
+    key = project.key(["orders:read"], client=project.user(role_ids=[role["id"]]))
+    project.item("orders", name="a", price=7.5)
+    item = key.get("/entities/orders/items", expect=200).json()["items"][0]
+    assert item["name"] == "a" and "price" not in item
+    key.get("/entities/orders/items", params={"filter[price]": "7.5"}, expect=400)
+
+
+# --- how keys are sent (A7) ---
+
+
+def test_a7_a_key_in_either_header(project):
+    key = project.key(["svc_roles:read"]).key
+    plain = project.client()
+    plain.get("/roles", headers={"x-api-key": key}, expect=200)
+    plain.get("/roles", headers={"Authorization": f"Bearer {key}"}, expect=200)
+    plain.get("/roles", headers={"Authorization": f"bearer {key}", "x-api-key": key}, expect=200)
+
+
+def test_a7_two_identities_are_refused(project):
+    key, other = project.key(["svc_roles:read"]).key, project.key(["svc_roles:read"]).key
+    plain = project.client()
+    for headers in ({"Authorization": f"Bearer {project.admin.token}", "x-api-key": key},
+                    {"Authorization": f"Bearer {other}", "x-api-key": key},
+                    {"Authorization": f"Bearer {key}", "x-api-key": project.admin.token}):
+        plain.get("/roles", headers=headers, expect=400)
+
+
+@pytest.mark.parametrize("value", ["", "ak_", "ak_" + "x" * 40, "AK_abc", "ak_" + "x" * 500, "Bearer x", "null", "ak_%00",
+                                   "ak_' or 1=1 --"])
+def test_keys_that_are_none(shared_project, value):
+    plain = shared_project.client()
+    assert plain.get("/roles", headers={"x-api-key": value}).status_code == 401
+    assert plain.get("/roles", headers={"Authorization": f"Bearer {value}"}).status_code == 401
+
+
+def test_a_key_in_the_query_or_a_cookie_is_nothing(project):
+    key = project.key(["svc_roles:read"]).key
+    plain = project.client()
+    for options in ({"params": {"x-api-key": key}}, {"params": {"api_key": key}}, {"params": {"access_token": key}},
+                    {"headers": {"Cookie": f"x-api-key={key}; token={project.admin.token}"}},
+                    {"headers": {"X-User-Id": "1", "X-Forwarded-User": "admin@example.org"}}):
+        plain.get("/roles", expect=401, **options)
+
+
+def test_an_expired_key_is_refused(project, db):
+    key = project.key(["svc_roles:read"])
+    with db.cursor() as cursor:
+        cursor.execute(f"update {project.schema(db)}.api_keys set expires_at = now() - interval '1 second' where id = %s",
+                       (key.info["id"],))
+    assert key.get("/roles", expect=401).json()["code"] in ("token_invalid", "token_expired")
+
+
+def test_last_use_is_noted(project):
+    key = project.key(["svc_roles:read"])
+    key.get("/roles", expect=200)
+    item = next(item for item in project.admin.get("/api-keys").json()["items"] if item["id"] == key.info["id"])
+    assert item["last_used_at"]

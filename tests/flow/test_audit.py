@@ -1,0 +1,63 @@
+"""/audit-log: administrative changes, who made them, never a secret."""
+from groundwork.project import PASSWORD
+
+
+def entries(project):
+    return project.admin.get("/audit-log", params={"limit": 500}, expect=200).json()["items"]
+
+
+def test_changes_are_noted_newest_first(project):
+    admin = project.admin
+    role = admin.post("/roles", {"name": "r"}, expect=201).json()
+    user = admin.post("/users", {"email": "a@example.org", "password": PASSWORD}, expect=201)
+    admin.put(f"/users/{user.json()['id']}", {"status": "suspended"}, expect=200)
+    admin.delete(f"/users/{user.json()['id']}", expect=204)
+    group = admin.post("/groups", {"name": "g"}, expect=201).json()
+    admin.delete(f"/groups/{group['id']}", expect=204)
+    project.entity("orders")
+    admin.delete("/entities/orders", expect=204)
+    admin.put("/", {"name": "Renamed"}, expect=200)
+    found = entries(project)
+    assert [entry["action"] for entry in found][:9] == [
+        "project.update", "entities.delete", "entities.create", "groups.delete", "groups.create", "users.delete",
+        "users.update", "users.create", "roles.create"]
+    assert [entry["id"] for entry in found] == sorted((entry["id"] for entry in found), reverse=True)
+    made = next(entry for entry in found if entry["action"] == "users.create")
+    assert made["actor_kind"] == "user" and made["actor_id"] == admin.user["id"]
+    assert made["target"] == "user" and made["target_id"] == str(user.json()["id"])
+    assert made["request_id"] == user.headers["X-Request-Id"]
+    assert next(entry for entry in found if entry["action"] == "roles.create")["target_id"] == str(role["id"])
+
+
+def test_a_key_is_named_as_the_actor(project):
+    key = project.key(["svc_groups:create"])
+    key.post("/groups", {"name": "g"}, expect=201)
+    entry = entries(project)[0]
+    assert entry["action"] == "groups.create" and entry["actor_kind"] == "api_key"
+
+
+def test_what_failed_is_not_noted(project):
+    before = len(entries(project))
+    admin = project.admin
+    admin.post("/roles", {"name": "Admin User"}, expect=409)
+    admin.delete(f"/users/{admin.user['id']}", expect=409)
+    admin.put(f"/users/{admin.user['id']}", {"status": "suspended"}, expect=409)
+    admin.post("/groups", {"name": "g", "role_ids": [424242]}, expect=400)
+    admin.post("/users", {"email": "bad"}, expect=400)
+    project.user().post("/roles", {"name": "r"}, expect=403)
+    actions = [entry["action"] for entry in entries(project)][: len(entries(project)) - before]
+    assert actions == ["users.create"]
+
+
+def test_no_secret_is_in_it(project):
+    key = project.key(["svc_files:read"])
+    project.admin.put(f"/users/{project.admin.user['id']}", {"password": PASSWORD}, expect=200)
+    text = project.client().sign_in("admin@example.org", PASSWORD).get("/audit-log", expect=200).text
+    assert PASSWORD not in text and key.key not in text and "argon2" not in text
+
+
+def test_permission_and_method(project):
+    project.user().get("/audit-log", expect=403)
+    project.only("svc_audit_log:read").get("/audit-log", expect=200)
+    for call in (project.admin.delete, project.admin.put, project.admin.post):
+        assert call("/audit-log").status_code == 405

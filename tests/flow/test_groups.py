@@ -1,0 +1,96 @@
+"""/groups and their members."""
+import pytest
+
+from groundwork.soon import soon
+
+
+def make(client, name="Support", **body):
+    return client.post("/groups", {"name": name, **body}, expect=201).json()
+
+
+def test_create_read_update_delete(project):
+    admin = project.admin
+    role = project.role()["id"]
+    answer = admin.post("/groups", {"name": "Support", "description": "Helps", "role_ids": [role]}, expect=201)
+    group = answer.json()
+    assert answer.headers["Location"].endswith(f"/groups/{group['id']}")
+    assert group["role_ids"] == [role] and group["member_count"] == 0
+    assert admin.get(f"/groups/{group['id']}", expect=200).json() == group
+    changed = admin.put(f"/groups/{group['id']}", {"description": None}, expect=200).json()
+    assert changed["name"] == "Support" and changed["description"] is None and changed["role_ids"] == [role]
+    assert admin.put(f"/groups/{group['id']}", {"role_ids": []}, expect=200).json()["role_ids"] == []
+    admin.delete(f"/groups/{group['id']}", expect=204)
+    for call in (admin.get, admin.delete):
+        call(f"/groups/{group['id']}", expect=404)
+    admin.put(f"/groups/{group['id']}", {"name": "x"}, expect=404)
+
+
+def test_names_are_unique(project):
+    make(project.admin)
+    refused = project.admin.post("/groups", {"name": "Support"}, expect=409)
+    assert refused.json()["errors"][0]["field"] == "name"
+    other = make(project.admin, "Sales")
+    project.admin.put(f"/groups/{other['id']}", {"name": "Support"}, expect=409)
+
+
+@pytest.mark.parametrize("body", [{}, {"name": ""}, {"name": "x" * 101}, {"name": 3}, {"name": "g", "role_ids": [0]},
+                                  {"name": "g", "role_ids": [424242]}, {"name": "g", "role_ids": "1"},
+                                  {"name": "g", "member_count": 3}, {"name": "g", "id": 1}])
+def test_bad_bodies(shared_project, body):
+    shared_project.admin.post("/groups", body, expect=400)
+
+
+def test_members(project):
+    admin = project.admin
+    group = make(admin)
+    one, two = project.user(), project.user()
+    ids = [one.user["id"], two.user["id"]]
+    assert admin.post(f"/groups/{group['id']}/members", {"user_ids": ids}, expect=200).json()["member_count"] == 2
+    again = admin.post(f"/groups/{group['id']}/members", {"user_ids": ids[:1] * 3}, expect=200)
+    assert again.json()["member_count"] == 2
+    members = admin.get(f"/groups/{group['id']}/members", expect=200).json()["items"]
+    assert [member["user_id"] for member in members] == ids
+    assert admin.get(f"/users/{ids[0]}").json()["group_ids"] == [group["id"]]
+    admin.delete(f"/groups/{group['id']}/members/{ids[0]}", expect=204)
+    admin.delete(f"/groups/{group['id']}/members/{ids[0]}", expect=404)
+    admin.post(f"/groups/{group['id']}/members", {"user_ids": [424242]}, expect=400)
+    admin.post(f"/groups/{group['id']}/members", {"user_ids": []}, expect=400)
+    for path in ("/groups/424242/members", "/groups/0/members", "/groups/x/members"):
+        admin.get(path, expect=404)
+        admin.post(path, {"user_ids": ids}, expect=404)
+    project.admin.delete(f"/users/{ids[1]}", expect=204)
+    assert admin.get(f"/groups/{group['id']}").json()["member_count"] == 0
+
+
+def test_my_groups(project):
+    user = project.only("svc_groups:read")
+    mine, other = make(project.admin, "Mine"), make(project.admin, "Other")
+    project.admin.post(f"/groups/{mine['id']}/members", {"user_ids": [user.user["id"]]}, expect=200)
+    assert [group["id"] for group in user.get("/groups/my", expect=200).json()["items"]] == [mine["id"]]
+    assert user.get("/groups", expect=200).json()["total_items"] == 2
+    user.put(f"/groups/{other['id']}", {"name": "x"}, expect=403)
+    user.post(f"/groups/{other['id']}/members", {"user_ids": [user.user["id"]]}, expect=403)
+
+
+def test_group_scope_needs_the_permission_and_the_group(project):
+    project.entity("orders")
+    member = project.user(entities=["orders"])
+    item = project.item("orders", client=member, name="of a member")
+    role = project.role(permissions=["orders:read", "svc_group_data:read"])["id"]
+    reader = project.user(role_ids=[role])
+    group = make(project.admin, role_ids=[role])
+    stranger = make(project.admin, "Stranger")
+    project.admin.post(f"/groups/{group['id']}/members", {"user_ids": [member.user["id"]]}, expect=200)
+    scope = {"X-Group-Id": str(group["id"])}
+    path = "/entities/orders/items"
+    assert reader.get(path, expect=200).json()["total_items"] == 0
+    assert soon(lambda: reader.get(path, headers=scope), 200).json()["items"][0]["id"] == item["id"]
+    reader.get(f"{path}/{item['id']}", headers=scope, expect=200)
+    reader.get(f"{path}/{item['id']}", expect=404)
+    reader.get(path, headers={"X-Group-Id": str(stranger["id"])}, expect=403)
+    reader.get(path, headers={"X-Group-Id": "424242"}, expect=403)
+    for wrong in ("x", "-1", "0", "1;2", "9" * 30):
+        reader.get(path, headers={"X-Group-Id": wrong}, expect=400)
+    member.get(path, headers=scope, expect=403)
+    project.admin.put(f"/groups/{group['id']}", {"role_ids": []}, expect=200)
+    soon(lambda: reader.get(path, headers=scope), 403)

@@ -1,0 +1,432 @@
+"""The authorisation matrix: every route that the gateway lists, times every kind of caller. A route without a
+row below fails; so does a row without a route."""
+import json
+
+import pytest
+
+from groundwork.client import Client
+from groundwork.project import Project
+
+NONE = 424242  # an id that nothing has
+THING = "/entities/things"
+ITEM = f"{THING}/items/{NONE}"
+
+# "METHOD PATH": (an example path, a body or None). Where a caller who may do it would break what the other rows
+# need, the example names something that does not exist.
+ROWS = {
+    "GET /healthz": ("/healthz", None),
+    "GET /org": ("/org", None),
+    "POST /org": ("/org", {"project_id": "UPPER"}),
+    "GET /org/{project_id}": ("/org/no-such-project", None),
+    "DELETE /org/{project_id}": ("/org/no-such-project", None),
+    "GET /": ("/", None),
+    "PUT /": ("/", {"name": "Matrix"}),
+    "POST /cors/clear-cache": ("/cors/clear-cache", None),
+    "POST /auth/v1/token": ("/auth/v1/token", {"email": "nobody@example.org", "password": "wrong password"}),
+    "POST /auth/v1/refresh": ("/auth/v1/refresh", {"refresh_token": "nothing"}),
+    "POST /auth/v1/logout": ("/auth/v1/logout?scope=others", None),
+    "GET /auth/v1/.well-known/jwks.json": ("/auth/v1/.well-known/jwks.json", None),
+    "POST /auth/v1/keys/rotate": ("/auth/v1/keys/rotate", None),
+    "GET /auth/v1/google/authorize": ("/auth/v1/google/authorize?redirect_to=https://example.org", None),
+    "POST /auth/v1/google/callback": ("/auth/v1/google/callback", {"code": "x", "state": "y"}),
+    "GET /users": ("/users", None),
+    "GET /users/me": ("/users/me", None),
+    "PUT /users/me": ("/users/me", {"metadata": {}}),
+    "GET /users/{id}": (f"/users/{NONE}", None),
+    "POST /users": ("/users", {"email": "no address"}),
+    "PUT /users/{id}": (f"/users/{NONE}", {"metadata": {}}),
+    "DELETE /users/{id}": (f"/users/{NONE}", None),
+    "POST /users/{id}/confirm": (f"/users/{NONE}/confirm", None),
+    "GET /user-profiles": ("/user-profiles", None),
+    "GET /user-profiles/{user_id}": (f"/user-profiles/{NONE}", None),
+    "PUT /user-profiles/{user_id}": (f"/user-profiles/{NONE}", {"display_name": "x"}),
+    "GET /roles": ("/roles", None),
+    "GET /roles/{id}": (f"/roles/{NONE}", None),
+    "POST /roles": ("/roles", {"name": ""}),
+    "PUT /roles/{id}": (f"/roles/{NONE}", {"description": "x"}),
+    "DELETE /roles/{id}": (f"/roles/{NONE}", None),
+    "GET /permissions": ("/permissions", None),
+    "GET /api-keys": ("/api-keys", None),
+    "POST /api-keys": ("/api-keys", {"name": "k", "permissions": []}),
+    "DELETE /api-keys/{id}": (f"/api-keys/{NONE}", None),
+    "GET /groups": ("/groups", None),
+    "GET /groups/my": ("/groups/my", None),
+    "GET /groups/{id}": (f"/groups/{NONE}", None),
+    "POST /groups": ("/groups", {"name": ""}),
+    "PUT /groups/{id}": (f"/groups/{NONE}", {"description": "x"}),
+    "DELETE /groups/{id}": (f"/groups/{NONE}", None),
+    "GET /groups/{id}/members": (f"/groups/{NONE}/members", None),
+    "POST /groups/{id}/members": (f"/groups/{NONE}/members", {"user_ids": [1]}),
+    "DELETE /groups/{id}/members/{user_id}": (f"/groups/{NONE}/members/1", None),
+    "GET /audit-log": ("/audit-log", None),
+    "GET /entities": ("/entities", None),
+    "POST /entities": ("/entities", {"name": "Not A Name"}),
+    "GET /entities/{entity}": (THING, None),
+    "PUT /entities/{entity}": (THING, {"label": "Things"}),
+    "DELETE /entities/{entity}": ("/entities/nothing", None),
+    "GET /entities/{entity}/fields": (f"{THING}/fields", None),
+    "POST /entities/{entity}/fields": (f"{THING}/fields", {"name": "Not A Name", "type": "text"}),
+    "GET /entities/{entity}/fields/{field}": (f"{THING}/fields/name", None),
+    "PUT /entities/{entity}/fields/{field}": (f"{THING}/fields/nothing", {"indexed": True}),
+    "DELETE /entities/{entity}/fields/{field}": (f"{THING}/fields/nothing", None),
+    "GET /enums": ("/enums", None),
+    "POST /enums": ("/enums", {"name": "Not A Name", "values": ["a"]}),
+    "GET /enums/{name}": ("/enums/nothing", None),
+    "PUT /enums/{name}": ("/enums/nothing", {"values": ["a"]}),
+    "DELETE /enums/{name}": ("/enums/nothing", None),
+    "GET /entities/{entity}/items": (f"{THING}/items", None),
+    "GET /entities/{entity}/items/aggregate": (f"{THING}/items/aggregate?count=*", None),
+    "GET /entities/{entity}/items/{id}": (ITEM, None),
+    "POST /entities/{entity}/items": (f"{THING}/items", {"name": "made"}),
+    "PUT /entities/{entity}/items/{id}": (ITEM, {"name": "x"}),
+    "DELETE /entities/{entity}/items/{id}": (ITEM, None),
+    "POST /entities/{entity}/items/{id}/lock": (f"{ITEM}/lock", {"ttl_seconds": 1}),
+    "DELETE /entities/{entity}/items/{id}/lock": (f"{ITEM}/lock", None),
+    "POST /entities/{entity}/items/bulk": (f"{THING}/items/bulk", {"items": [{"name": "made"}]}),
+    "POST /entities/{entity}/items/delete-many": (f"{THING}/items/delete-many", {"ids": [NONE]}),
+    "DELETE /entities/{entity}/items": (f"{THING}/items", {"ids": [NONE]}),
+    "POST /entities/{entity}/items/import": (f"{THING}/items/import", None),
+    "GET /entities/{entity}/items/export": (f"{THING}/items/export?format=jsonl", None),
+    "GET /entities/{entity}/public/items": (f"{THING}/public/items", None),
+    "GET /entities/{entity}/public/items/{id}": (f"{THING}/public/items/{NONE}", None),
+    "GET /entities/{entity}/items/{id}/rls-users": (f"{ITEM}/rls-users", None),
+    "PUT /entities/{entity}/items/{id}/rls-users": (f"{ITEM}/rls-users", {"items": []}),
+    "DELETE /entities/{entity}/items/{id}/rls-users": (f"{ITEM}/rls-users", None),
+    "GET /entities/{entity}/items/{id}/rls-groups": (f"{ITEM}/rls-groups", None),
+    "PUT /entities/{entity}/items/{id}/rls-groups": (f"{ITEM}/rls-groups", {"items": []}),
+    "DELETE /entities/{entity}/items/{id}/rls-groups": (f"{ITEM}/rls-groups", None),
+    "GET /tasks": ("/tasks", None),
+    "GET /tasks/{id}": (f"/tasks/{NONE}", None),
+    "GET /docs": ("/docs", None),
+    "GET /docs/ui": ("/docs/ui", None),
+    "GET /docs/ui/{asset}": ("/docs/ui/nothing.js", None),
+}
+# What a route asks for beside the permission that it is listed with.
+BESIDE = {"GET /entities/{entity}/items/export": "svc_exports:create"}
+OUTSIDE = ("/healthz", "/org")  # routes that are not below a project
+
+ALLOWED, ANONYMOUS, REFUSED = "anything but 401, 403 and 5xx", {401}, {403}
+
+
+class Route:
+    def __init__(self, line):
+        self.method, self.path, self.auth = line.split(None, 2)
+        self.name = f"{self.method} {self.path}"
+        self.outside = self.path.startswith(OUTSIDE)
+        self.example, self.body = ROWS.get(self.name, (None, None))
+
+    @property
+    def permission(self):
+        return self.auth.replace("{entity}", "things") if ":" in self.auth else None
+
+    @property
+    def permissions(self):
+        return tuple(filter(None, (self.permission, BESIDE.get(self.name))))
+
+
+@pytest.fixture(scope="module")
+def routes(session_gateway):
+    listed = session_gateway.run("--list-routes")
+    assert listed.returncode == 0, listed.stderr
+    every = [Route(line) for line in listed.stdout.splitlines()]
+    lacking = {route.name for route in every if route.name not in ROWS}
+    assert not lacking, f"routes without a row in the matrix: {lacking}"
+    return every
+
+
+@pytest.fixture(scope="module")
+def world(session_gateway, operator, recorder):
+    """A project with one entity, and callers that are made when asked for."""
+    project = Project(session_gateway, operator, recorder)
+    project.entity("things", public_read=True)
+    limits = ("read", "write", "heavy", "sign_in_account", "sign_in_address")
+    project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in limits}}, expect=200)
+    project.plain = project.user(role_ids=[project.role("Nothing")["id"]])
+    project.holders = {}
+    return project
+
+
+def check(routes, call, expected):
+    """Calls every route; `expected(route)` is ALLOWED, a set of statuses, or None to leave it out."""
+    wrong = []
+    for route in routes:
+        wanted = expected(route)
+        if wanted is None:
+            continue
+        response = call(route)
+        status = response.status_code
+        fine = status not in (401, 403) and status < 500 if wanted is ALLOWED else status in wanted
+        if not fine:
+            wrong.append(f"{route.name} ({route.auth}): {status}, expected {wanted}: {response.text[:200]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def caller(client):
+    """Calls a route as this client; addresses outside projects with the same credentials."""
+    root = Client(client.base_url.split("/org/")[0], token=client.token, key=client.key)
+
+    def call(route):
+        options = {} if route.body is None else {"json": route.body}
+        return (root if route.outside else client).request(route.method, route.example, **options)
+
+    return call
+
+
+def test_every_route_has_a_row_and_every_row_a_route(routes):
+    assert {route.name for route in routes} == set(ROWS), "rows without a route"
+
+
+def test_no_one(world, routes):
+    check(routes, caller(world.client()), lambda route: None if route.auth == "public" else ANONYMOUS)
+
+
+def test_public_routes_ask_nobody(world, routes):
+    """What they answer may be an error, but never one about credentials of this kind."""
+    def expected(route):
+        if route.auth != "public":
+            return None
+        return {401} if route.path in ("/auth/v1/token", "/auth/v1/refresh") else ALLOWED
+
+    check(routes, caller(world.client()), expected)
+
+
+def test_a_user_without_the_permission(world, routes):
+    def expected(route):
+        if route.auth == "public":
+            return None
+        if route.auth == "operator":
+            return ANONYMOUS
+        return ALLOWED if route.auth in ("user", "token-only") else REFUSED
+
+    check(routes, caller(world.plain), expected)
+
+
+def test_a_key_without_the_permission(world, routes):
+    def expected(route):
+        if route.auth == "public":
+            return None
+        if route.auth == "operator":
+            return ANONYMOUS
+        return ALLOWED if route.auth == "user" else REFUSED
+
+    check(routes, caller(world.key([])), expected)
+
+
+def holder(world, permissions):
+    """A user with exactly these permissions."""
+    if permissions not in world.holders:
+        world.holders[permissions] = world.only(*permissions)
+    return world.holders[permissions]
+
+
+def test_a_user_with_the_permission(world, routes):
+    def call(route):
+        return caller(holder(world, route.permissions))(route)
+
+    check(routes, call, lambda route: ALLOWED if route.permission else None)
+
+
+def test_a_user_with_every_other_permission(world, routes):
+    """All permissions but the one: nothing else opens the route."""
+    every = [item["name"] for item in world.admin.get("/permissions", params={"limit": 500}).json()["items"]]
+    role = world.role(permissions=every)
+    user = world.user(role_ids=[role["id"]])
+    wrong = []
+    for permission in sorted({route.permission for route in routes if route.permission}):
+        world.admin.put(f"/roles/{role['id']}", {"permissions": [p for p in every if p != permission]}, expect=200)
+        probe = [route for route in routes if route.permission == permission]
+        wait_for(lambda: caller(user)(probe[0]).status_code == 403)
+        wrong += [route.name for route in probe if caller(user)(route).status_code != 403]
+    assert not wrong, wrong
+
+
+def wait_for(condition):
+    import time
+
+    end = time.monotonic() + 1.5
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def test_a_user_with_everything_is_no_administrator(world, routes):
+    every = [item["name"] for item in world.admin.get("/permissions", params={"limit": 500}).json()["items"]]
+    user = world.only(*every)
+    check(routes, caller(user), lambda route: REFUSED if route.auth == "admin" else None)
+
+
+def test_a_key_with_the_permission(world, routes):
+    keys = {}
+
+    def call(route):
+        if route.permissions not in keys:
+            keys[route.permissions] = world.key(route.permissions)
+        return caller(keys[route.permissions])(route)
+
+    check(routes, call, lambda route: ALLOWED if route.permission else None)
+
+
+def test_a7_an_administrators_key_on_administrator_and_token_routes(world, routes):
+    every = [item["name"] for item in world.admin.get("/permissions", params={"limit": 500}).json()["items"]]
+    key = world.key(every)
+    bearer = world.client(token=key.key)
+    for client in (key, bearer):
+        check(routes, caller(client), lambda route: REFUSED if route.auth in ("admin", "token-only") else None)
+
+
+def test_the_api_access_flag(world, routes):
+    """Entity records need it beside the permission; nothing else does."""
+    entity = [f"things:{action}" for action in ("read", "create", "update", "delete")]
+    user = world.only(*entity, "svc_entities:read", api_access=False)
+
+    def expected(route):
+        if route.auth.startswith("{entity}"):
+            return REFUSED
+        return ALLOWED if route.auth == "svc_entities:read" else None
+
+    check(routes, caller(user), expected)
+    refused = user.get("/entities/things/items", expect=403)
+    assert refused.json()["code"] == "api_access_disabled"
+
+
+def test_an_administrator(world, routes):
+    def expected(route):
+        if route.auth == "public":
+            return None
+        return ANONYMOUS if route.auth == "operator" else ALLOWED
+
+    check(routes, caller(world.administrator()), expected)
+
+
+def test_a1_tokens_and_keys_of_another_project(world, routes, operator, recorder, session_gateway):
+    other = Project(session_gateway, operator, recorder)
+    other.entity("things")
+    every = [item["name"] for item in other.admin.get("/permissions", params={"limit": 500}).json()["items"]]
+    foreign = [world.client(token=other.admin.token), world.client(token=other.user().token),
+               world.client(key=other.key(every).key)]
+    for client in foreign:
+        check(routes, caller(client), lambda route: None if route.auth == "public" else ANONYMOUS)
+
+
+def test_the_operator_token_opens_no_project(world, routes, servers):
+    client = world.client(token=servers.operator_token)
+    check(routes, caller(client), lambda route: None if route.auth in ("public", "operator") else ANONYMOUS)
+
+
+def test_h8_headers_of_other_systems_are_no_credentials(world, routes):
+    headers = {"X-User-Id": "1", "X-Forwarded-User": "admin@example.org", "X-Original-URL": "/healthz",
+               "X-HTTP-Method-Override": "GET", "X-Forwarded-For": "127.0.0.1", "Cookie": f"token={world.admin.token}"}
+    client = world.client()
+    client.session.headers.update(headers)
+    root = Client(world.gateway.url)
+    root.session.headers.update(headers)
+
+    def call(route):
+        options = {} if route.body is None else {"json": route.body}
+        return (root if route.outside else client).request(route.method, route.example, **options)
+
+    check(routes, call, lambda route: None if route.auth == "public" else ANONYMOUS)
+
+
+def test_a_project_that_does_not_exist_is_404_before_anything_else(world, routes):
+    for client in (Client(f"{world.gateway.url}/org/no-such-project"),
+                   Client(f"{world.gateway.url}/org/no-such-project", token=world.admin.token)):
+        wrong = []
+        for route in routes:
+            if route.outside:
+                continue
+            options = {} if route.body is None else {"json": route.body}
+            response = client.request(route.method, route.example, **options)
+            if response.status_code != 404:
+                wrong.append(f"{route.name}: {response.status_code}")
+        assert not wrong, wrong
+
+
+def test_head_answers_as_get_does(world, routes):
+    wrong = []
+    for route in routes:
+        if route.method != "GET" or route.outside or route.path in ("/docs/ui",):
+            continue
+        for client in (world.admin, world.client()):
+            got = client.request("GET", route.example)
+            head = client.request("HEAD", route.example)
+            if head.status_code != got.status_code or head.content:
+                wrong.append(f"{route.name}: GET {got.status_code}, HEAD {head.status_code}")
+    assert not wrong, wrong
+
+
+def test_patch_is_put(world, routes):
+    wrong = []
+    for route in routes:
+        if route.method == "PUT":
+            put = world.admin.request("PUT", route.example, json=route.body).status_code
+            patch = world.admin.request("PATCH", route.example, json=route.body).status_code
+            if put != patch:
+                wrong.append(f"{route.name}: PUT {put}, PATCH {patch}")
+            nobody = world.client().request("PATCH", route.example, json=route.body).status_code
+            if nobody != 401:
+                wrong.append(f"PATCH {route.path} without credentials: {nobody}")
+    assert not wrong, wrong
+
+
+def test_other_methods_are_405_with_allow(world, routes):
+    """Asked by no one: 401 means that another route has this path and method."""
+    wrong = []
+    for route in routes:
+        methods = {other.method for other in routes if other.path == route.path}
+        for method in {"GET", "POST", "PUT", "DELETE"} - methods:
+            response = world.client().request(method, route.example) if not route.outside else None
+            if response is None or response.status_code == 401:
+                continue
+            allowed = {name.strip() for name in response.headers.get("Allow", "").split(",")}
+            if response.status_code != 405 or not methods <= allowed or method in allowed:
+                wrong.append(f"{method} {route.example}: {response.status_code}, Allow {sorted(allowed)}")
+    assert not wrong, wrong
+
+
+def test_j2_duplicate_keys_in_every_body(world, routes):
+    """J2: what was checked must be what is stored; one of two equal names would not be."""
+    wrong = []
+    for route in routes:
+        if route.body is None or route.outside:
+            continue
+        text = json.dumps(route.body)
+        first = json.dumps(next(iter(route.body)))
+        doubled = text[:-1] + f",{first}:{json.dumps(next(iter(route.body.values())))}" + "}"
+        nested = '{"nested":{"a":1,"a":2},' + text[1:]
+        escaped = text[:-1] + f',"\\u{ord(first[1]):04x}{first[2:]}:null' + "}"
+        for body in (doubled, nested, escaped):
+            response = world.admin.request(route.method, route.example, data=body.encode(),
+                                           headers={"Content-Type": "application/json"})
+            if response.status_code != 400 or response.json()["code"] != "invalid_json":
+                wrong.append(f"{route.name} {body}: {response.status_code} {response.text[:120]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_unknown_query_parameters_are_named(world, routes):
+    wrong = []
+    for route in routes:
+        if route.outside or route.method != "GET" or route.path.startswith(("/docs/ui", "/auth/")):
+            continue
+        mark = "&" if "?" in route.example else "?"
+        response = world.admin.get(f"{route.example}{mark}surprise=1")
+        missing = response.status_code == 404 and (str(NONE) in route.example or "nothing" in route.example)
+        if not missing and (response.status_code != 400 or "surprise" not in response.text):
+            wrong.append(f"{route.name}: {response.status_code} {response.text[:120]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_body_that_is_no_object_is_400_everywhere(world, routes):
+    wrong = []
+    for route in routes:
+        if route.body is None or route.outside:
+            continue
+        for body in ("[]", "null", "1", '"x"', "", "{", "\ufeff{}", "{}{}"):
+            response = world.admin.request(route.method, route.example, data=body.encode(),
+                                           headers={"Content-Type": "application/json"})
+            if response.status_code not in (400,) and not (body == "" and route.path.endswith("/lock")):
+                wrong.append(f"{route.name} {body!r}: {response.status_code} {response.text[:120]}")
+        response = world.admin.request(route.method, route.example, data=json.dumps(route.body),
+                                       headers={"Content-Type": "text/plain"})
+        if response.status_code not in (415, 400):
+            wrong.append(f"{route.name} text/plain: {response.status_code} {response.text[:120]}")
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,37 @@
+"""/user-profiles: how users want to be shown and addressed."""
+import pytest
+
+
+def test_a_profile_is_there_before_it_was_written(project):
+    user = project.user()
+    path = f"/user-profiles/{user.user['id']}"
+    empty = project.admin.get(path, expect=200).json()
+    assert empty["user_id"] == user.user["id"] and empty["display_name"] is None and empty["preferences"] == {}
+    changed = project.admin.put(path, {"display_name": "Ada", "locale": "en-GB", "timezone": "Europe/London",
+                                       "preferences": {"theme": "dark"}}, expect=200).json()
+    assert changed["display_name"] == "Ada" and changed["preferences"] == {"theme": "dark"}
+    merged = project.admin.patch(path, {"display_name": None, "avatar_file_id": 3}, expect=200).json()
+    assert merged["display_name"] is None and merged["avatar_file_id"] == 3 and merged["locale"] == "en-GB"
+    assert project.admin.put(path, {"avatar_file_id": None, "preferences": None}, expect=200).json()["preferences"] == {}
+    assert project.admin.get("/user-profiles", expect=200).json()["total_items"] >= 1
+
+
+@pytest.mark.parametrize("path", ["/user-profiles/424242", "/user-profiles/0", "/user-profiles/x"])
+def test_no_such_user(shared_project, path):
+    shared_project.admin.get(path, expect=404)
+    shared_project.admin.put(path, {"display_name": "x"}, expect=404)
+
+
+@pytest.mark.parametrize("body", [{"display_name": "x" * 201}, {"display_name": 1}, {"avatar_file_id": 0},
+                                  {"avatar_file_id": "1"}, {"preferences": []}, {"user_id": 2}, {"id": 2},
+                                  {"created_at": "2024-01-01T00:00:00Z"}, {"nope": 1}])
+def test_bad_bodies(shared_project, body):
+    shared_project.admin.put(f"/user-profiles/{shared_project.admin.user['id']}", body, expect=400)
+
+
+def test_permissions(project):
+    reader = project.only("svc_user_profiles:read")
+    path = f"/user-profiles/{project.admin.user['id']}"
+    reader.get(path, expect=200)
+    reader.put(path, {"display_name": "mine"}, expect=403)
+    project.user().get(path, expect=403)
