@@ -7,7 +7,7 @@
 #include "catalog/problem.h"
 
 #define EXACT_MAX      9007199254740992.0 /* 2^53 */
-#define PROBLEM_BYTES  (64U * 1024)
+#define PROBLEM_BYTES  65536U
 #define STATUS_BASE    400
 #define EXAMPLE_STATUS 404
 #define FAILURES_MAX   13 /* five by themselves, eight of the route */

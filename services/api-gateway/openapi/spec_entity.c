@@ -53,7 +53,7 @@ static struct map *plain_names(const struct openapi *about)
         struct str name = folded(about->arena, entity->name);
         const struct entity *other = map_get(oldest, name);
         if (other == NULL || entity->id < other->id)
-            (void)map_put(oldest, name, (void *)(uintptr_t)entity);
+            (void)map_put(oldest, name, (void *)entity);
     }
     return oldest;
 }

@@ -86,7 +86,7 @@ static void collect_routes(struct platform_doc *p)
     }
     p->routes = ARENA_ARRAY(p->arena, p->routes, total);
     for (size_t i = 0; i < count; i++) {
-        if (map_put(seen, str_from(all[i]->path), (void *)(uintptr_t)all[i]) != NULL)
+        if (map_put(seen, str_from(all[i]->path), (void *)all[i]) != NULL)
             continue;
         for (size_t k = i; k < count; k++) {
             if (str_is(str_from(all[i]->path), all[k]->path))
@@ -108,7 +108,7 @@ static void collect_schema(struct platform_doc *p, const struct schema *schema)
         MUST(known->fields == schema->fields && known->raw == schema->raw);
         return;
     }
-    (void)map_put(p->by_name, str_from(schema->name), (void *)(uintptr_t)schema);
+    (void)map_put(p->by_name, str_from(schema->name), (void *)schema);
     if (p->schema_count == p->schema_cap) {
         size_t cap = p->schema_cap ? p->schema_cap * 2 : 64;
         const struct schema **grown = ARENA_ARRAY(p->arena, grown, cap);
@@ -374,7 +374,7 @@ static void put_tags(struct platform_doc *p)
     jw_arr(p->w);
     for (size_t i = 0; i < p->route_count; i++) {
         const char *tag = p->routes[i]->tag;
-        if (map_put(seen, str_from(tag), (void *)(uintptr_t)tag) == NULL)
+        if (map_put(seen, str_from(tag), (void *)tag) == NULL)
             openapi_tag(p->w, str_from(tag), tag_description(p->arena, tag));
     }
     jw_arr_end(p->w);
