@@ -25,7 +25,7 @@ FOR_OLD_NODE = ["@redocly/cli@1.34.5", "@apidevtools/swagger-parser@12.1.0"]
 @pytest.fixture(scope="module")
 def tools():
     """The npm packages, installed beside this file."""
-    if not (HERE / "node_modules/.bin/redocly").exists():
+    if not all((HERE / "node_modules" / name).exists() for name in (".bin/redocly", "jsdom")):
         version = tuple(map(int, run("node", "-p", "process.versions.node").split(".")))
         run("npm", "install", "--no-audit", "--no-fund", "--no-save", *(FOR_OLD_NODE if version < (20, 19) else []))
     return HERE / "node_modules/.bin"
@@ -113,3 +113,13 @@ def test_documents_follow_the_model(documented):
     documented.admin.delete("/entities/fresh")
     again = documented.admin.get("/docs", expect=200).json()["data_model_documentation"]
     assert "/entities/fresh/items" not in again["paths"]
+
+
+def test_viewer_works(tools, start_gateway, operator, recorder, tmp_path):
+    """What `make ui` installs, used as a person uses it; nothing comes from another host."""
+    run(HERE.parents[1] / "scripts/ui", tmp_path)
+    for name in ("index.html", "viewer.js", "viewer.css"):
+        assert "//" not in (tmp_path / name).read_text().replace("// ", ""), f"{name} names a host"
+    project = Project(start_gateway("viewer", UI_DIR=str(tmp_path)), operator, recorder)
+    project.entity("books", [{"name": "title", "type": "text"}])
+    assert "all right" in run("node", "viewer.mjs", project.base_url, ADMIN_EMAIL, PASSWORD)
