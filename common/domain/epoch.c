@@ -124,6 +124,23 @@ int epoch_fresh(struct task *task, struct directory *directory)
     return flight_join(task, directory->reader);
 }
 
+int project_recheck(struct task *task, struct project *project, bool *ret_changed)
+{
+    struct directory *directory = project->cache->directory;
+    int64_t before = project->epoch;
+
+    epoch_read_now(directory);
+    TRY(flight_join(task, directory->reader));
+    if (directory->reader != NULL) /* the first had begun before we asked */
+        TRY(flight_join(task, directory->reader));
+    if (project->cache->sync != NULL)
+        TRY(flight_join(task, project->cache->sync));
+    *ret_changed = project->epoch != before;
+    if (*ret_changed)
+        project_hold(task->arena, project);
+    return 0;
+}
+
 /* --- the clock ----------------------------------------------------------------------------------
  */
 

@@ -86,6 +86,11 @@ AWAITS void project_touch(struct task *task, struct directory *directory, struct
 AWAITS int project_reload_model(struct task *task, struct project *project, const struct model **ret_model)
     MUSTCHECK;
 
+/* co: reads the epoch now, once for all who ask meanwhile. *ret_changed tells whether what was known of
+ * the project is outdated; then it has been read again. Before a refusal that another process's change
+ * may have made wrong. PROJECT_UNAVAILABLE, or a negative. */
+AWAITS int project_recheck(struct task *task, struct project *project, bool *ret_changed) MUSTCHECK;
+
 /* Verified credentials, by hash of the token or key text, dropped with the epoch. */
 struct credential {
     int64_t user_id, session_id, key_id;

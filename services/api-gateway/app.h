@@ -36,8 +36,10 @@ struct db_call gateway_audit(struct req *r, const char *action, const char *targ
                              struct str detail);
 /* co: after a committed change of users, roles, keys, groups, model or settings: raises the epoch. */
 AWAITS void gateway_touch(struct req *r);
-/* The entity of {entity} in the path: 404 not_found when there is none. */
-int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
+/* any: r->model is the project's model as of now, held until the request ends. */
+void gateway_hold_model(struct req *r);
+/* co: the entity of {entity} in the path: 404 not_found when there is none. */
+AWAITS int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
 /* The directory of this process. */
 struct directory *gateway_directory(void);
 /* The configured operator token; empty = no operator API. */

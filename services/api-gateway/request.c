@@ -1,10 +1,28 @@
 /* Helpers of app.h that handlers of all areas use. */
 #include "app.h"
 
+static void unref_model(void *model)
+{
+    model_unref(model);
+}
+
+void gateway_hold_model(struct req *r)
+{
+    r->model = model_ref(r->project->model);
+    arena_defer(r->task.arena, unref_model, r->project->model);
+}
+
+/* One that another process has just created is found, too. */
 int gateway_entity(struct req *r, const struct entity **ret_entity)
 {
-    const struct entity *entity = model_entity(r->model, req_param(r, "entity"));
+    struct str name = req_param(r, "entity");
+    const struct entity *entity = model_entity(r->model, name);
+    bool changed = false;
 
+    if (!entity && project_recheck(&r->task, r->project, &changed) == 0 && changed) {
+        gateway_hold_model(r);
+        entity = model_entity(r->model, name);
+    }
     if (!entity)
         return fail(r, "not_found", "There is no such entity.");
     *ret_entity = entity;

@@ -17,7 +17,7 @@ static int check_system(struct req *r)
     return need_permission(r, perm_info(perm)->name);
 }
 
-static int check_entity(struct req *r)
+AWAITS static int check_entity(struct req *r)
 {
     enum perm_action action = (enum perm_action)(r->route->perm - PERM_ENTITY_READ);
     const struct entity *entity;

@@ -4,11 +4,6 @@
 #include "base/clock.h"
 #include "crypto/ct.h"
 
-static void unref_model(void *model)
-{
-    model_unref(model);
-}
-
 /* A wrong or deleted project is 404 before anything else is looked at. */
 AWAITS static int find_project(struct req *r, struct str slug)
 {
@@ -21,8 +16,7 @@ AWAITS static int find_project(struct req *r, struct str slug)
     if (rc < 0)
         return rc;
     r->db = &r->project->db;
-    r->model = model_ref(r->project->model);
-    arena_defer(r->task.arena, unref_model, r->project->model);
+    gateway_hold_model(r);
     r->task.log.project = r->project->slug;
     return 0;
 }
@@ -84,14 +78,41 @@ static int enter_project(struct req *r)
     return 0;
 }
 
+AWAITS static int check_caller(struct req *r)
+{
+    TRY(authenticate_run(r));
+    return authorize_run(r);
+}
+
+/* A permission that was given in another process a moment ago holds here at once: nothing is
+ * refused on the strength of a cache that may be behind. */
+AWAITS static int check_caller_again(struct req *r, int refusal)
+{
+    bool changed = false;
+    int rc = project_recheck(&r->task, r->project, &changed);
+
+    if (rc < 0)
+        return rc;
+    if (rc > 0 || !changed)
+        return refusal;
+    gateway_hold_model(r);
+    r->body.len = 0; /* the refusal was put already */
+    r->error_code = NULL;
+    return check_caller(r);
+}
+
 AWAITS static int run_project_route(struct req *r)
 {
+    int rc;
+
     TRY(find_project(r, r->params[0]));
     TRY(enter_project(r));
     if (req_header(r, "origin").len)
         TRY(cors_run(r, r->params[0], STR_NONE));
-    TRY(authenticate_run(r));
-    TRY(authorize_run(r));
+    rc = check_caller(r);
+    if (rc == 403)
+        rc = check_caller_again(r, rc);
+    TRY(rc);
     TRY(rate_limit_run(r));
     return run_handler(r);
 }

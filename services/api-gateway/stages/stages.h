@@ -20,8 +20,8 @@ AWAITS int authenticate_run(struct req *r);
 AWAITS int auth_token_check(struct req *r, struct str token, struct caller *caller);
 AWAITS int auth_apikey_check(struct req *r, struct str key, struct caller *caller);
 
-/* any: administrator-only, permission, API Access flag, in this order. */
-int authorize_run(struct req *r);
+/* co: administrator-only, permission, API Access flag, in this order. */
+AWAITS int authorize_run(struct req *r);
 
 /* any: counters per project, principal, route class and minute; RateLimit-* headers. */
 int rate_limit_run(struct req *r);
