@@ -4,6 +4,7 @@
  */
 #include "records/import.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -48,6 +49,14 @@ static void report_error(struct import *import, int64_t row, const char *code, s
 const struct import_report *records_import_report(const struct import *import)
 {
     return &import->report;
+}
+
+static int order_errors(const void *left, const void *right)
+{
+    int64_t a = ((const struct import_error *)left)->row;
+    int64_t b = ((const struct import_error *)right)->row;
+
+    return (a > b) - (a < b);
 }
 
 void records_import_errors(const struct import *import, struct strbuf *out)
@@ -126,6 +135,8 @@ AWAITS static int write_chunk(struct import *import)
         else
             report_error(import, import->numbers[i], result->error.code, result->error.detail);
     }
+    /* Rows that could not be read were reported before those of their chunk. */
+    qsort(import->errors, import->report.error_count, sizeof(*import->errors), order_errors);
     arena_free(arena);
     (void)json_array_clear(import->chunk);
     import->chunk_bytes = 0;
