@@ -260,7 +260,8 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
 
     if (code >= 0)
         return code;
-    if (argc > 2 || (argc == 2 && strcmp(argv[1], "--check") && strcmp(argv[1], "--migrate"))) {
+    if (argc > 2 ||
+        (argc == 2 && strcmp(argv[1], "--check") != 0 && strcmp(argv[1], "--migrate") != 0)) {
         fprintf(
             stderr, "%s: unknown flag '%s'; see %s --help\n", daemon->name, argv[1], daemon->name);
         return EXIT_CONFIG;
