@@ -8,32 +8,8 @@
 #include "http/server.h"
 #include "json/jr.h"
 
-const struct query_param page_query[] = {
-    {.name = "page",
-     .type = FIELD_I64,
-     .has_min = true,
-     .min = 1,
-     .fallback = "1",
-     .doc = "Page number, from 1"},
-    {.name = "limit",
-     .type = FIELD_I64,
-     .has_min = true,
-     .min = 1,
-     .has_max = true,
-     .max = 500,
-     .fallback = "20",
-     .doc = "Records per page"},
-    {.name = "sort", .type = FIELD_STR, .doc = "Field to sort by; '-' in front reverses"},
-    {.name = "order",
-     .type = FIELD_STR,
-     .values = (const char *const[]){"asc", "desc", NULL},
-     .doc = "Direction for a single sort field"},
-    {.name = "count",
-     .type = FIELD_BOOL,
-     .fallback = "true",
-     .doc = "false leaves the count out: total_items is then -1"},
-    {0},
-};
+const char *const page_orders[] = {"asc", "desc", NULL};
+const struct query_param page_query[] = {PAGE_QUERY, {0}};
 
 static int body_failure(struct req *r, int rc, size_t max_bytes)
 {

@@ -101,5 +101,18 @@ AWAITS int reply_page(struct req *r,
                       const char *default_sort,
                       const struct db_param *params,
                       size_t count);
-extern const struct query_param
-    page_query[]; /* page, limit, sort, order, count: for route tables */
+/* page, limit, sort, order, count: for route tables, alone or with more. */
+extern const struct query_param page_query[];
+/* clang-format off */
+#define PAGE_QUERY                                                                                 \
+    {.name = "page", .type = FIELD_I64, .has_min = true, .min = 1, .fallback = "1",                \
+     .doc = "Page number, from 1"},                                                                \
+    {.name = "limit", .type = FIELD_I64, .has_min = true, .min = 1, .has_max = true, .max = 500,   \
+     .fallback = "20", .doc = "Records per page"},                                                 \
+    {.name = "sort", .type = FIELD_STR, .doc = "Field to sort by; '-' in front reverses"},         \
+    {.name = "order", .type = FIELD_STR, .values = page_orders,                                    \
+     .doc = "Direction for a single sort field"},                                                  \
+    {.name = "count", .type = FIELD_BOOL, .fallback = "true",                                      \
+     .doc = "false leaves the count out: total_items is then -1"}
+/* clang-format on */
+extern const char *const page_orders[]; /* asc, desc */

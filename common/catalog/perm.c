@@ -44,6 +44,22 @@ const struct perm_info *perm_info(enum perm perm)
     return &infos[perm];
 }
 
+const char *perm_name(enum perm perm)
+{
+    switch (perm) {
+    case PERM_ENTITY_READ:
+        return "{entity}:read";
+    case PERM_ENTITY_CREATE:
+        return "{entity}:create";
+    case PERM_ENTITY_UPDATE:
+        return "{entity}:update";
+    case PERM_ENTITY_DELETE:
+        return "{entity}:delete";
+    default:
+        return perm_info(perm)->name;
+    }
+}
+
 enum perm perm_find(struct str name)
 {
     pthread_once(&by_name_once, by_name_build);

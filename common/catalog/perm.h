@@ -38,6 +38,8 @@ struct perm_set {
 };
 
 const struct perm_info *perm_info(enum perm perm); /* system permissions only */
+/* The name of any permission a route may ask for: "svc_users:read", "{entity}:read". */
+const char *perm_name(enum perm perm);
 /* PERM_NONE when there is no such system permission. Exact case. */
 enum perm perm_find(struct str name);
 bool perm_set_has(const struct perm_set *set, enum perm perm);

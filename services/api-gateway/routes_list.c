@@ -3,20 +3,6 @@
 
 #include "http/route.h"
 
-static const char *entity_permission(enum perm perm)
-{
-    switch (perm) {
-    case PERM_ENTITY_READ:
-        return "{entity}:read";
-    case PERM_ENTITY_CREATE:
-        return "{entity}:create";
-    case PERM_ENTITY_UPDATE:
-        return "{entity}:update";
-    default:
-        return "{entity}:delete";
-    }
-}
-
 const char *routes_list_auth(const struct route *route)
 {
     switch (route->auth) {
@@ -33,7 +19,7 @@ const char *routes_list_auth(const struct route *route)
     }
     if (route->perm == PERM_NONE)
         return route->auth == AUTH_USER ? "token-only" : "user";
-    return route->perm < PERM_COUNT ? perm_info(route->perm)->name : entity_permission(route->perm);
+    return perm_name(route->perm);
 }
 
 void routes_list_print(FILE *out, const struct router *router)

@@ -28,7 +28,7 @@ const struct query_param items_list_query[] = {
     {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
     {.name = "order",
      .type = FIELD_STR,
-     .values = (const char *const[]){"asc", "desc", NULL},
+     .values = page_orders,
      .doc = "Direction for a single sort field"},
     {.name = "fields", .type = FIELD_STR, .doc = "Fields to return, separated by commas"},
     {.name = "expand",

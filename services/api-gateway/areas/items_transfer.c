@@ -19,7 +19,7 @@ static const struct query_param export_query[] = {
     {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
     {.name = "order",
      .type = FIELD_STR,
-     .values = (const char *const[]){"asc", "desc", NULL},
+     .values = page_orders,
      .doc = "Direction for a single sort field"},
     {.name = "fields", .type = FIELD_STR, .doc = "Fields to export, separated by commas"},
     {0},

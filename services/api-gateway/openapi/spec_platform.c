@@ -237,25 +237,6 @@ static struct str security_of(enum route_auth auth)
     return STR("[{\"" OPENAPI_BEARER "\":[]}]");
 }
 
-static const char *entity_permission(enum perm perm)
-{
-    switch (perm) {
-    case PERM_ENTITY_READ:
-        return "{entity}:read";
-    case PERM_ENTITY_CREATE:
-        return "{entity}:create";
-    case PERM_ENTITY_UPDATE:
-        return "{entity}:update";
-    default:
-        return "{entity}:delete";
-    }
-}
-
-static const char *permission_name(enum perm perm)
-{
-    return perm < PERM_COUNT ? perm_info(perm)->name : entity_permission(perm);
-}
-
 /* The route's own words, then who may call it. */
 static struct str description_of(struct arena *arena, const struct route *route)
 {
@@ -272,11 +253,11 @@ static struct str description_of(struct arena *arena, const struct route *route)
         strbuf_cstr(&text, "For administrators of the project.");
         return strbuf_view(&text);
     }
-    strbuf_printf(&text, "Needs the permission `%s`", permission_name(route->perm));
+    strbuf_printf(&text, "Needs the permission `%s`", perm_name(route->perm));
     if (route->perm_or != PERM_NONE)
-        strbuf_printf(&text, " or `%s`", permission_name(route->perm_or));
+        strbuf_printf(&text, " or `%s`", perm_name(route->perm_or));
     if (route->perm_and != PERM_NONE)
-        strbuf_printf(&text, ", and `%s`", permission_name(route->perm_and));
+        strbuf_printf(&text, ", and `%s`", perm_name(route->perm_and));
     strbuf_char(&text, '.');
     return strbuf_view(&text);
 }
