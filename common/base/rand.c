@@ -1,6 +1,7 @@
 /*
- * Randomness straight from the kernel. Ids, which are unique but no secrets, come from a buffer of it,
- * because one system call for every request would show; the buffer is emptied in a forked child.
+ * Randomness straight from the kernel. Ids, which are unique but no secrets, come from a buffer of
+ * it, because one system call for every request would show; the buffer is emptied in a forked
+ * child.
  */
 #include "base/rand.h"
 

@@ -48,7 +48,7 @@ static const struct ec_key *key_open(struct req *r, struct str kid, const struct
     if (aead_open(r->task.arena, &r->project->data_key, 1, sealed, place(r, kid), &der) != 0 ||
         ec_key_from_pkcs8(der, &key) != 0)
         return NULL;
-    explicit_bzero((char *)(uintptr_t)der.ptr, der.len);
+    explicit_bzero((char *)der.ptr, der.len);
     ec_key_free(slot->key);
     slot->key = key;
     slot->project = r->project->number;

@@ -39,7 +39,7 @@ static struct str own(struct str text)
 
 static void disown(struct str text)
 {
-    free((char *)(uintptr_t)text.ptr);
+    free((char *)text.ptr);
 }
 
 /* NULL when the slot holds another document or none. Valid until the next await. */

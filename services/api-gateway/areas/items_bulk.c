@@ -150,6 +150,8 @@ static const struct field delete_many_out_fields[] = {
 static const struct schema delete_many_out_schema =
     SCHEMA_OUT("DeleteManyResult", delete_many_out_fields);
 
+/* NOLINTBEGIN(misc-no-recursion): as deep as the keys that a query item holds */
+
 /* The body's filter object becomes the query items that the list would have parsed. */
 static int
 add_filter(struct req *r, struct query *query, struct query_item base, const json_t *value);
@@ -200,8 +202,6 @@ static int add_list(struct req *r, struct query *query, struct query_item item, 
     return 0;
 }
 
-/* Depth is bounded by the keys a query item holds. */
-// NOLINTNEXTLINE(misc-no-recursion): see above
 static int
 add_filter(struct req *r, struct query *query, struct query_item base, const json_t *value)
 {
@@ -223,6 +223,8 @@ add_filter(struct req *r, struct query *query, struct query_item base, const jso
     return json_is_array(value) ? add_list(r, query, base, value)
                                 : add_scalar(r, query, base, value);
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 AWAITS static int items_delete_many(struct req *r)
 {
@@ -262,7 +264,7 @@ static const struct route items_bulk_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_ENTITY_CREATE,
         .body = &bulk_schema,
-        .body_max = 16 * 1024 * 1024,
+        .body_max = 16UL * 1024 * 1024,
         .ok = {201, &bulk_out_schema},
         .fails = {404, 409, 413, 415},
         .run = items_bulk,

@@ -10,7 +10,7 @@ public_entity(struct req *r, struct records **ret_engine, const struct entity **
 
     TRY(gateway_entity(r, &entity));
     if (!entity->public_read)
-        return fail(r, "not_found", NULL);
+        return fail(r, "not_found", "There is no such entity.");
     *ret_engine = items_engine(r);
     (*ret_engine)->public_only = true;
     *ret_entity = entity;
@@ -19,8 +19,8 @@ public_entity(struct req *r, struct records **ret_engine, const struct entity **
 
 AWAITS static int items_public_list(struct req *r)
 {
-    struct records *engine;
-    const struct entity *entity;
+    struct records *engine = NULL;
+    const struct entity *entity = NULL;
     const struct query *query;
 
     TRY(public_entity(r, &engine, &entity));
@@ -31,8 +31,8 @@ AWAITS static int items_public_list(struct req *r)
 
 AWAITS static int items_public_get(struct req *r)
 {
-    struct records *engine;
-    const struct entity *entity;
+    struct records *engine = NULL;
+    const struct entity *entity = NULL;
     const struct query *query;
     int64_t version;
     int64_t id;

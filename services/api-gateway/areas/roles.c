@@ -46,7 +46,7 @@ struct role_in {
     {.name = "name",                                                                               \
      FIELD_AT(struct role_in, name),                                                               \
      .type = FIELD_STR,                                                                            \
-     .required = name_required,                                                                    \
+     .required = (name_required),                                                                  \
      .min = 1,                                                                                     \
      .max = 100,                                                                                   \
      .example = "\"Editor\""},                                                                     \
