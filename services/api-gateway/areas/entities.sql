@@ -1,6 +1,6 @@
 -- Entities as they are shown, with their fields.
 
--- name: entities_list :page sort(id,name,created_at,updated_at)
+-- part: entity
 select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
   (select coalesce(json_agg(json_build_object('id', f.id, 'name', f.name, 'type', f.type, 'required', f.required,
       'unique', f.is_unique, 'indexed', f.indexed, 'default', f.default_value, 'searchable', f.searchable,
@@ -12,17 +12,11 @@ select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
   e.created_at, e.updated_at
 from {p}.entities e
 
+-- name: entities_list :page sort(id,name,created_at,updated_at)
+{entity}
+
 -- name: entity_get :opt
-select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
-  (select coalesce(json_agg(json_build_object('id', f.id, 'name', f.name, 'type', f.type, 'required', f.required,
-      'unique', f.is_unique, 'indexed', f.indexed, 'default', f.default_value, 'searchable', f.searchable,
-      'public', f.is_public,
-      'options', f.options || case when t.id is null then '{}' else jsonb_build_object('entity', t.name) end,
-      'created_at', to_char(f.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-      'updated_at', to_char(f.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by f.id), '[]')
-    from {p}.fields f left join {p}.entities t on t.id = f.target_id where f.entity_id = e.id) as fields,
-  e.created_at, e.updated_at
-from {p}.entities e
+{entity}
 where e.name = $1::text
 
 -- name: entity_add :one

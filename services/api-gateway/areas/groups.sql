@@ -1,26 +1,21 @@
 -- Groups of users; role_ids are the roles whose holders may ask for the members' records.
 
--- name: groups_list :page sort(id,name,created_at,updated_at)
+-- part: group
 select g.id, g.name, g.description,
        array(select r.role_id from {p}.group_roles r where r.group_id = g.id order by r.role_id) as role_ids,
        (select count(*) from {p}.group_members m where m.group_id = g.id) as member_count,
        g.created_at, g.updated_at
 from {p}.groups g
+
+-- name: groups_list :page sort(id,name,created_at,updated_at)
+{group}
 
 -- name: groups_of_user :page sort(id,name,created_at,updated_at)
-select g.id, g.name, g.description,
-       array(select r.role_id from {p}.group_roles r where r.group_id = g.id order by r.role_id) as role_ids,
-       (select count(*) from {p}.group_members m where m.group_id = g.id) as member_count,
-       g.created_at, g.updated_at
-from {p}.groups g
+{group}
 where exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = $1::bigint)
 
--- name: group_get :opt
-select g.id, g.name, g.description,
-       array(select r.role_id from {p}.group_roles r where r.group_id = g.id order by r.role_id) as role_ids,
-       (select count(*) from {p}.group_members m where m.group_id = g.id) as member_count,
-       g.created_at, g.updated_at
-from {p}.groups g
+-- name: group_get :one
+{group}
 where g.id = $1::bigint
 
 -- name: group_add :one

@@ -1,6 +1,6 @@
 -- Roles with their permissions and field rules as names.
 
--- name: roles_list :page sort(id,name,created_at,updated_at)
+-- part: role
 select r.id, r.name, r.description, r.is_admin, r.is_default, r.api_access,
        array(select case when p.entity_id = 0 then p.permission else e.name || ':' || p.permission end
              from {p}.role_permissions p left join {p}.entities e on e.id = p.entity_id
@@ -13,18 +13,11 @@ select r.id, r.name, r.description, r.is_admin, r.is_default, r.api_access,
        r.created_at, r.updated_at
 from {p}.roles r
 
+-- name: roles_list :page sort(id,name,created_at,updated_at)
+{role}
+
 -- name: role_get :opt
-select r.id, r.name, r.description, r.is_admin, r.is_default, r.api_access,
-       array(select case when p.entity_id = 0 then p.permission else e.name || ':' || p.permission end
-             from {p}.role_permissions p left join {p}.entities e on e.id = p.entity_id
-             where p.role_id = r.id and (p.entity_id = 0 or e.id is not null) order by 1) as permissions,
-       coalesce((select jsonb_agg(jsonb_build_object('entity', e.name, 'action', a.action, 'fields',
-                     array(select f.name from {p}.fields f where f.id = any(a.field_ids) order by f.id))
-                   order by e.name, a.action)
-                 from {p}.field_access a join {p}.entities e on e.id = a.entity_id
-                 where a.role_id = r.id), '[]'::jsonb) as field_access,
-       r.created_at, r.updated_at
-from {p}.roles r
+{role}
 where r.id = $1::bigint
 
 -- name: role_lock :opt

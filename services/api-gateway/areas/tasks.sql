@@ -1,17 +1,17 @@
 -- Long work with progress. One that stopped reporting died with its gateway: it has failed.
 
--- name: tasks_list :page sort(id,created_at,updated_at)
+-- part: task
 select t.id, t.kind,
        case when t.status = 'running' and t.updated_at < now() - interval '2 minutes' then 'failed' else t.status end as status,
        t.total, t.done, t.failed, t.errors, t.created_by, t.created_at, t.updated_at, t.finished_at
 from {p}.tasks t
+
+-- name: tasks_list :page sort(id,created_at,updated_at)
+{task}
 where $2::boolean or t.created_by = $1::bigint
 
 -- name: task_get :opt
-select t.id, t.kind,
-       case when t.status = 'running' and t.updated_at < now() - interval '2 minutes' then 'failed' else t.status end as status,
-       t.total, t.done, t.failed, t.errors, t.created_by, t.created_at, t.updated_at, t.finished_at
-from {p}.tasks t
+{task}
 where t.id = $3::bigint and ($2::boolean or t.created_by = $1::bigint)
 
 -- name: task_add :one

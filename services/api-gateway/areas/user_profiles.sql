@@ -1,16 +1,16 @@
 -- A user without a stored profile has an empty one.
 
--- name: profiles_list :page sort(id,created_at)
+-- part: profile
 select u.id, u.id as user_id, p.display_name, p.avatar_file_id, p.locale, p.timezone,
        coalesce(p.preferences, '{}'::jsonb) as preferences,
        coalesce(p.created_at, u.created_at) as created_at, coalesce(p.updated_at, u.created_at) as updated_at
 from {p}.users u left join {p}.user_profiles p on p.user_id = u.id
 
+-- name: profiles_list :page sort(id,created_at)
+{profile}
+
 -- name: profile_get :opt
-select u.id, u.id as user_id, p.display_name, p.avatar_file_id, p.locale, p.timezone,
-       coalesce(p.preferences, '{}'::jsonb) as preferences,
-       coalesce(p.created_at, u.created_at) as created_at, coalesce(p.updated_at, u.created_at) as updated_at
-from {p}.users u left join {p}.user_profiles p on p.user_id = u.id
+{profile}
 where u.id = $1::bigint
 
 -- name: profile_ensure :exec

@@ -1,21 +1,20 @@
 -- Users with the ids of their roles and groups.
 
--- name: users_list :page sort(id,email,status,last_sign_in_at,created_at,updated_at)
+-- part: user
 select u.id, u.email, u.status, u.email_confirmed_at, u.last_sign_in_at,
        array(select m.role_id from {p}.user_roles m where m.user_id = u.id order by m.role_id) as role_ids,
        array(select g.group_id from {p}.group_members g where g.user_id = u.id order by g.group_id) as group_ids,
        u.metadata, u.created_at, u.updated_at
 from {p}.users u
+
+-- name: users_list :page sort(id,email,status,last_sign_in_at,created_at,updated_at)
+{user}
 where ($1::text is null or u.status = $1::text)
   and ($2::text is null or u.email = $2::text)
   and ($3::bigint is null or exists (select 1 from {p}.user_roles m where m.user_id = u.id and m.role_id = $3::bigint))
 
 -- name: user_get :opt
-select u.id, u.email, u.status, u.email_confirmed_at, u.last_sign_in_at,
-       array(select m.role_id from {p}.user_roles m where m.user_id = u.id order by m.role_id) as role_ids,
-       array(select g.group_id from {p}.group_members g where g.user_id = u.id order by g.group_id) as group_ids,
-       u.metadata, u.created_at, u.updated_at
-from {p}.users u
+{user}
 where u.id = $1::bigint
 
 -- name: user_add :one
