@@ -37,7 +37,7 @@ const struct query_param items_list_query[] = {
     DESCRIBED_LIST,
     {.name = "count",
      .type = FIELD_STR,
-     .values = (const char *const[]){"true", "false", "estimate", NULL},
+     .values = (const char *const[]){"true", "false", NULL},
      .fallback = "true",
      .doc = "false leaves the count out: total_items is then -1"},
     {.name = "cursor",

@@ -1,0 +1,128 @@
+"""A8: what is taken away is gone on every worker within a second, under traffic on every one of them."""
+import threading
+import time
+
+import pytest
+
+from groundwork.client import Client
+from groundwork.project import PASSWORD
+from groundwork.soon import PROMISE, SLACK
+
+CONNECTIONS = 8  # spread over two workers by the kernel
+
+
+class Traffic:
+    """Keeps asking over several connections and notes when the last success began."""
+
+    def __init__(self, client, path):
+        self.stop = threading.Event()
+        self.lock = threading.Lock()
+        self.last_success = 0.0
+        self.statuses = {}
+        self.clients = [Client(client.base_url, token=client.token, key=client.key) for _ in range(CONNECTIONS)]
+        self.threads = [threading.Thread(target=self.ask, args=(one, path)) for one in self.clients]
+
+    def ask(self, client, path):
+        while not self.stop.is_set():
+            begun = time.monotonic()
+            status = client.get(path).status_code
+            with self.lock:
+                self.statuses[status] = self.statuses.get(status, 0) + 1
+                if status == 200:
+                    self.last_success = max(self.last_success, begun)
+            time.sleep(0.05)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        time.sleep(0.4)
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def ends_within_the_promise(self, change, statuses):
+        """Makes the change; afterwards nothing that begins later than the promise succeeds."""
+        assert self.statuses.get(200, 0) >= CONNECTIONS, f"no traffic before the change: {self.statuses}"
+        change()
+        changed = time.monotonic()
+        time.sleep(PROMISE + SLACK + 0.5)
+        with self.lock:
+            assert set(self.statuses) <= {200, *statuses}, self.statuses
+            assert set(self.statuses) & set(statuses), self.statuses
+            late = self.last_success - changed
+        assert late <= PROMISE + SLACK, f"a success {late:.3f} s after the change"
+
+
+@pytest.fixture
+def orders(project):
+    project.entity("orders")
+    project.holding = project.role(permissions=["orders:read", "svc_api_keys:create", "svc_roles:read"])
+    project.reader = project.user(role_ids=[project.holding["id"]])
+    return project
+
+
+PATH = "/entities/orders/items"
+
+
+def test_a8_permission_taken_from_a_role(orders):
+    with Traffic(orders.reader, PATH) as traffic:
+        traffic.ends_within_the_promise(
+            lambda: orders.admin.put(f"/roles/{orders.holding['id']}", {"permissions": []}, expect=200), {403})
+
+
+def test_a8_role_taken_from_a_user(orders):
+    with Traffic(orders.reader, PATH) as traffic:
+        traffic.ends_within_the_promise(
+            lambda: orders.admin.put(f"/users/{orders.reader.user['id']}", {"role_ids": []}, expect=200), {403})
+
+
+def test_a8_api_access_flag(orders):
+    with Traffic(orders.reader, PATH) as traffic:
+        traffic.ends_within_the_promise(
+            lambda: orders.admin.put(f"/roles/{orders.holding['id']}", {"api_access": False}, expect=200), {403})
+
+
+def test_a8_user_suspended(orders):
+    key = orders.key(["orders:read"], client=orders.reader)
+    with Traffic(orders.reader, PATH) as traffic, Traffic(key, PATH) as by_key:
+        traffic.ends_within_the_promise(
+            lambda: orders.admin.put(f"/users/{orders.reader.user['id']}", {"status": "suspended"}, expect=200), {401})
+        by_key.stop.set()
+        assert by_key.statuses.get(401)
+
+
+def test_a8_user_deleted(orders):
+    with Traffic(orders.reader, PATH) as traffic:
+        traffic.ends_within_the_promise(
+            lambda: orders.admin.delete(f"/users/{orders.reader.user['id']}", expect=204), {401})
+
+
+def test_a8_key_deleted(orders):
+    key = orders.key(["orders:read"])
+    with Traffic(key, PATH) as traffic:
+        traffic.ends_within_the_promise(lambda: orders.admin.delete(f"/api-keys/{key.info['id']}", expect=204), {401})
+
+
+def test_a8_logout(orders):
+    with Traffic(orders.reader, PATH) as traffic:
+        traffic.ends_within_the_promise(lambda: orders.reader.post("/auth/v1/logout", expect=204), {401})
+    orders.client().sign_in(orders.reader.user["email"], PASSWORD).get(PATH, expect=200)
+
+
+def test_a8_entity_permission_ends_with_the_entity(orders):
+    with Traffic(orders.reader, PATH) as traffic:
+        traffic.ends_within_the_promise(lambda: orders.admin.delete("/entities/orders", expect=204), {403, 404})
+
+
+def test_a8_without_redis(orders, servers):
+    """The message is a hint: with Redis gone the epochs are read all the same."""
+    servers.redis("stop")
+    try:
+        with Traffic(orders.reader, PATH) as traffic:
+            traffic.ends_within_the_promise(
+                lambda: orders.admin.put(f"/roles/{orders.holding['id']}", {"permissions": []}, expect=200), {403})
+    finally:
+        servers.redis("start")

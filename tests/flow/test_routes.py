@@ -1,0 +1,126 @@
+"""The routes are what the specification says: a copy of its endpoints that exist so far, compared with what the
+gateway lists, and with the specification itself where it lies beside the checkout."""
+import pytest
+
+from groundwork.servers import ROOT
+
+SPECIFIED = """
+GET /entities/{entity}/items {entity}:read
+GET /entities/{entity}/items/{id} {entity}:read
+POST /entities/{entity}/items {entity}:create
+PUT /entities/{entity}/items/{id} {entity}:update
+DELETE /entities/{entity}/items/{id} {entity}:delete
+POST /entities/{entity}/items/bulk {entity}:create
+DELETE /entities/{entity}/items {entity}:delete
+POST /entities/{entity}/items/import {entity}:create
+POST /entities/{entity}/items/{id}/lock {entity}:update
+DELETE /entities/{entity}/items/{id}/lock {entity}:update
+GET /entities/{entity}/public/items public
+GET /entities/{entity}/public/items/{id} public
+GET /entities/{entity}/items/{id}/rls-users admin
+PUT /entities/{entity}/items/{id}/rls-users admin
+DELETE /entities/{entity}/items/{id}/rls-users admin
+GET /entities/{entity}/items/{id}/rls-groups admin
+PUT /entities/{entity}/items/{id}/rls-groups admin
+DELETE /entities/{entity}/items/{id}/rls-groups admin
+GET /entities svc_entities:read
+POST /entities svc_entities:create
+GET /entities/{entity} svc_entities:read
+PUT /entities/{entity} svc_entities:update
+DELETE /entities/{entity} svc_entities:delete
+GET /entities/{entity}/fields svc_fields:read
+POST /entities/{entity}/fields svc_fields:create
+PUT /entities/{entity}/fields/{field} svc_fields:update
+DELETE /entities/{entity}/fields/{field} svc_fields:delete
+GET /docs svc_documentation:read
+POST /auth/v1/token public
+POST /auth/v1/refresh public
+GET /auth/v1/google/authorize public
+POST /auth/v1/google/callback public
+GET /users svc_users:read
+GET /users/me user
+GET /users/{id} svc_users:read
+POST /users svc_users:create
+PUT /users/{id} svc_users:update
+DELETE /users/{id} svc_users:delete
+GET /roles svc_roles:read
+POST /roles svc_roles:create
+PUT /roles/{id} svc_roles:update
+DELETE /roles/{id} svc_roles:delete
+GET /permissions svc_permissions:read
+PUT / admin
+POST /cors/clear-cache admin
+""".split("\n")[1:-1]
+
+# Everything that asks for no credentials, and everything that only administrators call: complete lists.
+PUBLIC = {
+    "GET /healthz",
+    "POST /auth/v1/token",
+    "POST /auth/v1/refresh",
+    "GET /auth/v1/.well-known/jwks.json",
+    "GET /auth/v1/google/authorize",
+    "POST /auth/v1/google/callback",
+    "GET /entities/{entity}/public/items",
+    "GET /entities/{entity}/public/items/{id}",
+    "GET /docs/ui",
+    "GET /docs/ui/{asset}",
+}
+ADMINISTRATOR = {
+    "GET /",
+    "PUT /",
+    "POST /cors/clear-cache",
+    "POST /auth/v1/keys/rotate",
+    "GET /entities/{entity}/items/{id}/rls-users",
+    "PUT /entities/{entity}/items/{id}/rls-users",
+    "DELETE /entities/{entity}/items/{id}/rls-users",
+    "GET /entities/{entity}/items/{id}/rls-groups",
+    "PUT /entities/{entity}/items/{id}/rls-groups",
+    "DELETE /entities/{entity}/items/{id}/rls-groups",
+}
+OPERATOR = {"GET /org", "POST /org", "GET /org/{project_id}", "DELETE /org/{project_id}"}
+TOKEN_ONLY = {"POST /auth/v1/logout", "PUT /users/me"}
+USER = {"GET /users/me", "GET /tasks", "GET /tasks/{id}"}
+AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "project"}
+LATER = {"GET /storage admin"}  # of these areas, but not there yet
+
+
+@pytest.fixture(scope="module")
+def listed(session_gateway):
+    done = session_gateway.run("--list-routes")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def by_auth(listed, auth):
+    return {line.rsplit(" ", 1)[0] for line in listed if line.rsplit(" ", 1)[1] == auth}
+
+
+def test_every_specified_endpoint_is_there_with_its_authorisation(listed):
+    assert set(SPECIFIED) - set(listed) == set()
+
+
+def test_no_route_is_listed_twice(listed):
+    names = [line.rsplit(" ", 1)[0] for line in listed]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("auth, expected", [("public", PUBLIC), ("admin", ADMINISTRATOR), ("operator", OPERATOR),
+                                            ("token-only", TOKEN_ONLY), ("user", USER)])
+def test_whoever_needs_no_permission_is_listed_here(listed, auth, expected):
+    assert by_auth(listed, auth) == expected
+
+
+def test_other_routes_ask_for_permissions_that_exist(listed, shared_project):
+    items = shared_project.admin.get("/permissions", params={"limit": 500}, expect=200).json()["items"]
+    known = {item["name"] for item in items} | {f"{{entity}}:{action}" for action in ("read", "create", "update", "delete")}
+    asked = {line.rsplit(" ", 1)[1] for line in listed} - {"public", "admin", "operator", "token-only", "user"}
+    assert asked - known == set()
+
+
+def test_the_copy_above_is_the_specification():
+    path = ROOT.parent / "shared/spec/endpoints.tsv"
+    if not path.exists():
+        pytest.skip("the specification does not lie beside this checkout")
+    rows = [line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    wanted = {f"{method} {where} {auth}" for area, method, where, auth, _ in rows if area.rstrip("*") in AREAS}
+    assert wanted - LATER == set(SPECIFIED)
