@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "app/health.h"
@@ -65,6 +67,15 @@ static void close_dependencies(void)
     loop_stop();
 }
 
+AWAITS static bool wait_redis(struct task *task)
+{
+    for (int tries = 0; !redis_up(app.redis) && tries < 50; tries++) {
+        if (task_sleep(task, 20) != 0)
+            break;
+    }
+    return redis_up(app.redis);
+}
+
 /* co: one clear line when PostgreSQL or Redis cannot be reached. */
 AWAITS static int wait_dependencies(struct task *task)
 {
@@ -79,9 +90,7 @@ AWAITS static int wait_dependencies(struct task *task)
                 STR_ARG(reason));
         return EXIT_DEPENDENCY;
     }
-    for (int tries = 0; !redis_up(app.redis) && tries < 50; tries++)
-        TRY(task_sleep(task, 20));
-    if (!redis_up(app.redis)) {
+    if (!wait_redis(task)) {
         fprintf(stderr, "%s: Redis cannot be reached (GROUNDWORK_REDIS_URL)\n", app.daemon->name);
         return EXIT_DEPENDENCY;
     }
@@ -94,6 +103,17 @@ static void say(const char *text)
 {
     puts(text);
     fflush(stdout);
+}
+
+static enum log_level level_wanted(void)
+{
+    return (enum log_level)log_level_parse(app.conf->log_level);
+}
+
+static void run_probe(struct task *task, void *arg UNUSED)
+{
+    exit_code = wait_dependencies(task);
+    close_dependencies();
 }
 
 static void run_check(struct task *task, void *arg UNUSED)
@@ -109,6 +129,7 @@ static void run_migrate(struct task *task, void *arg UNUSED)
     struct str reason = STR_NONE;
 
     exit_code = wait_dependencies(task);
+    log_init(app.daemon->name, level_wanted());
     if (!exit_code && migrate_all(task, app.directory, say, &reason) != 0) {
         fprintf(stderr, "%s: migration failed: %.*s\n", app.daemon->name, STR_ARG(reason));
         exit_code = 1;
@@ -116,10 +137,12 @@ static void run_migrate(struct task *task, void *arg UNUSED)
     close_dependencies();
 }
 
+/* Quiet while it waits for the dependencies: what is wrong is one line, not a log. */
 static int run_once(task_fn fn)
 {
     struct task task = {.arena = arena_new(0)};
 
+    log_init(app.daemon->name, LOG_ERROR);
     loop_init();
     open_dependencies();
     task_start(&task, fn, NULL);
@@ -128,12 +151,29 @@ static int run_once(task_fn fn)
     return exit_code;
 }
 
+/* Before the workers start, in a process of its own because a loop does not survive a fork: a start
+ * that cannot succeed ends here. */
+static int probe_dependencies(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    MUST(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        exit(run_once(run_probe));
+    }
+    while (waitpid(pid, &status, 0) < 0)
+        MUST(errno == EINTR);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 /* --- a worker --- */
 
 static void on_drained(void *arg UNUSED)
 {
     app.daemon->stop(&app);
-    http_server_stop(app.admin);
+    health_stop(&app);
     close_dependencies();
 }
 
@@ -156,7 +196,10 @@ static void start_worker(struct task *task, void *arg UNUSED)
 {
     struct str reason = STR_NONE;
 
-    exit_code = wait_dependencies(task);
+    /* Without Redis a worker serves all the same, only slower. */
+    (void)wait_redis(task);
+    if (db_server_wait(task, directory_control(app.directory)->server, DEPENDENCY_WAIT_MS, NULL))
+        exit_code = EXIT_DEPENDENCY;
     if (!exit_code && (health_start(&app, admin_port) != 0)) {
         fprintf(stderr, "%s: the admin port %d cannot be used\n", app.daemon->name, admin_port);
         exit_code = EXIT_CONFIG;
@@ -251,6 +294,34 @@ static int settle_port(const char *host, int port)
     return ntohs(address.sin_port);
 }
 
+/* Both ports, before anything else: a stranger there is one clear line. */
+static int check_ports(const struct conf_common *conf)
+{
+    const struct {
+        const char *host;
+        int port;
+        const char *variables;
+    } ports[] = {
+        {conf->host.ptr, conf->port, "GROUNDWORK_HOST, GROUNDWORK_PORT"},
+        {conf->admin_host.ptr, conf->admin_port, "GROUNDWORK_ADMIN_HOST, GROUNDWORK_ADMIN_PORT"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(ports); i++) {
+        int rc = ports[i].port ? http_address_check(ports[i].host, ports[i].port) : 0;
+        if (rc == 0)
+            continue;
+        fprintf(stderr,
+                "%s: cannot listen on %s:%d (%s): %s\n",
+                app.daemon->name,
+                ports[i].host,
+                ports[i].port,
+                ports[i].variables,
+                strerror(-rc));
+        return EXIT_CONFIG;
+    }
+    return 0;
+}
+
 int daemon_main(int argc, char **argv, const struct daemon *daemon)
 {
     static struct arena *arena; /* the configuration lives as long as the process */
@@ -275,9 +346,14 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     }
     app.daemon = daemon;
     app.conf = conf;
-    log_init(daemon->name, (enum log_level)log_level_parse(conf->log_level));
     if (argc == 2)
         return run_once(strcmp(argv[1], "--check") == 0 ? run_check : run_migrate);
+    code = check_ports(conf);
+    if (code == 0)
+        code = probe_dependencies();
+    if (code != 0)
+        return code;
+    log_init(daemon->name, level_wanted());
     conf->port = settle_port(conf->host.ptr, conf->port);
     admin_port = settle_port(conf->admin_host.ptr, conf->admin_port);
     health_prepare();

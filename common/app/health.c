@@ -153,3 +153,11 @@ int health_start(struct app *app, int port)
     loop_timer_start(&sample_timer, 1000);
     return http_server_start(&config, &app->admin);
 }
+
+void health_stop(struct app *app)
+{
+    if (!app->admin) /* told to end before it was started */
+        return;
+    loop_timer_stop(&sample_timer);
+    http_server_stop(app->admin);
+}
