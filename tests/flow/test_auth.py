@@ -43,6 +43,7 @@ def header_of(token):
 
 def settings(project, **changes):
     project.admin.put("/", {"settings": changes}, expect=200)
+    time.sleep(1.1)  # every worker knows within a second
 
 
 def sql(db, project, text, *params):
