@@ -244,7 +244,7 @@ static char *copy(struct str text)
 /* "user:password@" off the front of the rest. */
 static void parse_user(struct redis *redis, struct str *rest)
 {
-    const char *at = rest->len ? memrchr(rest->ptr, '@', rest->len) : NULL;
+    const char *at = rest->ptr ? memrchr(rest->ptr, '@', rest->len) : NULL;
 
     if (!at)
         return;
