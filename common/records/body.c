@@ -35,16 +35,14 @@ static bool writable(const struct reader *in, const struct model_field *field)
 static void read_member(const struct reader *in, struct str name, const json_t *value)
 {
     const struct model_field *field = entity_field(in->entity, name);
+    bool service = field != NULL ? field->system : str_is(name, "version");
+    bool seen = field != NULL && rls_field(in->ctx, field, ACT_READ);
 
-    if (field == NULL && str_is(name, "version"))
+    if (service)
         find(in, name, "read_only", "is set by the service");
-    else if (field == NULL)
-        find(in, name, "unknown_field", "is not a known field");
-    else if (field->system)
-        find(in, name, "read_only", "is set by the service");
-    else if (writable(in, field))
+    else if (field != NULL && writable(in, field))
         in->members[field - in->entity->fields] = value_is_mask(field, value) ? NULL : value;
-    else if (rls_field(in->ctx, field, ACT_READ))
+    else if (seen)
         find(in, name, "read_only", "may not be written");
     else
         find(in, name, "unknown_field", "is not a known field");

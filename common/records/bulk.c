@@ -99,7 +99,7 @@ AWAITS static int prepare(struct records *ctx, const struct entity *entity, stru
     bulk->out = (struct bulk_outcome){.count = bulk->count};
     bulk->out.results = ARENA_ARRAY(arena, bulk->out.results, bulk->count);
     check_rows(ctx, entity, bulk);
-    TRY(targets_check(ctx, entity, bulk->rows, bulk->count));
+    TRY(targets_check(ctx, entity, bulk->rows, bulk->count, true));
     for (size_t i = 0; i < bulk->count; i++)
         invalid = invalid || bulk->rows[i].errors->count > 0;
     if (invalid && bulk->atomic)
@@ -260,7 +260,7 @@ int records_bulk(struct records *ctx,
                  const struct records_bulk *in,
                  struct strbuf *out)
 {
-    struct bulk_outcome outcome;
+    struct bulk_outcome outcome = {0};
     struct jw w;
 
     TRY(bulk_write(ctx, entity, in, &outcome));

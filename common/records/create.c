@@ -84,7 +84,7 @@ AWAITS static int create_run(struct records *ctx, const struct entity *entity, v
     create->row = (struct write_row){.errors = &ctx->error.fields};
     write_read(ctx, entity, create->body, WRITE_CREATE, &create->row);
     TRY(records_fail_found(ctx, "validation_failed"));
-    TRY(targets_check(ctx, entity, &create->row, 1));
+    TRY(targets_check(ctx, entity, &create->row, 1, false));
     TRY(records_fail_found(ctx, "validation_failed"));
     TRY(columns_plan(ctx, entity, NULL, &create->plan));
     create->links = false;

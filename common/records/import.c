@@ -4,6 +4,7 @@
  */
 #include "records/import.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,7 +128,8 @@ AWAITS static int write_chunk(struct import *import)
     int rc = bulk_write(ctx, import->entity, &bulk, &outcome);
     ctx->task->arena = outer;
     keep_model(import, outer, model);
-    keep_error(ctx, outer);
+    if (rc != 0)
+        keep_error(ctx, outer);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const struct bulk_result *result = &outcome.results[i];
         if (result->id != 0)
@@ -206,6 +208,19 @@ static struct str plain_cell(struct str cell)
     return cell;
 }
 
+static int refuse_shape(struct import *import, const struct import_row *row)
+{
+    char text[96];
+
+    snprintf(text,
+             sizeof(text),
+             "the row has %zu cells, the header %zu",
+             row->cell_count,
+             import->column_count);
+    report_error(import, import->rows, "validation_failed", str_from(text));
+    return 0;
+}
+
 AWAITS static int take_cells(struct import *import, const struct import_row *row)
 {
     size_t bytes = 0;
@@ -213,16 +228,8 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
     if (!import->header_done)
         return read_header(import, row);
     import->rows++;
-    if (row->cell_count != import->column_count) {
-        report_error(import,
-                     import->rows,
-                     "validation_failed",
-                     arena_printf(import->ctx->task->arena,
-                                  "the row has %zu cells, the header %zu",
-                                  row->cell_count,
-                                  import->column_count));
-        return 0;
-    }
+    if (row->cell_count != import->column_count)
+        return refuse_shape(import, row);
     for (size_t i = 0; i < row->cell_count; i++) {
         bytes += row->cells[i].len;
         if (clean(row->cells[i]))

@@ -37,13 +37,10 @@ static int csv_cell_end(struct import_split *split)
 
 AWAITS static int csv_row_end(struct import_split *split)
 {
-    struct str cells[IMPORT_CELLS_MAX / 8];
-    struct str *items = cells;
+    struct str *items = split->cells;
     size_t start = 0;
 
     TRY(csv_cell_end(split));
-    if (split->cell_count > ARRAY_LEN(cells))
-        items = ARENA_ARRAY(split->text.arena, items, split->cell_count);
     for (size_t i = 0; i < split->cell_count; i++) {
         items[i] = (struct str){split->text.ptr + start, split->ends[i] - start};
         start = split->ends[i];
@@ -189,6 +186,7 @@ void import_split_init(struct import_split *split,
 {
     *split = (struct import_split){.format = format, .fn = fn, .arg = arg};
     split->ends = ARENA_ARRAY(arena, split->ends, IMPORT_CELLS_MAX);
+    split->cells = ARENA_ARRAY(arena, split->cells, IMPORT_CELLS_MAX);
     strbuf_init(&split->text, arena, IMPORT_ROW_BYTES_MAX);
 }
 

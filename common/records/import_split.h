@@ -18,6 +18,7 @@ struct import_split {
     int state;
     struct strbuf text; /* of the row so far, without the marks around cells */
     size_t *ends;       /* of the cells within text */
+    struct str *cells;  /* of the row that is handed on */
     size_t cell_count;
     unsigned depth; /* of an array's element */
     bool in_string, escaped;

@@ -25,11 +25,11 @@ static int order_ids(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static bool must_ask(const struct records *ctx, const struct model_field *field)
+static bool must_ask(const struct records *ctx, const struct model_field *field, bool all)
 {
     if (field->type != TYPE_RELATION || field->target == NULL)
         return false;
-    return field->many || !rls_entity(ctx, field->target) || rls_applies(ctx, field->target);
+    return all || field->many || !rls_entity(ctx, field->target) || rls_applies(ctx, field->target);
 }
 
 /* The value of a relation in a row: ids of either kind. */
@@ -133,7 +133,8 @@ static void find_invisible(struct records *ctx,
 int targets_check(struct records *ctx,
                   const struct entity *entity,
                   struct write_row *rows,
-                  size_t count)
+                  size_t count,
+                  bool all)
 {
     struct arena *arena = ctx->task->arena;
     struct target *targets = ARENA_ARRAY(arena, targets, entity->field_count);
@@ -144,7 +145,7 @@ int targets_check(struct records *ctx,
 
     for (size_t i = 0; i < entity->field_count; i++) {
         struct target *target = &targets[target_count];
-        if (!must_ask(ctx, &entity->fields[i]))
+        if (!must_ask(ctx, &entity->fields[i], all))
             continue;
         collect(arena, rows, count, &entity->fields[i], target);
         if (target->wanted_count == 0)

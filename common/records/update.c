@@ -128,7 +128,7 @@ AWAITS static int update_run(struct records *ctx, const struct entity *entity, v
     update->row = (struct write_row){.errors = &ctx->error.fields};
     write_read(ctx, entity, update->body, WRITE_UPDATE, &update->row);
     TRY(records_fail_found(ctx, "validation_failed"));
-    TRY(targets_check(ctx, entity, &update->row, 1));
+    TRY(targets_check(ctx, entity, &update->row, 1, false));
     TRY(records_fail_found(ctx, "validation_failed"));
     TRY(columns_plan(ctx, entity, NULL, &update->plan));
     if (update->row.count == 0 && update->row.link_count == 0)

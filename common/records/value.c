@@ -86,6 +86,8 @@ static bool read_text(const struct input *in, struct value *ret_value)
         return too_long(in, limit, "characters");
     if (text.len > VALUE_TEXT_BYTES)
         return too_long(in, VALUE_TEXT_BYTES, "bytes");
+    if ((in->field->unique || in->field->indexed) && text.len > VALUE_INDEXED_BYTES)
+        return too_long(in, VALUE_INDEXED_BYTES, "bytes");
     ret_value->param = P_STR(text);
     return true;
 }
@@ -123,6 +125,21 @@ static bool read_float(const struct input *in, struct value *ret_value)
     return in_range(in, (long double)number);
 }
 
+/* The power of ten behind 'e'; false when no column could hold such a number. */
+static bool decimal_power(struct str text, int64_t *ret_power)
+{
+    bool minus = text.ptr[0] == '-';
+
+    if (minus || text.ptr[0] == '+')
+        text = (struct str){text.ptr + 1, text.len - 1};
+    while (text.len > 1 && text.ptr[0] == '0')
+        text = (struct str){text.ptr + 1, text.len - 1};
+    if (!num_parse_i64(text, ret_power) || *ret_power > 1000)
+        return false;
+    *ret_power = minus ? -*ret_power : *ret_power;
+    return true;
+}
+
 /* Digits that a JSON-style number needs before and after its point; false when its exponent alone
  * puts it out of reach. */
 static bool decimal_digits(struct str text, int64_t *ret_before, int64_t *ret_after)
@@ -130,7 +147,7 @@ static bool decimal_digits(struct str text, int64_t *ret_before, int64_t *ret_af
     int64_t whole = 0;    /* digits before the point from the first one that counts */
     int64_t fraction = 0; /* digits after it */
     int64_t leading = 0;  /* zeros right after the point when nothing stands before it */
-    int64_t exponent = 0;
+    int64_t power = 0;
     bool point = false;
     bool counts = false;
     size_t at = text.ptr[0] == '-' ? 1 : 0;
@@ -145,22 +162,11 @@ static bool decimal_digits(struct str text, int64_t *ret_before, int64_t *ret_af
         whole += !point && counts;
         leading += point && !counts;
     }
-    if (at < text.len) {
-        struct str power = {text.ptr + at + 1, text.len - at - 1};
-        if (power.len > 0 && power.ptr[0] == '+')
-            power = (struct str){power.ptr + 1, power.len - 1};
-        bool minus = power.len > 0 && power.ptr[0] == '-';
-        if (minus)
-            power = (struct str){power.ptr + 1, power.len - 1};
-        while (power.len > 1 && power.ptr[0] == '0')
-            power = (struct str){power.ptr + 1, power.len - 1};
-        if (!num_parse_i64(power, &exponent) || exponent > 1000)
-            return false;
-        exponent = minus ? -exponent : exponent;
-    }
-    int64_t before = whole > 0 ? whole + exponent : exponent - leading;
+    if (at < text.len && !decimal_power((struct str){text.ptr + at + 1, text.len - at - 1}, &power))
+        return false;
+    int64_t before = whole > 0 ? whole + power : power - leading;
     *ret_before = counts && before > 0 ? before : 0;
-    *ret_after = fraction - exponent > 0 ? fraction - exponent : 0;
+    *ret_after = fraction - power > 0 ? fraction - power : 0;
     return true;
 }
 

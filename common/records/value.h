@@ -18,6 +18,7 @@
 enum {
     VALUE_VARCHAR_CHARS = 255, /* when the field names no max_length */
     VALUE_TEXT_BYTES = 1024 * 1024,
+    VALUE_INDEXED_BYTES = 2600, /* of unique and indexed texts: a third of PostgreSQL's page */
     VALUE_JSON_BYTES = 256 * 1024,
     VALUE_SECRET_BYTES = 8 * 1024,
     VALUE_DECIMAL_DIGITS = 38, /* before and after the point together */

@@ -49,6 +49,8 @@ int write_db(struct records *ctx, const struct entity *entity, int rc)
 {
     if (rc == DB_FAILED && model_changed(db_error(ctx->task)))
         rc = DB_SCHEMA;
+    if (rc == DB_FAILED && strcmp(db_error(ctx->task)->sqlstate, "54000") == 0)
+        return records_fail(ctx, "validation_failed", "A value is too long to be indexed.");
     return records_db(ctx, entity, rc);
 }
 

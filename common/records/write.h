@@ -37,13 +37,14 @@ void write_read(struct records *ctx,
 const struct value *write_value(const struct write_row *row, const struct model_field *field);
 
 /* --- references (targets.c) --- */
-/* co: adds a finding to every row that refers to a record which does not exist for this caller.
- * Asks the database only where a foreign key would not do: many relations and targets with a row
- * rule. */
+/* co: adds a finding to every row that refers to a record which does not exist for this caller. One
+ * row alone leaves to its foreign keys what they can tell: relations to one record of an entity
+ * without a row rule. With `all`, for rows that are written together, everything is asked for. */
 AWAITS int targets_check(struct records *ctx,
                          const struct entity *entity,
                          struct write_row *rows,
-                         size_t count) MUSTCHECK;
+                         size_t count,
+                         bool all) MUSTCHECK;
 
 /* --- many relations (links.c) --- */
 /* A growing list of statements for db_batch. */

@@ -90,6 +90,27 @@ static void test_texts(void **state)
     CHECK(field, {"null", "!required"}, {"\"\"", ""});
 }
 
+/* What PostgreSQL could not index is refused before it can fail. */
+static void test_indexed_texts(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new(0);
+    struct model_field field = field_of(TYPE_TEXT);
+    char text[VALUE_INDEXED_BYTES + 4];
+
+    field.unique = true;
+    memset(text, 'x', sizeof(text));
+    text[0] = '"';
+    text[VALUE_INDEXED_BYTES + 1] = '"';
+    text[VALUE_INDEXED_BYTES + 2] = '\0';
+    assert_int_equal(strlen(read_value(arena, &field, text)), VALUE_INDEXED_BYTES);
+    text[VALUE_INDEXED_BYTES + 1] = 'x';
+    text[VALUE_INDEXED_BYTES + 2] = '"';
+    text[VALUE_INDEXED_BYTES + 3] = '\0';
+    assert_string_equal(read_value(arena, &field, text), "!too_long");
+    arena_free(arena);
+}
+
 /* The default length of varchar, and the size of text. */
 static void test_text_limits(void **state)
 {
@@ -335,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_text_limits),
+        cmocka_unit_test(test_indexed_texts),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_decimals),
