@@ -54,6 +54,14 @@ static void open_dependencies(void)
     memcpy(config.master_key.bytes, conf->master_key.ptr, sizeof(config.master_key.bytes));
     fetch_init(&fetch);
     app.redis = redis_new(conf->redis_url.items[0].ptr);
+    if (!app.redis) {
+        fprintf(
+            stderr,
+            "%s: GROUNDWORK_REDIS_URL must be redis://[user:password@]host[:port][/database] or "
+            "unix:/path\n",
+            app.daemon->name);
+        exit(EXIT_CONFIG);
+    }
     config.redis = app.redis;
     app.directory = directory_new(&config);
 }

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -97,6 +98,35 @@ static int open_listener(const struct http_config *config)
         rc = listen_on(it, config->reuse_port);
     freeaddrinfo(addresses);
     return rc;
+}
+
+int http_address_check(const char *host, int port)
+{
+    const struct http_config config = {.host = host, .port = port};
+    int fd = open_listener(&config);
+
+    if (fd < 0)
+        return fd;
+    (void)close(fd);
+    return 0;
+}
+
+unsigned http_connections_fit(unsigned wanted, unsigned others)
+{
+    rlim_t files = (rlim_t)wanted + others;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return wanted;
+    if (limit.rlim_cur < files && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max < files ? limit.rlim_max : files;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0)
+            return wanted;
+    }
+    if (limit.rlim_cur >= files)
+        return wanted;
+    /* Never less than half of what there is: with so few files something else will fail anyway. */
+    return (unsigned)(limit.rlim_cur > 2UL * others ? limit.rlim_cur - others : limit.rlim_cur / 2);
 }
 
 union address {

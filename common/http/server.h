@@ -45,6 +45,12 @@ struct http_stats {
 
 /* any: binds and listens. Negative errno when the address cannot be had. Returns owned. */
 int http_server_start(const struct http_config *config, struct http_server **ret_server) MUSTCHECK;
+/* any, blocks: can this address be listened on, with nobody else there? 0 or a negative errno. For
+ * the start of a daemon whose workers share a port: SO_REUSEPORT would join a stranger's. */
+int http_address_check(const char *host, int port) MUSTCHECK;
+/* any: how many of `wanted` connections the limit of open files leaves room for, beside `others` files.
+ * Raises the soft limit as far as needed and allowed. */
+unsigned http_connections_fit(unsigned wanted, unsigned others);
 int http_server_port(const struct http_server *server);
 /* The `user` of its configuration. */
 void *http_server_user(const struct http_server *server);

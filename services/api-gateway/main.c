@@ -13,6 +13,9 @@
 #include "conf/conf_items.h"
 /* clang-format on */
 
+/* Room for the database, Redis, outgoing requests and the admin port. */
+#define OTHER_FILES 512
+
 struct router *gateway_router;
 static struct http_server *server;
 static struct str operator_token;
@@ -68,6 +71,20 @@ static int list_routes(void)
     return 0;
 }
 
+/* Fewer files than asked for are no reason not to serve: accepting pauses earlier. */
+static unsigned fit_connections(const struct app *app, const struct app_conf *conf)
+{
+    unsigned wanted = (unsigned)conf->connections_max;
+    unsigned given = http_connections_fit(wanted, OTHER_FILES);
+
+    if (given < wanted && app->worker == 0)
+        log_warn("gateway.connections_limited",
+                 L_I64("wanted", wanted),
+                 L_I64("given", given),
+                 L_CSTR("by", "limit of open files (ulimit -n)"));
+    return given;
+}
+
 static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)app->conf;
@@ -86,7 +103,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     config.limits.idle_ms = conf->idle_ms;
     config.limits.json_body_bytes = conf->json_body_bytes;
     config.limits.requests_max = (unsigned)conf->requests_max;
-    config.limits.connections_max = (unsigned)conf->connections_max;
+    config.limits.connections_max = fit_connections(app, conf);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
     if (http_server_start(&config, &server) != 0) {
