@@ -9,7 +9,7 @@
 #include "redis/redis.h"
 
 static struct {
-    struct metric *tasks, *stacks, *lag_ms, *connections, *in_flight, *redis_up;
+    struct metric *tasks, *stacks, *arenas, *lag_ms, *connections, *in_flight, *redis_up;
     struct metric *db_statements, *db_groups, *db_in_flight, *db_waiting, *db_leased, *db_retries,
         *db_redispatched, *db_reconnects, *db_open;
     struct metric *projects, *rights_hits, *rights_misses, *token_hits, *token_misses, *model_loads;
@@ -19,6 +19,7 @@ void health_prepare(void)
 {
     m.tasks = metric_gauge("groundwork_tasks", "", "Coroutines alive");
     m.stacks = metric_gauge("groundwork_stacks", "", "Coroutine stacks held");
+    m.arenas = metric_gauge("groundwork_arenas", "", "Arenas alive");
     m.lag_ms = metric_gauge("groundwork_loop_lag_ms", "", "Longest busy turn of the loop, ms");
     m.redis_up = metric_gauge("groundwork_redis_up", "", "Workers connected to Redis");
     m.db_statements = metric_gauge("groundwork_db_statements_total", "", "Statements run");
@@ -62,6 +63,7 @@ static void measure(struct app *app)
 
     metric_set(m.tasks, (int64_t)task_count());
     metric_set(m.stacks, (int64_t)task_stack_count());
+    metric_set(m.arenas, (int64_t)arena_count());
     metric_set(m.lag_ms, loop_lag_ms());
     metric_set(m.redis_up, redis_up(app->redis));
     metric_set(m.projects, (int64_t)stats->projects);

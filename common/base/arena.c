@@ -4,6 +4,7 @@
  */
 #include "base/arena.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,13 @@ static void drop_blocks(struct arena *arena)
     arena->next_bytes = arena->first_bytes;
 }
 
+static atomic_size_t live_arenas; /* work threads make arenas, too */
+
+size_t arena_count(void)
+{
+    return atomic_load_explicit(&live_arenas, memory_order_relaxed);
+}
+
 struct arena *arena_new(size_t block_bytes)
 {
     struct arena *arena;
@@ -87,6 +95,7 @@ struct arena *arena_new(size_t block_bytes)
     arena->blocks = NULL;
     arena->first_bytes = block_bytes;
     drop_blocks(arena);
+    atomic_fetch_add_explicit(&live_arenas, 1, memory_order_relaxed);
     return arena;
 }
 
@@ -103,6 +112,7 @@ void arena_free(struct arena *arena)
     run_cleanups(arena);
     drop_blocks(arena);
     free(arena);
+    atomic_fetch_sub_explicit(&live_arenas, 1, memory_order_relaxed);
 }
 
 static struct block *add_block(struct arena *arena, size_t bytes)

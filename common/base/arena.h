@@ -40,6 +40,8 @@ struct str arena_vprintf(struct arena *arena, const char *format, va_list args);
 /* Runs fn(ptr) when the arena is reset or freed, last added first. */
 void arena_defer(struct arena *arena, arena_fn fn, void *ptr);
 
+/* Arenas alive in this process (metrics). */
+size_t arena_count(void);
 /* Bytes handed out since the last reset, and bytes held in blocks (metrics). */
 size_t arena_used_bytes(const struct arena *arena);
 size_t arena_held_bytes(const struct arena *arena);
