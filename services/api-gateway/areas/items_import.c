@@ -105,7 +105,7 @@ static struct str errors_json(struct upload *upload)
 {
     struct strbuf out;
 
-    strbuf_init(&out, upload->r->task.arena, 1024 * 1024);
+    strbuf_init(&out, upload->r->task.arena, 1024UL * 1024);
     records_import_errors(upload->import, &out);
     return strbuf_view(&out);
 }
