@@ -106,6 +106,11 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     config.limits.connections_max = fit_connections(app, conf);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
+    const char *wrong = peer_trust(&conf->trusted_proxies);
+    if (wrong) {
+        *ret_reason = str_from(wrong);
+        return -1;
+    }
     if (http_server_start(&config, &server) != 0) {
         *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
         return -1;

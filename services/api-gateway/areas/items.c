@@ -64,17 +64,21 @@ AWAITS static int items_update(struct req *r)
 {
     struct records *engine = items_engine(r);
     const struct entity *entity;
+    struct items_match match;
     json_t *body;
-    int64_t expected;
     int64_t version;
     int64_t id;
+    int rc;
 
     TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
-    TRY(items_if_match(r, &expected));
+    TRY(items_if_match(r, &match));
     TRY(req_json_any(r, &body));
-    TRY(items_check(
-        r, engine, records_update(engine, entity, id, body, expected, &r->body, &version)));
+    do
+        rc = records_update(
+            engine, entity, id, body, items_match_version(&match), &r->body, &version);
+    while (items_match_next(&match, engine, rc));
+    TRY(items_check(r, engine, rc));
     items_etag(r, version, strbuf_view(&r->body));
     return reply_json(r, 200);
 }
@@ -83,13 +87,17 @@ AWAITS static int items_delete(struct req *r)
 {
     struct records *engine = items_engine(r);
     const struct entity *entity;
-    int64_t expected;
+    struct items_match match;
     int64_t id;
+    int rc;
 
     TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
-    TRY(items_if_match(r, &expected));
-    TRY(items_check(r, engine, records_delete(engine, entity, id, expected)));
+    TRY(items_if_match(r, &match));
+    do
+        rc = records_delete(engine, entity, id, items_match_version(&match));
+    while (items_match_next(&match, engine, rc));
+    TRY(items_check(r, engine, rc));
     return reply_empty(r, 204);
 }
 
@@ -158,11 +166,23 @@ static const struct query_param aggregate_query[] = {
     {.name = "avg", .type = FIELD_STR, .doc = "Number fields, separated by commas"},
     {.name = "min", .type = FIELD_STR, .doc = "Fields, separated by commas"},
     {.name = "max", .type = FIELD_STR, .doc = "Fields, separated by commas"},
+    {.name = "limit",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 1000,
+     .fallback = "1000",
+     .doc = "Groups at most"},
     {0},
 };
 
 static const struct field aggregate_fields[] = {
     {.name = "items", .type = FIELD_JSON, .required = true, .doc = "One object a group"},
+    {.name = "has_next_page",
+     .type = FIELD_BOOL,
+     .required = true,
+     .doc = "There are more groups than the limit"},
 };
 static const struct schema aggregate_schema = SCHEMA_OUT("Aggregate", aggregate_fields);
 

@@ -13,7 +13,21 @@ struct records *items_engine(struct req *r);
 int items_check(struct req *r, const struct records *engine, int rc) MUSTCHECK;
 /* Strong ETag of a record: "<version>-<hash of the representation>". */
 void items_etag(struct req *r, int64_t version, struct str body);
-/* If-Match -> the version it names; 0 when absent or '*'. 412 for anything that is no ETag of ours. */
-int items_if_match(struct req *r, int64_t *ret_version) MUSTCHECK;
+
+/* Versions that If-Match allows a write to meet. */
+enum { ITEMS_MATCH_MAX = 8 };
+struct items_match {
+    int64_t versions[ITEMS_MATCH_MAX];
+    size_t count; /* 0 = any version */
+    size_t at;
+};
+/* Reads If-Match: absent or '*' allows any version. Tags that are not ours, and weak ones (RFC 9110
+ * section 13.1.1), match nothing; 412 when none is left, 400 for more than ITEMS_MATCH_MAX. */
+int items_if_match(struct req *r, struct items_match *ret_match) MUSTCHECK;
+/* The version to write with now; 0 = any. */
+int64_t items_match_version(const struct items_match *match);
+/* True when `rc` was a stale version and another one is allowed: try again. */
+bool items_match_next(struct items_match *match, struct records *engine, int rc);
+
 /* True when If-None-Match names the ETag that items_etag() has set: 304 was put. */
 bool items_not_modified(struct req *r, int64_t version, struct str body);

@@ -1,4 +1,6 @@
 /* /entities/{entity}/items/bulk and delete-many: up to 1,000 records in one request. */
+#include <string.h>
+
 #include "areas/items.h"
 
 #define BULK_MAX 1000
@@ -170,6 +172,8 @@ add_scalar(struct req *r, struct query *query, struct query_item item, const jso
 {
     if (query->count == 100)
         return fail_field(r, "filter", "out_of_range", "has too many conditions");
+    if (json_is_null(value))
+        return fail_field(r, "filter", "type_mismatch", "holds null; write {\"null\":true}");
     item.value = json_is_string(value)
                      ? (struct str){json_string_value(value), json_string_length(value)}
                      : jr_print(r->task.arena, value);
@@ -177,23 +181,37 @@ add_scalar(struct req *r, struct query *query, struct query_item item, const jso
     return 0;
 }
 
-/* An array of scalars is the comma list that `in` takes; texts with commas cannot be meant there.
- */
+static bool takes_list(const struct query_item *item)
+{
+    struct str op = item->key_count ? item->keys[item->key_count - 1] : STR("");
+
+    return str_is(op, "in") || str_is(op, "nin") || str_is(op, "between");
+}
+
+/* An array of scalars is the comma list that some operators take. What it cannot say is refused:
+ * a delete must never take it for something else. */
 static int add_list(struct req *r, struct query *query, struct query_item item, const json_t *value)
 {
     struct strbuf list;
     json_t *member;
     size_t i;
 
+    if (!takes_list(&item) || !json_array_size(value))
+        return fail_field(
+            r, "filter", "type_mismatch", "takes a list, not empty, with in, nin and between only");
     strbuf_init(&list, r->task.arena, 65536);
     json_array_foreach(value, i, member)
     {
+        struct str text = json_is_string(member)
+                              ? (struct str){json_string_value(member), json_string_length(member)}
+                              : jr_print(r->task.arena, member);
+        if (json_is_object(member) || json_is_array(member) || json_is_null(member))
+            return fail_field(r, "filter", "type_mismatch", "lists must hold texts or numbers");
+        if (memchr(text.ptr, ',', text.len))
+            return fail_field(r, "filter", "pattern", "texts with commas cannot be listed");
         if (i)
             strbuf_char(&list, ',');
-        if (json_is_string(member))
-            strbuf_str(&list, (struct str){json_string_value(member), json_string_length(member)});
-        else
-            strbuf_str(&list, jr_print(r->task.arena, member));
+        strbuf_str(&list, text);
     }
     if (query->count == 100 || list.overflow)
         return fail_field(r, "filter", "out_of_range", "is too long");
@@ -210,6 +228,8 @@ add_filter(struct req *r, struct query *query, struct query_item base, const jso
     size_t i;
 
     if (json_is_object(value)) {
+        if (!json_object_size(value))
+            return fail_field(r, "filter", "required", "has an empty object");
         json_object_foreach((json_t *)value, key, member)
             TRY(add_filter_item(r, query, base, str_from(key), member));
         return 0;
@@ -241,8 +261,6 @@ AWAITS static int items_delete_many(struct req *r)
         filter = ARENA_NEW(r->task.arena, filter);
         filter->items = ARENA_ARRAY(r->task.arena, filter->items, 100);
         TRY(add_filter(r, filter, (struct query_item){.name = STR("filter")}, in.filter.value));
-        if (!filter->count)
-            return fail_field(r, "filter", "required", "must have at least one condition");
     }
     TRY(items_check(r,
                     engine,
@@ -266,7 +284,7 @@ static const struct route items_bulk_routes[] = {
         .body = &bulk_schema,
         .body_max = 16UL * 1024 * 1024,
         .ok = {201, &bulk_out_schema},
-        .fails = {404, 409, 413, 415},
+        .fails = {404, 409, 413, 415, 423},
         .run = items_bulk,
         .class = CLASS_HEAVY,
         .tag = "Records",

@@ -116,20 +116,49 @@ bool items_not_modified(struct req *r, int64_t version, struct str body)
     return true;
 }
 
-int items_if_match(struct req *r, int64_t *ret_version)
+/* "12-9f3a" of ours, strong. */
+static bool read_etag(struct str etag, int64_t *ret_version)
 {
-    struct str wanted = req_header(r, "if-match");
-    struct str number;
+    if (etag.len < 3 || etag.ptr[0] != '"' || etag.ptr[etag.len - 1] != '"')
+        return false;
+    etag = (struct str){etag.ptr + 1, etag.len - 2};
+    return num_parse_i64(str_split(&etag, '-'), ret_version) && *ret_version > 0 && etag.len > 0;
+}
 
-    *ret_version = 0;
-    if (!wanted.ptr || str_is(wanted, "*"))
+int items_if_match(struct req *r, struct items_match *ret_match)
+{
+    struct str rest = str_trim(req_header(r, "if-match"));
+    struct items_match match = {.count = 0};
+
+    *ret_match = match;
+    if (!rest.ptr || str_is(rest, "*"))
         return 0;
-    wanted = str_trim(wanted);
-    if (wanted.len < 3 || wanted.ptr[0] != '"')
+    while (rest.ptr) {
+        int64_t version;
+        if (!read_etag(str_trim(str_split(&rest, ',')), &version))
+            continue;
+        if (match.count == ITEMS_MATCH_MAX)
+            return fail(r, "bad_request", "If-Match lists more than %d tags.", ITEMS_MATCH_MAX);
+        match.versions[match.count++] = version;
+    }
+    if (!match.count)
         return fail(r, "precondition_failed", "If-Match must be the ETag of the record.");
-    wanted = (struct str){wanted.ptr + 1, wanted.len - 2};
-    number = str_split(&wanted, '-');
-    if (!num_parse_i64(number, ret_version) || *ret_version < 1)
-        return fail(r, "precondition_failed", "If-Match must be the ETag of the record.");
+    *ret_match = match;
     return 0;
+}
+
+int64_t items_match_version(const struct items_match *match)
+{
+    return match->count ? match->versions[match->at] : 0;
+}
+
+bool items_match_next(struct items_match *match, struct records *engine, int rc)
+{
+    if (rc != RECORDS_FAILED || !str_is(str_from(engine->error.code), "precondition_failed"))
+        return false;
+    if (match->at + 1 >= match->count)
+        return false;
+    match->at++;
+    engine->error = (struct records_error){0};
+    return true;
 }

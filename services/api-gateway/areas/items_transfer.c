@@ -130,7 +130,7 @@ static const struct route items_transfer_routes[] = {
         .perm = PERM_ENTITY_READ,
         .perm_and = PERM_SVC_EXPORTS_CREATE,
         .query = export_query,
-        .ok = {200, NULL, .content_type = "application/jsonl"},
+        .ok = {200, NULL, .content_type = "application/jsonl", .other_type = "text/csv"},
         .fails = {404},
         .run = items_export,
         .class = CLASS_HEAVY,

@@ -214,7 +214,8 @@ static void put_description(struct jw *w, const struct model_field *field)
 
     if (field->type == TYPE_RELATION && field->target != NULL)
         text = arena_printf(arena,
-                            field->many ? "Ids of records of %.*s" : "Id of a record of %.*s",
+                            field->many ? "Ids of records of %.*s; with expand= the records"
+                                        : "Id of a record of %.*s; with expand= the record",
                             STR_ARG(field->target->name));
     else if (field->type == TYPE_FILE)
         text = STR("Id of a file");

@@ -215,6 +215,13 @@ static void put_success(struct jw *w, const struct route *route)
             put_plain(w, type);
         if (ok->list)
             openapi_list_end(w, openapi_takes_cursor(route->query));
+        if (ok->other_type != NULL) {
+            jw_obj_end(w);
+            jw_lit(w, ok->other_type);
+            jw_obj(w);
+            jw_lit(w, "schema");
+            put_plain(w, ok->other_type);
+        }
         media_end(w);
     }
     jw_obj_end(w);

@@ -142,6 +142,7 @@ AWAITS int pipeline_run(struct req *r)
     int rc;
 
     request_id_set(r);
+    peer_set(r);
     rc = router_match(gateway_router, r, &allow);
     if (rc)
         return answer_unmatched(r, rc, allow);

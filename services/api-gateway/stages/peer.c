@@ -1,0 +1,124 @@
+/*
+ * The address a request counts for. Clients may claim anything in X-Forwarded-For; it is read only
+ * from a reverse proxy that the configuration trusts, from its end, up to the first address that is
+ * not such a proxy itself (RFC 7239 section 5.2 tells the same of its own header).
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "stages/stages.h"
+
+#define NETWORKS_MAX 32
+
+struct network {
+    struct in6_addr address;
+    unsigned bits;
+};
+
+static struct network networks[NETWORKS_MAX];
+static size_t network_count;
+
+/* IPv4 is kept as its IPv6-mapped form, so that one comparison serves both. */
+static bool parse_address(struct str text, struct in6_addr *ret_address, bool *ret_v4)
+{
+    char buf[INET6_ADDRSTRLEN + 8];
+
+    if (text.len == 0 || text.len >= INET6_ADDRSTRLEN)
+        return false;
+    memcpy(buf, text.ptr, text.len);
+    buf[text.len] = '\0';
+    *ret_v4 = false;
+    if (inet_pton(AF_INET6, buf, ret_address) == 1)
+        return true;
+    *ret_v4 = true;
+    (void)snprintf(buf, sizeof(buf), "::ffff:%.*s", STR_ARG(text));
+    return inet_pton(AF_INET6, buf, ret_address) == 1;
+}
+
+static bool parse_network(struct str text, struct network *ret_network)
+{
+    struct str address = str_split(&text, '/');
+    int64_t bits;
+    bool v4;
+
+    if (!parse_address(address, &ret_network->address, &v4))
+        return false;
+    bits = v4 ? 32 : 128;
+    if (text.ptr && (!num_parse_i64(text, &bits) || bits < 0 || bits > (v4 ? 32 : 128)))
+        return false;
+    ret_network->bits = (unsigned)(v4 ? bits + 96 : bits);
+    return true;
+}
+
+const char *peer_trust(const struct conf_list *proxies)
+{
+    if (proxies->count > NETWORKS_MAX)
+        return "at most 32 trusted proxies can be configured";
+    for (size_t i = 0; i < proxies->count; i++) {
+        if (!parse_network(proxies->items[i], &networks[i]))
+            return "GROUNDWORK_TRUSTED_PROXIES must list addresses or networks, such as 10.0.0.0/8";
+    }
+    network_count = proxies->count;
+    return NULL;
+}
+
+static bool is_inside(const struct in6_addr *address, const struct network *network)
+{
+    unsigned whole = network->bits / 8;
+    unsigned rest = network->bits % 8;
+    unsigned mask = 0xff00U >> rest & 0xffU;
+
+    if (memcmp(address, &network->address, whole) != 0)
+        return false;
+    return rest == 0 ||
+           (address->s6_addr[whole] & mask) == (network->address.s6_addr[whole] & mask);
+}
+
+static bool is_trusted(struct str text)
+{
+    struct in6_addr address;
+    bool v4;
+
+    if (!parse_address(text, &address, &v4))
+        return false;
+    for (size_t i = 0; i < network_count; i++) {
+        if (is_inside(&address, &networks[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Cuts the last address off a comma-separated list. */
+static struct str take_last(struct str *list)
+{
+    size_t at = list->len;
+    struct str last;
+
+    while (at > 0 && list->ptr[at - 1] != ',')
+        at--;
+    last = str_trim((struct str){list->ptr + at, list->len - at});
+    list->len = at > 0 ? at - 1 : 0;
+    return last;
+}
+
+void peer_set(struct req *r)
+{
+    struct str forwarded;
+    struct str address;
+    struct in6_addr parsed;
+    bool v4;
+
+    if (network_count == 0 || !is_trusted(str_from(r->peer)))
+        return;
+    forwarded = req_header(r, "x-forwarded-for");
+    while (forwarded.len > 0) {
+        address = take_last(&forwarded);
+        if (!parse_address(address, &parsed, &v4))
+            return;
+        (void)snprintf(r->peer, sizeof(r->peer), "%.*s", STR_ARG(address));
+        if (!is_trusted(address))
+            return;
+    }
+}
