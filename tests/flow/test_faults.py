@@ -1,0 +1,233 @@
+"""D5, D7, D8, D16: PostgreSQL restarts, crashes, is full, is locked, changes its tables; the service bends."""
+import concurrent.futures
+import os
+import signal
+import threading
+import time
+
+import psycopg2
+import pytest
+
+from groundwork.client import Client
+
+pytestmark = pytest.mark.slow
+
+
+class Callers:
+    """Threads that call again and again and keep (begun, taken, status, answer)."""
+
+    def __init__(self, client, count, call, pause=0.01):
+        self.stop = threading.Event()
+        self.seen = []
+        self.call = call
+        self.pause = pause
+        clients = [Client(client.base_url, token=client.token, key=client.key) for _ in range(count)]
+        self.threads = [threading.Thread(target=self.run, args=(one, n)) for n, one in enumerate(clients)]
+
+    def run(self, client, number):
+        turn = 0
+        while not self.stop.is_set():
+            begun = time.monotonic()
+            response = self.call(client, number, turn)
+            self.seen.append((begun, time.monotonic() - begun, response.status_code, response))
+            turn += 1
+            time.sleep(self.pause)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join(60)
+
+    def statuses(self, since=0.0, until=float("inf")):
+        found = {}
+        for begun, _, status, _ in list(self.seen):
+            if since <= begun < until:
+                found[status] = found.get(status, 0) + 1
+        return found
+
+
+def write(client, number, turn):
+    return client.post("/entities/orders/items", {"name": f"{number}-{turn}"})
+
+
+def read(client, *_):
+    return client.get("/entities/orders/items", params={"limit": 5, "count": "false"})
+
+
+@pytest.fixture
+def busy(project):
+    project.admin.put("/", {"settings": {"rate_read": 1000000, "rate_write": 1000000}}, expect=200)
+    project.entity("orders")
+    project.entity("others")
+    return project
+
+
+def acknowledged_are_there(project, writers):
+    names = {r.json()["name"] for _, _, status, r in writers.seen if status == 201}
+    stored, cursor = set(), "start"
+    while cursor:
+        page = project.admin.get("/entities/orders/items",
+                                 params={"limit": 500, "count": "false", "cursor": cursor}, expect=200).json()
+        stored |= {item["name"] for item in page["items"]}
+        cursor = page.get("next_cursor")
+    assert names and names <= stored, f"acknowledged and lost: {sorted(names - stored)[:10]}"
+
+
+def outage(project, servers, breaks, expected=frozenset({200, 201, 503})):
+    """Breaks PostgreSQL under load: nothing but 503s, everything normal five seconds after it is back."""
+    with Callers(project.admin, 4, write) as writers, Callers(project.admin, 3, read) as readers:
+        time.sleep(1)
+        breaks()
+        back = time.monotonic()
+        time.sleep(6.5)
+    for callers, right in ((writers, 201), (readers, 200)):
+        assert set(callers.statuses()) <= expected, callers.statuses()
+        assert set(callers.statuses(since=back + 5)) == {right}, callers.statuses(since=back + 5)
+        longest = max(taken for _, taken, _, _ in callers.seen)
+        assert longest < 10, f"a request hung for {longest:.1f} s"
+    acknowledged_are_there(project, writers)
+
+
+def test_d5_fast_restart_under_load(busy, servers):
+    outage(busy, servers, lambda: servers.postgres("restart"))
+
+
+def test_d5_crash_under_load(busy, servers):
+    def crash():
+        servers.postgres("kill")
+        time.sleep(1)
+        servers.postgres("start")
+
+    outage(busy, servers, crash)
+
+
+def test_d5_a_backend_dies(busy, servers, db):
+    """A killed backend makes PostgreSQL restart all of them."""
+    with db.cursor() as cursor:
+        cursor.execute("select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")
+        pids = [row[0] for row in cursor.fetchall()]
+    outage(busy, servers, lambda: os.kill(pids[0], signal.SIGKILL))
+
+
+def test_d5_backends_are_terminated(busy, servers, db):
+    def terminate():
+        with db.cursor() as cursor:
+            cursor.execute("select pg_terminate_backend(pid) from pg_stat_activity "
+                           "where backend_type = 'client backend' and pid <> pg_backend_pid()")
+
+    outage(busy, servers, terminate)
+
+
+def test_d7_no_connection_left(busy, servers, db, gateway):
+    """Another client takes every connection there is: 503 within a second, and by itself normal again."""
+    taken = []
+    try:
+        with db.cursor() as cursor:
+            for _ in range(8):
+                cursor.execute("select pg_terminate_backend(pid) from pg_stat_activity "
+                               "where backend_type = 'client backend' and pid <> pg_backend_pid() and pid <> all(%s)",
+                               ([connection.get_backend_pid() for connection in taken],))
+                while len(taken) < 300:
+                    try:
+                        taken.append(servers.connect())
+                    except psycopg2.OperationalError:
+                        break
+        time.sleep(0.2)
+        for call in (lambda: read(busy.admin), lambda: write(busy.admin, 0, 0)):
+            begun = time.monotonic()
+            response = call()
+            assert response.status_code in (503, 200, 201), response.text
+            assert time.monotonic() - begun < 2.5, "503 came late"
+    finally:
+        for connection in taken:
+            connection.close()
+    assert len(taken) > 100
+    end = time.monotonic() + 6
+    while {read(busy.admin).status_code, write(busy.admin, 1, 1).status_code} != {200, 201}:
+        assert time.monotonic() < end, "not normal again"
+        time.sleep(0.1)
+    for _ in range(20):
+        assert read(busy.admin).status_code == 200 and write(busy.admin, 2, 2).status_code == 201
+
+
+def test_d8_a_locked_table_delays_nobody_else(busy, servers, db, operator, recorder, gateway):
+    from groundwork.project import Project
+
+    other = Project(gateway, operator, recorder)
+    other.entity("orders")
+    with db.cursor() as cursor:
+        cursor.execute(f"select id from {busy.schema(db)}.entities where name = 'orders'")
+        table = f"{busy.schema(db)}.e_{cursor.fetchone()[0]}"
+    holder = servers.connect()
+    holder.autocommit = False
+
+    def calm(client, *_):
+        return client.get("/entities/others/items", params={"limit": 1})
+
+    def calm_write(client, number, turn):
+        return client.post("/entities/others/items", {"name": "x"})
+
+    try:
+        holder.cursor().execute(f"lock table {table} in access exclusive mode")
+        with Callers(busy.admin, 6, read) as stuck, Callers(busy.admin, 4, write) as stuck_writers, \
+                Callers(busy.admin, 2, calm) as calms, Callers(busy.admin, 1, calm_write) as calm_writes, \
+                Callers(other.admin, 2, read) as others:
+            time.sleep(6)
+    finally:
+        holder.rollback()
+        holder.close()
+    for callers in (calms, calm_writes, others):
+        assert set(callers.statuses()) <= {200, 201}, callers.statuses()
+        taken = sorted(taken for _, taken, _, _ in callers.seen)
+        assert len(taken) > 20, "hardly any call came through"
+        assert taken[-1] < 1.5, f"delayed by {taken[-1]:.2f} s (median {taken[len(taken) // 2]:.3f} s)"
+    for callers in (stuck, stuck_writers):
+        assert set(callers.statuses()) <= {200, 201, 503, 504}, callers.statuses()
+    read(busy.admin)
+    assert read(busy.admin).status_code == 200 and write(busy.admin, 9, 9).status_code == 201
+
+
+def test_d16_the_entity_changes_under_traffic(busy):
+    """Fields come and go while two workers hold prepared plans: not one 5xx, nothing half changed."""
+    def call(client, number, turn):
+        if turn % 3 == 0:
+            return client.post("/entities/orders/items", {"name": "x", "amount": turn})
+        return client.get("/entities/orders/items", params={"limit": 3, "sort": "-id", "filter[amount][gte]": 0})
+
+    with Callers(busy.admin, 6, call) as callers:
+        for turn in range(4):
+            made = busy.admin.post("/entities/orders/fields", {"name": f"extra{turn}", "type": "integer", "default": turn})
+            assert made.status_code == 201, made.text
+            changed = busy.admin.put(f"/entities/orders/fields/extra{turn}", {"type": "text", "default": None})
+            assert changed.status_code == 200, changed.text
+            renamed = busy.admin.put(f"/entities/orders/fields/extra{turn}", {"name": f"other{turn}"})
+            assert renamed.status_code == 200, renamed.text
+            busy.admin.delete(f"/entities/orders/fields/other{turn}", expect=204)
+    assert set(callers.statuses()) == {200, 201}, [
+        r.text[:300] for _, _, status, r in callers.seen if status not in (200, 201)][:3]
+
+
+def test_d16_a_change_behind_a_long_read_gives_up(busy, servers, db):
+    with db.cursor() as cursor:
+        cursor.execute(f"select id from {busy.schema(db)}.entities where name = 'orders'")
+        table = f"{busy.schema(db)}.e_{cursor.fetchone()[0]}"
+    holder = servers.connect()
+    holder.autocommit = False
+    try:
+        holder.cursor().execute(f"select count(*) from {table}")
+        with Callers(busy.admin, 3, read) as readers, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            begun = time.monotonic()
+            change = pool.submit(busy.admin.post, "/entities/orders/fields", {"name": "late", "type": "integer"}).result()
+            taken = time.monotonic() - begun
+    finally:
+        holder.rollback()
+        holder.close()
+    assert change.status_code in (409, 503) and taken < 8, f"{change.status_code} after {taken:.1f} s: {change.text}"
+    assert set(readers.statuses()) == {200}, readers.statuses()
+    assert max(taken for _, taken, _, _ in readers.seen) < 3, "readers waited behind the change"
+    busy.admin.post("/entities/orders/fields", {"name": "late", "type": "integer"}, expect=201)

@@ -1,0 +1,374 @@
+"""L1-L9 at a size that a test machine bears: too many, too slow, too large; everybody else is served."""
+import os
+import resource
+import socket
+import threading
+import time
+
+import pytest
+import requests
+
+from groundwork.client import Client
+from groundwork.project import PASSWORD, Project
+
+pytestmark = pytest.mark.slow
+
+
+def connect(gateway, receive_bytes=None):
+    sock = socket.socket()
+    if receive_bytes:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    sock.settimeout(15)
+    sock.connect(("127.0.0.1", gateway.port))
+    return sock
+
+
+def head(project, path="/users/me", method="GET", more=""):
+    return (f"{method} /org/{project.id}{path} HTTP/1.1\r\nHost: localhost\r\n"
+            f"Authorization: Bearer {project.admin.token}\r\n{more}\r\n").encode()
+
+
+def receive(sock, until=None, limit=1 << 20):
+    """What arrives until the peer closes, or `until` was seen."""
+    data = b""
+    try:
+        while len(data) < limit and not (until and until in data):
+            piece = sock.recv(65536)
+            if not piece:
+                break
+            data += piece
+    except ConnectionError:
+        pass
+    return data
+
+
+def status_of(data):
+    return int(data.split(b" ", 2)[1]) if data.startswith(b"HTTP/1.1 ") else None
+
+
+def memory(gateway):
+    """Resident bytes of all workers."""
+    pages = 0
+    for pid in gateway.workers():
+        with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
+            pages += int(statm.read().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Others:
+    """Somebody else's calls meanwhile: none fails, none waits long."""
+
+    def __init__(self, client, path="/users/me", slowest=1.0):
+        self.client = Client(client.base_url, token=client.token, key=client.key)
+        self.path, self.slowest = path, slowest
+        self.stop = threading.Event()
+        self.taken, self.statuses = [], set()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.stop.is_set():
+            begun = time.monotonic()
+            self.statuses.add(self.client.get(self.path).status_code)
+            self.taken.append(time.monotonic() - begun)
+            time.sleep(0.02)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, kind, *_):
+        self.stop.set()
+        self.thread.join(30)
+        if kind is None:
+            slow = sorted(self.taken)[int(len(self.taken) * 0.99) - 1]
+            assert self.statuses == {200}, self.statuses
+            assert len(self.taken) > 5 and slow < self.slowest, f"p99 of the others is {slow:.2f} s"
+
+
+@pytest.fixture
+def quick(start_gateway, servers):
+    """A gateway of its own that loses patience soon, and a project on it."""
+    gateway = start_gateway(HEADER_TIME_MS=1000, IDLE_MS=3000, WORKERS=2)
+    operator = Client(f"{gateway.url}/org", token=servers.operator_token)
+    yield Project(gateway, operator, None)
+    gateway.stop()
+
+
+def test_l1_idle_connections(project, gateway):
+    """500 of them cost little and work when they speak at last."""
+    before = memory(gateway)
+    idle = []
+    try:
+        for _ in range(500):
+            sock = connect(gateway)
+            sock.sendall(head(project))
+            idle.append(sock)
+        for sock in idle:
+            assert status_of(receive(sock, until=b"\r\n\r\n")) == 200
+        with Others(project.admin):
+            time.sleep(1)
+        grown = memory(gateway) - before
+        for sock in idle[::50]:
+            sock.sendall(head(project))
+            assert status_of(receive(sock, until=b"\r\n\r\n")) == 200
+    finally:
+        for sock in idle:
+            sock.close()
+    assert grown < 500 * 256 * 1024, f"{grown // 500} bytes a connection"
+
+
+def test_l1_idle_connections_end(quick):
+    silent, used = connect(quick.gateway), connect(quick.gateway)
+    used.sendall(head(quick))
+    assert status_of(receive(used, until=b"}")) == 200
+    begun = time.monotonic()
+    assert receive(used) == b""
+    receive(silent)
+    assert time.monotonic() - begun < 8
+
+
+def test_l2_slowloris(quick):
+    """A head that takes too long ends the connection, however busily it trickles."""
+    slow = [connect(quick.gateway) for _ in range(100)]
+    ended = []
+    begun = time.monotonic()
+    with Others(quick.admin):
+        for sock in slow:
+            sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+            sock.setblocking(False)
+        open_now = list(slow)
+        while open_now and time.monotonic() - begun < 6:
+            for sock in list(open_now):
+                try:
+                    sock.send(b"X")
+                    if sock.recv(4096) == b"":
+                        raise ConnectionResetError
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    ended.append(time.monotonic() - begun)
+                    open_now.remove(sock)
+            time.sleep(0.2)
+    for sock in slow:
+        sock.close()
+    assert len(ended) == 100, f"{100 - len(ended)} are still open"
+    assert max(ended) < 5
+
+
+def test_l3_slow_body(quick):
+    sock = connect(quick.gateway)
+    sock.sendall(head(quick, method="PUT", more="Content-Type: application/json\r\nContent-Length: 10000\r\n"))
+    begun = time.monotonic()
+    answer = b""
+    with Others(quick.admin):
+        sock.settimeout(0.2)
+        while time.monotonic() - begun < 14:
+            try:
+                sock.send(b" ")
+                answer += sock.recv(4096)
+                if answer:
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+    taken = time.monotonic() - begun
+    sock.close()
+    assert taken < 13, "a body of five bytes a second is not waited for"
+    assert not answer or status_of(answer) in (408, 400), answer[:200]
+
+
+def test_l3_slow_reader(project, gateway):
+    """A long list for somebody who does not read: what waits is bounded, and the others go on."""
+    project.entity("pages", [{"name": "text", "type": "text"}])
+    for _ in range(2):
+        items = [{"text": "x" * 20000} for _ in range(40)]
+        project.admin.post("/entities/pages/items/bulk", {"items": items}, expect=201)
+    before = memory(gateway)
+    slow = []
+    with Others(project.admin):
+        for _ in range(10):
+            sock = connect(gateway, receive_bytes=1)
+            sock.sendall(head(project, "/entities/pages/items?limit=500"))
+            slow.append(sock)
+        time.sleep(3)
+        grown = memory(gateway) - before
+    for sock in slow:
+        sock.close()
+    assert grown < 200 << 20, f"{grown >> 20} MB for ten readers"
+    assert project.admin.get("/entities/pages/items?limit=500", expect=200).json()["total_items"] == 80
+
+
+@pytest.mark.parametrize("length", ["10737418240", "1048577", "9223372036854775807"])
+def test_l4_a_body_that_is_declared_too_large(project, gateway, length):
+    before = memory(gateway)
+    sock = connect(gateway)
+    sock.sendall(head(project, "/users/me", "PUT", f"Content-Type: application/json\r\nContent-Length: {length}\r\n"))
+    begun = time.monotonic()
+    assert status_of(receive(sock, until=b"\r\n\r\n")) in (413, 400)
+    assert time.monotonic() - begun < 2
+    sock.close()
+    assert memory(gateway) - before < 8 << 20
+
+
+def test_l4_chunks_without_end(project, gateway):
+    """The answer comes at the limit; what is still sent is thrown away for two seconds, then the end."""
+    before = memory(gateway)
+    sock = connect(gateway)
+    sock.sendall(head(project, "/users/me", "PUT", "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"))
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    begun = time.monotonic()
+    try:
+        while time.monotonic() - begun < 8:
+            sock.sendall(chunk)
+            time.sleep(0.01)
+        pytest.fail("read on for ever")
+    except OSError:
+        pass
+    answer = b""
+    try:
+        answer = receive(sock, until=b"\r\n\r\n")
+    finally:
+        sock.close()
+    assert not answer or status_of(answer) == 413
+    assert memory(gateway) - before < 32 << 20
+
+
+@pytest.mark.parametrize("more, statuses", [
+    ("".join(f"X-H{number}: v\r\n" for number in range(10000)), {431}),
+    ("X-Big: " + "a" * (1 << 20) + "\r\n", {431}),
+    ("".join(f"X-H{number}: v\r\n" for number in range(150)), {431}),
+])
+def test_l5_too_many_and_too_large_headers(project, gateway, more, statuses):
+    sock = connect(gateway)
+    try:
+        sock.sendall(head(project, more=more))
+    except OSError:
+        pass
+    answer = receive(sock)
+    assert not answer or status_of(answer) in statuses, answer[:200]
+    sock.close()
+
+
+def test_l5_a_target_that_is_too_long(project):
+    response = project.admin.get("/users?" + "a" * 65536)
+    assert response.status_code == 414
+
+
+def test_l6_pipelined_requests_with_an_invalid_one_among_them(project, gateway):
+    """Answers come in order; what follows the invalid request is never looked at."""
+    sock = connect(gateway)
+    good = [head(project, "/users/me", more=f"X-Request-Id: n{number}\r\n") for number in range(200)]
+    batch = b"".join(good[:100]) + b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n" + b"".join(good[100:])
+    sender = threading.Thread(target=lambda: ignore_errors(sock.sendall, batch))
+    sender.start()
+    data = receive(sock, limit=10 << 20)
+    sender.join()
+    sock.close()
+    ids = [line.split(b": ")[1] for line in data.split(b"\r\n") if line.lower().startswith(b"x-request-id: n")]
+    assert ids == [f"n{number}".encode() for number in range(100)][: len(ids)] and len(ids) <= 100
+    assert data.count(b"HTTP/1.1 200") == len(ids) and data.count(b"HTTP/1.1 400") <= 1
+    if len(ids) == 100:
+        assert data.count(b"HTTP/1.1 400") == 1
+
+
+def ignore_errors(call, *arguments):
+    try:
+        call(*arguments)
+    except OSError:
+        pass
+
+
+def test_l7_one_project_at_many_times_the_load(project, operator, recorder, gateway):
+    other = Project(gateway, operator, recorder)
+    for one in (project, other):
+        one.admin.put("/", {"settings": {"rate_read": 1000000}}, expect=200)
+    stop = threading.Event()
+    request = head(project, "/users?limit=100") * 20
+
+    def flood():
+        while not stop.is_set():
+            with connect(gateway) as sock:
+                ignore_errors(sock.sendall, request)
+                receive(sock, limit=4000)
+
+    threads = [threading.Thread(target=flood) for _ in range(12)]
+    with Others(other.admin, slowest=1.5):
+        for thread in threads:
+            thread.start()
+        time.sleep(4)
+    stop.set()
+    for thread in threads:
+        thread.join(20)
+    project.admin.get("/users/me", expect=200)
+
+
+def test_l8_many_sign_ins_at_once(project):
+    """Hashing is limited, so that it costs the others nothing but some patience."""
+    project.admin.put("/", {"settings": {"rate_sign_in_address": 1000000, "rate_sign_in_account": 1000000}}, expect=200)
+    user = project.user()
+    statuses = []
+
+    def sign_in(number):
+        body = {"email": user.user["email"], "password": PASSWORD if number % 2 else "wrong password"}
+        statuses.append(requests.post(f"{project.base_url}/auth/v1/token", json=body, timeout=60).status_code)
+
+    threads = [threading.Thread(target=sign_in, args=(number,)) for number in range(80)]
+    with Others(project.admin, slowest=2.0):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert len(statuses) == 80 and set(statuses) <= {200, 401, 429, 503}, statuses
+    assert statuses.count(200) > 0
+
+
+def test_l8_guesses_are_counted(project):
+    user = project.user()
+    statuses = [project.client().post("/auth/v1/token", {"email": user.user["email"], "password": f"guess {n}"}).status_code
+                for n in range(40)]
+    assert statuses[0] == 401 and statuses[-1] == 429
+    refused = project.client().post("/auth/v1/token", {"email": user.user["email"], "password": "guess"})
+    assert refused.status_code == 429 and int(refused.headers["Retry-After"]) <= 60
+
+
+def cpu_seconds(pids):
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+            total += int(fields[11]) + int(fields[12])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def test_l9_descriptors_exhausted(start_gateway, servers):
+    """Accepting pauses without spinning, and goes on when there is room."""
+    gateway = start_gateway(WORKERS=1, IDLE_MS=60000)
+    operator = Client(f"{gateway.url}/org", token=servers.operator_token)
+    project = Project(gateway, operator, None)
+    worker = gateway.workers()[0]
+    used = len(os.listdir(f"/proc/{worker}/fd"))
+    resource.prlimit(worker, resource.RLIMIT_NOFILE, (used + 20, used + 20))
+    many = []
+    for _ in range(100):
+        sock = connect(gateway)
+        ignore_errors(sock.sendall, head(project))
+        many.append(sock)
+    time.sleep(0.5)
+    before = cpu_seconds([worker])
+    time.sleep(2)
+    spent = cpu_seconds([worker]) - before
+    for sock in many:
+        sock.close()
+    assert spent < 1.0, f"{spent:.2f} s of processor time in 2 s of nothing to do"
+    end = time.monotonic() + 8
+    while True:
+        try:
+            if requests.get(f"{project.base_url}/users/me", timeout=3,
+                            headers={"Authorization": f"Bearer {project.admin.token}"}).status_code == 200:
+                break
+        except requests.RequestException:
+            pass
+        assert time.monotonic() < end, "does not recover"
+        time.sleep(0.1)
+    assert gateway.stop() == 0
