@@ -94,7 +94,7 @@ AWAITS int db_each(struct task *task, struct db *db, const struct sql *sql,
 struct db_config {
     const char *dsn;              /* libpq keyword/value or URI */
     unsigned read_connections;    /* 4 */
-    unsigned write_connections;   /* 16 */
+    unsigned write_connections;   /* 32 */
     int64_t statement_timeout_ms; /* 5000 */
     int64_t lease_timeout_ms;     /* 1000: waiting longer for a connection is DB_UNAVAILABLE */
 };
