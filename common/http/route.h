@@ -39,6 +39,7 @@ struct route_ok {
     const struct schema *schema; /* NULL = no body */
     bool list;                   /* the envelope of .schema */
     const char *content_type;    /* NULL = application/json */
+    const char *other_type;      /* NULL = content_type is the only one */
 };
 
 struct route {

@@ -46,10 +46,17 @@ static void compare(const struct writing *out,
 /* --- times: stored to the microsecond, shown and compared to the millisecond --------------------
  */
 
-static struct db_param next_ms(struct db_param time)
+/* Added by the database: the last millisecond of the year 9999 has a next one, too. */
+static void compare_next_ms(const struct writing *out,
+                            const struct column *column,
+                            const char *op,
+                            struct db_param time)
 {
-    time.i64++;
-    return time;
+    put_column(out, column);
+    put(out, op);
+    put(out, "(");
+    put_value(out, column, time);
+    put(out, " + interval '1 millisecond')");
 }
 
 /* At or after the millisecond `low`, and before the end of `high`. */
@@ -60,7 +67,7 @@ static void put_span(const struct writing *out,
 {
     compare(out, column, " >= ", low);
     put(out, " and ");
-    compare(out, column, " < ", next_ms(high));
+    compare_next_ms(out, column, " < ", high);
 }
 
 static void put_time_test(const struct writing *out,
@@ -79,7 +86,7 @@ static void put_time_test(const struct writing *out,
         put(out, ") is not true");
         return;
     case OP_GT:
-        compare(out, column, " >= ", next_ms(value));
+        compare_next_ms(out, column, " >= ", value);
         return;
     case OP_GTE:
         compare(out, column, " >= ", value);
@@ -88,7 +95,7 @@ static void put_time_test(const struct writing *out,
         compare(out, column, " < ", value);
         return;
     case OP_LTE:
-        compare(out, column, " < ", next_ms(value));
+        compare_next_ms(out, column, " < ", value);
         return;
     case OP_BETWEEN:
         put_span(out, column, value, test->values[1]);
