@@ -29,6 +29,7 @@ extern char **environ;
 static struct app app;
 static int admin_port;
 static int exit_code;
+static bool started; /* this worker serves */
 
 struct app *daemon_app(void)
 {
@@ -191,6 +192,10 @@ static void on_stop_signal(int signum UNUSED, void *arg UNUSED)
         return;
     app.draining = true;
     log_info("worker.draining");
+    if (!started) { /* nothing runs that could be waited for */
+        log_flush();
+        _exit(0);
+    }
     app.daemon->drain(&app, on_drained, NULL);
 }
 
@@ -220,6 +225,7 @@ static void start_worker(struct task *task, void *arg UNUSED)
         log_flush();
         _exit(exit_code);
     }
+    started = true;
     supervisor_ready();
     log_info("worker.ready", L_I64("worker", app.worker), L_I64("admin_port", admin_port));
 }

@@ -9,7 +9,7 @@
 #include "redis/redis.h"
 
 static struct {
-    struct metric *tasks, *stacks, *arenas, *lag_ms, *connections, *in_flight, *redis_up;
+    struct metric *tasks, *stacks, *arenas, *lag_ms, *redis_up;
     struct metric *db_statements, *db_groups, *db_in_flight, *db_waiting, *db_leased, *db_retries,
         *db_redispatched, *db_reconnects, *db_open;
     struct metric *projects, *rights_hits, *rights_misses, *token_hits, *token_misses, *model_loads;
@@ -22,23 +22,25 @@ void health_prepare(void)
     m.arenas = metric_gauge("groundwork_arenas", "", "Arenas alive");
     m.lag_ms = metric_gauge("groundwork_loop_lag_ms", "", "Longest busy turn of the loop, ms");
     m.redis_up = metric_gauge("groundwork_redis_up", "", "Workers connected to Redis");
-    m.db_statements = metric_gauge("groundwork_db_statements_total", "", "Statements run");
-    m.db_groups = metric_gauge("groundwork_db_groups_total", "", "Pipelined groups sent");
+    m.db_statements = metric_counter("groundwork_db_statements_total", "", "Statements run");
+    m.db_groups = metric_counter("groundwork_db_groups_total", "", "Pipelined groups sent");
     m.db_in_flight = metric_gauge("groundwork_db_in_flight", "", "Statements in flight");
     m.db_waiting = metric_gauge("groundwork_db_waiting", "", "Statements waiting for a connection");
     m.db_leased = metric_gauge("groundwork_db_leased", "", "Connections leased");
     m.db_open = metric_gauge("groundwork_db_connections", "", "Connections open");
-    m.db_retries = metric_gauge("groundwork_db_retries_total", "", "Statements run again");
-    m.db_redispatched =
-        metric_gauge("groundwork_db_redispatched_total", "", "Reads moved off a stuck connection");
-    m.db_reconnects = metric_gauge("groundwork_db_reconnects_total", "", "Connections made again");
+    m.db_retries = metric_counter("groundwork_db_retries_total", "", "Statements run again");
+    m.db_redispatched = metric_counter(
+        "groundwork_db_redispatched_total", "", "Reads moved off a stuck connection");
+    m.db_reconnects =
+        metric_counter("groundwork_db_reconnects_total", "", "Connections made again");
     m.projects = metric_gauge("groundwork_projects_cached", "", "Projects in memory");
     m.rights_hits =
-        metric_gauge("groundwork_rights_cache_hits_total", "", "Rights found in memory");
-    m.rights_misses = metric_gauge("groundwork_rights_cache_misses_total", "", "Rights read");
-    m.token_hits = metric_gauge("groundwork_token_cache_hits_total", "", "Tokens found in memory");
-    m.token_misses = metric_gauge("groundwork_token_cache_misses_total", "", "Tokens verified");
-    m.model_loads = metric_gauge("groundwork_model_loads_total", "", "Models read");
+        metric_counter("groundwork_rights_cache_hits_total", "", "Rights found in memory");
+    m.rights_misses = metric_counter("groundwork_rights_cache_misses_total", "", "Rights read");
+    m.token_hits =
+        metric_counter("groundwork_token_cache_hits_total", "", "Tokens found in memory");
+    m.token_misses = metric_counter("groundwork_token_cache_misses_total", "", "Tokens verified");
+    m.model_loads = metric_counter("groundwork_model_loads_total", "", "Models read");
 }
 
 static void measure_database(struct app *app)

@@ -19,6 +19,7 @@ struct metric *metric_histogram(
     const char *name, const char *labels, const char *help, const double *bounds, size_t count);
 /* any: cheap, no locks (each worker has its own slots). */
 void metric_add(struct metric *metric, uint64_t value);
+/* Of a gauge; of a counter that is kept elsewhere, where the value never falls. */
 void metric_set(struct metric *metric, int64_t value);
 void metric_observe(struct metric *metric, double value);
 /* Maps the shared memory for `workers`; then each worker names its slot once after fork. */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "app/metrics.h"
 #include "areas/auth_password.h"
 #include "base/panic.h"
 #include "http/server.h"
@@ -55,8 +56,16 @@ static void build_router(void)
                    route_tables[i]->count);
 }
 
+static struct {
+    struct metric *connections, *in_flight, *parse_errors;
+} m;
+
 static void prepare(const struct conf_common *conf UNUSED)
 {
+    m.connections = metric_gauge("groundwork_http_connections", "", "Client connections open");
+    m.in_flight = metric_gauge("groundwork_http_in_flight", "", "Requests being answered");
+    m.parse_errors =
+        metric_counter("groundwork_http_parse_errors_total", "", "Requests refused as malformed");
     build_router();
     access_log_prepare();
     rate_limit_prepare();
@@ -119,6 +128,17 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     return 0;
 }
 
+static void measure(struct app *app UNUSED)
+{
+    const struct http_stats *stats = server ? http_server_stats(server) : NULL;
+
+    if (!stats)
+        return;
+    metric_set(m.connections, (int64_t)stats->connections_open);
+    metric_set(m.in_flight, (int64_t)stats->requests_in_flight);
+    metric_set(m.parse_errors, (int64_t)stats->parse_errors);
+}
+
 static void drain(struct app *app, loop_fn done, void *arg)
 {
     http_server_drain(server, app->conf->drain_timeout_ms, done, arg);
@@ -143,6 +163,7 @@ static const struct daemon gateway = {
     .start = start,
     .drain = drain,
     .stop = stop,
+    .measure = measure,
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,340 @@
+"""The daemon itself: command line, configuration, workers, signals, metrics, access log."""
+import concurrent.futures
+import json
+import os
+import re
+import signal
+import socket
+import threading
+import time
+
+import pytest
+import requests
+
+from groundwork.daemon import Daemon
+from groundwork.fixtures import binary, settings
+from groundwork.project import Project
+from groundwork.soon import soon
+
+
+@pytest.fixture
+def gateway_with(servers, session_gateway, tmp_path):
+    """A gateway that is not started, with other settings; None takes one away."""
+
+    def make(program=None, **changes):
+        whole = {name: value for name, value in {**settings(servers), **changes}.items() if value is not None}
+        return Daemon(str(program or binary()), tmp_path / "gateway.log", **whole)
+
+    return make
+
+
+@pytest.fixture
+def own(start_gateway):
+    """Starts a gateway for one test: the test may hurt it."""
+    started = []
+
+    def start(**changes):
+        started.append(start_gateway(f"daemon{len(started)}-{time.monotonic_ns()}", **changes))
+        return started[-1]
+
+    yield start
+    for daemon in started:
+        if daemon.running():
+            daemon.stop()
+
+
+def events(daemon, name):
+    """The log lines of one event."""
+    lines = [json.loads(line) for line in daemon.log().splitlines() if line.startswith("{")]
+    return [line for line in lines if line["event"] == name]
+
+
+def until(condition, within=10):
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, f"not within {within} s"
+        time.sleep(0.02)
+
+
+# --- command line ---------------------------------------------------------------------------------
+
+
+def test_help(session_gateway):
+    done = session_gateway.run("--help")
+    assert done.returncode == 0 and not done.stderr
+    for flag in ("--help-config", "--check", "--migrate", "--list-routes"):
+        assert flag in done.stdout
+
+
+def test_help_config_names_every_variable(session_gateway):
+    text = session_gateway.run("--help-config").stdout
+    table = session_gateway.run("--help-config=markdown").stdout
+    for name in ("DATABASE_URL", "REDIS_URL", "MASTER_KEY", "PORT", "WORKERS", "OPERATOR_TOKEN", "CONNECTIONS_MAX"):
+        assert f"GROUNDWORK_{name}" in text
+        assert f"GROUNDWORK_{name}" in table
+    assert all(line.startswith("|") for line in table.strip().splitlines())
+
+
+def test_check_is_fine(gateway_with):
+    done = gateway_with().run("--check")
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.count("\n") == 1
+
+
+WRONG = [
+    # settings, arguments, exit status, what the one line says
+    ({}, ["--nope"], 2, "unknown flag '--nope'"),
+    ({"PRT": 1}, [], 2, "GROUNDWORK_PRT is not a variable"),
+    ({"PORT": 99999}, [], 2, 'GROUNDWORK_PORT is "99999", but must be'),
+    ({"WORKERS": "two"}, [], 2, "GROUNDWORK_WORKERS"),
+    ({"LOG_LEVEL": "loud"}, [], 2, "debug, info, warn, error"),
+    ({"MASTER_KEY": "short"}, [], 2, "not shown"),
+    ({"MASTER_KEY": None}, [], 2, "GROUNDWORK_MASTER_KEY"),
+    ({"DATABASE_URL": None}, [], 2, "GROUNDWORK_DATABASE_URL"),
+    ({"OPERATOR_TOKEN_FILE": "/nonexistent"}, [], 2, "both set"),
+    ({"REDIS_URL": "127.0.0.1:6379"}, [], 2, "GROUNDWORK_REDIS_URL"),
+    ({"HOST": "no-such-host.invalid"}, [], 2, "GROUNDWORK_HOST"),
+    ({"REDIS_URL": "unix:/nonexistent"}, [], 3, "Redis cannot be reached"),
+    ({"REDIS_URL": "unix:/nonexistent"}, ["--check"], 3, "Redis cannot be reached"),
+    ({"DATABASE_URL": "postgresql://x@127.0.0.1:1/x", "WORKERS": 4}, [], 3, "PostgreSQL cannot be reached"),
+]
+
+
+@pytest.mark.parametrize(
+    "changes, arguments, status, text", WRONG,
+    ids=[" ".join([*arguments, *changes]) + f" {status}" for changes, arguments, status, _ in WRONG],
+)
+def test_start_is_refused_with_one_line(gateway_with, changes, arguments, status, text):
+    done = gateway_with(**changes).run(*arguments)
+    assert done.returncode == status, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("api-gateway: ") and done.stderr.count("\n") == 1, done.stderr
+    assert text in done.stderr
+    assert "short" not in done.stderr
+
+
+def test_port_that_is_taken(gateway_with, session_gateway):
+    """Workers share a port through the kernel; a second gateway must not join them."""
+    done = gateway_with(PORT=session_gateway.port).run()
+    assert done.returncode == 2
+    assert f":{session_gateway.port} (GROUNDWORK_HOST, GROUNDWORK_PORT)" in done.stderr
+    done = gateway_with(ADMIN_PORT=session_gateway.admin_port).run()
+    assert done.returncode == 2 and "GROUNDWORK_ADMIN_PORT" in done.stderr
+
+
+def test_few_files_mean_few_connections(gateway_with, tmp_path):
+    script = tmp_path / "limited"
+    script.write_text(f'#!/bin/sh\nulimit -n 700\nexec {binary()} "$@"\n')
+    script.chmod(0o755)
+    daemon = gateway_with(script, WORKERS=1).start()
+    try:
+        (line,) = events(daemon, "gateway.connections_limited")
+        assert line["level"] == "warn" and line["wanted"] == 20000 and 100 <= line["given"] < 700
+        assert requests.get(f"{daemon.url}/healthz", timeout=5).status_code == 200
+    finally:
+        assert daemon.stop() == 0
+
+
+# --- workers and signals --------------------------------------------------------------------------
+
+
+def test_killed_worker_is_replaced_while_the_other_serves(own):
+    daemon = own(WORKERS=2)
+    until(lambda: len(events(daemon, "worker.ready")) == 2)
+    before = set(daemon.workers())
+    answers, stop = [], threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            try:
+                answers.append(requests.get(f"{daemon.url}/healthz", timeout=5).status_code)
+            except requests.ConnectionError:
+                answers.append(None)  # it was with the one that was killed
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(ask) for _ in range(2)]
+        time.sleep(0.2)
+        victim = min(before)
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: len(events(daemon, "worker.ready")) == 3)
+        seen = len(answers)
+        until(lambda: len(answers) > seen + 20)
+        stop.set()
+        for future in futures:
+            future.result()
+    after = set(daemon.workers())
+    assert len(after) == 2 and victim not in after and after & before
+    assert set(answers) <= {200, None}
+    assert answers.count(None) <= 5
+    assert set(answers[seen + 2:]) == {200}
+    (death,) = events(daemon, "worker.died")
+    assert (death["pid"], death["signal"]) == (victim, 9)
+
+
+def test_hangup_changes_nothing(own):
+    daemon = own(WORKERS=1)
+    workers = daemon.workers()
+    for pid in [daemon.process.pid, *workers]:
+        os.kill(pid, signal.SIGHUP)
+    until(lambda: events(daemon, "worker.hangup_ignored"))
+    assert requests.get(f"{daemon.url}/healthz", timeout=5).status_code == 200
+    assert daemon.workers() == workers
+
+
+def waiting_request(daemon, operator, servers):
+    """A project with an entity whose table is locked, and a request that waits for it."""
+    project = Project(daemon, operator, None)
+    entity = project.entity()
+    lock = servers.connect()
+    lock.autocommit = False
+    with lock.cursor() as cursor:
+        cursor.execute("select number from platform.projects where slug = %s", (project.id,))
+        schema = f"p_{cursor.fetchone()[0]}"
+        cursor.execute(f"lock table {schema}.e_{entity['id']} in access exclusive mode")
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    future = pool.submit(project.admin.get, f"/entities/{entity['name']}/items")
+    until(lambda: "groundwork_http_in_flight 1" in daemon.metrics())
+    return future, lock
+
+
+def test_drain_answers_what_runs(own, operator, servers):
+    daemon = own(WORKERS=1)
+    future, lock = waiting_request(daemon, operator, servers)
+    daemon.signal(signal.SIGTERM)
+    until(lambda: events(daemon, "worker.draining"))
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", daemon.port), timeout=2)
+    ready = requests.get(f"{daemon.admin_url}/readyz", timeout=5)
+    assert ready.status_code == 503 and ready.json()["draining"] is True
+    assert daemon.running() and not future.done()
+    lock.rollback()
+    answer = future.result(5)
+    assert answer.status_code == 200 and answer.headers["Connection"] == "close"
+    assert daemon.process.wait(5) == 0
+    lock.close()
+
+
+def test_drain_gives_up_in_time(own, operator, servers):
+    daemon = own(WORKERS=1, DRAIN_TIMEOUT_MS=300, STATEMENT_TIMEOUT_MS=60000)
+    future, lock = waiting_request(daemon, operator, servers)
+    since = time.monotonic()
+    daemon.signal(signal.SIGTERM)
+    daemon.process.wait(10)
+    assert time.monotonic() - since < 5
+    assert future.exception(5) is not None
+    lock.rollback()
+    lock.close()
+
+
+def test_drain_under_load(own, operator):
+    daemon = own(WORKERS=2)
+    project = Project(daemon, operator, None)
+    entity = project.entity()["name"]
+    token, statuses, broken = project.admin.token, [], []
+
+    def ask():
+        with requests.Session() as session:
+            while True:
+                try:
+                    answer = session.post(f"{project.base_url}/entities/{entity}/items", json={"name": "x"},
+                                          headers={"Authorization": f"Bearer {token}"}, timeout=10)
+                    statuses.append(answer.status_code)
+                except requests.ConnectionError as error:
+                    broken.append(error)
+                    return
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for _ in range(8):
+            pool.submit(ask)
+        until(lambda: len(statuses) > 50)
+        since = time.monotonic()
+        daemon.signal(signal.SIGTERM)
+        assert daemon.process.wait(10) == 0
+        assert time.monotonic() - since < 10
+    assert set(statuses) == {201}
+    assert len(broken) == 8
+
+
+def test_end_before_the_database_answers(own, gateway_with):
+    """A worker that comes back while PostgreSQL is away still ends when asked."""
+    daemon = gateway_with(DATABASE_URL="postgresql://x@127.0.0.1:1/x", WORKERS=2)
+    with pytest.raises(RuntimeError):
+        daemon.start(wait=1)
+    daemon.signal(signal.SIGTERM)
+    daemon.process.wait(5)
+    assert not daemon.alarms()
+
+
+# --- what it tells --------------------------------------------------------------------------------
+
+
+def sample(text, name):
+    """Sum of a metric's samples whose name and labels begin with `name`."""
+    return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
+
+
+def test_metrics(project, gateway):
+    before = gateway.metrics()
+    for _ in range(5):
+        project.admin.get("/users", expect=200)
+    project.admin.get("/users/999999", expect=404)
+    after = gateway.metrics()
+
+    def grown(name):
+        return sample(after, name) - sample(before, name)
+
+    assert grown('groundwork_requests_total{route="users_list",status="2xx"}') == 5
+    assert grown('groundwork_requests_total{route="users_get",status="4xx"}') == 1
+    assert grown('groundwork_request_seconds_count{route="users_list"}') == 5
+    assert 0 < grown('groundwork_request_seconds_sum{route="users_list"}') < 30
+    assert grown('groundwork_response_bytes_count{route="users_list"}') == 5
+    for name in ("groundwork_loop_lag_ms", "groundwork_tasks", "groundwork_arenas", "groundwork_http_connections",
+                 "groundwork_db_connections", "groundwork_db_waiting", "groundwork_db_in_flight",
+                 "groundwork_rights_cache_hits_total", "groundwork_token_cache_hits_total"):
+        assert re.search(rf"^{name} \d+$", after, re.M), name
+    assert sample(after, "groundwork_db_connections ") >= 2
+
+
+def test_metrics_are_well_formed(gateway):
+    typed, seen = {}, set()
+    for line in gateway.metrics().splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name not in typed, f"{name} twice"
+            typed[name] = kind
+        elif not line.startswith("#"):
+            match = re.fullmatch(r'(\w+)(\{(?:\w+="[^"]*",?)*\})? (-?[0-9.e+-]+|\+Inf)', line)
+            assert match, line
+            assert line.rsplit(" ", 1)[0] not in seen, f"{line} twice"
+            seen.add(line.rsplit(" ", 1)[0])
+            family = re.sub(r"_(bucket|sum|count)$", "", match[1])
+            kind = typed.get(match[1]) or typed.get(family)
+            assert kind, line
+            assert (kind == "counter") == match[1].endswith("_total"), line
+
+
+def test_access_line(project, gateway):
+    own_id = f"trace-{project.id}"
+    answer = project.admin.get("/users?limit=1", headers={"X-Request-Id": own_id}, expect=200)
+    assert answer.headers["X-Request-Id"] == own_id
+    until(lambda: own_id in gateway.log(), 3)
+    (line,) = [each for each in events(gateway, "access") if each.get("request_id") == own_id]
+    assert line["project"] == project.id and line["route"] == "users_list" and line["method"] == "GET"
+    assert line["status"] == 200 and line["caller"] == "user" and line["peer"] == "127.0.0.1"
+    assert 0 < line["db_us"] <= line["us"] < 10_000_000
+    assert line["bytes_out"] > len(answer.content)
+
+
+def test_access_line_holds_no_secret(project, gateway):
+    word = f"secret-{project.id}"
+    project.client().post("/auth/v1/token", {"email": f"{word}@example.org", "password": word}, expect=401)
+    soon(lambda: project.client().get(f"/users?{word}=1", headers={"Authorization": f"Bearer {word}"}), 401)
+    time.sleep(0.1)
+    assert word not in gateway.log()
+    assert project.admin.token not in gateway.log()
+
+
+def test_admin_port_answers_nothing_else(gateway):
+    assert requests.get(f"{gateway.admin_url}/org", timeout=5).status_code == 404
+    assert requests.post(f"{gateway.admin_url}/metrics", timeout=5).status_code == 405
+    assert requests.get(f"{gateway.url}/metrics", timeout=5).status_code == 404
