@@ -54,7 +54,8 @@ LLHTTP     := /usr/share/llhttp
 LLHTTP_OBJ  = $(patsubst %,$(BUILD)/llhttp/%.o,api http llhttp)
 $(BUILD)/llhttp/%.o: $(LLHTTP)/%.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -I/usr/share/include/llhttp -O2 -g -fPIE $(filter -fsanitize%,$(CFLAGS_$(VARIANT))) -w -c $< -o $@
+	@echo "  CC   $<"
+	@$(CC) -std=gnu17 -I/usr/share/include/llhttp -O2 -g -fPIE $(filter -fsanitize%,$(CFLAGS_$(VARIANT))) -w -c $< -o $@
 $(BUILD)/common/http/%.o: CPPFLAGS += -isystem /usr/share/include/llhttp
 
 $(BUILD)/%.o: %.c $(FLAGS_STAMP)
