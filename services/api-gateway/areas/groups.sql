@@ -14,7 +14,7 @@ from {p}.groups g
 {group}
 where exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = $1::bigint)
 
--- name: group_get :one
+-- name: group_get :opt
 {group}
 where g.id = $1::bigint
 
