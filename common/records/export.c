@@ -112,6 +112,15 @@ static void put_header(struct strbuf *out, const struct columns *plan)
     strbuf_str(out, STR("\r\n"));
 }
 
+/* Of a secret the statement says only whether there is one. */
+static bool
+has_no_value(const struct model_field *field, const struct rows *rows, size_t row, size_t column)
+{
+    if (field->type == TYPE_SECRET)
+        return !rows_bool(rows, row, column);
+    return rows_null(rows, row, column);
+}
+
 static void
 put_csv(struct export *export, struct strbuf *scratch, const struct rows *rows, size_t row)
 {
@@ -123,7 +132,7 @@ put_csv(struct export *export, struct strbuf *scratch, const struct rows *rows, 
         size_t at = field == &plan->entity->fields[0] ? COLUMNS_ID : column++;
         if (i > 0)
             strbuf_char(&export->piece, ',');
-        if (!field->many && rows_null(rows, row, at))
+        if (!field->many && has_no_value(field, rows, row, at))
             continue;
         if (is_text(field))
             put_text_cell(&export->piece, rows_str(rows, row, at));

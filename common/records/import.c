@@ -52,6 +52,19 @@ const struct import_report *records_import_report(const struct import *import)
     return &import->report;
 }
 
+void records_import_stopped(struct import *import, const char *code, struct str detail)
+{
+    struct import_report *report = &import->report;
+
+    if (report->error_count == IMPORT_ERRORS_MAX)
+        report->error_count--;
+    import->errors[report->error_count++] = (struct import_error){
+        .row = import->rows + 1,
+        .code = code,
+        .detail = arena_dup(import->ctx->task->arena, detail),
+    };
+}
+
 static int order_errors(const void *left, const void *right)
 {
     int64_t a = ((const struct import_error *)left)->row;

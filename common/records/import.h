@@ -43,3 +43,5 @@ AWAITS int records_import_finish(struct import *import) MUSTCHECK;
 const struct import_report *records_import_report(const struct import *import);
 /* any: the errors as a JSON array: [{"row":3,"code":"validation_failed","detail":"..."}]. */
 void records_import_errors(const struct import *import, struct strbuf *out);
+/* any: notes as the last error why nothing behind the rows read so far was read. */
+void records_import_stopped(struct import *import, const char *code, struct str detail);

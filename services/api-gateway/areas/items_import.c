@@ -5,6 +5,8 @@
  */
 #include "areas/items_import.h"
 
+#include <errno.h>
+
 #include "areas/items.h"
 #include "base/clock.h"
 #include "http/multipart.h"
@@ -12,6 +14,7 @@
 #include "tasks_sql.h"
 
 #define PROGRESS_MS 1000
+#define LAST_MS     2000 /* for the task row of an import that was cut off */
 
 struct upload {
     struct req *r;
@@ -145,6 +148,24 @@ AWAITS static int finish_task(struct upload *upload, bool whole)
                            P_STR(errors_json(upload))));
 }
 
+/* The caller left, or the time is over: the task row still learns what was written. */
+AWAITS static void finish_late(struct upload *upload, int rc)
+{
+    struct task *task = &upload->r->task;
+    bool cancelled = task->cancelled;
+    int64_t deadline_ms = task->deadline_ms;
+
+    if (rc == -ETIMEDOUT)
+        records_import_stopped(upload->import, "timeout", STR("the import took too long"));
+    else
+        records_import_stopped(upload->import, "bad_request", STR("the upload ended early"));
+    task->cancelled = false;
+    task->deadline_ms = clock_mono_ms() + LAST_MS;
+    (void)finish_task(upload, false);
+    task->cancelled = cancelled;
+    task->deadline_ms = deadline_ms;
+}
+
 /* --- the way of the file --- */
 
 AWAITS static int feed(struct upload *upload, int *ret_records_rc)
@@ -203,8 +224,15 @@ int items_import_run(struct req *r,
     TRY(start_task(upload, entity));
     upload->import = records_import_new(upload->engine, entity, found);
     rc = feed(upload, &records_rc);
-    if (rc < 0)
+    if (rc < 0) {
+        finish_late(upload, rc);
         return rc;
+    }
+    if (records_rc)
+        records_import_stopped(
+            upload->import, upload->engine->error.code, upload->engine->error.detail);
+    else if (rc)
+        records_import_stopped(upload->import, r->error_code, STR("the upload was not complete"));
     TRY(finish_task(upload, rc == 0 && records_rc == 0));
     if (rc)
         return rc;

@@ -1,0 +1,162 @@
+"""Events: an outbox row in the transaction of the change for those who listen, and for nobody else."""
+import concurrent.futures
+
+import pytest
+from groundwork.records import execute, listen, outbox, outbox_end, rows, table
+
+ITEMS = "/entities/orders/items"
+ALL = ("EntityCreated", "EntityUpdated", "EntityDeleted")
+
+
+@pytest.fixture(scope="module")
+def shop(shared_project, servers):
+    project = shared_project
+    project.entity("tags", [{"name": "name", "type": "varchar"}])
+    project.orders = project.entity("orders", [
+        {"name": "sku", "type": "varchar", "unique": True}, {"name": "n", "type": "integer"}, {"name": "token", "type": "secret"},
+        {"name": "tag", "type": "relation", "options": {"entity": "tags"}},
+        {"name": "tags", "type": "relation", "options": {"entity": "tags", "many": True}}])
+    project.tags = [project.item("tags", name=str(n))["id"] for n in range(2)]
+    connection = servers.connect()
+    listen(project, connection, project.orders, *ALL)
+    connection.close()
+    return project
+
+
+@pytest.fixture
+def events(shop, db):
+    """Calls: the events since the last call, as (event, record id)."""
+    last = outbox_end(shop, db)
+
+    def read(whole=False):
+        nonlocal last
+        found = outbox(shop, db, last)
+        last = outbox_end(shop, db)
+        return found if whole else [row[:2] for row in found]
+
+    return read
+
+
+def test_one_of_each(shop, events):
+    record = shop.item("orders", sku="a", n=1, token="t0p", tags=shop.tags)
+    path = f"{ITEMS}/{record['id']}"
+    shop.admin.put(path, {"n": 2}, expect=200)
+    shop.admin.put(path, {"tags": []}, expect=200)
+    shop.admin.delete(path, expect=204)
+    found = events(whole=True)
+    assert [row[0] for row in found] == ["EntityCreated", "EntityUpdated", "EntityUpdated", "EntityDeleted"]
+    assert all(row[1] == record["id"] and row[3] == shop.admin.user["id"] for row in found)
+    created, updated, untagged, deleted = (row[2] for row in found)
+    assert created == record and (updated["n"], untagged["tags"]) == (2, [])
+    assert deleted["n"] == 2 and deleted["sku"] == "a", "the payload of a deletion is what was"
+    assert all(row[2]["token"] == "********" for row in found) and "t0p" not in str(found)
+
+
+def test_the_payload_is_whole_whoever_writes(shop, events):
+    role = shop.role(permissions=["orders:read", "orders:create"], field_access=[
+        {"entity": "orders", "action": "read", "fields": ["sku"]}, {"entity": "orders", "action": "create", "fields": ["sku"]}])
+    user = shop.user(role_ids=[role["id"]])
+    made = user.post(ITEMS, {"sku": "limited"}, expect=201).json()
+    (event, number, payload, actor), = events(whole=True)
+    assert event == "EntityCreated" and number == made["id"] and actor == user.user["id"]
+    assert set(payload) == {"id", "sku", "n", "token", "tag", "tags", "created_at", "updated_at", "created_by"}
+
+
+def test_bulk_upsert_and_deletes(shop, events):
+    body = shop.admin.post(f"{ITEMS}/bulk", {"items": [{"sku": f"b{n}", "tags": shop.tags[:1]} for n in range(450)]}, expect=201).json()
+    made = [result["id"] for result in body["results"]]
+    assert sorted(events()) == [("EntityCreated", number) for number in made]
+    items = [{"sku": "b0", "n": 5}, {"sku": "fresh", "n": 5}]
+    body = shop.admin.post(f"{ITEMS}/bulk", {"items": items, "mode": "upsert", "on_conflict": ["sku"]}, expect=201).json()
+    fresh = body["results"][1]["id"]
+    assert sorted(events()) == [("EntityCreated", fresh), ("EntityUpdated", made[0])]
+    shop.admin.post(f"{ITEMS}/delete-many", {"ids": [*made[:300], 999999]}, expect=200)
+    assert sorted(events()) == [("EntityDeleted", number) for number in made[:300]]
+    shop.admin.post(f"{ITEMS}/delete-many", {"filter": {"sku": {"starts_with": "b"}}}, expect=200)
+    assert sorted(events()) == [("EntityDeleted", number) for number in made[300:]]
+
+
+def test_imports(shop, events):
+    text = "sku,n\r\n" + "".join(f"i{n},{n}\r\n" for n in range(300)) + "i0,1\r\nx,notanumber\r\n"
+    answer = shop.admin.post(f"{ITEMS}/import", files={"file": ("x.csv", text, "text/csv")}, expect=202)
+    task = shop.admin.get(f"/tasks/{answer.json()['task_id']}").json()
+    assert (task["done"], task["failed"]) == (300, 2)
+    found = events()
+    assert len(found) == 300 and {event for event, _ in found} == {"EntityCreated"} and len({number for _, number in found}) == 300
+
+
+def test_changes_that_do_not_happen_make_no_events(shop, events):
+    record = shop.item("orders", sku="there", n=1)
+    path = f"{ITEMS}/{record['id']}"
+    events()
+    shop.admin.post(ITEMS, {"sku": "there"}, expect=409)
+    shop.admin.post(ITEMS, {"sku": "x", "tag": 999999}, expect=400)
+    shop.admin.put(path, {"tag": 999999}, expect=400)
+    shop.admin.put(path, {"n": 9}, headers={"If-Match": '"77-a"'}, expect=412)
+    shop.admin.put(f"{ITEMS}/999999", {"n": 9}, expect=404)
+    shop.admin.delete(f"{ITEMS}/999999", expect=404)
+    shop.admin.delete(path, headers={"If-Match": '"77-a"'}, expect=412)
+    shop.admin.post(f"{ITEMS}/bulk", {"items": [{"sku": "new"}, {"sku": "there"}]}, expect=409)
+    shop.admin.post(f"{ITEMS}/bulk", {"items": [{"sku": "new"}, {"sku": "new", "n": 1}, {"sku": "x", "tag": 999999}]}, expect=400)
+    shop.admin.post(f"{ITEMS}/delete-many", {"filter": {"n": {"gte": 0}}, "max_affected": 1})
+    shop.admin.post(f"{ITEMS}/delete-many", {"ids": [999999]}, expect=200)
+    other = shop.item("orders", sku="other")["id"]
+    assert events() in ([("EntityCreated", other)], [("EntityDeleted", record["id"]), ("EntityCreated", other)])
+    part = shop.admin.post(f"{ITEMS}/bulk", {"items": [{"sku": "p1"}, {"sku": "p1"}], "atomic": False}, expect=201).json()
+    assert events() == [("EntityCreated", part["results"][0]["id"])]
+    token = shop.admin.post(f"{ITEMS}/{other}/lock", {}, expect=200).json()["lock_token"]
+    shop.admin.put(f"{ITEMS}/{other}", {"n": 1}, expect=423)
+    shop.admin.delete(f"{ITEMS}/{other}", expect=423)
+    shop.admin.put(f"{ITEMS}/{other}", {}, headers={"X-Lock-Token": token}, expect=200)
+    assert events() == []
+
+
+def test_an_event_that_cannot_be_stored_stops_the_change(shop, db, events):
+    """The same transaction: without the event no change either."""
+    schema = shop.schema(db)
+    record = shop.item("orders", sku="held", n=1)
+    events()
+    execute(db, f"alter table {schema}.outbox add constraint stop check (depth < 0) not valid")
+    try:
+        answers = [
+            shop.admin.post(ITEMS, {"sku": "lost"}), shop.admin.put(f"{ITEMS}/{record['id']}", {"n": 2}),
+            shop.admin.delete(f"{ITEMS}/{record['id']}"), shop.admin.post(f"{ITEMS}/bulk", {"items": [{"sku": "lost2"}]}),
+            shop.admin.post(f"{ITEMS}/bulk", {"items": [{"sku": "held", "n": 3}], "mode": "upsert", "on_conflict": ["sku"]}),
+            shop.admin.post(f"{ITEMS}/delete-many", {"ids": [record["id"]]})]
+    finally:
+        execute(db, f"alter table {schema}.outbox drop constraint stop")
+    assert all(answer.status_code >= 400 for answer in answers), [answer.status_code for answer in answers]
+    assert shop.admin.get(f"{ITEMS}/{record['id']}", expect=200).json()["n"] == 1
+    assert shop.admin.get(f"{ITEMS}?filter[sku][starts_with]=lost").json()["items"] == [] and events() == []
+
+
+def test_as_many_events_as_changes_under_load(shop, db, events):
+    record = shop.item("orders", sku="busy", n=0)
+    events()
+    clients = [shop.client(token=shop.admin.token) for _ in range(8)]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(lambda n: clients[n % 8].put(f"{ITEMS}/{record['id']}", {"n": n}).status_code, range(80)))
+    assert done.count(200) == len(events())
+    version = rows(db, f"select version from {table(shop, db, shop.orders)} where id = %s", record["id"])[0][0]
+    assert version == 1 + done.count(200)
+
+
+def test_nobody_listens(shop, db, events):
+    """Another entity, and another event, of the same project."""
+    number = shop.item("tags", name="quiet")["id"]
+    shop.admin.put(f"/entities/tags/items/{number}", {"name": "x"}, expect=200)
+    shop.admin.delete(f"/entities/tags/items/{number}", expect=204)
+    shop.admin.post("/entities/tags/items/bulk", {"items": [{"name": "x"}]}, expect=201)
+    assert events() == []
+
+
+def test_only_the_event_that_is_listened_to(project, db):
+    orders = project.entity("orders", [{"name": "sku", "type": "varchar", "unique": True}])
+    listen(project, db, orders, "EntityDeleted")
+    number = project.item("orders", sku="a")["id"]
+    project.admin.put(f"{ITEMS}/{number}", {"sku": "b"}, expect=200)
+    body = {"items": [{"sku": "b"}, {"sku": "c"}], "mode": "upsert", "on_conflict": ["sku"]}
+    project.admin.post(f"{ITEMS}/bulk", body, expect=201)
+    assert outbox(project, db) == []
+    project.admin.delete(f"{ITEMS}/{number}", expect=204)
+    assert [row[:2] for row in outbox(project, db)] == [("EntityDeleted", number)]

@@ -1,0 +1,359 @@
+"""Imports and exports: every format, every size, broken files, callers who leave in the middle."""
+import csv
+import io
+import json
+import socket
+import time
+
+import pytest
+from groundwork.records import codes, rows, table
+
+ITEMS = "/entities/goods/items"
+FIELDS = [
+    {"name": "sku", "type": "varchar", "unique": True, "required": True}, {"name": "n", "type": "integer", "options": {"min": 0}},
+    {"name": "price", "type": "float"}, {"name": "exact", "type": "decimal"}, {"name": "flag", "type": "bool"}, {"name": "day", "type": "date"},
+    {"name": "at", "type": "datetime"}, {"name": "text", "type": "text"}, {"name": "doc", "type": "json"},
+    {"name": "token", "type": "secret"}, {"name": "state", "type": "enum", "options": {"enum": "status"}},
+    {"name": "tag", "type": "relation", "options": {"entity": "tags"}},
+    {"name": "tags", "type": "relation", "options": {"entity": "tags", "many": True}}]
+MANY = 20000
+NASTY = ["plain", 'quo"te', "com,ma", "line\nbreak", "cr\r\nlf", " spaces ", "=1+1", "+1", "-1", "@x", "\ttab", "日本語😀", "'", "", "null", '"', "=\"\""]
+
+
+@pytest.fixture(scope="module")
+def shop(shared_project):
+    project = shared_project
+    project.admin.post("/enums", {"name": "status", "values": ["open", "paid"]}, expect=201)
+    project.entity("tags", [{"name": "name", "type": "varchar"}])
+    project.goods = project.entity("goods", FIELDS)
+    project.tags = [project.item("tags", name=str(n))["id"] for n in range(3)]
+    return project
+
+
+@pytest.fixture
+def empty(shop, db):
+    def wipe():
+        with db.cursor() as cursor:
+            cursor.execute(f"delete from {table(shop, db, shop.goods)}")
+    wipe()
+    yield shop
+    wipe()
+
+
+def upload(client, content, name="x.csv", kind="application/octet-stream", expect=202, path=ITEMS, part="file", **options):
+    return client.post(f"{path}/import", files={part: (name, content, kind)}, expect=expect, **options)
+
+
+def task_of(client, answer):
+    number = answer.json()["task_id"]
+    assert answer.headers["Location"].endswith(f"/tasks/{number}")
+    return client.get(f"/tasks/{number}", expect=200).json()
+
+
+def total(shop):
+    return shop.admin.get(f"{ITEMS}?limit=1").json()["total_items"]
+
+
+def good(n):
+    return {"sku": f"s{n}", "n": n, "price": n / 4, "flag": n % 2 == 0, "text": NASTY[n % len(NASTY)]}
+
+
+def as_csv(records):
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(records[0]))
+    writer.writeheader()
+    writer.writerows([{k: str(v).lower() if isinstance(v, bool) else v for k, v in record.items()} for record in records])
+    return out.getvalue()
+
+
+def as_json(records):
+    return json.dumps(records, ensure_ascii=False)
+
+
+def as_jsonl(records):
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+FORMS = {"csv": as_csv, "json": as_json, "jsonl": as_jsonl}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_twenty_thousand_rows_there_and_back(empty, form):
+    """Every thousandth row is bad: the others arrive, the bad ones are told by number."""
+    shop = empty
+    records = [good(n) for n in range(MANY)]
+    bad = list(range(500, MANY, 1000))
+    for n in bad:
+        records[n] |= {"n": -1} if n % 3 else {"sku": "s0"}
+    task = task_of(shop.admin, upload(shop.admin, FORMS[form](records), f"rows.{form}"))
+    assert (task["kind"], task["status"]) == ("import", "partial")
+    assert (task["done"], task["failed"], task["total"]) == (MANY - len(bad), len(bad), MANY)
+    assert [error["row"] for error in task["errors"]] == [n + 1 for n in bad], task["errors"][:3]
+    assert {error["code"] for error in task["errors"]} == {"validation_failed", "unique_violation"}
+    assert task["created_by"] == shop.admin.user["id"] and task["finished_at"]
+    assert total(shop) == MANY - len(bad)
+
+    lines = shop.admin.get(f"{ITEMS}/export?format=jsonl&sort=n&filter[n][gte]=10000", expect=200)
+    assert lines.headers["Content-Type"] == "application/jsonl" and "goods.jsonl" in lines.headers["Content-Disposition"]
+    assert lines.headers.get("Transfer-Encoding") == "chunked"
+    seen = [json.loads(line) for line in lines.content.decode().split("\n")[:-1]]
+    wanted = [record for n, record in enumerate(records) if n >= 10000 and n not in bad]
+    assert len(seen) == len(wanted)
+    for record, original in zip(seen, wanted):
+        text = original["text"] or (None if form == "csv" else "")
+        assert {name: record[name] for name in good(0)} == {**original, "text": text}
+
+    table_text = shop.admin.get(f"{ITEMS}/export?format=csv&fields=sku,n,text&sort=-n&filter[n][gte]=10000", expect=200)
+    assert table_text.headers["Content-Type"] == "text/csv; charset=utf-8"
+    body = list(csv.reader(io.StringIO(table_text.content.decode(), newline="")))
+    assert body[0] == ["sku", "n", "text"] and len(body) == len(wanted) + 1
+    for row, original in zip(body[1:], reversed(wanted)):
+        text = original["text"]
+        shown = "'" + text if text[:1] and text[0] in "=+-@\t" else text
+        assert row == [original["sku"], str(original["n"]), shown]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_an_export_can_be_imported_again(empty, form):
+    shop = empty
+    shop.admin.post(f"{ITEMS}/bulk", {"items": [
+        {"sku": f"r{n}", "n": n, "price": 0.1 * n, "exact": f"{n}.10", "flag": bool(n % 2), "day": "2024-02-29", "at": "2026-01-01T00:00:00.123Z",
+         "text": text, "doc": {"a": [n, None, text]}, "state": "open", "tag": shop.tags[n % 3], "tags": shop.tags[: n % 4]}
+        for n, text in enumerate(NASTY)]}, expect=201)
+    before = shop.admin.get(f"{ITEMS}?sort=n&limit=500").json()["items"]
+    exported = shop.admin.get(f"{ITEMS}/export?format={form}&sort=n", expect=200).content
+    for record in before:
+        shop.admin.delete(f"{ITEMS}/{record['id']}", expect=204)
+    task = task_of(shop.admin, upload(shop.admin, exported, f"x.{form}"))
+    assert (task["status"], task["failed"]) == ("succeeded", 0), task["errors"]
+    after = shop.admin.get(f"{ITEMS}?sort=n&limit=500").json()["items"]
+    assert len(after) == len(before)
+    for old, new in zip(before, after):
+        for name in old:
+            if name not in ("id", "created_at", "updated_at"):
+                assert new[name] == old[name] or (form == "csv" and old[name] == "" and new[name] is None), (name, old[name], new[name])
+
+
+@pytest.mark.parametrize("content, name, done, failed", [
+    ("sku\r\na\r\nb", "x.csv", 2, 0), ("\ufeffsku\na\n", "x.csv", 1, 0), ("sku\ra\rb\r", "x.csv", 2, 0), ("sku\n\n\na\n\n", "x.csv", 1, 0),
+    ('"sku"\n"a"\n', "x.csv", 1, 0), (" sku ,n\na,1\n", "x.csv", 1, 0), ("sku,n\na\nb,1\nc,1,2\n", "x.csv", 1, 2), ("sku\n", "x.csv", 0, 0),
+    ("id,sku,created_at,version\n5,a,x,9\n", "x.csv", 1, 0), ("sku,flag\na,yes\nb,0\nc,T\nd,maybe\n", "x.csv", 3, 1),
+    ("sku,tags\na,1;2\nb,\"[1,2]\"\nc,9999\nd,x\n", "x.csv", 2, 2), ("sku,doc\na,\"{\"\"k\"\":1}\"\nb,text\n", "x.csv", None, None),
+    ("sku,n\na,1.5\nb, 7 \nc,1e2\nd,9223372036854775808\n", "x.csv", None, None),
+    ('[{"sku":"a"},{"sku":"b"}]', "x.json", 2, 0), (' \n[ {"sku":"a"} ,\n{"sku":"b"} ] \n', "x.json", 2, 0), ("[]", "x.json", 0, 0),
+    ('[{"sku":"]}\\"[{"},{"sku":"a","doc":{"a":[{}]}}]', "x.json", 2, 0), ('[{"sku":"a","id":7,"created_at":"x"}]', "x.json", 1, 0),
+    ('[{"sku":"a"},{"n":1},{"sku":5},{"sku":"b","nothing":1}]', "x.json", 1, 3),
+    ('{"sku":"a"}\n\n{"sku":"b"}', "x.jsonl", 2, 0), ('{"sku":"a"}\r\n{"sku":"b"}\r\n', "x.ndjson", 2, 0),
+    ('{"sku":"a"}\nnothing\n[1]\n{"sku":"b"\n{"sku":"c"} x\n', "x.jsonl", 1, 4), ("\n\n", "x.jsonl", 0, 0),
+])
+def test_files(empty, content, name, done, failed):
+    content = content.replace("1;2", f"{empty.tags[0]};{empty.tags[1]}").replace("[1,2]", f"[{empty.tags[0]},{empty.tags[1]}]")
+    task = task_of(empty.admin, upload(empty.admin, content, name))
+    if done is not None:
+        assert (task["done"], task["failed"]) == (done, failed), task
+        assert task["status"] == ("succeeded" if not failed else "partial")
+    assert total(empty) == task["done"] and len(task["errors"]) == task["failed"]
+
+
+@pytest.mark.parametrize("content, name", [
+    (b"", "x.csv"), (b"nothing\na\n", "x.csv"), (b"sku,sku\na,b\n", "x.csv"), (b"sku,nothing\na,b\n", "x.csv"), (b"sku,\na,b\n", "x.csv"),
+    (b'sku\n"a\n', "x.csv"), (b'sku\na"b\n', "x.csv"), (b'sku\n"a"b\n', "x.csv"), (b"\xff\xfes\x00k\x00u\x00", "x.csv"), (b"s\xffu\na\n", "x.csv"),
+    (b"", "x.json"), (b"{}", "x.json"), (b'{"sku":"a"}', "x.json"), (b"[", "x.json"), (b'[{"sku":"a"', "x.json"), (b"[1]", "x.json"),
+    (b"null", "x.json"), (b"\x89PNG\r\n", "x.json"), (b"[,]", "x.json"), (b"PK\x03\x04", "x.csv"), (b"\x00\x00", "x.csv"),
+])
+def test_files_that_are_broken_from_the_start(empty, content, name):
+    answer = upload(empty.admin, content, name, expect=400)
+    assert answer.json()["code"] in ("validation_failed", "bad_request") and total(empty) == 0
+
+
+@pytest.mark.parametrize("content, name, done", [
+    ('[{"sku":"a"} {"sku":"b"}]', "x.json", 1), ('[{"sku":"a"},]', "x.json", 1), ('[{"sku":"a"}] x', "x.json", 1), ('[{"sku":"a"}', "x.json", 1),
+    ("sku\n" + "".join(f"a{n}\n" for n in range(250)) + '"open', "x.csv", 250)])
+def test_files_that_break_on_the_way(empty, content, name, done):
+    """What came before the break may be there: the task says how much, and why it stopped."""
+    answer = upload(empty.admin, content, name, expect=None)
+    assert answer.status_code in (202, 400), answer.text
+    if answer.status_code == 202:
+        task = task_of(empty.admin, answer)
+        assert task["status"] == "failed" and task["done"] == total(empty) <= done
+        assert task["errors"], "nothing tells why it stopped"
+    else:
+        assert total(empty) == 0, "rows were written, but the answer says nothing of them"
+
+
+def test_rows_that_are_not_text(empty):
+    task = task_of(empty.admin, upload(empty.admin, b"sku,text\na,\xff\nb,\xc0\x80\nc,a\x00b\nd,ok\n"))
+    assert (task["done"], task["failed"]) == (1, 3) and [error["row"] for error in task["errors"]] == [1, 2, 3]
+    task = task_of(empty.admin, upload(empty.admin, b'{"sku":"\xff"}\n{"sku":"\\u0000"}\n{"sku":"e"}\n', "x.jsonl"))
+    assert (task["done"], task["failed"]) == (1, 2)
+
+
+def test_errors_are_told_up_to_a_hundred(empty):
+    task = task_of(empty.admin, upload(empty.admin, "sku,n\n" + "x,bad\n" * 1500))
+    assert (task["status"], task["done"], task["failed"]) == ("failed", 0, 1500)
+    assert [error["row"] for error in task["errors"]] == list(range(1, 101))
+    assert all(set(error) == {"row", "code", "detail"} for error in task["errors"])
+
+
+@pytest.mark.parametrize("query, name, kind, status", [
+    ("", "x.xlsx", "application/octet-stream", 415), ("", "x", "text/plain", 415), ("", "", "", 415), ("", "csv", "text/csv", 202), ("", "x.CSV", "", 202),
+    ("?format=csv", "x.bin", "", 202), ("?format=json", "x.csv", "text/csv", 400), ("?format=xml", "x.csv", "", 400), ("?format=", "x.csv", "", None),
+    ("?nothing=1", "x.csv", "", 400), ("", "a.b.csv", "text/plain", 202), ("", "x.txt", "text/csv; charset=utf-8", 202)])
+def test_formats_are_found(empty, query, name, kind, status):
+    answer = empty.admin.post(f"{ITEMS}/import{query}", files={"file": (name or "x", "sku\na\n", kind or "application/octet-stream")})
+    assert answer.status_code == status or (status is None and answer.status_code in (202, 400)), answer.text
+
+
+def test_what_is_no_upload(empty):
+    admin = empty.admin
+    admin.post(f"{ITEMS}/import", {"file": "x"}, expect=415)
+    admin.post(f"{ITEMS}/import", None, data=b"sku\na\n", headers={"Content-Type": "text/csv"}, expect=415)
+    admin.post(f"{ITEMS}/import", None, data=b"x", headers={"Content-Type": "multipart/form-data"}, expect=415)
+    answer = admin.post(f"{ITEMS}/import", None, data=b"nothing", headers={"Content-Type": "multipart/form-data; boundary=x"}, expect=400)
+    assert answer.json()["code"] in ("bad_request", "validation_failed")
+    assert codes(upload(admin, "sku\na\n", part="other", expect=400)) == {"file": "required"}
+    admin.request("POST", f"{ITEMS}/import", expect=415)
+    both = admin.post(f"{ITEMS}/import", files=[("note", (None, "x")), ("file", ("x.csv", "sku\nz\n", "text/csv"))], expect=202)
+    assert task_of(admin, both)["done"] == 1
+
+
+def test_who_may(empty):
+    reader, writer = empty.only("goods:read"), empty.only("goods:create")
+    upload(reader, "sku\na\n", expect=403)
+    upload(empty.client(), "sku\na\n", expect=401)
+    answer = upload(writer, "sku\na\n")
+    task = task_of(writer, answer)
+    assert task["done"] == 1
+    reader.get(f"/tasks/{task['id']}", expect=404)
+    assert reader.get("/tasks", expect=200).json()["items"] == []
+    assert [item["id"] for item in writer.get("/tasks", expect=200).json()["items"]] == [task["id"]]
+    assert task["id"] in [item["id"] for item in empty.admin.get("/tasks?limit=500", expect=200).json()["items"]]
+    empty.admin.get("/tasks/999999", expect=404)
+    empty.admin.get("/tasks/x", expect=404)
+    empty.client().get("/tasks", expect=401)
+    assert reader.get(f"{ITEMS}/export", expect=403).json()["code"] == "forbidden"
+    empty.only("svc_exports:create").get(f"{ITEMS}/export", expect=403)
+    empty.only("svc_exports:create", "goods:read").get(f"{ITEMS}/export", expect=200)
+    empty.client().get(f"{ITEMS}/export", expect=401)
+
+
+def test_exports_of_nothing(empty):
+    names = ["id", *[field["name"] for field in FIELDS], "created_at", "updated_at", "created_by"]
+    assert empty.admin.get(f"{ITEMS}/export?format=csv", expect=200).text == ",".join(names) + "\r\n"
+    assert empty.admin.get(f"{ITEMS}/export", expect=200).text == ""
+
+
+@pytest.mark.parametrize("query", ["format=xml", "format=", "format=csv&format=csv", "page=1", "limit=5", "expand=tag", "fields=nothing", "sort=nothing",
+                                   "filter[nothing]=1", "filter[token]=x", "cursor=start", "nothing=1", "format[csv]=1"])
+def test_exports_that_make_no_sense(shop, query):
+    answer = shop.admin.get(f"{ITEMS}/export?{query}", expect=400)
+    assert answer.json()["code"] in ("invalid_query", "unknown_parameter", "validation_failed"), answer.text
+
+
+def test_too_large(start_gateway, shop, recorder):
+    """A gateway with a small limit; declared and undeclared lengths."""
+    small = start_gateway("small_uploads", UPLOAD_BYTES=20000, WORKERS=1)
+    from groundwork.client import Client
+    admin = Client(f"{small.url}/org/{shop.id}", token=shop.admin.token)
+    answer = upload(admin, "sku,text\n" + "".join(f"big{n},{'x' * 100}\n" for n in range(500)), expect=413)
+    assert answer.json()["code"] == "payload_too_large"
+    task = admin.get("/tasks?limit=1&sort=-id").json()["items"]
+    assert not task or task[0]["status"] != "running", task
+
+    def pieces():
+        yield b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x.csv\"\r\n\r\nsku,text\n"
+        for n in range(1000):
+            yield f"chunk{n},{'x' * 100}\n".encode()
+
+    try:
+        answer = admin.post(f"{ITEMS}/import", None, data=pieces(), headers={"Content-Type": "multipart/form-data; boundary=b"})
+        assert answer.status_code == 413
+    except OSError:
+        pass  # closed while we were still sending
+    assert upload(admin, "sku\nfits\n").status_code == 202
+
+
+# --- callers who leave --------------------------------------------------------------------------
+
+
+def raw(gateway, head, body=b""):
+    connection = socket.create_connection(("127.0.0.1", gateway.port), timeout=10)
+    connection.sendall(head.encode() + body)
+    return connection
+
+
+def statements(db, text):
+    return rows(db, "select count(*) from pg_stat_activity where state <> 'idle' and query like %s and pid <> pg_backend_pid()", text)[0][0]
+
+
+def until(check, seconds=5):
+    end = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < end, "not within the time"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", ["close", "reset", "half"])
+def test_a_caller_leaves_during_its_import(empty, db, how):
+    shop = empty
+    content = b"sku,n\n" + b"".join(b"gone%d,%d\n" % (n, n) for n in range(3000))
+    part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\n' + content
+    head = (f"POST /org/{shop.id}{ITEMS}/import HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {shop.admin.token}\r\n"
+            f"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {len(part) + 1000}\r\n\r\n")
+    connection = raw(shop.gateway, head, part)
+    until(lambda: total(shop) >= 200)
+    if how == "half":
+        connection.shutdown(socket.SHUT_WR)
+    elif how == "reset":
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+    connection.close()
+    until(lambda: shop.admin.get("/tasks?limit=1&sort=-id").json()["items"][0]["status"] == "failed")
+    task = shop.admin.get("/tasks?limit=1&sort=-id").json()["items"][0]
+    assert task["done"] == total(shop) and task["errors"][-1]["detail"] == "the upload ended early", task
+    until(lambda: statements(db, "%bulk_create%") == 0)
+
+
+def test_callers_leave_during_their_exports(empty, db):
+    shop = empty
+    with db.cursor() as cursor:
+        names = ", ".join(f"f_{field['id']}" for field in shop.goods["fields"] if field["name"] in ("sku", "text"))
+        cursor.execute(f"insert into {table(shop, db, shop.goods)} ({names}) select 'e' || n, repeat('x', 2000) from generate_series(1, 20000) n")
+    head = (f"GET /org/{shop.id}{ITEMS}/export?format=csv HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {shop.admin.token}\r\n\r\n")
+    before = rows(db, "select count(*) from pg_stat_activity where state = 'idle in transaction'")[0][0]
+    for how in 3 * ("at once", "after some", "reset", "never reads"):
+        connection = raw(shop.gateway, head)
+        if how == "after some":
+            connection.recv(100000)
+        if how == "reset":
+            connection.recv(1000)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+        if how == "never reads":
+            time.sleep(0.2)
+        connection.close()
+    shop.admin.get(ITEMS, expect=200)
+    until(lambda: statements(db, f"%e_{shop.goods['id']} t%") == 0)
+    assert rows(db, "select count(*) from pg_stat_activity where state = 'idle in transaction'")[0][0] <= before
+    whole = shop.admin.get(f"{ITEMS}/export?format=csv&fields=sku", expect=200)
+    assert len(whole.text.splitlines()) == 20001
+
+
+def test_a_slow_reader_costs_no_memory(empty, db):
+    """40 MB that nobody reads: the gateway waits instead of holding them."""
+    shop = empty
+    with db.cursor() as cursor:
+        names = ", ".join(f"f_{field['id']}" for field in shop.goods["fields"] if field["name"] in ("sku", "text"))
+        cursor.execute(f"insert into {table(shop, db, shop.goods)} ({names}) select 'e' || n, repeat('y', 2000) from generate_series(1, 20000) n")
+
+    def memory():
+        total_kb = 0
+        for pid in shop.gateway.workers():
+            with open(f"/proc/{pid}/status", encoding="ascii") as status:
+                total_kb += next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+        return total_kb
+
+    before = memory()
+    with shop.admin.get(f"{ITEMS}/export?format=jsonl", stream=True, expect=200) as answer:
+        time.sleep(1.5)
+        grown = memory() - before
+        size = sum(len(piece) for piece in answer.iter_content(1 << 20))
+    assert size > 40_000_000 and grown < 20_000, f"{grown} kB more"
