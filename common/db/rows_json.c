@@ -110,6 +110,26 @@ static void put_array(struct jw *w, struct str text, void (*put)(struct jw *w, s
     jw_arr_end(w);
 }
 
+/* PostgreSQL prints JSON with spaces; they go, outside of texts. */
+static void put_json(struct jw *w, struct str text)
+{
+    char *compact = arena_alloc(w->out->arena, text.len);
+    bool inside = false;
+    size_t len = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (!inside && (c == ' ' || c == '\n' || c == '\t' || c == '\r'))
+            continue;
+        compact[len++] = c;
+        if (c == '"')
+            inside = !inside;
+        else if (inside && c == '\\' && i + 1 < text.len)
+            compact[len++] = text.ptr[++i];
+    }
+    jw_raw(w, (struct str){compact, len});
+}
+
 static void put_value(struct jw *w, Oid type, struct str text)
 {
     switch (type) {
@@ -117,9 +137,11 @@ static void put_value(struct jw *w, Oid type, struct str text)
     case OID_INT4:
     case OID_INT2:
     case OID_OID:
+        jw_raw(w, text);
+        return;
     case OID_JSON:
     case OID_JSONB:
-        jw_raw(w, text);
+        put_json(w, text);
         return;
     case OID_BOOL:
         put_bool(w, text);
