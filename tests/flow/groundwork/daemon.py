@@ -8,9 +8,10 @@ import time
 
 import requests
 
-# What no log may hold, whatever the test does.
+# What no log may hold, whatever the test does: reports, panics, a request that was answered with 500.
 ALARM = re.compile(
-    r"ERROR: (Address|Leak|UndefinedBehavior|Thread)Sanitizer|runtime error:|^panic: |SUMMARY: \w+Sanitizer", re.M
+    r"ERROR: (Address|Leak|UndefinedBehavior|Thread)Sanitizer|runtime error:|^panic: |SUMMARY: \w+Sanitizer"
+    r'|^\{[^\n]*"event":"access"[^\n]*"status":500,[^\n]*', re.M
 )
 
 SANITIZERS = {
