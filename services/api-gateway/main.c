@@ -94,6 +94,14 @@ static unsigned fit_connections(const struct app *app, const struct app_conf *co
     return given;
 }
 
+/* What the server refuses before the pipeline saw it carries an id like every other answer. */
+static void put_refusal(struct req *r, int status, const char *code, const char *detail)
+{
+    if (!r->request_id.len)
+        request_id_set(r);
+    problem_put(r, status, code, detail);
+}
+
 static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)app->conf;
@@ -105,7 +113,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         .request_timeout_ms = conf->request_timeout_ms,
         .handle = pipeline_run,
         .finished = access_log_finished,
-        .problem = problem_put,
+        .problem = put_refusal,
     };
 
     config.limits.header_time_ms = conf->header_time_ms;

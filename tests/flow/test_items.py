@@ -86,6 +86,26 @@ def test_other_methods_name_the_right_ones(shop):
         assert {word.strip() for word in answer.headers["Allow"].split(",")} >= allowed, path
 
 
+def test_what_the_server_itself_refuses_has_an_id(shop):
+    for method in ("PROPFIND", "TRACE"):
+        answer = shop.admin.request(method, ITEMS, expect=501)
+        assert answer.headers["X-Request-Id"] == answer.json()["request_id"]
+
+
+def test_writing_is_not_reading(shop):
+    """Who may write but not read learns no field, and cannot ask for one."""
+    shop.entity("plain", [{"name": "name", "type": "varchar"}], row_level_security=False)
+    items = "/entities/plain/items"
+    path = f"{items}/{shop.item('plain', name='hidden')['id']}"
+    system = {"id", "created_at", "updated_at", "created_by"}
+    assert set(shop.only("plain:update").put(path, {}, expect=200).json()) == system
+    assert set(shop.only("plain:create").post(items, {}, expect=201).json()) == system
+    remover = shop.only("plain:delete")
+    for condition in ({"name": "hidden"}, {"name": {"starts_with": "h"}}):
+        remover.post(f"{items}/delete-many", {"filter": condition, "max_affected": 1}, expect=400)
+    shop.admin.get(path, expect=200)
+
+
 def test_every_action_has_its_permission(shop):
     record = shop.item("products", client=shop.editor, name="Mine")
     path = f"{ITEMS}/{record['id']}"
