@@ -163,12 +163,14 @@ void lease_release(struct db_conn *conn)
     struct db_server *server = conn->server;
 
     if (conn->state == CONN_LOST) {
-        list_remove(&conn->link);
-        if (!server)
-            conn_free(conn);
-        else
-            list_append(&server->dead, &conn->link);
         conn->leased = false;
+        list_remove(&conn->link);
+        if (!server) {
+            conn_free(conn);
+            return;
+        }
+        list_append(&server->dead, &conn->link);
+        server_tick_start(server);
         return;
     }
     if (conn->ring_count > 0) {

@@ -326,11 +326,15 @@ void pipe_forget_wait(struct db_conn *conn, const struct db_wait *wait)
 
 void pipe_fail(struct db_conn *conn)
 {
+    /* A server that is being freed is not asked again by whoever waits. */
+    bool last = conn->pool == POOL_READ && conn->server && conn->server->freeing;
+    int lost = last ? DB_UNAVAILABLE : OP_LOST;
+
     while (conn->ring_count > 0) {
         struct item item = *pipe_at(conn, 0);
         ring_pop(conn, 0);
         if (item.op && item.kind == ITEM_QUERY)
-            op_end(item.op, OP_LOST, NULL);
+            op_end(item.op, lost, NULL);
         if (item.wait)
             wait_end(item.wait, OP_LOST, NULL);
     }

@@ -70,11 +70,12 @@ int op_report(struct task *task, const struct db_op *op, int rc, int lost_means)
         return lost_means;
     if (rc >= OP_ABORTED)
         return DB_UNAVAILABLE;
+    /* Never the server's message: it may quote a value. */
     if (rc == DB_FAILED)
         log_error("db.failed",
                   L_CSTR("statement", op->sql->name),
                   L_CSTR("sqlstate", state ? state : ""),
-                  L_CSTR("message", message ? message : ""));
+                  L_CSTR("constraint", constraint ? constraint : ""));
     return rc;
 }
 

@@ -20,7 +20,8 @@ static const struct state_rule rules[] = {
     {"58030", DB_FULL},        {"0A000", DB_SCHEMA},      {"26000", DB_SCHEMA},
     {"3F000", DB_SCHEMA},      {"42P01", DB_SCHEMA},      {"42703", DB_SCHEMA},
     {"42P07", DB_SCHEMA},      {"42701", DB_SCHEMA},      {"42704", DB_SCHEMA},
-    {"42710", DB_SCHEMA},
+    {"42710", DB_SCHEMA},      {"42804", DB_SCHEMA},      {"42846", DB_SCHEMA},
+    {"42883", DB_SCHEMA},      {"42P10", DB_SCHEMA},
 };
 
 int sqlstate_result(const char *sqlstate)

@@ -34,21 +34,8 @@ int write_run(struct records *ctx, struct db *db, struct db_call *call)
     return db_query(ctx->task, db, call->sql, call->params, call->param_count, &call->rows);
 }
 
-/* Casts and operators that fit a column until its type, or its unique index, was changed. */
-static bool model_changed(const struct db_error *error)
-{
-    static const char *const states[] = {"42804", "42883", "42846", "42P10"};
-
-    for (size_t i = 0; i < ARRAY_LEN(states); i++)
-        if (strcmp(error->sqlstate, states[i]) == 0)
-            return true;
-    return false;
-}
-
 int write_db(struct records *ctx, const struct entity *entity, int rc)
 {
-    if (rc == DB_FAILED && model_changed(db_error(ctx->task)))
-        rc = DB_SCHEMA;
     if (rc == DB_FAILED && strcmp(db_error(ctx->task)->sqlstate, "54000") == 0)
         return records_fail(ctx, "validation_failed", "A value is too long to be indexed.");
     return records_db(ctx, entity, rc);

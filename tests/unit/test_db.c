@@ -98,6 +98,11 @@ static void errors(struct task *task, struct db *db, void *arg)
     assert_true(str_is(db_error(task)->constraint, "ck_9"));
     assert_int_equal(fails(task, db, "select 9999999999::int", "22003"), DB_CHECK);
     assert_int_equal(fails(task, db, "select * from missing", "42P01"), DB_SCHEMA);
+    /* Casts and operators that fitted until a column's type was changed. */
+    assert_int_equal(fails(task, db, "select sqrt('x'::bytea)", "42883"), DB_SCHEMA);
+    assert_int_equal(fails(task, db, "select true::bytea", "42846"), DB_SCHEMA);
+    assert_int_equal(fails(task, db, "select case when true then 1 else true end", "42804"),
+                     DB_SCHEMA);
     assert_int_equal(fails(task, db, "select missing from e", "42703"), DB_SCHEMA);
     assert_int_equal(fails(task, db, "nonsense", "42601"), DB_FAILED);
     assert_int_equal(fails(task, db, "select pg_sleep(2)", "57014"), DB_TIMEOUT);
