@@ -134,7 +134,7 @@ int project_recheck(struct task *task, struct project *project, bool *ret_change
     if (directory->reader != NULL) /* the first had begun before we asked */
         TRY(flight_join(task, directory->reader));
     if (project->cache->sync != NULL)
-        TRY(flight_join(task, project->cache->sync));
+        TRY(project_sync_wait(task, project));
     *ret_changed = project->epoch != before;
     if (*ret_changed)
         project_hold(task->arena, project);

@@ -130,6 +130,7 @@ struct project_cache {
     /* Synchronisation with the database: tickets are drawn before, and served by a sync begun after. */
     struct flight *sync;
     uint64_t sync_wanted, sync_done;
+    bool sync_again; /* tickets were drawn while it flew */
     bool touch_due; /* our own change is still to be told to the control schema */
 
     /* Rights and credentials (project_cache.c). */
@@ -151,6 +152,8 @@ void project_hold(struct arena *arena, struct project *project);
 AWAITS int project_sync(struct task *task, struct project *project) MUSTCHECK;
 /* any: the same without waiting. */
 void project_sync_start(struct project *project);
+/* co: until what was asked for so far is done; results as of project_sync(). */
+AWAITS int project_sync_wait(struct task *task, struct project *project) MUSTCHECK;
 
 void project_cache_init(struct project *project);
 void project_cache_done(struct project *project);

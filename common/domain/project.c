@@ -129,6 +129,9 @@ static int refresh(struct task *task, struct project *project, const struct rows
     project->name = arena_dup(arena, row_str(&row, "name"));
     project->settings = settings;
     project->updated_ms = row_time(&row, "updated_at");
+    /* Whoever learns of an epoch drops what was read before it, or nobody would. */
+    if (project->epoch != row_i64(&row, "epoch"))
+        project_cache_drop(project);
     project->epoch = row_i64(&row, "epoch");
     facts_unref(project->cache->facts);
     project->cache->facts = facts;
@@ -257,19 +260,29 @@ static int sync_once(struct task *task, struct project *project)
     return rc == 0 ? 0 : PROJECT_UNAVAILABLE;
 }
 
+/* Each flight serves the tickets drawn before it began; those drawn meanwhile are the next one's,
+ * so that nobody waits for those who came later. */
 static int sync_run(struct task *task, void *arg)
 {
     struct project *project = arg;
     struct project_cache *cache = project->cache;
-    int rc;
+    uint64_t ticket = cache->sync_wanted;
 
-    do {
-        uint64_t ticket = cache->sync_wanted;
-        rc = sync_once(task, project);
-        if (rc == 0)
-            cache->sync_done = ticket;
-    } while (rc == 0 && cache->sync_done < cache->sync_wanted);
+    int rc = sync_once(task, project);
+    if (rc == 0)
+        cache->sync_done = ticket;
+    cache->sync_again = rc == 0 && ticket < cache->sync_wanted;
     return rc;
+}
+
+static void sync_end(void *arg);
+
+static void sync_fly(struct project *project)
+{
+    struct project_cache *cache = project->cache;
+
+    cache->sync = flight_new(cache->directory, LOAD_MS);
+    flight_run(cache->sync, sync_run, sync_end, project_ref(project));
 }
 
 static void sync_end(void *arg)
@@ -277,26 +290,32 @@ static void sync_end(void *arg)
     struct project *project = arg;
 
     project->cache->sync = NULL;
+    if (project->cache->sync_again)
+        sync_fly(project);
     project_unref(project);
 }
 
 void project_sync_start(struct project *project)
 {
-    struct project_cache *cache = project->cache;
+    project->cache->sync_wanted++;
+    if (project->cache->sync == NULL)
+        sync_fly(project);
+}
 
-    cache->sync_wanted++;
-    if (cache->sync != NULL)
-        return;
-    cache->sync = flight_new(cache->directory, LOAD_MS);
-    flight_run(cache->sync, sync_run, sync_end, project_ref(project));
+int project_sync_wait(struct task *task, struct project *project)
+{
+    struct project_cache *cache = project->cache;
+    uint64_t ticket = cache->sync_wanted;
+
+    while (cache->sync_done < ticket && cache->sync != NULL)
+        TRY(flight_join(task, cache->sync));
+    return cache->sync_done < ticket ? PROJECT_UNAVAILABLE : 0;
 }
 
 int project_sync(struct task *task, struct project *project)
 {
-    struct project_cache *cache = project->cache;
-
     project_sync_start(project);
-    return flight_join(task, cache->sync);
+    return project_sync_wait(task, project);
 }
 
 int project_reload_model(struct task *task, struct project *project, const struct model **ret_model)

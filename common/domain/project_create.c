@@ -189,8 +189,8 @@ static int create_run(struct task *task, void *arg)
     }
     log_warn("project.create_failed", L_STR("project", create->in.slug), L_I64("rc", rc));
     /* Leave nothing behind if that is possible; else the row stays in creating for the next
-     * attempt. */
-    if (rc > 0 && project_drop_schema(task, &create->db) == 0 &&
+     * attempt. What may have been committed stays whole: it may be active already. */
+    if (rc > 0 && rc != DB_UNKNOWN && project_drop_schema(task, &create->db) == 0 &&
         db_query(task, control, &SQL_CREATE_UNDO, PARAMS(P_I64(*number)), NULL) != 0)
         log_warn("project.create_left_over", L_STR("project", create->in.slug));
     return outcome(rc);

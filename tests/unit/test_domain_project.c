@@ -176,6 +176,87 @@ static void test_epochs(void **state)
     run(propagated);
 }
 
+/* An epoch learned by the way (a reload, a change of our own) counts like one that the clock read.
+ */
+static void learned(struct task *task, struct directory *one, struct directory *two)
+{
+    struct project *changed = create(task, one, "learned");
+    struct project *project;
+    const struct rights *rights;
+    const struct model *model;
+    int64_t id = user_id(task, &changed->db, "2");
+
+    assert_int_equal(project_find(task, two, STR("learned"), &project), 0);
+    assert_int_equal(project_rights(task, project, id, 0, &rights), 0);
+    assert_true(rights->active);
+    exec(task, &changed->db, "update {p}.users set status = 'suspended' where id > 1");
+    project_touch(task, one, changed);
+    assert_int_equal(project_reload_model(task, project, &model), 0);
+    assert_int_equal(project->epoch, changed->epoch);
+    assert_int_equal(project_rights(task, project, id, 0, &rights), 0);
+    assert_false(rights->active);
+
+    exec(task, &changed->db, "update {p}.users set status = 'active' where id > 1");
+    project_touch(task, one, changed);
+    project_touch(task, two, project);
+    assert_int_equal(project_rights(task, project, id, 0, &rights), 0);
+    assert_true(rights->active);
+}
+
+static void test_learned(void **state)
+{
+    (void)state;
+    run(learned);
+}
+
+/* One change after the other: nobody waits for those who come later. */
+#define TOUCHERS 100
+struct toucher {
+    struct task task;
+    struct directory *directory;
+    struct project *project;
+    int64_t delay_ms;
+    int64_t started_ms;
+    int64_t ended_ms;
+};
+
+static void touch_one(struct task *task, void *arg)
+{
+    struct toucher *toucher = arg;
+
+    if (task_sleep(task, toucher->delay_ms) != 0)
+        return;
+    toucher->started_ms = clock_mono_ms();
+    project_touch(task, toucher->directory, toucher->project);
+    toucher->ended_ms = clock_mono_ms();
+}
+
+static void touched(struct task *task, struct directory *one, struct directory *two)
+{
+    struct project *project = create(task, one, "touched");
+    struct toucher *touchers = ARENA_ARRAY(task->arena, touchers, TOUCHERS);
+    int64_t epoch = project->epoch;
+
+    (void)two;
+    for (int i = 0; i < TOUCHERS; i++) {
+        touchers[i].task.arena = task->arena;
+        touchers[i].directory = one;
+        touchers[i].project = project;
+        touchers[i].delay_ms = (int64_t)i + 1;
+        task_start(&touchers[i].task, touch_one, &touchers[i]);
+    }
+    while (touchers[TOUCHERS - 1].ended_ms == 0)
+        assert_int_equal(task_sleep(task, 5), 0);
+    assert_true(project->epoch > epoch);
+    assert_true(touchers[0].ended_ms < touchers[TOUCHERS - 1].started_ms);
+}
+
+static void test_touched(void **state)
+{
+    (void)state;
+    run(touched);
+}
+
 /* With Redis the hint makes it a matter of milliseconds; a ring leaves an entry in the stream. */
 static void hinted(struct task *task, struct directory *one, struct directory *two)
 {
@@ -544,6 +625,8 @@ int main(void)
         cmocka_unit_test(test_create),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_epochs),
+        cmocka_unit_test(test_learned),
+        cmocka_unit_test(test_touched),
         cmocka_unit_test(test_hints),
         cmocka_unit_test(test_shared_loads),
         cmocka_unit_test(test_fails_closed),
