@@ -15,10 +15,13 @@ def shop(shared_project):
     project.admin.post("/enums", {"name": "status", "values": ["open", "paid"]}, expect=201)
     project.entity("regions", [{"name": "name", "type": "varchar"}])
     project.entity("sales", [
-        {"name": "status", "type": "enum", "options": {"enum": "status"}}, {"name": "region", "type": "relation", "options": {"entity": "regions"}},
+        {"name": "status", "type": "enum", "options": {"enum": "status"}},
+        {"name": "region", "type": "relation", "options": {"entity": "regions"}},
         {"name": "amount", "type": "integer"}, {"name": "price", "type": "float"}, {"name": "exact", "type": "decimal"},
-        {"name": "when", "type": "date"}, {"name": "at", "type": "datetime"}, {"name": "name", "type": "varchar"}, {"name": "flag", "type": "bool"},
-        {"name": "doc", "type": "json"}, {"name": "pass", "type": "secret"}, {"name": "count", "type": "integer"}, {"name": "sum", "type": "integer"},
+        {"name": "when", "type": "date"}, {"name": "at", "type": "datetime"}, {"name": "name", "type": "varchar"},
+        {"name": "flag", "type": "bool"},
+        {"name": "doc", "type": "json"}, {"name": "pass", "type": "secret"}, {"name": "count", "type": "integer"},
+        {"name": "sum", "type": "integer"},
         {"name": "regions", "type": "relation", "options": {"entity": "regions", "many": True}}])
     project.regions = {name: project.item("regions", name=name)["id"] for name in ("north", "south")}
     for n, (status, region, amount, price, when) in enumerate(ROWS):
@@ -45,7 +48,8 @@ def test_the_whole(shop):
 def test_groups(shop):
     assert groups(shop, "group_by=status") == [{"status": "open", "count": 2}, {"status": "paid", "count": 3}, {"status": None, "count": 1}]
     assert groups(shop, "group_by=status&sum=amount&filter[amount][lt]=10") == [
-        {"status": "open", "sum": {"amount": 3}}, {"status": "paid", "sum": {"amount": 4}}, {"status": None, "sum": {"amount": 5}}]
+        {"status": "open", "sum": {"amount": 3}}, {"status": "paid", "sum": {"amount": 4}},
+        {"status": None, "sum": {"amount": 5}}]
     both = groups(shop, "group_by=status,flag&count=*")
     assert [(group["status"], group["flag"], group["count"]) for group in both] == [
         ("open", False, 1), ("open", True, 1), ("paid", False, 2), ("paid", True, 1), (None, True, 1)]
@@ -64,11 +68,16 @@ def test_the_limit(shop):
 
 
 @pytest.mark.parametrize("query", [
-    "group_by=nothing", "group_by=", "group_by=status,status", "group_by=status,region,amount,price", "group_by=doc", "group_by=pass",
-    "group_by=regions", "group_by=regions.name", "group_by=count&count=*", "group_by=sum&sum=amount", "sum=name", "sum=when", "sum=flag", "sum=doc",
-    "sum=pass", "sum=region", "sum=nothing", "sum=", "sum=amount,amount", "avg=status", "min=flag", "max=doc", "max=pass", "min=regions",
-    "count=1", "count=amount", "count=", "limit=0", "limit=1001", "limit=x", "page=2", "sort=status", "fields=status", "expand=region", "nothing=1",
-    "filter[nothing]=1", "filter[amount]=x", "sum[amount]=1", "sum=amount&sum=price", "group_by=status;drop table x", "sum=amount)",
+    "group_by=nothing", "group_by=", "group_by=status,status", "group_by=status,region,amount,price", "group_by=doc",
+    "group_by=pass",
+    "group_by=regions", "group_by=regions.name", "group_by=count&count=*", "group_by=sum&sum=amount", "sum=name", "sum=when",
+    "sum=flag", "sum=doc",
+    "sum=pass", "sum=region", "sum=nothing", "sum=", "sum=amount,amount", "avg=status", "min=flag", "max=doc", "max=pass",
+    "min=regions",
+    "count=1", "count=amount", "count=", "limit=0", "limit=1001", "limit=x", "page=2", "sort=status", "fields=status",
+    "expand=region", "nothing=1",
+    "filter[nothing]=1", "filter[amount]=x", "sum[amount]=1", "sum=amount&sum=price", "group_by=status;drop table x",
+    "sum=amount)",
     "group_by=region.", "group_by=region.name.x", "having=1", "max=" + ",".join(["amount"] * 30),
 ])
 def test_queries_that_make_no_sense(shop, query):

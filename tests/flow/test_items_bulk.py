@@ -50,12 +50,17 @@ def test_a_thousand(shop):
 @pytest.mark.parametrize("body, field", [
     ({}, "items"), ({"items": []}, "items"), ({"items": {}}, "items"), ({"items": "x"}, "items"), ({"items": None}, "items"),
     ({"items": [{}], "mode": "replace"}, "mode"), ({"items": [{}], "mode": "upsert"}, "on_conflict"),
-    ({"items": [{}], "mode": "upsert", "on_conflict": ["n"]}, "on_conflict"), ({"items": [{}], "mode": "upsert", "on_conflict": ["nothing"]}, "on_conflict"),
-    ({"items": [{}], "mode": "upsert", "on_conflict": ["sku", "code"]}, "on_conflict"), ({"items": [{}], "mode": "upsert", "on_conflict": []}, "on_conflict"),
-    ({"items": [{}], "mode": "upsert", "on_conflict": "sku"}, "on_conflict"), ({"items": [{}], "mode": "upsert", "on_conflict": ["id"]}, "on_conflict"),
-    ({"items": [{}], "mode": "upsert", "on_conflict": ["sku"]}, "items[0].sku"), ({"items": [{"sku": None}], "mode": "upsert", "on_conflict": ["sku"]}, "items[0].sku"),
+    ({"items": [{}], "mode": "upsert", "on_conflict": ["n"]}, "on_conflict"),
+    ({"items": [{}], "mode": "upsert", "on_conflict": ["nothing"]}, "on_conflict"),
+    ({"items": [{}], "mode": "upsert", "on_conflict": ["sku", "code"]}, "on_conflict"),
+    ({"items": [{}], "mode": "upsert", "on_conflict": []}, "on_conflict"),
+    ({"items": [{}], "mode": "upsert", "on_conflict": "sku"}, "on_conflict"),
+    ({"items": [{}], "mode": "upsert", "on_conflict": ["id"]}, "on_conflict"),
+    ({"items": [{}], "mode": "upsert", "on_conflict": ["sku"]}, "items[0].sku"),
+    ({"items": [{"sku": None}], "mode": "upsert", "on_conflict": ["sku"]}, "items[0].sku"),
     ({"items": [{}], "atomic": "yes"}, "atomic"), ({"items": [{}], "nothing": 1}, "nothing"), ({"items": [1]}, "items[0]"),
-    ({"items": [{"n": 1}, None]}, "items[1]"), ({"items": [{"n": 1}, {"n": "x"}]}, "items[1].n"), ({"items": [{"id": 5}]}, "items[0].id"),
+    ({"items": [{"n": 1}, None]}, "items[1]"), ({"items": [{"n": 1}, {"n": "x"}]}, "items[1].n"),
+    ({"items": [{"id": 5}]}, "items[0].id"),
     ({"items": [{"n": 1}, {"tag": 999999}]}, "items[1].tag"), ({"items": [{"n": 1}, {"tags": [999999]}]}, "items[1].tags"),
 ])
 def test_bodies_that_make_no_sense(shop, body, field):
@@ -67,7 +72,8 @@ def test_bodies_that_make_no_sense(shop, body, field):
 def test_all_or_nothing(shop):
     shop.item("goods", sku="taken", code=1)
     for items, status, field in (
-            ([{"sku": "a"}, {"sku": "taken"}], 409, "items[1].sku"), ([{"sku": "a"}, {"sku": "b"}, {"sku": "a"}], 409, "items[2].sku"),
+            ([{"sku": "a"}, {"sku": "taken"}], 409, "items[1].sku"),
+            ([{"sku": "a"}, {"sku": "b"}, {"sku": "a"}], 409, "items[2].sku"),
             ([{"code": 1}, {"sku": "a"}], 409, "items[0].code"), ([{"sku": "a"}, {"n": "x"}], 400, "items[1].n")):
         answer = shop.admin.post(BULK, {"items": items}, expect=status)
         assert field in codes(answer), answer.text
@@ -155,10 +161,12 @@ def test_deletes_by_id(shop, stock, method, path):
 
 
 @pytest.mark.parametrize("condition, gone", [
-    ({"n": 3}, [3]), ({"n": {"gte": 5, "lt": 8}}, [5, 6, 7]), ({"n": {"in": [1, 2, 99]}}, [1, 2]), ({"n": {"between": [3, 4]}}, [3, 4]),
+    ({"n": 3}, [3]), ({"n": {"gte": 5, "lt": 8}}, [5, 6, 7]), ({"n": {"in": [1, 2, 99]}}, [1, 2]),
+    ({"n": {"between": [3, 4]}}, [3, 4]),
     ({"or": [{"n": 1}, {"n": {"gt": 18}}]}, [1, 19]), ({"or": {"0": {"n": 1}, "1": {"n": 2}}}, [1, 2]),
     ({"sku": {"starts_with": "s1"}, "n": {"lt": 12}}, [1, 10, 11]), ({"tag.name": "0"}, list(range(0, 20, 3))),
-    ({"text": "a,b"}, [1, 6, 11, 16]), ({"text": "null"}, [2, 7, 12, 17]), ({"text": {"null": True}}, [4, 9, 14, 19]), ({"text": ""}, [3, 8, 13, 18]),
+    ({"text": "a,b"}, [1, 6, 11, 16]), ({"text": "null"}, [2, 7, 12, 17]), ({"text": {"null": True}}, [4, 9, 14, 19]),
+    ({"text": ""}, [3, 8, 13, 18]),
     ({"and": [{"n": {"gt": 3}}, {"or": [{"n": 4}, {"n": 2}]}]}, [4]), ({"n": 1.0}, None), ({"sku": {"in": ["s1", "s2"]}}, [1, 2]),
 ])
 def test_deletes_by_filter(shop, stock, condition, gone):
@@ -171,14 +179,20 @@ def test_deletes_by_filter(shop, stock, condition, gone):
 
 
 @pytest.mark.parametrize("body", [
-    {}, {"ids": []}, {"filter": {}}, {"ids": [1], "filter": {"n": 1}}, {"ids": "1"}, {"ids": ["1"]}, {"ids": [1.5]}, {"ids": [None]}, {"ids": None},
-    {"ids": list(range(1001))}, {"filter": []}, {"filter": "n=1"}, {"filter": {"n": {}}}, {"filter": {"n": {}, "sku": "s1"}}, {"filter": {"n": []}},
+    {}, {"ids": []}, {"filter": {}}, {"ids": [1], "filter": {"n": 1}}, {"ids": "1"}, {"ids": ["1"]}, {"ids": [1.5]},
+    {"ids": [None]}, {"ids": None},
+    {"ids": list(range(1001))}, {"filter": []}, {"filter": "n=1"}, {"filter": {"n": {}}}, {"filter": {"n": {}, "sku": "s1"}},
+    {"filter": {"n": []}},
     {"filter": {"n": None}}, {"filter": {"text": None}}, {"filter": {"text": {"eq": None}}}, {"filter": {"text": ["a", "b"]}},
-    {"filter": {"text": {"in": ["a,b", "a"]}}}, {"filter": {"text": {"in": []}}}, {"filter": {"text": {"in": [None]}}}, {"filter": {"n": {"in": [[1]]}}},
-    {"filter": {"or": []}}, {"filter": {"or": [{}]}}, {"filter": {"or": [{"n": 1}, {}]}}, {"filter": {"or": {"n": 1}}}, {"filter": {"nothing": 1}},
+    {"filter": {"text": {"in": ["a,b", "a"]}}}, {"filter": {"text": {"in": []}}}, {"filter": {"text": {"in": [None]}}},
+    {"filter": {"n": {"in": [[1]]}}},
+    {"filter": {"or": []}}, {"filter": {"or": [{}]}}, {"filter": {"or": [{"n": 1}, {}]}}, {"filter": {"or": {"n": 1}}},
+    {"filter": {"nothing": 1}},
     {"filter": {"n": {"like": 1}}}, {"filter": {"n": "x"}}, {"filter": {"n": True}}, {"filter": {"n": {"eq": {"eq": 1}}}},
-    {"filter": {"n": 1}, "max_affected": 0}, {"filter": {"n": 1}, "max_affected": 10001}, {"filter": {"n": 1}, "max_affected": "5"},
-    {"filter": {"or": [{"n": n} for n in range(60)]}}, {"filter": {"": 1}}, {"filter": {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": 1}}}}}}}}},
+    {"filter": {"n": 1}, "max_affected": 0}, {"filter": {"n": 1}, "max_affected": 10001},
+    {"filter": {"n": 1}, "max_affected": "5"},
+    {"filter": {"or": [{"n": n} for n in range(60)]}}, {"filter": {"": 1}},
+    {"filter": {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": 1}}}}}}}}},
     {"ids": [1], "nothing": 1},
 ])
 def test_deletes_that_make_no_sense(shop, stock, body):

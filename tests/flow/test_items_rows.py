@@ -59,7 +59,8 @@ def test_hidden_rows_match_no_filter(world):
 def test_hidden_rows_are_not_reached_through_relations(world):
     a, b, c = world.posts
     for query, wanted in (("filter[note.n][gte]=1", [a]), ("filter[note.name]=hidden0", []), ("filter[note.id][null]=false", [a]),
-                          ("filter[notes.name]=hidden0", []), ("filter[notes.n][gte]=1", [a]), (f"filter[notes]={world.hidden[0]}", []),
+                          ("filter[notes.name]=hidden0", []), ("filter[notes.n][gte]=1", [a]),
+                          (f"filter[notes]={world.hidden[0]}", []),
                           (f"filter[notes][in]={world.hidden[0]},{world.own}", [a]), ("filter[notes][null]=true", [b, c]),
                           (f"filter[notes][ne]={world.hidden[0]}", [a, b, c])):
         assert ids(world.caller.get(f"{POSTS}?sort=id&{query}")) == wanted, query
@@ -224,7 +225,8 @@ def staff(world):
     """An entity of which a role reads two fields, and may set or change only some."""
     project = world
     project.entity("staff", [
-        {"name": "name", "type": "varchar"}, {"name": "level", "type": "integer"}, {"name": "salary", "type": "integer", "unique": True},
+        {"name": "name", "type": "varchar"}, {"name": "level", "type": "integer"},
+        {"name": "salary", "type": "integer", "unique": True},
         {"name": "boss", "type": "relation", "options": {"entity": "notes"}},
         {"name": "inbox", "type": "varchar"}], row_level_security=False)
     project.entity("desks", [{"name": "owner", "type": "relation", "options": {"entity": "staff"}}], row_level_security=False)
@@ -262,7 +264,8 @@ def test_hidden_fields_are_in_no_answer(staff):
     (STAFF, "sort={}"), (STAFF, "sort=-{}"), (STAFF, "fields={}"), (STAFF, "fields=name,{}"), (STAFF, "expand={}"),
     ("/entities/desks/items", "filter[owner.{}]=7777"), ("/entities/desks/items", "sort=owner.{}"),
     ("/entities/desks/items", "expand=owner.{}"), (f"{STAFF}/aggregate", "group_by={}"), (f"{STAFF}/aggregate", "sum={}"),
-    (f"{STAFF}/aggregate", "max={}"), (f"{STAFF}/aggregate", "filter[{}]=1"), ("/entities/desks/items/aggregate", "group_by=owner.{}"),
+    (f"{STAFF}/aggregate", "max={}"), (f"{STAFF}/aggregate", "filter[{}]=1"),
+    ("/entities/desks/items/aggregate", "group_by=owner.{}"),
     (f"{STAFF}/export", "fields={}"), (f"{STAFF}/export", "filter[{}]=1"), (f"{STAFF}/export", "sort={}"),
     (f"{STAFF}/1", "fields={}"), (f"{STAFF}/1", "expand={}"),
 ])

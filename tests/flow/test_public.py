@@ -1,6 +1,7 @@
 """Public records: no credentials, only entities that opted in, only fields marked public (A12)."""
 import pytest
 from groundwork.records import ids
+from groundwork.soon import soon
 
 ITEMS = "/entities/posts/public/items"
 
@@ -11,7 +12,8 @@ def site(shared_project):
     project.entity("authors", [{"name": "name", "type": "varchar", "public": True}, {"name": "email", "type": "varchar"}], public_read=True)
     project.entity("notes", [{"name": "name", "type": "varchar", "public": True}])
     project.entity("posts", [
-        {"name": "title", "type": "varchar", "public": True}, {"name": "draft", "type": "text"}, {"name": "n", "type": "integer", "public": True},
+        {"name": "title", "type": "varchar", "public": True}, {"name": "draft", "type": "text"},
+        {"name": "n", "type": "integer", "public": True},
         {"name": "pass", "type": "secret"},
         {"name": "author", "type": "relation", "public": True, "options": {"entity": "authors"}},
         {"name": "note", "type": "relation", "public": True, "options": {"entity": "notes"}},
@@ -47,8 +49,10 @@ def test_credentials_change_nothing(site):
 
 
 @pytest.mark.parametrize("query", [
-    "filter[draft]=hidden draft", "filter[draft][null]=true", "sort=draft", "fields=draft", "fields=title,draft", "filter[pass]=x", "expand=inner",
-    "filter[author.email]=ana@example.org", "sort=author.email", "expand=note", "expand=notes", "filter[note.name]=hidden note", "sort=note.name",
+    "filter[draft]=hidden draft", "filter[draft][null]=true", "sort=draft", "fields=draft", "fields=title,draft",
+    "filter[pass]=x", "expand=inner",
+    "filter[author.email]=ana@example.org", "sort=author.email", "expand=note", "expand=notes", "filter[note.name]=hidden note",
+    "sort=note.name",
     "filter[inner.name]=Ana", "filter[inner]=1", "fields=inner", "filter[or][0][draft]=x"])
 def test_what_is_not_public_answers_like_missing(site, query):
     answer = site.client().get(f"{ITEMS}?{query}", expect=400)
@@ -99,5 +103,4 @@ def test_closing_an_entity_holds_at_once(project):
     anyone = project.client()
     anyone.get(ITEMS, expect=200)
     project.admin.put("/entities/posts", {"public_read": False}, expect=200)
-    from groundwork.soon import soon
     soon(lambda: anyone.get(ITEMS), 404)
