@@ -101,3 +101,19 @@ def test_changes_are_audited(project, db):
         rows = cursor.fetchall()
     assert ("user", "project.update", '{"changed": ["settings"]}') in rows
     assert not any("canary-secret" in row[2] for row in rows)
+
+
+def test_pages_can_read_refusals_of_every_kind(project, anonymous):
+    """Without the header a browser shows its page a network error in place of the answer."""
+    origin = "https://a.example"
+    project.admin.put("/", {"allowed_origins": [origin]}, expect=200)
+    refusals = [
+        ("GET", "/users/me", 401), ("GET", "/nothing/here", 404), ("DELETE", "/permissions", 405),
+        ("POST", "/auth/v1/token", 400),
+    ]
+    for method, path, status in refusals:
+        answer = anonymous.request(method, path, headers={"Origin": origin}, expect=status)
+        assert answer.headers.get("Access-Control-Allow-Origin") == origin, (method, path)
+        assert answer.headers["X-Request-Id"] == answer.json()["request_id"]
+        other = anonymous.request(method, path, headers={"Origin": "https://b.example"}, expect=status)
+        assert "Access-Control-Allow-Origin" not in other.headers

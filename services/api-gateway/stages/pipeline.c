@@ -32,12 +32,17 @@ static struct str path_project(struct req *r)
     return str_split(&rest, '/');
 }
 
+/* Pages of other origins must be able to read these answers, too. */
 AWAITS static int answer_unmatched(struct req *r, int rc, struct str allow)
 {
+    struct str slug = path_project(r);
+
+    if (rc == ROUTER_METHOD && r->method == HTTP_OPTIONS_M)
+        return cors_run(r, slug, allow);
+    if (slug.len && req_header(r, "origin").len)
+        TRY(cors_run(r, slug, STR_NONE));
     switch (rc) {
     case ROUTER_METHOD:
-        if (r->method == HTTP_OPTIONS_M)
-            return cors_run(r, path_project(r), allow);
         resp_header(r, "Allow", allow);
         return fail(r, "method_not_allowed", "This path answers %.*s.", STR_ARG(allow));
     case ROUTER_BAD_PATH:
@@ -97,6 +102,8 @@ AWAITS static int check_caller_again(struct req *r, int refusal)
         return refusal;
     gateway_hold_model(r);
     r->body.len = 0; /* the refusal was put already */
+    r->content_type = STR_NONE;
+    r->status = 0;
     r->error_code = NULL;
     return check_caller(r);
 }
@@ -106,9 +113,9 @@ AWAITS static int run_project_route(struct req *r)
     int rc;
 
     TRY(find_project(r, r->params[0]));
-    TRY(enter_project(r));
     if (req_header(r, "origin").len)
         TRY(cors_run(r, r->params[0], STR_NONE));
+    TRY(enter_project(r));
     rc = check_caller(r);
     if (rc == 403)
         rc = check_caller_again(r, rc);
