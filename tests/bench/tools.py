@@ -40,6 +40,15 @@ def lua(folder, name, text):
     return str(path)
 
 
+def requests_lua(lines, count=10_000):
+    """A script that sends prepared requests in random order: the generator must not cost more than what
+    it measures. `lines` make one request for the number i and return it as a wrk.format() call."""
+    return (
+        f"local made = {{}}\nfunction init(args)\n  math.randomseed(os.time())\n  for i = 1, {count} do made[i] = {lines} end\nend\n"
+        f"function request() return made[math.random({count})] end\n"
+    )
+
+
 def pgbench(servers, text, seconds, clients=CLIENTS):
     """{"rate"}: transactions a second of a script in prepared mode."""
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
