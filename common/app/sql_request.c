@@ -1,6 +1,7 @@
 /* SQL for handlers: statements on r->db whose failures are answers already. */
 #include <string.h>
 
+#include "app/daemon.h"
 #include "app/reply.h"
 #include "domain/project.h"
 
@@ -66,7 +67,10 @@ int sql_commit(struct req *r)
     struct db *tx = r->db;
 
     r->db = &r->project->db;
-    return done(r, db_commit(&r->task, tx));
+    int rc = db_commit(&r->task, tx);
+    if (rc == DB_UNKNOWN) /* what it changed may hold: everybody reads it again */
+        project_touch(&r->task, daemon_app()->directory, r->project);
+    return done(r, rc);
 }
 
 /* "-created_at" or "created_at" split into column and direction, checked against the statement's
