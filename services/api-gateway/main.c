@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "app/metrics.h"
-#include "areas/auth_password.h"
+#include "areas/auth/auth_password.h"
 #include "base/panic.h"
 #include "http/server.h"
 #include "routes_list.h"

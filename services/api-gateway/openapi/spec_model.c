@@ -1,5 +1,5 @@
 /* The data model document: two paths with five operations for each entity. */
-#include "areas/items.h"
+#include "areas/items/items.h"
 #include "base/panic.h"
 #include "openapi/parts.h"
 #include "openapi/spec_entity.h"

@@ -1,6 +1,6 @@
 /* /entities/{entity}/public/items: no credentials; only entities with public_read, only public
  * fields. */
-#include "areas/items.h"
+#include "areas/items/items.h"
 
 /* An entity that is not public answers like one that does not exist. */
 static int

@@ -1,5 +1,5 @@
 /* Refresh tokens: rotation, the grace time for a lost answer, and what happens on reuse. */
-#include "areas/auth_session.h"
+#include "areas/auth/auth_session.h"
 #include "auth_sql.h"
 
 /* RFC 9700 (4.14.2) ends the session when a token comes twice. Two cases are no theft: a client

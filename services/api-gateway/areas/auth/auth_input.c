@@ -1,5 +1,5 @@
 /* Forms are turned into the JSON object that they stand for, then read by the same schema. */
-#include "areas/auth_input.h"
+#include "areas/auth/auth_input.h"
 
 #include "base/panic.h"
 #include "http/query.h"

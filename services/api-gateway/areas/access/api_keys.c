@@ -1,6 +1,6 @@
 /* /api-keys: credentials for servers. A key never has more than its creator, now or later. */
 #include "api_keys_sql.h"
-#include "areas/access.h"
+#include "areas/access/access.h"
 #include "base/codec.h"
 #include "base/rand.h"
 #include "crypto/digest.h"

@@ -1,7 +1,7 @@
 /* /entities/{entity}/items/bulk and delete-many: up to 1,000 records in one request. */
 #include <string.h>
 
-#include "areas/items.h"
+#include "areas/items/items.h"
 
 #define BULK_MAX 1000
 

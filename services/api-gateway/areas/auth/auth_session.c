@@ -1,7 +1,7 @@
 /* Sessions: begin one, and the bodies that hand out its tokens. */
-#include "areas/auth_session.h"
+#include "areas/auth/auth_session.h"
 
-#include "areas/auth_key.h"
+#include "areas/auth/auth_key.h"
 #include "auth_sql.h"
 #include "base/clock.h"
 #include "base/codec.h"

@@ -1,8 +1,8 @@
 /* /auth/v1/google: sign-in through the project's OpenID Connect issuer. */
-#include "areas/auth_flow.h"
-#include "areas/auth_input.h"
-#include "areas/auth_link.h"
-#include "areas/auth_session.h"
+#include "areas/auth/auth_flow.h"
+#include "areas/auth/auth_input.h"
+#include "areas/auth/auth_link.h"
+#include "areas/auth/auth_session.h"
 #include "base/codec.h"
 #include "crypto/ct.h"
 #include "stages/stages.h"

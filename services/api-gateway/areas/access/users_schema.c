@@ -1,5 +1,5 @@
 /* Bodies of the users area as schemas. */
-#include "areas/users.h"
+#include "areas/access/users.h"
 
 const char *const user_statuses[] = {"invited", "unconfirmed", "active", "suspended", NULL};
 

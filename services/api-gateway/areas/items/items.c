@@ -1,5 +1,5 @@
 /* /entities/{entity}/items: list, aggregate, one, create, update, delete, lock. */
-#include "areas/items.h"
+#include "areas/items/items.h"
 
 AWAITS static int items_list(struct req *r)
 {

@@ -1,5 +1,5 @@
 /* Signing keys: sign, rotate, keep opened. */
-#include "areas/auth_key.h"
+#include "areas/auth/auth_key.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /* Bodies of the users area. */
-#include "areas/access.h"
+#include "areas/access/access.h"
 #include "stages/stages.h"
 
 struct user_in {

@@ -1,8 +1,8 @@
 /* /entities/{entity}/items/export and import: any number of records in constant memory. */
 #include <errno.h>
 
-#include "areas/items.h"
-#include "areas/items_import.h"
+#include "areas/items/items.h"
+#include "areas/items/items_import.h"
 
 #define EXPORT_TIMEOUT_MS (10 * 60 * 1000)
 #define IMPORT_TIMEOUT_MS (10 * 60 * 1000)

@@ -1,5 +1,5 @@
 /* Password work off the loop. */
-#include "areas/auth_password.h"
+#include "areas/auth/auth_password.h"
 
 #include <errno.h>
 

@@ -4,9 +4,9 @@
  * domain; one whose address was never confirmed may be a trap laid by somebody else, so its
  * password, sessions and keys end first.
  */
-#include "areas/auth_link.h"
+#include "areas/auth/auth_link.h"
 
-#include "areas/auth_session.h"
+#include "areas/auth/auth_session.h"
 #include "auth_provider_sql.h"
 
 /* Identity row, profile and audit row. */

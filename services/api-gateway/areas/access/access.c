@@ -1,5 +1,5 @@
 /* Nobody gives what they do not hold; the last administrator stays. See access.h. */
-#include "areas/access.h"
+#include "areas/access/access.h"
 
 #include <errno.h>
 

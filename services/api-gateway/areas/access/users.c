@@ -1,5 +1,5 @@
 /* /users: accounts of a project, by administration and by their owners. */
-#include "areas/users.h"
+#include "areas/access/users.h"
 #include "users_sql.h"
 
 /* --- reading --- */

@@ -1,7 +1,7 @@
 /* /org and /healthz: what the operator sees and does; outside any project, with the operator token.
  */
 #include "app.h"
-#include "areas/auth_password.h"
+#include "areas/auth/auth_password.h"
 #include "operator_sql.h"
 
 struct administrator_in {

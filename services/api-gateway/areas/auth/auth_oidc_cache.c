@@ -2,7 +2,7 @@
  * Documents of issuers (discovery, keys), cached per process. A fixed number of slots: a document
  * has one slot by the hash of its address, another document there makes way.
  */
-#include "areas/auth_oidc.h"
+#include "areas/auth/auth_oidc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* ID tokens: the validation list of OpenID Connect Core 1.0, 3.1.3.7. */
-#include "areas/auth_input.h"
-#include "areas/auth_oidc.h"
+#include "areas/auth/auth_input.h"
+#include "areas/auth/auth_oidc.h"
 #include "base/clock.h"
 #include "base/codec.h"
 #include "crypto/ct.h"

@@ -1,6 +1,6 @@
 #pragma once
 /* Which account an identity of an issuer signs in to, and when it may be linked to one. */
-#include "areas/auth_oidc.h"
+#include "areas/auth/auth_oidc.h"
 
 struct auth_link {
     int64_t link_user_id; /* in: the signed-in user who asks to link, or 0 */

@@ -3,11 +3,11 @@
  * disk, and a client that sends faster than PostgreSQL writes is slowed down. Rows are written in
  * chunks that commit one by one; the task row follows once a second.
  */
-#include "areas/items_import.h"
+#include "areas/items/items_import.h"
 
 #include <errno.h>
 
-#include "areas/items.h"
+#include "areas/items/items.h"
 #include "base/clock.h"
 #include "http/multipart.h"
 #include "records/import.h"

@@ -1,7 +1,7 @@
 /* Flows: stored, taken once. */
-#include "areas/auth_flow.h"
+#include "areas/auth/auth_flow.h"
 
-#include "areas/auth_session.h"
+#include "areas/auth/auth_session.h"
 #include "auth_provider_sql.h"
 #include "base/codec.h"
 #include "crypto/digest.h"

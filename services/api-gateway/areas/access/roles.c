@@ -1,5 +1,5 @@
 /* /roles: what their holders may do, down to fields. */
-#include "areas/access.h"
+#include "areas/access/access.h"
 #include "roles_sql.h"
 
 struct field_access_in {

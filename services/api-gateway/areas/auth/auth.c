@@ -1,8 +1,8 @@
 /* /auth/v1: sign in with a password, refresh, sign out, the project's public keys. */
-#include "areas/auth_input.h"
-#include "areas/auth_key.h"
-#include "areas/auth_password.h"
-#include "areas/auth_session.h"
+#include "areas/auth/auth_input.h"
+#include "areas/auth/auth_key.h"
+#include "areas/auth/auth_password.h"
+#include "areas/auth/auth_session.h"
 #include "auth_sql.h"
 #include "crypto/password.h"
 #include "stages/stages.h"

@@ -1,5 +1,5 @@
 /* The issuer's side of external sign-in: discovery and the code exchange. */
-#include "areas/auth_oidc.h"
+#include "areas/auth/auth_oidc.h"
 
 #include "base/codec.h"
 #include "fetch/fetch.h"

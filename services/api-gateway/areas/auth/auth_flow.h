@@ -3,7 +3,7 @@
  * A sign-in at an issuer that is under way: kept ten minutes under the hash of its state, used once.
  * Nonce and code verifier are sealed.
  */
-#include "areas/auth_oidc.h"
+#include "areas/auth/auth_oidc.h"
 
 struct auth_flow {
     struct str state;
