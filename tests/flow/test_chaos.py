@@ -177,7 +177,6 @@ def chaos_gateway(start_gateway):
 
 def test_clients_that_vanish(session_gateway, operator, recorder, chaos_gateway, servers):
     project = Project(session_gateway, operator, recorder)
-    project.admin.put("/", {"settings": {"rate_limit_read": 0, "rate_limit_write": 0, "rate_limit_heavy": 0}})
     project.entity("notes", fields=[{"name": "text", "type": "text"}, {"name": "n", "type": "integer"}])
     clients = [project.user(entities=["notes"], permissions=["svc_exports:create"]) for _ in range(HONEST + 1)]
     for client in clients:
