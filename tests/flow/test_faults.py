@@ -78,11 +78,24 @@ def acknowledged_are_there(project, writers):
     assert names and names <= stored, f"acknowledged and lost: {sorted(names - stored)[:10]}"
 
 
+def until_ready(servers):
+    """PostgreSQL takes connections again: after a crash it first recovers, as long as that takes."""
+    for _ in range(600):
+        try:
+            servers.connect().close()
+            return
+        except psycopg2.OperationalError:
+            time.sleep(0.1)
+    raise AssertionError("PostgreSQL did not come back within a minute")
+
+
 def outage(project, servers, breaks, expected=frozenset({200, 201, 503})):
     """Breaks PostgreSQL under load: nothing but 503s, everything normal five seconds after it is back."""
     with Callers(project.admin, 4, write) as writers, Callers(project.admin, 3, read) as readers:
         time.sleep(1)
         breaks()
+        time.sleep(0.2)
+        until_ready(servers)
         back = time.monotonic()
         time.sleep(6.5)
     for callers, right in ((writers, 201), (readers, 200)):

@@ -144,3 +144,7 @@ def test_operator_token_opens_no_project(project, servers):
     client = project.client(token=servers.operator_token)
     assert client.get("/", expect=401).json()["code"] == "token_invalid"
     assert project.admin.get("", expect=401).json()["code"] == "unauthorized"
+
+
+def test_the_public_port_is_alive_without_credentials(operator):
+    assert operator.anonymous().get("/healthz", expect=200).json() == {"status": "ok"}
