@@ -1,12 +1,8 @@
 /* Nobody gives what they do not hold; the last administrator stays. See access.h. */
 #include "areas/access/access.h"
 
-#include <errno.h>
-
 #include "access_sql.h"
 #include "base/num.h"
-#include "crypto/password.h"
-#include "loop/work.h"
 
 /* --- permission names --- */
 
@@ -200,71 +196,4 @@ int access_check_admins(struct req *r)
     if (rows_i64(&left, 0, 0) > 0)
         return 0;
     return fail(r, "last_administrator", "The project needs at least one active administrator.");
-}
-
-/* --- passwords --- */
-
-struct password_job {
-    struct arena *arena;
-    struct str password;
-    struct str phc;
-    int result;
-};
-
-static void hash_job(void *arg)
-{
-    struct password_job *job = arg;
-
-    job->phc = password_hash(job->arena, job->password);
-}
-
-static void verify_job(void *arg)
-{
-    struct password_job *job = arg;
-
-    job->result = password_verify(job->phc, job->password);
-}
-
-AWAITS static int run_job(struct req *r, work_fn fn, struct password_job *job)
-{
-    int rc = work_run(&r->task, WORK_HASH, fn, job);
-
-    if (rc == -EAGAIN)
-        return fail(
-            r, "dependency_unavailable", "Too many passwords are being checked; try again.");
-    return rc;
-}
-
-int access_hash_password(struct req *r, struct str password, struct str *ret_hash)
-{
-    struct password_job *job = ARENA_NEW(r->task.arena, job);
-
-    job->arena = r->task.arena;
-    job->password = password;
-    TRY(run_job(r, hash_job, job));
-    *ret_hash = job->phc;
-    return 0;
-}
-
-int access_verify_password(struct req *r, struct str phc, struct str password, bool *ret_right)
-{
-    struct password_job *job = ARENA_NEW(r->task.arena, job);
-
-    job->password = password;
-    job->phc = phc;
-    TRY(run_job(r, verify_job, job));
-    *ret_right = job->result != PASSWORD_WRONG;
-    return 0;
-}
-
-int access_password_policy(struct req *r, const char *member, struct str password)
-{
-    int64_t fewest = r->project->settings.password_min_length;
-
-    if ((int64_t)password.len < fewest)
-        return fail_field(
-            r, member, "out_of_range", "must have at least %lld characters", (long long)fewest);
-    if (password.len > PASSWORD_MAX_BYTES)
-        return fail_field(r, member, "too_long", "must have at most %d bytes", PASSWORD_MAX_BYTES);
-    return 0;
 }

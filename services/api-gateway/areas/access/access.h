@@ -35,11 +35,3 @@ AWAITS int access_default_roles(struct req *r, struct in_ids *ret_roles) MUSTCHE
 AWAITS int access_lock_admins(struct req *r) MUSTCHECK;
 /* co: inside the same transaction, after the change: 409 last_administrator when none is left. */
 AWAITS int access_check_admins(struct req *r) MUSTCHECK;
-
-/* co: hashes on a worker thread. 503 when too many are waiting. The policy was checked before. */
-AWAITS int access_hash_password(struct req *r, struct str password, struct str *ret_hash) MUSTCHECK;
-/* co: true or false in *ret_right, on a worker thread. */
-AWAITS int access_verify_password(struct req *r, struct str phc, struct str password, bool *ret_right)
-    MUSTCHECK;
-/* Length rules of the project: 400 on `member`. */
-int access_password_policy(struct req *r, const char *member, struct str password) MUSTCHECK;

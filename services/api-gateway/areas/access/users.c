@@ -1,5 +1,6 @@
 /* /users: accounts of a project, by administration and by their owners. */
 #include "areas/access/users.h"
+#include "areas/auth/auth_password.h"
 #include "users_sql.h"
 
 /* --- reading --- */
@@ -118,12 +119,12 @@ AWAITS static int users_create(struct req *r)
 
     TRY(req_json(r, &user_create_schema, &in));
     if (in.password.set)
-        TRY(access_password_policy(r, "password", in.password.value));
+        TRY(auth_password_policy(r, "password", in.password.value));
     if (!in.role_ids.set)
         TRY(access_default_roles(r, &in.role_ids));
     TRY(access_need_roles(r, "role_ids", in.role_ids.items, in.role_ids.count));
     if (in.password.set)
-        TRY(access_hash_password(r, in.password.value, &hash));
+        TRY(auth_password_hash(r, in.password.value, &hash));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->db,
@@ -184,10 +185,10 @@ AWAITS static int users_update(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &user_update_schema, &in));
     if (in.password.set)
-        TRY(access_password_policy(r, "password", in.password.value));
+        TRY(auth_password_policy(r, "password", in.password.value));
     TRY(access_need_roles(r, "role_ids", in.role_ids.items, in.role_ids.count));
     if (in.password.set)
-        TRY(access_hash_password(r, in.password.value, &hash));
+        TRY(auth_password_hash(r, in.password.value, &hash));
     TRY(lock_user(r, id, &user));
     TRY(save_user(r, id, &in, hash));
     TRY(finish(r, id, "users.update", &user));
@@ -230,14 +231,16 @@ AWAITS static int users_confirm(struct req *r)
 AWAITS static int check_current_password(struct req *r, const struct me_in *in)
 {
     struct rows user;
+    struct str rehash;
     bool right = false;
 
     if (!in->current_password.set)
         return fail_field(r, "current_password", "required", "is required to change the password");
-    TRY(access_password_policy(r, "password", in->password.value));
+    TRY(auth_password_policy(r, "password", in->password.value));
     TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->caller->user_id))));
     if (in->current_password.value.len <= 1024)
-        TRY(access_verify_password(r, rows_str(&user, 0, 2), in->current_password.value, &right));
+        TRY(auth_password_check(
+            r, rows_str(&user, 0, 2), in->current_password.value, &right, &rehash));
     if (!right)
         return fail_field(
             r, "current_password", "validation_failed", "is not the current password");
@@ -259,7 +262,7 @@ AWAITS static int users_update_me(struct req *r)
                                arena_printf(r->task.arena, "me:%lld", (long long)id),
                                r->project->settings.rate_sign_in_account));
         TRY(check_current_password(r, &in));
-        TRY(access_hash_password(r, in.password.value, &hash));
+        TRY(auth_password_hash(r, in.password.value, &hash));
     }
     TRY(sql_begin(r));
     struct db_call calls[] = {
