@@ -28,8 +28,8 @@ def wrk(url, seconds, script=None, headers=None, clients=CLIENTS):
     failed = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", out)
     return {
         "rate": float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1)),
-        "p50": milliseconds(re.search(r"50%\s+(\S+)", out).group(1)),
-        "p99": milliseconds(re.search(r"99%\s+(\S+)", out).group(1)),
+        "p50": milliseconds(re.search(r"^ +50% +(\S+)", out, re.M).group(1)),
+        "p99": milliseconds(re.search(r"^ +99% +(\S+)", out, re.M).group(1)),
         "errors": (int(bad.group(1)) if bad else 0) + (sum(map(int, failed.groups())) if failed else 0),
     }
 
