@@ -4,12 +4,8 @@
  */
 #include "areas/auth/auth_oidc.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/num.h"
-#include "base/panic.h"
 #include "fetch/fetch.h"
 #include "json/jr.h"
 
@@ -20,34 +16,20 @@
 #define FRESH_MAX_MS   86400000 /* 24 hours */
 
 struct document {
-    struct str url; /* both owned by malloc */
+    struct arena *arena; /* owns the texts; NULL = a free slot */
+    struct str url;
     struct str text;
     int64_t fetched_ms;
     int64_t fresh_until_ms;
 };
 static struct document documents[SLOTS];
 
-static struct str own(struct str text)
-{
-    char *copy = malloc(text.len + 1);
-
-    MUST(copy);
-    memcpy(copy, text.ptr, text.len);
-    copy[text.len] = '\0';
-    return (struct str){copy, text.len};
-}
-
-static void disown(struct str text)
-{
-    free((char *)text.ptr);
-}
-
 /* NULL when the slot holds another document or none. Valid until the next await. */
 static struct document *find(struct str url)
 {
     struct document *slot = &documents[str_hash(url) & (SLOTS - 1)];
 
-    return slot->url.ptr && str_eq(slot->url, url) ? slot : NULL;
+    return slot->arena && str_eq(slot->url, url) ? slot : NULL;
 }
 
 /* Cache-Control: max-age (RFC 9111, 5.2.2.1), within our bounds. */
@@ -73,14 +55,10 @@ static void keep(struct str url, const struct fetch_response *response)
 {
     struct document *slot = &documents[str_hash(url) & (SLOTS - 1)];
 
-    if (slot->url.ptr && !str_eq(slot->url, url)) {
-        disown(slot->url);
-        slot->url = STR_NONE;
-    }
-    if (!slot->url.ptr)
-        slot->url = own(url);
-    disown(slot->text);
-    slot->text = own(response->body);
+    arena_free(slot->arena);
+    slot->arena = arena_new(url.len + response->body.len + 64);
+    slot->url = arena_dup(slot->arena, url);
+    slot->text = arena_dup(slot->arena, response->body);
     slot->fetched_ms = clock_mono_ms();
     slot->fresh_until_ms = slot->fetched_ms + fresh_ms(response);
 }
