@@ -10,9 +10,11 @@ GEN      = $(BUILD)/gen
 CC      := gcc
 
 # Layers of common/, lowest first: a folder includes only itself and folders before it.
-LAYERS   := base log conf loop crypto json catalog http fetch db redis domain records app
+LAYERS   := base log conf loop crypto json catalog http fetch db redis bus domain records workflow app
 SERVICES := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/main.c)))
-PACKAGES := libuv libcurl openssl hiredis jansson libpq libargon2 zlib
+PACKAGES := libuv libcurl openssl hiredis jansson libpq libargon2 libprotobuf-c zlib
+# Programs that a daemon starts: services/<daemon>/<program>/main.c.
+PROGRAMS := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/*/main.c)))
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Walloca -Wconversion \
             -Wformat=2 -Wundef -Wframe-larger-than=8192 -Werror
@@ -40,7 +42,7 @@ FLAGS_STAMP := $(BUILD)/.flags
 FLAGS_TEXT  := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
 
 .PHONY: all
-all: $(foreach s,$(SERVICES),$(BUILD)/bin/$(s))
+all: $(foreach s,$(SERVICES) $(PROGRAMS),$(BUILD)/bin/$(s))
 
 $(FLAGS_STAMP): FORCE
 	@mkdir -p $(@D); echo '$(FLAGS_TEXT)' | cmp -s - $@ || echo '$(FLAGS_TEXT)' > $@
@@ -79,11 +81,22 @@ $(GEN)/migrations.h: $(wildcard deploy/migrations/*/*.sql) scripts/sqlgen
 	@mkdir -p $(@D)
 	@scripts/sqlgen migrations deploy/migrations > $@
 
+# proto/*.proto -> what travels between the services.
+PROTO     := $(wildcard proto/*.proto)
+PROTO_OBJ  = $(patsubst proto/%.proto,$(BUILD)/proto/%.pb-c.o,$(PROTO))
+PROTO_GEN  = $(GEN)/.proto
+$(PROTO_GEN): $(PROTO)
+	@mkdir -p $(@D)
+	@protoc-c --proto_path=proto --c_out=$(GEN) $(PROTO) && touch $@
+$(BUILD)/proto/%.pb-c.o: $(PROTO_GEN) $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -w -c $(GEN)/$*.pb-c.c -o $@
+
 define layer_rule
 LAYER_SRC_$(1) := $$(wildcard common/$(1)/*.c common/$(1)/*.S)
 LAYER_OBJ_$(1) = $$(call objs,$$(LAYER_SRC_$(1)))
-$$(LAYER_OBJ_$(1)): | $$(SQL_HEADERS) $$(GEN)/migrations.h
-$$(BUILD)/lib/libgw_$(1).a: $$(LAYER_OBJ_$(1)) $(if $(filter http,$(1)),$$(LLHTTP_OBJ))
+$$(LAYER_OBJ_$(1)): | $$(SQL_HEADERS) $$(GEN)/migrations.h $$(PROTO_GEN)
+$$(BUILD)/lib/libgw_$(1).a: $$(LAYER_OBJ_$(1)) $(if $(filter http,$(1)),$$(LLHTTP_OBJ)) $(if $(filter bus,$(1)),$$(PROTO_OBJ))
 	@mkdir -p $$(@D); rm -f $$@; ar rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
@@ -94,8 +107,9 @@ upto_    = $(firstword $(2)) $(if $(filter $(1),$(firstword $(2))),,$(call upto_
 libs_for = $(foreach l,$(call reverse,$(strip $(1))),$(if $(wildcard common/$(l)/*.c),$(BUILD)/lib/libgw_$(l).a))
 ALL_LIBS = $(call libs_for,$(LAYERS))
 
+PROGRAM_SRC := $(foreach p,$(PROGRAMS),$(shell find services/*/$(p) -name '*.c'))
 define service_rule
-SERVICE_SRC_$(1) := $$(shell find services/$(1) -name '*.c')
+SERVICE_SRC_$(1) := $$(filter-out $$(PROGRAM_SRC),$$(shell find services/$(1) -name '*.c'))
 SERVICE_OBJ_$(1) = $$(call objs,$$(SERVICE_SRC_$(1)))
 $$(SERVICE_OBJ_$(1)): CPPFLAGS += -Iservices/$(1)
 $$(SERVICE_OBJ_$(1)): | $$(SQL_HEADERS) $$(GEN)/migrations.h
@@ -105,6 +119,17 @@ $$(BUILD)/bin/$(1): $$(SERVICE_OBJ_$(1)) $$(ALL_LIBS)
 	@$$(CC) $$(LDFLAGS) -o $$@ $$(SERVICE_OBJ_$(1)) -Wl,--start-group $$(ALL_LIBS) -Wl,--end-group $$(LDLIBS)
 endef
 $(foreach s,$(SERVICES),$(eval $(call service_rule,$(s))))
+
+# A program is small: of common/ it gets base alone, and the packages that it names itself.
+PACKAGES_script-sandbox := javascriptcoregtk-4.1 libseccomp
+define program_rule
+$$(call objs,$$(filter services/%/$(1)/%,$$(PROGRAM_SRC))): CPPFLAGS += $$(shell pkg-config --cflags $$(PACKAGES_$(1)))
+$$(BUILD)/bin/$(1): $$(call objs,$$(shell find services/*/$(1) -name '*.c')) $$(BUILD)/lib/libgw_base.a
+	@mkdir -p $$(@D)
+	@echo "  LD   $$@"
+	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(shell pkg-config --libs $$(PACKAGES_$(1))) -lpthread -lm
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
 
 # --- unit tests: tests/unit/test_<layer>*.c, one program each, linked with the layers up to its own -
 UNIT_SRC := $(wildcard tests/unit/test_*.c)

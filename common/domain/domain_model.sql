@@ -19,6 +19,6 @@ select m.model_version as model_version,
     from {p}.fields f) as fields,
   (select coalesce(json_agg(json_build_object('name', s.key, 'values', s.doc -> 'values')), '[]')
     from {p}.settings s where s.kind = 'enum') as enums,
-  (select coalesce(json_agg(json_build_object('entity', l.entity_id, 'event', l.event)), '[]')
+  (select coalesce(json_agg(json_build_object('source', l.source, 'entity', l.entity_id, 'event', l.event)), '[]')
     from {p}.event_listeners l) as listeners
 from {p}.meta m;

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Outbox rows: written in the transaction of the change, only when somebody listens. Redis is the
- * doorbell: events_ring() after commit; the consumer's sweeper finds rows whose bell was lost.
+ * Outbox rows: written in the transaction of the change, only when somebody listens. A row's `pending`
+ * has a bit for each consumer that still has to take it. Redis is the doorbell: events_ring() after
+ * commit; the consumers' sweepers find rows whose bell was lost.
  */
 #include "db/db.h"
 #include "domain/model.h"
@@ -11,6 +12,7 @@
  * text. The caller puts it behind the change in the same db_batch or transaction. */
 struct db_call events_outbox_call(struct arena *arena, const struct entity *entity,
                                   enum model_event event, int64_t record_id, struct str payload,
-                                  int64_t actor_id, int depth);
-/* any: fire and forget: XADD evt:{p<partition>} * project <number>. */
+                                  int64_t actor_id, int depth,
+                                  struct str traceparent);
+/* any: fire and forget: tells the consumers that the project has outbox rows. */
 void events_ring(struct directory *directory, const struct project *project);

@@ -151,21 +151,26 @@ static struct entity *own_entity(const struct model *model, int64_t id)
     return found != NULL ? &model->entities[found - model->entities] : NULL;
 }
 
+/* In the order of the bits of enum model_event. */
+static const char *const event_names[] = {"EntityCreated", "EntityUpdated", "EntityDeleted"};
+
 static void load_listeners(const struct model *model, const json_t *items)
 {
     for (size_t i = 0; i < json_array_size(items); i++) {
         const json_t *item = json_array_get(items, i);
         struct entity *entity = own_entity(model, jr_i64(item, "entity", 0));
+        enum event_consumer consumer =
+            str_is(jr_str(item, "source"), "search") ? CONSUMER_SEARCH : CONSUMER_WORKFLOWS;
         struct str event = jr_str(item, "event");
 
         if (entity == NULL)
             continue;
-        if (str_is(event, "EntityCreated"))
-            entity->events |= EVENT_CREATED;
-        else if (str_is(event, "EntityUpdated"))
-            entity->events |= EVENT_UPDATED;
-        else if (str_is(event, "EntityDeleted"))
-            entity->events |= EVENT_DELETED;
+        for (unsigned kind = 0; kind < ARRAY_LEN(event_names); kind++) {
+            if (!str_is(event, event_names[kind]))
+                continue;
+            entity->events |= 1U << kind;
+            entity->consumers[kind] |= (uint8_t)consumer;
+        }
     }
 }
 

@@ -185,7 +185,8 @@ AWAITS static int write_outbox(struct records *ctx,
                                               rows_i64(rows, i, COLUMNS_ID),
                                               strbuf_view(&payload),
                                               ctx->caller->user_id,
-                                              ctx->depth);
+                                              ctx->depth,
+                                              ctx->traceparent);
         if (pending < OUTBOX_AT_ONCE && i + 1 < rows->count)
             continue;
         TRY(write_tx_db(ctx, plan->entity, db_batch(ctx->task, tx, calls, pending, NULL)));

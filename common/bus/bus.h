@@ -1,0 +1,95 @@
+#pragma once
+/*
+ * Passing work between services over Redis streams. PostgreSQL is the ledger, a stream the doorbell: an
+ * entry says which project (and row) to look at, so a lost one costs the time until the next sweep, and one
+ * delivered twice finds the work done. Nothing here is needed for correctness.
+ *
+ * Streams are "<topic>:{p<partition>}", 16 partitions a topic, the project's own; a consumer group per
+ * service. Entries hold one field "e": a serialised Envelope (proto/envelope.proto).
+ *
+ * Producer:   bus_ring(bus, BUS_JOB, &(struct bus_bell){.project = 7, .partition = 3, .kind = "job.queued"});
+ * Consumer:   static int on_jobs(struct task *task, const struct bus_entry *entries, size_t count, void *arg);
+ *             bus_consume(bus, &(struct bus_consumer){.topic = BUS_JOB, .group = "workflow-runner", .handle = on_jobs});
+ *
+ * Loop thread only. One struct bus per process.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rc.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "loop/loop.h"
+#include "loop/task.h"
+
+struct bus;
+struct redis;
+
+#define BUS_PARTITIONS 16
+
+enum bus_topic { BUS_EVT, BUS_JOB, BUS_PUSH, BUS_SEARCH, BUS_PAY, BUS_TOPICS };
+const char *bus_topic_name(enum bus_topic topic); /* "evt", "job", "push", "search", "pay" */
+
+/* What a producer says. Texts are borrowed for the call. */
+struct bus_bell {
+    int64_t project;
+    int partition;
+    const char *kind;       /* "event.pending" (BUS_EVT), "job.queued" (BUS_JOB), "push.queued", "search.changed", "payment.received" */
+    struct str id;          /* may be empty: "there is work in this project" */
+    int64_t row_id;         /* into the body of the topic's message; 0 = unknown */
+    unsigned depth;
+    struct str traceparent; /* may be empty */
+};
+
+/* Returns owned. `redis` is borrowed, for publishing; consumers open connections of their own to `urls`
+ * because they block. */
+struct bus *bus_new(struct redis *redis, const struct str *urls, size_t url_count);
+/* any: after bus_stop()'s callback, or when nothing consumes. */
+void bus_free(struct bus *bus);
+
+/* any: fire and forget, at the end of this turn. Bells without id of one topic, project and kind rung
+ * within a turn become one entry. Dropped and counted when Redis is away. bus may be NULL (tests). */
+void bus_ring(struct bus *bus, enum bus_topic topic, const struct bus_bell *bell);
+
+/* An entry as a consumer sees it; valid until the handler returns. */
+struct bus_entry {
+    int64_t project;
+    int partition;
+    struct str kind, id, traceparent;
+    int64_t row_id;
+    int64_t occurred_ms;
+    unsigned depth;
+    unsigned deliveries; /* 1 = first */
+};
+
+/* AWAITS: handles a batch of one partition. 0 acknowledges all of them; anything else leaves them pending:
+ * they come again after retry_ms, to this consumer or another one, and to the dead letters
+ * ("<topic>:dead:{p<n>}") after max_deliveries. What must not be lost is in PostgreSQL anyway. */
+typedef int (*bus_handler_fn)(struct task *task, const struct bus_entry *entries, size_t count, void *arg);
+
+struct bus_consumer {
+    enum bus_topic topic;
+    const char *group;       /* the service's name */
+    bus_handler_fn handle;
+    void *arg;
+    unsigned batch;          /* entries per call, 0 = 256 */
+    int64_t retry_ms;        /* claim entries that another consumer left this long, 0 = 30,000 */
+    unsigned max_deliveries; /* 0 = 10 */
+    int64_t handler_ms;      /* deadline of one call, 0 = 30,000 */
+};
+/* any: starts reading all partitions of the topic: groups are made at 0 where missing (again after NOGROUP, a
+ * wiped or restarted Redis), abandoned entries are claimed, finished ones trimmed. For the life of the bus. */
+void bus_consume(struct bus *bus, const struct bus_consumer *consumer);
+/* any: reads no more; done(arg) when the running handlers have ended. */
+void bus_stop(struct bus *bus, loop_fn done, void *arg);
+/* any: entries can be read now. While false, consumers poll the database instead (doorbells are lost). */
+bool bus_up(const struct bus *bus);
+
+struct bus_stats {
+    uint64_t rung, dropped, coalesced, read, acked, retried, dead, reclaimed, group_made, lost; /* lost: XAUTOCLAIM named deleted entries */
+    int64_t backlog;          /* entries not yet delivered to our groups, all partitions (last look) */
+    int64_t pending;          /* delivered, not acknowledged */
+    int64_t oldest_ms;        /* age of the oldest unfinished entry */
+};
+const struct bus_stats *bus_stats(const struct bus *bus);

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * Five-field cron expressions in a time zone (crontab(5) semantics, IANA time zone names).
+ *
+ * minute 0-59, hour 0-23, day of month 1-31, month 1-12 or jan-dec, day of week 0-7 or sun-sat (0 and 7 are
+ * Sunday); lists, ranges (also of names), steps ("*" "/" "5", "1-30/2", "5/10" = 5-59/10). When both day fields are
+ * restricted (do not begin with *), either may match. Local times that a clock change skips fire at the first
+ * minute after the gap; local times that it repeats fire once, the first time.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/rc.h"
+#include "base/str.h"
+
+struct cron {
+    uint64_t minutes;
+    uint32_t hours, days, months, weekdays;
+    bool any_day, any_weekday;
+};
+enum { CRON_INVALID = 1 };
+/* any: 0, or CRON_INVALID with *ret_error ("hour: 24 is not between 0 and 23"). An expression that can never match
+ * (30 February) is invalid. */
+int cron_parse(struct arena *arena, struct str text, struct cron *ret_cron, struct str *ret_error) MUSTCHECK;
+
+struct timezone_rules; /* of one zone, immutable, cached for the life of the process */
+/* any: reads the TZif file of the zone (RFC 9636) once; NULL when there is no such zone. "UTC" always exists.
+ * Names are checked: no path can be built from them. Blocks for one small file on first use. */
+const struct timezone_rules *timezone_find(struct str name);
+/* any: seconds east of UTC at a moment (wall ms). */
+int32_t timezone_offset(const struct timezone_rules *zone, int64_t at_ms);
+
+/* any: the first matching minute strictly after `after_ms` (wall ms, UTC), or -1 when none within eight years. */
+int64_t cron_next(const struct cron *cron, const struct timezone_rules *zone, int64_t after_ms);
