@@ -1,0 +1,122 @@
+"""H1-H7 and H10 behind proxies: the payloads of framing.py through a real nginx and a real haproxy, several at a
+time, with other clients' requests on the same connections to the gateway.
+
+Whatever a proxy makes of a payload, it and the gateway must count the same requests: what the gateway answered
+is what the proxy passed on, and everybody else gets the answers to their own requests.
+"""
+import concurrent.futures
+import itertools
+import threading
+
+import pytest
+
+import framing
+from proxies import COMMANDS, Proxy, available
+from wire import AccessLog, Answers, connect, send
+
+QUIET_S = 0.4  # a proxy that says nothing for so long waits for more of the payload
+REFUSED = {"trailer_framing"}  # sound, but a proxy may refuse it
+_numbers = itertools.count(5001)
+_victims = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def behind(start_gateway):
+    """One worker, so that the connections of a proxy all end in it."""
+    gateway = start_gateway("behind_proxies", WORKERS=1)
+    yield gateway
+    gateway.stop()
+
+
+@pytest.fixture(params=COMMANDS)
+def proxy(request, behind, tmp_path_factory):
+    if not available(request.param):
+        pytest.skip(f"{request.param} is not installed")
+    own = Proxy(request.param, tmp_path_factory.mktemp("proxies"), behind, COMMANDS[request.param])
+    yield own
+    own.stop()
+
+
+class Victim(threading.Thread):
+    """Keeps asking through the proxy, on a connection that it keeps and renews; notes answers not its own."""
+
+    def __init__(self, port):
+        super().__init__()
+        self.port, self.over = port, threading.Event()
+        self.asked, self.wrong = [], []
+
+    def run(self):
+        while not self.over.is_set():
+            with connect(self.port) as sock:
+                reader = Answers(sock)
+                for _ in range(8):
+                    self.ask(sock, reader)
+
+    def ask(self, sock, reader):
+        number = next(_victims)
+        own = f"v{number:06d}"
+        path, status = ("/healthz", 200) if number % 2 else ("/nope", 404)
+        send(sock, b"GET %s HTTP/1.1\r\nHost: h\r\nX-Request-Id: %s\r\n\r\n" % (path.encode(), own.encode()))
+        answer = reader.next()
+        self.asked.append(own)
+        if answer is None or (answer.status, answer.id) != (status, own):
+            self.wrong.append((own, path, answer))
+
+
+def attack(port, case, path):
+    """Sends one payload and reads until the proxy ends the connection or waits."""
+    data, outer, inner = framing.fill(case, path, next(_numbers))
+    answers = []
+    with connect(port, timeout=QUIET_S) as sock:
+        reader = Answers(sock)
+        send(sock, data)
+        try:
+            while (answer := reader.next()) is not None:
+                answers.append(answer)
+        except TimeoutError:
+            pass
+    return case, outer, inner, answers
+
+
+def settle(proxy, access, end):
+    """Both counts, when the last request of all is in them."""
+    with connect(proxy.port) as sock:
+        send(sock, b"GET /healthz HTTP/1.1\r\nHost: h\r\nX-Request-Id: %s\r\n\r\n" % end.encode())
+        assert Answers(sock).next().id == end
+    return access.ids_until(end), proxy.passed()
+
+
+@pytest.mark.parametrize("path", ["/nope", "BASE/auth/v1/token"])
+def test_h10_through_a_proxy(proxy, behind, shared_project, path):
+    path = path.replace("BASE", f"/org/{shared_project.id}")
+    access = AccessLog(behind)
+    proxy.start()
+    victims = [Victim(proxy.port) for _ in range(2)]
+    for victim in victims:
+        victim.start()
+    try:
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            done = list(pool.map(lambda case: attack(proxy.port, case, path), framing.CASES))
+    finally:
+        for victim in victims:
+            victim.over.set()
+        for victim in victims:
+            victim.join(30)
+    answered, passed = settle(proxy, access, f"e{next(_numbers):04d}")
+
+    wrong = []
+    for case, outer, inner, answers in done:
+        for name, own in (("outer", outer), ("inner", inner)):
+            if answered[own] > passed[own]:
+                wrong.append(f"{case.name}: {name}: the gateway answered {answered[own]}, passed on were {passed[own]}")
+        whole = answered[outer] == answered[inner] == passed[inner] == 1
+        if case.verdict == framing.TWO and not whole and case.name not in REFUSED:
+            wrong.append(f"{case.name}: sound, but answered {answered[outer]} and {answered[inner]} times")
+        if any(answer.id and answer.id[0] == "v" for answer in answers):
+            wrong.append(f"{case.name}: got somebody else's answer")
+    for victim in victims:
+        wrong += [f"victim: {note}" for note in victim.wrong]
+        wrong += [f"victim {own}: {answered[own]} times" for own in victim.asked if answered[own] != 1]
+    assert not wrong, "\n".join(wrong)
+    assert sum(len(victim.asked) for victim in victims) > 50
+    assert sum(passed[outer] for _, outer, _, _ in done) > 12, "hardly anything came through"

@@ -1,0 +1,103 @@
+"""Raw bytes to a server and its answers, cut into responses; and what the gateway's access log saw."""
+import collections
+import json
+import re
+import socket
+import time
+
+Answer = collections.namedtuple("Answer", "status id body")
+
+
+def connect(port, timeout=10):
+    sock = socket.create_connection(("127.0.0.1", port), timeout)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def send(sock, data):
+    """False when the peer has closed already."""
+    try:
+        sock.sendall(data)
+        return True
+    except OSError:
+        return False
+
+
+class Answers:
+    """Reads one response after another; `ended` tells that the peer closed."""
+
+    def __init__(self, sock):
+        self.sock, self.data, self.ended = sock, b"", False
+
+    def more(self):
+        try:
+            piece = self.sock.recv(65536)
+        except ConnectionError:
+            piece = b""
+        self.data += piece
+        self.ended = not piece
+        return bool(piece)
+
+    def next(self):
+        """An Answer; None at the end. Interim answers (1xx) are skipped. TimeoutError is the caller's."""
+        while b"\r\n\r\n" not in self.data:
+            if not self.more():
+                return None
+        head, self.data = self.data.split(b"\r\n\r\n", 1)
+        status = int(head.split(b" ", 2)[1])
+        if status < 200:
+            return self.next()
+        fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
+        body = self.body(fields) if status not in (204, 304) else b""
+        return Answer(status, re.sub(rb"(?i)^.*\r\nx-request-id: ([^\r]*).*$", rb"\1", head, flags=re.S).decode()
+                      if b"x-request-id" in fields else None, body)
+
+    def body(self, fields):
+        if b"content-length" in fields:
+            return self.take(int(fields[b"content-length"]))
+        if fields.get(b"transfer-encoding") != b"chunked":
+            while self.more():
+                pass
+            return self.take(len(self.data))
+        whole = b""
+        while True:
+            while b"\r\n" not in self.data:
+                if not self.more():
+                    return whole
+            size, self.data = self.data.split(b"\r\n", 1)
+            piece = self.take(int(size, 16) + 2)[:-2]
+            whole += piece
+            if not piece:
+                return whole
+
+    def take(self, count):
+        while len(self.data) < count and self.more():
+            pass
+        taken, self.data = self.data[:count], self.data[count:]
+        return taken
+
+
+class AccessLog:
+    """Counts requests by their id; only those that the log got since the last call of start()."""
+
+    def __init__(self, gateway):
+        self.gateway, self.at = gateway, 0
+        self.start()
+
+    def start(self):
+        self.at = self.gateway.log_path.stat().st_size
+
+    def ids(self):
+        with open(self.gateway.log_path, "rb") as log:
+            log.seek(self.at)
+            lines = [line for line in log.read().split(b"\n") if b'"event":"access"' in line]
+        return collections.Counter(json.loads(line)["request_id"] for line in lines)
+
+    def ids_until(self, wanted, within=10):
+        """The counts, once `wanted` is among them: a request that was answered is logged a moment later."""
+        end = time.monotonic() + within
+        while True:
+            found = self.ids()
+            if wanted in found or time.monotonic() > end:
+                return found
+            time.sleep(0.02)
