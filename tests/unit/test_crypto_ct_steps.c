@@ -1,0 +1,147 @@
+/*
+ * T9: comparing secrets takes as many instructions wherever they differ. A clock would need
+ * thousands of samples and a quiet machine to show a byte; here the processor goes step by step
+ * through the comparison (ptrace), and every step counts. No machine is too busy for that.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "crypto/ct.h"
+
+typedef bool (*compare_fn)(struct str a, struct str b);
+
+enum { BYTES = 64, EQUAL = BYTES, CASES = BYTES + 1 };
+
+/* What ct_eq() must not be: proves that the steps would show it. */
+static bool eager_eq(struct str a, struct str b)
+{
+    for (size_t i = 0; i < a.len; i++)
+        if (a.ptr[i] != b.ptr[i])
+            return false;
+    return true;
+}
+
+/* Compares once for each case, between two stops: case i differs at byte i only. */
+static void compare_all(compare_fn compare)
+{
+    char a[BYTES], b[BYTES];
+    volatile bool result;
+
+    memset(a, 0x5a, sizeof(a));
+    memcpy(b, a, sizeof(b));
+    for (int warm = 0; warm < 2; warm++) /* the linker finds what is called */
+        result = compare((struct str){a, BYTES}, (struct str){b, BYTES});
+    for (size_t i = 0; i < CASES; i++) {
+        if (i < BYTES)
+            b[i] = (char)(b[i] ^ 0xff);
+        (void)raise(SIGUSR1);
+        result = compare((struct str){a, BYTES}, (struct str){b, BYTES});
+        (void)raise(SIGUSR1);
+        if (i < BYTES)
+            b[i] = a[i];
+    }
+    (void)result;
+}
+
+/* Lets the child run until it stops for `wanted`; false when it has ended. */
+static bool run_to(pid_t child, int wanted)
+{
+    int status;
+
+    while (ptrace(PTRACE_CONT, child, NULL, NULL) == 0) {
+        if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status))
+            return false;
+        if (WSTOPSIG(status) == wanted)
+            return true;
+    }
+    return false;
+}
+
+/* Steps until it stops for `wanted`; how many. */
+static long steps_to(pid_t child, int wanted)
+{
+    long steps = 0;
+    int status;
+
+    while (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) == 0) {
+        if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status))
+            return -1;
+        if (WSTOPSIG(status) == wanted)
+            return steps;
+        steps++;
+    }
+    return -1;
+}
+
+/* The steps of each case; false when this machine does not let us count. */
+static bool count(compare_fn compare, long ret_steps[CASES])
+{
+    int status;
+    bool counted = true;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+            _exit(1);
+        (void)raise(SIGSTOP);
+        compare_all(compare);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFSTOPPED(status))
+        return false;
+    for (size_t i = 0; i < CASES && counted; i++) {
+        counted = run_to(child, SIGUSR1);
+        ret_steps[i] = counted ? steps_to(child, SIGUSR1) : -1;
+        counted = ret_steps[i] > 0;
+    }
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, &status, 0);
+    return counted;
+}
+
+static void test_as_many_steps_wherever_they_differ(void **state)
+{
+    (void)state;
+    long steps[CASES];
+
+    if (!count(ct_eq, steps))
+        skip();
+    for (size_t i = 1; i < BYTES; i++)
+        if (steps[i] != steps[0])
+            fail_msg(
+                "%ld steps when byte 0 differs, %ld when byte %zu does", steps[0], steps[i], i);
+    /* The answer itself may be made in a step or two more. */
+    assert_in_range(steps[EQUAL], steps[0] - 4, steps[0] + 4);
+}
+
+static void test_the_steps_would_show_it(void **state)
+{
+    (void)state;
+    long steps[CASES];
+
+    if (!count(eager_eq, steps))
+        skip();
+    for (size_t i = 1; i < BYTES; i++)
+        assert_true(steps[i] > steps[i - 1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_many_steps_wherever_they_differ),
+        cmocka_unit_test(test_the_steps_would_show_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
