@@ -10,6 +10,9 @@ select p.number as number, p.slug as slug, p.name as name, p.server as server, p
   p.epoch as epoch, p.created_at as created_at, p.updated_at as updated_at
 from platform.projects p where p.number = $1::bigint and p.state = 'active';
 
+-- name: project_slug :opt
+select p.slug as slug from platform.projects p where p.number = $1::bigint and p.state = 'active';
+
 -- name: project_touch :opt
 update platform.projects as p set epoch = p.epoch + 1
 where p.number = $1::bigint and p.state = 'active'

@@ -226,6 +226,29 @@ int project_find(struct task *task,
     return PROJECT_NOT_FOUND; /* gone again before this task ran */
 }
 
+int project_find_number(struct task *task,
+                        struct directory *directory,
+                        int64_t number,
+                        struct project **ret_project)
+{
+    const struct project *known = directory_by_number(directory, number);
+    struct str slug;
+    struct rows rows;
+
+    if (known != NULL) {
+        slug = arena_dup(task->arena, known->slug);
+    } else {
+        int rc = db_query(
+            task, &directory->control, &SQL_PROJECT_SLUG, PARAMS(P_I64(number)), &rows);
+        if (rc != 0)
+            return rc < 0 ? rc : PROJECT_UNAVAILABLE;
+        if (rows.count == 0)
+            return PROJECT_NOT_FOUND;
+        slug = rows_str(&rows, 0, 0);
+    }
+    return project_find(task, directory, slug, ret_project);
+}
+
 /* --- sync ---------------------------------------------------------------------------------------
  */
 

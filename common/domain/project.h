@@ -73,6 +73,10 @@ enum { PROJECT_NOT_FOUND = 1, PROJECT_UNAVAILABLE = 2 };
 AWAITS int project_find(struct task *task, struct directory *directory, struct str slug,
                         struct project **ret_project) MUSTCHECK;
 
+/* co: the same by number, as work that passes between services names projects. */
+AWAITS int project_find_number(struct task *task, struct directory *directory, int64_t number,
+                               struct project **ret_project) MUSTCHECK;
+
 /* co: rights of a user or key, cached. The reference is held until the arena ends.
  * RIGHTS_GONE or PROJECT_UNAVAILABLE + 100. */
 AWAITS int project_rights(struct task *task, struct project *project, int64_t user_id, int64_t key_id,

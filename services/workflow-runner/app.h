@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * What the runner's files share. A runner hears bells (hear.c) and sweeps (sweep.c, schedule.c),
+ * turns events into jobs (events.c), claims jobs fairly over the projects (work.c, claim.c), and
+ * runs each in a coroutine (run.c, steps/), with its bookkeeping written together with that of
+ * other jobs (ledger.c).
+ */
+#include "app/daemon.h"
+#include "domain/project.h"
+
+/* clang-format off: declares struct app_conf from config.def */
+#include "conf/conf_struct.h"
+/* clang-format on */
+
+/* The configuration of this process. */
+const struct app_conf *runner_conf(void);
+struct directory *runner_directory(void);
+struct bus *runner_bus(void);
+/* Name of this process in jobs.runner and platform.runners, unique: host, process, start. */
+struct str runner_id(void);

@@ -1,0 +1,88 @@
+/* Tasks of the runner itself. */
+#include "background.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+
+struct background {
+    struct task task;
+    task_fn fn;
+    void *arg;
+    struct loop_hook hook;
+};
+
+static size_t alive;
+static loop_fn waiting;
+static void *waiting_arg;
+
+struct background *background_new(int64_t limit_ms)
+{
+    struct background *background = calloc(1, sizeof(*background));
+
+    MUST(background != NULL);
+    background->task.arena = arena_new(0);
+    background->task.deadline_ms = clock_mono_ms() + limit_ms;
+    alive++;
+    return background;
+}
+
+struct arena *background_arena(struct background *background)
+{
+    return background->task.arena;
+}
+
+static void tell_waiting(void)
+{
+    loop_fn done = waiting;
+
+    if (alive > 0 || done == NULL)
+        return;
+    waiting = NULL;
+    done(waiting_arg);
+}
+
+/* At the end of the turn: the coroutine has left the task for good. */
+static void background_free(void *arg)
+{
+    struct background *background = arg;
+
+    arena_free(background->task.arena);
+    free(background);
+    alive--;
+    tell_waiting();
+}
+
+static void background_main(struct task *task, void *arg)
+{
+    struct background *background = arg;
+
+    background->fn(task, background->arg);
+    background->hook = (struct loop_hook){.fn = background_free, .arg = background};
+    loop_at_turn_end(&background->hook);
+}
+
+void background_start(struct background *background, task_fn fn, void *arg)
+{
+    background->fn = fn;
+    background->arg = arg;
+    task_start(&background->task, background_main, background);
+}
+
+void background_run(int64_t limit_ms, task_fn fn, void *arg)
+{
+    background_start(background_new(limit_ms), fn, arg);
+}
+
+size_t background_count(void)
+{
+    return alive;
+}
+
+void background_wait(loop_fn done, void *arg)
+{
+    waiting = done;
+    waiting_arg = arg;
+    tell_waiting();
+}

@@ -1,0 +1,161 @@
+/* Events become jobs. */
+#include "events.h"
+
+#include "base/panic.h"
+#include "log/log.h"
+#include "runner_events_sql.h"
+#include "workflow/condition.h"
+#include "json/jr.h"
+
+struct listener {
+    int64_t id, version, entity_id;
+    struct str event;
+    struct str category; /* STR_NONE = any */
+    struct condition *filter;
+};
+
+struct match {
+    int64_t *events, *workflows, *versions;
+    size_t count, cap;
+};
+
+static void
+match_add(struct arena *arena, struct match *match, int64_t event, const struct listener *listener)
+{
+    if (match->count == match->cap) {
+        size_t cap = match->cap ? match->cap * 2 : 64;
+        struct match grown = {
+            .events = ARENA_ARRAY(arena, grown.events, cap),
+            .workflows = ARENA_ARRAY(arena, grown.workflows, cap),
+            .versions = ARENA_ARRAY(arena, grown.versions, cap),
+            .count = match->count,
+            .cap = cap,
+        };
+        for (size_t i = 0; i < match->count; i++) {
+            grown.events[i] = match->events[i];
+            grown.workflows[i] = match->workflows[i];
+            grown.versions[i] = match->versions[i];
+        }
+        *match = grown;
+    }
+    match->events[match->count] = event;
+    match->workflows[match->count] = listener->id;
+    match->versions[match->count++] = listener->version;
+}
+
+/* A filter was checked when the workflow was saved: one that does not parse now matches nothing. */
+static bool read_filter(struct arena *arena, struct str text, struct condition **ret_filter)
+{
+    struct jr_error error;
+    struct str path, reason;
+    json_t *value;
+
+    *ret_filter = NULL;
+    if (text.ptr == NULL)
+        return true;
+    return jr_parse(arena, text, &value, &error) == 0 &&
+           condition_parse(arena, value, true, ret_filter, &path, &reason) == 0;
+}
+
+static size_t
+read_listeners(struct arena *arena, const struct rows *rows, struct listener **ret_listeners)
+{
+    struct listener *listeners = ARENA_ARRAY(arena, listeners, rows->count);
+    size_t count = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row row = rows_at(rows, i);
+        struct listener listener = {
+            .id = row_i64(&row, "id"),
+            .version = row_i64(&row, "version"),
+            .entity_id = row_i64(&row, "entity_id"),
+            .event = row_str(&row, "event"),
+            .category = row_str(&row, "category"),
+        };
+        if (read_filter(arena, row_str(&row, "filter"), &listener.filter))
+            listeners[count++] = listener;
+        else
+            log_warn("events.bad_filter", L_I64("workflow", listener.id));
+    }
+    *ret_listeners = listeners;
+    return count;
+}
+
+static bool listens(struct arena *arena,
+                    const struct listener *listener,
+                    const struct row *event,
+                    const json_t *data)
+{
+    struct str reason;
+    bool holds = false;
+
+    if (!str_eq(listener->event, row_str(event, "event")) ||
+        listener->entity_id != row_i64(event, "entity_id"))
+        return false;
+    if (listener->category.len && !str_eq(listener->category, jr_str(data, "category")))
+        return false;
+    if (listener->filter == NULL)
+        return true;
+    const struct template_context context = {.root = data};
+    return condition_eval(arena, listener->filter, &context, &holds, &reason) == 0 && holds;
+}
+
+static void match_events(struct arena *arena,
+                         const struct rows *events,
+                         const struct rows *rows,
+                         struct match *match)
+{
+    struct listener *listeners;
+    size_t count = read_listeners(arena, rows, &listeners);
+
+    for (size_t i = 0; i < events->count; i++) {
+        const struct row event = rows_at(events, i);
+        struct str text = row_str(&event, "data");
+        struct jr_error error;
+        json_t *data = NULL;
+
+        if (text.ptr != NULL && jr_parse(arena, text, &data, &error) != 0)
+            data = NULL;
+        for (size_t j = 0; j < count; j++) {
+            if (listens(arena, &listeners[j], &event, data))
+                match_add(arena, match, row_i64(&event, "id"), &listeners[j]);
+        }
+    }
+}
+
+int events_take(struct task *task, struct project *project, struct events_outcome *ret_outcome)
+{
+    struct arena *arena = task->arena;
+    struct match match = {0};
+    struct db *tx;
+
+    *ret_outcome = (struct events_outcome){0};
+    TRY(db_begin(task, &project->db, &tx));
+    struct db_call reads[] = {
+        {.sql = &SQL_EVENTS_CLAIM, PARAMS(P_I64(EVENTS_AT_ONCE))},
+        {.sql = &SQL_EVENTS_LISTENERS},
+    };
+    TRY(db_batch(task, tx, reads, ARRAY_LEN(reads), NULL));
+    const struct rows *events = &reads[0].rows;
+    if (events->count == 0)
+        return db_rollback(task, tx);
+
+    match_events(arena, events, &reads[1].rows, &match);
+    int64_t *ids = ARENA_ARRAY(arena, ids, events->count);
+    size_t id_column = rows_column(events, "id");
+    for (size_t i = 0; i < events->count; i++)
+        ids[i] = rows_i64(events, i, id_column);
+    struct db_call writes[] = {
+        {.sql = &SQL_EVENTS_TAKEN, PARAMS(P_I64S(ids, events->count))},
+        {.sql = &SQL_EVENTS_MAKE_JOBS,
+         PARAMS(P_I64S(match.events, match.count),
+                P_I64S(match.workflows, match.count),
+                P_I64S(match.versions, match.count),
+                P_I64(DEPTH_MAX))},
+    };
+    TRY(db_batch(task, tx, writes, match.count ? 2 : 1, NULL));
+    TRY(db_commit(task, tx));
+    ret_outcome->taken = (unsigned)events->count;
+    ret_outcome->made = (unsigned)writes[1].rows.affected;
+    return 0;
+}

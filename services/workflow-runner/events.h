@@ -1,0 +1,18 @@
+#pragma once
+/* Events become jobs: the outbox rows that workflows have not taken yet, matched with the workflows
+ * that are enabled now. */
+#include "domain/project.h"
+
+#define EVENTS_AT_ONCE 200
+#define DEPTH_MAX      8 /* a chain of workflows that start each other ends here */
+
+struct events_outcome {
+    unsigned taken; /* EVENTS_AT_ONCE = there may be more */
+    unsigned made;  /* jobs to run */
+};
+/* co: takes up to EVENTS_AT_ONCE events of the project in one transaction: one job for each enabled
+ * workflow that listens, and the event marked as taken. An event that another runner is taking is
+ * passed over. A db_result or a negative. */
+AWAITS int events_take(struct task *task,
+                       struct project *project,
+                       struct events_outcome *ret_outcome) MUSTCHECK;

@@ -1,0 +1,102 @@
+#pragma once
+/*
+ * One claimed job in this process. It belongs to us as long as its row carries our token; every
+ * write is guarded by it, and whoever finds the token gone stops at once (JOB_LOST).
+ */
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "domain/project.h"
+#include "loop/loop.h"
+#include "loop/task.h"
+#include "workflow/definition.h"
+
+struct work;
+
+enum job_result {
+    JOB_LOST = 1, /* cancelled, or our lease ended and another runner has it: write nothing more */
+    JOB_STORE_DOWN, /* the database cannot be asked now; the lease will end by itself */
+};
+
+struct job {
+    struct task task; /* task.arena is the job's own; freed when it ended */
+    struct loop_hook freed;
+    struct list link;        /* work->jobs */
+    struct work *work;       /* the project's work in this process */
+    struct project *project; /* held by the arena */
+    int64_t id, workflow_id, token;
+    int version, run, attempt, depth;
+    bool resumed;           /* it ran before: read its history first */
+    struct str resume_step; /* a retry begins here; empty = start */
+    struct str trigger_kind, trigger_event, trigger_entity; /* may be empty */
+    int64_t trigger_id;
+    struct str trigger_data; /* JSON text, STR_NONE = none */
+    struct str traceparent;
+    int64_t event_id;
+    int64_t claimed_ms;      /* the database's clock at the claim ... */
+    int64_t claimed_mono_ms; /* ... and ours, so that times in the history are the database's */
+    int64_t lease_mono_ms;   /* ours until then, by our monotonic clock */
+    bool releasing;          /* shutdown: give it back at the next step */
+    bool lost;
+};
+
+/* any: now by the database's clock (wall ms). */
+int64_t job_now_ms(const struct job *job);
+
+/* --- claiming (claim.c) --- */
+
+/* co: claims up to `count` queued jobs of the project and starts each in a coroutine (run.c); the
+ * jobs join work->jobs. *ret_claimed tells how many. 0, PROJECT_NOT_FOUND, PROJECT_UNAVAILABLE, or
+ * a db_result + 100. */
+AWAITS int claim_jobs(struct task *task,
+                      struct work *work,
+                      struct project *project,
+                      unsigned count,
+                      unsigned *ret_claimed) MUSTCHECK;
+/* any: starts the heartbeat: leases of all running jobs of this process are renewed every lease_ms
+ * / 3, whatever the jobs do; a job whose row is not ours any more, or that could not be renewed
+ * before its lease ended, is cancelled (lost). */
+void claim_heartbeat_start(void);
+void claim_heartbeat_stop(void);
+/* any: a hint that the job was cancelled: marks it lost and cancels its task when it runs here. */
+void claim_lost(struct work *work, int64_t job_id);
+
+/* --- running (run.c) --- */
+
+/* any: runs the job in a coroutine; when it ended, work_job_ended() is called and the job freed. */
+void run_start(struct job *job);
+
+/* --- bookkeeping (ledger.c) --- */
+
+/* A row of job_steps. JSON texts may be STR_NONE. */
+struct ledger_step {
+    int seq;
+    struct str key;
+    enum step_action action;
+    const char *status;              /* sent succeeded failed skipped interrupted */
+    int64_t started_ms, finished_ms; /* database clock; finished 0 = open */
+    struct str input, output, error, log;
+};
+struct ledger_entry {
+    const struct ledger_step *steps; /* inserted, or replaced when the seq exists */
+    size_t count;
+    const char *status; /* the job's new status: waiting, running, succeeded failed skipped, queued
+                           (given back); NULL = as it is */
+    struct str error;   /* JSON text of a failed job */
+    struct str reason;
+};
+/* co: makes the entry durable. Entries of a project that come while a write is under way go out
+ * together in the next one. 0, JOB_LOST, JOB_STORE_DOWN, or a negative. */
+AWAITS int ledger_write(struct job *job, const struct ledger_entry *entry) MUSTCHECK;
+/* co: the same rows inside the job's own open transaction (ledger_begin). */
+AWAITS int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *entry)
+    MUSTCHECK;
+/* co: opens a transaction whose first statement locks the job's row by token. */
+AWAITS int ledger_begin(struct job *job, struct task *task, struct db **ret_tx) MUSTCHECK;
+/* co: commits. When the connection is lost while committing, asks (by the step's row, behind the
+ * job row's lock) whether it happened: *ret_committed. 0, JOB_LOST, JOB_STORE_DOWN. */
+AWAITS int
+ledger_commit(struct job *job, struct task *task, struct db *tx, int seq, bool *ret_committed)
+    MUSTCHECK;

@@ -1,0 +1,61 @@
+-- What runners find without a bell.
+
+-- name: runner_alive :exec
+insert into platform.runners as r (id) values ($1::text)
+on conflict (id) do update set seen_at = now()
+
+-- name: runners_live :many
+select r.id as id from platform.runners r where r.seen_at > now() - interval '10 seconds' order by r.id
+
+-- name: runners_forget :exec
+delete from platform.runners r where r.seen_at < now() - interval '1 hour'
+
+-- name: runner_gone :exec
+delete from platform.runners r where r.id = $1::text
+
+-- name: sweep_projects :many
+select f.number as number, p.server as server, f.next_fire_at as next_fire_at
+from platform.workflow_projects f join platform.projects p on p.number = f.number
+where p.state = 'active' order by f.number
+
+-- name: sweep_look :one
+select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events,
+  exists (select 1 from {p}.jobs j where j.status = 'queued') as jobs,
+  exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as ended,
+  (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at
+
+-- Jobs whose runner fell silent go back to the queue; one that took its runner down too often does not.
+-- name: sweep_rescue :many
+update {p}.jobs j set token = j.token + 1, lease_until = null, runner = null,
+  status = case when j.attempt >= $1::smallint then 'failed' else 'queued' end,
+  finished_at = case when j.attempt >= $1::smallint then now() end,
+  error = case when j.attempt >= $1::smallint
+    then jsonb_build_object('code', 'quarantined', 'message', 'The job ended ' || j.attempt || ' runners.') end
+where j.id in (select e.id from {p}.jobs e where e.status in ('running', 'waiting') and e.lease_until < now()
+               order by e.id limit 500 for update skip locked)
+returning j.id as id, j.status = 'failed' as quarantined, j.attempt as attempt
+
+-- A running job that is given back did not take its runner down.
+-- name: jobs_give_back :exec
+update {p}.jobs j set status = 'queued', token = j.token + 1, attempt = j.attempt - 1, lease_until = null, runner = null
+from unnest($1::bigint[], $2::bigint[]) as g (id, token)
+where j.id = g.id and j.token = g.token and j.status in ('running', 'waiting')
+
+-- name: sweep_fire_hint :exec
+update platform.workflow_projects set next_fire_at = $2::timestamptz
+where number = $1::bigint and next_fire_at is distinct from $2::timestamptz
+
+-- The oldest thousand are looked at; history goes with its job.
+-- name: retain_jobs :many
+delete from {p}.jobs j where j.id in
+  (select f.id from (select o.id, o.finished_at from {p}.jobs o order by o.id limit 1000) f
+   where f.finished_at < now() - make_interval(days => $1::integer))
+returning j.id as id
+
+-- name: retain_steps :exec
+delete from {p}.job_steps s where s.job_id = any($1::bigint[])
+
+-- name: retain_events :exec
+delete from {p}.outbox o where o.id in
+  (select f.id from (select e.id, e.consumed_at from {p}.outbox e order by e.id limit 5000) f
+   where f.consumed_at < now() - interval '1 day')

@@ -1,0 +1,83 @@
+#pragma once
+/*
+ * One step of a running job, as an action's implementation (steps/) sees it.
+ *
+ * run.c prepares the call, the action evaluates its parameters and does its work; run.c then masks
+ * secrets, writes the history row (in the step's transaction when it opened one) and goes on.
+ */
+#include "job.h"
+#include "workflow/secrets.h"
+#include "workflow/template.h"
+
+enum step_result {
+    STEP_OK = 0,
+    STEP_FAILED = 1, /* call->error tells why */
+    STEP_GONE = 2,   /* the job is lost, or the store is down: stop without a word */
+};
+
+struct step_error {
+    const char
+        *code; /* stable: template_unresolved, not_found, http_status, timeout, script_error, ... */
+    struct str message;
+    long status_code;                   /* CallAnApi: of the answer, 0 = none */
+    json_t *response;                   /* CallAnApi: the answer of a failure, NULL = none */
+    const struct schema_errors *fields; /* data steps: findings */
+};
+
+struct step_call {
+    struct task *task; /* the job's task; its deadline is the step's */
+    struct job *job;
+    const struct definition *definition;
+    const struct step *step;
+    int seq;
+    int64_t started_ms;
+    const json_t *context;               /* root for templates */
+    const struct secret_values *secrets; /* opened ones of this workflow, NULL = it names none */
+    const struct caller *caller;         /* the last editor, rights as of now */
+
+    /* Filled by the action; arena-owned. */
+    json_t *input;    /* parameters as evaluated, for the history */
+    json_t *output;   /* object, "data" in it */
+    json_t *log;      /* array of texts */
+    bool holds;       /* Condition: the outcome */
+    struct db *tx;    /* step_begin() */
+    bool sent;        /* step_sent() */
+    bool ring_events; /* outbox rows may have been written: ring after the commit */
+    struct step_error error;
+};
+
+/* AWAITS. 0, STEP_FAILED, STEP_GONE, or a negative (-ETIMEDOUT: the step's time is over;
+ * -ECANCELED). */
+typedef int (*step_fn)(struct step_call *call);
+
+int step_create_data(struct step_call *call);
+int step_read_data(struct step_call *call);
+int step_update_data(struct step_call *call);
+int step_delete_data(struct step_call *call);
+int step_bulk_create_data(struct step_call *call);
+int step_condition(struct step_call *call);
+int step_run_script(struct step_call *call);
+int step_call_an_api(struct step_call *call);
+int step_send_push(struct step_call *call);
+int step_send_email(struct step_call *call);
+
+/* --- what actions use (run_step.c) --- */
+
+/* any: fails the step: returns STEP_FAILED. */
+int step_fail(struct step_call *call, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
+/* any: evaluates a parameter by name; *ret_value NULL when it is not given. Secrets only when
+ * `secrets`. 0, or STEP_FAILED with template_unresolved, template_too_large. */
+int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)
+    MUSTCHECK;
+/* any: the same, as a text (numbers and booleans printed); STR_NONE when not given. STEP_FAILED
+ * with type_mismatch. */
+int step_param_text(struct step_call *call, const char *name, struct str *ret_text) MUSTCHECK;
+/* any: a positive id from a number or a text of digits; STEP_FAILED with type_mismatch or not
+ * given: required. */
+int step_param_id(struct step_call *call, const char *name, int64_t *ret_id) MUSTCHECK;
+/* co: opens call->tx: the job's row is locked by our token. The step's history row and its outbox
+ * rows go into the same transaction. 0 or STEP_GONE. */
+AWAITS int step_begin(struct step_call *call) MUSTCHECK;
+/* co: commits "sent" with call->input as the history row, before anything leaves the process. 0 or
+ * STEP_GONE. */
+AWAITS int step_sent(struct step_call *call) MUSTCHECK;

@@ -1,0 +1,235 @@
+/* What runners find without a bell. */
+#include "sweep.h"
+
+#include "app.h"
+#include "background.h"
+#include "base/clock.h"
+#include "base/panic.h"
+#include "bus/bus.h"
+#include "log/log.h"
+#include "runner_sweep_sql.h"
+#include "schedule.h"
+#include "work.h"
+
+#define LOOKS_AT_ONCE   32
+#define SWEEP_LIMIT_MS  20000
+#define NO_BELLS_MS     500    /* between sweeps while Redis is away */
+#define RETAIN_EVERY_MS 600000 /* history of each project */
+#define RETAIN_ROUNDS   20
+
+static struct {
+    struct loop_timer timer;
+    size_t index, runners; /* this runner among the live ones */
+    int64_t retained_ms;
+    bool running, stopped;
+} s = {.runners = 1};
+
+bool sweep_mine(int64_t number)
+{
+    return (size_t)number % s.runners == s.index;
+}
+
+/* --- who else lives --- */
+
+AWAITS static int meet_runners(struct task *task)
+{
+    struct db_call calls[] = {
+        {.sql = &SQL_RUNNER_ALIVE, PARAMS(P_STR(runner_id()))},
+        {.sql = &SQL_RUNNERS_LIVE},
+        {.sql = &SQL_RUNNERS_FORGET},
+    };
+
+    TRY(db_batch(task, directory_control(runner_directory()), calls, ARRAY_LEN(calls), NULL));
+    const struct rows *live = &calls[1].rows;
+    s.index = 0;
+    s.runners = live->count > 0 ? live->count : 1;
+    for (size_t i = 0; i < live->count; i++) {
+        if (str_eq(rows_str(live, i, 0), runner_id()))
+            s.index = i;
+    }
+    schedule_share(s.index, s.runners);
+    return 0;
+}
+
+/* --- one project --- */
+
+struct look {
+    const struct rows *projects;
+    size_t *next; /* shared by the tasks of one sweep */
+    bool retain;
+};
+
+AWAITS static void rescue(struct task *task, struct db *db)
+{
+    struct rows rows;
+
+    if (db_query(task, db, &SQL_SWEEP_RESCUE, PARAMS(P_I64(runner_conf()->job_attempts)), &rows) !=
+        0)
+        return;
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct row row = rows_at(&rows, i);
+        bool quarantined = row_bool(&row, "quarantined");
+        log_warn(quarantined ? "job.quarantined" : "job.rescued",
+                 L_I64("project", db->schema),
+                 L_I64("job", row_i64(&row, "id")),
+                 L_I64("attempt", row_i64(&row, "attempt")));
+        work_stats()->rescued++;
+        if (quarantined)
+            work_stats()->quarantined++;
+    }
+    if (rows.count > 0)
+        work_jobs_due(db->schema);
+}
+
+AWAITS static int retain_once(struct task *task, struct db *db, size_t *ret_removed)
+{
+    struct rows gone;
+
+    TRY(db_query(
+        task, db, &SQL_RETAIN_JOBS, PARAMS(P_I64(runner_conf()->job_retention_days)), &gone));
+    *ret_removed = gone.count;
+    if (gone.count == 0)
+        return 0;
+    int64_t *ids = ARENA_ARRAY(task->arena, ids, gone.count);
+    for (size_t i = 0; i < gone.count; i++)
+        ids[i] = rows_i64(&gone, i, 0);
+    return db_query(task, db, &SQL_RETAIN_STEPS, PARAMS(P_I64S(ids, gone.count)), NULL);
+}
+
+AWAITS static void retain(struct task *task, struct db *db)
+{
+    struct rows rows;
+    size_t removed = 1;
+
+    for (int round = 0; round < RETAIN_ROUNDS && removed > 0; round++) {
+        if (retain_once(task, db, &removed) != 0)
+            return;
+    }
+    for (int round = 0; round < RETAIN_ROUNDS; round++) {
+        if (db_query(task, db, &SQL_RETAIN_EVENTS, NULL, 0, &rows) != 0 || rows.affected == 0)
+            return;
+    }
+}
+
+/* A save that raced a tick, or a gateway that died before it told: the project's own rows are
+ * right. */
+AWAITS static void
+correct_fire_hint(struct task *task, int64_t number, int64_t hint_ms, int64_t wanted_ms)
+{
+    if (hint_ms == wanted_ms)
+        return;
+    int rc = db_query(task,
+                      directory_control(runner_directory()),
+                      &SQL_SWEEP_FIRE_HINT,
+                      PARAMS(P_I64(number), wanted_ms ? P_TIME(wanted_ms) : P_NULL),
+                      NULL);
+    if (rc > 0)
+        log_debug("sweep.hint_failed", L_I64("project", number));
+}
+
+AWAITS static int look_at(struct task *task, const struct row *project, bool retain_now)
+{
+    struct db_server *server = directory_server(runner_directory(), row_str(project, "server"));
+    int64_t number = row_i64(project, "number");
+    struct db db = {.server = server, .schema = number};
+    struct rows rows;
+
+    if (server == NULL || !sweep_mine(number))
+        return 0;
+    TRY(db_query(task, &db, &SQL_SWEEP_LOOK, NULL, 0, &rows));
+    const struct row found = rows_at(&rows, 0);
+    if (row_bool(&found, "events"))
+        work_events_due(number);
+    if (row_bool(&found, "jobs"))
+        work_jobs_due(number);
+    if (row_bool(&found, "ended"))
+        rescue(task, &db);
+    correct_fire_hint(
+        task, number, row_time(project, "next_fire_at"), row_time(&found, "next_fire_at"));
+    if (retain_now)
+        retain(task, &db);
+    return 0;
+}
+
+/* One of several tasks that share the list. A project that cannot be asked does not keep the others
+ * waiting. */
+AWAITS static int look_around(struct task *task, void *arg)
+{
+    struct look *look = arg;
+
+    while (*look->next < look->projects->count && !s.stopped) {
+        const struct row project = rows_at(look->projects, (*look->next)++);
+        int rc = look_at(task, &project, look->retain);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+AWAITS static int sweep_once(struct task *task)
+{
+    struct rows projects;
+    size_t next = 0;
+    int64_t now = clock_mono_ms();
+    bool retain_now = now - s.retained_ms > RETAIN_EVERY_MS;
+
+    TRY(meet_runners(task));
+    TRY(db_query(
+        task, directory_control(runner_directory()), &SQL_SWEEP_PROJECTS, NULL, 0, &projects));
+    struct look look = {.projects = &projects, .next = &next, .retain = retain_now};
+    size_t count = projects.count < LOOKS_AT_ONCE ? projects.count : LOOKS_AT_ONCE;
+    struct task_call *calls = ARENA_ARRAY(task->arena, calls, count);
+    for (size_t i = 0; i < count; i++)
+        calls[i] = (struct task_call){.fn = look_around, .arg = &look};
+    if (retain_now)
+        s.retained_ms = now;
+    return count ? task_all(task, calls, count) : 0;
+}
+
+/* --- the clock --- */
+
+static void sweep_run(struct task *task, void *arg UNUSED)
+{
+    int64_t period = bus_up(runner_bus()) ? runner_conf()->sweep_ms : NO_BELLS_MS;
+
+    int rc = sweep_once(task);
+    if (rc > 0)
+        log_debug("sweep.failed", L_I64("rc", rc));
+    s.running = false;
+    if (period > runner_conf()->sweep_ms)
+        period = runner_conf()->sweep_ms;
+    if (!s.stopped)
+        loop_timer_start(&s.timer, period);
+}
+
+static void on_timer(void *arg UNUSED)
+{
+    s.running = true;
+    background_run(SWEEP_LIMIT_MS, sweep_run, NULL);
+}
+
+void sweep_start(void)
+{
+    s.retained_ms = clock_mono_ms();
+    loop_timer_init(&s.timer, on_timer, NULL);
+    loop_timer_start(&s.timer, 0);
+}
+
+static void leave(struct task *task, void *arg UNUSED)
+{
+    int rc = db_query(task,
+                      directory_control(runner_directory()),
+                      &SQL_RUNNER_GONE,
+                      PARAMS(P_STR(runner_id())),
+                      NULL);
+
+    if (rc > 0)
+        log_debug("sweep.leave_failed", L_I64("rc", rc));
+}
+
+void sweep_stop(void)
+{
+    s.stopped = true;
+    loop_timer_stop(&s.timer);
+    background_run(1000, leave, NULL);
+}
