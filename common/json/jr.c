@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/num.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "json/jw.h"
@@ -138,6 +139,68 @@ int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_
     arena_defer(arena, free_root, root);
     *ret_root = root;
     return 0;
+}
+
+/* An integer literal is long enough to be outside int64, and is. */
+static bool is_wide(struct str digits)
+{
+    int64_t value;
+
+    return digits.len > 18 && !num_parse_i64(digits, &value);
+}
+
+/* End of the number that begins at `at`; *ret_integer tells whether it has digits only. */
+static size_t number_end(struct str text, size_t at, bool *ret_integer)
+{
+    *ret_integer = true;
+    for (at++; at < text.len; at++) {
+        char c = text.ptr[at];
+        if (c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-')
+            *ret_integer = false;
+        else if (c < '0' || c > '9')
+            break;
+    }
+    return at;
+}
+
+/* The text with ".0" behind every integer that int64 cannot hold; `text` itself when there is none.
+ */
+static struct str widen(struct arena *arena, struct str text)
+{
+    struct strbuf out;
+    size_t copied = 0;
+    bool in_string = false;
+
+    strbuf_init(&out, arena, PRINT_MAX);
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == '"') {
+            in_string = !in_string;
+        } else if (in_string) {
+            i += c == '\\' ? 1 : 0;
+        } else if (c == '-' || (c >= '0' && c <= '9')) {
+            bool integer;
+            size_t end = number_end(text, i, &integer);
+            if (integer && is_wide((struct str){text.ptr + i, end - i})) {
+                strbuf_str(&out, (struct str){text.ptr + copied, end - copied});
+                strbuf_str(&out, STR(".0"));
+                copied = end;
+            }
+            i = end - 1;
+        }
+    }
+    if (copied == 0)
+        return text;
+    strbuf_str(&out, (struct str){text.ptr + copied, text.len - copied});
+    return strbuf_view(&out);
+}
+
+int jr_parse_stored(struct arena *arena,
+                    struct str text,
+                    json_t **ret_root,
+                    struct jr_error *ret_error)
+{
+    return jr_parse(arena, widen(arena, text), ret_root, ret_error);
 }
 
 /* --- access -------------------------------------------------------------------------------------

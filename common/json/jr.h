@@ -23,6 +23,12 @@ enum { JR_INVALID = 1 };
 /* 0, or JR_INVALID with *ret_error set. The root may be any JSON value; it is owned by the arena. */
 int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_error *ret_error)
     MUSTCHECK;
+/* The same for jsonb that PostgreSQL printed: it writes a double like 1e20 out as digits, so integers
+ * outside int64 are read as doubles. */
+int jr_parse_stored(struct arena *arena,
+                    struct str text,
+                    json_t **ret_root,
+                    struct jr_error *ret_error) MUSTCHECK;
 /* Borrowed views of members; STR_NONE / fallback when missing or of another type. */
 struct str jr_str(const json_t *object, const char *key);
 int64_t jr_i64(const json_t *object, const char *key, int64_t fallback);

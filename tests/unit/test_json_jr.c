@@ -382,6 +382,44 @@ static void test_access(void **state)
     assert_true(str_is(text, "{\"s\":\"a\\n\",\"i\":5,\"b\":true,\"n\":null,\"r\":1.5}"));
 }
 
+/* jsonb prints what came as a double in digits. */
+static void test_stored(void **state)
+{
+    static const char *const wide = "{\"a\":[100000000000000000000,-9223372036854775809,1],"
+                                    "\"t\":\"\\\"100000000000000000000\",\"b\":1e400}";
+    static const struct {
+        const char *text;
+        const char *read; /* NULL = refused */
+    } cases[] = {
+        {"9223372036854775807", "9223372036854775807"},
+        {"9223372036854775808", "9223372036854775808.0"},
+        {"[-9223372036854775808,-9223372036854775809]",
+         "[-9223372036854775808,-9223372036854775808.0]"},
+        {"{\"1000000000000000000000\":1000000000000000000000}",
+         "{\"1000000000000000000000\":1e21}"},
+        {"1000000000000000000000.5", "1e21"},
+        {"[\"\\\\\",10000000000000000000,\"\\\"10000000000000000000\"]",
+         "[\"\\\\\",10000000000000000000.0,\"\\\"10000000000000000000\"]"},
+        {"", NULL},
+        {"[1", NULL},
+        {"-", NULL},
+        {"{\"a\":1,\"a\":2}", NULL},
+        {"01000000000000000000000", NULL},
+    };
+    struct jr_error error = {""};
+    json_t *root = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int rc = jr_parse_stored(arena, str_from(cases[i].text), &root, &error);
+        assert_int_equal(rc, cases[i].read ? 0 : JR_INVALID);
+        json_t *same = rc ? NULL : accept(str_from(cases[i].read));
+        if (same && !json_equal(root, same))
+            fail_msg("%s was read as %s", cases[i].text, jr_print(arena, root).ptr);
+    }
+    assert_int_equal(jr_parse_stored(arena, str_from(wide), &root, &error), JR_INVALID);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -394,6 +432,7 @@ int main(void)
         TEST(test_depth),
         TEST(test_errors_say_where_and_never_what),
         TEST(test_access),
+        TEST(test_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
