@@ -158,6 +158,7 @@ static void on_connect(const redisAsyncContext *context, int status)
     link->heard_ms = clock_mono_ms();
     greet(link);
     link->on_up(link);
+    cmd_send_queued(link);
 }
 
 static void on_disconnect(const redisAsyncContext *context, int status)
@@ -173,9 +174,8 @@ static void on_disconnect(const redisAsyncContext *context, int status)
 
 static void connect_to(struct link *link, const char *address)
 {
-    const struct redis *redis = link->redis;
-    redisAsyncContext *context =
-        address ? redisAsyncConnect(address, redis->port) : redisAsyncConnectUnix(redis->path);
+    redisAsyncContext *context = address ? redisAsyncConnect(address, link->address->port)
+                                         : redisAsyncConnectUnix(link->address->path);
 
     MUST(context != NULL);
     if (context->err != 0 || !attach(link, context)) {
@@ -218,7 +218,7 @@ static void look_up(struct link *link)
 
     MUST(lookup != NULL);
     lookup->link = link;
-    if (uv_getaddrinfo(loop_uv(), &lookup->req, on_looked_up, link->redis->host, NULL, &hints) !=
+    if (uv_getaddrinfo(loop_uv(), &lookup->req, on_looked_up, link->address->host, NULL, &hints) !=
         0) {
         free(lookup);
         lost(link);
@@ -232,7 +232,7 @@ void link_open(struct link *link)
     MUST(!link->context && !link->lookup);
     link->state = LINK_CONNECTING;
     loop_timer_start(&link->timer, CONNECT_MS);
-    if (link->redis->host)
+    if (link->address->host)
         look_up(link);
     else
         connect_to(link, NULL);
@@ -255,6 +255,7 @@ static void lost(struct link *link)
     link->failing = true;
     link->state = LINK_WAITING;
     loop_timer_start(&link->timer, wait_ms / 2 + (int64_t)(rand_u64() % (uint64_t)wait_ms));
+    cmd_fail_queued(link);
     link->on_down(link);
 }
 
@@ -287,14 +288,17 @@ static void on_timer(void *arg)
         link_open(link);
 }
 
-void link_init(struct link *link, struct redis *redis)
+void link_init(struct link *link, struct redis *redis, const struct address *address)
 {
-    *link = (struct link){.redis = redis};
+    *link = (struct link){.redis = redis, .address = address};
+    list_init(&link->queue);
     loop_timer_init(&link->timer, on_timer, link);
 }
 
 void link_close(struct link *link)
 {
     loop_timer_stop(&link->timer);
+    link->state = LINK_WAITING;
     let_go(link);
+    cmd_fail_queued(link);
 }

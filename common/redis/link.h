@@ -1,6 +1,6 @@
 #pragma once
 /*
- * One connection to Redis and its reconnecting. Private to redis/.
+ * One connection to Redis and its reconnecting, and the commands on it. Private to redis/.
  *
  * hiredis frees its context by itself on any error, inside its own callbacks: `context` is NULL
  * from the first sign of that, and nobody keeps a copy of the pointer.
@@ -16,32 +16,45 @@
 
 struct link_lookup;
 
+/* Where a server listens. */
+struct address {
+    char *host; /* NULL = unix socket */
+    char *path;
+    int port;
+};
+
 enum link_state { LINK_WAITING, LINK_CONNECTING, LINK_UP };
 
 struct link {
     struct redis *redis;
+    const struct address *address;
     enum link_state state;
     redisAsyncContext *context;
     struct link_lookup *lookup; /* the host's name being looked up */
     struct loop_timer timer;    /* waiting: next try; connecting: limit */
+    struct list queue;          /* struct cmd waiting for the connection */
     int64_t backoff_ms;
     int64_t heard_ms; /* monotonic: last reply */
     bool failing;     /* the last try failed: nobody waits for the next */
-    /* Told when the connection is up, and when it is gone (also after a failed try). */
+    /* Told when the connection is up, before what waited is sent, and when it is gone (also after a
+     * failed try). */
     void (*on_up)(struct link *link);
     void (*on_down)(struct link *link);
 };
 
+/* One server. */
+struct node {
+    struct redis *redis;
+    struct address address;
+    struct link commands;
+};
+
 struct redis {
-    char *host; /* NULL = unix socket */
-    char *path;
-    int port;
+    struct node *node;
     char *user;
     char *password;
     int database;
     bool freeing;
-    struct link commands;
-    struct list queue; /* struct cmd waiting for the first connection */
     struct link messages;
     struct list subscriptions;
     struct loop_timer heartbeat;
@@ -49,13 +62,35 @@ struct redis {
     int64_t heartbeat_heard_ms;
 };
 
-void link_init(struct link *link, struct redis *redis);
+void link_init(struct link *link, struct redis *redis, const struct address *address);
 /* Connects, now; again after every loss until link_close(). */
 void link_open(struct link *link);
 /* Gives the present connection up; its commands are told, a new try follows. */
 void link_drop(struct link *link);
+/* Gives the connection up for good, or until link_open(). */
 void link_close(struct link *link);
 
-/* Subscriptions (subscribe.c). */
+/* --- commands on a link (cmd.c) --- */
+
+/* any: sends or queues. `done` (may be NULL) is told once: 0, REDIS_ERROR or REDIS_UNAVAILABLE, and
+ * the reply (NULL without one). */
+typedef void (*cmd_done_fn)(int rc, const redisReply *reply, void *arg);
+void cmd_post(struct link *link, int64_t limit_ms, cmd_done_fn done, void *arg, size_t argc,
+              const struct str *argv);
+/* co: the same, waiting. */
+AWAITS int cmd_run(struct task *task, struct link *link, int64_t limit_ms,
+                   struct redis_reply *ret_reply, size_t argc, const struct str *argv) MUSTCHECK;
+void cmd_send_queued(struct link *link);
+void cmd_fail_queued(struct link *link);
+
+/* --- addresses (url.c) --- */
+
+/* any: fills user, password and database of `redis` and *ret_address, owned. False when `url` is
+ * none that redis_new() knows. */
+bool url_parse(struct redis *redis, struct str url, struct address *ret_address);
+void address_done(struct address *address);
+
+/* --- subscriptions (subscribe.c) --- */
+
 void subscribe_init(struct redis *redis);
 void subscribe_done(struct redis *redis);

@@ -52,12 +52,33 @@ bool redis_up(const struct redis *redis);
 AWAITS int redis_cmd(struct task *task, struct redis *redis, struct redis_reply *ret_reply,
                      size_t argc, const struct str *argv) MUSTCHECK;
 /* co: the same with another time limit, for commands that block (XREADGROUP .. BLOCK): these hold up
- * everything behind them, so give them a struct redis of their own. */
+ * everything behind them: they belong on a lane. */
 AWAITS int redis_cmd_within(struct task *task, struct redis *redis, int64_t limit_ms,
                             struct redis_reply *ret_reply, size_t argc,
                             const struct str *argv) MUSTCHECK;
 /* any: fire and forget; dropped when there is no connection. */
 void redis_post(struct redis *redis, size_t argc, const struct str *argv);
+/* any: the same, and fn(rc, arg) hears how it ended: 0, REDIS_ERROR or REDIS_UNAVAILABLE. Once, maybe
+ * before the call returns. It must not await, nor free `redis`. */
+typedef void (*redis_told_fn)(int rc, void *arg);
+void redis_post_told(struct redis *redis, redis_told_fn fn, void *arg, size_t argc,
+                     const struct str *argv);
+
+/*
+ * A lane: a connection of its own for commands that block (XREADGROUP .. BLOCK), one at a time.
+ */
+struct redis_lane;
+/* any: starts connecting. Returns owned; freed before `redis`. */
+struct redis_lane *redis_lane_new(struct redis *redis);
+/* any: no command may be running. */
+void redis_lane_free(struct redis_lane *lane);
+/* co: one command, limit_ms beyond the time that it may block. Results as of redis_cmd(). */
+AWAITS int redis_lane_cmd(struct task *task, struct redis_lane *lane, int64_t limit_ms,
+                          struct redis_reply *ret_reply, size_t argc,
+                          const struct str *argv) MUSTCHECK;
+/* any: the command that blocks now ends as if its time were over. It may come too early to be of
+ * use (the command has not arrived yet): only an end of blocking time is sure. */
+void redis_lane_wake(struct redis_lane *lane);
 
 /* Arguments for the calls above: expands to the count and the array.
  * redis_post(redis, REDIS_ARGS(STR("PUBLISH"), channel, text)) */

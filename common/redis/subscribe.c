@@ -103,7 +103,7 @@ static void on_down(struct link *link)
 void subscribe_init(struct redis *redis)
 {
     list_init(&redis->subscriptions);
-    link_init(&redis->messages, redis);
+    link_init(&redis->messages, redis, &redis->node->address);
     redis->messages.on_up = subscribe_all;
     redis->messages.on_down = on_down;
     loop_timer_init(&redis->heartbeat, on_beat, redis);
