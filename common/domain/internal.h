@@ -145,8 +145,6 @@ struct project_cache {
 
 struct project *project_ref(struct project *project);
 void project_unref(struct project *project);
-/* any: project, model snapshot and settings stay valid until the arena ends. */
-void project_hold(struct arena *arena, struct project *project);
 /* co: brings name, settings and model up to what was committed before the call. 0, PROJECT_NOT_FOUND,
  * PROJECT_UNAVAILABLE, or a negative. */
 AWAITS int project_sync(struct task *task, struct project *project) MUSTCHECK;

@@ -77,6 +77,9 @@ AWAITS int project_find(struct task *task, struct directory *directory, struct s
 AWAITS int project_find_number(struct task *task, struct directory *directory, int64_t number,
                                struct project **ret_project) MUSTCHECK;
 
+/* any: project, model snapshot and settings stay valid until the arena ends. */
+void project_hold(struct arena *arena, struct project *project);
+
 /* co: rights of a user or key, cached. The reference is held until the arena ends.
  * RIGHTS_GONE or PROJECT_UNAVAILABLE + 100. */
 AWAITS int project_rights(struct task *task, struct project *project, int64_t user_id, int64_t key_id,
