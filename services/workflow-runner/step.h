@@ -72,6 +72,10 @@ int step_param(struct step_call *call, const char *name, bool secrets, json_t **
 /* any: the same, as a text (numbers and booleans printed); STR_NONE when not given. STEP_FAILED
  * with type_mismatch. */
 int step_param_text(struct step_call *call, const char *name, struct str *ret_text) MUSTCHECK;
+/* any: the same, with what templates insert escaped for HTML. */
+int step_param_html(struct step_call *call, const char *name, struct str *ret_text) MUSTCHECK;
+/* any: hands a new JSON value to the task's arena, which drops it; returns it. */
+json_t *step_own(struct step_call *call, json_t *value);
 /* any: a positive id from a number or a text of digits; STEP_FAILED with type_mismatch or not
  * given: required. */
 int step_param_id(struct step_call *call, const char *name, int64_t *ret_id) MUSTCHECK;

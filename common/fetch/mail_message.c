@@ -1,0 +1,214 @@
+/* A message as bytes: headers (RFC 5322, encoded words of RFC 2047), bodies in base64 (RFC 2045).
+ */
+#include "base/clock.h"
+#include "base/codec.h"
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "fetch/mail.h"
+#include "json/schema.h"
+
+#include <time.h>
+
+#define MESSAGE_BYTES (4 * MAIL_MAX_BYTES)
+#define WORD_BYTES    45 /* of UTF-8 in one encoded word: 60 characters of base64 */
+#define LINE_BYTES    57 /* of a body in one line: 76 characters of base64 */
+
+/* --- checks --- */
+
+static bool header_ok(struct str text, size_t max)
+{
+    if (text.len > max || !utf8_valid(text))
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (c < 0x20 || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static bool address_ok(struct str address)
+{
+    for (size_t i = 0; i < address.len; i++) {
+        unsigned char c = (unsigned char)address.ptr[i];
+        if (c <= 0x20 || c >= 0x7f || c == '<' || c == '>' || c == ',' || c == ';' || c == '"')
+            return false;
+    }
+    return address.len > 0 && schema_format_ok("email", address);
+}
+
+static int
+check_list(struct arena *arena, const struct str *items, size_t count, struct str *ret_reason)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (address_ok(items[i]))
+            continue;
+        *ret_reason = arena_printf(arena, "\"%.*s\" is no e-mail address", STR_ARG(items[i]));
+        return MAIL_BAD_ADDRESS;
+    }
+    return 0;
+}
+
+int mail_check(struct arena *arena, const struct mail *mail, struct str *ret_reason)
+{
+    size_t recipients = mail->to_count + mail->cc_count + mail->bcc_count;
+
+    TRY(check_list(arena, &mail->from, 1, ret_reason));
+    TRY(check_list(arena, mail->to, mail->to_count, ret_reason));
+    TRY(check_list(arena, mail->cc, mail->cc_count, ret_reason));
+    TRY(check_list(arena, mail->bcc, mail->bcc_count, ret_reason));
+    TRY(check_list(arena, &mail->reply_to, mail->reply_to.len ? 1 : 0, ret_reason));
+    if (mail->to_count == 0 || recipients > MAIL_MAX_RECIPIENTS) {
+        *ret_reason = arena_printf(arena, "1 to %d recipients are possible", MAIL_MAX_RECIPIENTS);
+        return MAIL_BAD_ADDRESS;
+    }
+    if (!header_ok(mail->subject, MAIL_MAX_SUBJECT) ||
+        !header_ok(mail->from_name, MAIL_MAX_SUBJECT)) {
+        *ret_reason =
+            STR("the subject has line breaks or other control characters, or is too long");
+        return MAIL_BAD_HEADER;
+    }
+    if (mail->text.len + mail->html.len > MAIL_MAX_BYTES) {
+        *ret_reason = STR("the text is too long");
+        return MAIL_BAD_HEADER;
+    }
+    return 0;
+}
+
+/* --- headers --- */
+
+static bool plain(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if ((unsigned char)text.ptr[i] >= 0x7f)
+            return false;
+    }
+    /* What looks like an encoded word must not be read as one. */
+    return text.len <= WORD_BYTES && memmem(text.ptr, text.len, "=?", 2) == NULL;
+}
+
+/* The longest start of `text` within `max` bytes that does not cut a character. */
+static struct str whole_characters(struct str text, size_t max)
+{
+    size_t len = text.len < max ? text.len : max;
+
+    while (len > 0 && len < text.len && ((unsigned char)text.ptr[len] & 0xc0) == 0x80)
+        len--;
+    return (struct str){text.ptr, len};
+}
+
+static void put_words(struct strbuf *out, struct str text)
+{
+    bool first = true;
+
+    while (text.len > 0) {
+        struct str part = whole_characters(text, WORD_BYTES);
+        strbuf_cstr(out, first ? "=?UTF-8?B?" : "\r\n =?UTF-8?B?");
+        strbuf_str(out, codec_b64(out->arena, part));
+        strbuf_cstr(out, "?=");
+        text = (struct str){text.ptr + part.len, text.len - part.len};
+        first = false;
+    }
+}
+
+static void put_text_header(struct strbuf *out, const char *name, struct str value)
+{
+    strbuf_printf(out, "%s: ", name);
+    if (plain(value))
+        strbuf_str(out, value);
+    else
+        put_words(out, value);
+    strbuf_cstr(out, "\r\n");
+}
+
+/* One address a line, so that no line grows long. */
+static void
+put_addresses(struct strbuf *out, const char *name, const struct str *items, size_t count)
+{
+    if (count == 0)
+        return;
+    strbuf_printf(out, "%s: ", name);
+    for (size_t i = 0; i < count; i++)
+        strbuf_printf(out, "%s%.*s", i ? ",\r\n " : "", STR_ARG(items[i]));
+    strbuf_cstr(out, "\r\n");
+}
+
+static void put_from(struct strbuf *out, const struct mail *mail)
+{
+    strbuf_cstr(out, "From: ");
+    if (mail->from_name.len) {
+        put_words(out, mail->from_name);
+        strbuf_printf(out, " <%.*s>\r\n", STR_ARG(mail->from));
+    } else {
+        strbuf_printf(out, "%.*s\r\n", STR_ARG(mail->from));
+    }
+}
+
+static void put_date(struct strbuf *out, int64_t now_ms)
+{
+    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char *const months[] = {
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t seconds = (time_t)(now_ms / 1000);
+    struct tm tm;
+
+    MUST(gmtime_r(&seconds, &tm) != NULL);
+    strbuf_printf(out,
+                  "Date: %s, %02d %s %d %02d:%02d:%02d +0000\r\n",
+                  days[tm.tm_wday],
+                  tm.tm_mday,
+                  months[tm.tm_mon],
+                  tm.tm_year + 1900,
+                  tm.tm_hour,
+                  tm.tm_min,
+                  tm.tm_sec);
+}
+
+/* --- bodies --- */
+
+static void put_body(struct strbuf *out, const char *type, struct str body)
+{
+    strbuf_printf(
+        out, "Content-Type: %s; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n", type);
+    while (body.len > 0) {
+        size_t len = body.len < LINE_BYTES ? body.len : LINE_BYTES;
+        strbuf_str(out, codec_b64(out->arena, (struct str){body.ptr, len}));
+        strbuf_cstr(out, "\r\n");
+        body = (struct str){body.ptr + len, body.len - len};
+    }
+}
+
+struct str mail_message(struct arena *arena, const struct mail *mail, int64_t now_ms)
+{
+    const char *domain = memchr(mail->from.ptr, '@', mail->from.len);
+    struct strbuf out;
+
+    strbuf_init(&out, arena, MESSAGE_BYTES);
+    put_date(&out, now_ms);
+    put_from(&out, mail);
+    put_addresses(&out, "To", mail->to, mail->to_count);
+    put_addresses(&out, "Cc", mail->cc, mail->cc_count);
+    put_addresses(&out, "Reply-To", &mail->reply_to, mail->reply_to.len ? 1 : 0);
+    put_text_header(&out, "Subject", mail->subject);
+    strbuf_printf(&out,
+                  "Message-ID: <%.*s%.*s>\r\nMIME-Version: 1.0\r\n",
+                  STR_ARG(mail->message_id),
+                  (int)(mail->from.ptr + mail->from.len - domain),
+                  domain);
+    if (mail->text.len && mail->html.len) {
+        /* Base64 has no '=_': the boundary cannot occur in a body. */
+        strbuf_cstr(&out,
+                    "Content-Type: multipart/alternative; boundary=\"=_part\"\r\n\r\n--=_part\r\n");
+        put_body(&out, "text/plain", mail->text);
+        strbuf_cstr(&out, "--=_part\r\n");
+        put_body(&out, "text/html", mail->html);
+        strbuf_cstr(&out, "--=_part--\r\n");
+    } else if (mail->html.len) {
+        put_body(&out, "text/html", mail->html);
+    } else {
+        put_body(&out, "text/plain", mail->text);
+    }
+    MUST(!out.overflow);
+    return strbuf_view(&out);
+}

@@ -1,0 +1,178 @@
+/*
+ * CallAnApi: one HTTP request through common/fetch, at most once. The history row says `sent`
+ * before anything leaves the process; found again after a crash it is interrupted and never sent
+ * again.
+ */
+#include "base/clock.h"
+#include "fetch/fetch.h"
+#include "step.h"
+#include "json/jr.h"
+
+#define HEADERS_MAX 50
+#define BEFORE_STEP_MS                                                                             \
+    100 /* the request gives up before the step does, so that both are one answer */
+
+/* An address that is refused, closed, filtered or slow answers alike: a workflow is no port
+ * scanner. */
+static int fail_unreachable(struct step_call *call)
+{
+    return step_fail(call, "unreachable", "The address did not answer in time, or is not allowed.");
+}
+
+static int add_header(struct step_call *call,
+                      struct fetch_request *request,
+                      struct fetch_header *headers,
+                      const char *name,
+                      const json_t *value)
+{
+    struct arena *arena = call->task->arena;
+    struct str text;
+
+    if (request->nheaders == HEADERS_MAX)
+        return step_fail(call, "too_long", "headers: more than %d", HEADERS_MAX);
+    if (json_is_string(value))
+        text = (struct str){json_string_value(value), json_string_length(value)};
+    else if (json_is_number(value) || json_is_boolean(value))
+        text = jr_print(arena, value);
+    else
+        return step_fail(call, "type_mismatch", "headers.%s: expected a text", name);
+    headers[request->nheaders++] = (struct fetch_header){.name = str_from(name), .value = text};
+    return 0;
+}
+
+static bool has_header(const struct fetch_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->nheaders; i++) {
+        if (str_ieq(request->headers[i].name, str_from(name)))
+            return true;
+    }
+    return false;
+}
+
+static int read_headers(struct step_call *call, const json_t *value, struct fetch_request *request)
+{
+    struct fetch_header *headers = ARENA_ARRAY(call->task->arena, headers, HEADERS_MAX + 2);
+    const char *name;
+    json_t *item;
+
+    request->headers = headers;
+    json_object_foreach((json_t *)value, name, item)
+        TRY(add_header(call, request, headers, name, item));
+    if (request->body.ptr != NULL && !has_header(request, "content-type"))
+        headers[request->nheaders++] =
+            (struct fetch_header){.name = STR("Content-Type"), .value = STR("application/json")};
+    if (call->job->traceparent.len && !has_header(request, "traceparent"))
+        headers[request->nheaders++] =
+            (struct fetch_header){.name = STR("traceparent"), .value = call->job->traceparent};
+    return 0;
+}
+
+static int read_request(struct step_call *call, struct fetch_request *request)
+{
+    struct arena *arena = call->task->arena;
+    json_t *headers;
+    json_t *body;
+
+    request->url = jr_str(call->step->params, "url");
+    request->method = jr_str(call->step->params, "method");
+    TRY(step_param(call, "headers", true, &headers));
+    TRY(step_param(call, "body", true, &body));
+    call->input = json_pack("{s:O, s:O}",
+                            "url",
+                            json_object_get(call->step->params, "url"),
+                            "method",
+                            json_object_get(call->step->params, "method"));
+    step_own(call, call->input);
+    if (headers != NULL)
+        (void)json_object_set(call->input, "headers", headers);
+    if (body != NULL) {
+        (void)json_object_set(call->input, "body", body);
+        request->body = jr_print(arena, body);
+    }
+    return read_headers(call, headers, request);
+}
+
+/* The answer as JSON: parsed, or as a text when it is UTF-8 but no JSON, or null. */
+static json_t *read_answer(struct step_call *call, struct str body)
+{
+    struct jr_error error;
+    json_t *value = NULL;
+
+    if (body.len == 0)
+        return step_own(call, json_null());
+    if (jr_parse(call->task->arena, body, &value, &error) == 0)
+        return value;
+    value = json_stringn(body.ptr, body.len);
+    return step_own(call, value != NULL ? value : json_null());
+}
+
+/* Keeps the part at results_path. */
+static int pick_results(struct step_call *call, json_t *answer, json_t **ret_data)
+{
+    struct str path = jr_str(call->step->params, "results_path");
+    const struct template_context context = {.root = answer};
+    struct reference *reference;
+    struct str reason;
+
+    *ret_data = answer;
+    if (path.len == 0)
+        return 0;
+    if (reference_parse_path(call->task->arena, path, &reference, &reason) != 0 ||
+        reference_eval(call->task->arena, reference, &context, ret_data, &reason) != 0)
+        return step_fail(call,
+                         "results_path",
+                         "The answer has nothing at \"%.*s\": %.*s",
+                         STR_ARG(path),
+                         STR_ARG(reason));
+    return 0;
+}
+
+static int fail_fetch(struct step_call *call, int rc)
+{
+    switch (rc) {
+    case FETCH_TOO_LARGE:
+        return step_fail(call,
+                         "response_too_large",
+                         "The answer is larger than %d bytes.",
+                         FETCH_DEFAULT_RESPONSE_BYTES);
+    case FETCH_BAD_URL:
+        return step_fail(call, "bad_url", "The URL cannot be used.");
+    case FETCH_BAD_HEADER:
+        return step_fail(call,
+                         "bad_header",
+                         "A header cannot be sent: line breaks and framing headers are refused.");
+    case FETCH_BUSY:
+        return step_fail(call, "busy", "Too many requests wait to be sent.");
+    default:
+        return fail_unreachable(call);
+    }
+}
+
+int step_call_an_api(struct step_call *call)
+{
+    struct fetch_request request = {.once = true};
+    struct fetch_response response;
+    json_t *data;
+
+    TRY(read_request(call, &request));
+    if (fetch_url_check(request.url) == FETCH_REFUSED)
+        return fail_unreachable(call);
+    TRY(step_sent(call));
+    request.timeout_ms = call->task->deadline_ms - clock_mono_ms() - BEFORE_STEP_MS;
+    if (request.timeout_ms <= 0)
+        return fail_unreachable(call);
+    int rc = fetch(call->task, &request, &response);
+    if (rc > 0)
+        return fail_fetch(call, rc);
+    TRY(rc);
+    json_t *answer = read_answer(call, response.body);
+    call->error.status_code = response.status;
+    if (response.status < 200 || response.status > 299) {
+        call->error.response = answer;
+        return step_fail(call, "http_status", "The address answered %ld.", response.status);
+    }
+    TRY(pick_results(call, answer, &data));
+    call->output = step_own(
+        call, json_pack("{s:O, s:I}", "data", data, "status_code", (json_int_t)response.status));
+    return 0;
+}
