@@ -332,7 +332,8 @@ static int check_ports(const struct conf_common *conf)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(ports); i++) {
-        int rc = ports[i].port ? http_address_check(ports[i].host, ports[i].port) : 0;
+        bool used = ports[i].port != 0 && (i > 0 || !app.daemon->portless);
+        int rc = used ? http_address_check(ports[i].host, ports[i].port) : 0;
         if (rc == 0)
             continue;
         fprintf(stderr,
@@ -379,7 +380,8 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     if (code != 0)
         return code;
     log_init(daemon->name, level_wanted());
-    conf->port = settle_port(conf->host.ptr, conf->port);
+    if (!daemon->portless)
+        conf->port = settle_port(conf->host.ptr, conf->port);
     admin_port = settle_port(conf->admin_host.ptr, conf->admin_port);
     health_prepare();
     if (daemon->prepare)

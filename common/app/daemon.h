@@ -41,6 +41,7 @@ struct daemon {
     const char *about; /* one line for --help */
     const struct conf_spec *conf;
     const struct daemon_flag *flags;
+    bool portless; /* listens on its admin port alone */
     /* In the parent before fork: metrics are registered here. May be NULL. */
     void (*prepare)(const struct conf_common *conf);
     /* co: in each worker, once the database answers. Non-zero with *ret_reason ends the process. */

@@ -151,6 +151,7 @@ static const struct daemon runner = {
     .name = "workflow-runner",
     .about = "turns events, ticks and calls into jobs and runs them",
     .conf = &app_conf_spec,
+    .portless = true,
     .prepare = prepare,
     .start = start,
     .drain = drain,
