@@ -10,10 +10,11 @@ from .contract import Recorder
 from .daemon import Daemon
 from .project import Project
 from .servers import ROOT, Servers
+from .sink import MailSink, Sink
 
 __all__ = [
     "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project",
-    "admin", "user", "anonymous", "db", "redis_client",
+    "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "sink", "mail_sink",
 ]
 
 
@@ -70,6 +71,53 @@ def start_gateway(servers):
         alarms += daemon.alarms()
     keep_logs(started)
     assert not alarms, "\n\n".join(alarms)
+
+
+@pytest.fixture(scope="module")
+def start_runner(servers, session_gateway, sink, mail_sink):
+    """Starts a workflow-runner: start_runner(LEASE_MS=2000). All of them end with the file's tests, so that other
+    files' jobs stay as they are; a sanitizer report in any log is an error."""
+    started = []
+
+    def start(name=None, **overrides):
+        log = servers.folder / f"{name or f'runner{len(started)}-{secrets.token_hex(3)}'}.log"
+        own = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
+        own.update(WORKERS=1, SMTP_URL=mail_sink.url, MAIL_FROM="service@example.org", SWEEP_MS=500,
+                   FETCH_ALLOW=",".join(f"127.0.0.1:{port}" for port in servers.allowed_ports))
+        daemon = Daemon(str(binary().with_name("workflow-runner")), log, **{**own, **overrides})
+        started.append(daemon.start())
+        return daemon
+
+    yield start
+    alarms = []
+    for daemon in started:
+        if daemon.running():
+            daemon.stop()
+        alarms += daemon.alarms()
+    keep_logs(started)
+    assert not alarms, "\n\n".join(alarms)
+
+
+@pytest.fixture(scope="module")
+def runner(start_runner):
+    """One runner for the tests of a file."""
+    return start_runner()
+
+
+@pytest.fixture(scope="module")
+def sink(servers):
+    """An HTTP server that workflows may call."""
+    own = Sink()
+    servers.allowed_ports.append(own.port)
+    yield own
+    own.close()
+
+
+@pytest.fixture(scope="module")
+def mail_sink():
+    own = MailSink()
+    yield own
+    own.close()
 
 
 def keep_logs(daemons):

@@ -14,6 +14,7 @@ class Servers:
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gwtest."))
         self.folder.chmod(0o711)  # user postgres passes through
+        self.allowed_ports = []  # of this machine, that workflows may call
 
     def _run(self, server, verb):
         done = subprocess.run([ROOT / "scripts" / server, verb, self.folder], capture_output=True, text=True)
