@@ -65,6 +65,7 @@ enum item_kind { ITEM_PREPARE, ITEM_QUERY, ITEM_PLAIN, ITEM_SYNC };
 
 struct item {
     enum item_kind kind;
+    bool first;        /* its statement was prepared for it: everything is cold */
     unsigned stmt_seq; /* of the prepared statement it makes or uses, 0 = unnamed */
     uint64_t key;
     struct db_op *op;
@@ -72,13 +73,14 @@ struct item {
 };
 
 /* --- prepared statements of a connection (stmt.c) --- */
-enum { STMT_MAX = 1024, STMT_BUCKETS = 1024, STMT_NAME_BYTES = 64 };
+enum { STMT_MAX = 2048, STMT_BUCKETS = 2048, STMT_NAME_BYTES = 64 };
 
 struct stmt {
     struct list lru; /* newest last; or in `evicted` */
     struct stmt *next;
     uint64_t key;
     unsigned seq;
+    unsigned in_flight;
     char name[STMT_NAME_BYTES];
 };
 
@@ -94,6 +96,10 @@ void stmt_cache_init(struct stmt_cache *cache);
 void stmt_cache_done(struct stmt_cache *cache);
 /* Borrowed, NULL when it is not prepared. */
 struct stmt *stmt_find(struct stmt_cache *cache, uint64_t key);
+/* The same without making it the newest. */
+struct stmt *stmt_peek(const struct stmt_cache *cache, uint64_t key);
+/* One of it was answered; nothing when it is no longer the one with this number. */
+void stmt_answered(const struct stmt_cache *cache, uint64_t key, unsigned seq);
 /* Names a new one; beyond STMT_MAX the least recently used is evicted. A name is never used twice
  * on a connection. */
 struct stmt *

@@ -26,9 +26,34 @@ void group_remove(struct db_server *server, struct db_op *op)
     server->reads_count--;
 }
 
-static bool is_usable(const struct db_conn *conn)
+static bool is_usable(const struct db_conn *conn, unsigned groups)
 {
-    return conn->state == CONN_READY && !conn->stuck && conn->groups < GROUPS_IN_FLIGHT;
+    return conn->state == CONN_READY && !conn->stuck && conn->groups < groups;
+}
+
+/* Elsewhere a statement has to be prepared and its tables' descriptions read, which costs more than
+ * a hundred runs: only one that is many at a time, or runs far behind others, is worth it. */
+static bool
+worth_spreading(const struct db_conn *home, const struct db_conn *least, const struct db_op *op)
+{
+    const struct stmt *stmt = stmt_peek(&home->stmts, op->key);
+
+    return (stmt && stmt->in_flight >= SPREAD_FROM) ||
+           home->ring_count > least->ring_count + FAR_AHEAD;
+}
+
+/* The least busy of those that have the statement prepared. */
+static struct db_conn *pick_warm(struct db_server *server, const struct db_op *op)
+{
+    struct db_conn *warm = NULL;
+
+    LIST_FOR (it, &server->read) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        if (is_usable(conn, GROUPS_IN_FLIGHT) && stmt_peek(&conn->stmts, op->key) &&
+            (!warm || conn->ring_count < warm->ring_count))
+            warm = conn;
+    }
+    return warm;
 }
 
 /*
@@ -36,7 +61,7 @@ static bool is_usable(const struct db_conn *conn)
  * tables cached, as long as that one has hardly more to do than the least busy one. So a thousand
  * tables do not cost each connection a thousand plans, and one busy table still uses them all.
  */
-static struct db_conn *pick_conn(struct db_server *server, uint64_t key, bool *ret_idle)
+static struct db_conn *pick_conn(struct db_server *server, const struct db_op *op, bool *ret_idle)
 {
     struct db_conn *least = NULL;
     struct db_conn *home = NULL;
@@ -46,18 +71,25 @@ static struct db_conn *pick_conn(struct db_server *server, uint64_t key, bool *r
     LIST_FOR (it, &server->read) {
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
         /* Rendezvous hashing: a connection that comes or goes moves only its own statements. */
-        uint64_t weight = (key ^ (uint64_t)(uintptr_t)conn) * 0x9e3779b97f4a7c15ULL;
-        if (!is_usable(conn))
+        uint64_t weight = (op->key ^ (uint64_t)(uintptr_t)conn) * 0x9e3779b97f4a7c15ULL;
+        if (!is_usable(conn, HOME_GROUPS))
             continue;
         *ret_idle = *ret_idle || conn->ring_count == 0;
         if (!home || weight > best) {
             home = conn;
             best = weight;
         }
-        if (!least || conn->ring_count < least->ring_count)
+        if (is_usable(conn, GROUPS_IN_FLIGHT) && (!least || conn->ring_count < least->ring_count))
             least = conn;
     }
-    return home && home->ring_count <= least->ring_count + HOME_AHEAD ? home : least;
+    if (!home || !least || home->ring_count <= least->ring_count + HOME_AHEAD)
+        return least ? home : NULL;
+    struct db_conn *warm = pick_warm(server, op);
+    if (warm && warm->ring_count <= least->ring_count + HOME_AHEAD)
+        return warm;
+    if (worth_spreading(home, least, op))
+        return least;
+    return warm ? warm : home;
 }
 
 static void close_group(struct db_conn *conn)
@@ -83,7 +115,7 @@ void group_flush(struct db_server *server)
 
     while (server->reads_count > 0) {
         struct db_op *op = LIST_ITEM(server->reads.next, struct db_op, link);
-        struct db_conn *conn = pick_conn(server, op->key, &idle);
+        struct db_conn *conn = pick_conn(server, op, &idle);
         if (!idle)
             server->reads_wanted = true;
         if (!conn)
@@ -171,12 +203,27 @@ static void move_others(struct db_server *server, struct db_conn *conn, const st
     }
 }
 
+/* The statement that holds the connection up. On its first run it also had to be prepared and to
+ * read what the catalog says of its tables, which takes its time when the machine is busy. */
+static void blame(struct db_server *server, struct db_conn *conn, int64_t now_ms)
+{
+    struct item *only;
+
+    if (oldest_group(conn, &only) > 0 && only &&
+        (!only->first || now_ms - conn->head_since_ms > FIRST_MS))
+        mark_heavy(server, only->key, now_ms);
+}
+
 static void check_conn(struct db_server *server, struct db_conn *conn, int64_t now_ms)
 {
     struct item *only;
 
-    if (conn->state != CONN_READY || conn->stuck || conn->ring_count == 0)
+    if (conn->state != CONN_READY || conn->ring_count == 0)
         return;
+    if (conn->stuck) {
+        blame(server, conn, now_ms);
+        return;
+    }
     unsigned queries = oldest_group(conn, &only);
     /* A full group of healthy statements may well take longer than one stuck statement. */
     int64_t patience_ms = STUCK_MS + (queries > 1 ? queries : 0);
@@ -187,8 +234,7 @@ static void check_conn(struct db_server *server, struct db_conn *conn, int64_t n
     if (!conn_read(conn) || conn->ring_count == 0 || conn->head_since_ms != since_ms)
         return;
     conn->stuck = true;
-    if (only)
-        mark_heavy(server, only->key, now_ms);
+    blame(server, conn, now_ms);
     move_others(server, conn, only);
 }
 

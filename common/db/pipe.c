@@ -76,10 +76,11 @@ static void wait_end(struct db_wait *wait, int rc, PGresult *result)
 
 /* The prepared statement of an op, sent for preparing when this connection has none; NULL when the
  * connection broke. */
-static struct stmt *prepared(struct db_conn *conn, struct db_op *op)
+static struct stmt *prepared(struct db_conn *conn, struct db_op *op, bool *ret_first)
 {
     struct stmt *stmt = stmt_find(&conn->stmts, op->key);
 
+    *ret_first = stmt == NULL;
     if (stmt)
         return stmt;
     stmt = stmt_add(&conn->stmts, op->sql, op->schema, op->key);
@@ -94,7 +95,7 @@ static struct stmt *prepared(struct db_conn *conn, struct db_op *op)
     return stmt;
 }
 
-static bool send_query(struct db_conn *conn, struct db_op *op, unsigned *ret_seq)
+static bool send_query(struct db_conn *conn, struct db_op *op, struct item *ret_item)
 {
     struct arena *scratch = conn->server->scratch;
     struct wire wire;
@@ -106,28 +107,30 @@ static bool send_query(struct db_conn *conn, struct db_op *op, unsigned *ret_seq
                    conn->pg, text, wire.count, NULL, wire.values, wire.lengths, wire.formats, 0) !=
                0;
     }
-    struct stmt *stmt = prepared(conn, op);
+    struct stmt *stmt = prepared(conn, op, &ret_item->first);
     if (!stmt)
         return false;
-    *ret_seq = stmt->seq;
+    ret_item->stmt_seq = stmt->seq;
+    stmt->in_flight++;
     return PQsendQueryPrepared(
                conn->pg, stmt->name, wire.count, wire.values, wire.lengths, wire.formats, 0) != 0;
 }
 
 void pipe_op(struct db_conn *conn, struct db_op *op)
 {
-    unsigned seq = 0;
+    struct item made = {.stmt_seq = 0};
 
     if (conn->state != CONN_READY) {
         op_end(op, OP_LOST, NULL);
         return;
     }
-    bool sent = send_query(conn, op, &seq);
+    bool sent = send_query(conn, op, &made);
     arena_reset(conn->server->scratch);
     struct item *item = ring_push(conn, ITEM_QUERY);
     item->op = op;
     item->key = op->key;
-    item->stmt_seq = seq;
+    item->stmt_seq = made.stmt_seq;
+    item->first = made.first;
     op->conn = conn;
     conn->server->stats.statements++;
     if (!sent)
@@ -220,6 +223,8 @@ static void end_prepare(struct db_conn *conn, const struct item *item, PGresult 
 
 static void end_query(struct db_conn *conn, const struct item *item, PGresult *result, int rc)
 {
+    if (item->stmt_seq != 0)
+        stmt_answered(&conn->stmts, item->key, item->stmt_seq);
     /* The plan no longer fits the tables, or the statement is gone: prepare it anew next time. */
     if (rc == DB_SCHEMA && item->stmt_seq != 0)
         stmt_drop(&conn->stmts, item->key, item->stmt_seq, !is_state(result, "26000"));

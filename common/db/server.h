@@ -4,16 +4,21 @@
  * clock (10 ms, only while there is work) that finds stuck connections and waits that took too
  * long. Private to db/.
  */
+#include "base/map.h"
 #include "db/conn.h"
 #include "db/db.h"
 
 enum {
     GROUP_MAX = 32,       /* statements under one Sync */
     HOME_AHEAD = 4,       /* items a statement's own connection may be behind others */
+    FAR_AHEAD = 64,       /* items behind others that no preparing outweighs */
+    SPREAD_FROM = 4,      /* of one statement at a time: worth preparing elsewhere */
     GROUPS_IN_FLIGHT = 4, /* per connection; more wait for natural batching */
+    HOME_GROUPS = 8,      /* of a statement's own connection */
     READ_EXTRA = 4,       /* read connections opened while others are stuck */
     TICK_MS = 10,
     STUCK_MS = 20,
+    FIRST_MS = 100, /* a first run finds everything cold: not heavy before */
     HEAVY_MS = 30000,
     HEAVY_MAX = 64,
     TRAITS = 1024, /* power of two */
@@ -49,6 +54,8 @@ struct db_server {
     struct list leases; /* struct lease_wait, first come first served */
     unsigned leases_count;
     struct list up_waits; /* db_server_wait() */
+
+    struct map *lanes; /* statement key -> struct lane (joint.c) */
 
     struct loop_hook flush_hook;
     struct loop_timer tick;
@@ -112,6 +119,13 @@ AWAITS int lease_run(struct task *task,
                      size_t count,
                      bool interruptible,
                      size_t *ret_failed) MUSTCHECK;
+
+/* --- joint writes (joint.c) --- */
+/* co: runs the op in one transaction with others of its statement, whatever happens to the task
+ * meanwhile; the op's rc and result are filled. OP_ABORTED: nothing was done, it has to run alone. */
+AWAITS int joint_run(struct task *task, struct db_server *server, struct db_op *op) MUSTCHECK;
+/* any: ends those who wait and lets go of the server. */
+void joint_close(struct db_server *server);
 
 /* --- ops and errors (query.c) --- */
 void op_init(struct db_op *op,

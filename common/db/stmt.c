@@ -1,5 +1,5 @@
 /*
- * Statements: the prepared ones of a connection (least recently used dropped beyond 1,024), texts
+ * Statements: the prepared ones of a connection (least recently used dropped beyond 2,048), texts
  * with the schema filled in, and the texts around a :page statement.
  */
 #include <stdio.h>
@@ -44,16 +44,32 @@ void stmt_cache_done(struct stmt_cache *cache)
     free_all(&cache->evicted);
 }
 
+struct stmt *stmt_peek(const struct stmt_cache *cache, uint64_t key)
+{
+    struct stmt *stmt = cache->buckets[key % STMT_BUCKETS];
+
+    while (stmt && stmt->key != key)
+        stmt = stmt->next;
+    return stmt;
+}
+
 struct stmt *stmt_find(struct stmt_cache *cache, uint64_t key)
 {
-    for (struct stmt *stmt = cache->buckets[key % STMT_BUCKETS]; stmt; stmt = stmt->next) {
-        if (stmt->key != key)
-            continue;
+    struct stmt *stmt = stmt_peek(cache, key);
+
+    if (stmt) {
         list_remove(&stmt->lru);
         list_append(&cache->lru, &stmt->lru);
-        return stmt;
     }
-    return NULL;
+    return stmt;
+}
+
+void stmt_answered(const struct stmt_cache *cache, uint64_t key, unsigned seq)
+{
+    struct stmt *stmt = stmt_peek(cache, key);
+
+    if (stmt && stmt->seq == seq && stmt->in_flight > 0)
+        stmt->in_flight--;
 }
 
 static void unlink_stmt(struct stmt_cache *cache, struct stmt *stmt)

@@ -359,10 +359,10 @@ static void many_statements(struct task *task, struct db *db, void *arg)
 
     (void)arg;
     for (int round = 0; round < 2; round++)
-        for (int i = 0; i < 1500; i++)
+        for (int i = 0; i < 3000; i++)
             assert_int_equal(number(task, db, arena_printf(task->arena, "select %d", i).ptr), i);
     int64_t kept = number(task, db, "select count(*) from pg_prepared_statements");
-    assert_in_range(kept, 1018, 1026);
+    assert_in_range(kept, 2042, 2050);
     db_server_stats(server, &stats);
     assert_int_equal(stats.errors, 0);
 }
