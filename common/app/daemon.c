@@ -17,6 +17,7 @@
 #include "app/metrics.h"
 #include "app/supervisor.h"
 #include "base/panic.h"
+#include "bus/bus.h"
 #include "fetch/fetch.h"
 #include "log/log.h"
 #include "loop/signals.h"
@@ -66,12 +67,15 @@ static void open_dependencies(void)
         exit(EXIT_CONFIG);
     }
     config.redis = app.redis;
+    app.bus = bus_new(app.redis);
+    config.bus = app.bus;
     app.directory = directory_new(&config);
 }
 
 static void close_dependencies(void)
 {
     directory_free(app.directory);
+    bus_free(app.bus);
     redis_free(app.redis);
     fetch_done();
     signals_close();

@@ -26,6 +26,7 @@ struct app {
     unsigned worker; /* index, from 0 */
     struct directory *directory;
     struct redis *redis;
+    struct bus *bus; /* a daemon that consumes stops it in its drain */
     struct http_server *admin;
     bool draining;
 };

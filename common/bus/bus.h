@@ -42,9 +42,8 @@ struct bus_bell {
     struct str traceparent; /* may be empty */
 };
 
-/* Returns owned. `redis` is borrowed, for publishing; consumers open connections of their own to `urls`
- * because they block. */
-struct bus *bus_new(struct redis *redis, const struct str *urls, size_t url_count);
+/* Returns owned. `redis` is borrowed; consumers block on connections of their own to it. */
+struct bus *bus_new(struct redis *redis);
 /* any: after bus_stop()'s callback, or when nothing consumes. */
 void bus_free(struct bus *bus);
 
@@ -87,9 +86,17 @@ void bus_stop(struct bus *bus, loop_fn done, void *arg);
 bool bus_up(const struct bus *bus);
 
 struct bus_stats {
-    uint64_t rung, dropped, coalesced, read, acked, retried, dead, reclaimed, group_made, lost; /* lost: XAUTOCLAIM named deleted entries */
+    uint64_t rung, dropped, coalesced; /* bells; dropped: Redis away, full, or too many in one turn */
+    uint64_t read, acked;              /* entries */
+    uint64_t failed;                   /* entries whose handler did not return 0: they come again */
+    uint64_t reclaimed;                /* entries taken over because they were left too long */
+    uint64_t dead;                     /* entries put to the dead letters */
+    uint64_t lost;                     /* entries deleted before anybody had finished them */
+    uint64_t trimmed;                  /* finished entries removed */
+    uint64_t group_made;
     int64_t backlog;          /* entries not yet delivered to our groups, all partitions (last look) */
     int64_t pending;          /* delivered, not acknowledged */
     int64_t oldest_ms;        /* age of the oldest unfinished entry */
 };
-const struct bus_stats *bus_stats(const struct bus *bus);
+/* any: borrowed until the next call. */
+const struct bus_stats *bus_stats(struct bus *bus);

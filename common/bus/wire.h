@@ -2,6 +2,8 @@
 /* Envelopes as bytes: the only place that knows protobuf-c. */
 #include "bus/bus.h"
 
+struct arena;
+
 /* any: the serialised envelope of a bell, arena-owned. */
 struct str wire_pack(struct arena *arena, enum bus_topic topic, const struct bus_bell *bell, int64_t now_ms);
 enum { WIRE_BAD = 1 };

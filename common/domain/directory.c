@@ -28,6 +28,7 @@ struct directory *directory_new(const struct directory_config *config)
     directory->template = config->db;
     directory->master_key = config->master_key;
     directory->redis = config->redis;
+    directory->bus = config->bus;
     directory->servers = map_new();
     directory->projects = map_new();
     directory->numbers = map_new();
@@ -105,6 +106,11 @@ struct db_server *directory_server(struct directory *directory, struct str name)
 struct redis *directory_redis(struct directory *directory)
 {
     return directory->redis;
+}
+
+struct bus *directory_bus(struct directory *directory)
+{
+    return directory->bus;
 }
 
 const struct directory_stats *directory_stats(const struct directory *directory)

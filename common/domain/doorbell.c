@@ -1,10 +1,11 @@
 /*
  * What travels by Redis: hints only. The tables tell the truth, within a second.
  *
- *   PUBLISH groundwork:epoch "<number>:<epoch>"          a project changed: read its epoch now; 1:
- * it is new XADD evt:{p<partition>} * project <number>           a project has new outbox rows
+ *   PUBLISH groundwork:epoch "<number>:<epoch>"  a project changed: read its epoch now; 1 = new
+ *   "event.pending" on the stream evt (bus/)     a project has new outbox rows
  */
 #include "base/num.h"
+#include "bus/bus.h"
 #include "domain/events.h"
 #include "domain/internal.h"
 #include "redis/redis.h"
@@ -64,12 +65,9 @@ void doorbell_listen(struct directory *directory)
 void doorbell_stop(struct directory *directory)
 {
     list_remove(&directory->listening);
-    directory->redis = NULL; /* its owner may free it now, while flights still end */
-}
-
-static struct str print_number(char buf[NUMBER_BYTES], int64_t value)
-{
-    return (struct str){buf, num_print_i64(buf, value)};
+    /* Their owner may free them now, while flights still end. */
+    directory->redis = NULL;
+    directory->bus = NULL;
 }
 
 void epoch_publish(struct directory *directory, int64_t number, int64_t epoch)
@@ -87,18 +85,11 @@ void epoch_publish(struct directory *directory, int64_t number, int64_t epoch)
 
 void events_ring(struct directory *directory, const struct project *project)
 {
-    char stream[NUMBER_BYTES + 8] = "evt:{p";
-    char number[NUMBER_BYTES];
-
-    if (directory->redis == NULL)
-        return;
-    size_t len = strlen(stream);
-    len += num_print_i64(stream + len, project->partition);
-    stream[len++] = '}';
-    redis_post(directory->redis,
-               REDIS_ARGS(STR("XADD"),
-                          ((struct str){stream, len}),
-                          STR("*"),
-                          STR("project"),
-                          print_number(number, project->number)));
+    bus_ring(directory->bus,
+             BUS_EVT,
+             &(struct bus_bell){
+                 .project = project->number,
+                 .partition = project->partition,
+                 .kind = "event.pending",
+             });
 }

@@ -55,6 +55,7 @@ struct directory {
     struct db_config template; /* dsn of main */
     struct aead_key master_key;
     struct redis *redis;   /* NULL = none, or closing */
+    struct bus *bus;       /* the same */
     struct list listening; /* doorbell.c */
     uintptr_t ear;
     struct map *servers; /* name -> struct db_server, owned */

@@ -17,6 +17,7 @@
 
 struct directory;
 struct redis;
+struct bus;
 
 /* PUT {base_url}/ settings; every member documented in project_settings.c, with bounds. */
 struct project_settings {
@@ -54,6 +55,7 @@ struct directory_config {
     const char *control_dsn;
     struct db_config db;              /* template for servers; dsn = main server */
     struct redis *redis;              /* may be NULL */
+    struct bus *bus;                  /* may be NULL: nobody hears of new outbox rows at once */
     struct aead_key master_key;
 };
 
@@ -66,6 +68,8 @@ struct db_server *directory_server(struct directory *directory, struct str name)
 /* any: one more server that projects may live on (platform.projects.server); "main" is there already. */
 void directory_server_add(struct directory *directory, const char *name, const char *dsn);
 struct redis *directory_redis(struct directory *directory);
+/* any: NULL when there is none (bus_ring() takes that) or the directory is closing. */
+struct bus *directory_bus(struct directory *directory);
 
 enum { PROJECT_NOT_FOUND = 1, PROJECT_UNAVAILABLE = 2 };
 /* co: the project with a reference held until the task's arena ends (project and its model snapshot).

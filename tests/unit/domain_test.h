@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "bus/bus.h"
 #include "crypto/ec.h"
 #include "domain/audit.h"
 #include "domain/events.h"
@@ -23,6 +24,7 @@ struct world {
     struct directory *one;
     struct directory *two;
     struct redis *redis;
+    struct bus *bus;
     void (*fn)(struct task *task, struct directory *one, struct directory *two);
 };
 
@@ -33,13 +35,14 @@ UNUSED static void say_nothing(const char *text)
     (void)text;
 }
 
-static struct directory *new_directory(struct redis *redis)
+static struct directory *new_directory(struct redis *redis, struct bus *bus)
 {
     struct directory_config config = {
         .control_dsn = pg_dsn(),
         .db = {.dsn = pg_dsn(), .read_connections = 2, .write_connections = 4},
         .master_key = {.bytes = {1, 2, 3}, .id = 1},
         .redis = redis,
+        .bus = bus,
     };
 
     return directory_new(&config);
@@ -56,8 +59,8 @@ static void run_world(struct task *task, void *arg)
     arena_reset(task->arena); /* holds let go before their directories */
     directory_free(world->one);
     directory_free(world->two);
-    if (world->redis != NULL)
-        redis_free(world->redis);
+    bus_free(world->bus);
+    redis_free(world->redis);
     loop_stop();
 }
 
@@ -68,10 +71,12 @@ UNUSED static void run(void (*fn)(struct task *task, struct directory *one, stru
     (void)pg_dsn();
     loop_init();
     world.task.arena = arena_new(0);
-    if (redis_url != NULL)
+    if (redis_url != NULL) {
         world.redis = redis_new(redis_url);
-    world.one = new_directory(world.redis);
-    world.two = new_directory(world.redis);
+        world.bus = bus_new(world.redis);
+    }
+    world.one = new_directory(world.redis, world.bus);
+    world.two = new_directory(world.redis, world.bus);
     task_start(&world.task, run_world, &world);
     loop_run();
     arena_free(world.task.arena);

@@ -317,12 +317,12 @@ static void test_calls(void **state)
 
     (void)state;
     struct db_call call =
-        events_outbox_call(arena, &entity, EVENT_DELETED, 77, STR("{\"id\":77}"), 0, 3);
+        events_outbox_call(arena, &entity, EVENT_DELETED, 77, STR("{\"id\":77}"), 0, 3, STR_NONE);
     assert_int_equal(call.param_count, call.sql->arity);
     assert_true(str_is(call.params[1].str, "EntityDeleted"));
     assert_int_equal(call.params[5].kind, PARAM_NULL);
     struct db_call other =
-        events_outbox_call(arena, &entity, EVENT_DELETED, 77, STR("{\"id\":77}"), 0, 3);
+        events_outbox_call(arena, &entity, EVENT_DELETED, 77, STR("{\"id\":77}"), 0, 3, STR_NONE);
     assert_false(str_eq(call.params[0].str, other.params[0].str));
 
     call = audit_call(arena, &key, "roles.delete", "role", 4, STR_NONE, STR("req-1"));

@@ -279,6 +279,8 @@ static void hinted(struct task *task, struct directory *one, struct directory *t
         assert_in_range(clock_mono_ms() - touched_ms, 0, 300);
     }
     events_ring(one, changed);
+    events_ring(one, changed); /* in the same turn: one entry */
+    assert_int_equal(task_sleep(task, 10), 0);
     struct str stream = arena_printf(task->arena, "evt:{p%d}", changed->partition);
     struct str argv[] = {STR("XLEN"), stream};
     assert_int_equal(redis_cmd(task, directory_redis(one), &reply, 2, argv), 0);
@@ -414,7 +416,7 @@ static void saved(struct task *task, struct directory *one, struct directory *tw
 
     const struct entity entity = {.id = 7};
     struct db_call call =
-        events_outbox_call(task->arena, &entity, EVENT_UPDATED, 3, STR("{}"), 1, 0);
+        events_outbox_call(task->arena, &entity, EVENT_UPDATED, 3, STR("{}"), 1, 0, STR_NONE);
     assert_int_equal(db_batch(task, &project->db, &call, 1, NULL), 0);
     assert_int_equal(
         number(task,

@@ -1,0 +1,325 @@
+/*
+ * Reading: a coroutine that blocks in XREADGROUP for its partitions and hands each one's batch to
+ * the partition's task. What goes wrong is answered by making the groups again and by pauses; there
+ * is always a next read.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/rand.h"
+#include "bus/internal.h"
+#include "log/log.h"
+
+enum {
+    BATCH = 256,
+    RETRY_MS = 30000,
+    MAX_DELIVERIES = 10,
+    HANDLER_MS = 30000,
+    BLOCK_MS = 5000,
+    BLOCK_SHORT_MS = 100, /* while partitions are left out: a wake may come too early */
+    ANSWER_MS = 1000,     /* beyond blocking */
+    TOGETHER_MS = 2,      /* handlers that end so soon are waited for */
+    PAUSE_MS = 100,
+    WRONG_KEY_MS = 5000,
+};
+
+/* --- groups --- */
+
+int consumer_make_group(struct task *task, struct partition *partition)
+{
+    struct consumer *consumer = partition->consumer;
+    struct redis_reply reply = {0};
+    int rc = redis_cmd(task,
+                       consumer->bus->redis,
+                       &reply,
+                       REDIS_ARGS(STR("XGROUP"),
+                                  STR("CREATE"),
+                                  str_from(partition->stream),
+                                  str_from(consumer->def.group),
+                                  STR("0"),
+                                  STR("MKSTREAM")));
+
+    partition->excluded_until = 0;
+    if (rc == 0)
+        consumer->bus->stats.group_made++;
+    if (rc != REDIS_ERROR)
+        return rc;
+    if (str_starts(reply.text, STR("BUSYGROUP")))
+        return 0;
+    /* No memory, or another kind of value under the name: the other partitions are read all the
+     * same. */
+    log_debug("bus.no_group", L_CSTR("stream", partition->stream), L_STR("reason", reply.text));
+    partition->excluded_until =
+        clock_mono_ms() + (str_starts(reply.text, STR("OOM")) ? PAUSE_MS * 10 : WRONG_KEY_MS);
+    return 0;
+}
+
+AWAITS static int make_groups(struct task *task, struct reader *reader)
+{
+    for (int i = 0; i < reader->count; i++)
+        TRY(consumer_make_group(task, &reader->consumer->partitions[reader->first + i]));
+    return 0;
+}
+
+/* --- waiting for the partitions' tasks --- */
+
+/* The waiter takes itself out. */
+static void forget(struct await *await)
+{
+    (void)await;
+}
+
+/* co: until all of the reader's partitions are free, or just one more than now. */
+AWAITS static int wait_freed(struct task *task, struct reader *reader, bool all, int64_t limit_ms)
+{
+    struct await freed;
+
+    if (reader->busy == 0)
+        return 0;
+    await_init(&freed);
+    reader->waiting = &freed;
+    reader->waiting_for_all = all;
+    freed.abandon = forget;
+    int rc = await_wait(task, &freed, limit_ms);
+    reader->waiting = NULL;
+    return rc == -ETIMEDOUT ? 0 : rc;
+}
+
+void reader_freed(struct reader *reader)
+{
+    MUST(reader->busy > 0);
+    reader->busy--;
+    if (reader->waiting && !reader->waiting->done &&
+        (reader->busy == 0 || !reader->waiting_for_all))
+        await_done(reader->waiting, 0);
+    else if (!reader->waiting && reader->left_out > 0)
+        redis_lane_wake(reader->lane);
+}
+
+/* --- reading --- */
+
+enum { ARGS_FIXED = 10 };
+
+struct read_args {
+    struct str items[ARGS_FIXED + 2 * BUS_PARTITIONS];
+    size_t count;
+    char batch[20], block[20];
+};
+
+static void add(struct read_args *args, struct str text)
+{
+    args->items[args->count++] = text;
+}
+
+static bool may_read(const struct partition *partition, int64_t now_ms)
+{
+    return !partition->busy && partition->excluded_until <= now_ms;
+}
+
+/* The command for all partitions that can be read now; how many are left out is noted. Returns how
+ * long it may block. */
+static int64_t prepare(struct reader *reader, struct read_args *args)
+{
+    struct consumer *consumer = reader->consumer;
+    int64_t now_ms = clock_mono_ms();
+    struct str streams[BUS_PARTITIONS];
+    int count = 0;
+
+    for (int i = 0; i < reader->count; i++) {
+        const struct partition *partition = &consumer->partitions[reader->first + i];
+        if (may_read(partition, now_ms))
+            streams[count++] = str_from(partition->stream);
+    }
+    reader->left_out = (unsigned)(reader->count - count);
+    int64_t block_ms = reader->left_out > 0 ? BLOCK_SHORT_MS : BLOCK_MS;
+    args->count = 0;
+    add(args, STR("XREADGROUP"));
+    add(args, STR("GROUP"));
+    add(args, str_from(consumer->def.group));
+    add(args, str_from(consumer->name));
+    add(args, STR("COUNT"));
+    add(args, (struct str){args->batch, num_print_i64(args->batch, consumer->def.batch)});
+    add(args, STR("BLOCK"));
+    add(args, (struct str){args->block, num_print_i64(args->block, block_ms)});
+    add(args, STR("STREAMS"));
+    for (int i = 0; i < count; i++)
+        add(args, streams[i]);
+    for (int i = 0; i < count; i++)
+        add(args, STR(">"));
+    return count > 0 ? block_ms : 0;
+}
+
+static struct partition *partition_named(struct reader *reader, struct str stream)
+{
+    for (int i = 0; i < reader->count; i++) {
+        struct partition *partition = &reader->consumer->partitions[reader->first + i];
+        if (str_is(stream, partition->stream))
+            return partition;
+    }
+    return NULL;
+}
+
+/* The answer is a list of [stream, entries], or nothing when the time was over. */
+static void dispatch(struct reader *reader, const struct redis_reply *reply)
+{
+    for (size_t i = 0; reply->kind == REDIS_KIND_ARRAY && i < reply->count; i++) {
+        const struct redis_reply *stream = &reply->items[i];
+        if (stream->kind != REDIS_KIND_ARRAY || stream->count != 2)
+            continue;
+        struct partition *partition = partition_named(reader, stream->items[0].text);
+        if (!partition || partition->busy)
+            continue;
+        partition_load(partition, &stream->items[1]);
+        reader->consumer->bus->stats.read += partition->raw_count;
+        partition_start(partition);
+    }
+}
+
+/* co: after a read that failed. */
+AWAITS static int recover(struct task *task, struct reader *reader, int rc, struct str words)
+{
+    static int64_t said_ms;
+
+    if (rc == REDIS_ERROR && clock_mono_ms() - said_ms > 1000) {
+        said_ms = clock_mono_ms();
+        log_debug("bus.read_refused", L_STR("reason", words));
+    }
+    reader->up = false;
+    if (rc == REDIS_ERROR && make_groups(task, reader) == 0 && str_starts(words, STR("NOGROUP")))
+        return 0;
+    return task_sleep(task, PAUSE_MS);
+}
+
+/* co: negative when the reader is to end. */
+AWAITS static int read_once(struct task *task, struct reader *reader)
+{
+    struct read_args args;
+    struct redis_reply reply = {0};
+    int64_t block_ms = prepare(reader, &args);
+
+    if (block_ms == 0)
+        return reader->busy > 0 ? wait_freed(task, reader, false, BLOCK_SHORT_MS)
+                                : task_sleep(task, PAUSE_MS);
+    int rc =
+        redis_lane_cmd(task, reader->lane, block_ms + ANSWER_MS, &reply, args.count, args.items);
+    reader->left_out = 0;
+    if (rc != 0)
+        return rc < 0 ? rc : recover(task, reader, rc, rc == REDIS_ERROR ? reply.text : STR_NONE);
+    reader->up = true;
+    dispatch(reader, &reply);
+    return wait_freed(task, reader, true, TOGETHER_MS);
+}
+
+AWAITS static void run_reader(struct task *task, void *arg)
+{
+    struct reader *reader = arg;
+    struct bus *bus = reader->consumer->bus;
+
+    int rc = 0;
+
+    while (rc >= 0 && make_groups(task, reader) != 0)
+        rc = task_sleep(task, PAUSE_MS);
+    reader->up = rc == 0;
+    while (rc >= 0) {
+        rc = read_once(task, reader);
+        arena_reset(reader->arena);
+    }
+    reader->up = false;
+    redis_lane_free(reader->lane);
+    reader->lane = NULL;
+    bus_left(bus);
+}
+
+/* --- life --- */
+
+static void start_reader(struct consumer *consumer, int first, int count)
+{
+    struct reader *reader = &consumer->readers[consumer->reader_count++];
+
+    reader->consumer = consumer;
+    reader->first = first;
+    reader->count = count;
+    reader->lane = redis_lane_new(consumer->bus->redis);
+    reader->arena = arena_new(0);
+    reader->task = (struct task){.arena = reader->arena};
+    for (int i = 0; i < count; i++)
+        consumer->partitions[first + i].reader = reader;
+    bus_entered(consumer->bus);
+    task_start(&reader->task, run_reader, reader);
+}
+
+static void name_consumer(struct consumer *consumer)
+{
+    char host[64] = "";
+
+    (void)gethostname(host, sizeof(host) - 1);
+    (void)snprintf(consumer->name,
+                   sizeof(consumer->name),
+                   "%s-%ld-%08lx",
+                   host,
+                   (long)getpid(),
+                   (unsigned long)(rand_u64() & 0xffffffff));
+}
+
+static void fill_defaults(struct bus_consumer *def)
+{
+    if (def->batch == 0)
+        def->batch = BATCH;
+    if (def->retry_ms == 0)
+        def->retry_ms = RETRY_MS;
+    if (def->max_deliveries == 0)
+        def->max_deliveries = MAX_DELIVERIES;
+    if (def->handler_ms == 0)
+        def->handler_ms = HANDLER_MS;
+}
+
+void bus_consume(struct bus *bus, const struct bus_consumer *def)
+{
+    struct consumer *consumer = calloc(1, sizeof(*consumer));
+
+    MUST(consumer != NULL && !bus->stopping);
+    consumer->bus = bus;
+    consumer->def = *def;
+    consumer->def.group = strdup(def->group);
+    MUST(consumer->def.group != NULL);
+    fill_defaults(&consumer->def);
+    name_consumer(consumer);
+    for (int i = 0; i < BUS_PARTITIONS; i++) {
+        struct partition *partition = &consumer->partitions[i];
+        partition->consumer = consumer;
+        partition->number = i;
+        bus_stream_name(partition->stream, def->topic, i, false);
+        bus_stream_name(partition->dead, def->topic, i, true);
+        partition->arena = arena_new(0);
+    }
+    list_append(&bus->consumers, &consumer->link);
+    start_reader(consumer, 0, BUS_PARTITIONS);
+    consumer->keeper_arena = arena_new(0);
+    consumer->keeper = (struct task){.arena = consumer->keeper_arena};
+    bus_entered(bus);
+    task_start(&consumer->keeper, keeper_run, consumer);
+}
+
+void consumer_stop(struct consumer *consumer)
+{
+    for (unsigned i = 0; i < consumer->reader_count; i++)
+        task_cancel(&consumer->readers[i].task);
+    task_cancel(&consumer->keeper);
+}
+
+void consumer_free(struct consumer *consumer)
+{
+    for (int i = 0; i < BUS_PARTITIONS; i++)
+        arena_free(consumer->partitions[i].arena);
+    for (unsigned i = 0; i < consumer->reader_count; i++)
+        arena_free(consumer->readers[i].arena);
+    arena_free(consumer->keeper_arena);
+    free((char *)consumer->def.group);
+    free(consumer);
+}

@@ -1,0 +1,171 @@
+/*
+ * Trimming: what every group has finished goes, never anything else, so never by length. A group
+ * made between the look and the cut starts without the entries that everybody else had finished.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "bus/internal.h"
+
+struct id {
+    uint64_t ms, seq;
+};
+
+/* "1700000000000-3"; false when it is none. */
+static bool parse_id(struct str text, struct id *ret_id)
+{
+    struct str rest = text;
+    struct str ms = str_split(&rest, '-');
+    char buf[2][24];
+    char *end;
+
+    if (ms.len == 0 || ms.len > 20 || rest.len == 0 || rest.len > 20)
+        return false;
+    (void)snprintf(buf[0], sizeof(buf[0]), "%.*s", STR_ARG(ms));
+    (void)snprintf(buf[1], sizeof(buf[1]), "%.*s", STR_ARG(rest));
+    ret_id->ms = strtoull(buf[0], &end, 10);
+    if (*end != '\0')
+        return false;
+    ret_id->seq = strtoull(buf[1], &end, 10);
+    return *end == '\0';
+}
+
+static bool before(struct id a, struct id b)
+{
+    return a.ms != b.ms ? a.ms < b.ms : a.seq < b.seq;
+}
+
+static struct id after(struct id id)
+{
+    return id.seq == UINT64_MAX ? (struct id){id.ms + 1, 0} : (struct id){id.ms, id.seq + 1};
+}
+
+static int64_t age_ms(struct id id)
+{
+    int64_t age = clock_wall_ms() - (int64_t)id.ms;
+
+    return age > 0 ? age : 0;
+}
+
+/* co: the first entry that the group has not been given. False when there is none. */
+AWAITS static int first_waiting(struct task *task,
+                                const struct partition *partition,
+                                struct str last,
+                                bool *ret_any,
+                                struct id *ret_id)
+{
+    struct redis_reply reply = {0};
+    char from[BUS_ID_BYTES];
+
+    *ret_any = false;
+    (void)snprintf(from, sizeof(from), "(%.*s", STR_ARG(last));
+    TRY(redis_cmd(task,
+                  partition->consumer->bus->redis,
+                  &reply,
+                  REDIS_ARGS(STR("XRANGE"),
+                             str_from(partition->stream),
+                             str_from(from),
+                             STR("+"),
+                             STR("COUNT"),
+                             STR("1"))));
+    if (reply.kind == REDIS_KIND_ARRAY && reply.count == 1 &&
+        reply.items[0].kind == REDIS_KIND_ARRAY && reply.items[0].count > 0)
+        *ret_any = parse_id(reply.items[0].items[0].text, ret_id);
+    return 0;
+}
+
+/* co: everything before *ret_id is finished in this group. */
+AWAITS static int first_unfinished(struct task *task,
+                                   const struct partition *partition,
+                                   const struct redis_reply *group,
+                                   struct id *ret_id,
+                                   bool *ret_pending)
+{
+    struct redis_reply reply = {0};
+    struct id last;
+    struct id pending;
+
+    *ret_pending = false;
+    if (!parse_id(reply_member(group, "last-delivered-id")->text, &last))
+        return REDIS_ERROR;
+    *ret_id = after(last);
+    if (reply_member(group, "pending")->number == 0)
+        return 0;
+    TRY(redis_cmd(task,
+                  partition->consumer->bus->redis,
+                  &reply,
+                  REDIS_ARGS(STR("XPENDING"),
+                             str_from(partition->stream),
+                             reply_member(group, "name")->text)));
+    /* Entries that were given out since the look are not before the last one known to it. */
+    if (reply.kind == REDIS_KIND_ARRAY && reply.count == 4 &&
+        parse_id(reply.items[1].text, &pending)) {
+        *ret_pending = true;
+        if (before(pending, *ret_id))
+            *ret_id = pending;
+    }
+    return 0;
+}
+
+/* co: the figures of our own group. */
+AWAITS static int measure(struct task *task,
+                          struct partition *partition,
+                          const struct redis_reply *group,
+                          bool pending,
+                          struct id unfinished)
+{
+    const struct redis_reply *lag = reply_member(group, "lag");
+    bool waiting = false;
+
+    partition->pending = reply_member(group, "pending")->number;
+    partition->backlog = lag->number;
+    partition->oldest_ms = pending ? age_ms(unfinished) : 0;
+    if (pending || (lag->kind == REDIS_KIND_INT && lag->number == 0))
+        return 0;
+    TRY(first_waiting(
+        task, partition, reply_member(group, "last-delivered-id")->text, &waiting, &unfinished));
+    if (waiting)
+        partition->oldest_ms = age_ms(unfinished);
+    if (lag->kind != REDIS_KIND_INT) /* Redis has lost count */
+        partition->backlog = waiting;
+    return 0;
+}
+
+AWAITS static int cut(struct task *task, struct partition *partition, struct id below)
+{
+    struct redis_reply reply = {0};
+    char id[BUS_ID_BYTES];
+
+    if (partition->trimmed_ms == below.ms && partition->trimmed_seq == below.seq)
+        return 0;
+    (void)snprintf(id, sizeof(id), "%" PRIu64 "-%" PRIu64, below.ms, below.seq);
+    TRY(redis_cmd(
+        task,
+        partition->consumer->bus->redis,
+        &reply,
+        REDIS_ARGS(STR("XTRIM"), str_from(partition->stream), STR("MINID"), str_from(id))));
+    partition->trimmed_ms = below.ms;
+    partition->trimmed_seq = below.seq;
+    partition->consumer->bus->stats.trimmed += (uint64_t)reply.number;
+    return 0;
+}
+
+int trim_partition(struct task *task, struct partition *partition, const struct redis_reply *groups)
+{
+    struct id least = {UINT64_MAX, UINT64_MAX};
+    struct str own = str_from(partition->consumer->def.group);
+
+    for (size_t i = 0; i < groups->count; i++) {
+        const struct redis_reply *group = &groups->items[i];
+        struct id unfinished;
+        bool pending;
+        TRY(first_unfinished(task, partition, group, &unfinished, &pending));
+        if (before(unfinished, least))
+            least = unfinished;
+        if (str_eq(reply_member(group, "name")->text, own))
+            TRY(measure(task, partition, group, pending, unfinished));
+    }
+    return groups->count > 0 ? cut(task, partition, least) : 0;
+}

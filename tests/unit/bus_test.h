@@ -1,0 +1,198 @@
+#pragma once
+/* Tests of bus/: a task on a loop of its own, with a Redis of the test's and a bus on it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "bus/bus.h"
+#include "pg.h"
+#include "redis/redis.h"
+
+static const char *bus_url;
+
+struct bus_world {
+    struct task task;
+    struct redis *redis;
+    void (*fn)(struct task *task, struct redis *redis);
+};
+
+UNUSED static void pause_ms(struct task *task, int64_t ms)
+{
+    assert_int_equal(task_sleep(task, ms), 0);
+}
+
+static void run_bus_world(struct task *task, void *arg)
+{
+    struct bus_world *world = arg;
+
+    world->redis = redis_new(bus_url);
+    assert_non_null(world->redis);
+    for (int i = 0; i < 200 && !redis_up(world->redis); i++)
+        pause_ms(task, 5);
+    world->fn(task, world->redis);
+    redis_free(world->redis);
+    loop_stop();
+}
+
+UNUSED static void run(void (*fn)(struct task *task, struct redis *redis))
+{
+    struct bus_world world = {.fn = fn};
+
+    loop_init();
+    world.task.arena = arena_new(0);
+    task_start(&world.task, run_bus_world, &world);
+    loop_run();
+    arena_free(world.task.arena);
+    assert_int_equal(task_count(), 0);
+}
+
+UNUSED static int with_redis(void **state)
+{
+    (void)state;
+    bus_url = redis_start();
+    return 0;
+}
+
+UNUSED static int without_redis(void **state)
+{
+    (void)state;
+    redis_stop();
+    return 0;
+}
+
+/* --- a Redis seen from the side --- */
+
+/* Words separated by single spaces. */
+UNUSED static int64_t ask(struct task *task, struct redis *redis, const char *words)
+{
+    struct str rest = str_from(words);
+    struct str argv[32];
+    struct redis_reply reply = {0};
+    size_t argc = 0;
+
+    while (rest.ptr)
+        argv[argc++] = str_split(&rest, ' ');
+    int rc = redis_cmd(task, redis, &reply, argc, argv);
+    if (rc == REDIS_ERROR)
+        fail_msg("%s: %.*s", words, STR_ARG(reply.text));
+    assert_int_equal(rc, 0);
+    return reply.kind == REDIS_KIND_ARRAY ? (int64_t)reply.count : reply.number;
+}
+
+/* Entries of the topic's sixteen streams. */
+UNUSED static int64_t
+entries_left(struct task *task, struct redis *redis, const char *topic, bool dead)
+{
+    int64_t left = 0;
+
+    for (int i = 0; i < BUS_PARTITIONS; i++)
+        left += ask(task,
+                    redis,
+                    arena_printf(task->arena, "XLEN %s:%s{p%d}", topic, dead ? "dead:" : "", i)
+                        .ptr);
+    return left;
+}
+
+/* --- a consumer that remembers --- */
+
+#define HEARD_MAX 20000
+
+struct ear {
+    unsigned calls, heard;      /* heard: entries of calls that returned 0 */
+    int rc;                     /* of the handler */
+    unsigned fail_first;        /* so many calls fail */
+    int64_t delay_ms;           /* each call */
+    int64_t last_us;            /* when the last call began */
+    unsigned most_deliveries;
+    unsigned running, most_running;
+    uint8_t seen[HEARD_MAX];    /* by row_id: how often */
+    struct bus_entry last;      /* texts are gone */
+    char kind[32], id[32], traceparent[64];
+};
+
+UNUSED static int hear(struct task *task, const struct bus_entry *entries, size_t count, void *arg)
+{
+    struct ear *ear = arg;
+
+    ear->last_us = clock_mono_us();
+    ear->calls++;
+    ear->last = entries[count - 1];
+    (void)snprintf(ear->kind, sizeof(ear->kind), "%.*s", STR_ARG(ear->last.kind));
+    (void)snprintf(ear->id, sizeof(ear->id), "%.*s", STR_ARG(ear->last.id));
+    (void)snprintf(ear->traceparent, sizeof(ear->traceparent), "%.*s",
+                   STR_ARG(ear->last.traceparent));
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].deliveries > ear->most_deliveries)
+            ear->most_deliveries = entries[i].deliveries;
+        assert_in_range(entries[i].partition, 0, BUS_PARTITIONS - 1);
+        assert_int_equal(entries[i].partition, entries[0].partition);
+    }
+    if (++ear->running > ear->most_running)
+        ear->most_running = ear->running;
+    int rc = ear->delay_ms > 0 ? task_sleep(task, ear->delay_ms) : 0;
+    ear->running--;
+    if (rc == 0 && ear->fail_first > 0) {
+        ear->fail_first--;
+        rc = 1;
+    }
+    if (rc == 0)
+        rc = ear->rc;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        ear->heard++;
+        if (entries[i].row_id < HEARD_MAX)
+            ear->seen[entries[i].row_id]++;
+    }
+    return rc;
+}
+
+UNUSED static void wait_heard(struct task *task, const struct ear *ear, unsigned least, int64_t limit_ms)
+{
+    for (int64_t end = clock_mono_ms() + limit_ms; ear->heard < least && clock_mono_ms() < end;)
+        pause_ms(task, 2);
+    if (ear->heard < least)
+        fail_msg("heard %u of %u", ear->heard, least);
+}
+
+UNUSED static void wait_up(struct task *task, const struct bus *bus, bool up, int64_t limit_ms)
+{
+    for (int64_t end = clock_mono_ms() + limit_ms; bus_up(bus) != up && clock_mono_ms() < end;)
+        pause_ms(task, 2);
+    assert_int_equal(bus_up(bus), up);
+}
+
+static void on_bus_stopped(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+/* Stops and frees. */
+UNUSED static void end_bus(struct task *task, struct bus *bus)
+{
+    bool stopped = false;
+
+    bus_stop(bus, on_bus_stopped, &stopped);
+    for (int i = 0; i < 2000 && !stopped; i++)
+        pause_ms(task, 5);
+    assert_true(stopped);
+    bus_free(bus);
+}
+
+UNUSED static void ring(struct bus *bus, int64_t row_id)
+{
+    char id[24];
+
+    (void)snprintf(id, sizeof(id), "e%lld", (long long)row_id);
+    bus_ring(bus,
+             BUS_EVT,
+             &(struct bus_bell){.project = 1 + row_id % 100,
+                                .partition = (int)(row_id % BUS_PARTITIONS),
+                                .kind = "event.pending",
+                                .id = str_from(id),
+                                .row_id = row_id});
+}
