@@ -335,6 +335,8 @@ static void on_housekeeping(void *arg UNUSED)
 
 /* --- life --- */
 
+static void on_last_call(void *arg);
+
 void work_start(void)
 {
     w.by_number = map_new();
@@ -372,7 +374,7 @@ static void give_back(struct task *task, void *arg)
     if (rc != 0)
         log_warn("work.give_back_failed",
                  L_I64("project", work->number),
-                 L_I64("jobs", count),
+                 L_I64("jobs", (int64_t)count),
                  L_I64("rc", rc));
     w.stats.released += count;
     for (size_t i = 0; i < count; i++)

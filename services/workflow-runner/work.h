@@ -6,6 +6,8 @@
 #include "app.h"
 #include "base/list.h"
 
+struct job;
+
 struct work {
     int64_t number;    /* of the project */
     struct list ring;  /* in the ring of projects whose turn comes, while it waits for slots */
@@ -16,6 +18,7 @@ struct work {
     bool events_due;       /* there may be events to take */
     bool claiming, taking; /* a claim, an event take is under way */
     int64_t idle_since_ms; /* mono; forgotten after a while */
+    int64_t beat_ms;       /* mono: the heartbeat that saw it last (claim.c) */
 };
 
 void work_start(void);
@@ -33,7 +36,6 @@ struct work *work_find(int64_t number);
 /* any: a job left (run.c). */
 void work_job_ended(struct job *job);
 
-struct job;
 struct work_stats {
     uint64_t claimed, succeeded, failed, skipped, lost, released, events_taken, jobs_made, rescued,
         quarantined, ticks;
