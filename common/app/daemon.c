@@ -20,11 +20,14 @@
 #include "bus/bus.h"
 #include "fetch/fetch.h"
 #include "log/log.h"
+#include "loop/loop.h"
 #include "loop/signals.h"
 #include "redis/redis.h"
 
 #define DEPENDENCY_WAIT_MS 5000
 #define LARGE_BLOCK_BYTES  (4 * 1024 * 1024)
+#define SPARE_BYTES        (64U << 20) /* free memory that a worker may keep */
+#define SPARE_CHECK_MS     5000
 #define EXIT_PATIENCE_MS   2000 /* beyond the drain, before SIGKILL */
 
 extern char **environ;
@@ -33,6 +36,8 @@ static struct app app;
 static int admin_port;
 static int exit_code;
 static bool started; /* this worker serves */
+static struct loop_timer spare_timer;
+static bool was_spare; /* more than SPARE_BYTES at the last check, too */
 
 struct app *daemon_app(void)
 {
@@ -187,6 +192,7 @@ static int probe_dependencies(void)
 
 static void on_drained(void *arg UNUSED)
 {
+    loop_timer_stop(&spare_timer);
     app.daemon->stop(&app);
     health_stop(&app);
     close_dependencies();
@@ -244,6 +250,19 @@ static void return_large_blocks(void)
     (void)mallopt(M_TRIM_THRESHOLD, LARGE_BLOCK_BYTES);
 }
 
+/* What rows of many kilobytes leave behind lies between smaller blocks that are in use, where
+ * free() does not give it back. Only what stayed free is returned: a busy worker would fetch it
+ * again. */
+static void on_spare_check(void *arg UNUSED)
+{
+    bool spare = mallinfo2().fordblks > SPARE_BYTES;
+
+    if (spare && was_spare)
+        (void)malloc_trim(0);
+    was_spare = spare;
+    loop_timer_start(&spare_timer, SPARE_CHECK_MS);
+}
+
 static int worker_main(unsigned worker, void *arg UNUSED)
 {
     struct task task = {.arena = arena_new(0)};
@@ -256,6 +275,8 @@ static int worker_main(unsigned worker, void *arg UNUSED)
     signals_on(SIGINT, on_stop_signal, NULL);
     signals_on(SIGHUP, on_hangup, NULL);
     open_dependencies();
+    loop_timer_init(&spare_timer, on_spare_check, NULL);
+    loop_timer_start(&spare_timer, SPARE_CHECK_MS);
     task_start(&task, start_worker, NULL);
     loop_run();
     arena_free(task.arena);
