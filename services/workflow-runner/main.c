@@ -8,6 +8,7 @@
 #include "base/panic.h"
 #include "base/rand.h"
 #include "bus/bus.h"
+#include "fetch/mail.h"
 #include "hear.h"
 #include "schedule.h"
 #include "script_pool.h"
@@ -19,6 +20,7 @@
 /* clang-format on */
 
 #define HOST_BYTES 64
+#define MEGABYTE   (1024 * 1024)
 #define ID_BYTES   128
 
 static char id[ID_BYTES];
@@ -108,13 +110,29 @@ static void measure(struct app *app UNUSED)
     metric_set(m.quarantined, (int64_t)stats->quarantined);
     metric_set(m.running, stats->running);
     metric_set(m.projects, (int64_t)stats->projects);
+    struct script_pool_stats scripts;
+    script_pool_stats(&scripts);
+    metric_set(m.scripts, scripts.alive);
 }
 
 /* --- life --- */
 
-static int start(struct task *task UNUSED, struct app *app UNUSED, struct str *ret_reason UNUSED)
+static int start(struct task *task UNUSED, struct app *app UNUSED, struct str *ret_reason)
 {
+    const struct app_conf *conf = runner_conf();
+    const struct script_pool_config scripts = {
+        .program = conf->script_sandbox.ptr,
+        .processes = (unsigned)conf->script_processes,
+        .memory_bytes = conf->script_memory_mb * MEGABYTE,
+    };
+
+    if (conf->smtp_url.len && mail_server_check(conf->smtp_url) != 0) {
+        *ret_reason = STR("GROUNDWORK_SMTP_URL must be smtp://[user:password@]host[:port], "
+                          "smtps:// or smtp+plain://");
+        return -1;
+    }
     name_process();
+    script_pool_init(&scripts);
     work_start();
     hear_start();
     sweep_start();
@@ -128,9 +146,15 @@ static struct {
     void *arg;
 } ending;
 
+static void on_work_drained(void *arg UNUSED)
+{
+    script_pool_drain();
+    ending.done(ending.arg);
+}
+
 static void on_bus_stopped(void *arg UNUSED)
 {
-    work_drain(ending.done, ending.arg);
+    work_drain(on_work_drained, NULL);
 }
 
 static void drain(struct app *app UNUSED, loop_fn done, void *arg)
