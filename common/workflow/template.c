@@ -1,0 +1,417 @@
+/* Texts with expressions: cutting, evaluating, visiting. */
+#include "workflow/template.h"
+
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "workflow/template_private.h"
+#include "json/jr.h"
+#include "json/jw.h"
+
+/* --- cutting ------------------------------------------------------------------------------------
+ */
+
+static size_t find_braces(struct str text)
+{
+    const char *at = text.len >= 2 ? memmem(text.ptr, text.len, "{{", 2) : NULL;
+
+    return at != NULL ? (size_t)(at - text.ptr) : text.len;
+}
+
+bool template_has_braces(struct str text)
+{
+    return find_braces(text) < text.len;
+}
+
+static void skip(struct str *text, size_t bytes)
+{
+    text->ptr += bytes;
+    text->len -= bytes;
+}
+
+static void skip_blanks(struct str *text)
+{
+    while (text->len > 0 && strchr(" \t\r\n", text->ptr[0]) != NULL && text->ptr[0] != '\0')
+        skip(text, 1);
+}
+
+int template_next(struct arena *arena,
+                  struct str *rest,
+                  struct str *ret_literal,
+                  struct reference **ret_reference,
+                  struct str *ret_error)
+{
+    size_t start = find_braces(*rest);
+    struct str tail = {rest->ptr + start, rest->len - start};
+
+    *ret_literal = (struct str){rest->ptr, start};
+    *ret_reference = NULL;
+    if (tail.len == 0) {
+        *rest = STR_NONE;
+        return 0;
+    }
+    struct str shown = tail;
+    skip(&tail, 2);
+    skip_blanks(&tail);
+    if (memmem(tail.ptr, tail.len, "}}", 2) == NULL) {
+        *ret_error = arena_printf(
+            arena, "\"%.*s\": \"{{\" is not closed", STR_ARG(text_shown(arena, shown)));
+        return TEMPLATE_SYNTAX;
+    }
+    TRY(reference_scan(arena, &tail, ret_reference, ret_error));
+    skip_blanks(&tail);
+    if (!str_starts(tail, STR("}}"))) {
+        *ret_error = arena_printf(arena,
+                                  "\"%.*s\": expected \"}}\" after the reference",
+                                  STR_ARG(text_shown(arena, shown)));
+        return TEMPLATE_SYNTAX;
+    }
+    skip(&tail, 2);
+    *rest = tail.len > 0 ? tail : STR_NONE;
+    return 0;
+}
+
+bool template_is_single(struct arena *arena, struct str text)
+{
+    struct reference *reference;
+    struct str literal;
+    struct str error;
+
+    return text.len > 0 && template_next(arena, &text, &literal, &reference, &error) == 0 &&
+           literal.len == 0 && reference != NULL && text.ptr == NULL;
+}
+
+/* --- evaluating ---------------------------------------------------------------------------------
+ */
+
+struct evaluation {
+    struct arena *arena;
+    const struct template_context *context;
+    size_t left;  /* bytes that the result may still have */
+    size_t items; /* that [*] may still look at */
+    struct str *ret_error;
+};
+
+/* NOLINTBEGIN(misc-no-recursion): not deeper than TEMPLATE_MAX_DEPTH */
+
+static bool spend(size_t *left, size_t bytes)
+{
+    if (bytes > *left)
+        return false;
+    *left -= bytes;
+    return true;
+}
+
+/* Takes what the value prints as, escapes aside, off *left; false when that or `levels` is too
+ * little. Looks at no more of the value than fits. */
+static bool charge(const json_t *value, size_t levels, size_t *left)
+{
+    json_t *open = (json_t *)value; /* iterating needs a mutable type, changes nothing */
+    size_t i;
+    json_t *item;
+    const char *name;
+    size_t len;
+
+    switch (json_typeof(value)) {
+    case JSON_STRING:
+        return spend(left, json_string_length(value) + 2);
+    case JSON_OBJECT:
+        if (levels == 0 || !spend(left, 2))
+            return false;
+        json_object_keylen_foreach(
+            open, name, len, item) if (!spend(left, len + 4) ||
+                                       !charge(item, levels - 1, left)) return false;
+        return true;
+    case JSON_ARRAY:
+        if (levels == 0 || !spend(left, 2))
+            return false;
+        json_array_foreach(open, i, item) if (!spend(left, 1) ||
+                                              !charge(item, levels - 1, left)) return false;
+        return true;
+    default:
+        return spend(left, 5);
+    }
+}
+
+static struct str with_place(struct arena *arena, struct str place, struct str error)
+{
+    if (place.len == 0)
+        return error;
+    return arena_printf(arena, "%.*s: %.*s", STR_ARG(place), STR_ARG(error));
+}
+
+/* Puts the place before the words of *ret_error. */
+static int fail(const struct evaluation *in, const struct place *at, int rc)
+{
+    *in->ret_error = with_place(in->arena, place_print(in->arena, at), *in->ret_error);
+    return rc;
+}
+
+static int too_large(const struct evaluation *in, const struct place *at)
+{
+    *in->ret_error = arena_printf(in->arena,
+                                  "the result is larger than %d bytes or nested deeper than %d",
+                                  TEMPLATE_MAX_BYTES,
+                                  TEMPLATE_MAX_DEPTH);
+    return fail(in, at, TEMPLATE_TOO_LARGE);
+}
+
+static void free_value(void *value)
+{
+    json_decref(value);
+}
+
+static json_t *own(const struct evaluation *in, json_t *value)
+{
+    MUST(value != NULL);
+    arena_defer(in->arena, free_value, value);
+    return value;
+}
+
+/* A value within other text. */
+static bool insert(struct strbuf *out, const json_t *value)
+{
+    size_t room = out->max;
+    struct jw w;
+
+    switch (json_typeof(value)) {
+    case JSON_NULL:
+        break;
+    case JSON_STRING:
+        strbuf_str(out, json_text(value));
+        break;
+    default:
+        if (!charge(value, TEMPLATE_MAX_DEPTH, &room)) /* also: not too deep for the writer */
+            return false;
+        jw_init(&w, out);
+        jw_json(&w, value);
+        break;
+    }
+    return !out->overflow;
+}
+
+static int
+eval_mixed(struct evaluation *in, const struct place *at, struct str text, json_t **ret_value)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, in->arena, in->left);
+    while (text.ptr != NULL) {
+        struct reference *reference;
+        struct str literal;
+        json_t *value;
+        int rc = template_next(in->arena, &text, &literal, &reference, in->ret_error);
+        if (rc == 0 && reference != NULL)
+            rc = reference_find(
+                in->arena, reference, in->context, &in->items, &value, in->ret_error);
+        if (rc != 0)
+            return fail(in, at, rc);
+        strbuf_str(&out, literal);
+        if (out.overflow || (reference != NULL && !insert(&out, value)))
+            return too_large(in, at);
+    }
+    if (!spend(&in->left, out.len + 2))
+        return too_large(in, at);
+    *ret_value = own(in, json_stringn(out.len > 0 ? out.ptr : "", out.len));
+    return 0;
+}
+
+static int eval_text(struct evaluation *in,
+                     const struct place *at,
+                     const json_t *value,
+                     size_t levels,
+                     json_t **ret_value)
+{
+    struct str rest = json_text(value);
+    struct reference *reference;
+    struct str literal;
+    int rc;
+
+    if (!template_has_braces(rest)) {
+        *ret_value = (json_t *)value;
+        return spend(&in->left, rest.len + 2) ? 0 : too_large(in, at);
+    }
+    rc = template_next(in->arena, &rest, &literal, &reference, in->ret_error);
+    if (rc != 0)
+        return fail(in, at, rc);
+    if (literal.len > 0 || rest.ptr != NULL)
+        return eval_mixed(in, at, json_text(value), ret_value);
+    rc = reference_find(in->arena, reference, in->context, &in->items, ret_value, in->ret_error);
+    if (rc != 0)
+        return fail(in, at, rc);
+    return charge(*ret_value, levels, &in->left) ? 0 : too_large(in, at);
+}
+
+static int eval_value(struct evaluation *in,
+                      const struct place *at,
+                      const json_t *value,
+                      size_t levels,
+                      json_t **ret_value);
+
+/* The copy is made by the first member that differs. */
+static int eval_object(struct evaluation *in,
+                       const struct place *at,
+                       const json_t *value,
+                       size_t levels,
+                       json_t **ret_value)
+{
+    json_t *result = (json_t *)value;
+    json_t *item;
+    const char *name;
+    size_t len;
+
+    json_object_keylen_foreach((json_t *)value, name, len, item)
+    {
+        struct place member = {.parent = at, .name = {name, len}};
+        json_t *changed;
+        if (!spend(&in->left, len + 4))
+            return too_large(in, at);
+        TRY(eval_value(in, &member, item, levels, &changed));
+        if (changed == item)
+            continue;
+        if (result == value)
+            result = own(in, json_copy((json_t *)value));
+        MUST(json_object_setn_nocheck(result, name, len, changed) == 0);
+    }
+    *ret_value = result;
+    return 0;
+}
+
+static int eval_array(struct evaluation *in,
+                      const struct place *at,
+                      const json_t *value,
+                      size_t levels,
+                      json_t **ret_value)
+{
+    json_t *result = (json_t *)value;
+    json_t *item;
+    size_t i;
+
+    json_array_foreach((json_t *)value, i, item)
+    {
+        struct place member = {.parent = at, .index = i};
+        json_t *changed;
+        if (!spend(&in->left, 1))
+            return too_large(in, at);
+        TRY(eval_value(in, &member, item, levels, &changed));
+        if (changed == item)
+            continue;
+        if (result == value)
+            result = own(in, json_copy((json_t *)value));
+        MUST(json_array_set(result, i, changed) == 0);
+    }
+    *ret_value = result;
+    return 0;
+}
+
+static int eval_value(struct evaluation *in,
+                      const struct place *at,
+                      const json_t *value,
+                      size_t levels,
+                      json_t **ret_value)
+{
+    bool container = json_is_object(value) || json_is_array(value);
+
+    if (json_is_string(value))
+        return eval_text(in, at, value, levels, ret_value);
+    if (!spend(&in->left, container ? 2 : 5) || (container && levels == 0))
+        return too_large(in, at);
+    if (json_is_object(value))
+        return eval_object(in, at, value, levels - 1, ret_value);
+    if (json_is_array(value))
+        return eval_array(in, at, value, levels - 1, ret_value);
+    *ret_value = (json_t *)value;
+    return 0;
+}
+
+int template_eval(struct arena *arena,
+                  const json_t *value,
+                  const struct template_context *context,
+                  json_t **ret_value,
+                  struct str *ret_error)
+{
+    struct evaluation in = {arena, context, TEMPLATE_MAX_BYTES, TEMPLATE_MAX_ITEMS, ret_error};
+
+    return eval_value(&in, NULL, value, TEMPLATE_MAX_DEPTH, ret_value);
+}
+
+/* --- visiting -----------------------------------------------------------------------------------
+ */
+
+struct visiting {
+    struct arena *arena;
+    template_visit_fn visit;
+    void *arg;
+    struct str *ret_place;
+    struct str *ret_error;
+};
+
+static int visit_text(const struct visiting *in, const struct place *at, struct str text)
+{
+    while (text.ptr != NULL) {
+        struct reference *reference;
+        struct str literal;
+        int rc = template_next(in->arena, &text, &literal, &reference, in->ret_error);
+        if (rc != 0) {
+            *in->ret_place = place_print(in->arena, at);
+            return rc;
+        }
+        if (reference == NULL)
+            continue;
+        struct reference_view view = reference_view(reference);
+        view.place = place_print(in->arena, at);
+        TRY(in->visit(&view, in->arg));
+    }
+    return 0;
+}
+
+static int
+visit_value(const struct visiting *in, const struct place *at, const json_t *value, size_t levels)
+{
+    json_t *open = (json_t *)value; /* iterating needs a mutable type, changes nothing */
+    struct place member = {.parent = at};
+    json_t *item;
+    size_t len;
+
+    if (json_is_string(value))
+        return template_has_braces(json_text(value)) ? visit_text(in, at, json_text(value)) : 0;
+    if ((json_is_object(value) || json_is_array(value)) && levels == 0) {
+        *in->ret_place = place_print(in->arena, at);
+        *in->ret_error = STR("is nested too deep");
+        return TEMPLATE_SYNTAX;
+    }
+    if (json_is_object(value)) {
+        const char *name;
+        json_object_keylen_foreach(open, name, len, item)
+        {
+            member.name = (struct str){name, len};
+            TRY(visit_value(in, &member, item, levels - 1));
+        }
+    } else if (json_is_array(value)) {
+        json_array_foreach(open, member.index, item)
+            TRY(visit_value(in, &member, item, levels - 1));
+    }
+    return 0;
+}
+
+/* NOLINTEND(misc-no-recursion) */
+
+int template_visit(struct arena *arena,
+                   const json_t *value,
+                   bool braces,
+                   template_visit_fn visit,
+                   void *arg,
+                   struct str *ret_place,
+                   struct str *ret_error)
+{
+    struct visiting in = {arena, visit, arg, ret_place, ret_error};
+
+    *ret_place = STR_NONE;
+    if (braces)
+        return visit_value(&in, NULL, value, JR_MAX_DEPTH);
+    if (!json_is_string(value))
+        return 0;
+    struct reference *reference;
+    TRY(reference_parse(arena, json_text(value), &reference, ret_error));
+    struct reference_view view = reference_view(reference);
+    return visit(&view, arg);
+}

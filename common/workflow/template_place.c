@@ -1,0 +1,45 @@
+/* Places as text. */
+#include "workflow/template_place.h"
+
+#include "base/strbuf.h"
+
+#define PLACE_DEPTH 80 /* deeper than any document that the reader takes */
+#define PLACE_BYTES 2048
+#define NAME_BYTES  200 /* shown of one name */
+
+/* At most `most` bytes, without half a character at the end. */
+static struct str cut(struct str text, size_t most)
+{
+    if (text.len <= most)
+        return text;
+    while (most > 0 && ((unsigned char)text.ptr[most] & 0xc0U) == 0x80)
+        most--;
+    return (struct str){text.ptr, most};
+}
+
+static void print_part(struct strbuf *out, const struct place *part)
+{
+    if (part->name.ptr != NULL) {
+        if (out->len > 0 && !str_starts(part->name, STR("["))) /* a printed path goes on */
+            strbuf_char(out, '.');
+        strbuf_str(out, cut(part->name, NAME_BYTES));
+        return;
+    }
+    strbuf_printf(out, "[%zu]", part->index);
+    if (part->label.len > 0)
+        strbuf_printf(out, " (%.*s)", STR_ARG(cut(part->label, NAME_BYTES)));
+}
+
+struct str place_print(struct arena *arena, const struct place *place)
+{
+    const struct place *chain[PLACE_DEPTH];
+    size_t count = 0;
+    struct strbuf out;
+
+    for (; place != NULL && count < PLACE_DEPTH; place = place->parent)
+        chain[count++] = place;
+    strbuf_init(&out, arena, PLACE_BYTES);
+    while (count > 0)
+        print_part(&out, chain[--count]);
+    return strbuf_view(&out);
+}

@@ -1,0 +1,60 @@
+#pragma once
+/*
+ * Internal to workflow/: parsed references, texts cut into literals and expressions, walks that tell
+ * where they are.
+ */
+#include "workflow/template.h"
+#include "workflow/template_place.h"
+
+#define REFERENCE_PARTS 64
+
+enum reference_part_kind { PART_NAME, PART_INDEX, PART_ALL };
+
+struct reference_part {
+    enum reference_part_kind kind;
+    struct str name;
+    size_t index;
+};
+
+enum reference_root { ROOT_TRIGGER, ROOT_STEPS, ROOT_SECRETS, ROOT_WORKFLOW, ROOT_JOB, ROOT_NONE };
+
+struct reference {
+    struct str text; /* as written, borrowed */
+    enum reference_root root; /* ROOT_NONE: a bare path */
+    bool wildcard;
+    size_t count;
+    struct reference_part *parts; /* the root first, but for a bare path */
+};
+
+/* any: reads a reference from the start of *rest and cuts it off. 0 or TEMPLATE_SYNTAX. */
+int reference_scan(struct arena *arena,
+                   struct str *rest,
+                   struct reference **ret_reference,
+                   struct str *ret_error) MUSTCHECK;
+/* As reference_eval(); what [*] looks at is taken off *left, so that many expressions together cannot
+ * cost without end. Also TEMPLATE_TOO_LARGE. */
+#define TEMPLATE_MAX_ITEMS 1000000
+int reference_find(struct arena *arena,
+                   const struct reference *reference,
+                   const struct template_context *context,
+                   size_t *left,
+                   json_t **ret_value,
+                   struct str *ret_error) MUSTCHECK;
+struct reference_view reference_view(const struct reference *reference);
+
+/* any: the next literal of *rest (may be empty) and the expression after it; NULL behind the last.
+ * *rest.ptr is NULL at the end. 0 or TEMPLATE_SYNTAX. */
+int template_next(struct arena *arena,
+                  struct str *rest,
+                  struct str *ret_literal,
+                  struct reference **ret_reference,
+                  struct str *ret_error) MUSTCHECK;
+/* any: the text is one expression and nothing else. */
+bool template_is_single(struct arena *arena, struct str text);
+bool template_has_braces(struct str text);
+
+/* The first bytes of a text for an error message, arena-owned: never half a character. */
+struct str text_shown(struct arena *arena, struct str text);
+/* "a text", "null", ... */
+const char *json_kind(const json_t *value);
+struct str json_text(const json_t *value);

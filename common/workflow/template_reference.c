@@ -1,0 +1,553 @@
+/* References: parsing, and looking them up in a context. */
+#include <stdarg.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "workflow/template_private.h"
+
+#define SHOWN_BYTES  120
+#define INDEX_DIGITS 9 /* an array of a billion items is none that we hold */
+
+static const char *const roots[] = {
+    [ROOT_TRIGGER] = "trigger",
+    [ROOT_STEPS] = "steps",
+    [ROOT_SECRETS] = "secrets",
+    [ROOT_WORKFLOW] = "workflow",
+    [ROOT_JOB] = "job",
+};
+
+struct str text_shown(struct arena *arena, struct str text)
+{
+    size_t len = text.len;
+
+    if (len <= SHOWN_BYTES)
+        return arena_dup(arena, text);
+    for (len = SHOWN_BYTES; len > 0 && ((unsigned char)text.ptr[len] & 0xc0U) == 0x80;)
+        len--;
+    return arena_printf(arena, "%.*s...", (int)len, text.ptr);
+}
+
+const char *json_kind(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "an array";
+    case JSON_STRING:
+        return "a text";
+    case JSON_INTEGER:
+    case JSON_REAL:
+        return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "a boolean";
+    case JSON_NULL:
+        break;
+    }
+    return "null";
+}
+
+struct str json_text(const json_t *value)
+{
+    return (struct str){json_string_value(value), json_string_length(value)};
+}
+
+/* --- parsing ------------------------------------------------------------------------------------
+ */
+
+struct parsing {
+    struct arena *arena;
+    struct str text; /* what is left */
+    struct reference_part parts[REFERENCE_PARTS];
+    size_t count;
+    const char *wrong;
+};
+
+static bool refuse(struct parsing *in, const char *wrong)
+{
+    in->wrong = wrong;
+    return false;
+}
+
+static bool take(struct parsing *in, char c)
+{
+    if (in->text.len == 0 || in->text.ptr[0] != c)
+        return false;
+    in->text.ptr++;
+    in->text.len--;
+    return true;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-';
+}
+
+static struct str take_while(struct parsing *in, bool (*fits)(char c))
+{
+    struct str taken = {in->text.ptr, 0};
+
+    while (taken.len < in->text.len && fits(in->text.ptr[taken.len]))
+        taken.len++;
+    in->text.ptr += taken.len;
+    in->text.len -= taken.len;
+    return taken;
+}
+
+static struct reference_part *add_part(struct parsing *in, enum reference_part_kind kind)
+{
+    if (in->count == REFERENCE_PARTS) {
+        (void)refuse(in, "a reference has at most 64 parts");
+        return NULL;
+    }
+    struct reference_part *part = &in->parts[in->count++];
+    *part = (struct reference_part){.kind = kind};
+    return part;
+}
+
+static bool read_name(struct parsing *in)
+{
+    struct str name = take_while(in, is_name);
+    struct reference_part *part;
+
+    if (name.len == 0)
+        return refuse(in, "expected a name of letters, digits, \"_\" and \"-\" after \".\"");
+    if ((part = add_part(in, PART_NAME)) == NULL)
+        return false;
+    part->name = name;
+    return true;
+}
+
+/* Behind ["; borrows unless there is an escape. */
+static bool read_quoted(struct parsing *in)
+{
+    struct reference_part *part = add_part(in, PART_NAME);
+    size_t len = 0;
+    bool escaped = false;
+
+    if (part == NULL)
+        return false;
+    for (; len < in->text.len && in->text.ptr[len] != '"'; len++) {
+        if (in->text.ptr[len] != '\\')
+            continue;
+        escaped = true;
+        if (++len == in->text.len || (in->text.ptr[len] != '"' && in->text.ptr[len] != '\\'))
+            return refuse(in, "a quoted name knows the escapes \\\" and \\\\ only");
+    }
+    if (len == in->text.len)
+        return refuse(in, "a quoted name is not closed");
+    part->name = (struct str){in->text.ptr, len};
+    if (escaped) {
+        char *copy = arena_alloc(in->arena, len);
+        size_t kept = 0;
+        for (size_t i = 0; i < len; i++) {
+            i += in->text.ptr[i] == '\\';
+            copy[kept++] = in->text.ptr[i];
+        }
+        part->name = (struct str){copy, kept};
+    }
+    in->text.ptr += len + 1;
+    in->text.len -= len + 1;
+    return true;
+}
+
+static bool read_index(struct parsing *in)
+{
+    struct str digits = take_while(in, is_digit);
+    struct reference_part *part;
+    int64_t index;
+
+    if (digits.len == 0)
+        return refuse(in, "expected a number from 0, a quoted name or * between \"[\" and \"]\"");
+    if (digits.len > INDEX_DIGITS)
+        return refuse(in, "an index has at most nine digits");
+    if (!num_parse_i64(digits, &index))
+        return refuse(in, "an index is written without leading zeros");
+    if ((part = add_part(in, PART_INDEX)) == NULL)
+        return false;
+    part->index = (size_t)index;
+    return true;
+}
+
+static bool read_bracket(struct parsing *in)
+{
+    bool right = take(in, '*')   ? add_part(in, PART_ALL) != NULL
+                 : take(in, '"') ? read_quoted(in)
+                                 : read_index(in);
+
+    return right && (take(in, ']') || refuse(in, "expected \"]\""));
+}
+
+static bool read_parts(struct parsing *in)
+{
+    for (;;) {
+        if (take(in, '.')) {
+            if (!read_name(in))
+                return false;
+        } else if (take(in, '[')) {
+            if (!read_bracket(in))
+                return false;
+        } else {
+            return true;
+        }
+    }
+}
+
+static bool check_root(struct parsing *in, enum reference_root *ret_root)
+{
+    size_t root = 0;
+
+    while (root < ARRAY_LEN(roots) && !str_is(in->parts[0].name, roots[root]))
+        root++;
+    if (root == ARRAY_LEN(roots))
+        return refuse(in, "after $svc comes trigger, steps, secrets, workflow or job");
+    if (root == ROOT_STEPS && (in->count < 2 || in->parts[1].kind != PART_NAME))
+        return refuse(in, "after steps comes the key of a step");
+    if (root == ROOT_SECRETS && (in->count != 2 || in->parts[1].kind != PART_NAME))
+        return refuse(in, "after secrets comes the name of a secret and nothing else");
+    *ret_root = (enum reference_root)root;
+    return true;
+}
+
+static bool read_reference(struct parsing *in, enum reference_root *ret_root)
+{
+    if (!str_starts(in->text, STR("$svc")))
+        return refuse(in, "expected a reference that begins with $svc");
+    in->text.ptr += 4;
+    in->text.len -= 4;
+    if (in->text.len == 0 || in->text.ptr[0] != '.')
+        return refuse(in, "after $svc comes .trigger, .steps, .secrets, .workflow or .job");
+    return read_parts(in) && check_root(in, ret_root);
+}
+
+static bool read_path(struct parsing *in)
+{
+    bool bracket = in->text.len > 0 && in->text.ptr[0] == '[';
+
+    return (bracket || read_name(in)) && read_parts(in);
+}
+
+static struct reference *
+make_reference(struct parsing *in, struct str start, enum reference_root root)
+{
+    struct reference *reference = ARENA_NEW(in->arena, reference);
+
+    reference->text = (struct str){start.ptr, start.len - in->text.len};
+    reference->root = root;
+    reference->count = in->count;
+    reference->parts = ARENA_ARRAY(in->arena, reference->parts, in->count);
+    memcpy(reference->parts, in->parts, in->count * sizeof(in->parts[0]));
+    for (size_t i = 0; i < in->count; i++)
+        reference->wildcard |= in->parts[i].kind == PART_ALL;
+    return reference;
+}
+
+static int syntax(struct parsing *in, struct str text, struct str *ret_error)
+{
+    struct str shown = text_shown(in->arena, text);
+
+    *ret_error = arena_printf(in->arena, "\"%.*s\": %s", STR_ARG(shown), in->wrong);
+    return TEMPLATE_SYNTAX;
+}
+
+int reference_scan(struct arena *arena,
+                   struct str *rest,
+                   struct reference **ret_reference,
+                   struct str *ret_error)
+{
+    struct parsing in = {.arena = arena, .text = *rest};
+    enum reference_root root;
+
+    if (!read_reference(&in, &root))
+        return syntax(&in, *rest, ret_error);
+    *ret_reference = make_reference(&in, *rest, root);
+    *rest = in.text;
+    return 0;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static struct str trim(struct str text)
+{
+    while (text.len > 0 && is_blank(text.ptr[text.len - 1]))
+        text.len--;
+    while (text.len > 0 && is_blank(text.ptr[0])) {
+        text.ptr++;
+        text.len--;
+    }
+    return text;
+}
+
+int reference_parse(struct arena *arena,
+                    struct str text,
+                    struct reference **ret_reference,
+                    struct str *ret_error)
+{
+    struct parsing in = {.arena = arena, .text = trim(text)};
+    struct str start = in.text;
+    enum reference_root root;
+
+    if (str_starts(start, STR("{{")))
+        in.wrong = "a reference stands without braces here";
+    else if (read_reference(&in, &root) && in.text.len > 0)
+        in.wrong = "expected nothing after the reference";
+    if (in.wrong != NULL)
+        return syntax(&in, start, ret_error);
+    *ret_reference = make_reference(&in, start, root);
+    return 0;
+}
+
+int reference_parse_path(struct arena *arena,
+                         struct str text,
+                         struct reference **ret_reference,
+                         struct str *ret_error)
+{
+    struct parsing in = {.arena = arena, .text = trim(text)};
+    struct str start = in.text;
+
+    if (read_path(&in) && in.text.len > 0)
+        in.wrong = "expected \".name\", \"[0]\" or \"[*]\"";
+    if (in.wrong != NULL)
+        return syntax(&in, start, ret_error);
+    *ret_reference = make_reference(&in, start, ROOT_NONE);
+    return 0;
+}
+
+struct reference_view reference_view(const struct reference *reference)
+{
+    struct reference_view view = {
+        .root = reference->parts[0].name,
+        .text = reference->text,
+        .wildcard = reference->wildcard,
+    };
+
+    if (reference->count > 1 && reference->parts[1].kind == PART_NAME)
+        view.first = reference->parts[1].name;
+    return view;
+}
+
+/* --- evaluating ---------------------------------------------------------------------------------
+ */
+
+struct lookup {
+    struct arena *arena;
+    const struct reference *reference;
+    struct str *ret_error;
+    const json_t **values; /* after a [*]: what the parts so far lead to */
+    size_t count;
+    size_t *left; /* items that [*] may still look at */
+};
+
+static int PRINTF_LIKE(2, 3) unresolved(const struct lookup *in, const char *format, ...)
+{
+    struct str shown = text_shown(in->arena, in->reference->text);
+    va_list args;
+
+    va_start(args, format);
+    struct str reason = arena_vprintf(in->arena, format, args);
+    va_end(args);
+    *in->ret_error =
+        arena_printf(in->arena, "%.*s does not resolve: %.*s", STR_ARG(shown), STR_ARG(reason));
+    return TEMPLATE_UNRESOLVED;
+}
+
+/* What the part before `part` led to: "data[0]", with the item when several are looked at. */
+static struct str owner(const struct lookup *in, size_t part, size_t item)
+{
+    const struct reference_part *parts = in->reference->parts;
+    size_t from = part;
+    struct strbuf out;
+
+    strbuf_init(&out, in->arena, 4096);
+    if (in->values != NULL)
+        strbuf_printf(&out, "item %zu of ", item);
+    if (part == 0)
+        strbuf_str(&out, in->reference->root == ROOT_NONE ? STR("the value") : STR("$svc"));
+    while (from > 0 && (from == part || parts[from].kind != PART_NAME))
+        from--;
+    for (; from < part; from++) {
+        if (parts[from].kind == PART_NAME)
+            strbuf_str(&out, text_shown(in->arena, parts[from].name));
+        else if (parts[from].kind == PART_INDEX)
+            strbuf_printf(&out, "[%zu]", parts[from].index);
+        else
+            strbuf_str(&out, STR("[*]"));
+    }
+    return strbuf_view(&out);
+}
+
+/* Why `value` has not what the part asks for. */
+static int miss(const struct lookup *in, size_t at, size_t item, const json_t *value)
+{
+    const struct reference_part *part = &in->reference->parts[at];
+    struct str name = text_shown(in->arena, part->name);
+    struct str what = owner(in, at, item);
+
+    if (part->kind == PART_NAME && at == 1 && in->reference->root == ROOT_STEPS)
+        return unresolved(in, "step \"%.*s\" has not run", STR_ARG(name));
+    if (part->kind == PART_NAME && json_is_object(value))
+        return unresolved(in, "%.*s has no member \"%.*s\"", STR_ARG(what), STR_ARG(name));
+    if (part->kind == PART_INDEX && json_is_array(value))
+        return unresolved(in, "%.*s has %zu items", STR_ARG(what), json_array_size(value));
+    if (value == NULL || json_is_null(value))
+        return unresolved(in, "%.*s is null", STR_ARG(what));
+    return unresolved(in,
+                      "%.*s is %s, not %s",
+                      STR_ARG(what),
+                      json_kind(value),
+                      part->kind == PART_NAME ? "an object" : "an array");
+}
+
+/* The value one name or index further; NULL when there is none. */
+static const json_t *step(const struct reference_part *part, const json_t *value)
+{
+    if (part->kind == PART_NAME)
+        return json_object_getn(value, part->name.ptr, part->name.len);
+    return json_array_get(value, part->index);
+}
+
+/* [*]: the items of all values so far take their place. */
+static int spread(struct lookup *in, size_t at)
+{
+    size_t total = 0;
+    const json_t **items;
+
+    for (size_t i = 0; i < in->count; i++) {
+        if (!json_is_array(in->values[i]))
+            return miss(in, at, i, in->values[i]);
+        total += json_array_size(in->values[i]);
+    }
+    if (total > *in->left) {
+        *in->ret_error = arena_printf(in->arena,
+                                      "%.*s: [*] looks at more than %d items",
+                                      STR_ARG(text_shown(in->arena, in->reference->text)),
+                                      TEMPLATE_MAX_ITEMS);
+        return TEMPLATE_TOO_LARGE;
+    }
+    *in->left -= total;
+    items = arena_zalloc_array(in->arena, sizeof(*items), total);
+    total = 0;
+    for (size_t i = 0; i < in->count; i++)
+        for (size_t k = 0; k < json_array_size(in->values[i]); k++)
+            items[total++] = json_array_get(in->values[i], k);
+    in->values = items;
+    in->count = total;
+    return 0;
+}
+
+static void free_value(void *value)
+{
+    json_decref(value);
+}
+
+static json_t *own(struct arena *arena, json_t *value)
+{
+    MUST(value != NULL);
+    arena_defer(arena, free_value, value);
+    return value;
+}
+
+/* The parts from the first [*] on, over several values at once. */
+static int find_all(struct lookup *in, size_t at, const json_t *value, json_t **ret_value)
+{
+    const struct reference *reference = in->reference;
+
+    if (!json_is_array(value))
+        return miss(in, at, 0, value);
+    in->values = &value;
+    in->count = 1;
+    for (; at < reference->count; at++) {
+        if (reference->parts[at].kind == PART_ALL) {
+            TRY(spread(in, at));
+            continue;
+        }
+        for (size_t i = 0; i < in->count; i++) {
+            const json_t *found = step(&reference->parts[at], in->values[i]);
+            if (found == NULL)
+                return miss(in, at, i, in->values[i]);
+            in->values[i] = found;
+        }
+    }
+    *ret_value = own(in->arena, json_array());
+    for (size_t i = 0; i < in->count; i++)
+        MUST(json_array_append(*ret_value, (json_t *)in->values[i]) == 0);
+    return 0;
+}
+
+static int
+find_secret(struct lookup *in, const struct template_context *context, json_t **ret_value)
+{
+    struct str name = in->reference->parts[1].name;
+    struct str shown = text_shown(in->arena, name);
+
+    if (context->secret == NULL) {
+        *in->ret_error = arena_printf(in->arena,
+                                      "$svc.secrets.%.*s: secrets are for the headers and the body "
+                                      "of CallAnApi only",
+                                      STR_ARG(shown));
+        return TEMPLATE_FORBIDDEN;
+    }
+    struct str text = context->secret(name, context->secret_arg);
+    if (text.ptr == NULL)
+        return unresolved(in, "there is no secret \"%.*s\"", STR_ARG(shown));
+    json_t *value = json_stringn(text.ptr, text.len);
+    if (value == NULL)
+        return unresolved(in, "the secret \"%.*s\" is not UTF-8", STR_ARG(shown));
+    *ret_value = own(in->arena, value);
+    return 0;
+}
+
+/* A trigger without payload has an empty object as data. */
+static bool is_payload(const struct reference *reference, size_t at)
+{
+    return at == 1 && reference->root == ROOT_TRIGGER && reference->parts[1].kind == PART_NAME &&
+           str_is(reference->parts[1].name, "data");
+}
+
+int reference_find(struct arena *arena,
+                   const struct reference *reference,
+                   const struct template_context *context,
+                   size_t *left,
+                   json_t **ret_value,
+                   struct str *ret_error)
+{
+    struct lookup in = {
+        .arena = arena, .reference = reference, .ret_error = ret_error, .left = left};
+    const json_t *value = context->root;
+
+    if (reference->root == ROOT_SECRETS)
+        return find_secret(&in, context, ret_value);
+    for (size_t at = 0; at < reference->count; at++) {
+        if (reference->parts[at].kind == PART_ALL)
+            return find_all(&in, at, value, ret_value);
+        const json_t *found = step(&reference->parts[at], value);
+        if (is_payload(reference, at) && (found == NULL || json_is_null(found)))
+            found = own(arena, json_object());
+        if (found == NULL)
+            return miss(&in, at, 0, value);
+        value = found;
+    }
+    *ret_value = (json_t *)value;
+    return 0;
+}
+
+int reference_eval(struct arena *arena,
+                   const struct reference *reference,
+                   const struct template_context *context,
+                   json_t **ret_value,
+                   struct str *ret_error)
+{
+    size_t left = TEMPLATE_MAX_ITEMS;
+
+    return reference_find(arena, reference, context, &left, ret_value, ret_error);
+}
