@@ -174,7 +174,7 @@ migrate: ## Bring the database of `make run` (or of GROUNDWORK_DATABASE_URL) to 
 	@scripts/migrate
 
 # --- tests ---------------------------------------------------------------------------------------
-.PHONY: test check-unit check-http check-flow check-docs check-sql bench cov
+.PHONY: test check-unit check-http check-flow check-docs check-load check-sql bench cov
 test: ## Everything; the last line is "N passed, N failed"
 	@scripts/setup build server test && scripts/test
 check-unit: ## Unit tests under the sanitizers
@@ -185,6 +185,8 @@ check-flow: ## Flow tests (tests/flow) and the contract check
 	@scripts/test flow
 check-docs: ## The generated documents: validators and generated clients (tests/docs)
 	@scripts/test docs
+check-load: ## Load and timing at the attack catalogue's sizes (about forty minutes, an idle machine)
+	@scripts/test load
 check-sql: ## Migrate an empty database and prepare every statement
 	@scripts/test sql
 bench: ## Side-by-side measurements, as a table of ratios

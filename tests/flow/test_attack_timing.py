@@ -1,0 +1,178 @@
+"""T8, T9: the time of an answer tells nothing: which accounts exist, how much of a key was right.
+
+Two kinds of request are timed in pairs, in random order, over one connection to a worker of their own, so that
+whatever else the machine does meets both alike. The differences are ranked (Wilcoxon's signed ranks): outliers
+and drift do not matter. Without a difference the statistic is a standard normal number, and beyond 4.5 it comes
+once in 150,000 runs. The same numbers also tell what would have been seen: the smallest delay that, added to one
+side, would have failed the test. It must stay below what a forgotten hash costs.
+
+ATTACK_FULL=1 takes as many samples as the attack catalogue asks for.
+"""
+import http.client
+import json
+import math
+import os
+import random
+import statistics
+import time
+
+import pytest
+
+from groundwork.client import Client
+from groundwork.project import ADMIN_EMAIL, Project
+
+pytestmark = pytest.mark.slow
+
+LIMIT = 4.5
+FULL = bool(os.environ.get("ATTACK_FULL"))
+RATES = {"rate_sign_in_address": 1000000, "rate_sign_in_account": 1000000, "rate_read": 1000000}
+
+
+def signed_ranks(differences):
+    """Wilcoxon's statistic as a standard normal number; positive when the differences tend to be."""
+    ranked = sorted((difference for difference in differences if difference), key=abs)
+    count = len(ranked)
+    positive = sum(rank for rank, difference in enumerate(ranked, 1) if difference > 0)
+    mean, variance = count * (count + 1) / 4, count * (count + 1) * (2 * count + 1) / 24
+    return (positive - mean) / math.sqrt(variance)
+
+
+def smallest_visible(differences):
+    """Seconds that one side would have had to be slower to be seen, by halving."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        seen = min(abs(signed_ranks([d + sign * middle for d in differences])) for sign in (1, -1)) > LIMIT
+        low, high = (low, middle) if seen else (middle, high)
+    return high
+
+
+class Timer:
+    """Times requests on one connection."""
+
+    def __init__(self, project):
+        self.project = project
+        self.connection = http.client.HTTPConnection("127.0.0.1", project.gateway.port, timeout=60)
+
+    def __call__(self, method, path, status, body=None, headers=()):
+        data = json.dumps(body) if body is not None else None
+        fields = {"Content-Type": "application/json", **dict(headers)} if data else dict(headers)
+        begun = time.perf_counter()
+        self.connection.request(method, f"/org/{self.project.id}{path}", data, fields)
+        answer = self.connection.getresponse()
+        answer.read()
+        taken = time.perf_counter() - begun
+        assert answer.status == status
+        return taken
+
+
+def compare(pairs, one, other):
+    """Neither is slower than the other, as far as `pairs` pairs tell. Returns (what would be seen, typical time)."""
+    dice = random.Random(20)
+    for _ in range(5):
+        one(), other()
+    taken = []
+    for _ in range(pairs):
+        if dice.random() < 0.5:
+            first = one()
+            taken.append((first, other()))
+        else:
+            second = other()
+            taken.append((one(), second))
+    differences = [first - second for first, second in taken]
+    score, visible = signed_ranks(differences), smallest_visible(differences)
+    typical = statistics.median(first for first, _ in taken)
+    found = (f"{pairs} pairs of {typical * 1e6:.0f} us, {statistics.median(differences) * 1e6:.0f} us apart, "
+             f"score {score:.1f}, visible from {visible * 1e6:.0f} us")
+    print(found)
+    assert abs(score) < LIMIT, found
+    return visible, typical
+
+
+@pytest.fixture(scope="module")
+def timed(start_gateway, servers):
+    """A project on a gateway that nobody else asks."""
+    gateway = start_gateway("timing", WORKERS=1)
+    project = Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
+    project.admin.put("/", {"settings": RATES}, expect=200)
+    yield project
+    gateway.stop()
+
+
+def sign_in(timer, email, password="wrong password"):
+    return lambda: timer("POST", "/auth/v1/token", 401, {"email": email, "password": password})
+
+
+def test_t8_unknown_and_known_accounts(timed):
+    pairs = 10000 if FULL else 120
+    timer = Timer(timed)
+    visible, typical = compare(pairs, sign_in(timer, ADMIN_EMAIL), sign_in(timer, "nobod@example.org"))
+    assert visible < typical / 2, "too few samples to see a missing hash"
+
+
+def test_t8_accounts_without_a_password(timed, db):
+    with db.cursor() as cursor:
+        cursor.execute(f"insert into {timed.schema(db)}.users (email, email_confirmed_at) values (%s, now())",
+                       ("bare1@example.org",))
+    timer = Timer(timed)
+    visible, typical = compare(
+        5000 if FULL else 100, sign_in(timer, "bare1@example.org"), sign_in(timer, "nobod@example.org")
+    )
+    assert visible < typical / 2, "too few samples to see a missing hash"
+
+
+def other_key(key, count):
+    """As long as `key`, of the same letters, and the same up to `count` characters."""
+    return key[:count] + "".join("A" if letter != "A" else "B" for letter in key[count:])
+
+
+@pytest.mark.parametrize("right", [16, -1], ids=["sixteen", "all_but_one"])
+def test_t9_keys_that_begin_right(timed, right):
+    key = timed.key(["svc_users:read"]).key
+    timer = Timer(timed)
+    calls = [lambda wrong=other_key(key, count): timer("GET", "/users", 401, headers={"x-api-key": wrong})
+             for count in (right, 3)]
+    visible, _ = compare(10000 if FULL else 1200, *calls)
+    assert visible < 0.005, "too few samples"
+
+
+def test_t9_tokens_that_begin_right(timed):
+    """The signature of an access token, wrong at its first or at its last byte."""
+    head, signature = timed.admin.token.rsplit(".", 1)
+    flipped = {"A": "Q", "Q": "A", "g": "w", "w": "g"}[signature[-1]]
+    early, late = f"{head}.{other_key(signature, 0)[:1]}{signature[1:]}", f"{head}.{signature[:-1]}{flipped}"
+    timer = Timer(timed)
+    calls = [lambda wrong=token: timer("GET", "/users/me", 401, headers={"Authorization": f"Bearer {wrong}"})
+             for token in (late, early)]
+    visible, _ = compare(10000 if FULL else 1200, *calls)
+    assert visible < 0.005, "too few samples"
+
+
+def test_t9_operator_tokens_that_begin_right(timed, servers):
+    token = servers.operator_token
+    connection = http.client.HTTPConnection("127.0.0.1", timed.gateway.port, timeout=60)
+
+    def ask(wrong):
+        begun = time.perf_counter()
+        connection.request("GET", "/org", headers={"Authorization": f"Bearer {wrong}"})
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 401
+        return time.perf_counter() - begun
+
+    calls = [lambda wrong=other_key(token, count): ask(wrong) for count in (-1, 0)]
+    visible, _ = compare(10000 if FULL else 1200, *calls)
+    assert visible < 0.005, "too few samples"
+
+
+def test_the_statistic_sees_what_it_should():
+    """Noise of a busy machine alone stays below the limit; a fifth of a millisecond, added to one side, does not."""
+    dice = random.Random(7)
+
+    def noise():
+        return abs(dice.gauss(0, 0.001)) + (dice.random() < 0.05) * dice.random() * 0.1
+
+    same = [noise() - noise() for _ in range(1500)]
+    assert abs(signed_ranks(same)) < LIMIT
+    assert signed_ranks([difference + 0.0002 for difference in same]) > LIMIT
+    assert smallest_visible(same) < 0.0003
