@@ -120,16 +120,20 @@ $$(BUILD)/bin/$(1): $$(SERVICE_OBJ_$(1)) $$(ALL_LIBS)
 endef
 $(foreach s,$(SERVICES),$(eval $(call service_rule,$(s))))
 
-# A program is small: of common/ it gets base alone, and the packages that it names itself.
+# A program is small: of common/ it gets base alone, and the packages that it names itself. It has no
+# sanitizers: script-sandbox limits its own address space and system calls, and forks with the engine inside.
 PACKAGES_script-sandbox := javascriptcoregtk-4.1 libseccomp
 define program_rule
-$$(call objs,$$(filter services/%/$(1)/%,$$(PROGRAM_SRC))): CPPFLAGS += $$(shell pkg-config --cflags $$(PACKAGES_$(1)))
-$$(BUILD)/bin/$(1): $$(call objs,$$(shell find services/*/$(1) -name '*.c')) $$(BUILD)/lib/libgw_base.a
+PROGRAM_OBJ_$(1) = $$(call objs,$(shell find services/*/$(1) -name '*.c'))
+$$(PROGRAM_OBJ_$(1)): CPPFLAGS += -I$(dir $(wildcard services/*/$(1))) $$(shell pkg-config --cflags $$(PACKAGES_$(1)))
+$$(PROGRAM_OBJ_$(1)): CFLAGS := $$(filter-out -fsanitize%,$$(CFLAGS))
+$$(BUILD)/bin/$(1): $$(PROGRAM_OBJ_$(1)) $$(BUILD)/lib/libgw_base.a
 	@mkdir -p $$(@D)
 	@echo "  LD   $$@"
-	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(shell pkg-config --libs $$(PACKAGES_$(1))) -lpthread -lm
+	@$$(CC) $$(filter-out -fsanitize%,$$(LDFLAGS)) -o $$@ $$^ $$(shell pkg-config --libs $$(PACKAGES_$(1))) -lpthread -lm
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
+PROGRAM_CPPFLAGS := $(shell pkg-config --cflags $(foreach p,$(PROGRAMS),$(PACKAGES_$(p))) 2>/dev/null)
 
 # --- unit tests: tests/unit/test_<layer>*.c, one program each, linked with the layers up to its own -
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
@@ -142,6 +146,7 @@ $$(BUILD)/unit/$(1): $$(BUILD)/tests/unit/$(1).o $$(call libs_for,$$(call upto,$
 	@$$(CC) $$(LDFLAGS) -o $$@ $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LDLIBS) -lcmocka
 endef
 $(foreach u,$(basename $(notdir $(UNIT_SRC))),$(eval $(call unit_rule,$(u))))
+$(BUILD)/unit/test_app_script_pool: | $(BUILD)/bin/script-sandbox
 .PHONY: unit
 unit: $(UNIT_BIN)
 # make unit-<name> builds and runs one, e.g. make unit-test_base VARIANT=asan
@@ -240,7 +245,7 @@ HEADERS := $(filter-out $(patsubst %,common/conf/conf_%.h,members end table stru
 headers: $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS)) ## Fail on a header that does not compile alone
 $(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h
 	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(if $(filter services/%,$<),-Iservices/$(word 2,$(subst /, ,$<))) $(CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) -include $< -x c /dev/null
+	@$(CC) $(CPPFLAGS) $(if $(filter services/%,$<),-Iservices/$(word 2,$(subst /, ,$<)) $(PROGRAM_CPPFLAGS)) $(CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) -include $< -x c /dev/null
 	@touch $@
 
 # clang-tidy runs again only on what was compiled again.
@@ -251,7 +256,7 @@ $(BUILD)/tidy/%.ok: $(BUILD)/%.o .clang-tidy | $(BUILD)/compile_commands.json
 	@clang-tidy --quiet -p $(BUILD) $*.c 2> $@.log || { cat $@.log; false; }
 	@touch $@
 $(BUILD)/compile_commands.json: $(FLAGS_STAMP) scripts/compile-commands $(C_SRC)
-	@scripts/compile-commands '$(CC) $(CPPFLAGS) -isystem /usr/share/include/llhttp $(CFLAGS)' $(C_SRC) > $@
+	@scripts/compile-commands '$(CC) $(CPPFLAGS) -isystem /usr/share/include/llhttp $(PROGRAM_CPPFLAGS) $(CFLAGS)' $(C_SRC) > $@
 compile_commands: $(BUILD)/compile_commands.json ## compile_commands.json for editors
 	@cp $< compile_commands.json
 readme: all ## Write the configuration tables of README.md

@@ -1,0 +1,208 @@
+/* Limits, privileges and the filter of system calls. */
+#include "script-sandbox/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/rc.h"
+
+#define NOBODY      65534
+#define STACK_BYTES (8L << 20)
+#define DATA_SLACK                                                                                 \
+    (16L << 20) /* the watch sees resident memory first; this is the wall behind it */
+#define FILTER_MAX 1024
+#define NOFILE     16
+
+static struct sock_filter filter[FILTER_MAX];
+static unsigned short filter_count;
+static rlim_t data_limit;
+
+static void insist(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    (void)fprintf(stderr, "script-sandbox: %s: %s\n", what, strerror(errno));
+    _exit(1);
+}
+
+/* Lowers a limit; one that is lower already stays. */
+static void limit(int resource, rlim_t value)
+{
+    struct rlimit now;
+
+    insist(getrlimit((__rlimit_resource_t)resource, &now) == 0, "getrlimit");
+    if (now.rlim_max != RLIM_INFINITY && now.rlim_max < value)
+        value = now.rlim_max;
+    now = (struct rlimit){.rlim_cur = value, .rlim_max = value};
+    insist(setrlimit((__rlimit_resource_t)resource, &now) == 0, "setrlimit");
+}
+
+/* One thread, and so a child that is a whole copy: no compiler threads, no collector threads,
+ * malloc() instead of the engine's own heaps, which keep a thread, too. Compiled code would also
+ * need memory that is writable and executable, where most of an engine's holes are. */
+static const char *const engine_environment[] = {
+    "Malloc=1",
+    "JSC_useJIT=0",
+    "JSC_useConcurrentGC=0",
+    "JSC_numberOfGCMarkers=1",
+    "JSC_useSharedArrayBuffer=0",
+    "JSC_maxPerThreadStackUsage=4194304",
+    "TZ=UTC",
+    "LANG=en_US.UTF-8",
+};
+
+static void new_environment(void)
+{
+    clearenv();
+    for (size_t i = 0; i < ARRAY_LEN(engine_environment); i++) {
+        char name[64];
+        size_t len = strcspn(engine_environment[i], "=");
+
+        (void)snprintf(name, sizeof(name), "%.*s", (int)len, engine_environment[i]);
+        insist(setenv(name, engine_environment[i] + len + 1, 1) == 0, "setenv");
+    }
+}
+
+/* A container may hold a root that may not change its user; the filter confines that one as well.
+ */
+static void leave_root(void)
+{
+    if (geteuid() != 0)
+        return;
+    if (setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0)
+        insist(setresuid(NOBODY, NOBODY, NOBODY) == 0 || errno == EPERM || errno == EINVAL,
+               "setresuid");
+}
+
+void confine_start(void)
+{
+    pid_t parent = getppid();
+
+    new_environment();
+    insist(close_range(3, ~0U, 0) == 0, "close_range");
+    insist(chdir("/") == 0, "chdir");
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_NOFILE, NOFILE);
+    limit(RLIMIT_STACK, STACK_BYTES);
+    leave_root();
+    insist(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+    /* After the change of user, which resets both. */
+    insist(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "dumpable");
+    insist(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
+    if (getppid() != parent)
+        _exit(0);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN); /* of the terminal: the starter decides */
+}
+
+/* --- filter
+ * ---------------------------------------------------------------------------------------- */
+
+/* All that a script's process may ask of the kernel, beside memory that is not executable: */
+static const int allowed[] = {
+    SCMP_SYS(write), /* fd 1, all others are closed */
+    SCMP_SYS(munmap),
+    SCMP_SYS(madvise),
+    SCMP_SYS(brk),
+    SCMP_SYS(futex),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(restart_syscall),
+};
+/* Asked for by the engine, answered with EBADF or EPERM: it looks at its own size
+ * (/proc/self/statm, closed), which it may go without. */
+static const int refused[] = {
+    SCMP_SYS(pread64),
+};
+
+static void add_rules(scmp_filter_ctx ctx)
+{
+    struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+        insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0) == 0, "filter");
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+        insist(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EBADF), refused[i], 0) == 0, "filter");
+    insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, no_exec) == 0, "filter");
+    insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec) == 0, "filter");
+    /* Without MREMAP_FIXED and the like, it only grows or moves what is there. */
+    insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mremap), 0) == 0, "filter");
+}
+
+/* The program of the filter is made once and kept: making it takes longer than many a script. */
+static void make_filter(void)
+{
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+    int ends[2];
+
+    insist(ctx != NULL, "filter");
+    add_rules(ctx);
+    insist(pipe2(ends, O_CLOEXEC) == 0, "pipe");
+    insist(seccomp_export_bpf(ctx, ends[1]) == 0, "filter");
+    ssize_t bytes = read(ends[0], filter, sizeof(filter));
+    insist(bytes > 0 && (size_t)bytes < sizeof(filter), "filter");
+    filter_count = (unsigned short)((size_t)bytes / sizeof(filter[0]));
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    seccomp_release(ctx);
+}
+
+static long data_bytes(void)
+{
+    long pages[6];
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    insist(file != NULL, "/proc/self/statm");
+    int found = fscanf(file,
+                       "%ld %ld %ld %ld %ld %ld",
+                       &pages[0],
+                       &pages[1],
+                       &pages[2],
+                       &pages[3],
+                       &pages[4],
+                       &pages[5]); // NOLINT(cert-err34-c): the kernel's own text
+    (void)fclose(file);
+    insist(found == 6, "/proc/self/statm");
+    return pages[5] * sysconf(_SC_PAGESIZE);
+}
+
+void confine_prepare(int64_t memory_bytes)
+{
+    make_filter();
+    data_limit = (rlim_t)data_bytes() + (rlim_t)memory_bytes + DATA_SLACK;
+}
+
+void confine_script(int pipe_fd, pid_t parent, int64_t time_ms)
+{
+    struct sock_fprog program = {.len = filter_count, .filter = filter};
+
+    insist(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
+    if (getppid() != parent)
+        _exit(0);
+    insist(dup2(pipe_fd, STDOUT_FILENO) == STDOUT_FILENO, "dup2");
+    (void)close(STDIN_FILENO);
+    limit(RLIMIT_CPU, (rlim_t)(time_ms / 1000) + 2);
+    limit(RLIMIT_DATA, data_limit);
+    limit(RLIMIT_FSIZE, 0);
+    limit(RLIMIT_NPROC, 0);
+    (void)close_range(STDERR_FILENO, ~0U, 0);
+    limit(RLIMIT_NOFILE, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
+        _exit(1);
+}

@@ -1,0 +1,363 @@
+/* The engine: contexts, the ways to read a script, its value as JSON. The log is console.c. */
+#include "script-sandbox/engine.h"
+
+#include <JavaScriptCore/JavaScript.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/rc.h"
+#include "script-sandbox/console.h"
+#include "script-sandbox/record.h"
+
+/* Runs in every fresh context before anything else. What it gives back keeps its meaning whatever a
+ * script does to the globals: `run` is strict, and awaits without looking anything up but the
+ * promise's own constructor. */
+static const char prelude[] =
+    "(function () {\n"
+    "    'use strict';\n"
+    "    for (const name of ['WebAssembly', 'SharedArrayBuffer', 'Atomics', 'ShadowRealm'])\n"
+    "        delete globalThis[name];\n"
+    "    return {\n"
+    "        AsyncFunction: (async function () {}).constructor,\n"
+    "        run: async function (body, svc, text, done, fail) {\n"
+    "            let value;\n"
+    "            try {\n"
+    "                value = await body(svc, text);\n"
+    "            } catch (error) {\n"
+    "                fail(error);\n"
+    "                return;\n"
+    "            }\n"
+    "            done(value);\n"
+    "        },\n"
+    "    };\n"
+    "})()";
+
+/* What a script uses that takes long when it is used first: code of the engine's own built-ins,
+ * locale data, the collector. */
+static const char warm_up[] =
+    "(async () => {\n"
+    "    const text = new Date(0).toString() + new Date(0).toLocaleString() + "
+    "(1234.5).toLocaleString() + 'a'.localeCompare('b');\n"
+    "    const list = Array.from({length: 50}, (_, i) => ({i, text}));\n"
+    "    const [first, ...rest] = list.map((x) => ({...x})).filter((x) => x.i % 2).sort((a, b) => "
+    "b.i - a.i);\n"
+    "    const index = new Map(rest.map((x) => [x.i, x]));\n"
+    "    new Set(index.keys()); Object.entries(first); list.reduce((sum, x) => sum + x.i, 0); "
+    "list.find((x) => x.i === 5);\n"
+    "    JSON.stringify(JSON.parse(JSON.stringify(list))); 'a-b'.replace(/-/g, "
+    "'+').split('+').join(); `${first.i}`;\n"
+    "    class A { #x = 1; get x() { return this.#x; } } new A().x; Promise.all([1, 2]);\n"
+    "    try { null.x; } catch (error) { String(error) + error.stack; }\n"
+    "    await null;\n"
+    "})()";
+
+/* Lines that new AsyncFunction(parameter, text) puts before the text. */
+#define CONSTRUCTOR_LINES 2
+/* Contexts that are dropped before their memory is looked for. */
+#define CONTEXTS_KEPT 16
+
+static JSContextGroupRef group;
+static struct fresh {
+    JSGlobalContextRef ctx;
+    JSObjectRef tools;
+} fresh;
+
+/* --- small tools
+ * ----------------------------------------------------------------------------------- */
+
+static JSValueRef evaluate(JSContextRef ctx, const char *source)
+{
+    JSStringRef text = JSStringCreateWithUTF8CString(source);
+    JSValueRef value = JSEvaluateScript(ctx, text, NULL, NULL, 1, NULL);
+
+    JSStringRelease(text);
+    return value;
+}
+
+static JSValueRef get(JSContextRef ctx, JSObjectRef object, const char *name)
+{
+    JSStringRef key = JSStringCreateWithUTF8CString(name);
+    JSValueRef exception = NULL;
+    JSValueRef value = JSObjectGetProperty(ctx, object, key, &exception);
+
+    JSStringRelease(key);
+    return exception ? JSValueMakeUndefined(ctx) : value;
+}
+
+static JSObjectRef get_object(JSContextRef ctx, JSObjectRef object, const char *name)
+{
+    return JSValueToObject(ctx, get(ctx, object, name), NULL);
+}
+
+static JSValueRef new_text(JSContextRef ctx, const char *utf8)
+{
+    JSStringRef text = JSStringCreateWithUTF8CString(utf8);
+    JSValueRef value = JSValueMakeString(ctx, text);
+
+    JSStringRelease(text);
+    return value;
+}
+
+/* --- answers
+ * --------------------------------------------------------------------------------------- */
+
+static _Noreturn void end_with(const struct text *answer)
+{
+    record_write(RECORD_ANSWER, answer);
+    _exit(0);
+}
+
+static void begin_failure(struct text *answer, const char *code)
+{
+    text_cstr(answer, "\"ok\":false,\"code\":\"");
+    text_cstr(answer, code);
+    text_cstr(answer, "\",\"message\":");
+}
+
+static _Noreturn void fail(const char *code, const char *message)
+{
+    struct text answer = {0};
+
+    begin_failure(&answer, code);
+    text_cstr(&answer, "\"");
+    text_cstr(&answer, message); /* ours: nothing to escape */
+    text_cstr(&answer, "\"");
+    end_with(&answer);
+}
+
+static bool is_no_memory(JSStringRef message)
+{
+    return JSStringIsEqualToUTF8CString(message, "RangeError: Out of memory") ||
+           JSStringIsEqualToUTF8CString(message, "RangeError: Array buffer allocation failed");
+}
+
+/* `offset`: lines that we put before the script's first. */
+static _Noreturn void
+fail_with(JSContextRef ctx, const char *code, JSValueRef exception, int offset)
+{
+    struct text answer = {0};
+    double line = 0;
+    JSStringRef message = console_text(ctx, exception);
+
+    if (is_no_memory(message))
+        code = "script_memory";
+    begin_failure(&answer, code);
+    text_quoted(
+        &answer, JSStringGetCharactersPtr(message), JSStringGetLength(message), MESSAGE_BYTES);
+    if (JSValueIsObject(ctx, exception)) {
+        JSValueRef value = get(ctx, JSValueToObject(ctx, exception, NULL), "line");
+
+        if (JSValueIsNumber(ctx, value))
+            line = JSValueToNumber(ctx, value, NULL) - offset;
+    }
+    if (line >= 1 && line < 1e6) {
+        text_cstr(&answer, ",\"line\":");
+        text_int(&answer, (int64_t)line);
+    }
+    end_with(&answer);
+}
+
+/* --- how a script is read
+ * ---------------------------------------------------------------------------- */
+
+struct script {
+    JSObjectRef body; /* async function of $svc and the text */
+    int offset;
+};
+
+static JSObjectRef compile(JSContextRef ctx,
+                           const char *before,
+                           const char *text,
+                           const char *after,
+                           JSValueRef *ret_exception)
+{
+    struct text source = {0};
+    JSValueRef arguments[2];
+
+    text_cstr(&source, before);
+    text_cstr(&source, text);
+    text_add(&source, after, strlen(after) + 1);
+    arguments[0] = new_text(ctx, "$svc");
+    arguments[1] = new_text(ctx, source.ptr);
+    free(source.ptr);
+    *ret_exception = NULL;
+    return JSObjectCallAsConstructor(
+        ctx, get_object(ctx, fresh.tools, "AsyncFunction"), 2, arguments, ret_exception);
+}
+
+static bool compiles(JSContextRef ctx, const char *before, const char *text, const char *after)
+{
+    JSValueRef exception;
+
+    return compile(ctx, before, text, after, &exception) != NULL;
+}
+
+/* Statements without `return` and `await` of their own. The word alone may be part of a text, or of
+ * an inner async function: a static block allows `await` in neither place but there. */
+static bool is_program(JSContextRef ctx, const char *text)
+{
+    JSStringRef source = JSStringCreateWithUTF8CString(text);
+    bool yes = JSCheckScriptSyntax(ctx, source, NULL, 1, NULL);
+
+    JSStringRelease(source);
+    return yes && (!strstr(text, "await") || compiles(ctx, "class A { static {\n", text, "\n} }"));
+}
+
+static struct script read_script(JSContextRef ctx, const char *text)
+{
+    struct script script = {.offset = CONSTRUCTOR_LINES + 1};
+    JSValueRef exception;
+
+    /* In parentheses and in brackets: "1); (2" is no expression. */
+    if (compiles(ctx, "return [\n", text, "\n]"))
+        script.body = compile(ctx, "return (\n", text, "\n)", &exception);
+    if (script.body)
+        return script;
+    script.offset = CONSTRUCTOR_LINES;
+    if (is_program(ctx, text)) {
+        script.offset = 0;
+        script.body = compile(ctx, "return eval(arguments[1])", "", "", &exception);
+    } else {
+        script.body = compile(ctx, "", text, "", &exception);
+        if (!script.body)
+            fail_with(ctx, "script_error", exception, script.offset);
+    }
+    return script;
+}
+
+/* --- run
+ * ------------------------------------------------------------------------------------------ */
+
+static struct outcome {
+    bool settled;
+    bool failed;
+    JSValueRef value;
+} outcome;
+
+static JSValueRef settle(JSContextRef ctx, bool failed, size_t count, const JSValueRef arguments[])
+{
+    if (!outcome.settled && count > 0) {
+        JSValueProtect(ctx, arguments[0]);
+        outcome = (struct outcome){.settled = true, .failed = failed, .value = arguments[0]};
+    }
+    return JSValueMakeUndefined(ctx);
+}
+
+static JSValueRef on_done(JSContextRef ctx,
+                          JSObjectRef function UNUSED,
+                          JSObjectRef self UNUSED,
+                          size_t count,
+                          const JSValueRef arguments[],
+                          JSValueRef *exception UNUSED)
+{
+    return settle(ctx, false, count, arguments);
+}
+
+static JSValueRef on_fail(JSContextRef ctx,
+                          JSObjectRef function UNUSED,
+                          JSObjectRef self UNUSED,
+                          size_t count,
+                          const JSValueRef arguments[],
+                          JSValueRef *exception UNUSED)
+{
+    return settle(ctx, true, count, arguments);
+}
+
+static char *utf8_of(JSContextRef ctx, JSValueRef value)
+{
+    JSStringRef text = JSValueToStringCopy(ctx, value, NULL);
+    size_t size = JSStringGetMaximumUTF8CStringSize(text);
+    char *utf8 = malloc(size);
+
+    if (!utf8)
+        _exit(EXIT_NO_MEMORY);
+    JSStringGetUTF8CString(text, utf8, size);
+    JSStringRelease(text);
+    return utf8;
+}
+
+static _Noreturn void answer_value(JSContextRef ctx, JSValueRef value)
+{
+    struct text answer = {0};
+    JSValueRef exception = NULL;
+    JSStringRef json = JSValueCreateJSONString(ctx, value, 0, &exception);
+
+    if (!json && exception)
+        fail_with(ctx, "script_result", exception, 0);
+    text_cstr(&answer, "\"ok\":true,\"result\":");
+    if (!json) { /* undefined, a function, a symbol */
+        text_cstr(&answer, "null");
+        end_with(&answer);
+    }
+    const char *why = text_json(&answer, JSStringGetCharactersPtr(json), JSStringGetLength(json));
+    if (why)
+        fail("script_result", why);
+    end_with(&answer);
+}
+
+static JSObjectRef parse_request(JSContextRef ctx, const char *request)
+{
+    JSStringRef text = JSStringCreateWithUTF8CString(request);
+    JSValueRef value = JSValueMakeFromJSONString(ctx, text);
+
+    JSStringRelease(text);
+    if (!value || !JSValueIsObject(ctx, value))
+        fail("script_error", "the request is not a JSON object");
+    return JSValueToObject(ctx, value, NULL);
+}
+
+void engine_run(const char *request)
+{
+    JSContextRef ctx = fresh.ctx;
+    JSObjectRef message = parse_request(ctx, request);
+    JSValueRef text = get(ctx, message, "script");
+
+    if (!JSValueIsString(ctx, text))
+        fail("script_error", "the request has no script");
+
+    struct script script = read_script(ctx, utf8_of(ctx, text));
+    JSObjectRef done = JSObjectMakeFunctionWithCallback(ctx, NULL, on_done);
+    JSObjectRef failed = JSObjectMakeFunctionWithCallback(ctx, NULL, on_fail);
+    const JSValueRef arguments[] = {script.body, get(ctx, message, "svc"), text, done, failed};
+    /* On the return from here every promise that can settle has done so. */
+    JSObjectCallAsFunction(
+        ctx, get_object(ctx, fresh.tools, "run"), NULL, ARRAY_LEN(arguments), arguments, NULL);
+    if (!outcome.settled)
+        fail("script_error", "the script waits for a promise that nothing settles");
+    if (outcome.failed)
+        fail_with(ctx, "script_error", outcome.value, script.offset);
+    answer_value(ctx, outcome.value);
+}
+
+/* --- contexts
+ * --------------------------------------------------------------------------------------- */
+
+void engine_refresh(void)
+{
+    static unsigned dropped;
+
+    if (fresh.ctx) {
+        JSValueUnprotect(fresh.ctx, fresh.tools);
+        if (++dropped % CONTEXTS_KEPT == 0)
+            JSGarbageCollect(fresh.ctx);
+        JSGlobalContextRelease(fresh.ctx);
+    }
+    fresh.ctx = JSGlobalContextCreateInGroup(group, NULL);
+    console_install(fresh.ctx);
+    fresh.tools = JSValueToObject(fresh.ctx, evaluate(fresh.ctx, prelude), NULL);
+    JSValueProtect(fresh.ctx, fresh.tools);
+}
+
+void engine_start(void)
+{
+    JSGlobalContextRef ctx;
+
+    group = JSContextGroupCreate();
+    ctx = JSGlobalContextCreateInGroup(group, NULL);
+    evaluate(ctx, warm_up);
+    JSGarbageCollect(ctx);
+    JSGlobalContextRelease(ctx);
+    engine_refresh();
+}

@@ -1,0 +1,18 @@
+#pragma once
+/*
+ * JavaScriptCore: one virtual machine, and a context that no script has run in yet. The waiting
+ * process never evaluates a script; its child runs exactly one in the context that the parent made,
+ * and ends.
+ */
+#include <stddef.h>
+
+/* Warms the engine up (what a first script of each kind would load or compile) and makes the first
+ * context. */
+void engine_start(void);
+/* A new context for the next child, with its own seed of Math.random(). */
+void engine_refresh(void);
+/* Runs {"script","svc"} (UTF-8 JSON, NUL-terminated), writes records to fd 1, ends the process. A
+ * script is an expression           its value, statements              the value of the last one,
+ * as eval() has it, or the body of an async    what it returns; whenever `return` or `await` stands
+ * at its top level, with the context as $svc. A promise is waited for. */
+_Noreturn void engine_run(const char *request);

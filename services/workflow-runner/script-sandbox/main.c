@@ -1,0 +1,36 @@
+/*
+ * script-sandbox [MEMORY_BYTES]: runs the scripts of RunScript steps, one at a time, each in a
+ * process of its own that can do nothing but compute and write to one pipe.
+ *
+ * Frames, u32 big-endian lengths:
+ *   fd 0   length, time limit in ms (u32), {"script": text, "svc": value}
+ *   fd 1   length, {} once when it is ready, then for each request
+ *          {"ok": true, "result": value, "log": [text, ...]} or
+ *          {"ok": false, "code":
+ * "script_error|script_timeout|script_memory|script_result|script_crashed", "message": text,
+ *           "line": n, "log": [...]}
+ * It ends when fd 0 does. MEMORY_BYTES is what a script may take beyond what the engine itself
+ * holds.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "script-sandbox/confine.h"
+#include "script-sandbox/engine.h"
+#include "script-sandbox/serve.h"
+
+#define MEMORY_BYTES (64LL << 20)
+#define MEMORY_MIN   (8LL << 20)
+
+int main(int argc, char **argv)
+{
+    int64_t memory_bytes = argc > 1 ? strtoll(argv[1], NULL, 10) : MEMORY_BYTES;
+
+    if (memory_bytes < MEMORY_MIN)
+        memory_bytes = MEMORY_MIN;
+    confine_start();
+    engine_start();
+    confine_prepare(memory_bytes);
+    serve(memory_bytes);
+    return 0;
+}

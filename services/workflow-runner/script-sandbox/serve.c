@@ -1,0 +1,331 @@
+/*
+ * One request at a time: a child runs the script and tells by records; this process looks at its
+ * time and memory, ends it when it must, and writes the answer. Whatever becomes of the child, the
+ * next run begins with the same memory as the first.
+ */
+#include "script-sandbox/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "script-sandbox/confine.h"
+#include "script-sandbox/engine.h"
+#include "script-sandbox/record.h"
+
+#define REQUEST_BYTES_MAX (64U << 20)
+#define HEAD_BYTES        8
+#define TICK_MS           5
+
+enum end { END_OWN, END_TIME, END_MEMORY, END_RECORDS, END_STARTER };
+
+struct run {
+    pid_t pid;
+    int pipe_fd;
+    int statm_fd;
+    int64_t deadline_ms;
+    int64_t private_limit; /* pages */
+    enum end end;
+    struct text records; /* as they came */
+    size_t seen;         /* bytes of them */
+    struct text answer;  /* inside records */
+};
+
+static int64_t page_bytes;
+static int64_t memory_limit;
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --- memory --------------------------------------------------------------------------------------
+ */
+
+/* Pages that are a process's own: resident and not of a file. -1 when unknown. */
+static int64_t private_pages(int statm_fd)
+{
+    char text[128];
+    ssize_t len = pread(statm_fd, text, sizeof(text) - 1, 0);
+    char *at;
+
+    if (len <= 0)
+        return -1;
+    text[len] = '\0';
+    (void)strtoll(text, &at, 10);
+    int64_t resident = strtoll(at, &at, 10);
+    return resident - strtoll(at, &at, 10);
+}
+
+static int open_statm(pid_t pid)
+{
+    char path[48];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int64_t own_pages(void)
+{
+    int fd = open_statm(getpid());
+    int64_t pages = private_pages(fd);
+
+    (void)close(fd);
+    return pages;
+}
+
+/* --- records
+ * --------------------------------------------------------------------------------------- */
+
+/* The next record, or false. What a child wrote is not trusted to be whole. */
+static bool
+next_record(const struct text *records, size_t *at, char *ret_kind, struct text *ret_text)
+{
+    uint32_t len;
+
+    if (records->len - *at < RECORD_HEAD_BYTES)
+        return false;
+    memcpy(&len, records->ptr + *at + 1, sizeof(len));
+    if (len > records->len - *at - RECORD_HEAD_BYTES)
+        return false;
+    *ret_kind = records->ptr[*at];
+    *ret_text = (struct text){.ptr = records->ptr + *at + RECORD_HEAD_BYTES, .len = len};
+    *at += RECORD_HEAD_BYTES + len;
+    return true;
+}
+
+/* Looks on from where it stopped; sets run->answer. */
+static void find_answer(struct run *run)
+{
+    struct text record;
+    char kind;
+
+    while (!run->answer.ptr && next_record(&run->records, &run->seen, &kind, &record)) {
+        if (kind == RECORD_ANSWER)
+            run->answer = record;
+    }
+}
+
+/* --- watching
+ * --------------------------------------------------------------------------------------- */
+
+/* True while the child may go on. */
+static bool within_limits(struct run *run)
+{
+    if (private_pages(run->statm_fd) > run->private_limit)
+        run->end = END_MEMORY;
+    else if (now_ms() >= run->deadline_ms)
+        run->end = END_TIME;
+    return run->end == END_OWN;
+}
+
+/* True while there is more to come. What follows an answer is of no interest: not waiting for the
+ * child's end saves half of the time of a short run. */
+static bool take_records(struct run *run)
+{
+    static char bytes[65536];
+    ssize_t len = read(run->pipe_fd, bytes, sizeof(bytes));
+
+    if (len < 0)
+        return errno == EINTR;
+    text_add(&run->records, bytes, (size_t)len);
+    if (run->records.len > RECORDS_BYTES_MAX)
+        run->end = END_RECORDS;
+    find_answer(run);
+    return len > 0 && run->end == END_OWN && !run->answer.ptr;
+}
+
+/* Until the child closed its end or must go. */
+static void watch(struct run *run)
+{
+    struct pollfd fds[2] = {{.fd = run->pipe_fd, .events = POLLIN},
+                            {.fd = STDIN_FILENO, .events = POLLRDHUP}};
+    bool more = true;
+
+    while (more) {
+        int count = poll(fds, 2, TICK_MS);
+
+        if (count > 0 && fds[1].revents)
+            run->end = END_STARTER;
+        if (count > 0 && fds[0].revents)
+            more = take_records(run);
+        more = more && run->end == END_OWN && within_limits(run);
+    }
+}
+
+/* --- answers
+ * ---------------------------------------------------------------------------------------- */
+
+static void add_log(struct text *answer, const struct text *records)
+{
+    struct text entry;
+    size_t at = 0;
+    bool first = true;
+    char kind;
+
+    text_cstr(answer, ",\"log\":[");
+    while (next_record(records, &at, &kind, &entry)) {
+        if (kind != RECORD_LOG)
+            continue;
+        if (!first)
+            text_cstr(answer, ",");
+        text_add(answer, entry.ptr, entry.len);
+        first = false;
+    }
+    text_cstr(answer, "]");
+}
+
+/* Memory that runs out ends a process in one of several ways; abort() itself is a forbidden call
+ * here. */
+static bool died_of_memory(const struct run *run, int status, int64_t peak_bytes)
+{
+    if (run->end == END_MEMORY || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_MEMORY))
+        return true;
+    return WIFSIGNALED(status) && peak_bytes > memory_limit / 2;
+}
+
+static void add_failure(struct text *answer, const struct run *run, int status, int64_t peak_bytes)
+{
+    char words[160];
+
+    if (run->end == END_TIME || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+        (void)snprintf(words,
+                       sizeof(words),
+                       "\"code\":\"script_timeout\",\"message\":\"the script ran longer than its "
+                       "time limit\"");
+    else if (died_of_memory(run, status, peak_bytes))
+        (void)snprintf(words,
+                       sizeof(words),
+                       "\"code\":\"script_memory\",\"message\":\"the script needs more than %lld "
+                       "MB of memory\"",
+                       (long long)(memory_limit >> 20));
+    else
+        (void)snprintf(words,
+                       sizeof(words),
+                       "\"code\":\"script_crashed\",\"message\":\"the process of the script ended "
+                       "by signal %d\"",
+                       WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    text_cstr(answer, "\"ok\":false,");
+    text_cstr(answer, words);
+}
+
+static void write_answer(struct run *run, int status, int64_t peak_bytes)
+{
+    struct text frame = {0};
+
+    text_add(&frame, "\0\0\0\0{", 5);
+    if (run->answer.ptr)
+        text_add(&frame, run->answer.ptr, run->answer.len);
+    else
+        add_failure(&frame, run, status, peak_bytes);
+    add_log(&frame, &run->records);
+    text_cstr(&frame, "}");
+    for (int i = 0; i < 4; i++)
+        frame.ptr[i] = (char)((frame.len - 4) >> (24 - 8 * i));
+    write_all(frame.ptr, frame.len);
+    free(frame.ptr);
+}
+
+/* --- runs
+ * ------------------------------------------------------------------------------------------- */
+
+/* The whole of it, or the end of the program: nobody asks any more. */
+static void read_all(char *at, size_t count)
+{
+    while (count > 0) {
+        ssize_t len = read(STDIN_FILENO, at, count);
+
+        if (len < 0 && errno == EINTR)
+            continue;
+        if (len <= 0)
+            _exit(0);
+        at += len;
+        count -= (size_t)len;
+    }
+}
+
+static uint32_t u32_of(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static char *read_request(int64_t *ret_time_ms)
+{
+    unsigned char head[HEAD_BYTES];
+    uint32_t len;
+    char *request;
+
+    read_all((char *)head, sizeof(head));
+    len = u32_of(head);
+    *ret_time_ms = u32_of(head + 4);
+    request = len <= REQUEST_BYTES_MAX ? malloc((size_t)len + 1) : NULL;
+    if (!request)
+        _exit(1);
+    read_all(request, len);
+    request[len] = '\0';
+    return request;
+}
+
+static void run_one(const char *request, int64_t time_ms)
+{
+    struct run run = {.deadline_ms = now_ms() + time_ms};
+    pid_t parent = getpid();
+    int64_t base_pages = own_pages();
+    struct rusage usage;
+    int ends[2];
+    int status = 0;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        _exit(1);
+    run.pid = fork();
+    if (run.pid < 0)
+        _exit(1);
+    if (run.pid == 0) {
+        confine_script(ends[1], parent, time_ms);
+        engine_run(request);
+    }
+    (void)close(ends[1]);
+    run.pipe_fd = ends[0];
+    run.statm_fd = open_statm(run.pid);
+    run.private_limit = base_pages + memory_limit / page_bytes;
+    watch(&run);
+    (void)kill(run.pid, SIGKILL);
+    if (run.answer.ptr)
+        write_answer(&run, 0, 0);
+    while (wait4(run.pid, &status, 0, &usage) < 0 && errno == EINTR)
+        ;
+    (void)close(run.pipe_fd);
+    (void)close(run.statm_fd);
+    if (run.end == END_STARTER)
+        _exit(0);
+    if (!run.answer.ptr)
+        write_answer(&run, status, (int64_t)usage.ru_maxrss * 1024 - base_pages * page_bytes);
+    free(run.records.ptr);
+}
+
+void serve(int64_t memory_bytes)
+{
+    page_bytes = sysconf(_SC_PAGESIZE);
+    memory_limit = memory_bytes;
+    write_all("\0\0\0\2{}", 6); /* ready */
+    for (;;) {
+        int64_t time_ms;
+        char *request = read_request(&time_ms);
+
+        run_one(request, time_ms);
+        free(request);
+        engine_refresh(); /* while nobody waits */
+    }
+}

@@ -1,0 +1,488 @@
+/*
+ * The pool. A process is in one of three states: it has a run, it is in the idle list, or it is
+ * ending (its pipes are closed, SIGKILL is on its way, its handle waits for the exit). The limits
+ * of a script are script-sandbox's to keep; the timer here only ends a process that fails to.
+ */
+#include "script_pool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "loop/limiter.h"
+#include "json/jr.h"
+#include "json/jw.h"
+
+#define FRAME_BYTES_MAX   (8U << 20)  /* of an answer; script-sandbox stays below */
+#define REQUEST_BYTES_MAX (64U << 20) /* as script-sandbox has it */
+#define REQUEST_HEAD      8
+#define ANSWER_HEAD       4
+#define READ_BYTES        16384
+#define START_MS          5000 /* a process that is not ready after that is ended */
+#define GRACE_MS          1000 /* past the script's own limit */
+
+struct run {
+    struct await await;
+    struct process *process;
+    struct arena *arena;
+    struct str answer; /* empty: the process ended */
+    bool late;         /* ended by our timer */
+};
+
+struct process {
+    struct list link; /* idle list */
+    uv_process_t uv;
+    uv_pipe_t in;  /* its fd 0 */
+    uv_pipe_t out; /* its fd 1 */
+    unsigned open; /* handles not closed */
+    bool started;
+    bool ready; /* has said so */
+    bool ending;
+    struct run *run;
+    unsigned runs;
+    struct loop_timer timer;
+    uv_write_t write;
+    char *request;
+    char *buf; /* what came from out */
+    size_t len;
+    size_t cap;
+};
+
+static struct script_pool_config config;
+static char program[PATH_MAX];
+static struct limiter slots;
+static struct list idle; /* last used first */
+static struct script_pool_stats stats;
+static bool draining;
+
+/* --- end of a process ---------------------------------------------------------------------------
+ */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct process *process = handle->data;
+
+    if (--process->open > 0)
+        return;
+    stats.alive--;
+    free(process->buf);
+    free(process);
+}
+
+static void on_exit_status(uv_process_t *uv, int64_t status UNUSED, int signum UNUSED)
+{
+    uv_close((uv_handle_t *)uv, on_closed);
+}
+
+/* The handle of a process stays until its exit, for else nobody would collect it. */
+static void end_process(struct process *process)
+{
+    struct run *run = process->run;
+
+    if (process->ending)
+        return;
+    process->ending = true;
+    process->run = NULL;
+    list_remove(&process->link);
+    loop_timer_stop(&process->timer);
+    uv_close((uv_handle_t *)&process->in, on_closed);
+    uv_close((uv_handle_t *)&process->out, on_closed);
+    if (process->started)
+        (void)uv_process_kill(&process->uv, SIGKILL);
+    else /* never was a process: there is no exit to wait for */
+        uv_close((uv_handle_t *)&process->uv, on_closed);
+    if (run)
+        await_done(&run->await, 0);
+}
+
+static void on_timer(void *arg)
+{
+    struct process *process = arg;
+
+    if (process->run)
+        process->run->late = true;
+    end_process(process);
+}
+
+/* --- answers -------------------------------------------------------------------------------------
+ */
+
+static void rest(struct process *process)
+{
+    if (++process->runs >= config.runs || draining) {
+        end_process(process);
+        return;
+    }
+    list_append(idle.next, &process->link); /* before what was first */
+    loop_timer_start(&process->timer, config.idle_ms);
+}
+
+static void take_answer(struct process *process, struct str answer)
+{
+    struct run *run = process->run;
+
+    run->answer = arena_dup(run->arena, answer);
+    process->run = NULL;
+    process->len = 0;
+    rest(process);
+    await_done(&run->await, 0);
+}
+
+static size_t frame_bytes(const struct process *process)
+{
+    const unsigned char *head = (const unsigned char *)process->buf;
+
+    return (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
+}
+
+/* One frame, for it answers one request; the first one says that it is ready. */
+static void take_frames(struct process *process)
+{
+    size_t bytes;
+
+    while (process->len >= ANSWER_HEAD) {
+        bytes = frame_bytes(process);
+        if (bytes > FRAME_BYTES_MAX) {
+            end_process(process);
+            return;
+        }
+        if (process->len < ANSWER_HEAD + bytes)
+            return;
+        if (process->ready) {
+            bool alone = process->run && process->len == ANSWER_HEAD + bytes;
+            if (alone)
+                take_answer(process, (struct str){process->buf + ANSWER_HEAD, bytes});
+            else
+                end_process(process);
+            return;
+        }
+        process->ready = true;
+        process->len -= ANSWER_HEAD + bytes;
+        memmove(process->buf, process->buf + ANSWER_HEAD + bytes, process->len);
+    }
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested UNUSED, uv_buf_t *buf)
+{
+    struct process *process = handle->data;
+
+    if (process->cap - process->len < READ_BYTES) {
+        size_t cap = process->cap * 2 + READ_BYTES;
+        char *grown = realloc(process->buf, cap);
+
+        MUST(grown != NULL);
+        process->buf = grown;
+        process->cap = cap;
+    }
+    *buf = uv_buf_init(process->buf + process->len, (unsigned)(process->cap - process->len));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf UNUSED)
+{
+    struct process *process = stream->data;
+
+    if (count < 0) {
+        end_process(process);
+        return;
+    }
+    process->len += (size_t)count;
+    take_frames(process);
+}
+
+/* --- start
+ * ---------------------------------------------------------------------------------------- */
+
+static int spawn(struct process *process)
+{
+    char memory[24];
+    char *args[] = {program, memory, NULL};
+    char *env[] = {NULL};
+    uv_stdio_container_t stdio[3] = {
+        {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&process->in},
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&process->out},
+        {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
+    };
+    uv_process_options_t options = {
+        .exit_cb = on_exit_status,
+        .file = program,
+        .args = args,
+        .env = env,
+        .cwd = "/",
+        .stdio = stdio,
+        .stdio_count = 3,
+    };
+
+    (void)snprintf(memory, sizeof(memory), "%lld", (long long)config.memory_bytes);
+    return uv_spawn(loop_uv(), &process->uv, &options);
+}
+
+static int new_process(struct process **ret_process)
+{
+    struct process *process = calloc(1, sizeof(*process));
+    int rc;
+
+    MUST(process != NULL);
+    list_init(&process->link);
+    loop_timer_init(&process->timer, on_timer, process);
+    MUST(uv_pipe_init(loop_uv(), &process->in, 0) == 0);
+    MUST(uv_pipe_init(loop_uv(), &process->out, 0) == 0);
+    process->uv.data = process;
+    process->in.data = process;
+    process->out.data = process;
+    process->open = 3;
+    stats.alive++;
+    rc = spawn(process);
+    process->started = rc == 0;
+    if (rc == 0)
+        rc = uv_read_start((uv_stream_t *)&process->out, on_alloc, on_read);
+    if (rc != 0) {
+        end_process(process);
+        return rc;
+    }
+    stats.spawned++;
+    *ret_process = process;
+    return 0;
+}
+
+static int take_process(struct process **ret_process)
+{
+    struct list *first = list_shift(&idle);
+
+    if (!first)
+        return new_process(ret_process);
+    *ret_process = LIST_ITEM(first, struct process, link);
+    return 0;
+}
+
+/* --- requests
+ * ------------------------------------------------------------------------------------- */
+
+static void on_written(uv_write_t *write, int status UNUSED)
+{
+    struct process *process =
+        write->data; /* not freed before its pipe is closed, which comes after this */
+
+    free(process->request);
+    process->request = NULL;
+}
+
+static void put_u32(char *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (char)(value >> (24 - 8 * i));
+}
+
+/* Length and time limit, then the request. Malloc'd, for it may outlive the task. */
+static char *frame_of(struct arena *arena, const struct script_request *request, size_t *ret_len)
+{
+    struct strbuf buf;
+    struct jw w;
+    char *frame;
+
+    strbuf_init(&buf, arena, REQUEST_BYTES_MAX);
+    jw_init(&w, &buf);
+    jw_obj(&w);
+    JW_STR(&w, "script", request->text);
+    jw_lit(&w, "svc");
+    if (request->svc)
+        jw_json(&w, request->svc);
+    else
+        jw_null(&w);
+    jw_obj_end(&w);
+    if (!jw_done(&w))
+        return NULL;
+    frame = malloc(REQUEST_HEAD + buf.len);
+    MUST(frame != NULL);
+    put_u32(frame, (uint32_t)buf.len);
+    put_u32(frame + 4, (uint32_t)request->time_ms);
+    memcpy(frame + REQUEST_HEAD, buf.ptr, buf.len);
+    *ret_len = REQUEST_HEAD + buf.len;
+    return frame;
+}
+
+static void run_abandon(struct await *await)
+{
+    struct run *run = CONTAINER_OF(await, struct run, await);
+    struct process *process = run->process;
+
+    if (process->run != run) /* answered in this very turn */
+        return;
+    process->run = NULL;
+    end_process(process);
+}
+
+static void
+send_request(struct process *process, struct run *run, char *frame, size_t len, int64_t time_ms)
+{
+    uv_buf_t buf = uv_buf_init(frame, (unsigned)len);
+
+    run->process = process;
+    process->run = run;
+    process->request = frame;
+    process->write.data = process;
+    loop_timer_start(&process->timer, time_ms + GRACE_MS + (process->ready ? 0 : START_MS));
+    if (uv_write(&process->write, (uv_stream_t *)&process->in, &buf, 1, on_written) != 0) {
+        free(frame);
+        process->request = NULL;
+        end_process(process);
+    }
+}
+
+/* --- results
+ * --------------------------------------------------------------------------------------- */
+
+static void
+fill_failure(struct script_result *ret, struct str code, struct str message, json_t *log)
+{
+    *ret = (struct script_result){.code = code, .message = message, .log = log};
+}
+
+static json_t *empty_log(struct arena *arena)
+{
+    json_t *log = NULL;
+    struct jr_error error;
+
+    MUST(jr_parse(arena, STR("[]"), &log, &error) == 0);
+    return log;
+}
+
+static void read_answer(struct task *task, const struct run *run, struct script_result *ret)
+{
+    json_t *root = NULL;
+    struct jr_error error;
+
+    if (run->late) {
+        fill_failure(ret,
+                     STR("script_timeout"),
+                     STR("the script ran longer than its time limit"),
+                     empty_log(task->arena));
+        return;
+    }
+    if (run->answer.len == 0 || jr_parse(task->arena, run->answer, &root, &error) != 0 ||
+        !json_is_array(json_object_get(root, "log"))) {
+        fill_failure(ret,
+                     STR("script_crashed"),
+                     STR("the process of the script ended unexpectedly"),
+                     empty_log(task->arena));
+        return;
+    }
+    if (jr_bool(root, "ok", false)) {
+        *ret = (struct script_result){.ok = true,
+                                      .value = json_object_get(root, "result"),
+                                      .log = json_object_get(root, "log")};
+        return;
+    }
+    fill_failure(ret, jr_str(root, "code"), jr_str(root, "message"), json_object_get(root, "log"));
+    ret->line = jr_i64(root, "line", 0);
+}
+
+static void count(const struct script_result *result)
+{
+    stats.runs++;
+    stats.failures += !result->ok;
+    stats.timeouts += str_is(result->code, "script_timeout");
+    stats.memory += str_is(result->code, "script_memory");
+    stats.crashes += str_is(result->code, "script_crashed");
+}
+
+/* --- the calls
+ * --------------------------------------------------------------------------------------- */
+
+/* Holding a slot. */
+static int
+run_in_slot(struct task *task, const struct script_request *request, struct script_result *ret)
+{
+    struct run run = {.arena = task->arena};
+    struct process *process;
+    size_t len = 0;
+    char *frame = frame_of(task->arena, request, &len);
+
+    if (!frame) {
+        fill_failure(ret,
+                     STR("script_error"),
+                     STR("the script and its context are larger than 64 MB"),
+                     empty_log(task->arena));
+        return 0;
+    }
+    int rc = take_process(&process);
+    if (rc != 0) {
+        free(frame);
+        return rc;
+    }
+    await_init(&run.await);
+    run.await.abandon = run_abandon;
+    send_request(process, &run, frame, len, request->time_ms);
+    TRY(await_wait(task, &run.await, 0));
+    read_answer(task, &run, ret);
+    return 0;
+}
+
+int script_run(struct task *task, const struct script_request *request, struct script_result *ret)
+{
+    struct script_result result = {0};
+
+    MUST(request->time_ms > 0);
+    if (draining)
+        return -ESHUTDOWN;
+    TRY(limiter_acquire(task, &slots, 0));
+    int rc = draining ? -ESHUTDOWN : run_in_slot(task, request, &result);
+    limiter_release(&slots);
+    if (rc != 0)
+        return rc;
+    count(&result);
+    *ret = result;
+    return 0;
+}
+
+static void find_program(void)
+{
+    size_t len = sizeof(program);
+    const char *name = "script-sandbox";
+
+    MUST(uv_exepath(program, &len) == 0);
+    char *slash = strrchr(program, '/');
+    MUST(slash && (size_t)(slash + 1 - program) + strlen(name) < sizeof(program));
+    memcpy(slash + 1, name, strlen(name) + 1);
+}
+
+void script_pool_init(const struct script_pool_config *given)
+{
+    config = *given;
+    if (config.processes == 0)
+        config.processes = 2;
+    if (config.waiting == 0)
+        config.waiting = 1000;
+    if (config.memory_bytes == 0)
+        config.memory_bytes = 64LL << 20;
+    if (config.runs == 0)
+        config.runs = 1000;
+    if (config.idle_ms == 0)
+        config.idle_ms = 60000;
+    if (config.program)
+        MUST((size_t)snprintf(program, sizeof(program), "%s", config.program) < sizeof(program));
+    else
+        find_program();
+    limiter_init(&slots, config.processes, config.waiting);
+    list_init(&idle);
+    stats = (struct script_pool_stats){0};
+    draining = false;
+}
+
+void script_pool_drain(void)
+{
+    draining = true;
+    LIST_FOR (it, &idle)
+        end_process(LIST_ITEM(it, struct process, link));
+}
+
+void script_pool_stats(struct script_pool_stats *ret)
+{
+    *ret = stats;
+    ret->busy = slots.held;
+    ret->waiting = slots.waiting;
+}
