@@ -62,7 +62,7 @@ static void open_dependencies(void)
 
     memcpy(config.master_key.bytes, conf->master_key.ptr, sizeof(config.master_key.bytes));
     fetch_init(&fetch);
-    app.redis = redis_new(conf->redis_url.items[0].ptr);
+    app.redis = redis_new_list(conf->redis_url.items, conf->redis_url.count);
     if (!app.redis) {
         fprintf(
             stderr,

@@ -26,6 +26,7 @@ enum {
     ANSWER_MS = 1000,     /* beyond blocking */
     TOGETHER_MS = 2,      /* handlers that end so soon are waited for */
     PAUSE_MS = 100,
+    SETTLE_MS = 5,
     WRONG_KEY_MS = 5000,
 };
 
@@ -216,17 +217,43 @@ AWAITS static int read_once(struct task *task, struct reader *reader)
     return wait_freed(task, reader, true, TOGETHER_MS);
 }
 
+/* --- readers --- */
+
+static struct reader *add_reader(struct consumer *consumer, int first, int count);
+
+/* In a cluster one command must not name streams of several hash slots: a reader for each. */
+static void split(struct reader *reader)
+{
+    struct consumer *consumer = reader->consumer;
+
+    for (; reader->count > 1; reader->count--) {
+        struct partition *partition = &consumer->partitions[reader->first + reader->count - 1];
+        struct reader *other = add_reader(consumer, partition->number, 1);
+        reader->busy -= partition->busy;
+        other->busy += partition->busy;
+    }
+}
+
+/* co: until it is known what kind of Redis this is, and the groups are there. */
+AWAITS static int settle(struct task *task, struct reader *reader)
+{
+    while (redis_mode(reader->consumer->bus->redis) == REDIS_MODE_UNKNOWN)
+        TRY(task_sleep(task, SETTLE_MS));
+    while (make_groups(task, reader) != 0)
+        TRY(task_sleep(task, PAUSE_MS));
+    return 0;
+}
+
 AWAITS static void run_reader(struct task *task, void *arg)
 {
     struct reader *reader = arg;
     struct bus *bus = reader->consumer->bus;
+    int rc = settle(task, reader);
 
-    int rc = 0;
-
-    while (rc >= 0 && make_groups(task, reader) != 0)
-        rc = task_sleep(task, PAUSE_MS);
     reader->up = rc == 0;
     while (rc >= 0) {
+        if (redis_mode(bus->redis) == REDIS_MODE_CLUSTER && !bus->stopping)
+            split(reader);
         rc = read_once(task, reader);
         arena_reset(reader->arena);
     }
@@ -236,9 +263,7 @@ AWAITS static void run_reader(struct task *task, void *arg)
     bus_left(bus);
 }
 
-/* --- life --- */
-
-static void start_reader(struct consumer *consumer, int first, int count)
+static struct reader *add_reader(struct consumer *consumer, int first, int count)
 {
     struct reader *reader = &consumer->readers[consumer->reader_count++];
 
@@ -252,7 +277,10 @@ static void start_reader(struct consumer *consumer, int first, int count)
         consumer->partitions[first + i].reader = reader;
     bus_entered(consumer->bus);
     task_start(&reader->task, run_reader, reader);
+    return reader;
 }
+
+/* --- life --- */
 
 static void name_consumer(struct consumer *consumer)
 {
@@ -299,7 +327,7 @@ void bus_consume(struct bus *bus, const struct bus_consumer *def)
         partition->arena = arena_new(0);
     }
     list_append(&bus->consumers, &consumer->link);
-    start_reader(consumer, 0, BUS_PARTITIONS);
+    (void)add_reader(consumer, 0, BUS_PARTITIONS);
     consumer->keeper_arena = arena_new(0);
     consumer->keeper = (struct task){.arena = consumer->keeper_arena};
     bus_entered(bus);

@@ -1,7 +1,6 @@
 /* A client of Redis: its servers, and which of them a command goes to. */
 #include <stdlib.h>
 
-#include "base/num.h"
 #include "base/panic.h"
 #include "redis/link.h"
 
@@ -11,9 +10,7 @@ enum { CMD_MS = 1000 };
 
 static struct link *route(struct redis *redis, size_t argc, const struct str *argv)
 {
-    (void)argc;
-    (void)argv;
-    return &redis->node->commands;
+    return &cluster_route(redis, argc, argv)->commands;
 }
 
 int redis_cmd_within(struct task *task,
@@ -67,118 +64,59 @@ void redis_post_told(
     cmd_post(route(redis, argc, argv), CMD_MS, fn ? tell : NULL, told, argc, argv);
 }
 
-/* --- lanes --- */
-
-struct redis_lane {
-    struct redis *redis;
-    struct link link;
-    int64_t client_id; /* of the connection, 0 = not known yet */
-    bool busy;
-};
-
-static void on_client_id(int rc, const redisReply *reply, void *arg)
-{
-    struct redis_lane *lane = arg;
-
-    if (rc == 0 && reply->type == REDIS_REPLY_INTEGER)
-        lane->client_id = reply->integer;
-}
-
-static void lane_up(struct link *link)
-{
-    struct redis_lane *lane = CONTAINER_OF(link, struct redis_lane, link);
-    const struct str argv[] = {STR("CLIENT"), STR("ID")};
-
-    cmd_post(link, CMD_MS, on_client_id, lane, ARRAY_LEN(argv), argv);
-}
-
-static void lane_down(struct link *link)
-{
-    CONTAINER_OF(link, struct redis_lane, link)->client_id = 0;
-}
-
-struct redis_lane *redis_lane_new(struct redis *redis)
-{
-    struct redis_lane *lane = calloc(1, sizeof(*lane));
-
-    MUST(lane != NULL);
-    lane->redis = redis;
-    link_init(&lane->link, redis, &redis->node->address);
-    lane->link.on_up = lane_up;
-    lane->link.on_down = lane_down;
-    link_open(&lane->link);
-    return lane;
-}
-
-void redis_lane_free(struct redis_lane *lane)
-{
-    if (!lane)
-        return;
-    link_close(&lane->link);
-    free(lane);
-}
-
-int redis_lane_cmd(struct task *task,
-                   struct redis_lane *lane,
-                   int64_t limit_ms,
-                   struct redis_reply *ret_reply,
-                   size_t argc,
-                   const struct str *argv)
-{
-    MUST(!lane->busy);
-    lane->busy = true;
-    int rc = cmd_run(task, &lane->link, limit_ms, ret_reply, argc, argv);
-    lane->busy = false;
-    /* Whoever left early must not have the next command wait behind this one. */
-    if (rc < 0 && lane->link.context)
-        link_drop(&lane->link);
-    return rc;
-}
-
-void redis_lane_wake(struct redis_lane *lane)
-{
-    char id[20];
-
-    if (!lane->busy || lane->client_id == 0)
-        return;
-    const struct str argv[] = {
-        STR("CLIENT"), STR("UNBLOCK"), {id, num_print_i64(id, lane->client_id)}};
-    cmd_post(&lane->redis->node->commands, CMD_MS, NULL, NULL, ARRAY_LEN(argv), argv);
-}
-
 /* --- life --- */
 
 static void release(struct redis *redis)
 {
-    address_done(&redis->node->address);
-    free(redis->node);
+    for (size_t i = 0; i < redis->node_count; i++) {
+        address_done(&redis->nodes[i]->address);
+        free(redis->nodes[i]);
+    }
+    free(redis->nodes);
+    free(redis->slots);
     free(redis->user);
     free(redis->password);
     free(redis);
 }
 
-static void nothing(struct link *link)
+static bool add_seed(struct redis *redis, struct str url)
 {
-    (void)link;
+    struct address address;
+
+    if (!url_parse(redis, url, &address)) {
+        address_done(&address);
+        return false;
+    }
+    struct node *node = cluster_add(redis, &address);
+    if (node)
+        node->seed = true;
+    return node != NULL;
+}
+
+struct redis *redis_new_list(const struct str *urls, size_t count)
+{
+    struct redis *redis = calloc(1, sizeof(*redis));
+    bool good = count > 0;
+
+    MUST(redis != NULL);
+    cluster_init(redis);
+    for (size_t i = 0; good && i < count; i++)
+        good = add_seed(redis, urls[i]);
+    if (!good) {
+        release(redis);
+        return NULL;
+    }
+    subscribe_init(redis);
+    for (size_t i = 0; i < redis->node_count; i++)
+        link_open(&redis->nodes[i]->commands);
+    return redis;
 }
 
 struct redis *redis_new(const char *url)
 {
-    struct redis *redis = calloc(1, sizeof(*redis));
+    const struct str one = str_from(url);
 
-    MUST(redis != NULL);
-    redis->node = calloc(1, sizeof(*redis->node));
-    MUST(redis->node != NULL);
-    if (!url_parse(redis, str_from(url), &redis->node->address)) {
-        release(redis);
-        return NULL;
-    }
-    link_init(&redis->node->commands, redis, &redis->node->address);
-    redis->node->commands.on_up = nothing;
-    redis->node->commands.on_down = nothing;
-    subscribe_init(redis);
-    link_open(&redis->node->commands);
-    return redis;
+    return redis_new_list(&one, 1);
 }
 
 void redis_free(struct redis *redis)
@@ -186,12 +124,7 @@ void redis_free(struct redis *redis)
     if (!redis)
         return;
     redis->freeing = true;
-    link_close(&redis->node->commands);
+    cluster_done(redis);
     subscribe_done(redis);
     release(redis);
-}
-
-bool redis_up(const struct redis *redis)
-{
-    return redis->node->commands.state == LINK_UP;
 }

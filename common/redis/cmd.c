@@ -11,7 +11,7 @@
 #include "base/panic.h"
 #include "redis/link.h"
 
-enum { ARGS_MAX = 4096 };
+enum { REDIRECTS_MAX = 5, ARGS_MAX = 4096 };
 
 struct cmd {
     struct list queued; /* in link->queue until sent */
@@ -20,7 +20,10 @@ struct cmd {
     void *arg;
     struct loop_timer timer;
     int64_t sent_ms;
-    char *text; /* as it goes on the wire */
+    unsigned redirects;
+    bool asking;   /* goes behind an ASKING */
+    bool given_up; /* its time is over, or who waited has left */
+    char *text;    /* as it goes on the wire */
     size_t len;
 };
 
@@ -75,6 +78,26 @@ static void cmd_tell(struct cmd *cmd, int rc, const redisReply *reply)
         done(rc, reply, cmd->arg);
 }
 
+/* Sends a refused command to where the refusal says. False when it says nothing of the kind, or has
+ * done so too often. */
+static bool redirect(struct cmd *cmd, const redisReply *reply)
+{
+    struct link *from = cmd->link;
+
+    if (!from->follows || reply->type != REDIS_REPLY_ERROR)
+        return false;
+    struct node *node = cluster_redirect(
+        from->redis, from->address, (struct str){reply->str, reply->len}, &cmd->asking);
+    if (!node || cmd->given_up || ++cmd->redirects > REDIRECTS_MAX ||
+        (node->commands.state != LINK_UP && node->commands.failing))
+        return false;
+    cmd->link = &node->commands;
+    list_append(&cmd->link->queue, &cmd->queued);
+    if (cmd->link->state == LINK_UP)
+        cmd_send_queued(cmd->link);
+    return true;
+}
+
 static void on_reply(redisAsyncContext *context, void *ptr, void *arg)
 {
     const redisReply *reply = ptr;
@@ -85,6 +108,8 @@ static void on_reply(redisAsyncContext *context, void *ptr, void *arg)
     if (reply) {
         cmd->link->heard_ms = clock_mono_ms();
         rc = reply->type == REDIS_REPLY_ERROR ? REDIS_ERROR : 0;
+        if (redirect(cmd, reply))
+            return;
     }
     cmd_tell(cmd, rc, reply);
     cmd_free(cmd);
@@ -98,6 +123,7 @@ static void on_timeout(void *arg)
     /* Nothing at all was heard since: the connection may be dead without knowing. */
     bool silent = !queued && link->heard_ms <= cmd->sent_ms;
 
+    cmd->given_up = true;
     cmd_tell(cmd, REDIS_UNAVAILABLE, NULL);
     if (queued)
         cmd_free(cmd);
@@ -112,6 +138,9 @@ void cmd_send_queued(struct link *link)
     while (link->context && (node = list_shift(&link->queue))) {
         struct cmd *cmd = LIST_ITEM(node, struct cmd, queued);
         cmd->sent_ms = clock_mono_ms();
+        if (cmd->asking)
+            (void)redisAsyncCommand(link->context, NULL, NULL, "ASKING");
+        cmd->asking = false;
         if (redisAsyncFormattedCommand(link->context, on_reply, cmd, cmd->text, cmd->len) !=
             REDIS_OK) {
             cmd_tell(cmd, REDIS_UNAVAILABLE, NULL);
@@ -213,6 +242,7 @@ static void abandon(struct await *await)
     struct cmd_wait *wait = CONTAINER_OF(await, struct cmd_wait, await);
 
     wait->cmd->done = NULL;
+    wait->cmd->given_up = true;
     wait->cmd = NULL;
 }
 

@@ -157,7 +157,8 @@ static void on_connect(const redisAsyncContext *context, int status)
     link->backoff_ms = 0;
     link->heard_ms = clock_mono_ms();
     greet(link);
-    link->on_up(link);
+    if (link->on_up)
+        link->on_up(link);
     cmd_send_queued(link);
 }
 
@@ -256,7 +257,8 @@ static void lost(struct link *link)
     link->state = LINK_WAITING;
     loop_timer_start(&link->timer, wait_ms / 2 + (int64_t)(rand_u64() % (uint64_t)wait_ms));
     cmd_fail_queued(link);
-    link->on_down(link);
+    if (link->on_down)
+        link->on_down(link);
 }
 
 static void let_go(struct link *link)

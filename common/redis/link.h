@@ -36,7 +36,8 @@ struct link {
     int64_t backoff_ms;
     int64_t heard_ms; /* monotonic: last reply */
     bool failing;     /* the last try failed: nobody waits for the next */
-    /* Told when the connection is up, before what waited is sent, and when it is gone (also after a
+    bool follows;     /* its commands may be sent on to another node (cluster.c) */
+    /* Both may be NULL. Told when the connection is up, before what waited is sent, and when it is gone (also after a
      * failed try). */
     void (*on_up)(struct link *link);
     void (*on_down)(struct link *link);
@@ -47,10 +48,22 @@ struct node {
     struct redis *redis;
     struct address address;
     struct link commands;
+    bool seed;           /* from the configuration: always kept connected */
+    bool listed;         /* the cluster names it as owner of slots */
+    unsigned generation; /* how often its memory was used for another server */
 };
 
+#define REDIS_SLOTS 16384
+#define SLOT_NONE   UINT16_MAX
+
 struct redis {
-    struct node *node;
+    struct node **nodes; /* the seeds first */
+    size_t node_count;
+    enum redis_mode mode;
+    uint16_t *slots; /* slot -> index into nodes, or SLOT_NONE; NULL until it is a cluster */
+    struct loop_timer learn_timer;
+    bool learning;
+    size_t learn_next; /* which node is asked next */
     char *user;
     char *password;
     int database;
@@ -82,6 +95,19 @@ AWAITS int cmd_run(struct task *task, struct link *link, int64_t limit_ms,
                    struct redis_reply *ret_reply, size_t argc, const struct str *argv) MUSTCHECK;
 void cmd_send_queued(struct link *link);
 void cmd_fail_queued(struct link *link);
+
+/* --- the servers and who owns which slot (cluster.c) --- */
+
+void cluster_init(struct redis *redis);
+void cluster_done(struct redis *redis);
+/* any: one more server, not connected yet; takes the address over. NULL when there are too many. */
+struct node *cluster_add(struct redis *redis, struct address *address);
+/* any: the node that a command goes to; never NULL. */
+struct node *cluster_route(struct redis *redis, size_t argc, const struct str *argv);
+/* any: understands "MOVED slot host:port" and "ASK slot host:port" from `from`: the node to go to,
+ * NULL when the text is neither. What else it tells about the cluster is noted as well. */
+struct node *cluster_redirect(struct redis *redis, const struct address *from, struct str error,
+                              bool *ret_asking);
 
 /* --- addresses (url.c) --- */
 

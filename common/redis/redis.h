@@ -4,7 +4,8 @@
  * caller goes on without it.
  *
  * One connection for commands, which share it and its round trips; one more for subscriptions, when
- * there are any. Both reconnect by themselves (50 ms..1 s) and forget what was in flight. While Redis
+ * there are any; in a Redis Cluster one for commands to each node. A command goes to the node that
+ * owns its first key, and follows MOVED and ASK. Both reconnect by themselves (50 ms..1 s) and forget what was in flight. While Redis
  * is known to be away, commands fail at once. Loop thread only.
  *
  * Results: 0, -ECANCELED, -ETIMEDOUT (the task's own deadline), or enum redis_result.
@@ -43,9 +44,21 @@ struct redis_reply {
 /* any: redis://[user:password@]host[:port][/database], rediss is not known, or unix:/path. Starts
  * connecting. Returns owned; NULL when the URL is none of these. */
 struct redis *redis_new(const char *url);
+/* any: the same for several: nodes of one Redis Cluster, of which one that answers is enough to find
+ * the others; user and password hold for all. Of servers that are no cluster the first one that is
+ * up is used. */
+struct redis *redis_new_list(const struct str *urls, size_t count);
 /* any but a subscription's callback: closes and frees; waiting commands end with REDIS_UNAVAILABLE. */
 void redis_free(struct redis *redis);
+/* any: connected; to every server that owns slots, when it is a cluster. */
 bool redis_up(const struct redis *redis);
+/* any: whether keys are spread over servers; then a command may name keys of one hash tag only. */
+enum redis_mode {
+    REDIS_MODE_UNKNOWN, /* no server has answered yet */
+    REDIS_MODE_SINGLE,
+    REDIS_MODE_CLUSTER,
+};
+enum redis_mode redis_mode(const struct redis *redis);
 
 /* co: one command; the reply is copied to the task's arena. ret_reply may be NULL. Ends after a
  * second without an answer. */

@@ -95,15 +95,18 @@ static void on_beat(void *arg)
     redis_post(redis, REDIS_ARGS(STR("PUBLISH"), str_from(redis->heartbeat_channel), STR("1")));
 }
 
+/* The next on_up() subscribes again, maybe at another server: a cluster passes messages on. */
 static void on_down(struct link *link)
 {
-    (void)link; /* the next on_up() subscribes again */
+    static const struct str ping[] = {STR_INIT("PING")};
+
+    link->address = &cluster_route(link->redis, ARRAY_LEN(ping), ping)->address;
 }
 
 void subscribe_init(struct redis *redis)
 {
     list_init(&redis->subscriptions);
-    link_init(&redis->messages, redis, &redis->node->address);
+    link_init(&redis->messages, redis, &redis->nodes[0]->address);
     redis->messages.on_up = subscribe_all;
     redis->messages.on_down = on_down;
     loop_timer_init(&redis->heartbeat, on_beat, redis);
