@@ -40,4 +40,5 @@ def test_q2_sqlmap(notes, gateway, tmp_path, name):
     )
     said = done.stdout
     assert re.search(r"do(es)? not (appear|seem) to be injectable", said), said[-3000:] + done.stderr[-1000:]
-    assert "500 (" not in said and "is vulnerable" not in said and "identified the following injection" not in said, said[-3000:]
+    for bad in ("500 (", "is vulnerable", "identified the following injection"):
+        assert bad not in said, said[-3000:]

@@ -1,0 +1,66 @@
+"""Q3, L11: a query that takes too long ends at the statement's limit, and nobody else waits for it."""
+import concurrent.futures
+import time
+
+import pytest
+
+from groundwork.client import Client
+from groundwork.project import Project
+
+ROWS = 60000
+LIMIT_MS = 100
+
+
+@pytest.fixture(scope="module")
+def heavy(start_gateway, servers):
+    """Many long texts, and a gateway whose statements may run for a tenth of a second."""
+    gateway = start_gateway("statement_limit", WORKERS=1, STATEMENT_TIMEOUT_MS=LIMIT_MS)
+    project = Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
+    project.entity("notes", [{"name": "name", "type": "text"}, {"name": "amount", "type": "integer"}])
+    project.entity("small")
+    connection = servers.connect()
+    with connection, connection.cursor() as cursor:
+        schema = project.schema(connection)
+        cursor.execute(f"select id from {schema}.entities where name = 'notes'")
+        entity = cursor.fetchone()[0]
+        cursor.execute(f"select name, id from {schema}.fields where entity_id = %s", (entity,))
+        fields = dict(cursor.fetchall())
+        cursor.execute(f"insert into {schema}.e_{entity} (f_{fields['name']}, f_{fields['amount']}) "
+                       f"select repeat(md5(n::text), 40), n from generate_series(1, {ROWS}) n")
+    connection.close()
+    yield project
+    gateway.stop()
+
+
+CATASTROPHES = {
+    "patterns": [(f"filter[or][{n}][name][icontains]", f"%_{n}%" * 30) for n in range(20)],
+    "sorted": [("sort", "-name"), ("filter[name][contains]", "a"), ("limit", "500")],
+    "deep_page": [("page", "1000"), ("limit", "50"), ("sort", "name"), ("filter[name][icontains]", "f")],
+}
+
+
+@pytest.mark.parametrize("name", CATASTROPHES)
+def test_q3_l11_queries_end_at_the_limit(heavy, name):
+    begun = time.monotonic()
+    answer = heavy.admin.get("/entities/notes/items", params=CATASTROPHES[name])
+    taken = time.monotonic() - begun
+    assert answer.status_code in (503, 504), f"{answer.status_code} after {taken:.2f} s: {answer.text[:300]}"
+    assert taken < 3
+    heavy.admin.get("/entities/small/items", expect=200)
+
+
+def test_q3_a_query_at_its_limit_delays_nobody(heavy):
+    """Side by side: the statements of others run on although one after the other hits its limit."""
+    def stuck(_):
+        other = Client(heavy.base_url, token=heavy.admin.token)
+        return other.get("/entities/notes/items", params=CATASTROPHES["patterns"]).status_code
+
+    taken = []
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        stuck_ones = [pool.submit(stuck, n) for n in range(12)]
+        while not all(one.done() for one in stuck_ones):
+            begun = time.monotonic()
+            assert heavy.admin.get("/entities/small/items").status_code in (200, 503)
+            taken.append(time.monotonic() - begun)
+    assert {one.result() for one in stuck_ones} <= {503, 504}
+    assert max(taken) < 3
