@@ -1,0 +1,335 @@
+/* Conditions: evaluating. */
+#include "base/num.h"
+#include "base/panic.h"
+#include "workflow/condition_private.h"
+
+/* --- values -------------------------------------------------------------------------------------
+ */
+
+#define VALUE_DEPTH 128 /* above every document that the reader takes */
+
+/* A number, or a text that is one in JSON. Long double holds every int64 and every double. */
+static bool as_number(const json_t *value, long double *ret_number)
+{
+    int64_t integer;
+    double real;
+
+    if (json_is_integer(value)) {
+        *ret_number = (long double)json_integer_value(value);
+        return true;
+    }
+    if (json_is_real(value)) {
+        *ret_number = (long double)json_real_value(value);
+        return true;
+    }
+    if (!json_is_string(value))
+        return false;
+    if (num_parse_i64(json_text(value), &integer)) {
+        *ret_number = (long double)integer;
+        return true;
+    }
+    if (!num_parse_f64(json_text(value), &real))
+        return false;
+    *ret_number = (long double)real;
+    return true;
+}
+
+/* NOLINTBEGIN(misc-no-recursion): as deep as VALUE_DEPTH */
+
+static bool equal(const json_t *a, const json_t *b, int depth);
+
+static bool equal_objects(const json_t *a, const json_t *b, int depth)
+{
+    const char *name;
+    size_t len;
+    json_t *item;
+
+    if (json_object_size(a) != json_object_size(b))
+        return false;
+    json_object_keylen_foreach((json_t *)a, name, len, item)
+    {
+        const json_t *other = json_object_getn(b, name, len);
+        if (other == NULL || !equal(item, other, depth))
+            return false;
+    }
+    return true;
+}
+
+static bool equal_arrays(const json_t *a, const json_t *b, int depth)
+{
+    if (json_array_size(a) != json_array_size(b))
+        return false;
+    for (size_t i = 0; i < json_array_size(a); i++)
+        if (!equal(json_array_get(a, i), json_array_get(b, i), depth))
+            return false;
+    return true;
+}
+
+static bool equal(const json_t *a, const json_t *b, int depth)
+{
+    long double x;
+    long double y;
+
+    if (json_is_number(a) || json_is_number(b))
+        return as_number(a, &x) && as_number(b, &y) && x == y;
+    if (json_typeof(a) != json_typeof(b) || depth == 0)
+        return false;
+    if (json_is_object(a))
+        return equal_objects(a, b, depth - 1);
+    if (json_is_array(a))
+        return equal_arrays(a, b, depth - 1);
+    return !json_is_string(a) || str_eq(json_text(a), json_text(b));
+}
+
+/* NOLINTEND(misc-no-recursion) */
+
+bool values_equal(const json_t *a, const json_t *b)
+{
+    return equal(a, b, VALUE_DEPTH);
+}
+
+bool values_order(const json_t *a, const json_t *b, int *ret_order)
+{
+    long double x;
+    long double y;
+
+    if (json_is_string(a) && json_is_string(b)) {
+        *ret_order = str_cmp(json_text(a), json_text(b));
+        return true;
+    }
+    if (!as_number(a, &x) || !as_number(b, &y))
+        return false;
+    *ret_order = (x > y) - (x < y);
+    return true;
+}
+
+/* --- comparisons --------------------------------------------------------------------------------
+ */
+
+struct evaluation {
+    struct arena *arena;
+    const struct template_context *context;
+    size_t items; /* that [*] may still look at */
+    struct str *ret_error;
+};
+
+/* What a comparison is made of: left NULL = absent. */
+struct sides {
+    const json_t *left;
+    const json_t **right;
+    size_t count;
+};
+
+static bool is_empty(const json_t *value)
+{
+    if (value == NULL || json_is_null(value))
+        return true;
+    if (json_is_string(value))
+        return json_string_length(value) == 0;
+    if (json_is_array(value))
+        return json_array_size(value) == 0;
+    return json_is_object(value) && json_object_size(value) == 0;
+}
+
+static bool is_one_of(const json_t *left, const json_t *const *right, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (values_equal(left, right[i]))
+            return true;
+    return false;
+}
+
+static bool contains(const json_t *left, const json_t *right)
+{
+    struct str text = json_text(right);
+
+    if (json_is_array(left)) {
+        for (size_t i = 0; i < json_array_size(left); i++)
+            if (values_equal(json_array_get(left, i), right))
+                return true;
+        return false;
+    }
+    if (!json_is_string(right))
+        return false;
+    if (json_is_object(left))
+        return json_object_getn(left, text.ptr, text.len) != NULL;
+    return json_is_string(left) &&
+           (text.len == 0 ||
+            memmem(json_string_value(left), json_string_length(left), text.ptr, text.len));
+}
+
+static bool ordered(enum condition_op op, const json_t *left, const json_t *right)
+{
+    int order;
+
+    if (!values_order(left, right, &order))
+        return false;
+    switch (op) {
+    case COND_GT:
+        return order > 0;
+    case COND_GTE:
+        return order >= 0;
+    case COND_LT:
+        return order < 0;
+    default:
+        return order <= 0;
+    }
+}
+
+/* Of operators with a value; `left` is a value. */
+static bool compare(enum condition_op op, const json_t *left, const struct sides *sides)
+{
+    const json_t *right = sides->count > 0 ? sides->right[0] : NULL;
+
+    switch (op) {
+    case COND_EQ:
+        return values_equal(left, right);
+    case COND_NE:
+        return !values_equal(left, right);
+    case COND_IN:
+    case COND_MATCHES:
+        return is_one_of(left, sides->right, sides->count);
+    case COND_NIN:
+        return !is_one_of(left, sides->right, sides->count);
+    case COND_CONTAINS:
+        return contains(left, right);
+    case COND_NOT_CONTAINS:
+        return !contains(left, right);
+    case COND_STARTS:
+        return json_is_string(left) && json_is_string(right) &&
+               str_starts(json_text(left), json_text(right));
+    case COND_ENDS:
+        return json_is_string(left) && json_is_string(right) &&
+               str_ends(json_text(left), json_text(right));
+    case COND_BETWEEN:
+        return ordered(COND_GTE, left, right) && ordered(COND_LTE, left, sides->right[1]);
+    default:
+        return ordered(op, left, right);
+    }
+}
+
+static bool takes_list(enum condition_op op)
+{
+    return op == COND_IN || op == COND_NIN || op == COND_MATCHES || op == COND_BETWEEN;
+}
+
+static int
+operand_value(struct evaluation *in, const struct operand *operand, const json_t **ret_value)
+{
+    json_t *value;
+
+    if (operand->reference == NULL) {
+        *ret_value = operand->value;
+        return 0;
+    }
+    TRY(reference_find(
+        in->arena, operand->reference, in->context, &in->items, &value, in->ret_error));
+    *ret_value = value;
+    return 0;
+}
+
+/* The list that a reference stands for. */
+static int spread(struct evaluation *in, const struct condition *test, struct sides *sides)
+{
+    const json_t *list = sides->right[0];
+    size_t count = json_array_size(list);
+
+    if (!json_is_array(list) || (test->op == COND_BETWEEN && count != 2)) {
+        *in->ret_error =
+            arena_printf(in->arena,
+                         "%.*s is %s%s",
+                         STR_ARG(test->right[0].reference->text),
+                         json_kind(list),
+                         json_is_array(list) ? " without exactly two items" : ", not an array");
+        return TEMPLATE_UNRESOLVED;
+    }
+    sides->right = arena_zalloc_array(in->arena, sizeof(*sides->right), count);
+    sides->count = count;
+    for (size_t i = 0; i < count; i++)
+        sides->right[i] = json_array_get(list, i);
+    return 0;
+}
+
+static int right_values(struct evaluation *in, const struct condition *test, struct sides *sides)
+{
+    if (test->right_count == 0)
+        return 0;
+    sides->right = arena_zalloc_array(in->arena, sizeof(*sides->right), test->right_count);
+    sides->count = test->right_count;
+    for (size_t i = 0; i < test->right_count; i++)
+        TRY(operand_value(in, &test->right[i], &sides->right[i]));
+    return takes_list(test->op) && !test->list ? spread(in, test, sides) : 0;
+}
+
+/* Operators that ask whether there is a value at all. */
+static bool may_be_absent(enum condition_op op, const struct sides *sides)
+{
+    bool equality = op == COND_EQ || op == COND_NE;
+
+    return (op >= COND_EMPTY && op <= COND_NOT_EXISTS) ||
+           (equality && json_is_null(sides->right[0]));
+}
+
+static int left_value(struct evaluation *in, const struct condition *test, struct sides *sides)
+{
+    const struct operand *left = &test->left;
+
+    if (left->reference == NULL) {
+        sides->left = json_object_getn(in->context->root, left->name.ptr, left->name.len);
+        return 0;
+    }
+    int rc = operand_value(in, left, &sides->left);
+    if (rc == TEMPLATE_UNRESOLVED && may_be_absent(test->op, sides)) {
+        sides->left = NULL;
+        return 0;
+    }
+    return rc;
+}
+
+static int eval_test(struct evaluation *in, const struct condition *test, bool *ret_holds)
+{
+    struct sides sides = {.left = NULL};
+
+    TRY(right_values(in, test, &sides));
+    TRY(left_value(in, test, &sides));
+    switch (test->op) {
+    case COND_EMPTY:
+    case COND_NOT_EMPTY:
+        *ret_holds = is_empty(sides.left) == (test->op == COND_EMPTY);
+        break;
+    case COND_EXISTS:
+    case COND_NOT_EXISTS:
+        *ret_holds = (sides.left != NULL) == (test->op == COND_EXISTS);
+        break;
+    default:
+        *ret_holds = compare(test->op, sides.left ? sides.left : json_null(), &sides);
+        break;
+    }
+    return 0;
+}
+
+/* NOLINTBEGIN(misc-no-recursion): as deep as groups nest */
+static int eval(struct evaluation *in, const struct condition *condition, bool *ret_holds)
+{
+    bool all = condition->kind == CONDITION_ALL;
+    bool holds = all;
+
+    if (condition->kind == CONDITION_TEST)
+        return eval_test(in, condition, ret_holds);
+    for (size_t i = 0; holds == all && i < condition->count; i++)
+        TRY(eval(in, &condition->members[i], &holds));
+    *ret_holds = holds;
+    return 0;
+}
+/* NOLINTEND(misc-no-recursion) */
+
+int condition_eval(struct arena *arena,
+                   const struct condition *condition,
+                   const struct template_context *context,
+                   bool *ret_holds,
+                   struct str *ret_error)
+{
+    struct evaluation in = {arena, context, TEMPLATE_MAX_ITEMS, ret_error};
+
+    return eval(&in, condition, ret_holds);
+}

@@ -1,0 +1,312 @@
+/* Conditions: parsing and visiting. */
+#include <stdarg.h>
+
+#include "workflow/condition_private.h"
+
+#define GROUP_MEMBERS 50
+#define GROUP_DEPTH   5
+#define LIST_ITEMS    500
+
+enum takes { TAKES_VALUE, TAKES_NONE, TAKES_LIST, TAKES_PAIR };
+static const struct {
+    const char *name;
+    enum takes takes;
+} ops[COND_OPS] = {
+    [COND_EQ] = {"eq", TAKES_VALUE},
+    [COND_NE] = {"ne", TAKES_VALUE},
+    [COND_GT] = {"gt", TAKES_VALUE},
+    [COND_GTE] = {"gte", TAKES_VALUE},
+    [COND_LT] = {"lt", TAKES_VALUE},
+    [COND_LTE] = {"lte", TAKES_VALUE},
+    [COND_IN] = {"in", TAKES_LIST},
+    [COND_NIN] = {"nin", TAKES_LIST},
+    [COND_CONTAINS] = {"contains", TAKES_VALUE},
+    [COND_NOT_CONTAINS] = {"not_contains", TAKES_VALUE},
+    [COND_STARTS] = {"starts_with", TAKES_VALUE},
+    [COND_ENDS] = {"ends_with", TAKES_VALUE},
+    [COND_EMPTY] = {"empty", TAKES_NONE},
+    [COND_NOT_EMPTY] = {"not_empty", TAKES_NONE},
+    [COND_EXISTS] = {"exists", TAKES_NONE},
+    [COND_NOT_EXISTS] = {"not_exists", TAKES_NONE},
+    [COND_BETWEEN] = {"between", TAKES_PAIR},
+    [COND_MATCHES] = {"matches_any_of", TAKES_LIST},
+};
+
+struct parsing {
+    struct arena *arena;
+    bool fields;
+    struct str *ret_path;
+    struct str *ret_error;
+};
+
+static int PRINTF_LIKE(3, 4)
+    refuse(const struct parsing *in, const struct place *at, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    *in->ret_error = arena_vprintf(in->arena, format, args);
+    va_end(args);
+    *in->ret_path = place_print(in->arena, at);
+    return TEMPLATE_SYNTAX;
+}
+
+static int refuse_unknown(const struct parsing *in, const struct place *at, struct str name)
+{
+    struct place member = {.parent = at, .name = name};
+
+    return refuse(in, &member, "is not a known member of a condition");
+}
+
+/* --- comparisons --------------------------------------------------------------------------------
+ */
+
+static bool is_reference(const json_t *value)
+{
+    return json_is_string(value) &&
+           (str_starts(json_text(value), STR("$svc.")) || str_is(json_text(value), "$svc"));
+}
+
+static int read_reference(const struct parsing *in,
+                          const struct place *at,
+                          struct str text,
+                          struct operand *operand)
+{
+    struct str error;
+
+    operand->place = place_print(in->arena, at);
+    if (reference_parse(in->arena, text, &operand->reference, &error) != 0)
+        return refuse(in, at, "%.*s", STR_ARG(error));
+    return 0;
+}
+
+static int read_right(const struct parsing *in,
+                      const struct place *at,
+                      const json_t *value,
+                      struct operand *operand)
+{
+    operand->value = value;
+    if (json_is_string(value) && template_has_braces(json_text(value)))
+        return refuse(in, at, "references stand without braces in conditions");
+    if (!is_reference(value))
+        return 0;
+    if (in->fields)
+        return refuse(in, at, "a filter takes plain values, no references");
+    return read_reference(in, at, json_text(value), operand);
+}
+
+static int read_list(const struct parsing *in,
+                     const struct place *at,
+                     const json_t *value,
+                     struct condition *test)
+{
+    size_t count = json_array_size(value);
+
+    if (ops[test->op].takes == TAKES_PAIR && count != 2)
+        return refuse(in, at, "takes two values, the lowest and the highest");
+    if (count < 1 || count > LIST_ITEMS)
+        return refuse(in, at, "takes a list of 1 to %d values", LIST_ITEMS);
+    test->list = true;
+    test->right = ARENA_ARRAY(in->arena, test->right, count);
+    test->right_count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct place item = {.parent = at, .index = i};
+        TRY(read_right(in, &item, json_array_get(value, i), &test->right[i]));
+    }
+    return 0;
+}
+
+static int read_value(const struct parsing *in,
+                      const struct place *at,
+                      const json_t *value,
+                      struct condition *test)
+{
+    struct place member = {.parent = at, .name = STR("value")};
+    enum takes takes = ops[test->op].takes;
+
+    if (takes == TAKES_NONE) {
+        if (value != NULL && !json_is_null(value))
+            return refuse(in, &member, "\"%s\" takes no value", ops[test->op].name);
+        return 0;
+    }
+    if (value == NULL)
+        return refuse(in, &member, "is required");
+    if (takes != TAKES_VALUE && json_is_array(value))
+        return read_list(in, &member, value, test);
+    if (takes != TAKES_VALUE && !is_reference(value))
+        return refuse(in, &member, "\"%s\" takes a list of values", ops[test->op].name);
+    test->right = ARENA_ARRAY(in->arena, test->right, 1);
+    test->right_count = 1;
+    return read_right(in, &member, value, test->right);
+}
+
+static int read_op(const struct parsing *in,
+                   const struct place *at,
+                   const json_t *value,
+                   struct condition *test)
+{
+    struct place member = {.parent = at, .name = STR("op")};
+
+    if (value == NULL)
+        return refuse(in, &member, "is required");
+    for (size_t i = 0; json_is_string(value) && i < COND_OPS; i++) {
+        if (str_is(json_text(value), ops[i].name)) {
+            test->op = (enum condition_op)i;
+            return 0;
+        }
+    }
+    return refuse(in,
+                  &member,
+                  "must be one of: eq, ne, gt, gte, lt, lte, in, nin, contains, not_contains, "
+                  "starts_with, ends_with, empty, not_empty, exists, not_exists, between, "
+                  "matches_any_of");
+}
+
+static int read_field(const struct parsing *in,
+                      const struct place *at,
+                      const json_t *value,
+                      struct condition *test)
+{
+    struct place member = {.parent = at, .name = STR("field")};
+
+    if (value == NULL)
+        return refuse(in, &member, "is required");
+    if (!json_is_string(value) || json_string_length(value) == 0)
+        return refuse(in, &member, "expected a text");
+    if (!in->fields)
+        return read_reference(in, &member, json_text(value), &test->left);
+    if (str_starts(json_text(value), STR("$svc")) || template_has_braces(json_text(value)))
+        return refuse(in, &member, "a filter names a member of the event's data, no reference");
+    test->left.name = json_text(value);
+    test->left.place = place_print(in->arena, &member);
+    return 0;
+}
+
+static int read_test(const struct parsing *in,
+                     const struct place *at,
+                     const json_t *value,
+                     struct condition *test)
+{
+    const char *name;
+    size_t len;
+    json_t *ignored;
+
+    json_object_keylen_foreach((json_t *)value, name, len, ignored)
+    {
+        struct str key = {name, len};
+        if (!str_is(key, "field") && !str_is(key, "op") && !str_is(key, "value"))
+            return refuse_unknown(in, at, key);
+    }
+    test->kind = CONDITION_TEST;
+    TRY(read_field(in, at, json_object_get(value, "field"), test));
+    TRY(read_op(in, at, json_object_get(value, "op"), test));
+    return read_value(in, at, json_object_get(value, "value"), test);
+}
+
+/* --- groups -------------------------------------------------------------------------------------
+ */
+
+/* NOLINTBEGIN(misc-no-recursion): as deep as GROUP_DEPTH */
+
+static int read_condition(const struct parsing *in,
+                          const struct place *at,
+                          const json_t *value,
+                          int depth,
+                          struct condition *ret_condition);
+
+static int read_group(const struct parsing *in,
+                      const struct place *at,
+                      const json_t *members,
+                      int depth,
+                      struct condition *group)
+{
+    size_t count = json_array_size(members);
+
+    if (depth >= GROUP_DEPTH)
+        return refuse(in, at, "groups nest at most %d deep", GROUP_DEPTH);
+    if (!json_is_array(members))
+        return refuse(in, at, "expected an array");
+    if (count < 1 || count > GROUP_MEMBERS)
+        return refuse(in, at, "takes 1 to %d members", GROUP_MEMBERS);
+    group->members = ARENA_ARRAY(in->arena, group->members, count);
+    group->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct place item = {.parent = at, .index = i};
+        TRY(read_condition(in, &item, json_array_get(members, i), depth + 1, &group->members[i]));
+    }
+    return 0;
+}
+
+static int read_condition(const struct parsing *in,
+                          const struct place *at,
+                          const json_t *value,
+                          int depth,
+                          struct condition *ret_condition)
+{
+    const json_t *all = json_object_get(value, "all");
+    const json_t *any = json_object_get(value, "any");
+    const char *name;
+    size_t len;
+    json_t *ignored;
+
+    if (!json_is_object(value))
+        return refuse(in, at, "expected an object");
+    if (all == NULL && any == NULL)
+        return read_test(in, at, value, ret_condition);
+    if (all != NULL && any != NULL)
+        return refuse(in, at, "a group has either \"all\" or \"any\"");
+    json_object_keylen_foreach((json_t *)value, name, len, ignored)
+    {
+        struct str key = {name, len};
+        if (!str_is(key, all ? "all" : "any"))
+            return refuse_unknown(in, at, key);
+    }
+    struct place member = {.parent = at, .name = all ? STR("all") : STR("any")};
+    ret_condition->kind = all ? CONDITION_ALL : CONDITION_ANY;
+    return read_group(in, &member, all ? all : any, depth, ret_condition);
+}
+
+int condition_parse(struct arena *arena,
+                    const json_t *value,
+                    bool fields,
+                    struct condition **ret_condition,
+                    struct str *ret_path,
+                    struct str *ret_error)
+{
+    struct parsing in = {arena, fields, ret_path, ret_error};
+    struct condition *condition = ARENA_NEW(arena, condition);
+
+    TRY(read_condition(&in, NULL, value, 0, condition));
+    *ret_condition = condition;
+    return 0;
+}
+
+/* --- visiting -----------------------------------------------------------------------------------
+ */
+
+static int visit_operand(const struct operand *operand, template_visit_fn visit, void *arg)
+{
+    struct reference_view view = {.text = operand->name, .place = operand->place};
+
+    if (operand->reference != NULL) {
+        view = reference_view(operand->reference);
+        view.place = operand->place;
+    } else if (operand->name.len == 0) {
+        return 0;
+    }
+    return visit(&view, arg);
+}
+
+int condition_visit(const struct condition *condition, template_visit_fn visit, void *arg)
+{
+    for (size_t i = 0; i < condition->count; i++)
+        TRY(condition_visit(&condition->members[i], visit, arg));
+    if (condition->kind != CONDITION_TEST)
+        return 0;
+    TRY(visit_operand(&condition->left, visit, arg));
+    for (size_t i = 0; i < condition->right_count; i++)
+        TRY(visit_operand(&condition->right[i], visit, arg));
+    return 0;
+}
+
+/* NOLINTEND(misc-no-recursion) */
