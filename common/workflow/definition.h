@@ -5,6 +5,29 @@
  *
  * {"name", "enabled", "trigger": {...}, "start_step", "steps": [{"key", "name", "action", "enabled", "params",
  *  "next", "on_failure", "then", "else", "timeout_seconds"}]}
+ * A member that is null counts as left out. "then" and "else" belong to Condition, "next" to all others; without
+ * them the job ends there. start_step is the first step unless told.
+ *
+ * Parameters, [T] = templates work, ? = may be left out (all texts have limits, unknown parameters are findings):
+ *   CreateData      entity, values {field: [T]}
+ *   ReadData        entity, id? [T], filter? {field: value[T] | {op: value[T]}, "or": [filter], "and": [filter]},
+ *                   sort? and fields? ("a,-b" or an array of texts), limit? 1..500 (default 20), page? 1..
+ *                   operators and their meaning are those of GET .../items; in, nin, between take arrays (or one
+ *                   expression), null takes a boolean, a field alone means eq (null: is null)
+ *   UpdateData      entity, id [T], values {field: [T]}, at least one
+ *   DeleteData      entity, id [T]
+ *   BulkCreateData  entity, items: 1..1,000 objects {field: [T]}, or one expression [T]
+ *   Condition       condition.h; the parameters are the condition
+ *   RunScript       script, 1..65,536 bytes
+ *   CallAnApi       url (fixed, absolute, http or https), method GET POST PUT DELETE, headers? {name: text [T]},
+ *                   body? any JSON [T], results_path? (reference_parse_path); secrets work in headers and body
+ *   SendEmail       to, cc?, bcc? (address or 1..50 of them) [T], reply_to? [T], subject [T], body_text? [T],
+ *                   body_html? [T], at least one of the bodies
+ *   SendPushNotification  title, body (both required without template_type), template_type?, image_url?, click_action?,
+ *                   category?, buttons? [{id, label, click_action?}] or one expression, data? {name: text},
+ *                   audience {kind: user (user_id?) | users (user_ids: array or one expression) | entity
+ *                   (owner_entity_name, owner_entity_id?) | all, provider?: fcm | web_push}; all [T]
+ * An id is an integer or a text with an expression.
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -67,12 +90,14 @@ struct definition {
 };
 
 /* any: parses and checks everything that needs no database: members, types, unknown and missing parameters, step
- * keys, links, steps that nothing reaches, loops of next (a step may not lead back to itself), cron, time zone, route, template
- * syntax, references to steps that cannot have run before, secrets anywhere but in CallAnApi headers and body,
- * templates in a URL. Findings name the step: "steps[2] (save).params.entity". True when there are none. Borrows from `doc`. */
+ * keys, links, steps that nothing reaches, loops (no step may lead back to itself), cron, time zone, route, template
+ * syntax, references to steps that cannot have run before and to members that no context has, secrets anywhere but in
+ * CallAnApi headers and body, templates where they do not work. Findings name the step: "steps[2] (save).params.entity".
+ * True when it added none to *errors; only then is the definition whole. Borrows from `doc`, which it does not change. */
 bool definition_parse(struct arena *arena, const json_t *doc, struct definition *ret_definition,
                       struct schema_errors *errors);
-/* any: checks against the model: entities and fields that parameters name literally. */
+/* any: checks against the model: entities and fields that parameters name literally, of the trigger too. Values may
+ * not name fields that the service sets; filters and sort no secret fields. True when it added no finding. */
 bool definition_check_model(struct arena *arena, const struct definition *definition, const struct model *model,
                             struct schema_errors *errors);
 /* any: names of the secrets it uses, arena-owned, without repeats; each with the step that names it first. */

@@ -1,0 +1,147 @@
+/* Definitions as documents, and the secrets they use. */
+#include "base/panic.h"
+#include "workflow/definition_private.h"
+
+/* --- documents ----------------------------------------------------------------------------------
+ */
+
+/* Takes `value`. */
+static void set(json_t *object, const char *name, json_t *value)
+{
+    MUST(json_object_set_new(object, name, value) == 0);
+}
+
+static json_t *text(struct str value)
+{
+    return json_stringn(value.len > 0 ? value.ptr : "", value.len);
+}
+
+static json_t *text_or_null(struct str value)
+{
+    return value.len > 0 ? text(value) : json_null();
+}
+
+static json_t *link_doc(const struct definition *definition, int step)
+{
+    return step == STEP_NONE ? json_null() : text(definition->steps[step].key);
+}
+
+static json_t *trigger_doc(const struct definition *definition)
+{
+    json_t *doc = json_object();
+
+    set(doc, "kind", json_string(trigger_kind_name(definition->kind)));
+    switch (definition->kind) {
+    case TRIGGER_TIMED:
+        set(doc, "cron", text(definition->cron_text));
+        set(doc, "timezone", text(definition->timezone));
+        break;
+    case TRIGGER_EVENT:
+        set(doc, "event", json_string(workflow_event_name(definition->event)));
+        if (definition->event <= WF_ENTITY_DELETED || definition->event == WF_PUSH_ACTION_TAKEN)
+            set(doc, "entity", text(definition->entity));
+        if (definition->filter != NULL)
+            set(doc, "filter", json_incref((json_t *)definition->filter));
+        break;
+    case TRIGGER_API:
+        set(doc, "route", text(definition->route));
+        break;
+    case TRIGGER_MANUAL:
+        break;
+    }
+    return doc;
+}
+
+static json_t *step_doc(const struct definition *definition, const struct step *step)
+{
+    json_t *doc = json_object();
+
+    set(doc, "key", text(step->key));
+    set(doc, "name", text_or_null(step->name));
+    set(doc, "action", json_string(step_action_name(step->action)));
+    set(doc, "enabled", json_boolean(step->enabled));
+    set(doc, "params", json_incref((json_t *)step->params));
+    if (step->action == STEP_CONDITION) {
+        set(doc, "then", link_doc(definition, step->on_true));
+        set(doc, "else", link_doc(definition, step->on_false));
+    } else {
+        set(doc, "next", link_doc(definition, step->next));
+    }
+    set(doc, "on_failure", link_doc(definition, step->on_failure));
+    set(doc, "timeout_seconds", json_integer(step->timeout_ms / 1000));
+    return doc;
+}
+
+static void free_doc(void *doc)
+{
+    json_decref(doc);
+}
+
+json_t *definition_doc(struct arena *arena, const struct definition *definition)
+{
+    json_t *doc = json_object();
+    json_t *steps = json_array();
+
+    arena_defer(arena, free_doc, doc);
+    for (size_t i = 0; i < definition->step_count; i++)
+        MUST(json_array_append_new(steps, step_doc(definition, &definition->steps[i])) == 0);
+    set(doc, "name", text(definition->name));
+    set(doc, "enabled", json_boolean(definition->enabled));
+    set(doc, "trigger", trigger_doc(definition));
+    set(doc, "start_step", link_doc(definition, definition->start));
+    set(doc, "steps", steps);
+    return doc;
+}
+
+/* --- secrets ------------------------------------------------------------------------------------
+ */
+
+struct collection {
+    struct arena *arena;
+    struct definition_secret *items;
+    size_t count;
+    size_t room;
+    int step;
+};
+
+static int collect(const struct reference_view *view, void *arg)
+{
+    struct collection *all = arg;
+
+    if (!str_is(view->root, "secrets"))
+        return 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (str_eq(all->items[i].name, view->first))
+            return 0;
+    if (all->count == all->room) {
+        all->room = all->room > 0 ? all->room * 2 : 8;
+        struct definition_secret *items = ARENA_ARRAY(all->arena, items, all->room);
+        if (all->count > 0)
+            memcpy(items, all->items, all->count * sizeof(*items));
+        all->items = items;
+    }
+    all->items[all->count++] =
+        (struct definition_secret){arena_dup(all->arena, view->first), all->step};
+    return 0;
+}
+
+size_t definition_secrets(struct arena *arena,
+                          const struct definition *definition,
+                          struct definition_secret **ret_secrets)
+{
+    struct collection all = {.arena = arena};
+    struct str place;
+    struct str error;
+
+    for (size_t i = 0; i < definition->step_count; i++) {
+        const struct step *step = &definition->steps[i];
+        all.step = (int)i;
+        for (const struct step_param *it = step_params(step->action); it->name != NULL; it++) {
+            const json_t *value = check_member(step->params, it->name);
+            if (it->secrets && value != NULL) /* the syntax was checked by the parser */
+                (void)template_visit(arena, value, true, collect, &all, &place, &error);
+        }
+    }
+    *ret_secrets = all.items;
+    return all.count;
+}

@@ -1,0 +1,259 @@
+/* What leads where: loops, steps that nothing reaches, and references to steps that cannot have
+ * run. */
+#include "base/strbuf.h"
+#include "workflow/definition_private.h"
+
+/* Steps as bits. */
+struct steps_set {
+    uint64_t bits[(STEPS_MAX + 63) / 64];
+};
+
+struct graph {
+    struct check *in;
+    const struct definition *definition;
+    bool reached[STEPS_MAX];
+    struct steps_set before[STEPS_MAX]; /* steps that may have run before it */
+};
+
+static void set_add(struct steps_set *set, size_t step)
+{
+    set->bits[step / 64] |= 1ULL << (step % 64);
+}
+
+static bool set_has(const struct steps_set *set, size_t step)
+{
+    return (set->bits[step / 64] >> (step % 64) & 1) != 0;
+}
+
+static void set_merge(struct steps_set *set, const struct steps_set *other)
+{
+    for (size_t i = 0; i < ARRAY_LEN(set->bits); i++)
+        set->bits[i] |= other->bits[i];
+}
+
+#define LINKS 4
+static int link_of(const struct step *step, int link)
+{
+    const int links[LINKS] = {step->next, step->on_true, step->on_false, step->on_failure};
+
+    return links[link];
+}
+
+/* --- loops --------------------------------------------------------------------------------------
+ */
+
+/* The walk's path; the step at the top goes on with link[top]. */
+struct walk {
+    int path[STEPS_MAX];
+    int link[STEPS_MAX];
+    int depth;
+    bool open[STEPS_MAX]; /* on the path */
+};
+
+static void report_loop(const struct graph *graph, const struct walk *walk, int target)
+{
+    const struct step *steps = graph->definition->steps;
+    struct step_place place;
+    struct strbuf out;
+    int from = 0;
+
+    while (walk->path[from] != target)
+        from++;
+    strbuf_init(&out, graph->in->arena, 65536);
+    for (int i = from; i < walk->depth; i++)
+        strbuf_printf(&out, "%.*s -> ", STR_ARG(steps[walk->path[i]].key));
+    strbuf_str(&out, steps[target].key);
+    step_place_init(&place, graph->definition, (size_t)walk->path[walk->depth - 1]);
+    check_fail(graph->in,
+               &place.step,
+               "validation_failed",
+               "leads back to a step before it: %.*s",
+               STR_ARG(strbuf_view(&out)));
+}
+
+/* Depth first from the start; false at the first loop. `order` gets the reached steps, each behind
+ * all that it leads to. */
+static bool walk_from_start(struct graph *graph, int *order, size_t *ret_count)
+{
+    struct walk walk = {.path = {graph->definition->start}, .depth = 1};
+    size_t count = 0;
+
+    walk.open[graph->definition->start] = true;
+    graph->reached[graph->definition->start] = true;
+    while (walk.depth > 0) {
+        int top = walk.path[walk.depth - 1];
+        int link = walk.link[walk.depth - 1]++;
+        if (link == LINKS) {
+            walk.open[top] = false;
+            order[count++] = top;
+            walk.depth--;
+            continue;
+        }
+        int target = link_of(&graph->definition->steps[top], link);
+        if (target == STEP_NONE)
+            continue;
+        if (walk.open[target]) {
+            report_loop(graph, &walk, target);
+            return false;
+        }
+        if (graph->reached[target])
+            continue;
+        graph->reached[target] = walk.open[target] = true;
+        walk.path[walk.depth] = target;
+        walk.link[walk.depth++] = 0;
+    }
+    *ret_count = count;
+    return true;
+}
+
+/* --- references ---------------------------------------------------------------------------------
+ */
+
+struct visit {
+    const struct graph *graph;
+    size_t step;
+    const struct place *at; /* what the view's place is relative to */
+    bool secrets;
+};
+
+static const struct {
+    const char *root;
+    const char *members[6];
+} root_members[] = {
+    {"trigger", {"kind", "event", "entity_name", "id", "data", NULL}},
+    {"workflow", {"id", "name", NULL}},
+    {"job", {"id", NULL}},
+};
+
+static void check_member_known(const struct check *in,
+                               const struct place *at,
+                               const struct reference_view *view)
+{
+    for (size_t i = 0; i < ARRAY_LEN(root_members); i++) {
+        if (!str_is(view->root, root_members[i].root) || view->first.len == 0)
+            continue;
+        for (const char *const *it = root_members[i].members; *it != NULL; it++)
+            if (str_is(view->first, *it))
+                return;
+        check_fail(in,
+                   at,
+                   "not_found",
+                   "%.*s does not exist: %s has no \"%.*s\"",
+                   STR_ARG(text_shown(in->arena, view->text)),
+                   root_members[i].root,
+                   STR_ARG(text_shown(in->arena, view->first)));
+    }
+}
+
+static void check_step_known(const struct visit *visit,
+                             const struct place *at,
+                             const struct reference_view *view)
+{
+    const struct check *in = visit->graph->in;
+    const struct definition *definition = in->definition;
+    struct str text = text_shown(in->arena, view->text);
+    size_t target = 0;
+
+    while (target < definition->step_count && !str_eq(definition->steps[target].key, view->first))
+        target++;
+    if (target == definition->step_count)
+        check_fail(in,
+                   at,
+                   "not_found",
+                   "%.*s: there is no step \"%.*s\"",
+                   STR_ARG(text),
+                   STR_ARG(text_shown(in->arena, view->first)));
+    else if (!set_has(&visit->graph->before[visit->step], target))
+        check_fail(in,
+                   at,
+                   "validation_failed",
+                   "%.*s: the step \"%.*s\" cannot have run before this one",
+                   STR_ARG(text),
+                   STR_ARG(view->first));
+}
+
+static int check_reference(const struct reference_view *view, void *arg)
+{
+    const struct visit *visit = arg;
+    const struct check *in = visit->graph->in;
+    struct place relative = {.parent = visit->at, .name = view->place};
+    const struct place *at = view->place.len > 0 ? &relative : visit->at;
+
+    if (str_is(view->root, "secrets") && !visit->secrets)
+        check_fail(in,
+                   at,
+                   "validation_failed",
+                   "%.*s: secrets work in the headers and the body of CallAnApi only",
+                   STR_ARG(text_shown(in->arena, view->text)));
+    else if (str_is(view->root, "steps"))
+        check_step_known(visit, at, view);
+    else
+        check_member_known(in, at, view);
+    return 0;
+}
+
+static void check_templates(struct visit *visit,
+                            const struct place *params_at,
+                            const struct step *step,
+                            const struct step_param *param)
+{
+    struct place at = {.parent = params_at, .name = str_from(param->name)};
+    const json_t *value = check_member(step->params, param->name);
+    const struct check *in = visit->graph->in;
+    struct str place;
+    struct str error;
+
+    if (value == NULL)
+        return;
+    visit->at = &at;
+    visit->secrets = param->secrets;
+    if (template_visit(in->arena, value, true, check_reference, visit, &place, &error) == 0)
+        return;
+    struct place inner = {.parent = &at, .name = place};
+    check_fail(in, place.len > 0 ? &inner : &at, "pattern", "%.*s", STR_ARG(error));
+}
+
+static void check_step(const struct graph *graph, size_t index)
+{
+    const struct step *step = &graph->definition->steps[index];
+    struct visit visit = {.graph = graph, .step = index};
+    struct step_place place;
+
+    step_place_init(&place, graph->definition, index);
+    if (step->condition != NULL) {
+        visit.at = &place.params;
+        (void)condition_visit(step->condition, check_reference, &visit);
+    }
+    for (const struct step_param *it = step_params(step->action); it->name != NULL; it++)
+        if (it->templates)
+            check_templates(&visit, &place.params, step, it);
+}
+
+void check_graph(struct check *in)
+{
+    struct graph graph = {.in = in, .definition = in->definition};
+    int order[STEPS_MAX];
+    size_t count;
+
+    if (!walk_from_start(&graph, order, &count))
+        return;
+    /* Last in, first out: all that may run before a step comes before it. */
+    for (size_t i = count; i-- > 0;) {
+        size_t from = (size_t)order[i];
+        for (int link = 0; link < LINKS; link++) {
+            int target = link_of(&in->definition->steps[from], link);
+            if (target == STEP_NONE)
+                continue;
+            set_merge(&graph.before[target], &graph.before[from]);
+            set_add(&graph.before[target], from);
+        }
+    }
+    for (size_t i = 0; i < in->definition->step_count; i++) {
+        struct step_place place;
+        step_place_init(&place, in->definition, i);
+        if (graph.reached[i])
+            check_step(&graph, i);
+        else
+            check_fail(in, &place.step, "validation_failed", "no step leads to this one");
+    }
+}

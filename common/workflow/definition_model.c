@@ -1,0 +1,251 @@
+/* Definitions against the data model: entities and fields that are named literally. */
+#include "workflow/definition_private.h"
+
+#define PATH_STEPS 4 /* relations that a filter or sort may go through */
+
+struct model_check {
+    struct check check;
+    const struct model *model;
+};
+
+/* The entity, or a finding. */
+static const struct entity *
+find_entity(const struct model_check *in, const struct place *at, struct str name)
+{
+    const struct entity *entity = model_entity(in->model, name);
+
+    if (entity == NULL)
+        check_fail(&in->check,
+                   at,
+                   "not_found",
+                   "there is no entity \"%.*s\"",
+                   STR_ARG(text_shown(in->check.arena, name)));
+    return entity;
+}
+
+static void no_field(const struct model_check *in,
+                     const struct place *at,
+                     const struct entity *entity,
+                     struct str name)
+{
+    check_fail(&in->check,
+               at,
+               "unknown_field",
+               "\"%.*s\" has no field \"%.*s\"",
+               STR_ARG(entity->name),
+               STR_ARG(text_shown(in->check.arena, name)));
+}
+
+/* Members of values: fields that may be written. */
+static void check_written(const struct model_check *in,
+                          const struct place *at,
+                          const struct entity *entity,
+                          const json_t *values)
+{
+    const char *name;
+    size_t len;
+    json_t *ignored;
+
+    json_object_keylen_foreach((json_t *)values, name, len, ignored)
+    {
+        struct place member = {.parent = at, .name = {name, len}};
+        const struct model_field *field = entity_field(entity, member.name);
+        if (field == NULL)
+            no_field(in, &member, entity, member.name);
+        else if (field->system)
+            check_fail(&in->check, &member, "read_only", "is set by the service");
+    }
+}
+
+/* "author.country": a field that can be compared, reached through relations. */
+static void check_compared(const struct model_check *in,
+                           const struct place *at,
+                           const struct entity *entity,
+                           struct str path)
+{
+    struct str rest = path;
+
+    for (int steps = 0;; steps++) {
+        const struct model_field *field = entity_field(entity, str_split(&rest, '.'));
+        if (field == NULL || (rest.ptr != NULL && field->target == NULL)) {
+            no_field(in, at, entity, path);
+            return;
+        }
+        if (rest.ptr == NULL) {
+            if (field->type == TYPE_SECRET)
+                check_fail(&in->check, at, "validation_failed", "is secret: it cannot be compared");
+            return;
+        }
+        if (steps == PATH_STEPS) {
+            check_fail(&in->check, at, "out_of_range", "goes through too many relations");
+            return;
+        }
+        entity = field->target;
+    }
+}
+
+/* NOLINTBEGIN(misc-no-recursion): as deep as filters nest, which the parser checked */
+static void check_filter(const struct model_check *in,
+                         const struct place *at,
+                         const struct entity *entity,
+                         const json_t *group)
+{
+    const char *name;
+    size_t len;
+    json_t *item;
+
+    json_object_keylen_foreach((json_t *)group, name, len, item)
+    {
+        struct place member = {.parent = at, .name = {name, len}};
+        if (!definition_is_group(member.name, item)) {
+            check_compared(in, &member, entity, member.name);
+            continue;
+        }
+        for (size_t i = 0; i < json_array_size(item); i++) {
+            struct place slot = {.parent = &member, .index = i};
+            check_filter(in, &slot, entity, json_array_get(item, i));
+        }
+    }
+}
+/* NOLINTEND(misc-no-recursion) */
+
+/* "a,-b" */
+static void check_list_text(const struct model_check *in,
+                            const struct place *at,
+                            const struct entity *entity,
+                            struct str rest,
+                            bool sort)
+{
+    while (rest.ptr != NULL) {
+        struct str name = str_trim(str_split(&rest, ','));
+        if (!sort) {
+            if (entity_field(entity, name) == NULL)
+                no_field(in, at, entity, name);
+            continue;
+        }
+        if (str_starts(name, STR("-"))) {
+            name.ptr++;
+            name.len--;
+        }
+        check_compared(in, at, entity, name);
+    }
+}
+
+static void check_list(const struct model_check *in,
+                       const struct place *params,
+                       const struct entity *entity,
+                       const struct step *step,
+                       bool sort)
+{
+    const char *name = sort ? "sort" : "fields";
+    const json_t *value = check_member(step->params, name);
+    struct place at = {.parent = params, .name = str_from(name)};
+
+    if (json_is_string(value))
+        check_list_text(in, &at, entity, json_text(value), sort);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        struct place item = {.parent = &at, .index = i};
+        check_list_text(in, &item, entity, json_text(json_array_get(value, i)), sort);
+    }
+}
+
+static void check_items(const struct model_check *in,
+                        const struct place *at,
+                        const struct entity *entity,
+                        const json_t *items)
+{
+    for (size_t i = 0; i < json_array_size(items); i++) {
+        struct place item = {.parent = at, .index = i};
+        check_written(in, &item, entity, json_array_get(items, i));
+    }
+}
+
+static void
+check_data_step(const struct model_check *in, const struct place *params, const struct step *step)
+{
+    struct place entity_at = {.parent = params, .name = STR("entity")};
+    struct place values_at = {.parent = params, .name = STR("values")};
+    struct place filter_at = {.parent = params, .name = STR("filter")};
+    struct place items_at = {.parent = params, .name = STR("items")};
+    const struct entity *entity =
+        find_entity(in, &entity_at, json_text(json_object_get(step->params, "entity")));
+
+    if (entity == NULL)
+        return;
+    check_written(in, &values_at, entity, check_member(step->params, "values"));
+    check_items(in, &items_at, entity, check_member(step->params, "items"));
+    check_filter(in, &filter_at, entity, check_member(step->params, "filter"));
+    check_list(in, params, entity, step, true);
+    check_list(in, params, entity, step, false);
+}
+
+static void
+check_push_step(const struct model_check *in, const struct place *params, const struct step *step)
+{
+    struct place audience = {.parent = params, .name = STR("audience")};
+    struct place at = {.parent = &audience, .name = STR("owner_entity_name")};
+    const json_t *name = check_member(check_member(step->params, "audience"), "owner_entity_name");
+
+    if (name != NULL && !template_has_braces(json_text(name)))
+        (void)find_entity(in, &at, json_text(name));
+}
+
+struct filter_visit {
+    const struct model_check *in;
+    const struct entity *entity;
+};
+
+static int check_filter_name(const struct reference_view *view, void *arg)
+{
+    const struct filter_visit *visit = arg;
+    struct place trigger = {.name = STR("trigger")};
+    struct place filter = {.parent = &trigger, .name = STR("filter")};
+    struct place at = {.parent = &filter, .name = view->place};
+
+    if (entity_field(visit->entity, view->text) == NULL)
+        no_field(visit->in, &at, visit->entity, view->text);
+    return 0;
+}
+
+static void check_trigger_entity(const struct model_check *in, const struct definition *definition)
+{
+    struct place trigger = {.name = STR("trigger")};
+    struct place at = {.parent = &trigger, .name = STR("entity")};
+
+    if (definition->kind != TRIGGER_EVENT || definition->event > WF_ENTITY_DELETED)
+        return;
+    struct filter_visit visit = {in, find_entity(in, &at, definition->entity)};
+    if (visit.entity != NULL && definition->filter_condition != NULL)
+        (void)condition_visit(definition->filter_condition, check_filter_name, &visit);
+}
+
+bool definition_check_model(struct arena *arena,
+                            const struct definition *definition,
+                            const struct model *model,
+                            struct schema_errors *errors)
+{
+    struct model_check in = {.check = {.arena = arena, .errors = errors}, .model = model};
+    size_t before = errors->count;
+
+    check_trigger_entity(&in, definition);
+    for (size_t i = 0; i < definition->step_count; i++) {
+        const struct step *step = &definition->steps[i];
+        struct step_place place;
+        step_place_init(&place, definition, i);
+        switch (step->action) {
+        case STEP_CREATE_DATA:
+        case STEP_READ_DATA:
+        case STEP_UPDATE_DATA:
+        case STEP_DELETE_DATA:
+        case STEP_BULK_CREATE_DATA:
+            check_data_step(&in, &place.params, step);
+            break;
+        case STEP_SEND_PUSH:
+            check_push_step(&in, &place.params, step);
+            break;
+        default:
+            break;
+        }
+    }
+    return errors->count == before;
+}

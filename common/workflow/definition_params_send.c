@@ -1,0 +1,219 @@
+/* Parameters of the steps that send something to people: push notifications and mail. */
+#include "workflow/definition_private.h"
+
+#define ADDRESSES_MAX 50
+#define BUTTONS_MAX   10
+#define USERS_MAX     10000
+
+static const struct text_rule line_rule = {.max = 998, .templates = true}; /* RFC 5322 2.1.1 */
+static const struct text_rule body_rule = {.max = 524288, .templates = true, .lines = true};
+
+/* --- mail ---------------------------------------------------------------------------------------
+ */
+
+static void check_line(const struct check *in, const struct place *at, const json_t *value)
+{
+    struct str ignored;
+
+    (void)check_text(in, at, value, &line_rule, &ignored);
+}
+
+static void check_body(const struct check *in, const struct place *at, const json_t *value)
+{
+    struct str ignored;
+
+    (void)check_text(in, at, value, &body_rule, &ignored);
+}
+
+static void check_address(const struct check *in, const struct place *at, const json_t *value)
+{
+    struct str address;
+
+    if (check_text(in, at, value, &line_rule, &address) && !template_has_braces(address) &&
+        !schema_format_ok("email", address))
+        check_fail(in, at, "pattern", "must be an e-mail address");
+}
+
+static void check_addresses(const struct check *in, const struct place *at, const json_t *value)
+{
+    size_t count = json_array_size(value);
+
+    if (!json_is_array(value)) {
+        check_address(in, at, value);
+        return;
+    }
+    if (count < 1 || count > ADDRESSES_MAX)
+        check_fail(in,
+                   at,
+                   count < 1 ? "out_of_range" : "too_long",
+                   "must have 1 to %d addresses",
+                   ADDRESSES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        struct place item = {.parent = at, .index = i};
+        check_address(in, &item, json_array_get(value, i));
+    }
+}
+
+const struct step_param email_params[] = {
+    {.name = "to", .required = true, .templates = true, .check = check_addresses},
+    {.name = "cc", .templates = true, .check = check_addresses},
+    {.name = "bcc", .templates = true, .check = check_addresses},
+    {.name = "reply_to", .templates = true, .check = check_address},
+    {.name = "subject", .required = true, .templates = true, .check = check_line},
+    {.name = "body_text", .templates = true, .check = check_body},
+    {.name = "body_html", .templates = true, .check = check_body},
+    {.name = NULL},
+};
+
+/* --- push ---------------------------------------------------------------------------------------
+ */
+
+static const struct step_param button_params[] = {
+    {.name = "id", .required = true, .check = check_line},
+    {.name = "label", .required = true, .check = check_line},
+    {.name = "click_action", .check = check_line},
+    {.name = NULL},
+};
+
+static bool is_single(const struct check *in, const json_t *value)
+{
+    return json_is_string(value) && template_is_single(in->arena, json_text(value));
+}
+
+static void check_buttons(const struct check *in, const struct place *at, const json_t *value)
+{
+    size_t count = json_array_size(value);
+
+    if (is_single(in, value))
+        return;
+    if (!json_is_array(value))
+        check_fail(in, at, "type_mismatch", "expected an array or one expression");
+    else if (count > BUTTONS_MAX)
+        check_fail(in, at, "too_long", "must have at most %d buttons", BUTTONS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        struct place item = {.parent = at, .index = i};
+        const json_t *button = json_array_get(value, i);
+        if (check_object(in, &item, button))
+            check_param_list(in, &item, button, button_params);
+    }
+}
+
+static void check_data(const struct check *in, const struct place *at, const json_t *value)
+{
+    const char *name;
+    size_t len;
+    json_t *item;
+
+    if (!check_object(in, at, value))
+        return;
+    json_object_keylen_foreach((json_t *)value, name, len, item)
+    {
+        struct place member = {.parent = at, .name = {name, len}};
+        if (!json_is_string(item))
+            check_fail(in, &member, "type_mismatch", "expected a text");
+    }
+}
+
+static void check_users(const struct check *in, const struct place *at, const json_t *value)
+{
+    size_t count = json_array_size(value);
+
+    if (is_single(in, value))
+        return;
+    if (!json_is_array(value))
+        check_fail(in, at, "type_mismatch", "expected an array or one expression");
+    else if (count < 1 || count > USERS_MAX)
+        check_fail(in, at, "out_of_range", "must have 1 to %d ids", USERS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        struct place item = {.parent = at, .index = i};
+        check_param_id(in, &item, json_array_get(value, i));
+    }
+}
+
+static void check_kind(const struct check *in, const struct place *at, const json_t *value)
+{
+    (void)in; /* audiences are found by it */
+    (void)at;
+    (void)value;
+}
+
+static void check_provider(const struct check *in, const struct place *at, const json_t *value)
+{
+    if (!str_is(json_text(value), "fcm") && !str_is(json_text(value), "web_push"))
+        check_fail(in, at, "out_of_range", "must be one of: fcm, web_push");
+}
+
+#define AUDIENCE_KIND                                                                              \
+    {                                                                                              \
+        .name = "kind", .required = true, .check = check_kind                                      \
+    }
+#define AUDIENCE_PROVIDER                                                                          \
+    {                                                                                              \
+        .name = "provider", .check = check_provider                                                \
+    }
+
+static const struct step_param user_params[] = {
+    AUDIENCE_KIND,
+    {.name = "user_id", .check = check_param_id_or_empty},
+    AUDIENCE_PROVIDER,
+    {.name = NULL},
+};
+static const struct step_param users_params[] = {
+    AUDIENCE_KIND,
+    {.name = "user_ids", .required = true, .check = check_users},
+    AUDIENCE_PROVIDER,
+    {.name = NULL},
+};
+static const struct step_param entity_params[] = {
+    AUDIENCE_KIND,
+    {.name = "owner_entity_name", .required = true, .check = check_line},
+    {.name = "owner_entity_id", .check = check_param_id_or_empty},
+    AUDIENCE_PROVIDER,
+    {.name = NULL},
+};
+static const struct step_param all_params[] = {
+    AUDIENCE_KIND,
+    AUDIENCE_PROVIDER,
+    {.name = NULL},
+};
+
+static void check_audience(const struct check *in, const struct place *at, const json_t *value)
+{
+    static const struct {
+        const char *kind;
+        const struct step_param *params;
+    } audiences[] = {
+        {"user", user_params},
+        {"users", users_params},
+        {"entity", entity_params},
+        {"all", all_params},
+    };
+
+    if (!check_object(in, at, value))
+        return;
+    const json_t *kind = check_member(value, "kind");
+    for (size_t i = 0; i < ARRAY_LEN(audiences); i++) {
+        if (str_is(json_text(kind), audiences[i].kind)) {
+            check_param_list(in, at, value, audiences[i].params);
+            return;
+        }
+    }
+    struct place member = {.parent = at, .name = STR("kind")};
+    check_fail(in,
+               &member,
+               kind == NULL ? "required" : "out_of_range",
+               "must be one of: user, users, entity, all");
+}
+
+const struct step_param push_params[] = {
+    {.name = "title", .templates = true, .check = check_body},
+    {.name = "body", .templates = true, .check = check_body},
+    {.name = "template_type", .templates = true, .check = check_line},
+    {.name = "image_url", .templates = true, .check = check_line},
+    {.name = "click_action", .templates = true, .check = check_line},
+    {.name = "category", .templates = true, .check = check_line},
+    {.name = "buttons", .templates = true, .check = check_buttons},
+    {.name = "data", .templates = true, .check = check_data},
+    {.name = "audience", .required = true, .templates = true, .check = check_audience},
+    {.name = NULL},
+};

@@ -1,0 +1,199 @@
+/* Triggers, and the names of kinds, events and actions. */
+#include "workflow/definition_private.h"
+
+static const char *const kinds[] = {
+    [TRIGGER_TIMED] = "timed",
+    [TRIGGER_EVENT] = "event",
+    [TRIGGER_MANUAL] = "manual",
+    [TRIGGER_API] = "api",
+};
+
+static const char *const events[WF_EVENTS] = {
+    [WF_ENTITY_CREATED] = "EntityCreated",
+    [WF_ENTITY_UPDATED] = "EntityUpdated",
+    [WF_ENTITY_DELETED] = "EntityDeleted",
+    [WF_PAYMENT_CREATED] = "PaymentCreated",
+    [WF_PAYMENT_SUCCEEDED] = "PaymentSucceeded",
+    [WF_PAYMENT_FAILED] = "PaymentFailed",
+    [WF_SUBSCRIPTION_CREATED] = "SubscriptionCreated",
+    [WF_SUBSCRIPTION_ACTIVATED] = "SubscriptionActivated",
+    [WF_SUBSCRIPTION_EXPIRED] = "SubscriptionExpired",
+    [WF_METHOD_CAPTURED] = "PaymentMethodCaptured",
+    [WF_METHOD_CAPTURE_FAILED] = "PaymentMethodCaptureFailed",
+    [WF_METHOD_REMOVED] = "PaymentMethodRemoved",
+    [WF_PUSH_ACTION_TAKEN] = "PushActionTaken",
+};
+
+const char *trigger_kind_name(enum trigger_kind kind)
+{
+    return kinds[kind];
+}
+
+const char *workflow_event_name(enum workflow_event event)
+{
+    return events[event];
+}
+
+int workflow_event_find(struct str name)
+{
+    for (int i = 0; i < WF_EVENTS; i++)
+        if (str_is(name, events[i]))
+            return i;
+    return -1;
+}
+
+/* --- members ------------------------------------------------------------------------------------
+ */
+
+static const char *const members[][6] = {
+    [TRIGGER_TIMED] = {"kind", "cron", "timezone", NULL},
+    [TRIGGER_EVENT] = {"kind", "event", "entity", "filter", NULL},
+    [TRIGGER_MANUAL] = {"kind", NULL},
+    [TRIGGER_API] = {"kind", "route", NULL},
+};
+
+static bool read_text(const struct check *in,
+                      const struct place *trigger,
+                      const json_t *object,
+                      const char *name,
+                      struct str *ret_text)
+{
+    static const struct text_rule rule = {.max = 200};
+    struct place at = {.parent = trigger, .name = str_from(name)};
+    const json_t *value = check_member(object, name);
+
+    if (value == NULL) {
+        check_fail(in, &at, "required", "is required");
+        return false;
+    }
+    return check_text(in, &at, value, &rule, ret_text);
+}
+
+static void read_timed(const struct check *in, const struct place *trigger, const json_t *object)
+{
+    struct definition *definition = in->definition;
+    struct place cron = {.parent = trigger, .name = STR("cron")};
+    struct place timezone = {.parent = trigger, .name = STR("timezone")};
+    struct str error;
+
+    if (read_text(in, trigger, object, "cron", &definition->cron_text) &&
+        cron_parse(in->arena, definition->cron_text, &definition->cron, &error) != 0)
+        check_fail(in, &cron, "pattern", "%.*s", STR_ARG(error));
+    definition->timezone = STR("UTC");
+    if (check_member(object, "timezone") == NULL)
+        return;
+    if (read_text(in, trigger, object, "timezone", &definition->timezone) &&
+        timezone_find(definition->timezone) == NULL)
+        check_fail(in, &timezone, "not_found", "is not a known time zone");
+}
+
+static void read_filter(const struct check *in, const struct place *trigger, const json_t *value)
+{
+    struct place at = {.parent = trigger, .name = STR("filter")};
+    struct str path;
+    struct str error;
+
+    in->definition->filter = value;
+    if (condition_parse(in->arena, value, true, &in->definition->filter_condition, &path, &error) ==
+        0)
+        return;
+    struct place inner = {.parent = &at, .name = path};
+    check_fail(in, path.len > 0 ? &inner : &at, "validation_failed", "%.*s", STR_ARG(error));
+}
+
+static void read_event(const struct check *in, const struct place *trigger, const json_t *object)
+{
+    struct definition *definition = in->definition;
+    struct place at = {.parent = trigger, .name = STR("event")};
+    struct place entity_at = {.parent = trigger, .name = STR("entity")};
+    const json_t *entity = check_member(object, "entity");
+    bool given = entity != NULL && !(json_is_string(entity) && json_string_length(entity) == 0);
+    struct str name;
+
+    if (check_member(object, "filter") != NULL)
+        read_filter(in, trigger, check_member(object, "filter"));
+    if (!read_text(in, trigger, object, "event", &name))
+        return;
+    int event = workflow_event_find(name);
+    if (event < 0) {
+        check_fail(in, &at, "out_of_range", "is not an event");
+        return;
+    }
+    definition->event = (enum workflow_event)event;
+    bool of_entity = event <= WF_ENTITY_DELETED;
+    if (of_entity || (given && event == WF_PUSH_ACTION_TAKEN))
+        (void)read_text(in, trigger, object, "entity", &definition->entity);
+    else if (given)
+        check_fail(in, &entity_at, "validation_failed", "%s belongs to no entity", events[event]);
+}
+
+static bool route_ok(struct str route)
+{
+    if (route.len < 1 || route.len > 64 || route.ptr[0] == '_' || route.ptr[0] == '-')
+        return false;
+    for (size_t i = 0; i < route.len; i++) {
+        char c = route.ptr[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '-')
+            return false;
+    }
+    return true;
+}
+
+static void read_route(const struct check *in, const struct place *trigger, const json_t *object)
+{
+    struct place at = {.parent = trigger, .name = STR("route")};
+    struct str given;
+
+    if (!read_text(in, trigger, object, "route", &given))
+        return;
+    char *lower = arena_cstr(in->arena, given);
+    for (size_t i = 0; i < given.len; i++)
+        if (lower[i] >= 'A' && lower[i] <= 'Z')
+            lower[i] = (char)(lower[i] - 'A' + 'a');
+    in->definition->route = (struct str){lower, given.len};
+    if (!route_ok(in->definition->route))
+        check_fail(
+            in,
+            &at,
+            "pattern",
+            "must be one path segment of 1 to 64 letters, digits, \"_\" and \"-\", beginning "
+            "with a letter or a digit");
+}
+
+static int find_kind(const json_t *value)
+{
+    for (size_t i = 0; json_is_string(value) && i < ARRAY_LEN(kinds); i++)
+        if (str_is(json_text(value), kinds[i]))
+            return (int)i;
+    return -1;
+}
+
+void check_trigger(struct check *in, const json_t *trigger)
+{
+    struct place at = {.name = STR("trigger")};
+    struct place kind_at = {.parent = &at, .name = STR("kind")};
+
+    if (trigger == NULL) {
+        check_fail(in, &at, "required", "is required");
+        return;
+    }
+    if (!check_object(in, &at, trigger))
+        return;
+    const json_t *value = check_member(trigger, "kind");
+    int kind = find_kind(value);
+    if (kind < 0) {
+        check_fail(in,
+                   &kind_at,
+                   value == NULL ? "required" : "out_of_range",
+                   "must be one of: timed, event, manual, api");
+        return;
+    }
+    in->definition->kind = (enum trigger_kind)kind;
+    check_known(in, &at, trigger, members[kind]);
+    if (kind == TRIGGER_TIMED)
+        read_timed(in, &at, trigger);
+    else if (kind == TRIGGER_EVENT)
+        read_event(in, &at, trigger);
+    else if (kind == TRIGGER_API)
+        read_route(in, &at, trigger);
+}
