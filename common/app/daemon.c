@@ -57,10 +57,16 @@ static void open_dependencies(void)
                .statement_timeout_ms = conf->statement_timeout_ms,
                .lease_timeout_ms = 1000},
     };
+    struct aead_key old_master_key = {0};
     struct fetch_config fetch = {.allow = conf->fetch_allow.items,
                                  .nallow = conf->fetch_allow.count};
 
     memcpy(config.master_key.bytes, conf->master_key.ptr, sizeof(config.master_key.bytes));
+    if (conf->master_key_old.ptr) {
+        memcpy(old_master_key.bytes, conf->master_key_old.ptr, sizeof(old_master_key.bytes));
+        config.old_master_keys = &old_master_key;
+        config.old_master_key_count = 1;
+    }
     fetch_init(&fetch);
     app.redis = redis_new_list(conf->redis_url.items, conf->redis_url.count);
     if (!app.redis) {
@@ -75,6 +81,8 @@ static void open_dependencies(void)
     app.bus = bus_new(app.redis);
     config.bus = app.bus;
     app.directory = directory_new(&config);
+    aead_key_wipe(&config.master_key);
+    aead_key_wipe(&old_master_key);
 }
 
 static void close_dependencies(void)
@@ -117,7 +125,7 @@ AWAITS static int wait_dependencies(struct task *task)
     return 0;
 }
 
-/* --- one-shot jobs: --check and --migrate --- */
+/* --- one-shot jobs: --check, --migrate and what the daemon adds --- */
 
 static void say(const char *text)
 {
@@ -144,14 +152,20 @@ static void run_check(struct task *task, void *arg UNUSED)
     close_dependencies();
 }
 
-static void run_migrate(struct task *task, void *arg UNUSED)
+static const struct daemon_job migrate_job = {
+    .name = "--migrate",
+    .run = migrate_all,
+};
+static const struct daemon_job *job; /* asked for */
+
+static void run_job(struct task *task, void *arg UNUSED)
 {
     struct str reason = STR_NONE;
 
     exit_code = wait_dependencies(task);
     log_init(app.daemon->name, level_wanted());
-    if (!exit_code && migrate_all(task, app.directory, say, &reason) != 0) {
-        fprintf(stderr, "%s: migration failed: %.*s\n", app.daemon->name, STR_ARG(reason));
+    if (!exit_code && job->run(task, app.directory, say, &reason) != 0) {
+        fprintf(stderr, "%s: %s failed: %.*s\n", app.daemon->name, job->name, STR_ARG(reason));
         exit_code = 1;
     }
     close_dependencies();
@@ -290,16 +304,29 @@ static int worker_main(unsigned worker, void *arg UNUSED)
 static int print_help(const struct daemon *daemon)
 {
     printf("%s: %s\n\nusage: %s [flag]\n\n"
-           "  --help              this text\n"
-           "  --help-config       every configuration variable (=markdown: as a table)\n"
-           "  --check             test the configuration and its dependencies, then exit\n"
-           "  --migrate           bring the database up to date, then exit\n",
+           "  --help                this text\n"
+           "  --help-config         every configuration variable (=markdown: as a table)\n"
+           "  --check               test the configuration and its dependencies, then exit\n"
+           "  --migrate             bring the database up to date, then exit\n",
            daemon->name,
            daemon->about,
            daemon->name);
     for (const struct daemon_flag *flag = daemon->flags; flag && flag->name; flag++)
-        printf("  %-18s  %s\n", flag->name, flag->text);
+        printf("  %-20s  %s\n", flag->name, flag->text);
+    for (const struct daemon_job *it = daemon->jobs; it && it->name; it++)
+        printf("  %-20s  %s\n", it->name, it->text);
     return 0;
+}
+
+static const struct daemon_job *find_job(const char *name, const struct daemon *daemon)
+{
+    if (strcmp(name, migrate_job.name) == 0)
+        return &migrate_job;
+    for (const struct daemon_job *it = daemon->jobs; it && it->name; it++) {
+        if (strcmp(name, it->name) == 0)
+            return it;
+    }
+    return NULL;
 }
 
 /* Flags that need no configuration; -1 = none of them. */
@@ -382,8 +409,8 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
 
     if (code >= 0)
         return code;
-    if (argc > 2 ||
-        (argc == 2 && strcmp(argv[1], "--check") != 0 && strcmp(argv[1], "--migrate") != 0)) {
+    job = argc == 2 ? find_job(argv[1], daemon) : NULL;
+    if (argc > 2 || (argc == 2 && !job && strcmp(argv[1], "--check") != 0)) {
         fprintf(
             stderr, "%s: unknown flag '%s'; see %s --help\n", daemon->name, argv[1], daemon->name);
         return EXIT_CONFIG;
@@ -398,7 +425,7 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     app.daemon = daemon;
     app.conf = conf;
     if (argc == 2)
-        return run_once(strcmp(argv[1], "--check") == 0 ? run_check : run_migrate);
+        return run_once(job ? run_job : run_check);
     code = check_ports(conf);
     if (code == 0)
         code = probe_dependencies();

@@ -6,8 +6,8 @@
  *   int main(int argc, char **argv) { return daemon_main(argc, argv, &gateway); }
  *
  * Command line: --help, --help-config[=markdown], --check (configuration and dependencies),
- * --migrate, and what the daemon adds (--list-routes). Exit codes: 0 ended as asked, 2 bad command
- * line or configuration, 3 a dependency cannot be reached.
+ * --migrate, and what the daemon adds (--list-routes, --rotate-data-keys). Exit codes: 0 ended as
+ * asked, 1 a job failed, 2 bad command line or configuration, 3 a dependency cannot be reached.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,11 +37,23 @@ struct daemon_flag {
     int (*run)(void); /* no configuration is read; returns the exit code */
 };
 
+/* What an operator has done once, instead of serving; dependencies are up. */
+struct daemon_job {
+    const char *name; /* "--rotate-data-keys"; NULL ends the array */
+    const char *text;
+    /* co: progress goes to say(). 0, or non-zero with *ret_reason. */
+    int (*run)(struct task *task, /* AWAITS */
+               struct directory *directory,
+               void (*say)(const char *text),
+               struct str *ret_reason);
+};
+
 struct daemon {
     const char *name;
     const char *about; /* one line for --help */
     const struct conf_spec *conf;
-    const struct daemon_flag *flags;
+    const struct daemon_flag *flags; /* may be NULL */
+    const struct daemon_job *jobs;   /* may be NULL */
     bool portless; /* listens on its admin port alone */
     /* In the parent before fork: metrics are registered here. May be NULL. */
     void (*prepare)(const struct conf_common *conf);

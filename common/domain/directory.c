@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
+#include "domain/data_key_ring.h"
 #include "domain/internal.h"
 
 static struct str number_key(const int64_t *number)
@@ -19,6 +20,17 @@ void directory_server_add(struct directory *directory, const char *name, const c
     (void)map_put(directory->servers, str_from(name), db_server_new(name, &config));
 }
 
+static void set_masters(struct directory *directory, const struct directory_config *config)
+{
+    MUST(config->old_master_key_count < MASTERS_MAX);
+    directory->masters[0] = config->master_key;
+    for (size_t i = 0; i < config->old_master_key_count; i++)
+        directory->masters[i + 1] = config->old_master_keys[i];
+    directory->master_count = config->old_master_key_count + 1;
+    for (size_t i = 0; i < directory->master_count; i++)
+        master_key_prepare(&directory->masters[i]);
+}
+
 struct directory *directory_new(const struct directory_config *config)
 {
     struct directory *directory = calloc(1, sizeof(*directory));
@@ -26,7 +38,7 @@ struct directory *directory_new(const struct directory_config *config)
     if (directory == NULL)
         PANIC("out of memory");
     directory->template = config->db;
-    directory->master_key = config->master_key;
+    set_masters(directory, config);
     directory->redis = config->redis;
     directory->bus = config->bus;
     directory->servers = map_new();
@@ -71,7 +83,8 @@ static void close_now(struct directory *directory)
     map_free(directory->numbers);
     map_free(directory->loads);
     map_free(directory->servers);
-    aead_key_wipe(&directory->master_key);
+    for (size_t i = 0; i < directory->master_count; i++)
+        aead_key_wipe(&directory->masters[i]);
     free(directory);
 }
 

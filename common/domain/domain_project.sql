@@ -27,7 +27,9 @@ from platform.projects p where p.number = any($1::bigint[]) and p.state = 'activ
 update platform.projects set name = coalesce($2::text, name), updated_at = now() where number = $1::bigint;
 
 -- name: project_state :one
-select m.model_version as model_version, s.doc as doc, s.sealed as sealed
+select m.model_version as model_version, s.doc as doc, s.sealed as sealed,
+  array(select k.id::bigint from {p}.data_keys k order by k.id) as key_ids,
+  array(select encode(k.wrapped, 'hex') from {p}.data_keys k order by k.id) as key_texts
 from {p}.meta m left join {p}.settings s on s.kind = 'setting' and s.key = 'project';
 
 -- name: project_settings_lock :one

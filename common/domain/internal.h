@@ -51,9 +51,12 @@ struct missing {
     char slug[SLUG_BYTES];
 };
 
+#define MASTERS_MAX 4
+
 struct directory {
     struct db_config template; /* dsn of main */
-    struct aead_key master_key;
+    struct aead_key masters[MASTERS_MAX]; /* the first wraps, all unwrap */
+    size_t master_count;
     struct redis *redis;   /* NULL = none, or closing */
     struct bus *bus;       /* the same */
     struct list listening; /* doorbell.c */
@@ -159,7 +162,12 @@ void project_cache_done(struct project *project);
 /* any: forgets rights and credentials. */
 void project_cache_drop(struct project *project);
 
-/* co: reads settings (and the model's version) of a project into `arena`. A db_result or a negative. */
+/* co: data keys as the state row has them, adopted if there are none; new ones are added to the project's. A db_result
+ * (DB_FAILED: the newest cannot be unwrapped) or a negative. */
+AWAITS int data_keys_take(struct task *task, struct project *project, const struct rows *state) MUSTCHECK;
+/* any: wipes them. */
+void data_keys_drop(struct project *project);
+/* co: reads settings, data keys (and the model's version) of a project into `arena`. A db_result or a negative. */
 AWAITS int settings_read(struct task *task, struct project *project, struct arena *arena,
                          struct project_settings *ret_settings, int64_t *ret_model_version) MUSTCHECK;
 

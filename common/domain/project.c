@@ -40,7 +40,7 @@ void project_unref(struct project *project)
     project_cache_done(project);
     model_unref(project->model);
     facts_unref(project->cache->facts);
-    aead_key_wipe(&project->data_key);
+    data_keys_drop(project);
     arena_free(project->cache->arena); /* the project itself lives in it */
 }
 
@@ -98,9 +98,6 @@ static struct project *project_new(struct directory *directory, const struct row
     project->partition = (int)row_i64(&row, "partition");
     project->created_ms = row_time(&row, "created_at");
     project->db = (struct db){.server = server, .schema = project->number};
-    aead_derive(&directory->master_key,
-                arena_printf(arena, "project:%lld", (long long)project->number),
-                &project->data_key);
     project_cache_init(project);
     return project;
 }
@@ -238,8 +235,8 @@ int project_find_number(struct task *task,
     if (known != NULL) {
         slug = arena_dup(task->arena, known->slug);
     } else {
-        int rc = db_query(
-            task, &directory->control, &SQL_PROJECT_SLUG, PARAMS(P_I64(number)), &rows);
+        int rc =
+            db_query(task, &directory->control, &SQL_PROJECT_SLUG, PARAMS(P_I64(number)), &rows);
         if (rc != 0)
             return rc < 0 ? rc : PROJECT_UNAVAILABLE;
         if (rows.count == 0)

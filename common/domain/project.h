@@ -44,7 +44,9 @@ struct project {
     struct db db;                     /* its schema on its server, autocommit */
     struct project_settings settings;
     struct model *model;              /* current snapshot, never NULL for a held project */
-    struct aead_key data_key;         /* derived from the master key for this project */
+    struct aead_key data_key;         /* seals: the newest of data_keys */
+    struct aead_key *data_keys;       /* open (data_key.h); of the project alone, replaced when one is added */
+    size_t data_key_count;
     int64_t created_ms, updated_ms;
     struct project_cache *cache;      /* rights, tokens, origins: domain's own */
     unsigned in_flight;               /* requests of this process, kept by the gateway */
@@ -56,7 +58,9 @@ struct directory_config {
     struct db_config db;              /* template for servers; dsn = main server */
     struct redis *redis;              /* may be NULL */
     struct bus *bus;                  /* may be NULL: nobody hears of new outbox rows at once */
-    struct aead_key master_key;
+    struct aead_key master_key;       /* wraps data keys; ids of master keys are set by the directory */
+    const struct aead_key *old_master_keys; /* only unwrap; borrowed for the call */
+    size_t old_master_key_count;      /* at most 3 */
 };
 
 /* Returns owned; one per process, made after the fork: its timer and connections live on the loop. */

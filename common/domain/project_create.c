@@ -7,7 +7,8 @@
 #include "base/codec.h"
 #include "base/rand.h"
 #include "crypto/ec.h"
-#include "domain/internal.h"
+#include "data_key_sql.h"
+#include "domain/data_key_ring.h"
 #include "domain_create_sql.h"
 #include "log/log.h"
 #include "json/jw.h"
@@ -16,7 +17,8 @@
 #define DELETE_MS     180000
 #define PARTITIONS    16
 #define KID_BYTES     8
-#define SEEDS         6
+#define SEEDS         7
+#define FIRST_KEY     1
 #define KEY_DOC_BYTES 1024
 
 /* Results of work inside the two flights: a db_result + 100, whatever went wrong. */
@@ -101,10 +103,10 @@ static struct db_call seed_permissions(struct arena *arena)
 }
 
 /* A first key for access tokens; its private part is sealed for its place. */
-static struct db_call seed_signing_key(struct arena *arena, const struct create *create)
+static struct db_call
+seed_signing_key(struct arena *arena, const struct create *create, const struct aead_key *data_key)
 {
     struct ec_key *key = ec_key_generate();
-    struct aead_key data_key;
     uint8_t kid_bytes[KID_BYTES];
     struct strbuf doc;
     struct jw w;
@@ -126,15 +128,23 @@ static struct db_call seed_signing_key(struct arena *arena, const struct create 
     jw_time(&w, clock_wall_ms());
     jw_obj_end(&w);
 
-    long long number = (long long)create->db.schema;
-    aead_derive(
-        &create->directory->master_key, arena_printf(arena, "project:%lld", number), &data_key);
-    struct str place = arena_printf(arena, "p%lld:signing_key:%.*s", number, STR_ARG(kid));
-    struct str sealed = aead_seal(arena, &data_key, ec_key_to_pkcs8(arena, key), place);
-    aead_key_wipe(&data_key);
+    struct str place = place_setting(arena, create->db.schema, STR("signing_key"), kid);
+    struct str sealed = aead_seal(arena, data_key, ec_key_to_pkcs8(arena, key), place);
     return seed(arena,
                 &SQL_SEED_SIGNING_KEY,
                 PARAMS(P_STR(kid), P_STR(strbuf_view(&doc)), P_BYTES(sealed)));
+}
+
+/* The project's first data key, and what it seals from the start. */
+static void seed_keys(struct arena *arena, const struct create *create, struct db_call *calls)
+{
+    struct aead_key data_key;
+
+    data_key_new(FIRST_KEY, &data_key);
+    struct str wrapped = data_key_wrap(arena, create->directory, create->db.schema, &data_key);
+    calls[0] = seed(arena, &SQL_DATA_KEY_ADD, PARAMS(P_I64(FIRST_KEY), P_BYTES(wrapped)));
+    calls[1] = seed_signing_key(arena, create, &data_key);
+    aead_key_wipe(&data_key);
 }
 
 /* Schema, tables and seeds: one round trip, one transaction. *ret_last is the last migration's
@@ -164,7 +174,8 @@ static int build(struct task *task, struct create *create, int *ret_last)
     calls[count++] = (struct db_call){.sql = &SQL_SEED_ROLES};
     calls[count++] = seed_permissions(arena);
     calls[count++] = (struct db_call){.sql = &SQL_SEED_SETTINGS};
-    calls[count++] = seed_signing_key(arena, create);
+    seed_keys(arena, create, &calls[count]);
+    count += 2;
     calls[count++] =
         seed(arena, &SQL_SEED_ADMIN, PARAMS(P_STR(email), P_STR(create->in.admin_password_hash)));
     calls[count++] = seed(arena, &SQL_SEED_ADMIN_ROLE, PARAMS(P_STR(email)));

@@ -2,6 +2,7 @@
 #include "domain/project_settings.h"
 
 #include "base/num.h"
+#include "domain/data_key.h"
 #include "domain/internal.h"
 #include "domain_project_sql.h"
 #include "log/log.h"
@@ -323,7 +324,7 @@ void project_json_members(struct jw *w, const struct project *project)
 
 static struct str secret_place(struct arena *arena, const struct project *project)
 {
-    return arena_printf(arena, "p%lld:settings:oidc_client_secret", (long long)project->number);
+    return place_setting(arena, project->number, STR("setting"), STR("project"));
 }
 
 /* Columns "doc" and "sealed" of the first row. A stored value that today's bounds refuse falls back
@@ -361,8 +362,8 @@ static void parse_stored(struct arena *arena,
     if (rows_null(rows, 0, sealed))
         return;
     if (aead_open(arena,
-                  &project->data_key,
-                  1,
+                  project->data_keys,
+                  project->data_key_count,
                   rows_bytes(arena, rows, 0, sealed),
                   secret_place(arena, project),
                   &ret_settings->oidc_client_secret) != 0)
@@ -378,6 +379,9 @@ int settings_read(struct task *task,
     struct rows rows;
 
     int rc = db_query(task, &project->db, &SQL_PROJECT_STATE, NULL, 0, &rows);
+    if (rc != 0)
+        return rc;
+    rc = data_keys_take(task, project, &rows);
     if (rc != 0)
         return rc;
     parse_stored(arena, project, &rows, ret_settings);
@@ -399,6 +403,14 @@ static struct str print_stored(struct arena *arena, const struct project_setting
     return strbuf_view(&out);
 }
 
+static bool keeps_secret(const struct project_in *in)
+{
+    const struct project_settings_in *settings = in->settings.set ? in->settings.value : NULL;
+
+    return settings == NULL || !settings->oidc_client_secret.set ||
+           str_is(settings->oidc_client_secret.value, MASK);
+}
+
 int project_settings_save(struct task *task,
                           struct directory *directory,
                           struct project *project,
@@ -415,8 +427,13 @@ int project_settings_save(struct task *task,
     parse_stored(task->arena, project, &rows, &settings);
     project_settings_merge(&settings, in);
 
+    /* What is not changed stays as it is sealed: it may be by a key that this process does not know
+     * yet. */
+    size_t column = rows_column(&rows, "sealed");
     struct str sealed = STR_NONE;
-    if (settings.oidc_client_secret.len > 0)
+    if (keeps_secret(in))
+        sealed = rows_null(&rows, 0, column) ? STR_NONE : rows_bytes(task->arena, &rows, 0, column);
+    else if (settings.oidc_client_secret.len > 0)
         sealed = aead_seal(task->arena,
                            &project->data_key,
                            settings.oidc_client_secret,

@@ -10,6 +10,7 @@
 #include "base/panic.h"
 #include "base/utf8.h"
 #include "crypto/aead.h"
+#include "domain/data_key.h"
 #include "json/jr.h"
 
 #define SECRET_MASK    "********"
@@ -412,11 +413,7 @@ struct str value_secret_place(struct arena *arena,
                               const struct project *project,
                               const struct model_field *field)
 {
-    return arena_printf(arena,
-                        "p%lld:e%lld:f%lld",
-                        (long long)project->number,
-                        (long long)field->entity->id,
-                        (long long)field->id);
+    return place_field(arena, project->number, field->entity->id, field->id);
 }
 
 /* --- import cells -------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "app/metrics.h"
 #include "areas/auth/auth_password.h"
 #include "base/panic.h"
+#include "domain/data_key.h"
 #include "http/server.h"
 #include "routes_list.h"
 #include "stages/stages.h"
@@ -162,11 +163,30 @@ static const struct daemon_flag flags[] = {
     {NULL, NULL, NULL},
 };
 
+static int rotate_data_keys(struct task *task,
+                            struct directory *directory,
+                            void (*say)(const char *text),
+                            struct str *ret_reason)
+{
+    return data_keys_rotate(task, directory, DATA_KEY_SETTLE_MS, say, ret_reason);
+}
+
+static const struct daemon_job jobs[] = {
+    {"--rotate-master-key",
+     "wrap every project's data keys with the current master key, then exit",
+     data_keys_rewrap},
+    {"--rotate-data-keys",
+     "give every project a new data key and seal its secrets with it, then exit",
+     rotate_data_keys},
+    {NULL, NULL, NULL},
+};
+
 static const struct daemon gateway = {
     .name = "api-gateway",
     .about = "the REST API of all projects",
     .conf = &app_conf_spec,
     .flags = flags,
+    .jobs = jobs,
     .prepare = prepare,
     .start = start,
     .drain = drain,

@@ -26,7 +26,9 @@ static void check_signing_key(struct task *task, struct project *project)
                                     (long long)project->number,
                                     STR_ARG(rows_str(&rows, 0, 0)));
     struct str sealed = rows_bytes(task->arena, &rows, 0, 4);
-    assert_int_equal(aead_open(task->arena, &project->data_key, 1, sealed, place, &der), 0);
+    assert_int_equal(
+        aead_open(task->arena, project->data_keys, project->data_key_count, sealed, place, &der),
+        0);
     assert_int_equal(ec_key_from_pkcs8(der, &key), 0);
     ec_key_jwk(task->arena, key, &x, &y);
     assert_true(str_eq(x, rows_str(&rows, 0, 1)));

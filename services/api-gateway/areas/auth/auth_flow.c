@@ -5,6 +5,7 @@
 #include "auth_provider_sql.h"
 #include "base/codec.h"
 #include "crypto/digest.h"
+#include "domain/data_key.h"
 #include "json/jr.h"
 
 #define STATE_MAX 128
@@ -17,10 +18,7 @@ struct str auth_flow_challenge(struct arena *arena, struct str verifier)
 
 static struct str place(struct req *r, struct str state_hash)
 {
-    return arena_printf(r->task.arena,
-                        "p%lld:auth_flows:%.*s",
-                        (long long)r->project->number,
-                        STR_ARG(codec_hex(r->task.arena, state_hash)));
+    return place_flow(r->task.arena, r->project->number, state_hash);
 }
 
 static struct str document(struct arena *arena, const struct auth_flow *flow)
@@ -78,12 +76,11 @@ int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)
     TRY(sql_all(r, &rows, &SQL_FLOW_TAKE, PARAMS(P_BYTES(hash))));
     const struct row row = rows_at(&rows, 0);
     if (!rows.count || !row_bool(&row, "live") ||
-        aead_open(arena,
-                  &r->project->data_key,
-                  1,
-                  rows_bytes(arena, &rows, 0, rows_column(&rows, "sealed")),
-                  place(r, hash),
-                  &secrets) != 0)
+        data_key_open(&r->task,
+                      r->project,
+                      rows_bytes(arena, &rows, 0, rows_column(&rows, "sealed")),
+                      place(r, hash),
+                      &secrets) != 0)
         return invalid(r);
     *ret_flow = (struct auth_flow){
         .state = state,

@@ -8,6 +8,7 @@
 #include "base/rand.h"
 #include "crypto/ec.h"
 #include "crypto/jws.h"
+#include "domain/data_key.h"
 
 #define KID_BYTES 8
 #define KID_MAX   64
@@ -29,12 +30,11 @@ static struct opened *slot_of(int64_t project, struct str kid)
 /* Where the private key belongs, so that it opens nowhere else. */
 static struct str place(struct req *r, struct str kid)
 {
-    return arena_printf(
-        r->task.arena, "p%lld:signing_key:%.*s", (long long)r->project->number, STR_ARG(kid));
+    return place_setting(r->task.arena, r->project->number, STR("signing_key"), kid);
 }
 
 /* Borrowed until the next call; NULL when the stored key cannot be opened. */
-static const struct ec_key *key_open(struct req *r, struct str kid, const struct rows *row)
+AWAITS static const struct ec_key *key_open(struct req *r, struct str kid, const struct rows *row)
 {
     struct opened *slot = slot_of(r->project->number, kid);
     struct str der;
@@ -45,7 +45,7 @@ static const struct ec_key *key_open(struct req *r, struct str kid, const struct
     if (kid.len > KID_MAX)
         return NULL;
     struct str sealed = rows_bytes(r->task.arena, row, 0, rows_column(row, "sealed"));
-    if (aead_open(r->task.arena, &r->project->data_key, 1, sealed, place(r, kid), &der) != 0 ||
+    if (data_key_open(&r->task, r->project, sealed, place(r, kid), &der) != 0 ||
         ec_key_from_pkcs8(der, &key) != 0)
         return NULL;
     explicit_bzero((char *)der.ptr, der.len);

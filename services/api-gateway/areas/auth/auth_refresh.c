@@ -1,6 +1,7 @@
 /* Refresh tokens: rotation, the grace time for a lost answer, and what happens on reuse. */
 #include "areas/auth/auth_session.h"
 #include "auth_sql.h"
+#include "domain/data_key.h"
 
 /* RFC 9700 (4.14.2) ends the session when a token comes twice. Two cases are no theft: a client
  * that sends the same refresh twice at once (10 s), and one that never saw the answer (60 s, while
@@ -10,10 +11,7 @@
 
 static struct str successor_place(struct req *r, int64_t token_id)
 {
-    return arena_printf(r->task.arena,
-                        "p%lld:refresh_tokens:%lld:successor",
-                        (long long)r->project->number,
-                        (long long)token_id);
+    return place_successor(r->task.arena, r->project->number, token_id);
 }
 
 /* Signs for the session of the locked row and ends the transaction. */
@@ -68,12 +66,11 @@ find_successor(struct req *r, const struct rows *locked, struct str *ret_success
         r, &child, &SQL_REFRESH_CHILD, PARAMS(P_I64(row_i64(&token, "session_id")), P_I64(id))));
     if (!row_bool(&token, "just_used") && !(child.count && rows_bool(&child, 0, 0)))
         return 0;
-    if (aead_open(r->task.arena,
-                  &r->project->data_key,
-                  1,
-                  rows_bytes(r->task.arena, locked, 0, sealed),
-                  successor_place(r, id),
-                  ret_successor) != 0)
+    if (data_key_open(&r->task,
+                      r->project,
+                      rows_bytes(r->task.arena, locked, 0, sealed),
+                      successor_place(r, id),
+                      ret_successor) != 0)
         *ret_successor = STR_NONE;
     return 0;
 }
