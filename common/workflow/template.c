@@ -167,8 +167,33 @@ static json_t *own(const struct evaluation *in, json_t *value)
     return value;
 }
 
+static void put_html(struct strbuf *out, struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        switch (text.ptr[i]) {
+        case '&':
+            strbuf_str(out, STR("&amp;"));
+            break;
+        case '<':
+            strbuf_str(out, STR("&lt;"));
+            break;
+        case '>':
+            strbuf_str(out, STR("&gt;"));
+            break;
+        case '"':
+            strbuf_str(out, STR("&quot;"));
+            break;
+        case '\'':
+            strbuf_str(out, STR("&#39;"));
+            break;
+        default:
+            strbuf_char(out, text.ptr[i]);
+        }
+    }
+}
+
 /* A value within other text. */
-static bool insert(struct strbuf *out, const json_t *value)
+static bool insert_plain(struct strbuf *out, const json_t *value)
 {
     size_t room = out->max;
     struct jw w;
@@ -189,6 +214,23 @@ static bool insert(struct strbuf *out, const json_t *value)
     return !out->overflow;
 }
 
+/* The same, so that HTML shows it as it is. */
+static bool insert_html(struct arena *arena, struct strbuf *out, const json_t *value)
+{
+    struct strbuf plain;
+
+    strbuf_init(&plain, arena, out->max);
+    if (!insert_plain(&plain, value))
+        return false;
+    put_html(out, strbuf_view(&plain));
+    return !out->overflow;
+}
+
+static bool insert(const struct evaluation *in, struct strbuf *out, const json_t *value)
+{
+    return in->context->html ? insert_html(in->arena, out, value) : insert_plain(out, value);
+}
+
 static int
 eval_mixed(struct evaluation *in, const struct place *at, struct str text, json_t **ret_value)
 {
@@ -206,7 +248,7 @@ eval_mixed(struct evaluation *in, const struct place *at, struct str text, json_
         if (rc != 0)
             return fail(in, at, rc);
         strbuf_str(&out, literal);
-        if (out.overflow || (reference != NULL && !insert(&out, value)))
+        if (out.overflow || (reference != NULL && !insert(in, &out, value)))
             return too_large(in, at);
     }
     if (!spend(&in->left, out.len + 2))
@@ -233,7 +275,7 @@ static int eval_text(struct evaluation *in,
     rc = template_next(in->arena, &rest, &literal, &reference, in->ret_error);
     if (rc != 0)
         return fail(in, at, rc);
-    if (literal.len > 0 || rest.ptr != NULL)
+    if (literal.len > 0 || rest.ptr != NULL || in->context->html)
         return eval_mixed(in, at, json_text(value), ret_value);
     rc = reference_find(in->arena, reference, in->context, &in->items, ret_value, in->ret_error);
     if (rc != 0)

@@ -39,6 +39,7 @@ struct template_context {
     const json_t *root;          /* {"trigger": {...}, "steps": {...}, "workflow": {...}, "job": {...}} */
     template_secret_fn secret;   /* NULL: secrets are forbidden here */
     void *secret_arg;
+    bool html;                   /* what is inserted is escaped for HTML; the result is a text */
 };
 
 /* any: parses a reference without braces ("$svc.trigger.id"), surrounding blanks allowed. Borrows `text`.

@@ -443,6 +443,31 @@ static void test_wide(void **state)
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), 0);
 }
 
+/* What is inserted is shown, not obeyed; what the author wrote stays. */
+static void test_html(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data, *text, *want;
+    } cases[] = {
+        {"\"<b>&\\\"'\"", "\"<p>{{ $svc.trigger.data }}</p>\"", "<p>&lt;b&gt;&amp;&quot;&#39;</p>"},
+        {"\"<i>\"", "\"{{ $svc.trigger.data }}\"", "&lt;i&gt;"},
+        {"{\"a\":\"<\"}", "\"{{ $svc.trigger.data }}\"", "{&quot;a&quot;:&quot;&lt;&quot;}"},
+        {"7", "\"{{ $svc.trigger.data }}\"", "7"},
+        {"null", "\"<b>{{ $svc.trigger.data }}</b>\"", "<b></b>"},
+        {"\"x\"", "\"<b>none</b>\"", "<b>none</b>"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct template_context ctx = context(with_data(json(cases[i].data)), false);
+        struct str error;
+        json_t *result;
+        ctx.html = true;
+        assert_int_equal(template_eval(arena, json(cases[i].text), &ctx, &result, &error), 0);
+        assert_string_equal(json_string_value(result), cases[i].want);
+    }
+}
+
 /* --- references ---------------------------------------------------------------------------------
  */
 
@@ -561,6 +586,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_size, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_depth, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_wide, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_html, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_references, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_paths, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_visit, set_up, tear_down),
