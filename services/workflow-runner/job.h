@@ -16,14 +16,16 @@
 struct work;
 
 enum job_result {
-    JOB_LOST = 1, /* cancelled, or our lease ended and another runner has it: write nothing more */
+    JOB_LOST = 11, /* cancelled, or our lease ended and another runner has it: write nothing more */
     JOB_STORE_DOWN, /* the database cannot be asked now; the lease will end by itself */
 };
 
 struct job {
-    struct task task; /* task.arena is the job's own; freed when it ended */
+    struct task task;    /* task.arena is the job's own, during a step one of the step's */
+    struct arena *arena; /* the job's own, it lives there itself; freed when it ended */
     struct loop_hook freed;
     struct list link;        /* work->jobs */
+    struct list beat;        /* all jobs of this process (claim.c) */
     struct work *work;       /* the project's work in this process */
     struct project *project; /* held by the arena */
     int64_t id, workflow_id, token;
@@ -60,7 +62,8 @@ AWAITS int claim_jobs(struct task *task,
  * before its lease ended, is cancelled (lost). */
 void claim_heartbeat_start(void);
 void claim_heartbeat_stop(void);
-/* any: a hint that the job was cancelled: marks it lost and cancels its task when it runs here. */
+/* any: a hint that the job was cancelled, from whoever can write to Redis: when it runs here its
+ * row is asked at once, and a job that is not ours any more is lost. */
 void claim_lost(struct work *work, int64_t job_id);
 
 /* --- running (run.c) --- */

@@ -24,7 +24,9 @@ struct step_error {
     const struct schema_errors *fields; /* data steps: findings */
 };
 
+struct run;
 struct step_call {
+    struct run *run;   /* run_step.c's own */
     struct task *task; /* the job's task; its deadline is the step's */
     struct job *job;
     const struct definition *definition;
@@ -65,6 +67,8 @@ int step_send_email(struct step_call *call);
 
 /* any: fails the step: returns STEP_FAILED. */
 int step_fail(struct step_call *call, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
+/* any: fails the step for an enum template_result of the parameter. */
+int step_template_fail(struct step_call *call, struct str name, int rc, struct str reason);
 /* any: evaluates a parameter by name; *ret_value NULL when it is not given. Secrets only when
  * `secrets`. 0, or STEP_FAILED with template_unresolved, template_too_large. */
 int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)

@@ -1,0 +1,163 @@
+/*
+ * What templates of a job see: {"trigger", "steps", "workflow", "job"}. Values come masked: what is
+ * stored and what is seen by later steps is the same.
+ */
+#include <errno.h>
+
+#include "base/panic.h"
+#include "log/log.h"
+#include "run.h"
+#include "runner_run_sql.h"
+#include "json/jr.h"
+
+#define RETRY_FIRST_MS 50
+#define RETRY_LAST_MS  1000
+
+static void free_value(void *value)
+{
+    json_decref(value);
+}
+
+static json_t *text_of(struct str text)
+{
+    json_t *value = json_stringn(text.ptr ? text.ptr : "", text.len);
+
+    return value != NULL ? value : json_string("");
+}
+
+static json_t *trigger_of(const struct job *job, json_t *data)
+{
+    json_t *trigger = json_object();
+
+    (void)json_object_set_new(trigger, "kind", text_of(job->trigger_kind));
+    (void)json_object_set_new(trigger, "event", text_of(job->trigger_event));
+    (void)json_object_set_new(trigger, "entity_name", text_of(job->trigger_entity));
+    (void)json_object_set_new(trigger, "id", json_integer(job->trigger_id));
+    if (data != NULL)
+        (void)json_object_set(trigger, "data", data);
+    else
+        (void)json_object_set_new(trigger, "data", json_object());
+    return trigger;
+}
+
+bool context_init(struct run *run)
+{
+    const struct job *job = run->job;
+    json_t *workflow = json_object();
+    json_t *self = json_object();
+    struct jr_error error;
+    json_t *data = NULL;
+
+    run->root = json_object();
+    MUST(run->root != NULL && workflow != NULL && self != NULL);
+    arena_defer(job->arena, free_value, run->root);
+    (void)json_object_set_new(workflow, "id", json_integer(job->workflow_id));
+    (void)json_object_set_new(workflow, "name", text_of(run->version->definition.name));
+    (void)json_object_set_new(self, "id", json_integer(job->id));
+    (void)json_object_set_new(run->root, "workflow", workflow);
+    (void)json_object_set_new(run->root, "job", self);
+    run->steps = json_object();
+    (void)json_object_set_new(run->root, "steps", run->steps);
+    if (job->trigger_data.len && jr_parse_stored(job->arena, job->trigger_data, &data, &error) != 0)
+        return false;
+    (void)json_object_set_new(run->root, "trigger", trigger_of(job, data));
+    return true;
+}
+
+void context_output(struct run *run, struct str key, json_t *output)
+{
+    (void)json_object_setn(run->steps, key.ptr, key.len, output);
+}
+
+void context_error(struct run *run, struct str key, json_t *error)
+{
+    json_t *step = json_object();
+
+    (void)json_object_set(step, "error", error);
+    (void)json_object_setn_new(run->steps, key.ptr, key.len, step);
+}
+
+/* --- history ------------------------------------------------------------------------------------
+ */
+
+static bool parse_member(struct run *run, struct str text, json_t **ret_value)
+{
+    struct jr_error error;
+
+    *ret_value = NULL;
+    return text.ptr == NULL || jr_parse_stored(run->job->arena, text, ret_value, &error) == 0;
+}
+
+static bool keep_row(struct run *run, const struct row *row)
+{
+    struct past *past = &run->past[run->past_count++];
+    struct str output = row_str(row, "output");
+
+    *past = (struct past){
+        .key = row_str(row, "key"),
+        .seq = (int)row_i64(row, "seq"),
+        .run = (int)row_i64(row, "run"),
+        .status = row_str(row, "status"),
+        .input = row_str(row, "input"),
+        .started_ms = row_time(row, "started_at"),
+    };
+    run->output_bytes += output.len;
+    if (!parse_member(run, output, &past->output) ||
+        !parse_member(run, row_str(row, "error"), &past->error))
+        return false;
+    if (past->output != NULL && str_is(past->status, "succeeded"))
+        context_output(run, past->key, past->output);
+    else if (past->error != NULL)
+        context_error(run, past->key, past->error);
+    return true;
+}
+
+/* co: both reads, until the lease is over. */
+AWAITS static int read_rows(struct run *run, struct db_call *calls, size_t count)
+{
+    struct job *job = run->job;
+    int64_t pause_ms = RETRY_FIRST_MS;
+
+    for (;;) {
+        int rc = db_batch(&job->task, &job->project->db, calls, count, NULL);
+        if (rc == 0)
+            return 0;
+        if (rc == DB_SCHEMA || rc == -ECANCELED)
+            return JOB_LOST;
+        if (rc > 0)
+            rc = task_sleep(&job->task, pause_ms);
+        if (rc != 0)
+            return job->lost ? JOB_LOST : JOB_STORE_DOWN;
+        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
+    }
+}
+
+int context_history(struct run *run)
+{
+    const struct job *job = run->job;
+    struct db_call calls[] = {
+        {.sql = &SQL_RUN_HISTORY, PARAMS(P_I64(job->id), P_I64(job->run))},
+        {.sql = &SQL_RUN_LAST_SEQ, PARAMS(P_I64(job->id))},
+    };
+
+    TRY(read_rows(run, calls, ARRAY_LEN(calls)));
+    const struct rows *rows = &calls[0].rows;
+    run->seq = (int)rows_i64(&calls[1].rows, 0, 0);
+    run->past = ARENA_ARRAY(job->arena, run->past, rows->count);
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row row = rows_at(rows, i);
+        if (!keep_row(run, &row))
+            return -EINVAL;
+    }
+    return 0;
+}
+
+const struct past *context_past(const struct run *run, struct str key)
+{
+    for (size_t i = 0; i < run->past_count; i++) {
+        const struct past *past = &run->past[i];
+        if (past->run == run->job->run && str_eq(past->key, key))
+            return past;
+    }
+    return NULL;
+}

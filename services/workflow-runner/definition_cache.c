@@ -1,0 +1,213 @@
+/* Parsed versions of workflows: one load for all who ask meanwhile, least recently used first out.
+ */
+#include "definition_cache.h"
+
+#include <errno.h>
+
+#include "base/map.h"
+#include "log/log.h"
+#include "runner_run_sql.h"
+#include "json/jr.h"
+
+/* What a byte of a document takes as a tree, about. */
+#define TREE_FACTOR 8
+
+struct key {
+    int64_t project, workflow, version;
+};
+
+struct entry {
+    struct workflow_version version; /* first: what jobs hold */
+    struct key key;
+    struct list order;
+    struct arena *arena; /* it lives there itself */
+    size_t bytes;
+    int refs;
+};
+
+/* A load under way. Lives on the stack of the task that makes it. */
+struct load {
+    struct list waiters;
+};
+struct waiter {
+    struct await await;
+    struct list link;
+};
+
+static struct {
+    struct map *entries, *loads;
+    struct list order; /* least recently used first */
+    size_t bytes;
+} cache;
+
+static struct str key_text(const struct key *key)
+{
+    return (struct str){(const char *)key, sizeof(*key)};
+}
+
+static void cache_open(void)
+{
+    if (cache.entries != NULL)
+        return;
+    cache.entries = map_new();
+    cache.loads = map_new();
+    list_init(&cache.order);
+}
+
+static void entry_unref(void *ptr)
+{
+    struct entry *entry = ptr;
+
+    if (--entry->refs == 0)
+        arena_free(entry->arena);
+}
+
+static void entry_drop(struct entry *entry)
+{
+    (void)map_remove(cache.entries, key_text(&entry->key));
+    list_remove(&entry->order);
+    cache.bytes -= entry->bytes;
+    entry_unref(entry);
+}
+
+static void entry_store(struct entry *entry)
+{
+    (void)map_put(cache.entries, key_text(&entry->key), entry);
+    list_append(&cache.order, &entry->order);
+    cache.bytes += entry->bytes;
+    while (cache.bytes > DEFINITIONS_BYTES && cache.order.next != &entry->order)
+        entry_drop(LIST_ITEM(cache.order.next, struct entry, order));
+}
+
+static const struct workflow_version *entry_hold(struct job *job, struct entry *entry)
+{
+    list_remove(&entry->order);
+    list_append(&cache.order, &entry->order);
+    entry->refs++;
+    arena_defer(job->arena, entry_unref, entry);
+    return &entry->version;
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static struct str print_findings(struct arena *arena, const struct schema_errors *errors)
+{
+    if (errors->count == 0)
+        return STR("it cannot be read");
+    return arena_printf(
+        arena, "%.*s: %.*s", STR_ARG(errors->items[0].field), STR_ARG(errors->items[0].message));
+}
+
+static void parse(struct arena *arena, struct workflow_version *version, struct str text)
+{
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+    struct definition_secret *secrets;
+    struct jr_error error;
+    json_t *doc;
+
+    if (jr_parse_stored(arena, arena_dup(arena, text), &doc, &error) != 0 ||
+        !definition_parse(arena, doc, &version->definition, errors)) {
+        version->invalid = print_findings(arena, errors);
+        return;
+    }
+    size_t count = definition_secrets(arena, &version->definition, &secrets);
+    struct str *names = ARENA_ARRAY(arena, names, count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = secrets[i].name;
+    version->secrets = names;
+    version->secret_count = count;
+}
+
+static struct entry *entry_new(const struct key *key, const struct rows *rows)
+{
+    struct arena *arena = arena_new(0);
+    struct entry *entry = ARENA_NEW(arena, entry);
+    const struct row row = rows_at(rows, 0);
+    struct str text = row_str(&row, "doc");
+
+    entry->arena = arena;
+    entry->key = *key;
+    entry->refs = 1;
+    entry->version.editor_id = row_i64(&row, "editor_id");
+    entry->version.editor_key_id = row_i64(&row, "editor_key_id");
+    parse(arena, &entry->version, text);
+    if (entry->version.invalid.ptr != NULL)
+        log_warn("definition.invalid",
+                 L_I64("project", key->project),
+                 L_I64("workflow", key->workflow),
+                 L_I64("version", key->version),
+                 L_STR("reason", entry->version.invalid));
+    entry->bytes = arena_held_bytes(arena) + text.len * TREE_FACTOR;
+    return entry;
+}
+
+AWAITS static int read_version(struct job *job, const struct key *key)
+{
+    struct rows rows;
+
+    int rc = db_query(&job->task,
+                      &job->project->db,
+                      &SQL_RUN_VERSION,
+                      PARAMS(P_I64(key->workflow), P_I64(key->version)),
+                      &rows);
+    if (rc == DB_SCHEMA)
+        return DEFINITION_GONE;
+    if (rc != 0)
+        return rc < 0 ? rc : rc + 100;
+    if (rows.count == 0)
+        return DEFINITION_GONE;
+    entry_store(entry_new(key, &rows));
+    return 0;
+}
+
+/* --- one load for all ---------------------------------------------------------------------------
+ */
+
+static void abandon(struct await *await)
+{
+    list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
+}
+
+/* co: what the load came to; -EAGAIN when whoever made it went away. */
+AWAITS static int join(struct job *job, struct load *load)
+{
+    struct waiter waiter = {.await = {.abandon = NULL}};
+
+    await_init(&waiter.await);
+    waiter.await.abandon = abandon;
+    list_append(&load->waiters, &waiter.link);
+    return await_wait(&job->task, &waiter.await, 0);
+}
+
+AWAITS static int load_version(struct job *job, const struct key *key)
+{
+    struct load load;
+    struct list *node;
+
+    list_init(&load.waiters);
+    (void)map_put(cache.loads, key_text(key), &load);
+    int rc = read_version(job, key);
+    (void)map_remove(cache.loads, key_text(key));
+    while ((node = list_shift(&load.waiters)))
+        await_done(&LIST_ITEM(node, struct waiter, link)->await, rc < 0 ? -EAGAIN : rc);
+    return rc;
+}
+
+int definition_find(struct job *job, const struct workflow_version **ret_version)
+{
+    const struct key key = {job->project->number, job->workflow_id, job->version};
+
+    cache_open();
+    for (;;) {
+        struct entry *entry = map_get(cache.entries, key_text(&key));
+        if (entry != NULL) {
+            *ret_version = entry_hold(job, entry);
+            return 0;
+        }
+        struct load *load = map_get(cache.loads, key_text(&key));
+        int rc = load != NULL ? join(job, load) : load_version(job, &key);
+        if (rc != 0 && rc != -EAGAIN)
+            return rc;
+    }
+}

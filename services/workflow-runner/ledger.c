@@ -1,0 +1,475 @@
+/*
+ * What jobs have done, written together: a lane a project, one write under way in each. Entries
+ * that come meanwhile gather and leave with the next one. The job's row is locked by its token
+ * first, and history goes only to rows that the same transaction has locked, so that a runner that
+ * was presumed dead writes nothing. Each write may be repeated: it says how things are, not what
+ * changes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "app.h"
+#include "background.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/panic.h"
+#include "job.h"
+#include "log/log.h"
+#include "runner_claim_sql.h"
+#include "runner_ledger_sql.h"
+
+#define BATCH_MAX      256
+#define BATCH_BYTES    ((size_t)8 << 20)
+#define WRITE_LIMIT_MS 20000 /* one attempt; the database's own limits are shorter */
+#define RETRY_FIRST_MS 50
+#define RETRY_LAST_MS  1000
+#define LANE_LIMIT_MS  ((int64_t)1 << 40)
+
+/* Lives on the stack of the job's coroutine, which waits whatever happens. */
+struct member {
+    struct await await;
+    struct list link;
+    struct job *job;
+    const struct ledger_entry *entry;
+    int rc;
+};
+
+struct lane {
+    int64_t number; /* of the project */
+    struct list members;
+    struct loop_hook hook;
+    bool running;
+};
+
+static struct map *lanes; /* 8 bytes -> struct lane, while it has something to do */
+
+/* --- a write as statements ----------------------------------------------------------------------
+ */
+
+/* Columns of ledger_jobs and ledger_steps. */
+struct job_columns {
+    int64_t *id, *token;
+    struct str *status, *error, *reason;
+    size_t count;
+};
+struct step_columns {
+    int64_t *job, *seq, *run, *started, *finished;
+    struct str *key, *action, *status, *input, *output, *error, *log;
+    size_t count;
+};
+
+static struct str text_or_null(struct str text)
+{
+    return text.len ? text : STR_NONE;
+}
+
+static void jobs_init(struct arena *arena, struct job_columns *in, size_t most)
+{
+    *in = (struct job_columns){
+        .id = ARENA_ARRAY(arena, in->id, most),
+        .token = ARENA_ARRAY(arena, in->token, most),
+        .status = ARENA_ARRAY(arena, in->status, most),
+        .error = ARENA_ARRAY(arena, in->error, most),
+        .reason = ARENA_ARRAY(arena, in->reason, most),
+    };
+}
+
+static void
+jobs_add(struct job_columns *in, const struct job *job, const struct ledger_entry *entry)
+{
+    size_t i = in->count++;
+
+    in->id[i] = job->id;
+    in->token[i] = job->token;
+    in->status[i] = str_from(entry->status);
+    in->error[i] = text_or_null(entry->error);
+    in->reason[i] = text_or_null(entry->reason);
+}
+
+static void steps_init(struct arena *arena, struct step_columns *in, size_t most)
+{
+    *in = (struct step_columns){
+        .job = ARENA_ARRAY(arena, in->job, most),
+        .seq = ARENA_ARRAY(arena, in->seq, most),
+        .run = ARENA_ARRAY(arena, in->run, most),
+        .started = ARENA_ARRAY(arena, in->started, most),
+        .finished = ARENA_ARRAY(arena, in->finished, most),
+        .key = ARENA_ARRAY(arena, in->key, most),
+        .action = ARENA_ARRAY(arena, in->action, most),
+        .status = ARENA_ARRAY(arena, in->status, most),
+        .input = ARENA_ARRAY(arena, in->input, most),
+        .output = ARENA_ARRAY(arena, in->output, most),
+        .error = ARENA_ARRAY(arena, in->error, most),
+        .log = ARENA_ARRAY(arena, in->log, most),
+    };
+}
+
+static void
+steps_add(struct step_columns *in, const struct job *job, const struct ledger_entry *entry)
+{
+    for (size_t k = 0; k < entry->count; k++) {
+        const struct ledger_step *step = &entry->steps[k];
+        size_t i = in->count++;
+        in->job[i] = job->id;
+        in->seq[i] = step->seq;
+        in->run[i] = job->run;
+        in->started[i] = step->started_ms;
+        in->finished[i] = step->finished_ms;
+        in->key[i] = step->key;
+        in->action[i] = str_from(step_action_name(step->action));
+        in->status[i] = str_from(step->status);
+        in->input[i] = text_or_null(step->input);
+        in->output[i] = text_or_null(step->output);
+        in->error[i] = text_or_null(step->error);
+        in->log[i] = text_or_null(step->log);
+    }
+}
+
+static struct db_call
+call_of(struct arena *arena, const struct sql *sql, const struct db_param *params, size_t count)
+{
+    struct db_param *own = ARENA_ARRAY(arena, own, count);
+
+    for (size_t i = 0; i < count; i++)
+        own[i] = params[i];
+    return (struct db_call){.sql = sql, .params = own, .param_count = count};
+}
+
+static struct db_call jobs_call(struct arena *arena, const struct job_columns *in)
+{
+    const struct db_param params[] = {
+        P_I64S(in->id, in->count),
+        P_I64S(in->token, in->count),
+        P_STRS(in->status, in->count),
+        P_STRS(in->error, in->count),
+        P_STRS(in->reason, in->count),
+        P_I64(runner_conf()->lease_ms),
+    };
+
+    return call_of(arena, &SQL_LEDGER_JOBS, params, ARRAY_LEN(params));
+}
+
+static struct db_call steps_call(struct arena *arena, const struct step_columns *in)
+{
+    const struct db_param params[] = {
+        P_I64S(in->job, in->count),
+        P_I64S(in->seq, in->count),
+        P_I64S(in->run, in->count),
+        P_STRS(in->key, in->count),
+        P_STRS(in->action, in->count),
+        P_STRS(in->status, in->count),
+        P_I64S(in->started, in->count),
+        P_I64S(in->finished, in->count),
+        P_STRS(in->input, in->count),
+        P_STRS(in->output, in->count),
+        P_STRS(in->error, in->count),
+        P_STRS(in->log, in->count),
+    };
+
+    return call_of(arena, &SQL_LEDGER_STEPS, params, ARRAY_LEN(params));
+}
+
+/* --- results ------------------------------------------------------------------------------------
+ */
+
+/* The database may answer otherwise in a moment. Everything here may be repeated. */
+static bool is_passing(int rc)
+{
+    switch (rc) {
+    case DB_CONFLICT:
+    case DB_LOCKED:
+    case DB_TIMEOUT:
+    case DB_UNAVAILABLE:
+    case DB_UNKNOWN:
+    case DB_FULL:
+        return true;
+    default:
+        return rc < 0; /* an attempt that took too long */
+    }
+}
+
+static bool lease_is_over(const struct job *job)
+{
+    return job->lost || clock_mono_ms() >= job->lease_mono_ms;
+}
+
+/* --- lanes --------------------------------------------------------------------------------------
+ */
+
+static struct str lane_name(const struct lane *lane)
+{
+    return (struct str){(const char *)&lane->number, sizeof(lane->number)};
+}
+
+static void lane_free(struct lane *lane)
+{
+    (void)map_remove(lanes, lane_name(lane));
+    free(lane);
+}
+
+static void member_end(struct member *member, int rc)
+{
+    list_remove(&member->link);
+    member->rc = rc;
+    await_done(&member->await, 0);
+}
+
+static size_t entry_bytes(const struct ledger_entry *entry)
+{
+    size_t bytes = entry->error.len;
+
+    for (size_t i = 0; i < entry->count; i++) {
+        const struct ledger_step *step = &entry->steps[i];
+        bytes += step->input.len + step->output.len + step->error.len + step->log.len;
+    }
+    return bytes;
+}
+
+struct batch {
+    struct member *members[BATCH_MAX];
+    size_t count, steps;
+};
+
+static void take_batch(struct lane *lane, struct batch *batch, size_t most)
+{
+    size_t bytes = 0;
+
+    *batch = (struct batch){0};
+    LIST_FOR (node, &lane->members) {
+        struct member *member = LIST_ITEM(node, struct member, link);
+        if (lease_is_over(member->job)) {
+            member_end(member, member->job->lost ? JOB_LOST : JOB_STORE_DOWN);
+            continue;
+        }
+        bytes += entry_bytes(member->entry);
+        if (batch->count == most || (batch->count > 0 && bytes > BATCH_BYTES))
+            return;
+        batch->steps += member->entry->count;
+        batch->members[batch->count++] = member;
+    }
+}
+
+AWAITS static int write_batch(struct task *task, const struct batch *batch, struct rows *ret_ours)
+{
+    struct arena *arena = task->arena;
+    struct job_columns jobs;
+    struct step_columns steps;
+
+    jobs_init(arena, &jobs, batch->count);
+    steps_init(arena, &steps, batch->steps);
+    for (size_t i = 0; i < batch->count; i++) {
+        jobs_add(&jobs, batch->members[i]->job, batch->members[i]->entry);
+        steps_add(&steps, batch->members[i]->job, batch->members[i]->entry);
+    }
+    struct db_call calls[] = {
+        {.sql = &SQL_PLAN_BY_INDEX}, jobs_call(arena, &jobs), steps_call(arena, &steps)};
+    int rc = db_batch(task, &batch->members[0]->job->project->db, calls, steps.count ? 3 : 2, NULL);
+    *ret_ours = calls[1].rows;
+    return rc;
+}
+
+static bool is_listed(const struct rows *ours, int64_t id)
+{
+    for (size_t i = 0; i < ours->count; i++)
+        if (rows_i64(ours, i, 0) == id)
+            return true;
+    return false;
+}
+
+static void end_batch(const struct batch *batch, const struct rows *ours)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        struct member *member = batch->members[i];
+        member_end(member, is_listed(ours, member->job->id) ? 0 : JOB_LOST);
+    }
+}
+
+/* One attempt; false when it has to be repeated after a pause. */
+AWAITS static bool try_batch(struct task *task, struct lane *lane, size_t *most)
+{
+    struct arena *own = task->arena;
+    struct batch batch;
+    struct rows ours;
+    int rc = 0;
+
+    take_batch(lane, &batch, *most);
+    if (batch.count == 0)
+        return true;
+    task->arena = arena_new(0);
+    task->deadline_ms = clock_mono_ms() + WRITE_LIMIT_MS;
+    rc = write_batch(task, &batch, &ours);
+    if (rc == 0) {
+        end_batch(&batch, &ours);
+        *most = BATCH_MAX;
+    } else if (rc == DB_SCHEMA) { /* the project was removed */
+        for (size_t i = 0; i < batch.count; i++)
+            member_end(batch.members[i], JOB_LOST);
+    } else if (!is_passing(rc) && batch.count > 1) {
+        *most = 1; /* one of them cannot be stored: each by itself tells which */
+    } else if (!is_passing(rc)) {
+        log_error("job.not_stored",
+                  L_I64("project", lane->number),
+                  L_I64("job", batch.members[0]->job->id),
+                  L_CSTR("sqlstate", db_error(task)->sqlstate));
+        member_end(batch.members[0], -EINVAL);
+    }
+    task->deadline_ms = 0;
+    arena_free(task->arena);
+    task->arena = own;
+    return rc == 0 || !is_passing(rc);
+}
+
+static void run_lane(struct task *task, void *arg)
+{
+    struct lane *lane = arg;
+    int64_t pause_ms = RETRY_FIRST_MS;
+    size_t most = BATCH_MAX;
+
+    while (!list_empty(&lane->members)) {
+        if (try_batch(task, lane, &most)) {
+            pause_ms = RETRY_FIRST_MS;
+            continue;
+        }
+        (void)!task_sleep(task, pause_ms);
+        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
+    }
+    lane_free(lane);
+}
+
+static void on_turn_end(void *arg)
+{
+    background_run(LANE_LIMIT_MS, run_lane, arg);
+}
+
+static struct lane *find_lane(int64_t number)
+{
+    if (lanes == NULL)
+        lanes = map_new();
+    struct lane *lane = map_get(lanes, (struct str){(const char *)&number, sizeof(number)});
+    if (lane != NULL)
+        return lane;
+    lane = calloc(1, sizeof(*lane));
+    MUST(lane != NULL);
+    lane->number = number;
+    list_init(&lane->members);
+    lane->hook = (struct loop_hook){.fn = on_turn_end, .arg = lane};
+    (void)map_put(lanes, lane_name(lane), lane);
+    loop_at_turn_end(&lane->hook);
+    return lane;
+}
+
+int ledger_write(struct job *job, const struct ledger_entry *entry)
+{
+    struct lane *lane = find_lane(job->project->number);
+    struct member member = {.job = job, .entry = entry};
+
+    await_init(&member.await);
+    list_append(&lane->members, &member.link);
+    int rc = await_wait(&job->task, &member.await, 0);
+    (void)rc; /* its own end counts, whatever has happened to the job meanwhile */
+    return member.rc;
+}
+
+/* --- in the job's own transaction ---------------------------------------------------------------
+ */
+
+/* A result of the transaction for its job; `passing` may be tried again by whoever can. */
+static int tx_result(int rc)
+{
+    if (rc == DB_SCHEMA)
+        return JOB_LOST;
+    if (rc == -ECANCELED)
+        return JOB_LOST;
+    if (is_passing(rc))
+        return JOB_STORE_DOWN;
+    return rc > 0 ? -EINVAL : rc;
+}
+
+int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)
+{
+    const struct db_param params[] = {
+        P_I64(job->id), P_I64(job->token), P_I64(runner_conf()->lease_ms)};
+    struct db_call calls[] = {
+        {.sql = &SQL_PLAN_BY_INDEX},
+        {.sql = &SQL_LEDGER_LOCK, .params = params, .param_count = ARRAY_LEN(params)},
+        {.sql = &SQL_PLAN_FREELY},
+    };
+    struct db *tx;
+
+    int rc = db_begin(task, &job->project->db, &tx);
+    if (rc == 0)
+        rc = db_batch(task, tx, calls, ARRAY_LEN(calls), NULL);
+    if (rc != 0)
+        return tx_result(rc);
+    if (calls[1].rows.count == 0) {
+        (void)db_rollback(task, tx);
+        return JOB_LOST;
+    }
+    *ret_tx = tx;
+    return 0;
+}
+
+int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *entry)
+{
+    struct task *task = &job->task;
+    struct db_call calls[3] = {{.sql = &SQL_PLAN_BY_INDEX}};
+    struct job_columns jobs;
+    struct step_columns steps;
+    size_t count = 1;
+
+    if (entry->status != NULL) {
+        jobs_init(task->arena, &jobs, 1);
+        jobs_add(&jobs, job, entry);
+        calls[count++] = jobs_call(task->arena, &jobs);
+    }
+    if (entry->count > 0) {
+        steps_init(task->arena, &steps, entry->count);
+        steps_add(&steps, job, entry);
+        calls[count++] = steps_call(task->arena, &steps);
+    }
+    int rc = db_batch(task, tx, calls, count, NULL);
+    return rc == 0 ? 0 : tx_result(rc);
+}
+
+/* Whether the step's row is there, once nobody holds the job's row any more. */
+AWAITS static int
+ask_outcome(struct task *task, const struct job *job, int seq, bool *ret_seen, bool *ret_ours)
+{
+    struct db_call calls[] = {
+        {.sql = &SQL_LEDGER_WAIT, PARAMS(P_I64(job->id), P_I64(job->token))},
+        {.sql = &SQL_LEDGER_SEEN, PARAMS(P_I64(job->id), P_I64(seq))},
+    };
+    struct db *tx;
+
+    TRY(db_begin(task, &job->project->db, &tx));
+    int rc = db_batch(task, tx, calls, ARRAY_LEN(calls), NULL);
+    (void)db_rollback(task, tx);
+    if (rc != 0)
+        return rc;
+    *ret_seen = calls[1].rows.count > 0;
+    *ret_ours = calls[0].rows.count > 0 && rows_bool(&calls[0].rows, 0, 1);
+    return 0;
+}
+
+int ledger_commit(struct job *job, struct task *task, struct db *tx, int seq, bool *ret_committed)
+{
+    int64_t pause_ms = RETRY_FIRST_MS;
+    bool seen = false;
+    bool ours = false;
+
+    int rc = db_commit(task, tx);
+    if (rc == 0) {
+        *ret_committed = true;
+        return 0;
+    }
+    if (rc != DB_UNKNOWN)
+        return tx_result(rc);
+    while ((rc = ask_outcome(task, job, seq, &seen, &ours)) != 0) {
+        if (!is_passing(rc) || rc == -ECANCELED || lease_is_over(job))
+            return tx_result(rc);
+        TRY(task_sleep(task, pause_ms) == 0 ? 0 : JOB_LOST);
+        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
+    }
+    *ret_committed = seen;
+    return seen || ours ? 0 : JOB_LOST;
+}

@@ -1,0 +1,394 @@
+/*
+ * A job from its claim to its end: definition, secrets, history, then one step after the other.
+ */
+#include "run.h"
+
+#include <errno.h>
+
+#include "app.h"
+#include "base/clock.h"
+#include "base/panic.h"
+#include "log/log.h"
+#include "work.h"
+#include "json/jr.h"
+#include "json/jw.h"
+
+#define PENDING_MS     1000 /* history of steps without effect waits no longer */
+#define RETRY_FIRST_MS 50
+#define RETRY_LAST_MS  1000
+#define ERROR_BYTES    ((size_t)64 << 10)
+#define MESSAGE_BYTES  2000
+#define STEPS_OF_A_JOB (2 * STEPS_MAX)
+
+/* How a job left this process, beside enum job_result. */
+enum { RUN_SUCCEEDED = 20, RUN_ENDED_FAILED, RUN_RELEASED };
+
+/* --- rows and ends ------------------------------------------------------------------------------
+ */
+
+void run_pending(struct run *run, const struct ledger_step *row)
+{
+    struct arena *arena = run->job->arena;
+
+    if (run->pending_count == 0)
+        run->pending_since_ms = clock_mono_ms();
+    if (run->pending_count == run->pending_cap) {
+        size_t cap = run->pending_cap ? run->pending_cap * 2 : 4;
+        struct ledger_step *grown = ARENA_ARRAY(arena, grown, cap);
+        for (size_t i = 0; i < run->pending_count; i++)
+            grown[i] = run->pending[i];
+        run->pending = grown;
+        run->pending_cap = cap;
+    }
+    run->pending[run->pending_count++] = *row;
+}
+
+static struct str shortened(struct str text)
+{
+    if (text.len <= MESSAGE_BYTES)
+        return text;
+    text.len = MESSAGE_BYTES;
+    while (text.len > 0 && ((unsigned char)text.ptr[text.len] & 0xc0U) == 0x80)
+        text.len--;
+    return text;
+}
+
+struct str run_job_error(
+    struct run *run, struct str key, const char *code, long status_code, struct str message)
+{
+    struct strbuf out;
+    struct jw w;
+
+    strbuf_init(&out, run->job->arena, ERROR_BYTES);
+    jw_init(&w, &out);
+    jw_obj(&w);
+    jw_lit(&w, "step_key");
+    if (key.len)
+        jw_str(&w, key);
+    else
+        jw_null(&w);
+    JW_CSTR(&w, "code", code);
+    jw_lit(&w, "status_code");
+    if (status_code != 0)
+        jw_i64(&w, status_code);
+    else
+        jw_null(&w);
+    JW_STR(&w, "message", shortened(message));
+    jw_obj_end(&w);
+    MUST(!out.overflow);
+    return strbuf_view(&out);
+}
+
+AWAITS static int write_all(struct run *run, const char *status, struct str error)
+{
+    const struct ledger_entry entry = {
+        .steps = run->pending,
+        .count = run->pending_count,
+        .status = status,
+        .error = error,
+    };
+
+    TRY(ledger_write(run->job, &entry));
+    run->pending_count = 0;
+    return 0;
+}
+
+/* co: what waits to be written cannot be stored: the job fails without it. */
+AWAITS static int fail_unstored(struct run *run)
+{
+    run->pending_count = 0;
+    int rc = write_all(
+        run,
+        "failed",
+        run_job_error(
+            run, STR_NONE, "internal", 0, STR("The results of a step could not be stored.")));
+    if (rc < 0)
+        return JOB_STORE_DOWN;
+    return rc > 0 ? rc : RUN_ENDED_FAILED;
+}
+
+AWAITS static int fail_job(struct run *run, struct str error)
+{
+    int rc = write_all(run, "failed", error);
+
+    if (rc < 0)
+        return fail_unstored(run);
+    return rc > 0 ? rc : RUN_ENDED_FAILED;
+}
+
+AWAITS static int fail_with(struct run *run, struct str key, const char *code, struct str message)
+{
+    return fail_job(run, run_job_error(run, key, code, 0, message));
+}
+
+AWAITS static int succeed(struct run *run)
+{
+    int rc = run->finished ? 0 : write_all(run, "succeeded", STR_NONE);
+
+    if (rc < 0)
+        return fail_unstored(run);
+    return rc > 0 ? rc : RUN_SUCCEEDED;
+}
+
+AWAITS static int give_back(struct run *run)
+{
+    int rc = write_all(run, "queued", STR_NONE);
+
+    if (rc < 0)
+        return fail_unstored(run);
+    return rc > 0 ? rc : RUN_RELEASED;
+}
+
+/* --- before the first step ----------------------------------------------------------------------
+ */
+
+/* co: a pause, then once more; JOB_STORE_DOWN when the lease is over. */
+AWAITS static int pause_retry(struct run *run, int64_t *pause_ms)
+{
+    struct job *job = run->job;
+
+    if (clock_mono_ms() >= job->lease_mono_ms)
+        return JOB_STORE_DOWN;
+    if (task_sleep(&job->task, *pause_ms) != 0)
+        return JOB_LOST;
+    *pause_ms = *pause_ms * 2 < RETRY_LAST_MS ? *pause_ms * 2 : RETRY_LAST_MS;
+    return 0;
+}
+
+AWAITS static int load_version(struct run *run)
+{
+    int64_t pause_ms = RETRY_FIRST_MS;
+
+    for (;;) {
+        int rc = definition_find(run->job, &run->version);
+        if (rc == DEFINITION_GONE)
+            return fail_with(
+                run, STR_NONE, "workflow_gone", STR("The workflow does not exist any more."));
+        if (rc == 0 && run->version->invalid.ptr != NULL)
+            return fail_with(run, STR_NONE, "workflow_invalid", run->version->invalid);
+        if (rc == 0)
+            return 0;
+        if (rc == -ECANCELED)
+            return JOB_LOST;
+        TRY(pause_retry(run, &pause_ms));
+    }
+}
+
+AWAITS static int open_secrets(struct run *run)
+{
+    const struct workflow_version *version = run->version;
+    struct job *job = run->job;
+    int64_t pause_ms = RETRY_FIRST_MS;
+
+    if (version->secret_count == 0)
+        return 0;
+    for (;;) {
+        int rc = secrets_open(
+            &job->task, job->project, version->secrets, version->secret_count, &run->secrets);
+        if (rc == 0)
+            return 0;
+        if (rc == SECRETS_UNREADABLE)
+            return fail_with(run,
+                             STR_NONE,
+                             "secret_unreadable",
+                             STR("A secret of this workflow cannot be opened."));
+        if (rc == -ECANCELED)
+            return JOB_LOST;
+        TRY(pause_retry(run, &pause_ms));
+    }
+}
+
+AWAITS static int prepare(struct run *run)
+{
+    TRY(load_version(run));
+    TRY(open_secrets(run));
+    if (!context_init(run))
+        return fail_with(run, STR_NONE, "internal", STR("The data of the trigger cannot be read."));
+    if (!run->job->resumed)
+        return 0;
+    int rc = context_history(run);
+    if (rc >= 0)
+        return rc;
+    return fail_with(run, STR_NONE, "internal", STR("The history of the job cannot be read."));
+}
+
+/* --- steps --------------------------------------------------------------------------------------
+ */
+
+static int find_start(const struct run *run)
+{
+    const struct definition *definition = &run->version->definition;
+    struct str wanted = run->job->resume_step;
+
+    if (wanted.len == 0)
+        return definition->start;
+    for (size_t i = 0; i < definition->step_count; i++)
+        if (str_eq(definition->steps[i].key, wanted))
+            return (int)i;
+    return STEP_NONE;
+}
+
+static void skip(struct run *run, const struct step *step, int *ret_next)
+{
+    int64_t now = job_now_ms(run->job);
+    const struct ledger_step row = {
+        .seq = ++run->seq,
+        .key = step->key,
+        .action = step->action,
+        .status = "skipped",
+        .started_ms = now,
+        .finished_ms = now,
+    };
+
+    run_pending(run, &row);
+    *ret_next = run_next(step, true);
+}
+
+/* The error of a step that had been sent when its runner fell silent: nobody knows what became of
+ * it. */
+static json_t *interrupt(struct run *run, const struct step *step, const struct past *past)
+{
+    static const char text[] =
+        "{\"code\":\"interrupted\",\"message\":\"The runner fell silent after this "
+        "step had been sent; it is not sent again.\"}";
+    struct ledger_step row = {
+        .seq = past->seq,
+        .key = step->key,
+        .action = step->action,
+        .status = "interrupted",
+        .started_ms = past->started_ms,
+        .finished_ms = job_now_ms(run->job),
+        .input = past->input,
+        .error = STR(text),
+    };
+    struct jr_error ignored;
+    json_t *error;
+
+    MUST(jr_parse(run->job->arena, row.error, &error, &ignored) == 0);
+    run_pending(run, &row);
+    context_error(run, step->key, error);
+    return error;
+}
+
+/* A step that ran before this runner had the job: its result is in the context. */
+static void replay(struct run *run, const struct step *step, const struct past *past, int *ret_next)
+{
+    const json_t *data = json_object_get(past->output, "data");
+    const json_t *error = past->error;
+
+    if (str_is(past->status, "succeeded") || str_is(past->status, "skipped")) {
+        bool holds =
+            str_is(past->status, "skipped") || json_is_true(json_object_get(data, "result"));
+        *ret_next = run_next(step, holds);
+        return;
+    }
+    if (str_is(past->status, "sent"))
+        error = interrupt(run, step, past);
+    *ret_next = step->on_failure;
+    if (step->on_failure != STEP_NONE)
+        return;
+    struct str code = jr_str(error, "code");
+    run->error = run_job_error(run,
+                               step->key,
+                               code.len ? arena_cstr(run->job->arena, code) : "internal",
+                               (long)jr_i64(error, "status_code", 0),
+                               jr_str(error, "message"));
+    *ret_next = RUN_FAILED;
+}
+
+AWAITS static int one_step(struct run *run, int at, int *ret_next)
+{
+    const struct step *step = &run->version->definition.steps[at];
+    const struct past *past = context_past(run, step->key);
+
+    if (past != NULL) {
+        replay(run, step, past, ret_next);
+        return 0;
+    }
+    if (!step->enabled) {
+        skip(run, step, ret_next);
+        return 0;
+    }
+    return run_step(run, step, ret_next);
+}
+
+AWAITS static int walk(struct run *run)
+{
+    const struct job *job = run->job;
+    int at = find_start(run);
+
+    if (at == STEP_NONE)
+        return fail_with(run, job->resume_step, "workflow_invalid", STR("There is no such step."));
+    for (int steps = 0; at >= 0; steps++) {
+        if (job->lost)
+            return JOB_LOST;
+        if (job->releasing)
+            return give_back(run);
+        if (steps == STEPS_OF_A_JOB)
+            return fail_with(run, STR_NONE, "workflow_invalid", STR("The steps do not end."));
+        int rc = one_step(run, at, &at);
+        if (rc == 0 && at >= 0 && run->pending_count > 0 &&
+            clock_mono_ms() - run->pending_since_ms > PENDING_MS)
+            rc = write_all(run, NULL, STR_NONE);
+        if (rc < 0)
+            return fail_unstored(run);
+        if (rc > 0)
+            return rc;
+    }
+    return at == RUN_FAILED ? fail_job(run, run->error) : succeed(run);
+}
+
+/* --- life ---------------------------------------------------------------------------------------
+ */
+
+static void count(const struct job *job, int outcome)
+{
+    struct work_stats *stats = work_stats();
+
+    switch (outcome) {
+    case RUN_SUCCEEDED:
+        stats->succeeded++;
+        break;
+    case RUN_ENDED_FAILED:
+        stats->failed++;
+        break;
+    case RUN_RELEASED:
+        stats->released++;
+        break;
+    default:
+        stats->lost++;
+        log_debug("job.left", L_I64("job", job->id), L_I64("outcome", outcome));
+    }
+}
+
+static void free_job(void *arg)
+{
+    const struct job *job = arg;
+
+    arena_free(job->arena);
+}
+
+static void run_main(struct task *task, void *arg)
+{
+    struct job *job = arg;
+    struct run *run = ARENA_NEW(task->arena, run);
+
+    run->job = job;
+    run->step_arena = arena_new(0);
+    int rc = prepare(run);
+    if (rc == 0)
+        rc = walk(run);
+    arena_free(run->step_arena);
+    count(job, rc);
+    list_remove(&job->beat);
+    work_job_ended(job);
+    /* The task's memory must last until its coroutine has left. */
+    job->freed = (struct loop_hook){.fn = free_job, .arg = job};
+    loop_at_turn_end(&job->freed);
+}
+
+void run_start(struct job *job)
+{
+    job->task.log.project = job->project->slug;
+    task_start(&job->task, run_main, job);
+}

@@ -1,0 +1,328 @@
+/*
+ * One step: prepared, done, masked, written. What changed the database and the row that says so
+ * commit together; what cannot be repeated is noted before it begins; everything else may run
+ * again.
+ */
+#include <errno.h>
+
+#include "app.h"
+#include "base/clock.h"
+#include "base/panic.h"
+#include "domain/events.h"
+#include "log/log.h"
+#include "step_row.h"
+
+#define RETRY_FIRST_MS 50
+#define RETRY_LAST_MS  1000
+
+static const struct action {
+    step_fn fn;
+    bool hands_over; /* its effect is a row that it writes itself, found again by the step's number
+                      */
+} actions[STEP_ACTIONS] = {
+    [STEP_CREATE_DATA] = {step_create_data, false},
+    [STEP_READ_DATA] = {step_read_data, false},
+    [STEP_UPDATE_DATA] = {step_update_data, false},
+    [STEP_DELETE_DATA] = {step_delete_data, false},
+    [STEP_BULK_CREATE_DATA] = {step_bulk_create_data, false},
+    [STEP_CONDITION] = {step_condition, false},
+    [STEP_RUN_SCRIPT] = {step_run_script, false},
+    [STEP_CALL_AN_API] = {step_call_an_api, false},
+    [STEP_SEND_PUSH] = {step_send_push, true},
+    [STEP_SEND_EMAIL] = {step_send_email, false},
+};
+
+int run_next(const struct step *step, bool holds)
+{
+    if (step->action == STEP_CONDITION)
+        return holds ? step->on_true : step->on_false;
+    return step->next;
+}
+
+/* --- what actions ask for -----------------------------------------------------------------------
+ */
+
+static int gone(struct step_call *call, int why)
+{
+    call->run->gone = why;
+    return STEP_GONE;
+}
+
+/* Repeated until the step's time is over: nothing has happened yet. */
+int step_begin(struct step_call *call)
+{
+    int64_t pause_ms = RETRY_FIRST_MS;
+
+    for (;;) {
+        int rc = ledger_begin(call->job, call->task, &call->tx);
+        if (rc == 0)
+            return 0;
+        if (rc == JOB_LOST)
+            return gone(call, rc);
+        if (rc < 0)
+            return rc;
+        TRY(task_sleep(call->task, pause_ms));
+        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
+    }
+}
+
+int step_sent(struct step_call *call)
+{
+    const struct ledger_step row = {
+        .seq = call->seq,
+        .key = call->step->key,
+        .action = call->step->action,
+        .status = "sent",
+        .started_ms = call->started_ms,
+        .input = step_input_text(call),
+    };
+    struct run *run = call->run;
+
+    run_pending(run, &row);
+    const struct ledger_entry entry = {.steps = run->pending, .count = run->pending_count};
+    int rc = ledger_write(call->job, &entry);
+    if (rc > 0)
+        return gone(call, rc);
+    if (rc < 0)
+        return rc;
+    run->pending_count = 0;
+    call->sent = true;
+    /* Nothing leaves a job that was taken meanwhile, or whose time is over. */
+    if (call->job->lost || clock_mono_ms() >= call->job->lease_mono_ms)
+        return gone(call, JOB_LOST);
+    return 0;
+}
+
+/* --- before -------------------------------------------------------------------------------------
+ */
+
+/* The project as it is now: its model may be another one than at the last step. */
+AWAITS static int refresh_project(struct step_call *call)
+{
+    struct job *job = call->job;
+    struct project *project;
+
+    int rc = project_find_number(call->task, runner_directory(), job->project->number, &project);
+    if (rc == PROJECT_NOT_FOUND)
+        return gone(call, JOB_LOST);
+    if (rc == PROJECT_UNAVAILABLE)
+        return step_fail(call, "dependency_unavailable", "The project cannot be read right now.");
+    if (rc != 0)
+        return rc;
+    if (project != job->project) {
+        project_hold(job->arena, project);
+        job->project = project;
+    }
+    return 0;
+}
+
+/* A job does what its workflow's last editor may do, as of now. */
+AWAITS static int find_caller(struct step_call *call)
+{
+    const struct workflow_version *version = call->run->version;
+    struct caller *caller = ARENA_NEW(call->task->arena, caller);
+
+    *caller = (struct caller){
+        .kind = version->editor_key_id != 0 ? CALLER_KEY : CALLER_USER,
+        .user_id = version->editor_id,
+        .key_id = version->editor_key_id,
+    };
+    int rc = project_rights(call->task,
+                            call->job->project,
+                            version->editor_id,
+                            version->editor_key_id,
+                            &caller->rights);
+    if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
+        return step_fail(
+            call, "editor_gone", "The workflow's last editor may not sign in any more.");
+    if (rc > 0)
+        return step_fail(call, "dependency_unavailable", "Rights cannot be read right now.");
+    call->caller = caller;
+    return rc;
+}
+
+AWAITS static int do_step(struct step_call *call)
+{
+    TRY(refresh_project(call));
+    TRY(find_caller(call));
+    return actions[call->step->action].fn(call);
+}
+
+/* --- after --------------------------------------------------------------------------------------
+ */
+
+static struct str
+job_error(struct run *run, const struct step_call *call, const struct step_outcome *outcome)
+{
+    const json_t *message = json_object_get(outcome->error, "message");
+
+    return run_job_error(run,
+                         call->step->key,
+                         call->error.code,
+                         call->error.status_code,
+                         (struct str){json_string_value(message), json_string_length(message)});
+}
+
+/* The row is in the database or among those that wait: later steps see what it says. */
+static void advance(struct step_call *call, const struct step_outcome *outcome, int *ret_next)
+{
+    struct run *run = call->run;
+    const struct step *step = call->step;
+
+    run->seq = call->seq;
+    run->output_bytes += outcome->output_bytes;
+    if (outcome->error == NULL) {
+        context_output(run, step->key, outcome->output);
+        *ret_next = run_next(step, call->holds);
+        return;
+    }
+    context_error(run, step->key, outcome->error);
+    *ret_next = step->on_failure;
+    if (step->on_failure == STEP_NONE || str_is(str_from(call->error.code), "editor_gone")) {
+        *ret_next = RUN_FAILED;
+        run->error = job_error(run, call, outcome);
+    }
+}
+
+/* co: effect, history, and the job's end when this was its last step, at once. RUN_AGAIN when
+ * nothing has happened after all. */
+AWAITS static int commit(struct step_call *call, const struct step_outcome *outcome)
+{
+    struct run *run = call->run;
+    size_t waiting = run->pending_count;
+    bool last = run_next(call->step, call->holds) == STEP_NONE;
+    bool committed = false;
+
+    run_pending(run, &outcome->row);
+    const struct ledger_entry entry = {
+        .steps = run->pending,
+        .count = run->pending_count,
+        .status = last ? "succeeded" : NULL,
+    };
+    int rc = ledger_write_tx(call->job, call->tx, &entry);
+    if (rc == 0)
+        rc = ledger_commit(call->job, call->task, call->tx, call->seq, &committed);
+    if (rc == 0 && committed) {
+        run->pending_count = 0;
+        run->finished = last;
+        if (call->ring_events)
+            events_ring(runner_directory(), call->job->project);
+        return 0;
+    }
+    run->pending_count = waiting;
+    (void)db_rollback(call->task, call->tx);
+    return rc == JOB_STORE_DOWN || rc == 0 ? RUN_AGAIN : rc;
+}
+
+/* What may be otherwise in a moment, of a step that has not done anything yet. */
+static bool may_repeat(const struct step_call *call, int rc, int64_t deadline_ms)
+{
+    return rc == STEP_FAILED && !call->sent &&
+           str_is(str_from(call->error.code), "dependency_unavailable") &&
+           clock_mono_ms() + RETRY_LAST_MS < deadline_ms;
+}
+
+/* co: what an action came to as 0, STEP_FAILED, RUN_AGAIN, or what ends the job. */
+AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
+{
+    struct job *job = call->job;
+
+    call->task->deadline_ms = 0; /* bookkeeping has its own limits */
+    if (job->lost)
+        return JOB_LOST;
+    if (rc == STEP_GONE)
+        return call->run->gone != 0 ? call->run->gone : JOB_STORE_DOWN;
+    if (rc == -ECANCELED)
+        return JOB_LOST;
+    if (may_repeat(call, rc, deadline_ms))
+        return RUN_AGAIN;
+    if (rc == -ETIMEDOUT)
+        rc = step_fail(call,
+                       "timeout",
+                       "The step did not end within %lld ms.",
+                       (long long)call->step->timeout_ms);
+    else if (rc < 0)
+        rc = step_fail(call, "internal", "The step could not be run.");
+    return rc;
+}
+
+/* --- one attempt, and as many as it takes -------------------------------------------------------
+ */
+
+AWAITS static int
+attempt(struct run *run, const struct step *step, int64_t deadline_ms, int *ret_next)
+{
+    struct job *job = run->job;
+    struct step_call *call = ARENA_NEW(run->step_arena, call);
+    struct step_outcome outcome;
+
+    *call = (struct step_call){
+        .run = run,
+        .task = &job->task,
+        .job = job,
+        .definition = &run->version->definition,
+        .step = step,
+        .seq = run->seq + 1,
+        .started_ms = job_now_ms(job),
+        .context = run->root,
+        .secrets = run->secrets,
+    };
+    run->gone = 0;
+    job->task.deadline_ms = deadline_ms;
+    int rc = judge(call, do_step(call), deadline_ms);
+    if (rc != 0 && rc != STEP_FAILED) {
+        if (call->tx != NULL)
+            (void)db_rollback(call->task, call->tx);
+        return rc;
+    }
+    rc = step_settle(call, rc, &outcome);
+    if (rc != 0 && call->tx != NULL)
+        (void)db_rollback(call->task, call->tx);
+    if (rc == 0 && call->tx != NULL)
+        TRY(commit(call, &outcome));
+    else
+        run_pending(run, &outcome.row);
+    advance(call, &outcome, ret_next);
+    return 0;
+}
+
+/* co: rows that wait go first where a step's number has to mean one thing only. */
+AWAITS static int write_pending(struct run *run)
+{
+    const struct ledger_entry entry = {.steps = run->pending, .count = run->pending_count};
+
+    if (run->pending_count == 0)
+        return 0;
+    TRY(ledger_write(run->job, &entry));
+    run->pending_count = 0;
+    return 0;
+}
+
+int run_step(struct run *run, const struct step *step, int *ret_next)
+{
+    struct job *job = run->job;
+    int64_t deadline_ms = clock_mono_ms() + step->timeout_ms;
+    int64_t pause_ms = RETRY_FIRST_MS;
+    bool durable = step->action == STEP_CALL_AN_API || step->action == STEP_SEND_EMAIL ||
+                   actions[step->action].hands_over;
+    int rc;
+
+    if (actions[step->action].hands_over)
+        TRY(write_pending(run));
+    for (;;) {
+        arena_reset(run->step_arena);
+        job->task.arena = run->step_arena;
+        rc = attempt(run, step, deadline_ms, ret_next);
+        job->task.arena = job->arena;
+        job->task.deadline_ms = 0;
+        if (rc != RUN_AGAIN)
+            break;
+        if (task_sleep(&job->task, pause_ms) != 0)
+            return JOB_LOST;
+        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
+    }
+    /* Found again it must not look as if it had been interrupted; the job's end takes it along. */
+    if (rc == 0 && durable && *ret_next >= 0)
+        return write_pending(run);
+    return rc;
+}

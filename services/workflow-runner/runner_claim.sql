@@ -1,0 +1,37 @@
+-- Jobs change hands. All times are this server's.
+
+-- Rows are found by their key, whatever the planner knows of a table that was small when it planned. Local to the
+-- transaction.
+-- name: plan_by_index :one
+select set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+  set_config('enable_mergejoin', 'off', true)
+
+-- name: plan_freely :one
+select set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true),
+  set_config('enable_mergejoin', 'on', true)
+
+-- A job that was started before goes on where it stopped.
+-- name: claim_jobs :many
+update {p}.jobs as j set status = 'running', token = j.token + 1, attempt = j.attempt + 1, runner = $2::text,
+  lease_until = now() + $3::bigint * interval '1 millisecond', started_at = coalesce(j.started_at, now()),
+  finished_at = null, error = null, reason = null
+where j.id = any (array(
+  select q.id from {p}.jobs q where q.status = 'queued' order by q.id limit $1::bigint for update skip locked))
+returning j.id as id, j.workflow_id as workflow_id, j.token as token, j.version as version, j.run as run,
+  j.attempt as attempt, j.depth as depth, (j.started_at < now() or j.run > 1) as resumed, j.resume_step as resume_step,
+  j.trigger_kind as trigger_kind, j.trigger_event as trigger_event, j.trigger_entity as trigger_entity,
+  j.trigger_id as trigger_id, j.trigger_data::text as trigger_data, j.trace as trace, j.event_id as event_id,
+  now() as claimed_at
+
+-- A row that is locked is being written, by its own step or by a cancellation: the next beat tells.
+-- name: claim_renew :many
+update {p}.jobs as j set lease_until = now() + $3::bigint * interval '1 millisecond'
+where j.id = any (array(
+  select o.id from unnest($1::bigint[], $2::bigint[]) as e (id, token)
+  join {p}.jobs o on o.id = e.id and o.token = e.token
+  where o.status in ('running', 'waiting') for no key update of o skip locked))
+returning j.id as id
+
+-- name: claim_held :many
+select j.id as id from unnest($1::bigint[], $2::bigint[]) as e (id, token)
+join {p}.jobs j on j.id = e.id and j.token = e.token where j.status in ('running', 'waiting')

@@ -1,0 +1,16 @@
+-- What a job needs to begin, or to go on.
+
+-- name: run_version :opt
+select v.doc::text as doc, v.editor_id as editor_id, v.editor_key_id as editor_key_id
+from {p}.workflow_versions v where v.workflow_id = $1::bigint and v.version = $2::integer
+
+-- Of each step its last row: of this run, or of an earlier one that succeeded.
+-- name: run_history :many
+select distinct on (s.key) s.key as key, s.seq as seq, s.run as run, s.status as status, s.output::text as output,
+  s.error::text as error, s.input::text as input, s.started_at as started_at
+from {p}.job_steps s
+where s.job_id = $1::bigint and (s.run = $2::smallint or s.status = 'succeeded')
+order by s.key, s.seq desc
+
+-- name: run_last_seq :one
+select coalesce(max(s.seq), 0) as seq from {p}.job_steps s where s.job_id = $1::bigint

@@ -1,0 +1,124 @@
+/* What actions use to read their parameters and to fail. */
+#include <stdarg.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "step.h"
+#include "json/jr.h"
+
+int step_fail(struct step_call *call, const char *code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    call->error.code = code;
+    call->error.message = arena_vprintf(call->task->arena, format, args);
+    va_end(args);
+    return STEP_FAILED;
+}
+
+static void free_value(void *value)
+{
+    json_decref(value);
+}
+
+json_t *step_own(struct step_call *call, json_t *value)
+{
+    MUST(value != NULL);
+    arena_defer(call->task->arena, free_value, value);
+    return value;
+}
+
+int step_template_fail(struct step_call *call, struct str name, int rc, struct str reason)
+{
+    static const char *const codes[] = {
+        [TEMPLATE_SYNTAX] = "template_syntax",
+        [TEMPLATE_UNRESOLVED] = "template_unresolved",
+        [TEMPLATE_FORBIDDEN] = "template_forbidden",
+        [TEMPLATE_TOO_LARGE] = "template_too_large",
+    };
+
+    return step_fail(call, codes[rc], "%.*s: %.*s", STR_ARG(name), STR_ARG(reason));
+}
+
+static int
+eval(struct step_call *call, const char *name, struct template_context *context, json_t **ret_value)
+{
+    const json_t *given = json_object_get(call->step->params, name);
+    struct str reason;
+
+    *ret_value = NULL;
+    if (given == NULL)
+        return 0;
+    context->root = call->context;
+    int rc = template_eval(call->task->arena, given, context, ret_value, &reason);
+    return rc == 0 ? 0 : step_template_fail(call, str_from(name), rc, reason);
+}
+
+int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)
+{
+    struct template_context context = {0};
+
+    if (secrets) {
+        context.secret = secrets_value;
+        context.secret_arg = (void *)call->secrets;
+    }
+    return eval(call, name, &context, ret_value);
+}
+
+static int
+as_text(struct step_call *call, const char *name, const json_t *value, struct str *ret_text)
+{
+    *ret_text = STR_NONE;
+    if (value == NULL || json_is_null(value))
+        return 0;
+    if (json_is_string(value))
+        *ret_text = (struct str){json_string_value(value), json_string_length(value)};
+    else if (json_is_number(value) || json_is_boolean(value))
+        *ret_text = jr_print(call->task->arena, value);
+    else
+        return step_fail(call, "type_mismatch", "%s: expected a text", name);
+    return 0;
+}
+
+int step_param_text(struct step_call *call, const char *name, struct str *ret_text)
+{
+    json_t *value;
+
+    TRY(step_param(call, name, false, &value));
+    return as_text(call, name, value, ret_text);
+}
+
+int step_param_html(struct step_call *call, const char *name, struct str *ret_text)
+{
+    struct template_context context = {.html = true};
+    json_t *value;
+
+    TRY(eval(call, name, &context, &value));
+    return as_text(call, name, value, ret_text);
+}
+
+static bool read_id(const json_t *value, int64_t *ret_id)
+{
+    if (json_is_integer(value))
+        *ret_id = json_integer_value(value);
+    else if (!json_is_string(value) ||
+             !num_parse_i64((struct str){json_string_value(value), json_string_length(value)},
+                            ret_id))
+        return false;
+    return *ret_id > 0;
+}
+
+int step_param_id(struct step_call *call, const char *name, int64_t *ret_id)
+{
+    json_t *value;
+    int64_t id;
+
+    TRY(step_param(call, name, false, &value));
+    if (value == NULL || json_is_null(value))
+        return step_fail(call, "required", "%s: is required", name);
+    if (!read_id(value, &id))
+        return step_fail(call, "type_mismatch", "%s: expected the id of a record", name);
+    *ret_id = id;
+    return 0;
+}

@@ -1,0 +1,207 @@
+/* How a step ended, as a row of its history. */
+#include "step_row.h"
+
+#include "base/panic.h"
+#include "json/jr.h"
+#include "json/jw.h"
+
+#define SHOWN_BYTES ((size_t)64 << 10) /* of input, log and an answer in an error */
+#define PRINT_BYTES ((size_t)32 << 20) /* printed to learn how long it is */
+#define LOG_ENTRIES 100
+/* Wrapped once or twice, it can be read back. */
+#define OUTPUT_DEPTH (JR_MAX_DEPTH - 4)
+
+static const json_t *masked(struct step_call *call, const json_t *value)
+{
+    if (value == NULL || call->secrets == NULL)
+        return value;
+    return secrets_mask(call->task->arena, call->secrets, value);
+}
+
+/* Into the step's arena; false when it is longer than `most`. */
+static bool print(struct step_call *call, const json_t *value, size_t most, struct str *ret_text)
+{
+    struct strbuf out;
+    struct jw w;
+
+    strbuf_init(&out, call->task->arena, most);
+    jw_init(&w, &out);
+    jw_json(&w, value);
+    *ret_text = strbuf_view(&out);
+    return !out.overflow;
+}
+
+/* NOLINTBEGIN(misc-no-recursion): not deeper than OUTPUT_DEPTH */
+static bool fits_depth(const json_t *value, int levels)
+{
+    size_t i;
+    json_t *item;
+    const char *name;
+
+    if (json_is_object(value)) {
+        json_object_foreach((json_t *)value,
+                            name,
+                            item) if (levels == 0 || !fits_depth(item, levels - 1)) return false;
+    } else if (json_is_array(value)) {
+        json_array_foreach(value, i, item) if (levels == 0 ||
+                                               !fits_depth(item, levels - 1)) return false;
+    }
+    return true;
+}
+/* NOLINTEND(misc-no-recursion) */
+
+/* {"truncated": true, "bytes": n} for what is too long, or too deep to be read back. */
+static json_t *shown(struct step_call *call, const json_t *value, struct str *ret_text)
+{
+    struct str text;
+
+    if (!print(call, value, PRINT_BYTES, &text))
+        text.len = PRINT_BYTES;
+    *ret_text = text;
+    if (text.len <= SHOWN_BYTES && fits_depth(value, OUTPUT_DEPTH))
+        return (json_t *)value;
+    json_t *cut =
+        step_own(call, json_pack("{s:b, s:I}", "truncated", 1, "bytes", (json_int_t)text.len));
+    MUST(print(call, cut, SHOWN_BYTES, ret_text));
+    return cut;
+}
+
+static struct str keep(struct step_call *call, struct str text)
+{
+    return text.len ? arena_dup(call->job->arena, text) : STR_NONE;
+}
+
+struct str step_input_text(struct step_call *call)
+{
+    struct str text;
+
+    if (call->input == NULL)
+        return STR_NONE;
+    (void)shown(call, masked(call, call->input), &text);
+    return keep(call, text);
+}
+
+/* The first entries, as many as fit. */
+static struct str log_text(struct step_call *call)
+{
+    const json_t *entries = masked(call, call->log);
+    json_t *kept = step_own(call, json_array());
+    size_t bytes = 2;
+    struct str text;
+
+    for (size_t i = 0; i < json_array_size(entries) && i < LOG_ENTRIES; i++) {
+        json_t *entry = json_array_get(entries, i);
+        if (!print(call, entry, SHOWN_BYTES, &text) || bytes + text.len + 1 > SHOWN_BYTES)
+            break;
+        bytes += text.len + 1;
+        (void)json_array_append(kept, entry);
+    }
+    if (json_array_size(kept) == 0)
+        return STR_NONE;
+    MUST(print(call, kept, SHOWN_BYTES + LOG_ENTRIES, &text));
+    return keep(call, text);
+}
+
+/* --- errors -------------------------------------------------------------------------------------
+ */
+
+static json_t *text_value(struct str text)
+{
+    json_t *value = json_stringn(text.ptr ? text.ptr : "", text.len);
+
+    return value != NULL ? value : json_string("");
+}
+
+static json_t *findings(const struct schema_errors *errors)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < errors->count && i < ARRAY_LEN(errors->items); i++) {
+        const struct schema_error *error = &errors->items[i];
+        json_t *finding = json_object();
+        (void)json_object_set_new(finding, "field", text_value(error->field));
+        (void)json_object_set_new(finding, "code", json_string(error->code));
+        (void)json_object_set_new(finding, "message", text_value(error->message));
+        (void)json_array_append_new(list, finding);
+    }
+    return list;
+}
+
+static json_t *error_value(struct step_call *call)
+{
+    const struct step_error *error = &call->error;
+    json_t *value = step_own(call, json_object());
+    struct str ignored;
+
+    (void)json_object_set_new(value, "code", json_string(error->code));
+    (void)json_object_set_new(value, "message", text_value(error->message));
+    if (error->status_code != 0)
+        (void)json_object_set_new(value, "status_code", json_integer(error->status_code));
+    if (error->response != NULL)
+        (void)json_object_set(
+            value, "response", shown(call, masked(call, error->response), &ignored));
+    if (error->fields != NULL && error->fields->count > 0)
+        (void)json_object_set_new(value, "errors", findings(error->fields));
+    return (json_t *)masked(call, value);
+}
+
+/* --- outputs ------------------------------------------------------------------------------------
+ */
+
+static int settle_output(struct step_call *call, struct step_outcome *outcome)
+{
+    struct run *run = call->run;
+    struct str text;
+
+    if (call->output == NULL)
+        call->output = step_own(call, json_pack("{s:n}", "data"));
+    if (!fits_depth(call->output, OUTPUT_DEPTH))
+        return step_fail(
+            call, "output_too_large", "The output is nested deeper than %d levels.", OUTPUT_DEPTH);
+    outcome->output = (json_t *)masked(call, call->output);
+    if (!print(call, outcome->output, STEP_OUTPUT_BYTES, &text))
+        return step_fail(
+            call, "output_too_large", "The output is larger than %zu bytes.", STEP_OUTPUT_BYTES);
+    if (run->output_bytes + text.len > JOB_OUTPUT_BYTES)
+        return step_fail(call,
+                         "output_too_large",
+                         "The outputs of the job's steps are together larger than %zu bytes.",
+                         JOB_OUTPUT_BYTES);
+    outcome->output_bytes = text.len;
+    outcome->row.output = keep(call, text);
+    return 0;
+}
+
+static void settle_error(struct step_call *call, struct step_outcome *outcome)
+{
+    struct str text;
+
+    outcome->output = NULL;
+    outcome->row.output = STR_NONE;
+    outcome->error = error_value(call);
+    MUST(print(call, outcome->error, PRINT_BYTES, &text));
+    outcome->row.error = keep(call, text);
+    outcome->row.status = "failed";
+}
+
+int step_settle(struct step_call *call, int rc, struct step_outcome *ret_outcome)
+{
+    struct step_outcome outcome = {
+        .row = {.seq = call->seq,
+                .key = call->step->key,
+                .action = call->step->action,
+                .status = "succeeded",
+                .started_ms = call->started_ms,
+                .finished_ms = job_now_ms(call->job),
+                .input = step_input_text(call)},
+    };
+
+    if (call->log != NULL)
+        outcome.row.log = log_text(call);
+    if (rc == 0)
+        rc = settle_output(call, &outcome);
+    if (rc != 0)
+        settle_error(call, &outcome);
+    *ret_outcome = outcome;
+    return rc;
+}

@@ -1,0 +1,92 @@
+/* What the data steps share. */
+#include "steps/data.h"
+
+#include "app.h"
+#include "run.h"
+#include "json/jr.h"
+
+void data_input(struct step_call *call, const char *name, json_t *value)
+{
+    if (call->input == NULL)
+        call->input = step_own(call, json_object());
+    if (value != NULL)
+        (void)json_object_set(call->input, name, value);
+}
+
+int data_open(struct step_call *call, enum perm_action action, struct data_step *ret_data)
+{
+    struct job *job = call->job;
+    const struct model *model = job->project->model;
+    struct str name;
+
+    TRY(step_param_text(call, "entity", &name));
+    data_input(call, "entity", json_object_get(call->step->params, "entity"));
+    const struct entity *entity = model_entity(model, name);
+    if (entity == NULL)
+        return step_fail(call, "not_found", "There is no entity \"%.*s\".", STR_ARG(name));
+    if (!caller_can_entity(call->caller, entity->id, action))
+        return step_fail(call,
+                         "forbidden",
+                         "The workflow's last editor lacks the permission %.*s:%s.",
+                         STR_ARG(entity->name),
+                         perm_action_name(action));
+    if (!caller_api_access(call->caller))
+        return step_fail(call,
+                         "api_access_disabled",
+                         "None of the roles of the workflow's last editor has API access.");
+    *ret_data = (struct data_step){
+        .records = {.task = call->task,
+                    .directory = runner_directory(),
+                    .project = job->project,
+                    .db = &job->project->db,
+                    .model = model,
+                    .caller = call->caller,
+                    .depth = job->depth + 1,
+                    .traceparent = job->traceparent},
+        .entity = entity,
+    };
+    strbuf_init(&ret_data->out, call->task->arena, STEP_OUTPUT_BYTES);
+    return 0;
+}
+
+int data_begin(struct step_call *call, struct data_step *data)
+{
+    TRY(step_begin(call));
+    data->records.db = call->tx;
+    return 0;
+}
+
+int data_check(struct step_call *call, struct data_step *data, int rc)
+{
+    const struct records_error *error = &data->records.error;
+
+    if (rc == 0 || rc != RECORDS_FAILED)
+        return rc;
+    if (data->out.overflow)
+        return step_fail(
+            call, "output_too_large", "The output is larger than %zu bytes.", STEP_OUTPUT_BYTES);
+    struct schema_errors *fields = ARENA_NEW(call->task->arena, fields);
+    *fields = error->fields;
+    call->error.fields = fields;
+    return step_fail(call, error->code, "%.*s", STR_ARG(error->detail));
+}
+
+int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_value)
+{
+    struct jr_error error;
+
+    if (jr_parse_stored(call->task->arena, strbuf_view(&data->out), ret_value, &error) == 0)
+        return 0;
+    return step_fail(call, "output_too_large", "The records cannot be read: %s", error.text);
+}
+
+void data_put_one(struct step_call *call, json_t *value)
+{
+    call->output = step_own(call, json_pack("{s:[O]}", "data", value));
+}
+
+void data_ring(struct step_call *call, const struct data_step *data, enum model_event event)
+{
+    if (entity_consumers(data->entity, event) != 0)
+        call->ring_events = true;
+}

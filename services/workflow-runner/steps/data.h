@@ -1,0 +1,27 @@
+#pragma once
+/* What the data steps share: the record engine under the rights of the workflow's editor. */
+#include "records/records.h"
+#include "step.h"
+
+struct data_step {
+    struct records records;
+    const struct entity *entity;
+    struct strbuf out; /* JSON text of the engine */
+};
+
+/* any: the entity that the step names, if the editor may do `action` with its records over the API:
+ * the same questions as a request is asked. 0 or STEP_FAILED. */
+int data_open(struct step_call *call, enum perm_action action, struct data_step *ret_data)
+    MUSTCHECK;
+/* co: the same in call->tx, which this opens; what the engine does then commits with the step. */
+AWAITS int data_begin(struct step_call *call, struct data_step *data) MUSTCHECK;
+/* any: a result of records.h as one of a step. */
+int data_check(struct step_call *call, struct data_step *data, int rc) MUSTCHECK;
+/* any: `data->out` as JSON. 0 or STEP_FAILED with output_too_large. */
+int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_value) MUSTCHECK;
+/* any: call->output = {"data": [value]}; takes no reference. */
+void data_put_one(struct step_call *call, json_t *value);
+/* any: call->input gets a member, NULL = none. */
+void data_input(struct step_call *call, const char *name, json_t *value);
+/* any: listeners are to be told after the commit. */
+void data_ring(struct step_call *call, const struct data_step *data, enum model_event event);

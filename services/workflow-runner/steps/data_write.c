@@ -1,0 +1,63 @@
+/*
+ * CreateData, UpdateData, DeleteData: one record, in the step's transaction. The record, the events
+ * it causes and the step's history are there together or not at all.
+ */
+#include "steps/data.h"
+
+int step_create_data(struct step_call *call)
+{
+    struct data_step data;
+    json_t *values;
+    json_t *record;
+    int64_t version;
+    int64_t id;
+
+    TRY(data_open(call, ACT_CREATE, &data));
+    TRY(step_param(call, "values", false, &values));
+    data_input(call, "values", values);
+    TRY(data_begin(call, &data));
+    TRY(data_check(
+        call, &data, records_create(&data.records, data.entity, values, &data.out, &id, &version)));
+    TRY(data_read_out(call, &data, &record));
+    data_put_one(call, record);
+    data_ring(call, &data, EVENT_CREATED);
+    return 0;
+}
+
+int step_update_data(struct step_call *call)
+{
+    struct data_step data;
+    json_t *values;
+    json_t *record;
+    int64_t version;
+    int64_t id;
+
+    TRY(data_open(call, ACT_UPDATE, &data));
+    TRY(step_param_id(call, "id", &id));
+    data_input(call, "id", step_own(call, json_integer(id)));
+    TRY(step_param(call, "values", false, &values));
+    data_input(call, "values", values);
+    TRY(data_begin(call, &data));
+    TRY(data_check(call,
+                   &data,
+                   records_update(&data.records, data.entity, id, values, 0, &data.out, &version)));
+    TRY(data_read_out(call, &data, &record));
+    data_put_one(call, record);
+    data_ring(call, &data, EVENT_UPDATED);
+    return 0;
+}
+
+int step_delete_data(struct step_call *call)
+{
+    struct data_step data;
+    int64_t id;
+
+    TRY(data_open(call, ACT_DELETE, &data));
+    TRY(step_param_id(call, "id", &id));
+    data_input(call, "id", step_own(call, json_integer(id)));
+    TRY(data_begin(call, &data));
+    TRY(data_check(call, &data, records_delete(&data.records, data.entity, id, 0)));
+    data_put_one(call, step_own(call, json_pack("{s:I}", "id", (json_int_t)id)));
+    data_ring(call, &data, EVENT_DELETED);
+    return 0;
+}
