@@ -454,7 +454,7 @@ static void test_html(void **state)
         {"\"<i>\"", "\"{{ $svc.trigger.data }}\"", "&lt;i&gt;"},
         {"{\"a\":\"<\"}", "\"{{ $svc.trigger.data }}\"", "{&quot;a&quot;:&quot;&lt;&quot;}"},
         {"7", "\"{{ $svc.trigger.data }}\"", "7"},
-        {"null", "\"<b>{{ $svc.trigger.data }}</b>\"", "<b></b>"},
+        {"[null]", "\"<b>{{ $svc.trigger.data[0] }}</b>\"", "<b></b>"},
         {"\"x\"", "\"<b>none</b>\"", "<b>none</b>"},
     };
 
