@@ -40,6 +40,9 @@ AWAITS void gateway_touch(struct req *r);
 void gateway_hold_model(struct req *r);
 /* co: the entity of {entity} in the path: 404 not_found when there is none. */
 AWAITS int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
+/* any: the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE when there is no
+ * valid one. */
+struct str gateway_traceparent(struct req *r);
 /* The directory of this process. */
 struct directory *gateway_directory(void);
 /* The configured operator token; empty = no operator API. */

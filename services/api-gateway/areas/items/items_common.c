@@ -72,6 +72,7 @@ struct records *items_engine(struct req *r)
     engine->model = r->model;
     engine->caller = r->caller;
     engine->lock_token = req_header(r, "x-lock-token");
+    engine->traceparent = gateway_traceparent(r);
     return engine;
 }
 
