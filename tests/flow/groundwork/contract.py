@@ -15,6 +15,11 @@ ANYWHERE = {400, 401, 403, 404, 405, 408, 413, 414, 415, 417, 429, 431, 500, 501
 PROBLEM = {"type", "title", "status", "code", "detail", "request_id", "errors"}
 
 
+def precedence(template):
+    """Literal segments win over parameters, the first difference decides: as in the gateway's router."""
+    return template.count("{"), ["{" in segment for segment in template.split("/")]
+
+
 class Document:
     """An OpenAPI document, ready to be matched against request paths."""
 
@@ -26,8 +31,8 @@ class Document:
             # Ids are numbers: .../items/{id} is not .../items/aggregate, which another document describes.
             expression = re.sub(r"\\\{id\\\}$", r"-?\\d+", re.escape(template))
             expression = re.sub(r"\\\{[^/]+?\\\}", "[^/]+", expression)
-            self.patterns.append((template.count("{"), re.compile(expression), template, operations))
-        self.patterns.sort(key=lambda entry: entry[0])  # literal segments win
+            self.patterns.append((precedence(template), re.compile(expression), template, operations))
+        self.patterns.sort(key=lambda entry: entry[0])
 
     def find(self, method, path):
         """(template, operation) or None."""
@@ -57,7 +62,7 @@ class Recorder:
             method, template, _ = line.split(None, 2)
             expression = re.compile(re.sub(r"\\\{[^/]+?\\\}", "[^/]+", re.escape(template)))
             self.routes.append((method, template, expression))
-        self.routes.sort(key=lambda route: route[1].count("{"))
+        self.routes.sort(key=lambda route: precedence(route[1]))
 
     def route_of(self, method, path):
         method = {"HEAD": "GET", "PATCH": "PUT"}.get(method, method)
