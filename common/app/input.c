@@ -37,26 +37,34 @@ static bool is_json_type(struct str type)
             str_ieq((struct str){media.ptr + media.len - 5, 5}, STR("+json")));
 }
 
-static int read_json(struct req *r, json_t **ret_root)
+static int read_text(struct req *r, struct str *ret_text)
 {
     size_t max_bytes =
         r->route->body_max ? r->route->body_max : http_limits_default.json_body_bytes;
-    struct str text;
-    struct jr_error error;
     int rc;
 
-    *ret_root = NULL;
     if (r->has_body && !is_json_type(req_header(r, "content-type")))
         return fail(r, "unsupported_media_type", "Send the body as application/json.");
-    rc = req_body_read_all(r, max_bytes, &text);
-    if (rc)
-        return body_failure(r, rc, max_bytes);
+    rc = req_body_read_all(r, max_bytes, ret_text);
+    return rc ? body_failure(r, rc, max_bytes) : 0;
+}
+
+/* *ret_text (may be NULL) is what was parsed. */
+static int read_json(struct req *r, json_t **ret_root, struct str *ret_text)
+{
+    struct str text;
+    struct jr_error error;
+
+    *ret_root = NULL;
+    TRY(read_text(r, &text));
     if (!text.len && r->route->body_optional)
         return 0;
     if (!text.len)
         return fail(r, "invalid_json", "A JSON body is required.");
     if (jr_parse(r->task.arena, text, ret_root, &error) == JR_INVALID)
         return fail(r, "invalid_json", "The body is not valid JSON: %s.", error.text);
+    if (ret_text)
+        *ret_text = text;
     return 0;
 }
 
@@ -65,7 +73,7 @@ int req_json(struct req *r, const struct schema *schema, void *ret_struct)
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     json_t *root;
 
-    TRY(read_json(r, &root));
+    TRY(read_json(r, &root, NULL));
     if (!root)
         MUST(jr_parse(r->task.arena, STR("{}"), &root, &(struct jr_error){{0}}) == 0);
     if (!schema_decode(r->task.arena, schema, root, ret_struct, errors))
@@ -75,10 +83,18 @@ int req_json(struct req *r, const struct schema *schema, void *ret_struct)
 
 int req_json_any(struct req *r, json_t **ret_body)
 {
-    TRY(read_json(r, ret_body));
+    TRY(read_json(r, ret_body, NULL));
     if (*ret_body && !json_is_object(*ret_body))
         return fail(r, "validation_failed", "The body must be a JSON object.");
     return 0;
+}
+
+int req_json_text(struct req *r, struct str *ret_text)
+{
+    json_t *root;
+
+    *ret_text = STR_NONE;
+    return read_json(r, &root, ret_text);
 }
 
 int req_id(struct req *r, const char *param, int64_t *ret_id)

@@ -59,6 +59,9 @@ AWAITS int req_json(struct req *r, const struct schema *schema, void *ret_struct
 /* co: the body as any JSON object; *ret_body NULL when there is none and the route says optional.
  */
 AWAITS int req_json_any(struct req *r, json_t **ret_body) MUSTCHECK;
+/* co: the text of a body that may be any JSON value, checked as every body is; STR_NONE when there is
+ * none and the route says optional. */
+AWAITS int req_json_text(struct req *r, struct str *ret_text) MUSTCHECK;
 /* Path parameter as an id; anything but a positive integer is 404. */
 int req_id(struct req *r, const char *param, int64_t *ret_id) MUSTCHECK;
 /* The query string, parsed once and checked against route->query (unknown_parameter, type, bounds).

@@ -54,6 +54,7 @@
     P(already_exists, 409, "Already exists")                                                       \
     P(in_use, 409, "Still in use")                                                                 \
     P(schema_conflict, 409, "Change does not fit the existing data")                               \
+    P(workflow_disabled, 409, "Workflow is disabled")                                              \
     P(last_administrator, 409, "The last administrator must stay")                                 \
     P(identity_link_required, 409, "Identity must be linked first")                                \
     P(idempotency_in_progress, 409, "A request with this idempotency key is in progress")          \

@@ -21,6 +21,10 @@
     AREA(items_transfer)                                                                           \
     AREA(items_public)                                                                             \
     AREA(rls)                                                                                      \
+    AREA(secrets)                                                                                  \
+    AREA(workflows)                                                                                \
+    AREA(workflow_trigger)                                                                         \
+    AREA(workflow_jobs)                                                                            \
     AREA(tasks)                                                                                    \
     AREA(docs)
 

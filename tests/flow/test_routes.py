@@ -48,6 +48,14 @@ POST /roles svc_roles:create
 PUT /roles/{id} svc_roles:update
 DELETE /roles/{id} svc_roles:delete
 GET /permissions svc_permissions:read
+GET /workflows svc_workflows:read
+GET /workflows/{id} svc_workflows:read
+POST /workflows svc_workflows:create
+PUT /workflows/{id} svc_workflows:update
+DELETE /workflows/{id} svc_workflows:delete
+POST /workflows/{id}/trigger svc_workflows:trigger
+POST /workflows/api/{route} svc_workflows:trigger
+POST /workflows/endpoint/{route} svc_workflows:trigger
 PUT / admin
 POST /cors/clear-cache admin
 """.split("\n")[1:-1]
@@ -80,7 +88,7 @@ ADMINISTRATOR = {
 OPERATOR = {"GET /org", "POST /org", "GET /org/{project_id}", "DELETE /org/{project_id}"}
 TOKEN_ONLY = {"POST /auth/v1/logout", "PUT /users/me"}
 USER = {"GET /users/me", "GET /tasks", "GET /tasks/{id}"}
-AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "project"}
+AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "workflows", "project"}
 LATER = {"GET /storage admin"}  # of these areas, but not there yet
 
 

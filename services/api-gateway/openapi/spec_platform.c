@@ -31,6 +31,8 @@ static const struct {
     {"Records", "What can be done with records beside reading and writing single ones"},
     {"Public records", "Records that anyone may read"},
     {"Row-level security", "Grants of single records to users, groups and roles"},
+    {"Workflows", "What happens by itself: triggers and the steps they start"},
+    {"Jobs", "Runs of workflows, with what each step read and wrote"},
     {"Tasks", "Progress of work that takes long"},
     {"Documentation", "This specification"},
 };

@@ -251,6 +251,7 @@ AWAITS static int remove_rows(struct req *r, int64_t entity_id)
         &SQL_ENTITY_DROP_GRANTS,
         &SQL_ENTITY_DROP_LOCKS,
         &SQL_ENTITY_DROP_LISTENERS,
+        &SQL_ENTITY_DROP_WORKFLOWS,
         &SQL_ENTITY_DROP,
     };
     const struct db_param id = P_I64(entity_id);
@@ -353,7 +354,9 @@ static const struct route entities_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Entities",
         .summary = "Delete an entity with all its records",
-        .doc = "409 in_use while relations of other entities refer to it.",
+        .doc =
+            "409 in_use while relations of other entities refer to it. Workflows that its events "
+            "start are disabled.",
     },
 };
 ROUTES(entities);

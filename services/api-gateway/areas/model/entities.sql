@@ -50,5 +50,9 @@ delete from {p}.record_locks where entity_id = $1::bigint
 -- name: entity_drop_listeners :exec
 delete from {p}.event_listeners where entity_id = $1::bigint
 
+-- Its workflows stay to be read, and to be given another entity.
+-- name: entity_drop_workflows :exec
+update {p}.workflows set enabled = false, updated_at = now() where entity_id = $1::bigint and enabled
+
 -- name: entity_drop :exec
 delete from {p}.entities where id = $1::bigint

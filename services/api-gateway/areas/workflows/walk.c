@@ -1,0 +1,143 @@
+/* Lists that grow without end, walked along their number: a deep page costs what the first one
+ * does. */
+#include <string.h>
+
+#include "areas/workflows/workflows.h"
+#include "base/codec.h"
+#include "base/num.h"
+#include "http/query.h"
+
+#define CURSOR_BYTES 24
+
+const struct query_param walk_query[] = {WALK_QUERY, {0}};
+
+struct walk {
+    struct page page;
+    bool ascending;
+    bool along; /* by cursor */
+    int64_t behind;
+};
+
+/* "d90": newest first, behind 90. Grants nothing: who forges one reads the same list elsewhere. */
+static struct str print_cursor(struct arena *arena, const struct walk *walk, int64_t number)
+{
+    char text[CURSOR_BYTES];
+    size_t len = 1;
+
+    text[0] = walk->ascending ? 'a' : 'd';
+    len += num_print_i64(text + len, number);
+    return codec_b64url(arena, (struct str){text, len});
+}
+
+static bool read_cursor(struct arena *arena, struct str cursor, struct walk *walk)
+{
+    struct str text;
+
+    if (!cursor.len || str_is(cursor, "start"))
+        return true;
+    if (cursor.len > 2 * CURSOR_BYTES || !codec_b64url_decode(arena, cursor, &text) || !text.len ||
+        text.ptr[0] != (walk->ascending ? 'a' : 'd'))
+        return false;
+    return num_parse_i64((struct str){text.ptr + 1, text.len - 1}, &walk->behind);
+}
+
+static int refuse(struct req *r, const char *param, const char *message)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    schema_error_add(r->task.arena, errors, str_from(param), "invalid_query", "%s", message);
+    return fail_with(r,
+                     "invalid_query",
+                     arena_printf(r->task.arena, "Query parameter '%s': %s.", param, message),
+                     errors);
+}
+
+/* sort= and order= only choose the direction. */
+static int read_walk(struct req *r, const struct walk_list *list, struct walk *walk)
+{
+    const struct query *query;
+    struct str sort;
+
+    *walk = (struct walk){0};
+    TRY(req_page(r, &walk->page));
+    TRY(req_query(r, &query));
+    sort = walk->page.sort;
+    walk->ascending = sort.len ? !walk->page.descending : str_is(query_get(query, "order"), "asc");
+    if (sort.len && sort.ptr[0] == '-') {
+        walk->ascending = false;
+        sort = (struct str){sort.ptr + 1, sort.len - 1};
+    }
+    if (sort.len && !str_is(sort, list->key))
+        return refuse(
+            r, "sort", arena_printf(r->task.arena, "this list sorts by %s", list->key).ptr);
+    walk->behind = walk->ascending ? 0 : INT64_MAX;
+    struct str cursor = query_get(query, "cursor");
+    walk->along = cursor.ptr != NULL;
+    if (walk->along && !read_cursor(r->task.arena, cursor, walk))
+        return refuse(r, "cursor", "is not a cursor of this list");
+    /* The answer would be the same on every page. */
+    if (walk->along && !query_get(query, "count").ptr)
+        walk->page.count = false;
+    return 0;
+}
+
+static int put_page(struct req *r,
+                    const struct walk_list *list,
+                    const struct walk *walk,
+                    const struct rows *rows,
+                    int64_t total)
+{
+    bool has_next = (int64_t)rows->count > walk->page.limit;
+    size_t shown = has_next ? (size_t)walk->page.limit : rows->count;
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    jw_lit(&w, "items");
+    jw_arr(&w);
+    for (size_t i = 0; i < shown; i++) {
+        jw_obj(&w);
+        rows_json_members(&w, rows, i);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    page_json(&w, &walk->page, total, has_next);
+    if (walk->along && has_next)
+        JW_STR(&w,
+               "next_cursor",
+               print_cursor(
+                   r->task.arena, walk, rows_i64(rows, shown - 1, rows_column(rows, list->key))));
+    else if (walk->along)
+        JW_NULL(&w, "next_cursor");
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+int walk_reply(struct req *r,
+               const struct walk_list *list,
+               const struct db_param *params,
+               size_t count)
+{
+    struct db_param *paged = ARENA_ARRAY(r->task.arena, paged, count + 3);
+    struct sql *total = ARENA_NEW(r->task.arena, total);
+    struct walk walk;
+
+    TRY(read_walk(r, list, &walk));
+    if (count)
+        memcpy(paged, params, count * sizeof(*params));
+    paged[count] = P_I64(walk.behind);
+    paged[count + 1] = P_I64(walk.page.limit + 1);
+    paged[count + 2] = P_I64(page_offset(&walk.page));
+
+    *total = *list->count;
+    total->heavy = true; /* counting reads them all and must not hold up others */
+    struct rows rows;
+    struct rows counted;
+    int64_t found = -1;
+    const struct sql *sql = walk.ascending ? list->oldest : list->newest;
+    TRY(sql_all(r, &rows, sql, paged, count + 3));
+    if (walk.page.count) {
+        TRY(sql_one(r, &counted, total, params, count));
+        found = rows_i64(&counted, 0, 0);
+    }
+    return put_page(r, list, &walk, &rows, found);
+}

@@ -1,0 +1,268 @@
+/* Jobs: what became of what was started; cancelling and retrying. */
+#include "areas/workflows/workflows.h"
+#include "http/query.h"
+#include "workflow/jobs.h"
+#include "workflow_runs_sql.h"
+
+/* A job that fails each time is not run without end; the history of each run is kept. */
+#define RUNS_MAX 100
+
+static const struct query_param jobs_query[] = {
+    WALK_QUERY,
+    {.name = "status", .type = FIELD_STR, .values = job_statuses, .doc = "Only jobs in this state"},
+    {0},
+};
+
+static const struct walk_list project_jobs = {
+    &SQL_RUNS_OF_PROJECT_DESC, &SQL_RUNS_OF_PROJECT_ASC, &SQL_RUNS_OF_PROJECT_COUNT, "id"};
+static const struct walk_list workflow_jobs = {
+    &SQL_RUNS_OF_WORKFLOW_DESC, &SQL_RUNS_OF_WORKFLOW_ASC, &SQL_RUNS_OF_WORKFLOW_COUNT, "id"};
+
+AWAITS static int jobs_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    return walk_reply(r, &project_jobs, PARAMS(P_STR(query_get(query, "status"))));
+}
+
+AWAITS static int jobs_of_workflow(struct req *r)
+{
+    const struct query *query;
+    struct rows known;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_query(r, &query));
+    TRY(sql_one(r, &known, &SQL_RUNS_WORKFLOW_KNOWN, PARAMS(P_I64(id))));
+    if (!rows_bool(&known, 0, 0))
+        return fail(r, "not_found", NULL);
+    return walk_reply(r, &workflow_jobs, PARAMS(P_STR(query_get(query, "status")), P_I64(id)));
+}
+
+/* --- one job --- */
+
+AWAITS static int reply_job(struct req *r, int status, int64_t id)
+{
+    const struct db_param job_id = P_I64(id);
+    struct db_call calls[] = {
+        {.sql = &SQL_RUN_GET, .params = &job_id, .param_count = 1},
+        {.sql = &SQL_RUN_STEPS, .params = &job_id, .param_count = 1},
+    };
+    const struct rows *steps = &calls[1].rows;
+    struct jw w;
+
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    if (!calls[0].rows.count)
+        return fail(r, "not_found", NULL);
+    w = resp_json(r);
+    jw_obj(&w);
+    rows_json_members(&w, &calls[0].rows, 0);
+    jw_lit(&w, "steps");
+    jw_arr(&w);
+    for (size_t i = 0; i < steps->count; i++) {
+        jw_obj(&w);
+        rows_json_members(&w, steps, i);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return reply_json(r, status);
+}
+
+AWAITS static int jobs_get(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return reply_job(r, 200, id);
+}
+
+/* Whoever runs it finds its token gone, at the latest with its next write; the hint makes it quick.
+ */
+AWAITS static int jobs_cancel(struct req *r)
+{
+    struct rows found;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(sql_all(r, &found, &SQL_RUN_CANCEL, PARAMS(P_I64(id))));
+    if (!found.count) {
+        TRY(sql_one(r, &found, &SQL_RUN_STATUS, PARAMS(P_I64(id))));
+        return fail(
+            r, "conflict", "The job has ended: it is %.*s.", STR_ARG(rows_str(&found, 0, 0)));
+    }
+    struct db_call calls[] = {
+        {.sql = &SQL_RUN_CLOSE_STEPS, PARAMS(P_I64(id))},
+        gateway_audit(r, "jobs.cancel", "job", id, STR_NONE),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    jobs_cancel_hint(gateway_directory(), r->project, id);
+    return reply_job(r, 200, id);
+}
+
+/* --- retry --- */
+
+struct retry_in {
+    struct in_str from_step;
+};
+
+static const struct field retry_fields[] = {
+    {.name = "from_step",
+     FIELD_AT(struct retry_in, from_step),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 100,
+     .doc = "Key of the step to begin with, of the version that the job runs; the step that failed "
+            "when left out, else the start step",
+     .example = "\"save\""},
+};
+static const struct schema retry_schema = SCHEMA("JobRetry", struct retry_in, retry_fields);
+
+/* Why the job in `job` (run_lock) cannot be retried, as an answer. */
+static int check_retry(struct req *r, const struct rows *job)
+{
+    struct str status = rows_str(job, 0, 0);
+    bool skipped = str_is(status, "skipped");
+
+    if (!str_is(status, "failed") && !str_is(status, "cancelled") && !skipped)
+        return fail(r,
+                    "conflict",
+                    "The job is %.*s; failed, cancelled and skipped ones can be retried.",
+                    STR_ARG(status));
+    if (skipped && str_is(rows_str(job, 0, 1), "loop_guard"))
+        return fail(r, "conflict", "The job would go on with a loop of events (loop_guard).");
+    if (!rows_bool(job, 0, 4))
+        return fail(r, "conflict", "Its workflow has been deleted.");
+    if (!rows_bool(job, 0, 3))
+        return fail(r, "workflow_disabled", "Enable the workflow before retrying its jobs.");
+    if (rows_i64(job, 0, 2) >= RUNS_MAX)
+        return fail(r, "conflict", "A job runs at most %d times; start a new one.", RUNS_MAX);
+    return 0;
+}
+
+/* The step to begin with; STR_NONE = the start step. */
+static int
+find_step(struct req *r, const struct rows *job, const struct in_str *wanted, struct str *ret_step)
+{
+    struct str *keys;
+    size_t count = rows_strs(r->task.arena, job, 0, 6, &keys);
+    struct str step = wanted->set && !wanted->null ? wanted->value : rows_str(job, 0, 5);
+
+    *ret_step = STR_NONE;
+    for (size_t i = 0; i < count; i++) {
+        if (str_eq(keys[i], step))
+            *ret_step = step;
+    }
+    if (!ret_step->ptr && wanted->set && !wanted->null)
+        return fail_field(r,
+                          "from_step",
+                          "validation_failed",
+                          "the job's version of the workflow has no step %.*s",
+                          STR_ARG(step));
+    return 0;
+}
+
+AWAITS static int jobs_retry(struct req *r)
+{
+    struct retry_in in;
+    struct rows job;
+    struct str step;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &retry_schema, &in));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &job, &SQL_RUN_LOCK, PARAMS(P_I64(id))));
+    TRY(check_retry(r, &job));
+    TRY(find_step(r, &job, &in.from_step, &step));
+    struct db_call calls[] = {
+        {.sql = &SQL_RUN_AGAIN, PARAMS(P_I64(id), P_STR(step))},
+        gateway_audit(r, "jobs.retry", "job", id, STR_NONE),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    jobs_ring(gateway_directory(), r->project, id);
+    return reply_job(r, 202, id);
+}
+
+static const struct route workflow_jobs_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/workflows/jobs",
+        .id = "jobs_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_READ,
+        .query = jobs_query,
+        .ok = {200, &job_listed_schema, .list = true},
+        .run = jobs_list,
+        .class = CLASS_READ,
+        .tag = "Jobs",
+        .summary = "List the jobs of all workflows, newest first",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/workflows/{id}/jobs",
+        .id = "workflows_jobs",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_READ,
+        .query = jobs_query,
+        .ok = {200, &job_listed_schema, .list = true},
+        .fails = {404},
+        .run = jobs_of_workflow,
+        .class = CLASS_READ,
+        .tag = "Jobs",
+        .summary = "List the jobs of a workflow, newest first",
+        .doc = "Also those of a workflow that has been deleted.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/workflows/jobs/{id}",
+        .id = "jobs_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_READ,
+        .ok = {200, &job_schema},
+        .fails = {404},
+        .run = jobs_get,
+        .class = CLASS_READ,
+        .tag = "Jobs",
+        .summary = "Read a job with its steps",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/workflows/jobs/{id}/cancel",
+        .id = "jobs_cancel",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_TRIGGER,
+        .ok = {200, &job_schema},
+        .fails = {404, 409},
+        .run = jobs_cancel,
+        .class = CLASS_WRITE,
+        .tag = "Jobs",
+        .summary = "Cancel a job that has not ended",
+        .doc = "What its steps have done stays done; a call to another system that is under way "
+               "may still arrive there. 409 when the job has ended.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/workflows/jobs/{id}/retry",
+        .id = "jobs_retry",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_TRIGGER,
+        .body = &retry_schema,
+        .body_optional = true,
+        .ok = {202, &job_schema},
+        .fails = {404, 409, 413, 415},
+        .run = jobs_retry,
+        .class = CLASS_WRITE,
+        .tag = "Jobs",
+        .summary = "Run a failed, cancelled or skipped job again",
+        .doc =
+            "With the version and the trigger data that it was queued with. Steps before the one "
+            "it begins with keep their outputs. 409 in every other state, and for jobs that were "
+            "skipped by loop_guard.",
+    },
+};
+ROUTES(workflow_jobs);

@@ -1,0 +1,86 @@
+-- Jobs as they are shown.
+
+-- part: columns
+j.id, j.workflow_id, j.version as workflow_version, j.status, j.run, j.attempt, j.depth, j.error, j.reason, j.queued_at, j.started_at, j.finished_at
+
+-- part: trigger
+jsonb_build_object('kind', j.trigger_kind, 'event', j.trigger_event, 'id', j.trigger_id, 'entity_name', j.trigger_entity)
+
+-- part: of_workflow
+from {p}.jobs j where ($1::text is null or j.status = $1::text) and j.workflow_id = $2::bigint
+
+-- part: of_project
+from {p}.jobs j where ($1::text is null or j.status = $1::text)
+
+-- name: runs_of_workflow_desc :many
+select {columns}, {trigger} as trigger {of_workflow} and j.id < $3::bigint order by j.id desc limit $4::bigint offset $5::bigint
+
+-- name: runs_of_workflow_asc :many
+select {columns}, {trigger} as trigger {of_workflow} and j.id > $3::bigint order by j.id limit $4::bigint offset $5::bigint
+
+-- name: runs_of_workflow_count :one
+select count(*) as total_items {of_workflow}
+
+-- name: runs_of_project_desc :many
+select {columns}, {trigger} as trigger {of_project} and j.id < $2::bigint order by j.id desc limit $3::bigint offset $4::bigint
+
+-- name: runs_of_project_asc :many
+select {columns}, {trigger} as trigger {of_project} and j.id > $2::bigint order by j.id limit $3::bigint offset $4::bigint
+
+-- name: runs_of_project_count :one
+select count(*) as total_items {of_project}
+
+-- A workflow that is gone is known by its jobs.
+-- name: runs_workflow_known :one
+select exists (select 1 from {p}.workflows w where w.id = $1::bigint)
+  or exists (select 1 from {p}.jobs j where j.workflow_id = $1::bigint) as known
+
+-- name: run_get :opt
+select {columns}, {trigger} || jsonb_build_object('data', j.trigger_data) as trigger from {p}.jobs j where j.id = $1::bigint
+
+-- The newest steps as far as they fit into an answer, in the order they ran.
+-- name: run_steps :many
+select s.key, s.action, s.run, s.status, s.started_at, s.finished_at, s.input, s.output, s.error, s.log
+from (select t.seq, t.key, t.action, t.run, t.status, t.started_at, t.finished_at, t.input, t.output, t.error, t.log,
+        sum(coalesce(pg_column_size(t.input), 0) + coalesce(pg_column_size(t.output), 0))
+          over (order by t.seq desc rows between unbounded preceding and current row) as bytes,
+        row_number() over (order by t.seq desc) as place
+      from {p}.job_steps t where t.job_id = $1::bigint) s
+where s.place = 1 or (s.place <= 1000 and s.bytes <= 8388608)
+order by s.seq
+
+-- name: run_cancel :opt
+update {p}.jobs j
+set status = 'cancelled', token = j.token + 1, finished_at = now(), lease_until = null, runner = null
+where j.id = $1::bigint and j.status in ('queued', 'running', 'waiting')
+returning j.id
+
+-- name: run_status :opt
+select j.status from {p}.jobs j where j.id = $1::bigint
+
+-- name: run_close_steps :exec
+update {p}.job_steps s
+set status = 'interrupted', finished_at = now(),
+  error = jsonb_build_object('code', 'interrupted', 'message', 'The job was cancelled while this was under way.')
+where s.job_id = $1::bigint and s.status = 'sent'
+
+-- A failed job names the step that failed; a cancelled one may have been cut off inside a step.
+-- name: run_lock :opt
+select j.status, j.reason, j.run, w.enabled, v.version is not null as kept,
+       coalesce(j.error ->> 'step_key',
+                (select s.key from {p}.job_steps s
+                 where s.job_id = j.id and s.run = j.run
+                   and (s.status in ('interrupted', 'cancelled') or (j.status = 'failed' and s.status = 'failed'))
+                 order by s.seq desc limit 1)) as ended_in,
+       array(select s.value ->> 'key' from jsonb_array_elements(v.doc -> 'steps') s) as keys
+from {p}.jobs j
+left join {p}.workflows w on w.id = j.workflow_id
+left join {p}.workflow_versions v on v.workflow_id = j.workflow_id and v.version = j.version
+where j.id = $1::bigint
+for update of j
+
+-- name: run_again :exec
+update {p}.jobs j
+set status = 'queued', run = j.run + 1, attempt = 0, token = j.token + 1, resume_step = $2::text, runner = null,
+  lease_until = null, error = null, reason = null, queued_at = now(), started_at = null, finished_at = null
+where j.id = $1::bigint

@@ -1,0 +1,162 @@
+/* Workflows started by hand and over their routes: one statement, and the job is queued. */
+#include "areas/workflows/workflows.h"
+#include "base/num.h"
+#include "http/query.h"
+#include "workflow/jobs.h"
+#include "workflows_sql.h"
+
+#define ENTITY_NAME_BYTES 200
+
+static const struct schema data_schema = {
+    .name = "TriggerData",
+    .raw = "{\"nullable\":true,\"description\":\"Any JSON value: $svc.trigger.data\","
+           "\"example\":{\"name\":\"Ada\"}}",
+};
+
+static const struct field started_fields[] = {
+    {.name = "job_id", .type = FIELD_I64, .required = true, .example = "90"},
+};
+static const struct schema started_schema = SCHEMA_OUT("JobStarted", started_fields);
+
+/* co: *ret_job 0 when there is no such enabled workflow. Jobs that are queued at the same moment
+ * share a commit: their rows know nothing of each other. The bell is rung after it. */
+AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret_job)
+{
+    struct db_call call;
+    struct rows started;
+    int rc;
+
+    TRY(req_json_text(r, &start->data));
+    start->actor_id = r->caller->user_id;
+    start->traceparent = gateway_traceparent(r);
+    call = job_start_call(r->task.arena, start);
+    rc = db_query_joint(&r->task, r->db, call.sql, call.params, call.param_count, &started);
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    *ret_job = started.count ? rows_i64(&started, 0, 0) : 0;
+    if (*ret_job)
+        jobs_ring(gateway_directory(), r->project, *ret_job);
+    return 0;
+}
+
+AWAITS static int workflows_trigger(struct req *r)
+{
+    struct job_start start = {0};
+    struct rows workflow;
+    int64_t job_id;
+    struct jw w;
+
+    TRY(req_id(r, "id", &start.workflow_id));
+    TRY(queue_job(r, &start, &job_id));
+    if (!job_id) {
+        TRY(sql_one(r, &workflow, &SQL_WORKFLOW_EXISTS, PARAMS(P_I64(start.workflow_id))));
+        return fail(r, "workflow_disabled", "Enable the workflow before starting it.");
+    }
+    resp_header_printf(r,
+                       "Location",
+                       "/org/%.*s/workflows/jobs/%lld",
+                       STR_ARG(r->project->slug),
+                       (long long)job_id);
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_I64(&w, "job_id", job_id);
+    jw_obj_end(&w);
+    return reply_json(r, 202);
+}
+
+static const struct query_param route_query[] = {
+    {.name = "id", .type = FIELD_I64, .doc = "$svc.trigger.id, 0 when left out"},
+    {.name = "entity_name", .type = FIELD_STR, .doc = "$svc.trigger.entity_name"},
+    {0},
+};
+
+/* Any segment may be asked for; what is no route of letters, digits, '-' and '_' is not found. */
+static struct str lower_case(struct arena *arena, struct str text)
+{
+    char *copy = arena_cstr(arena, text);
+
+    for (size_t i = 0; i < text.len; i++) {
+        if (copy[i] >= 'A' && copy[i] <= 'Z')
+            copy[i] = (char)(copy[i] - 'A' + 'a');
+    }
+    return (struct str){copy, text.len};
+}
+
+AWAITS static int workflows_route(struct req *r)
+{
+    struct job_start start = {.route = lower_case(r->task.arena, req_param(r, "route"))};
+    const struct query *query;
+    int64_t job_id;
+
+    if (r->query.len) {
+        TRY(req_query(r, &query));
+        (void)num_parse_i64(query_get(query, "id"), &start.trigger_id);
+        start.trigger_entity = query_get(query, "entity_name");
+    }
+    if (start.trigger_entity.len > ENTITY_NAME_BYTES)
+        return fail_field(
+            r, "entity_name", "too_long", "may have at most %d bytes", ENTITY_NAME_BYTES);
+    TRY(queue_job(r, &start, &job_id));
+    if (!job_id)
+        return fail(r, "not_found", "No enabled workflow has this route.");
+    return reply_empty(r, 204);
+}
+
+#define ROUTE_DOC                                                                                  \
+    "Answers as soon as the job is queued, and does not wait for it. The route's case does not "   \
+    "matter. 404 while no enabled workflow has it."
+
+static const struct route workflow_trigger_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/workflows/{id}/trigger",
+        .id = "workflows_trigger",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_TRIGGER,
+        .body = &data_schema,
+        .body_optional = true,
+        .ok = {202, &started_schema},
+        .fails = {404, 409, 413, 415},
+        .run = workflows_trigger,
+        .class = CLASS_WRITE,
+        .tag = "Workflows",
+        .summary = "Start a workflow by hand",
+        .doc = "Whatever its trigger is. 409 workflow_disabled when it is not enabled. Location "
+               "is the job.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/workflows/api/{route}",
+        .id = "workflows_api",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_TRIGGER,
+        .query = route_query,
+        .body = &data_schema,
+        .body_optional = true,
+        .ok = {204},
+        .fails = {404, 413, 415},
+        .run = workflows_route,
+        .class = CLASS_WRITE,
+        .tag = "Workflows",
+        .summary = "Start the workflow that has this route",
+        .doc = ROUTE_DOC,
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/workflows/endpoint/{route}",
+        .id = "workflows_endpoint",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_TRIGGER,
+        .query = route_query,
+        .body = &data_schema,
+        .body_optional = true,
+        .ok = {204},
+        .fails = {404, 413, 415},
+        .run = workflows_route,
+        .class = CLASS_WRITE,
+        .tag = "Workflows",
+        .summary = "Start the workflow that has this route (the same as /workflows/api/{route})",
+        .doc = ROUTE_DOC,
+    },
+};
+ROUTES(workflow_trigger);

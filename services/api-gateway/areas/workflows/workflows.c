@@ -1,0 +1,269 @@
+/* /workflows: what happens by itself. Saving is workflows_save.c. */
+#include "areas/workflows/workflows.h"
+
+#include "areas/items/items.h"
+#include "ddl/model_change.h"
+#include "http/query.h"
+#include "workflow/jobs.h"
+#include "workflows_sql.h"
+
+static const char *const kinds[] = {"timed", "event", "manual", "api", NULL};
+static const struct query_param list_query[] = {
+    PAGE_QUERY,
+    {.name = "enabled", .type = FIELD_BOOL, .doc = "Only enabled, or only disabled ones"},
+    {.name = "kind", .type = FIELD_STR, .values = kinds, .doc = "Only with this kind of trigger"},
+    {0},
+};
+
+AWAITS static int workflows_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    struct str enabled = query_get(query, "enabled");
+    return reply_page(r,
+                      &SQL_WORKFLOWS_LIST,
+                      "id",
+                      PARAMS(enabled.ptr ? P_BOOL(str_is(enabled, "true")) : P_NULL,
+                             P_STR(query_get(query, "kind"))));
+}
+
+AWAITS static int read_workflow(struct req *r, int64_t id, int64_t *ret_version)
+{
+    struct rows workflow;
+
+    TRY(sql_one(r, &workflow, &SQL_WORKFLOW_GET, PARAMS(P_I64(id))));
+    (void)reply_row(r, 200, &workflow);
+    *ret_version = rows_i64(&workflow, 0, rows_column(&workflow, "version"));
+    items_etag(r, *ret_version, strbuf_view(&r->body));
+    return 0;
+}
+
+AWAITS static int workflows_get(struct req *r)
+{
+    int64_t version;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(read_workflow(r, id, &version));
+    return items_not_modified(r, version, strbuf_view(&r->body)) ? 304 : 200;
+}
+
+AWAITS static int workflows_create(struct req *r)
+{
+    struct workflow_in in;
+    int64_t version;
+    int64_t id;
+
+    TRY(req_json(r, &workflow_create_schema, &in));
+    TRY(workflow_save(r, &in, 0, &id));
+    TRY(read_workflow(r, id, &version));
+    reply_location(r, id);
+    return reply_json(r, 201);
+}
+
+AWAITS static int workflows_update(struct req *r)
+{
+    struct workflow_in in;
+    int64_t version;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &workflow_update_schema, &in));
+    TRY(workflow_save(r, &in, id, &id));
+    TRY(read_workflow(r, id, &version));
+    return reply_json(r, 200);
+}
+
+/* --- delete
+ * ---------------------------------------------------------------------------------------
+ */
+
+struct removal {
+    int64_t id;
+    struct items_match match;
+    struct rows running; /* ids of the jobs that runners are to drop */
+};
+
+static size_t copy_ids(const struct rows *rows, int64_t *ids)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        ids[i] = rows_i64(rows, i, 0);
+    return rows->count;
+}
+
+AWAITS static int remove_workflow(struct req *r, void *arg, struct model_audit *audit)
+{
+    struct removal *removal = arg;
+    const struct db_param id = P_I64(removal->id);
+    struct rows workflow;
+
+    TRY(sql_one(r, &workflow, &SQL_WORKFLOW_LOCK, &id, 1));
+    TRY(workflow_check_version(r, &removal->match, rows_i64(&workflow, 0, 0)));
+    struct db_call calls[] = {
+        {.sql = &SQL_WORKFLOW_CANCEL_QUEUED, .params = &id, .param_count = 1},
+        {.sql = &SQL_WORKFLOW_CANCEL_RUNNING, .params = &id, .param_count = 1},
+        {.sql = &SQL_WORKFLOW_UNLISTEN, .params = &id, .param_count = 1},
+        {.sql = &SQL_WORKFLOW_REMOVE, .params = &id, .param_count = 1},
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    removal->running = calls[1].rows;
+    int64_t *ids = ARENA_ARRAY(r->task.arena, ids, removal->running.count + 1);
+    size_t count = copy_ids(&removal->running, ids);
+    TRY(sql_exec(r, NULL, &SQL_WORKFLOW_CLOSE_STEPS, PARAMS(P_I64S(ids, count))));
+    *audit = (struct model_audit){"workflows.delete", "workflow", removal->id, STR_NONE};
+    return 0;
+}
+
+AWAITS static int workflows_delete(struct req *r)
+{
+    struct removal removal = {0};
+
+    TRY(req_id(r, "id", &removal.id));
+    TRY(items_if_match(r, &removal.match));
+    TRY(model_change(r, remove_workflow, &removal));
+    for (size_t i = 0; i < removal.running.count; i++)
+        jobs_cancel_hint(gateway_directory(), r->project, rows_i64(&removal.running, i, 0));
+    return reply_empty(r, 204);
+}
+
+/* --- versions
+ * -------------------------------------------------------------------------------------
+ */
+
+static const struct walk_list versions = {&SQL_WORKFLOW_VERSIONS_DESC,
+                                          &SQL_WORKFLOW_VERSIONS_ASC,
+                                          &SQL_WORKFLOW_VERSIONS_COUNT,
+                                          "version"};
+
+AWAITS static int workflows_versions(struct req *r)
+{
+    struct rows workflow;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &workflow, &SQL_WORKFLOW_EXISTS, PARAMS(P_I64(id))));
+    return walk_reply(r, &versions, PARAMS(P_I64(id)));
+}
+
+AWAITS static int workflows_version_get(struct req *r)
+{
+    struct rows version;
+    int64_t id;
+    int64_t number;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_id(r, "version", &number));
+    TRY(sql_one(r, &version, &SQL_WORKFLOW_VERSION_GET, PARAMS(P_I64(id), P_I64(number))));
+    return reply_row(r, 200, &version);
+}
+
+#define CHECK_DOC                                                                                  \
+    "It is checked whole: steps and their parameters, links between them, steps that nothing "     \
+    "reaches, entities and fields, secrets, times and routes; a finding names the step: "          \
+    "steps[2] (save).params.entity. Its jobs run with the rights of whoever saved it last."
+
+static const struct route workflows_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/workflows",
+        .id = "workflows_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_READ,
+        .query = list_query,
+        .ok = {200, &workflow_schema, .list = true},
+        .run = workflows_list,
+        .class = CLASS_READ,
+        .tag = "Workflows",
+        .summary = "List workflows",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/workflows",
+        .id = "workflows_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_CREATE,
+        .body = &workflow_create_schema,
+        .ok = {201, &workflow_schema},
+        .fails = {409, 413, 415},
+        .run = workflows_create,
+        .class = CLASS_WRITE,
+        .tag = "Workflows",
+        .summary = "Create a workflow",
+        .doc = CHECK_DOC,
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/workflows/{id}",
+        .id = "workflows_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_READ,
+        .ok = {200, &workflow_schema},
+        .fails = {404},
+        .run = workflows_get,
+        .class = CLASS_READ,
+        .tag = "Workflows",
+        .summary = "Read a workflow",
+        .doc = "Carries an ETag.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/workflows/{id}",
+        .id = "workflows_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_UPDATE,
+        .body = &workflow_update_schema,
+        .ok = {200, &workflow_schema},
+        .fails = {404, 409, 412, 413, 415},
+        .run = workflows_update,
+        .class = CLASS_WRITE,
+        .tag = "Workflows",
+        .summary = "Change a workflow",
+        .doc = "Members left out keep their value; trigger and steps are replaced whole, and the "
+               "first step starts when the old one is not among the new. Jobs that are queued "
+               "already run the version they were queued with. " CHECK_DOC,
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/workflows/{id}",
+        .id = "workflows_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_DELETE,
+        .ok = {204},
+        .fails = {404, 412},
+        .run = workflows_delete,
+        .class = CLASS_WRITE,
+        .tag = "Workflows",
+        .summary = "Delete a workflow with its versions",
+        .doc =
+            "Its jobs that have not ended are cancelled; what all its jobs did can still be read.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/workflows/{id}/versions",
+        .id = "workflows_versions",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_READ,
+        .query = walk_query,
+        .ok = {200, &workflow_version_listed_schema, .list = true},
+        .fails = {404},
+        .run = workflows_versions,
+        .class = CLASS_READ,
+        .tag = "Workflows",
+        .summary = "List the versions of a workflow, newest first",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/workflows/{id}/versions/{version}",
+        .id = "workflows_version_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_READ,
+        .ok = {200, &workflow_version_schema},
+        .fails = {404},
+        .run = workflows_version_get,
+        .class = CLASS_READ,
+        .tag = "Workflows",
+        .summary = "Read a workflow as it was saved",
+    },
+};
+ROUTES(workflows);

@@ -1,0 +1,414 @@
+/*
+ * Saving a workflow: what is sent over what is stored, checked whole, then one transaction with its
+ * version, its listeners and its next tick. It runs under the lock of the model: the entities that
+ * it names are there until the commit, and saves of one project come one after the other.
+ */
+#include <errno.h>
+
+#include "areas/items/items.h"
+#include "areas/workflows/workflows.h"
+#include "ddl/model_change.h"
+#include "workflow/definition.h"
+#include "workflows_sql.h"
+#include "json/jr.h"
+
+#define WORKFLOWS_MAX 1000
+#define ROW_PARAMS    14
+
+struct save {
+    const struct workflow_in *in;
+    int64_t id; /* 0 = new */
+    struct items_match match;
+    int64_t saved_id;
+    int64_t fire_ms; /* of what was saved, 0 = never */
+};
+
+/* A workflow on its way into its rows. */
+struct draft {
+    struct definition definition;
+    bool fresh;        /* trigger or steps were sent */
+    int64_t entity_id; /* 0 = none */
+    int64_t fire_ms;
+    struct str doc;
+};
+
+/* What is stored, as columns of workflow_lock; no row = new. */
+struct stored {
+    struct rows row;
+    bool found;
+};
+enum {
+    COL_VERSION,
+    COL_ENABLED,
+    COL_ENTITY_ID,
+    COL_CRON,
+    COL_TIMEZONE,
+    COL_FIRE,
+    COL_DOC,
+    COL_ENTITY
+};
+
+static void free_json(void *value)
+{
+    json_decref(value);
+}
+
+/* --- the document: members that were sent, else what is stored
+ * ------------------------------------ */
+
+static void put(json_t *doc, const char *member, json_t *value)
+{
+    (void)json_object_set_new(doc, member, value);
+}
+
+static json_t *text(struct str value)
+{
+    return json_stringn(value.ptr, value.len);
+}
+
+/* The stored document under today's name of its entity. */
+static int stored_doc(struct req *r, const struct stored *stored, json_t **ret_doc)
+{
+    struct jr_error error;
+    struct str entity = rows_str(&stored->row, 0, COL_ENTITY);
+
+    if (jr_parse_stored(r->task.arena, rows_str(&stored->row, 0, COL_DOC), ret_doc, &error) != 0)
+        return fail(r, "internal", NULL);
+    if (entity.ptr)
+        put(json_object_get(*ret_doc, "trigger"), "entity", text(entity));
+    return 0;
+}
+
+static json_t *steps_of(const struct in_list *list)
+{
+    json_t *const *items = list->items;
+    json_t *steps = json_array();
+
+    for (size_t i = 0; i < list->count; i++)
+        (void)json_array_append(steps, items[i]);
+    return steps;
+}
+
+/* The step that a job began with so far may not be among the new ones. */
+static void drop_lost_start(json_t *doc)
+{
+    struct str start = jr_str(doc, "start_step");
+    const json_t *steps = json_object_get(doc, "steps");
+
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        if (str_eq(jr_str(json_array_get(steps, i), "key"), start))
+            return;
+    }
+    (void)json_object_del(doc, "start_step");
+}
+
+static int
+merge(struct req *r, const struct workflow_in *in, const struct stored *stored, json_t **ret_doc)
+{
+    json_t *doc = NULL;
+    bool enabled = !stored->found || rows_bool(&stored->row, 0, COL_ENABLED);
+
+    if (stored->found) {
+        TRY(stored_doc(r, stored, &doc));
+    } else {
+        doc = json_object();
+        arena_defer(r->task.arena, free_json, doc);
+    }
+    if (in->name.set)
+        put(doc, "name", text(in->name.value));
+    put(doc, "enabled", json_boolean(in->enabled.set ? in->enabled.value : enabled));
+    if (in->trigger.set)
+        put(doc, "trigger", json_incref(in->trigger.value));
+    if (in->start_step.set && in->start_step.null)
+        (void)json_object_del(doc, "start_step");
+    else if (in->start_step.set)
+        put(doc, "start_step", text(in->start_step.value));
+    if (in->steps.set)
+        put(doc, "steps", steps_of(&in->steps));
+    if (in->steps.set && !in->start_step.set)
+        drop_lost_start(doc);
+    *ret_doc = doc;
+    return 0;
+}
+
+/* --- checks
+ * ---------------------------------------------------------------------------------------
+ */
+
+static bool listed(const struct rows *rows, struct str name)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        if (str_eq(rows_str(rows, i, 0), name))
+            return true;
+    }
+    return false;
+}
+
+AWAITS static int
+check_secrets(struct req *r, const struct definition *definition, struct schema_errors *errors)
+{
+    struct arena *arena = r->task.arena;
+    struct definition_secret *secrets;
+    size_t count = definition_secrets(arena, definition, &secrets);
+    struct str *names = ARENA_ARRAY(arena, names, count + 1);
+    struct rows known;
+
+    if (!count)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        names[i] = secrets[i].name;
+    TRY(sql_all(r, &known, &SQL_WORKFLOW_SECRETS, PARAMS(P_STRS(names, count))));
+    for (size_t i = 0; i < count; i++) {
+        if (listed(&known, names[i]))
+            continue;
+        schema_error_add(arena,
+                         errors,
+                         arena_printf(arena,
+                                      "steps[%d] (%.*s).params",
+                                      secrets[i].step,
+                                      STR_ARG(definition->steps[secrets[i].step].key)),
+                         "not_found",
+                         "there is no secret %.*s",
+                         STR_ARG(names[i]));
+    }
+    return 0;
+}
+
+static bool is_entity_event(const struct definition *definition)
+{
+    return definition->kind == TRIGGER_EVENT && definition->event <= WF_ENTITY_DELETED;
+}
+
+/* A workflow whose entities or secrets are gone can still be disabled and renamed. */
+AWAITS static int
+check(struct req *r, const struct stored *stored, json_t *doc, struct draft *draft)
+{
+    struct arena *arena = r->task.arena;
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+    const struct entity *entity;
+
+    if (!definition_parse(arena, doc, &draft->definition, errors))
+        return fail_fields(r, errors);
+    if (draft->fresh || draft->definition.enabled) {
+        (void)definition_check_model(arena, &draft->definition, r->model, errors);
+        TRY(check_secrets(r, &draft->definition, errors));
+        if (errors->count)
+            return fail_fields(r, errors);
+    }
+    if (is_entity_event(&draft->definition)) {
+        entity = model_entity(r->model, draft->definition.entity);
+        draft->entity_id = entity          ? entity->id
+                           : stored->found ? rows_i64(&stored->row, 0, COL_ENTITY_ID)
+                                           : 0;
+    }
+    doc = definition_doc(arena, &draft->definition);
+    (void)json_object_del(doc, "enabled");
+    draft->doc = jr_print(arena, doc);
+    if (draft->doc.len > WORKFLOW_BYTES_MAX)
+        return fail(
+            r, "payload_too_large", "A workflow may have at most %d bytes.", WORKFLOW_BYTES_MAX);
+    return 0;
+}
+
+/* --- ticks
+ * ----------------------------------------------------------------------------------------
+ */
+
+/* The same schedule goes on: a tick that is due, and not taken yet, is not lost by a save. */
+static bool same_schedule(const struct stored *stored, const struct definition *definition)
+{
+    return stored->found && rows_bool(&stored->row, 0, COL_ENABLED) &&
+           !rows_null(&stored->row, 0, COL_FIRE) &&
+           str_eq(rows_str(&stored->row, 0, COL_CRON), definition->cron_text) &&
+           str_eq(rows_str(&stored->row, 0, COL_TIMEZONE), definition->timezone);
+}
+
+/* By the database's clock, as runners fire by it. */
+AWAITS static int next_tick(struct req *r, const struct stored *stored, struct draft *draft)
+{
+    const struct definition *definition = &draft->definition;
+    struct rows now;
+    int64_t at_ms;
+
+    draft->fire_ms = 0;
+    if (definition->kind != TRIGGER_TIMED || !definition->enabled)
+        return 0;
+    if (same_schedule(stored, definition)) {
+        draft->fire_ms = rows_time(&stored->row, 0, COL_FIRE);
+        return 0;
+    }
+    TRY(sql_one(r, &now, &SQL_WORKFLOW_NOW, PARAMS()));
+    at_ms =
+        cron_next(&definition->cron, timezone_find(definition->timezone), rows_time(&now, 0, 0));
+    if (at_ms < 0)
+        return fail_field(
+            r, "trigger.cron", "validation_failed", "no time fits within eight years");
+    draft->fire_ms = at_ms;
+    return 0;
+}
+
+/* Runners look at the project, and at the latest when its first tick is due. Said before the
+ * commit, so that no death in between leaves a tick that nobody waits for, and again after it,
+ * because a runner that looked in between did not see the tick. */
+AWAITS static int tell_runners(struct req *r, int64_t fire_ms)
+{
+    return db_query(&r->task,
+                    directory_control(gateway_directory()),
+                    &SQL_WORKFLOW_PROJECT_DUE,
+                    PARAMS(P_I64(r->project->number), fire_ms ? P_TIME(fire_ms) : P_NULL),
+                    NULL);
+}
+
+/* --- rows
+ * -----------------------------------------------------------------------------------------
+ */
+
+static struct db_param given(struct str value)
+{
+    return value.len ? P_STR(value) : P_NULL;
+}
+
+static void row_params(struct req *r, const struct draft *draft, struct db_param *params)
+{
+    const struct definition *definition = &draft->definition;
+    bool event = definition->kind == TRIGGER_EVENT;
+    bool timed = definition->kind == TRIGGER_TIMED;
+
+    params[0] = P_STR(definition->name);
+    params[1] = P_BOOL(definition->enabled);
+    params[2] = P_CSTR(trigger_kind_name(definition->kind));
+    params[3] = event ? P_CSTR(workflow_event_name(definition->event)) : P_NULL;
+    params[4] = draft->entity_id ? P_I64(draft->entity_id) : P_NULL;
+    params[5] = event && !is_entity_event(definition) ? given(definition->entity) : P_NULL;
+    params[6] =
+        event && definition->filter ? P_STR(jr_print(r->task.arena, definition->filter)) : P_NULL;
+    params[7] = definition->kind == TRIGGER_API ? given(definition->route) : P_NULL;
+    params[8] = timed ? P_STR(definition->cron_text) : P_NULL;
+    params[9] = timed ? P_STR(definition->timezone) : P_NULL;
+    params[10] = draft->fire_ms ? P_TIME(draft->fire_ms) : P_NULL;
+    params[11] = P_I64(r->caller->user_id);
+    params[12] = r->caller->key_id ? P_I64(r->caller->key_id) : P_NULL;
+}
+
+static int fail_route(struct req *r)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    schema_error_add(r->task.arena,
+                     errors,
+                     STR("trigger.route"),
+                     "unique_violation",
+                     "another workflow has this route, be it enabled or not");
+    return fail_with(r, "unique_violation", STR("The route is taken."), errors);
+}
+
+/* The version, and who hears of what from now on. */
+AWAITS static int write_parts(struct req *r, const struct draft *draft, int64_t id, int64_t version)
+{
+    const struct definition *definition = &draft->definition;
+    bool listens = is_entity_event(definition) && definition->enabled;
+    struct db_call calls[] = {
+        {.sql = &SQL_WORKFLOW_VERSION_ADD,
+         PARAMS(P_I64(id),
+                P_I64(version),
+                P_STR(draft->doc),
+                P_I64(r->caller->user_id),
+                r->caller->key_id ? P_I64(r->caller->key_id) : P_NULL)},
+        {.sql = &SQL_WORKFLOW_UNLISTEN, PARAMS(P_I64(id))},
+        {.sql = &SQL_WORKFLOW_LISTEN,
+         PARAMS(P_I64(id),
+                P_I64(draft->entity_id),
+                P_CSTR(listens ? workflow_event_name(definition->event) : NULL))},
+    };
+
+    return sql_batch(r, calls, listens ? 3 : 2);
+}
+
+AWAITS static int write_rows(struct req *r, const struct draft *draft, int64_t id, int64_t *ret_id)
+{
+    struct db_param params[ROW_PARAMS];
+    struct rows row;
+    bool add = id == 0;
+    int rc;
+
+    row_params(r, draft, params);
+    params[ROW_PARAMS - 1] = P_I64(id);
+    rc = db_query(&r->task,
+                  r->db,
+                  add ? &SQL_WORKFLOW_ADD : &SQL_WORKFLOW_SAVE,
+                  params,
+                  add ? ROW_PARAMS - 1 : ROW_PARAMS,
+                  &row);
+    if (rc == DB_UNIQUE)
+        return fail_route(r);
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    *ret_id = rows_i64(&row, 0, 0);
+    return write_parts(r, draft, *ret_id, rows_i64(&row, 0, 1));
+}
+
+/* --- the change
+ * -----------------------------------------------------------------------------------
+ */
+
+int workflow_check_version(struct req *r, const struct items_match *match, int64_t version)
+{
+    for (size_t i = 0; i < match->count; i++) {
+        if (match->versions[i] == version)
+            return 0;
+    }
+    return match->count ? fail(r, "precondition_failed", "The workflow has been saved since.") : 0;
+}
+
+AWAITS static int read_stored(struct req *r, const struct save *save, struct stored *stored)
+{
+    struct rows count;
+
+    *stored = (struct stored){.found = save->id != 0};
+    if (stored->found) {
+        TRY(sql_one(r, &stored->row, &SQL_WORKFLOW_LOCK, PARAMS(P_I64(save->id))));
+        return workflow_check_version(r, &save->match, rows_i64(&stored->row, 0, COL_VERSION));
+    }
+    TRY(sql_one(r, &count, &SQL_WORKFLOWS_COUNT, PARAMS()));
+    if (rows_i64(&count, 0, 0) >= WORKFLOWS_MAX)
+        return fail(r, "conflict", "A project has at most %d workflows.", WORKFLOWS_MAX);
+    return 0;
+}
+
+AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audit)
+{
+    struct save *save = arg;
+    struct draft *draft = ARENA_NEW(r->task.arena, draft);
+    struct stored stored;
+    json_t *doc;
+    int rc;
+
+    draft->fresh = save->in->trigger.set || save->in->steps.set;
+    TRY(read_stored(r, save, &stored));
+    TRY(merge(r, save->in, &stored, &doc));
+    TRY(check(r, &stored, doc, draft));
+    TRY(next_tick(r, &stored, draft));
+    TRY(write_rows(r, draft, save->id, &save->saved_id));
+    rc = tell_runners(r, draft->fire_ms);
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    save->fire_ms = draft->fire_ms;
+    *audit = (struct model_audit){stored.found ? "workflows.update" : "workflows.create",
+                                  "workflow",
+                                  save->saved_id,
+                                  STR_NONE};
+    return 0;
+}
+
+int workflow_save(struct req *r, const struct workflow_in *in, int64_t id, int64_t *ret_id)
+{
+    struct save save = {.in = in, .id = id};
+
+    if (id)
+        TRY(items_if_match(r, &save.match));
+    TRY(model_change(r, save_change, &save));
+    if (save.fire_ms && tell_runners(r, save.fire_ms) < 0) /* said once already: see there */
+        return -ECANCELED;
+    *ret_id = save.saved_id;
+    return 0;
+}

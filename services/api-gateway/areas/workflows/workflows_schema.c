@@ -1,0 +1,306 @@
+/* Shapes of workflows and jobs. Triggers and steps are checked by workflow/definition.h; here is
+ * what the documents say of them. */
+#include "areas/workflows/workflows.h"
+
+static const struct schema trigger_schema = {
+    .name = "WorkflowTrigger",
+    .raw =
+        "{\"type\":\"object\",\"required\":[\"kind\"],\"properties\":{"
+        "\"kind\":{\"type\":\"string\",\"enum\":[\"timed\",\"event\",\"manual\",\"api\"],"
+        "\"description\":\"What starts it. Any enabled workflow can be started by hand as well\"},"
+        "\"cron\":{\"type\":\"string\",\"description\":\"timed: minute, hour, day of month, month, "
+        "day of week; *, */5, 1-5 and lists\",\"example\":\"*/5 * * * *\"},"
+        "\"timezone\":{\"type\":\"string\",\"description\":\"timed: an IANA name, UTC when left "
+        "out\",\"example\":\"Europe/Paris\"},"
+        "\"event\":{\"type\":\"string\",\"description\":\"event: what happened\",\"enum\":["
+        "\"EntityCreated\",\"EntityUpdated\",\"EntityDeleted\",\"PaymentCreated\","
+        "\"PaymentSucceeded\",\"PaymentFailed\",\"SubscriptionCreated\",\"SubscriptionActivated\","
+        "\"SubscriptionExpired\",\"PaymentMethodCaptured\",\"PaymentMethodCaptureFailed\","
+        "\"PaymentMethodRemoved\",\"PushActionTaken\"]},"
+        "\"entity\":{\"type\":\"string\",\"nullable\":true,\"description\":\"event: the entity of "
+        "EntityCreated, EntityUpdated and EntityDeleted, null once it was deleted; the button "
+        "group of PushActionTaken, any when left out\",\"example\":\"orders\"},"
+        "\"filter\":{\"type\":\"object\",\"nullable\":true,\"description\":\"event: only events "
+        "whose data fits\",\"properties\":{\"field\":{\"type\":\"string\"},\"op\":{\"type\":"
+        "\"string\"},\"value\":{}},\"example\":{\"field\":\"action_id\",\"op\":\"eq\",\"value\":"
+        "\"yes\"}},"
+        "\"route\":{\"type\":\"string\",\"description\":\"api: one path segment, kept in lower "
+        "case, unique among all workflows of the project\",\"example\":\"sync-orders\"}},"
+        "\"example\":{\"kind\":\"event\",\"event\":\"EntityCreated\",\"entity\":\"orders\"}}",
+};
+
+#define STEP_LINK(name, about)                                                                     \
+    "\"" name "\":{\"type\":\"string\",\"nullable\":true,\"description\":\"" about "\"}"
+
+static const struct schema step_schema = {
+    .name = "WorkflowStep",
+    .raw =
+        "{\"type\":\"object\",\"required\":[\"key\",\"action\"],\"properties\":{"
+        "\"key\":{\"type\":\"string\",\"pattern\":\"^[a-z0-9_]+$\",\"description\":\"Names its "
+        "output: $svc.steps.<key>.data\",\"example\":\"save\"},"
+        "\"name\":{\"type\":\"string\",\"nullable\":true,\"example\":\"Save the order\"},"
+        "\"action\":{\"type\":\"string\",\"description\":\"One of CreateData, ReadData, "
+        "UpdateData, DeleteData, BulkCreateData, Condition, RunScript, CallAnApi, "
+        "SendPushNotification, SendEmail; also with spaces between the words\","
+        "\"example\":\"CreateData\"},"
+        "\"enabled\":{\"type\":\"boolean\",\"description\":\"false: it is passed over\"},"
+        "\"params\":{\"type\":\"object\",\"additionalProperties\":true,\"description\":\"What the "
+        "action needs; texts may hold templates: {{ $svc.trigger.data.name }}\","
+        "\"example\":{\"entity\":\"orders\",\"data\":{\"name\":\"{{ $svc.trigger.data.name "
+        "}}\"}}}," STEP_LINK("next", "Key of the step after it, null or left out: the job ends") "," STEP_LINK("on_failure", "Key of the step that follows a failure, else the job fails") "," STEP_LINK(
+            "then",
+            "Condition: key of the step when it holds") "," STEP_LINK("else",
+                                                                      "Condition: key of the step "
+                                                                      "when it does not") ","
+                                                                                          "\"timeou"
+                                                                                          "t_"
+                                                                                          "seconds"
+                                                                                          "\":{"
+                                                                                          "\"type\""
+                                                                                          ":\"numbe"
+                                                                                          "r\","
+                                                                                          "\"nullab"
+                                                                                          "le\":"
+                                                                                          "true,"
+                                                                                          "\"exampl"
+                                                                                          "e\":30}}"
+                                                                                          ","
+                                                                                          "\"exampl"
+                                                                                          "e\":{"
+                                                                                          "\"key\":"
+                                                                                          "\"save\""
+                                                                                          ",\"actio"
+                                                                                          "n\":"
+                                                                                          "\"Create"
+                                                                                          "Data\","
+                                                                                          "\"params"
+                                                                                          "\":{"
+                                                                                          "\"entity"
+                                                                                          "\":"
+                                                                                          "\"orders"
+                                                                                          "\","
+                                                                                          "\"data\""
+                                                                                          ":{"
+                                                                                          "\"name\""
+                                                                                          ":\"{{ "
+                                                                                          "$svc."
+                                                                                          "trigger."
+                                                                                          "data."
+                                                                                          "name "
+                                                                                          "}}\"}}}"
+                                                                                          "}",
+};
+
+#define WORKFLOW_MEMBERS(must)                                                                     \
+    {.name = "name",                                                                               \
+     FIELD_AT(struct workflow_in, name),                                                           \
+     .type = FIELD_STR,                                                                            \
+     .required = (must),                                                                           \
+     .min = 1,                                                                                     \
+     .max = 200,                                                                                   \
+     .example = "\"Welcome\""},                                                                    \
+        {.name = "enabled",                                                                        \
+         FIELD_AT(struct workflow_in, enabled),                                                    \
+         .type = FIELD_BOOL,                                                                       \
+         .doc = "false: nothing starts it"},                                                       \
+        {.name = "trigger",                                                                        \
+         FIELD_AT(struct workflow_in, trigger),                                                    \
+         .type = FIELD_OBJ,                                                                        \
+         .required = (must),                                                                       \
+         .sub = &trigger_schema},                                                                  \
+        {.name = "start_step",                                                                     \
+         FIELD_AT(struct workflow_in, start_step),                                                 \
+         .type = FIELD_STR,                                                                        \
+         .nullable = true,                                                                         \
+         .max = 100,                                                                               \
+         .doc = "Key of the step that a job begins with, the first one when left out",             \
+         .example = "\"save\""},                                                                   \
+    {                                                                                              \
+        .name = "steps", FIELD_AT(struct workflow_in, steps), .type = FIELD_LIST,                  \
+        .required = (must), .max = 100, .sub = &step_schema                                        \
+    }
+
+static const struct field create_fields[] = {WORKFLOW_MEMBERS(true)};
+static const struct field update_fields[] = {WORKFLOW_MEMBERS(false)};
+const struct schema workflow_create_schema =
+    SCHEMA("WorkflowCreate", struct workflow_in, create_fields);
+const struct schema workflow_update_schema =
+    SCHEMA("WorkflowUpdate", struct workflow_in, update_fields);
+
+static const struct field workflow_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true, .example = "5"},
+    {.name = "name", .type = FIELD_STR, .required = true, .example = "\"Welcome\""},
+    {.name = "enabled", .type = FIELD_BOOL, .required = true},
+    {.name = "version",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Raised by every save",
+     .example = "3"},
+    {.name = "trigger", .type = FIELD_OBJ, .required = true, .sub = &trigger_schema},
+    {.name = "start_step", .type = FIELD_STR, .required = true, .example = "\"save\""},
+    {.name = "steps", .type = FIELD_LIST, .required = true, .sub = &step_schema},
+    {.name = "editor_id",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Who saved it last: its jobs may do what this user may, or less when an API key saved "
+            "it"},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+    {.name = "next_fire_at",
+     .type = FIELD_TIME,
+     .required = true,
+     .nullable = true,
+     .doc = "Of an enabled timed workflow"},
+};
+const struct schema workflow_schema = SCHEMA_OUT("Workflow", workflow_fields);
+
+#define VERSION_MEMBERS                                                                            \
+    {.name = "version", .type = FIELD_I64, .required = true, .example = "3"},                      \
+        {.name = "editor_id", .type = FIELD_I64, .required = true},                                \
+    {                                                                                              \
+        .name = "created_at", .type = FIELD_TIME, .required = true                                 \
+    }
+
+static const struct field version_listed_fields[] = {VERSION_MEMBERS};
+const struct schema workflow_version_listed_schema =
+    SCHEMA_OUT("WorkflowVersionListed", version_listed_fields);
+
+static const struct field version_fields[] = {
+    VERSION_MEMBERS,
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "trigger", .type = FIELD_OBJ, .required = true, .sub = &trigger_schema},
+    {.name = "start_step", .type = FIELD_STR, .required = true},
+    {.name = "steps", .type = FIELD_LIST, .required = true, .sub = &step_schema},
+};
+const struct schema workflow_version_schema = SCHEMA_OUT("WorkflowVersion", version_fields);
+
+/* --- jobs --- */
+
+const char *const job_statuses[] = {
+    "queued", "running", "waiting", "succeeded", "failed", "cancelled", "skipped", NULL};
+static const char *const step_statuses[] = {
+    "sent", "succeeded", "failed", "skipped", "interrupted", "cancelled", NULL};
+static const char *const trigger_kinds[] = {"timed", "event", "manual", "api", NULL};
+
+#define JOB_TRIGGER_MEMBERS                                                                        \
+    {.name = "kind", .type = FIELD_STR, .required = true, .values = trigger_kinds},                \
+        {.name = "event",                                                                          \
+         .type = FIELD_STR,                                                                        \
+         .required = true,                                                                         \
+         .nullable = true,                                                                         \
+         .example = "\"EntityCreated\""},                                                          \
+        {.name = "id",                                                                             \
+         .type = FIELD_I64,                                                                        \
+         .required = true,                                                                         \
+         .doc = "$svc.trigger.id: of the record, 0 when there is none",                            \
+         .example = "12"},                                                                         \
+    {                                                                                              \
+        .name = "entity_name", .type = FIELD_STR, .required = true, .nullable = true,              \
+        .example = "\"orders\""                                                                    \
+    }
+
+static const struct field job_trigger_listed_fields[] = {JOB_TRIGGER_MEMBERS};
+static const struct schema job_trigger_listed_schema =
+    SCHEMA_OUT("JobTriggerListed", job_trigger_listed_fields);
+static const struct field job_trigger_fields[] = {
+    JOB_TRIGGER_MEMBERS,
+    {.name = "data",
+     .type = FIELD_JSON,
+     .required = true,
+     .nullable = true,
+     .doc = "$svc.trigger.data",
+     .example = "{\"name\":\"Ada\"}"},
+};
+static const struct schema job_trigger_schema = SCHEMA_OUT("JobTrigger", job_trigger_fields);
+
+static const struct field job_step_fields[] = {
+    {.name = "key", .type = FIELD_STR, .required = true, .example = "\"save\""},
+    {.name = "action", .type = FIELD_STR, .required = true, .example = "\"CreateData\""},
+    {.name = "run",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "1, raised by each retry of the job",
+     .example = "1"},
+    {.name = "status",
+     .type = FIELD_STR,
+     .required = true,
+     .values = step_statuses,
+     .doc = "sent: on its way to another system; interrupted: it was when the job was cut off, and "
+            "is not sent again"},
+    {.name = "started_at", .type = FIELD_TIME, .required = true},
+    {.name = "finished_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "input",
+     .type = FIELD_JSON,
+     .required = true,
+     .nullable = true,
+     .doc = "Parameters as evaluated, secrets masked",
+     .example = "{\"entity\":\"orders\"}"},
+    {.name = "output",
+     .type = FIELD_JSON,
+     .required = true,
+     .nullable = true,
+     .example = "{\"data\":[]}"},
+    {.name = "error", .type = FIELD_JSON, .required = true, .nullable = true, .example = "null"},
+    {.name = "log",
+     .type = FIELD_JSON,
+     .required = true,
+     .nullable = true,
+     .doc = "What a script logged",
+     .example = "null"},
+};
+static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fields);
+
+#define JOB_MEMBERS                                                                                \
+    {.name = "id", .type = FIELD_I64, .required = true, .example = "90"},                          \
+        {.name = "workflow_id", .type = FIELD_I64, .required = true, .example = "5"},              \
+        {.name = "workflow_version",                                                               \
+         .type = FIELD_I64,                                                                        \
+         .required = true,                                                                         \
+         .doc = "The version that it was queued with, and runs",                                   \
+         .example = "3"},                                                                          \
+        {.name = "status", .type = FIELD_STR, .required = true, .values = job_statuses},           \
+        {.name = "run", .type = FIELD_I64, .required = true, .doc = "1, raised by each retry"},    \
+        {.name = "attempt",                                                                        \
+         .type = FIELD_I64,                                                                        \
+         .required = true,                                                                         \
+         .doc = "How often a runner took up this run; more than 1 after a runner was lost"},       \
+        {.name = "depth",                                                                          \
+         .type = FIELD_I64,                                                                        \
+         .required = true,                                                                         \
+         .doc = "Jobs that led to it, each by an event of the one before"},                        \
+        {.name = "error",                                                                          \
+         .type = FIELD_MAP,                                                                        \
+         .required = true,                                                                         \
+         .nullable = true,                                                                         \
+         .doc = "Of a failed job: step_key, code, message, and status_code of a call",             \
+         .example =                                                                                \
+             "{\"step_key\":\"save\",\"code\":\"not_found\",\"message\":\"There is no such "       \
+             "record.\"}"},                                                                        \
+        {.name = "reason",                                                                         \
+         .type = FIELD_STR,                                                                        \
+         .required = true,                                                                         \
+         .nullable = true,                                                                         \
+         .doc = "Of a skipped job, such as loop_guard",                                            \
+         .example = "null"},                                                                       \
+        {.name = "queued_at", .type = FIELD_TIME, .required = true},                               \
+        {.name = "started_at", .type = FIELD_TIME, .required = true, .nullable = true},            \
+    {                                                                                              \
+        .name = "finished_at", .type = FIELD_TIME, .required = true, .nullable = true              \
+    }
+
+static const struct field job_listed_fields[] = {
+    JOB_MEMBERS,
+    {.name = "trigger", .type = FIELD_OBJ, .required = true, .sub = &job_trigger_listed_schema},
+};
+const struct schema job_listed_schema = SCHEMA_OUT("JobListed", job_listed_fields);
+
+static const struct field job_fields[] = {
+    JOB_MEMBERS,
+    {.name = "trigger", .type = FIELD_OBJ, .required = true, .sub = &job_trigger_schema},
+    {.name = "steps",
+     .type = FIELD_LIST,
+     .required = true,
+     .sub = &job_step_schema,
+     .doc = "In the order they ran; of a long history the newest"},
+};
+const struct schema job_schema = SCHEMA_OUT("Job", job_fields);

@@ -1,0 +1,269 @@
+"""Jobs: read with their history, cancelled, run again. No runner runs here: rows are put into the states it would leave."""
+import concurrent.futures
+import json
+
+import pytest
+from groundwork.project import Project
+from groundwork.records import codes, execute, rows
+from groundwork.workflows import add_step, api, call, job_row, set_job, start, workflow
+
+LISTED = {"id", "workflow_id", "workflow_version", "status", "run", "attempt", "depth", "error", "reason", "queued_at", "started_at",
+          "finished_at", "trigger"}
+
+
+@pytest.fixture
+def two(project):
+    """A workflow of two steps."""
+    project.made = workflow(project.admin, steps=[call("a", next="b"), call("b")])
+    return project
+
+
+def ids(client, path, **params):
+    return [job["id"] for job in client.get(path, params=params, expect=200).json()["items"]]
+
+
+# --- lists ---
+
+
+def test_lists_newest_first(two, db):
+    admin, other = two.admin, workflow(two.admin, api("other"))
+    mine = [start(admin, two.made, n) for n in range(3)]
+    theirs = [start(admin, other) for _ in range(2)]
+    path = f"/workflows/{two.made['id']}/jobs"
+    assert ids(admin, path) == mine[::-1] and ids(admin, "/workflows/jobs") == (mine + theirs)[::-1]
+    set_job(two, db, mine[1], status="failed", error='{"step_key": "a", "code": "x", "message": "y"}')
+    assert ids(admin, path, status="failed") == [mine[1]] and ids(admin, "/workflows/jobs", status="failed") == [mine[1]]
+    assert ids(admin, path, status="running") == [] and ids(admin, path, status="queued") == [mine[2], mine[0]]
+    assert ids(admin, path, sort="id") == mine and ids(admin, path, sort="-id") == mine[::-1]
+    assert ids(admin, path, order="asc") == mine and ids(admin, path, sort="id", order="desc") == mine[::-1]
+    body = admin.get(path, params={"limit": 2}, expect=200).json()
+    assert (body["total_items"], body["page"], body["page_size"], body["has_next_page"]) == (3, 1, 2, True)
+    assert set(body["items"][0]) == LISTED and "next_cursor" not in body
+    assert body["items"][0]["trigger"] == {"kind": "manual", "event": None, "id": 0, "entity_name": None}
+    assert ids(admin, path, limit=2, page=2) == mine[:1] and admin.get(path, params={"count": "false"}).json()["total_items"] == -1
+    for wrong in ({"status": "done"}, {"sort": "status"}, {"limit": 0}, {"limit": 501}, {"page": 0}, {"cursor": "x"}, {"cursor": "ZDF4"},
+                  {"cursor": "YTE", "order": "desc"}, {"surprise": 1}, {"order": "up"}, {"cursor": "x" * 1000}):
+        admin.get(path, params=wrong, expect=400)
+    for missing in (424242, 0, "x"):
+        admin.get(f"/workflows/{missing}/jobs", expect=404)
+
+
+def test_cursors_walk_a_list_that_grows(two):
+    path = f"/workflows/{two.made['id']}/jobs"
+    made = [start(two.admin, two.made) for _ in range(7)]
+    seen, cursor = [], "start"
+    while cursor:
+        body = two.admin.get(path, params={"cursor": cursor, "limit": 3}, expect=200).json()
+        seen += [job["id"] for job in body["items"]]
+        assert body["total_items"] == -1 and body["has_next_page"] == (body["next_cursor"] is not None)
+        cursor = body["next_cursor"]
+        start(two.admin, two.made)  # newer ones move nothing
+    assert seen == made[::-1]
+    body = two.admin.get(path, params={"cursor": "", "limit": 3, "count": "true", "order": "asc"}, expect=200).json()
+    assert body["total_items"] == 10 and [job["id"] for job in body["items"]] == made[:3]
+    assert ids(two.admin, path, cursor=body["next_cursor"], order="asc", limit=3) == made[3:6]
+
+
+# --- one job ---
+
+
+def test_a_job_with_its_history(two, db):
+    job = start(two.admin, two.made, {"x": [1]})
+    add_step(two, db, job, 1, "a", "failed", finished_at="2026-01-01T00:00:01Z", input='{"url": "********"}',
+             error='{"code": "http_status", "status_code": 500, "message": "no"}')
+    add_step(two, db, job, 2, "a", "succeeded", run=2, output='{"data": [1e20]}', log='["hello"]')
+    add_step(two, db, job, 3, "b", "sent", run=2)
+    set_job(two, db, job, status="running", run=2, attempt=1, depth=3, started_at="2026-01-01T00:00:00Z")
+    body = two.admin.get(f"/workflows/jobs/{job}", expect=200).json()
+    assert set(body) == LISTED | {"steps"} and body["trigger"]["data"] == {"x": [1]}
+    assert (body["status"], body["run"], body["attempt"], body["depth"], body["workflow_version"]) == ("running", 2, 1, 3, 1)
+    assert [(step["key"], step["run"], step["status"]) for step in body["steps"]] == [
+        ("a", 1, "failed"), ("a", 2, "succeeded"), ("b", 2, "sent")]
+    first, second, third = body["steps"]
+    assert first["error"]["status_code"] == 500 and first["input"] == {"url": "********"} and first["finished_at"] == "2026-01-01T00:00:01.000Z"
+    assert second["output"] == {"data": [1e20]} and second["log"] == ["hello"] and third["finished_at"] is None
+    for missing in (424242, 0, -1, "x", "jobs", 2 ** 63):
+        two.admin.get(f"/workflows/jobs/{missing}", expect=404)
+
+
+def test_of_a_long_history_the_newest_steps_are_shown(two, db):
+    job = start(two.admin, two.made)
+    schema = two.schema(db)
+    execute(db, f"insert into {schema}.job_steps (job_id, seq, run, key, action, status, started_at, output) "
+                f"select %s, n, 1, 'a', 'RunScript', 'succeeded', now(), jsonb_build_object('n', n) from generate_series(1, 1500) n", job)
+    steps = two.admin.get(f"/workflows/jobs/{job}", expect=200).json()["steps"]
+    assert [step["output"]["n"] for step in steps] == list(range(501, 1501))
+    blob = "(select jsonb_agg(md5(i::text || n::text)) from generate_series(1, 40000) i)"
+    execute(db, f"update {schema}.job_steps set output = b.blob from (select n, {blob} as blob from generate_series(1491, 1500) n) b "
+                f"where job_id = %s and seq = b.n", job)
+    steps = two.admin.get(f"/workflows/jobs/{job}", expect=200).json()["steps"]
+    assert 1 <= len(steps) < 10 and steps[-1]["output"]
+
+
+# --- who may ---
+
+
+def test_permissions(two):
+    """Reading needs svc_workflows:read; cancelling and retrying what starting needs."""
+    job = start(two.admin, two.made)
+    reader, starter = two.only("svc_workflows:read"), two.only("svc_workflows:trigger")
+    for path in ("/workflows/jobs", f"/workflows/jobs/{job}", f"/workflows/{two.made['id']}/jobs"):
+        reader.get(path, expect=200)
+        starter.get(path, expect=403)
+    for verb in ("cancel", "retry"):
+        reader.post(f"/workflows/jobs/{job}/{verb}", expect=403)
+        two.client().post(f"/workflows/jobs/{job}/{verb}", expect=401)
+    starter.post(f"/workflows/jobs/{job}/cancel", expect=200)
+    starter.post(f"/workflows/jobs/{job}/retry", expect=202)
+    two.key(["svc_workflows:trigger"]).post(f"/workflows/jobs/{job}/cancel", expect=200)
+
+
+def test_a1_jobs_of_another_project(two, gateway, operator, recorder, db):
+    job = start(two.admin, two.made)
+    set_job(two, db, job, status="failed")
+    other = Project(gateway, operator, recorder)
+    for method, path in (("GET", ""), ("POST", "/cancel"), ("POST", "/retry")):
+        answer = other.admin.request(method, f"/workflows/jobs/{job}{path}", expect=404).json()
+        missing = other.admin.request(method, f"/workflows/jobs/424242{path}", expect=404).json()
+        assert {**answer, "request_id": 0} == {**missing, "request_id": 0}
+    assert ids(other.admin, "/workflows/jobs") == []
+    assert job_row(two, db, job, "status") == "failed"
+
+
+# --- cancel ---
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "waiting"])
+def test_cancel_what_has_not_ended(two, db, redis_client, state):
+    job = start(two.admin, two.made)
+    set_job(two, db, job, status=state, token=5, runner="r", lease_until="2099-01-01T00:00:00Z")
+    add_step(two, db, job, 1, "a", "succeeded")
+    add_step(two, db, job, 2, "b", "sent")
+    heard = redis_client.pubsub(ignore_subscribe_messages=True)
+    heard.subscribe("groundwork:jobs:cancel")
+    heard.get_message(timeout=1)
+    body = two.admin.post(f"/workflows/jobs/{job}/cancel", expect=200).json()
+    assert (body["status"], [step["status"] for step in body["steps"]]) == ("cancelled", ["succeeded", "interrupted"])
+    assert body["finished_at"] and body["steps"][1]["finished_at"] and body["steps"][1]["error"]["code"] == "interrupted"
+    assert job_row(two, db, job, "token", "runner", "lease_until") == (6, None, None)
+    (number,), = rows(db, "select number from platform.projects where slug = %s", two.id)
+    message = heard.get_message(timeout=2)
+    heard.close()
+    assert message and message["data"].decode() == f"{number}:{job}"
+    again = two.admin.post(f"/workflows/jobs/{job}/cancel", expect=409)
+    assert again.json()["code"] == "conflict" and job_row(two, db, job, "token") == 6
+
+
+@pytest.mark.parametrize("state", ["succeeded", "failed", "cancelled", "skipped"])
+def test_what_has_ended_stays(two, db, state):
+    job = start(two.admin, two.made)
+    set_job(two, db, job, status=state, token=5)
+    refused = two.admin.post(f"/workflows/jobs/{job}/cancel", expect=409).json()
+    assert refused["code"] == "conflict" and state in refused["detail"]
+    assert job_row(two, db, job, "status", "token") == (state, 5)
+    two.admin.post("/workflows/jobs/424242/cancel", expect=404)
+
+
+# --- retry ---
+
+
+@pytest.mark.parametrize("state, reason, status", [
+    ("failed", None, 202), ("cancelled", None, 202), ("skipped", "too_late", 202), ("skipped", None, 202), ("skipped", "loop_guard", 409),
+    ("queued", None, 409), ("running", None, 409), ("waiting", None, 409), ("succeeded", None, 409)])
+def test_which_jobs_run_again(two, db, redis_client, state, reason, status):
+    job = start(two.admin, two.made, {"keep": 1})
+    set_job(two, db, job, status=state, reason=reason, token=5, attempt=3, error='{"step_key": "b", "code": "x", "message": "y"}',
+            finished_at="2026-01-01T00:00:00Z", started_at="2026-01-01T00:00:00Z", queued_at="2026-01-01T00:00:00Z")
+    (partition,), = rows(db, "select partition from platform.projects where slug = %s", two.id)
+    bells = redis_client.xlen(f"job:{{p{partition}}}")
+    answer = two.admin.post(f"/workflows/jobs/{job}/retry", expect=status)
+    if status == 409:
+        assert answer.json()["code"] == "conflict" and job_row(two, db, job, "status", "run", "token") == (state, 1, 5)
+        return
+    body = answer.json()
+    assert (body["status"], body["run"], body["attempt"], body["error"], body["reason"], body["started_at"], body["finished_at"]) == (
+        "queued", 2, 0, None, None, None, None)
+    assert job_row(two, db, job, "token", "resume_step", "trigger_data", "version", "runner") == (6, "b", {"keep": 1}, 1, None)
+    assert job_row(two, db, job, "queued_at > '2026-01-02'") is True
+    assert redis_client.xlen(f"job:{{p{partition}}}") > bells
+    two.admin.post(f"/workflows/jobs/{job}/retry", expect=409)
+    two.admin.post("/workflows/jobs/424242/retry", expect=404)
+
+
+def retry(project, db, job, body=None, expect=202, **columns):
+    set_job(project, db, job, **{"status": "failed", "error": None, **columns})
+    return project.admin.post(f"/workflows/jobs/{job}/retry", body, expect=expect)
+
+
+def test_where_a_retry_begins(two, db):
+    job = start(two.admin, two.made)
+
+    def resumed(body=None, **columns):
+        retry(two, db, job, body, **columns)
+        return job_row(two, db, job, "resume_step")
+
+    assert resumed() is None, "nothing is known: from the start"
+    assert resumed(error='{"step_key": "b"}') == "b"
+    assert resumed(error='{"step_key": "gone"}') is None
+    assert resumed({"from_step": "a"}, error='{"step_key": "b"}') == "a"
+    assert resumed({"from_step": None}, error='{"step_key": "b"}') == "b" and resumed({}, error='{"step_key": "b"}') == "b"
+    run = job_row(two, db, job, "run")
+    add_step(two, db, job, 1, "b", "failed", run=run - 1)
+    assert resumed() is None, "of another run"
+    add_step(two, db, job, 2, "a", "failed", run=run + 1)
+    assert resumed() == "a"
+    add_step(two, db, job, 3, "a", "failed", run=run + 2)
+    add_step(two, db, job, 4, "b", "interrupted", run=run + 2)
+    assert resumed(status="cancelled") == "b"
+    add_step(two, db, job, 5, "b", "failed", run=run + 3)
+    assert resumed(status="cancelled") is None, "a failure that was dealt with is not where it was cancelled"
+
+
+def test_from_step_must_be_in_the_version_of_the_job(two, db):
+    job = start(two.admin, two.made)
+    two.admin.put(f"/workflows/{two.made['id']}", {"steps": [call("c")]}, expect=200)
+    retry(two, db, job, {"from_step": "b"})
+    for key in ("c", "", "A", "x" * 100):
+        refused = retry(two, db, job, {"from_step": key}, expect=400)
+        assert codes(refused) == {"from_step": "validation_failed"}
+    for body in ({"from_step": 1}, {"step": "a"}, {"from_step": "x" * 101}, []):
+        two.admin.post(f"/workflows/jobs/{job}/retry", body, expect=400)
+    assert job_row(two, db, job, "status", "run") == ("failed", 2)
+
+
+def test_a_disabled_or_deleted_workflow_is_not_retried(two, db):
+    job = start(two.admin, two.made)
+    path = f"/workflows/{two.made['id']}"
+    two.admin.put(path, {"enabled": False}, expect=200)
+    assert retry(two, db, job, expect=409).json()["code"] == "workflow_disabled"
+    two.admin.put(path, {"enabled": True}, expect=200)
+    retry(two, db, job)
+    two.admin.delete(path, expect=204)
+    assert retry(two, db, job, expect=409).json()["code"] == "conflict"
+
+
+def test_a_job_is_not_run_without_end(two, db):
+    job = start(two.admin, two.made)
+    retry(two, db, job, run=99)
+    assert job_row(two, db, job, "run") == 100
+    assert retry(two, db, job, expect=409).json()["code"] == "conflict"
+
+
+def test_retries_and_cancels_at_the_same_time(two, db):
+    job = start(two.admin, two.made)
+    set_job(two, db, job, status="failed")
+    clients = [two.client(token=two.admin.token) for _ in range(6)]
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda client: client.post(f"/workflows/jobs/{job}/retry").status_code, clients))
+    assert sorted(found) == [202] + [409] * 5 and job_row(two, db, job, "run", "token") == (2, 1)
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda client: client.post(f"/workflows/jobs/{job}/cancel").status_code, clients))
+    assert sorted(found) == [200] + [409] * 5 and job_row(two, db, job, "token") == 2
+
+
+def test_j2_duplicate_keys_in_a_retry(two, db):
+    job = start(two.admin, two.made)
+    set_job(two, db, job, status="failed")
+    two.admin.post(f"/workflows/jobs/{job}/retry", data=b'{"from_step":"a","from_step":"b"}',
+                   headers={"Content-Type": "application/json"}, expect=400)
+    assert json.loads(two.admin.get(f"/workflows/jobs/{job}").text)["status"] == "failed"
