@@ -22,6 +22,7 @@ enum {
     MAX_DELIVERIES = 10,
     HANDLER_MS = 30000,
     BLOCK_MS = 5000,
+    BLOCK_TRY_MS = 1,     /* after a failure: is it well again? */
     BLOCK_SHORT_MS = 100, /* while partitions are left out: a wake may come too early */
     ANSWER_MS = 1000,     /* beyond blocking */
     TOGETHER_MS = 2,      /* handlers that end so soon are waited for */
@@ -123,9 +124,9 @@ static bool may_read(const struct partition *partition, int64_t now_ms)
     return !partition->busy && partition->excluded_until <= now_ms;
 }
 
-/* The command for all partitions that can be read now; how many are left out is noted. Returns how
- * long it may block. */
-static int64_t prepare(struct reader *reader, struct read_args *args)
+/* The command for all partitions that can be read now; and how many are left out. Returns
+ * how long it may block, 0 = there is none. */
+static int64_t prepare(struct reader *reader, struct read_args *args, unsigned *ret_left_out)
 {
     struct consumer *consumer = reader->consumer;
     int64_t now_ms = clock_mono_ms();
@@ -137,8 +138,10 @@ static int64_t prepare(struct reader *reader, struct read_args *args)
         if (may_read(partition, now_ms))
             streams[count++] = str_from(partition->stream);
     }
-    reader->left_out = (unsigned)(reader->count - count);
-    int64_t block_ms = reader->left_out > 0 ? BLOCK_SHORT_MS : BLOCK_MS;
+    *ret_left_out = (unsigned)(reader->count - count);
+    int64_t block_ms = *ret_left_out > 0 ? BLOCK_SHORT_MS : BLOCK_MS;
+    if (!reader->up)
+        block_ms = BLOCK_TRY_MS;
     args->count = 0;
     add(args, STR("XREADGROUP"));
     add(args, STR("GROUP"));
@@ -202,11 +205,13 @@ AWAITS static int read_once(struct task *task, struct reader *reader)
 {
     struct read_args args;
     struct redis_reply reply = {0};
-    int64_t block_ms = prepare(reader, &args);
+    unsigned left_out;
+    int64_t block_ms = prepare(reader, &args, &left_out);
 
     if (block_ms == 0)
         return reader->busy > 0 ? wait_freed(task, reader, false, BLOCK_SHORT_MS)
                                 : task_sleep(task, PAUSE_MS);
+    reader->left_out = left_out;
     int rc =
         redis_lane_cmd(task, reader->lane, block_ms + ANSWER_MS, &reply, args.count, args.items);
     reader->left_out = 0;
@@ -250,7 +255,6 @@ AWAITS static void run_reader(struct task *task, void *arg)
     struct bus *bus = reader->consumer->bus;
     int rc = settle(task, reader);
 
-    reader->up = rc == 0;
     while (rc >= 0) {
         if (redis_mode(bus->redis) == REDIS_MODE_CLUSTER && !bus->stopping)
             split(reader);

@@ -151,6 +151,24 @@ UNUSED static int hear(struct task *task, const struct bus_entry *entries, size_
     return rc;
 }
 
+/* A bus whose consumer of topic evt, group tests, tells `ear`; retry_ms 0 = as usual. */
+UNUSED static struct bus *start_bus(struct redis *redis, struct ear *ear, int64_t retry_ms)
+{
+    struct bus *bus = bus_new(redis);
+    const struct bus_consumer consumer = {
+        .topic = BUS_EVT,
+        .group = "tests",
+        .handle = hear,
+        .arg = ear,
+        .retry_ms = retry_ms,
+        .max_deliveries = 4,
+    };
+
+    memset(ear, 0, sizeof(*ear));
+    bus_consume(bus, &consumer);
+    return bus;
+}
+
 UNUSED static void wait_heard(struct task *task, const struct ear *ear, unsigned least, int64_t limit_ms)
 {
     for (int64_t end = clock_mono_ms() + limit_ms; ear->heard < least && clock_mono_ms() < end;)

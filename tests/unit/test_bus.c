@@ -1,35 +1,31 @@
-/* Passing entries on: what is rung is heard, once, soon, and then trimmed. */
+/* Passing entries on: what is rung is heard, soon, by one of those who listen, and then trimmed. */
 #include "bus_test.h"
 
-static struct bus_consumer evt(struct ear *ear)
-{
-    return (struct bus_consumer){
-        .topic = BUS_EVT, .group = "tests", .handle = hear, .arg = ear, .retry_ms = 400};
-}
+/* --- one producer, one consumer --- */
 
 static void passes(struct task *task, struct redis *redis)
 {
     static struct ear ear;
-    struct bus *bus = bus_new(redis);
-    struct bus_consumer consumer = evt(&ear);
+    struct bus *bus = start_bus(redis, &ear, 400);
 
-    bus_consume(bus, &consumer);
     assert_false(bus_up(bus));
     wait_up(task, bus, true, 1000);
     for (int i = 1; i <= 5; i++)
         bus_ring(bus,
                  BUS_EVT,
-                 &(struct bus_bell){.project = 7, .partition = 3, .kind = "event.pending"});
+                 &(struct bus_bell){
+                     .project = 7, .partition = 3, .kind = "event.pending", .depth = (unsigned)i});
     wait_heard(task, &ear, 1, 1000);
     assert_int_equal(ear.last.project, 7);
     assert_int_equal(ear.last.partition, 3);
     assert_int_equal(ear.last.deliveries, 1);
+    assert_int_equal(ear.last.depth, 5); /* of those that became one, the deepest */
     assert_string_equal(ear.kind, "event.pending");
     assert_int_equal(bus_stats(bus)->rung, 5);
     assert_int_equal(bus_stats(bus)->coalesced, 4);
 
-    int64_t worst_us = 0;
     int64_t sum_us = 0;
+    int64_t worst_us = 0;
     for (int i = 0; i < 50; i++) {
         pause_ms(task, 10);
         int64_t start_us = clock_mono_us();
@@ -47,7 +43,11 @@ static void passes(struct task *task, struct redis *redis)
     pause_ms(task, 300);
     assert_int_equal(entries_left(task, redis, "evt", false), 0);
     assert_int_equal(bus_stats(bus)->acked, 51);
+    assert_int_equal(bus_stats(bus)->trimmed, 51);
+    assert_int_equal(bus_stats(bus)->backlog, 0);
     end_bus(task, bus);
+    /* Nobody is left in the groups. */
+    assert_int_equal(ask(task, redis, "XINFO CONSUMERS evt:{p3} tests"), 0);
 }
 
 static void test_passes(void **state)
@@ -56,10 +56,228 @@ static void test_passes(void **state)
     run(passes);
 }
 
+/* --- bells of a turn --- */
+
+static void bells(struct task *task, struct redis *redis)
+{
+    struct bus *bus = bus_new(redis);
+    struct bus_bell bell = {.project = 1, .partition = 0, .kind = "job.queued"};
+
+    for (int i = 0; i < 1000; i++) {
+        bell.project = 1 + i % 3;
+        bus_ring(bus, BUS_JOB, &bell); /* three */
+        bus_ring(bus, BUS_EVT, &bell); /* three of another topic */
+    }
+    bell.kind = "job.other";
+    bus_ring(bus, BUS_JOB, &bell);
+    bell.id = STR("j1");
+    bus_ring(bus, BUS_JOB, &bell);
+    bus_ring(bus, BUS_JOB, &bell); /* what has an id is never joined */
+    bus_ring(NULL, BUS_JOB, &bell);
+    pause_ms(task, 50);
+    assert_int_equal(entries_left(task, redis, "job", false), 6);
+    assert_int_equal(entries_left(task, redis, "evt", false), 3);
+    assert_int_equal(bus_stats(bus)->rung, 2003);
+    assert_int_equal(bus_stats(bus)->coalesced, 1994);
+
+    for (int i = 0; i < 5000; i++)
+        bus_ring(bus, BUS_JOB, &bell);
+    pause_ms(task, 200);
+    assert_int_equal(bus_stats(bus)->dropped, 5000 - 4096);
+    assert_int_equal(entries_left(task, redis, "job", false), 6 + 4096);
+    /* Rung in the turn in which the bus goes: still sent. */
+    bus_ring(bus, BUS_PAY, &bell);
+    bus_free(bus);
+    pause_ms(task, 50);
+    assert_int_equal(entries_left(task, redis, "pay", false), 1);
+}
+
+static void test_bells(void **state)
+{
+    (void)state;
+    run(bells);
+}
+
+/* --- several consumers of a group share, groups do not --- */
+
+static void shares(struct task *task, struct redis *redis)
+{
+    static struct ear one, two, other;
+    struct bus *first = start_bus(redis, &one, 5000);
+    struct bus *second = start_bus(redis, &two, 5000);
+    struct bus *third = bus_new(redis);
+    const struct bus_consumer others = {
+        .topic = BUS_EVT, .group = "others", .handle = hear, .arg = &other, .batch = 10};
+
+    bus_consume(third, &others);
+    one.delay_ms = two.delay_ms = 1;
+    wait_up(task, first, true, 1000);
+    wait_up(task, second, true, 1000);
+    wait_up(task, third, true, 1000);
+    for (int i = 0; i < 6000; i++) {
+        ring(third, i);
+        if (i % 60 == 59)
+            pause_ms(task, 1);
+    }
+    for (int i = 0; i < 1000 && one.heard + two.heard < 6000; i++)
+        pause_ms(task, 10);
+    wait_heard(task, &other, 6000, 5000);
+    for (int i = 0; i < 6000; i++) {
+        assert_int_equal(one.seen[i] + two.seen[i], 1);
+        assert_int_equal(other.seen[i], 1);
+    }
+    print_message(
+        "shared: %u and %u, in %u and %u calls\n", one.heard, two.heard, one.calls, two.calls);
+    assert_true(one.heard > 300 && two.heard > 300);
+    end_bus(task, first);
+    end_bus(task, second);
+    end_bus(task, third);
+}
+
+static void test_shares(void **state)
+{
+    (void)state;
+    run(shares);
+}
+
+/* --- a slow handler holds up its own partition alone --- */
+
+static unsigned slow_calls, quick_calls;
+static int64_t slow_again_us, quick_us;
+
+static int
+slow_or_quick(struct task *task, const struct bus_entry *entries, size_t count, void *arg)
+{
+    (void)count;
+    (void)arg;
+    if (entries[0].partition != 0) {
+        quick_calls++;
+        quick_us = clock_mono_us();
+        return 0;
+    }
+    slow_again_us = clock_mono_us();
+    return slow_calls++ == 0 ? task_sleep(task, 300) : 0;
+}
+
+static void waits(struct task *task, struct redis *redis)
+{
+    struct bus *bus = bus_new(redis);
+    const struct bus_consumer consumer = {
+        .topic = BUS_EVT, .group = "tests", .handle = slow_or_quick};
+
+    slow_calls = quick_calls = 0;
+    bus_consume(bus, &consumer);
+    wait_up(task, bus, true, 1000);
+    ring(bus, 0);
+    pause_ms(task, 20);
+    assert_int_equal(slow_calls, 1);
+    int64_t slow_start_us = slow_again_us;
+    ring(bus, 16); /* the same partition */
+    for (int i = 1; i < 10; i++) {
+        int64_t start_us = clock_mono_us();
+        ring(bus, i);
+        pause_ms(task, 10);
+        assert_int_equal(quick_calls, i);
+        assert_in_range(quick_us - start_us, 0, 9000);
+    }
+    assert_int_equal(slow_calls, 1);
+    pause_ms(task, 300);
+    assert_int_equal(slow_calls, 2);
+    /* Woken when it was free again, not when the read's time was over. */
+    print_message("read again %lld us after it was free\n",
+                  (long long)(slow_again_us - slow_start_us) - 300000);
+    assert_in_range(slow_again_us - slow_start_us, 299000, 340000);
+    end_bus(task, bus);
+}
+
+static void test_waits(void **state)
+{
+    (void)state;
+    run(waits);
+}
+
+/* --- stopping --- */
+
+static void stops(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 5000);
+
+    wait_up(task, bus, true, 1000);
+    ear.delay_ms = 200;
+    for (int i = 0; i < 32; i++)
+        ring(bus, i);
+    pause_ms(task, 50);
+    assert_int_equal(ear.heard, 0);
+    int64_t start_ms = clock_mono_ms();
+    end_bus(task, bus); /* what was begun is finished */
+    assert_in_range(clock_mono_ms() - start_ms, 100, 400);
+    assert_in_range(ear.heard, 16, 32); /* of each partition what had been read */
+    for (int i = 0; i < BUS_PARTITIONS; i++) {
+        struct str words = arena_printf(task->arena, "XPENDING evt:{p%d} tests - + 10", i);
+        assert_int_equal(ask(task, redis, words.ptr), 0);
+    }
+
+    /* At once, before it has begun; and without Redis. */
+    end_bus(task, start_bus(redis, &ear, 5000));
+    bus = start_bus(redis, &ear, 5000);
+    redis_stop();
+    pause_ms(task, 50);
+    end_bus(task, bus);
+    bus = start_bus(redis, &ear, 5000);
+    pause_ms(task, 50);
+    assert_false(bus_up(bus));
+    end_bus(task, bus);
+}
+
+static void test_stops(void **state)
+{
+    (void)state;
+    run(stops);
+}
+
+/* --- what waiting costs --- */
+
+static int64_t commands_processed(struct task *task, struct redis *redis)
+{
+    struct redis_reply reply = {0};
+
+    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("INFO"), STR("stats"))), 0);
+    const char *at = strstr(reply.text.ptr, "total_commands_processed:");
+    assert_non_null(at);
+    return strtoll(strchr(at, ':') + 1, NULL, 10);
+}
+
+static void idles(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 0);
+
+    wait_up(task, bus, true, 1000);
+    pause_ms(task, 100);
+    int64_t before = commands_processed(task, redis);
+    pause_ms(task, 3000);
+    int64_t commands = commands_processed(task, redis) - before;
+    print_message("idle: %lld commands in 3 s\n", (long long)commands);
+    assert_in_range(commands, 1, 16);
+    end_bus(task, bus);
+}
+
+static void test_idles(void **state)
+{
+    (void)state;
+    run(idles);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_passes, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_bells, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_shares, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_waits, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_stops, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_idles, with_redis, without_redis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

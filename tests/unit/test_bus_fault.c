@@ -1,0 +1,399 @@
+/* What goes wrong: consumers that die, entries that nobody can handle, a Redis that forgets, fills
+ * up, falls silent or goes. */
+#include "bus_test.h"
+
+/* Takes entries under a name that never comes back. */
+static void read_as_ghost(struct task *task, struct redis *redis, int partition)
+{
+    struct str words = arena_printf(
+        task->arena, "XREADGROUP GROUP tests ghost COUNT 100 STREAMS evt:{p%d} >", partition);
+
+    assert_int_equal(ask(task, redis, words.ptr), 1);
+}
+
+static void make_groups(struct task *task, struct redis *redis, const char *group)
+{
+    for (int i = 0; i < BUS_PARTITIONS; i++) {
+        struct str words =
+            arena_printf(task->arena, "XGROUP CREATE evt:{p%d} %s 0 MKSTREAM", i, group);
+        (void)ask(task, redis, words.ptr);
+    }
+}
+
+/* --- a consumer died --- */
+
+static void claims(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *producer = bus_new(redis);
+
+    make_groups(task, redis, "tests");
+    for (int i = 0; i < 64; i++)
+        ring(producer, i);
+    pause_ms(task, 50);
+    for (int i = 0; i < BUS_PARTITIONS; i++)
+        read_as_ghost(task, redis, i);
+    /* One of its entries is deleted meanwhile. */
+    struct redis_reply reply;
+    assert_int_equal(
+        redis_cmd(
+            task, redis, &reply, REDIS_ARGS(STR("XRANGE"), STR("evt:{p5}"), STR("-"), STR("+"))),
+        0);
+    assert_int_equal(reply.count, 4);
+    struct str id = reply.items[2].items[0].text;
+    assert_int_equal(redis_cmd(task, redis, NULL, REDIS_ARGS(STR("XDEL"), STR("evt:{p5}"), id)), 0);
+
+    int64_t start_ms = clock_mono_ms();
+    struct bus *bus = start_bus(redis, &ear, 300);
+    wait_heard(task, &ear, 63, 3000);
+    print_message("claimed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
+    pause_ms(task, 200);
+    assert_int_equal(ear.heard, 63);
+    assert_int_equal(ear.most_deliveries, 2);
+    assert_int_equal(bus_stats(bus)->reclaimed, 63);
+    assert_int_equal(bus_stats(bus)->lost, 1);
+    assert_int_equal(bus_stats(bus)->acked, 63);
+    assert_int_equal(entries_left(task, redis, "evt", false), 0);
+    end_bus(task, bus);
+    bus_free(producer);
+}
+
+static void test_claims(void **state)
+{
+    (void)state;
+    run(claims);
+}
+
+/* --- a handler that fails, at first or for ever --- */
+
+static void repeats(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 100);
+
+    wait_up(task, bus, true, 1000);
+    ear.fail_first = 20;
+    for (int i = 0; i < 320; i++)
+        ring(bus, i);
+    wait_heard(task, &ear, 320, 4000);
+    pause_ms(task, 200);
+    for (int i = 0; i < 320; i++)
+        assert_int_equal(ear.seen[i], 1);
+    assert_true(ear.most_deliveries >= 2);
+    assert_true(bus_stats(bus)->failed > 0);
+    assert_int_equal(bus_stats(bus)->dead, 0);
+    end_bus(task, bus);
+}
+
+static void test_repeats(void **state)
+{
+    (void)state;
+    run(repeats);
+}
+
+static struct str field(const struct redis_reply *entry, const char *name)
+{
+    const struct redis_reply *fields = &entry->items[1];
+
+    for (size_t i = 0; i + 1 < fields->count; i += 2) {
+        if (str_is(fields->items[i].text, name))
+            return fields->items[i + 1].text;
+    }
+    return STR_NONE;
+}
+
+static void buries(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 60);
+    struct redis_reply dead;
+
+    wait_up(task, bus, true, 1000);
+    ear.rc = 1;
+    ring(bus, 2);
+    for (int i = 0; i < 400 && bus_stats(bus)->dead < 1; i++)
+        pause_ms(task, 10);
+    assert_int_equal(ear.calls, 4); /* max_deliveries of start_bus() */
+    assert_int_equal(ear.most_deliveries, 4);
+    assert_int_equal(redis_cmd(task,
+                               redis,
+                               &dead,
+                               REDIS_ARGS(STR("XRANGE"), STR("evt:dead:{p2}"), STR("-"), STR("+"))),
+                     0);
+    assert_int_equal(dead.count, 1);
+    assert_true(str_is(field(&dead.items[0], "reason"), "delivered too often"));
+    assert_true(str_is(field(&dead.items[0], "group"), "tests"));
+    assert_true(str_is(field(&dead.items[0], "deliveries"), "5"));
+    assert_true(field(&dead.items[0], "id").len > 0);
+
+    /* Put back as it was, it is an entry like any other. */
+    ear.rc = 0;
+    assert_int_equal(
+        redis_cmd(
+            task,
+            redis,
+            NULL,
+            REDIS_ARGS(
+                STR("XADD"), STR("evt:{p2}"), STR("*"), STR("e"), field(&dead.items[0], "e"))),
+        0);
+    wait_heard(task, &ear, 1, 1000);
+    assert_int_equal(ear.last.row_id, 2);
+    assert_string_equal(ear.id, "e2");
+
+    /* What is no envelope goes there at once, and holds up nothing. */
+    (void)ask(task, redis, "XADD evt:{p3} * e nonsense");
+    (void)ask(task, redis, "XADD evt:{p3} * project 7");
+    ring(bus, 3);
+    char *large = arena_zalloc(task->arena, 1000000);
+    assert_int_equal(
+        redis_cmd(
+            task,
+            redis,
+            NULL,
+            REDIS_ARGS(
+                STR("XADD"), STR("evt:{p3}"), STR("*"), STR("e"), ((struct str){large, 1000000}))),
+        0);
+    static struct str many[4003] = {STR_INIT("XADD"), STR_INIT("evt:{p3}"), STR_INIT("*")};
+    for (size_t i = 3; i < ARRAY_LEN(many); i++)
+        many[i] = STR("f");
+    assert_int_equal(redis_cmd(task, redis, NULL, ARRAY_LEN(many), many), 0);
+    wait_heard(task, &ear, 2, 1000);
+    for (int i = 0; i < 200 && bus_stats(bus)->dead < 5; i++)
+        pause_ms(task, 10);
+    assert_int_equal(bus_stats(bus)->dead, 5);
+    assert_int_equal(ask(task, redis, "XLEN evt:dead:{p3}"), 4);
+    pause_ms(task, 200);
+    assert_int_equal(entries_left(task, redis, "evt", false), 0);
+    end_bus(task, bus);
+}
+
+static void test_buries(void **state)
+{
+    (void)state;
+    run(buries);
+}
+
+/* --- trimming --- */
+
+static void trims(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    static struct ear late;
+
+    make_groups(task, redis, "late"); /* nobody reads it yet */
+    struct bus *bus = start_bus(redis, &ear, 100);
+    wait_up(task, bus, true, 1000);
+    for (int i = 0; i < 400; i++)
+        ring(bus, i);
+    wait_heard(task, &ear, 400, 2000);
+    pause_ms(task, 300);
+    assert_int_equal(entries_left(task, redis, "evt", false), 400);
+
+    /* Now somebody does, but leaves what is in one partition unfinished. */
+    struct bus *second = bus_new(redis);
+    const struct bus_consumer consumer = {
+        .topic = BUS_EVT, .group = "late", .handle = hear, .arg = &late, .retry_ms = 100000};
+    assert_int_equal(ask(task, redis, "XREADGROUP GROUP late ghost COUNT 1 STREAMS evt:{p7} >"), 1);
+    memset(&late, 0, sizeof(late));
+    bus_consume(second, &consumer);
+    wait_heard(task, &late, 399, 2000);
+    pause_ms(task, 500);
+    assert_int_equal(entries_left(task, redis, "evt", false), 25); /* all of p7 */
+    assert_int_equal(ask(task, redis, "XLEN evt:{p7}"), 25);
+    end_bus(task, second);
+    assert_int_equal(ask(task, redis, "XINFO CONSUMERS evt:{p7} late"),
+                     1); /* the ghost, for it has one */
+    for (int i = 0; i < BUS_PARTITIONS; i++)
+        (void)ask(task, redis, arena_printf(task->arena, "XGROUP DESTROY evt:{p%d} late", i).ptr);
+    pause_ms(task, 300);
+    assert_int_equal(entries_left(task, redis, "evt", false), 0);
+    end_bus(task, bus);
+}
+
+static void test_trims(void **state)
+{
+    (void)state;
+    run(trims);
+}
+
+/* --- a Redis that forgets --- */
+
+static void forgets(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 1000);
+    int64_t next = 0;
+
+    wait_up(task, bus, true, 1000);
+    for (int round = 0; round < 6; round++) {
+        for (int i = 0; i < 100; i++) {
+            ring(bus, next++);
+            if (i == 50 && round < 3)
+                (void)ask(task, redis, "FLUSHALL");
+            for (int k = 0; i == 50 && round >= 3 && k < BUS_PARTITIONS; k++)
+                (void)ask(task,
+                          redis,
+                          arena_printf(task->arena, "XGROUP DESTROY evt:{p%d} tests", k).ptr);
+            pause_ms(task, 2);
+        }
+        /* What is rung from now on is heard. */
+        pause_ms(task, 300);
+        unsigned before = ear.heard;
+        int64_t start_ms = clock_mono_ms();
+        for (int i = 0; i < 16; i++)
+            ring(bus, next++);
+        wait_heard(task, &ear, before + 16, 5000);
+        assert_in_range(clock_mono_ms() - start_ms, 0, 100);
+    }
+    print_message("heard %u of %lld, groups made %llu\n",
+                  ear.heard,
+                  (long long)next,
+                  (unsigned long long)bus_stats(bus)->group_made);
+    assert_true(ear.heard > next / 2);
+    assert_in_range(bus_stats(bus)->group_made, 16, 16 * 12);
+
+    /* Another kind of value in the place of a stream: the other fifteen go on. */
+    (void)ask(task, redis, "SET evt:{p4} x");
+    pause_ms(task, 300);
+    unsigned before = ear.heard;
+    for (int i = 0; i < 16; i++)
+        ring(bus, 1000 + i);
+    wait_heard(task, &ear, before + 15, 1000);
+    end_bus(task, bus);
+}
+
+static void test_forgets(void **state)
+{
+    (void)state;
+    run(forgets);
+}
+
+/* --- a Redis that is full --- */
+
+static void fills_up(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 300);
+
+    wait_up(task, bus, true, 1000);
+    (void)ask(task, redis, "CONFIG SET maxmemory-policy noeviction");
+    ear.delay_ms = 100;
+    for (int i = 0; i < 160; i++)
+        ring(bus, i);
+    pause_ms(task, 20);
+    (void)ask(task, redis, "CONFIG SET maxmemory 1");
+    for (int i = 0; i < 10; i++)
+        ring(bus, 500 + i);
+    /* What was there is read and removed all the same. */
+    wait_heard(task, &ear, 160, 3000);
+    assert_int_equal(bus_stats(bus)->dropped, 10);
+    assert_true(bus_up(bus));
+    pause_ms(task, 500);
+    assert_int_equal(entries_left(task, redis, "evt", false), 0);
+    /* Everything lost and no memory for the groups either. */
+    (void)ask(task, redis, "FLUSHALL");
+    pause_ms(task, 500);
+    (void)ask(task, redis, "CONFIG SET maxmemory 0");
+    ear.delay_ms = 0;
+    pause_ms(task, 1500);
+    ring(bus, 600);
+    wait_heard(task, &ear, 161, 2000);
+    end_bus(task, bus);
+}
+
+static void test_fills_up(void **state)
+{
+    (void)state;
+    run(fills_up);
+}
+
+/* --- a Redis that is silent, or gone --- */
+
+static void falls_silent(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 0);
+
+    wait_up(task, bus, true, 1000);
+    (void)kill(redis_pid, SIGSTOP);
+    int64_t start_ms = clock_mono_ms();
+    for (int i = 0; i < 10; i++)
+        ring(bus, i);
+    wait_up(task, bus, false, 3000);
+    print_message("silence noticed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
+    assert_in_range(clock_mono_ms() - start_ms, 500, 1700);
+    pause_ms(task, 7000); /* the blocked read has noticed, too */
+    assert_false(bus_up(bus));
+    (void)kill(redis_pid, SIGCONT);
+    start_ms = clock_mono_ms();
+    wait_up(task, bus, true, 4000);
+    print_message("up again after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
+    unsigned before = ear.heard;
+    ring(bus, 50);
+    wait_heard(task, &ear, before + 1, 500);
+    end_bus(task, bus);
+}
+
+static void test_falls_silent(void **state)
+{
+    (void)state;
+    run(falls_silent);
+}
+
+static void restarts(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 0);
+
+    wait_up(task, bus, true, 1000);
+    for (int round = 1; round <= 2; round++) {
+        redis_stop();
+        pause_ms(task, 30);
+        assert_false(bus_up(bus));
+        for (int i = 0; i < 10; i++)
+            ring(bus, i);
+        pause_ms(task, 1000);
+        assert_int_equal(bus_stats(bus)->dropped, 10 * round);
+        (void)redis_start(); /* with nothing in it */
+        int64_t start_ms = clock_mono_ms();
+        wait_up(task, bus, true, 5000);
+        print_message("up again after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
+        unsigned before = ear.heard;
+        for (int i = 0; i < 16; i++)
+            ring(bus, i);
+        wait_heard(task, &ear, before + 16, 1000);
+    }
+    /* Connections cut, and reads ended by hand. */
+    (void)ask(task, redis, "CLIENT KILL TYPE normal SKIPME yes");
+    pause_ms(task, 1500);
+    unsigned before = ear.heard;
+    ring(bus, 1);
+    wait_heard(task, &ear, before + 1, 1000);
+    for (int id = 1; id < 40; id++)
+        (void)ask(task, redis, arena_printf(task->arena, "CLIENT UNBLOCK %d ERROR", id).ptr);
+    pause_ms(task, 500);
+    ring(bus, 2);
+    wait_heard(task, &ear, before + 2, 1000);
+    end_bus(task, bus);
+}
+
+static void test_restarts(void **state)
+{
+    (void)state;
+    run(restarts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_claims, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_repeats, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_buries, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_trims, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_forgets, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_fills_up, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_falls_silent, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_restarts, with_redis, without_redis),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
