@@ -146,7 +146,10 @@ $$(BUILD)/unit/$(1): $$(BUILD)/tests/unit/$(1).o $$(call libs_for,$$(call upto,$
 	@$$(CC) $$(LDFLAGS) -o $$@ $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LDLIBS) -lcmocka
 endef
 $(foreach u,$(basename $(notdir $(UNIT_SRC))),$(eval $(call unit_rule,$(u))))
+# Parts of the runner are tested by themselves: the pool with its program, the program's files as they are.
 $(BUILD)/unit/test_app_script_pool: | $(BUILD)/bin/script-sandbox
+$(BUILD)/tests/unit/test_base_script_sandbox.o: CPPFLAGS += -Iservices/workflow-runner
+$(BUILD)/unit/test_base_script_sandbox: LDLIBS += -lseccomp
 .PHONY: unit
 unit: $(UNIT_BIN)
 # make unit-<name> builds and runs one, e.g. make unit-test_base VARIANT=asan

@@ -47,8 +47,8 @@ struct script_pool_stats {
     unsigned alive, busy, waiting; /* processes, scripts running, scripts waiting */
 };
 
-/* any: once after loop_init(), before the first run; copies the config. Starts nothing. */
-void script_pool_init(const struct script_pool_config *config);
+/* any: once after loop_init(), before the first run; copies what is given. Starts nothing. */
+void script_pool_init(const struct script_pool_config *given);
 /* co: runs one script. 0 with *ret filled, also when the script failed; -EAGAIN when too many wait;
  * -ECANCELED or -ETIMEDOUT of the task, and the script is gone; another negative when no process
  * can be started. */

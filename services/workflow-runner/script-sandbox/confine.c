@@ -16,7 +16,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/rc.h"
 
 #define NOBODY      65534
@@ -64,8 +63,12 @@ static const char *const engine_environment[] = {
     "LANG=en_US.UTF-8",
 };
 
+/* What the starter had in its environment is wiped, too: the texts stay in memory when only the
+ * list is emptied. */
 static void new_environment(void)
 {
+    for (char **at = environ; *at; at++)
+        explicit_bzero(*at, strlen(*at));
     clearenv();
     for (size_t i = 0; i < ARRAY_LEN(engine_environment); i++) {
         char name[64];
@@ -113,7 +116,8 @@ void confine_start(void)
 
 /* All that a script's process may ask of the kernel, beside memory that is not executable: */
 static const int allowed[] = {
-    SCMP_SYS(write), /* fd 1, all others are closed */
+    SCMP_SYS(read), /* fd 0: the request; 1: records; no other is open */
+    SCMP_SYS(write),
     SCMP_SYS(munmap),
     SCMP_SYS(madvise),
     SCMP_SYS(brk),
@@ -163,23 +167,21 @@ static void make_filter(void)
     seccomp_release(ctx);
 }
 
+/* What RLIMIT_DATA counts: the sixth number of statm, in pages. */
 static long data_bytes(void)
 {
-    long pages[6];
-    FILE *file = fopen("/proc/self/statm", "re");
+    char text[128];
+    char *at = text;
+    long pages = 0;
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 
-    insist(file != NULL, "/proc/self/statm");
-    int found = fscanf(file,
-                       "%ld %ld %ld %ld %ld %ld",
-                       &pages[0],
-                       &pages[1],
-                       &pages[2],
-                       &pages[3],
-                       &pages[4],
-                       &pages[5]); // NOLINT(cert-err34-c): the kernel's own text
-    (void)fclose(file);
-    insist(found == 6, "/proc/self/statm");
-    return pages[5] * sysconf(_SC_PAGESIZE);
+    insist(len > 0, "/proc/self/statm");
+    (void)close(fd);
+    text[len] = '\0';
+    for (int i = 0; i < 6; i++)
+        pages = strtol(at, &at, 10);
+    return pages * sysconf(_SC_PAGESIZE);
 }
 
 void confine_prepare(int64_t memory_bytes)
@@ -188,21 +190,20 @@ void confine_prepare(int64_t memory_bytes)
     data_limit = (rlim_t)data_bytes() + (rlim_t)memory_bytes + DATA_SLACK;
 }
 
-void confine_script(int pipe_fd, pid_t parent, int64_t time_ms)
+void confine_script(int request_fd, int record_fd, pid_t parent)
 {
     struct sock_fprog program = {.len = filter_count, .filter = filter};
 
     insist(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
     if (getppid() != parent)
         _exit(0);
-    insist(dup2(pipe_fd, STDOUT_FILENO) == STDOUT_FILENO, "dup2");
-    (void)close(STDIN_FILENO);
-    limit(RLIMIT_CPU, (rlim_t)(time_ms / 1000) + 2);
+    insist(dup2(request_fd, STDIN_FILENO) == STDIN_FILENO, "dup2");
+    insist(dup2(record_fd, STDOUT_FILENO) == STDOUT_FILENO, "dup2");
     limit(RLIMIT_DATA, data_limit);
     limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_NPROC, 0);
-    (void)close_range(STDERR_FILENO, ~0U, 0);
     limit(RLIMIT_NOFILE, 0);
+    (void)close_range(STDERR_FILENO, ~0U, 0);
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
         _exit(1);
 }

@@ -15,6 +15,6 @@ void confine_start(void);
 /* Once, after the engine is warm: makes the filter of system calls, and limits data segments to
  * what they are now and `memory_bytes` more. Ends the program when it cannot. */
 void confine_prepare(int64_t memory_bytes);
-/* In the child: descriptor 1 becomes `pipe_fd`, all others are closed, then the filter is on. No
- * way back. */
-void confine_script(int pipe_fd, pid_t parent, int64_t time_ms);
+/* In the child: the two become descriptors 0 and 1, all others are closed, then the filter is on.
+ * No way back. */
+void confine_script(int request_fd, int record_fd, pid_t parent);

@@ -60,9 +60,14 @@ JSStringRef console_text(JSContextRef ctx, JSValueRef value)
 /* --- entries
  * ----------------------------------------------------------------------------------------- */
 
+/* No more than an entry can show. */
 static void put(struct text *line, JSStringRef text)
 {
-    text_add(line, JSStringGetCharactersPtr(text), JSStringGetLength(text) * sizeof(JSChar));
+    size_t units = JSStringGetLength(text);
+
+    if (units > LOG_ENTRY_BYTES + 1)
+        units = LOG_ENTRY_BYTES + 1;
+    text_add(line, JSStringGetCharactersPtr(text), units * sizeof(JSChar));
     JSStringRelease(text);
 }
 

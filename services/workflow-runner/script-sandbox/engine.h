@@ -11,6 +11,8 @@
 void engine_start(void);
 /* A new context for the next child, with its own seed of Math.random(). */
 void engine_refresh(void);
+/* In the child: does once what every run does, so that the first real one finds it warm. */
+void engine_practise(void);
 /* Runs {"script","svc"} (UTF-8 JSON, NUL-terminated), writes records to fd 1, ends the process. A
  * script is an expression           its value, statements              the value of the last one,
  * as eval() has it, or the body of an async    what it returns; whenever `return` or `await` stands

@@ -220,20 +220,27 @@ const char *text_json(struct text *text, const uint16_t *units, size_t count)
 /* --- writing
  * --------------------------------------------------------------------------------------- */
 
-void write_all(const void *bytes, size_t count)
+bool write_to(int fd, const void *bytes, size_t count)
 {
     const char *at = bytes;
 
     while (count > 0) {
-        ssize_t done = write(STDOUT_FILENO, at, count);
+        ssize_t done = write(fd, at, count);
 
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
-            _exit(0);
+            return false;
         at += done;
         count -= (size_t)done;
     }
+    return true;
+}
+
+void write_all(const void *bytes, size_t count)
+{
+    if (!write_to(STDOUT_FILENO, bytes, count))
+        _exit(0);
 }
 
 void record_write(char kind, const struct text *text)

@@ -38,6 +38,8 @@ void text_quoted(struct text *text, const uint16_t *units, size_t count, size_t 
  * int64 become reals. NULL, or why no reader would take it. */
 const char *text_json(struct text *text, const uint16_t *units, size_t count);
 
+/* False when nobody reads any more. */
+bool write_to(int fd, const void *bytes, size_t count);
 /* Writes all bytes to fd 1; ends the process when nobody reads any more. */
 void write_all(const void *bytes, size_t count);
 void record_write(char kind, const struct text *text);

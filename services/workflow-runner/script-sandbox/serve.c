@@ -1,7 +1,7 @@
 /*
- * One request at a time: a child runs the script and tells by records; this process looks at its
- * time and memory, ends it when it must, and writes the answer. Whatever becomes of the child, the
- * next run begins with the same memory as the first.
+ * One request at a time: a child, forked in advance, runs the script and tells by records; this
+ * process looks at its time and memory, ends it when it must, and writes the answer. Whatever
+ * becomes of the child, the next run begins with the same memory as the first.
  */
 #include "script-sandbox/serve.h"
 
@@ -30,10 +30,12 @@ enum end { END_OWN, END_TIME, END_MEMORY, END_RECORDS, END_STARTER };
 
 struct run {
     pid_t pid;
+    int request_fd;
     int pipe_fd;
     int statm_fd;
     int64_t deadline_ms;
-    int64_t private_limit; /* pages */
+    int64_t base_pages; /* when the script began */
+    int64_t private_limit;
     enum end end;
     struct text records; /* as they came */
     size_t seen;         /* bytes of them */
@@ -75,15 +77,6 @@ static int open_statm(pid_t pid)
 
     (void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
     return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-static int64_t own_pages(void)
-{
-    int fd = open_statm(getpid());
-    int64_t pages = private_pages(fd);
-
-    (void)close(fd);
-    return pages;
 }
 
 /* --- records
@@ -157,7 +150,7 @@ static void watch(struct run *run)
     while (more) {
         int count = poll(fds, 2, TICK_MS);
 
-        if (count > 0 && fds[1].revents)
+        if (count > 0 && (fds[1].revents & ~POLLIN) != 0)
             run->end = END_STARTER;
         if (count > 0 && fds[0].revents)
             more = take_records(run);
@@ -242,8 +235,10 @@ static void write_answer(struct run *run, int status, int64_t peak_bytes)
  * ------------------------------------------------------------------------------------------- */
 
 /* The whole of it, or the end of the program: nobody asks any more. */
-static void read_all(char *at, size_t count)
+static void read_all(void *bytes, size_t count)
 {
+    char *at = bytes;
+
     while (count > 0) {
         ssize_t len = read(STDIN_FILENO, at, count);
 
@@ -261,71 +256,105 @@ static uint32_t u32_of(const unsigned char *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-static char *read_request(int64_t *ret_time_ms)
+/* Malloc'd, with a NUL behind it. */
+static char *read_bytes(size_t len)
 {
-    unsigned char head[HEAD_BYTES];
-    uint32_t len;
-    char *request;
+    char *bytes = len <= REQUEST_BYTES_MAX ? malloc(len + 1) : NULL;
 
-    read_all((char *)head, sizeof(head));
-    len = u32_of(head);
-    *ret_time_ms = u32_of(head + 4);
-    request = len <= REQUEST_BYTES_MAX ? malloc((size_t)len + 1) : NULL;
-    if (!request)
-        _exit(1);
-    read_all(request, len);
-    request[len] = '\0';
-    return request;
+    if (!bytes)
+        _exit(EXIT_NO_MEMORY);
+    read_all(bytes, len);
+    bytes[len] = '\0';
+    return bytes;
 }
 
-static void run_one(const char *request, int64_t time_ms)
+/* In the child: what hand_over() wrote. */
+static char *read_request(void)
 {
-    struct run run = {.deadline_ms = now_ms() + time_ms};
+    uint32_t len;
+
+    read_all(&len, sizeof(len));
+    return read_bytes(len);
+}
+
+/* Forks the child of the next request. It warms itself up while nobody waits: most of what a short
+ * script costs are first touches of pages that parent and child share. */
+static void start_child(struct run *run)
+{
     pid_t parent = getpid();
-    int64_t base_pages = own_pages();
-    struct rusage usage;
-    int ends[2];
+    int requests[2];
+    int records[2];
+
+    *run = (struct run){0};
+    if (pipe2(requests, O_CLOEXEC) != 0 || pipe2(records, O_CLOEXEC) != 0)
+        _exit(1);
+    run->pid = fork();
+    if (run->pid < 0)
+        _exit(1);
+    if (run->pid == 0) {
+        engine_practise();
+        confine_script(requests[0], records[1], parent);
+        engine_run(read_request());
+    }
+    (void)close(requests[0]);
+    (void)close(records[1]);
+    run->request_fd = requests[1];
+    run->pipe_fd = records[0];
+    run->statm_fd = open_statm(run->pid);
+}
+
+/* A child that died before it was needed is found when its records end. */
+static void hand_over(struct run *run, const char *request, size_t len, int64_t time_ms)
+{
+    uint32_t size = (uint32_t)len;
+    struct rlimit cpu = {.rlim_cur = (rlim_t)(time_ms / 1000) + 2,
+                         .rlim_max = (rlim_t)(time_ms / 1000) + 2};
+
+    run->base_pages = private_pages(run->statm_fd);
+    run->private_limit = run->base_pages + memory_limit / page_bytes;
+    (void)prlimit(run->pid, RLIMIT_CPU, &cpu, NULL);
+    if (write_to(run->request_fd, &size, sizeof(size)))
+        (void)write_to(run->request_fd, request, len);
+    (void)close(run->request_fd);
+    run->deadline_ms = now_ms() + time_ms;
+}
+
+static void finish(struct run *run)
+{
+    struct rusage usage = {0};
     int status = 0;
 
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        _exit(1);
-    run.pid = fork();
-    if (run.pid < 0)
-        _exit(1);
-    if (run.pid == 0) {
-        confine_script(ends[1], parent, time_ms);
-        engine_run(request);
-    }
-    (void)close(ends[1]);
-    run.pipe_fd = ends[0];
-    run.statm_fd = open_statm(run.pid);
-    run.private_limit = base_pages + memory_limit / page_bytes;
-    watch(&run);
-    (void)kill(run.pid, SIGKILL);
-    if (run.answer.ptr)
-        write_answer(&run, 0, 0);
-    while (wait4(run.pid, &status, 0, &usage) < 0 && errno == EINTR)
+    (void)kill(run->pid, SIGKILL);
+    if (run->answer.ptr)
+        write_answer(run, 0, 0);
+    while (wait4(run->pid, &status, 0, &usage) < 0 && errno == EINTR)
         ;
-    (void)close(run.pipe_fd);
-    (void)close(run.statm_fd);
-    if (run.end == END_STARTER)
+    (void)close(run->pipe_fd);
+    (void)close(run->statm_fd);
+    if (run->end == END_STARTER)
         _exit(0);
-    if (!run.answer.ptr)
-        write_answer(&run, status, (int64_t)usage.ru_maxrss * 1024 - base_pages * page_bytes);
-    free(run.records.ptr);
+    if (!run->answer.ptr)
+        write_answer(run, status, (int64_t)usage.ru_maxrss * 1024 - run->base_pages * page_bytes);
+    free(run->records.ptr);
 }
 
 void serve(int64_t memory_bytes)
 {
+    unsigned char head[HEAD_BYTES];
+    struct run run;
+
     page_bytes = sysconf(_SC_PAGESIZE);
     memory_limit = memory_bytes;
+    start_child(&run);
     write_all("\0\0\0\2{}", 6); /* ready */
     for (;;) {
-        int64_t time_ms;
-        char *request = read_request(&time_ms);
-
-        run_one(request, time_ms);
+        read_all(head, sizeof(head));
+        char *request = read_bytes(u32_of(head));
+        hand_over(&run, request, u32_of(head), u32_of(head + 4));
         free(request);
-        engine_refresh(); /* while nobody waits */
+        watch(&run);
+        finish(&run);
+        engine_refresh();
+        start_child(&run);
     }
 }
