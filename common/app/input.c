@@ -52,7 +52,7 @@ static int read_text(struct req *r, struct str *ret_text)
 /* *ret_text (may be NULL) is what was parsed. */
 static int read_json(struct req *r, json_t **ret_root, struct str *ret_text)
 {
-    struct str text;
+    struct str text = STR_NONE;
     struct jr_error error;
 
     *ret_root = NULL;

@@ -8,6 +8,7 @@
 #include "http/query.h"
 
 #define CURSOR_BYTES 24
+#define CURSOR_CHARS 32 /* in base64url */
 
 const struct query_param walk_query[] = {WALK_QUERY, {0}};
 
@@ -35,7 +36,7 @@ static bool read_cursor(struct arena *arena, struct str cursor, struct walk *wal
 
     if (!cursor.len || str_is(cursor, "start"))
         return true;
-    if (cursor.len > 2 * CURSOR_BYTES || !codec_b64url_decode(arena, cursor, &text) || !text.len ||
+    if (cursor.len > CURSOR_CHARS || !codec_b64url_decode(arena, cursor, &text) || !text.len ||
         text.ptr[0] != (walk->ascending ? 'a' : 'd'))
         return false;
     return num_parse_i64((struct str){text.ptr + 1, text.len - 1}, &walk->behind);

@@ -43,7 +43,7 @@ AWAITS static int workflows_trigger(struct req *r)
 {
     struct job_start start = {0};
     struct rows workflow;
-    int64_t job_id;
+    int64_t job_id = 0;
     struct jw w;
 
     TRY(req_id(r, "id", &start.workflow_id));
@@ -86,7 +86,7 @@ AWAITS static int workflows_route(struct req *r)
 {
     struct job_start start = {.route = lower_case(r->task.arena, req_param(r, "route"))};
     const struct query *query;
-    int64_t job_id;
+    int64_t job_id = 0;
 
     if (r->query.len) {
         TRY(req_query(r, &query));
