@@ -138,7 +138,8 @@ AWAITS static int cut(struct task *task, struct partition *partition, struct id 
     struct redis_reply reply = {0};
     char id[BUS_ID_BYTES];
 
-    if (partition->trimmed_ms == below.ms && partition->trimmed_seq == below.seq)
+    if (below.ms == 0 || /* nothing was ever read */
+        (partition->trimmed_ms == below.ms && partition->trimmed_seq == below.seq))
         return 0;
     (void)snprintf(id, sizeof(id), "%" PRIu64 "-%" PRIu64, below.ms, below.seq);
     TRY(redis_cmd(

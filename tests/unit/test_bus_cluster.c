@@ -1,0 +1,166 @@
+/* The bus on a Redis Cluster: the same promises, while slots move and nodes die. */
+#include "bus_test.h"
+#include "redis/slot.h"
+#include "redis_cluster.h"
+
+static int start(void **state)
+{
+    (void)state;
+    cluster_start();
+    bus_url = cluster_url(2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    cluster_stop();
+    return 0;
+}
+
+static void ring_all(struct task *task, struct bus *bus, int from, int count)
+{
+    for (int i = from; i < from + count; i++) {
+        ring(bus, i);
+        if (i % 16 == 15)
+            pause_ms(task, 2);
+    }
+}
+
+static void passes(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 400);
+
+    wait_up(task, bus, true, 5000);
+    assert_int_equal(redis_mode(redis), REDIS_MODE_CLUSTER);
+    for (int i = 0; i < 3; i++) /* every node has a share of the streams */
+        assert_true(atoi(cluster_ask(i, "dbsize")) > 0);
+    ring_all(task, bus, 0, 800);
+    wait_heard(task, &ear, 800, 3000);
+    int64_t sum_us = 0;
+    for (int i = 0; i < 32; i++) {
+        pause_ms(task, 10);
+        int64_t start_us = clock_mono_us();
+        ring(bus, 800 + i);
+        wait_heard(task, &ear, 801 + (unsigned)i, 1000);
+        sum_us += ear.last_us - start_us;
+    }
+    print_message("ring to handler: mean %lld us\n", (long long)sum_us / 32);
+    ear.rc = 1; /* dead letters, in the slot of their stream */
+    ring(bus, 900);
+    for (int i = 0; i < 500 && bus_stats(bus)->dead == 0; i++)
+        pause_ms(task, 10);
+    assert_int_equal(entries_left(task, redis, "evt", true), 1);
+    ear.rc = 0;
+    pause_ms(task, 300);
+    assert_int_equal(entries_left(task, redis, "evt", false), 0);
+    for (int i = 0; i < 832; i++)
+        assert_int_equal(ear.seen[i], 1);
+    end_bus(task, bus);
+}
+
+static void test_passes(void **state)
+{
+    (void)state;
+    run(passes);
+}
+
+/* The slot of a stream moves to another node, key and all, as a resharding does it. */
+static void move_slot(const char *key, int from, int to)
+{
+    char ids[3][64];
+    int slot = slot_of(str_from(key));
+
+    for (int i = 0; i < 3; i++)
+        (void)snprintf(ids[i], sizeof(ids[i]), "%s", cluster_ask(i, "cluster myid"));
+    assert_string_equal(cluster_ask(to, "cluster setslot %d importing %s", slot, ids[from]), "OK");
+    assert_string_equal(cluster_ask(from, "cluster setslot %d migrating %s", slot, ids[to]), "OK");
+    for (int i = 0; i < 10; i++) {
+        char name[64];
+        (void)snprintf(
+            name, sizeof(name), "%s", cluster_ask(from, "cluster getkeysinslot %d 1", slot));
+        if (name[0] == '\0')
+            break;
+        assert_string_equal(
+            cluster_ask(from, "migrate 127.0.0.1 %d '%s' 0 1000", cluster[to].port, name), "OK");
+    }
+    for (int i = 0; i < 3; i++)
+        (void)cluster_ask((to + i) % 3, "cluster setslot %d node %s", slot, ids[to]);
+}
+
+static void moves(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 1000);
+    const char *key = "evt:{p5}";
+    int from = -1;
+
+    wait_up(task, bus, true, 5000);
+    for (int i = 0; i < 3; i++) {
+        if (atoi(cluster_ask(i, "cluster countkeysinslot %d", slot_of(str_from(key)))) > 0)
+            from = i;
+    }
+    assert_in_range(from, 0, 2);
+    ring_all(task, bus, 0, 160);
+    move_slot(key, from, (from + 1) % 3);
+    ring_all(task, bus, 160, 160);
+    wait_heard(task, &ear, 320, 8000);
+    pause_ms(task, 100);
+    wait_up(task, bus, true, 5000);
+    int64_t start_us = clock_mono_us();
+    ring(bus, 325); /* partition 5 */
+    wait_heard(task, &ear, 321, 1000);
+    assert_in_range(ear.last_us - start_us, 0, 20000);
+    for (int i = 0; i < 320; i++)
+        assert_in_range(ear.seen[i], 1, 2);
+    end_bus(task, bus);
+}
+
+static void test_moves(void **state)
+{
+    (void)state;
+    run(moves);
+}
+
+static void fails_over(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *bus = start_bus(redis, &ear, 1000);
+
+    wait_up(task, bus, true, 5000);
+    ring_all(task, bus, 0, 160);
+    wait_heard(task, &ear, 160, 3000);
+    pause_ms(task, 200);
+    cluster_kill(0);
+    int64_t start_ms = clock_mono_ms();
+    wait_up(task, bus, false, 1000);
+    ring_all(task, bus, 160, 160); /* some are lost with the node: bells are hints */
+    wait_up(task, bus, true, 15000);
+    print_message("up again %lld ms after a node died; %llu bells dropped\n",
+                  (long long)(clock_mono_ms() - start_ms),
+                  (unsigned long long)bus_stats(bus)->dropped);
+    for (int round = 0; round < 16; round++) {
+        unsigned before = ear.heard;
+        ring(bus, 1000 + round);
+        wait_heard(task, &ear, before + 1, 1000);
+        pause_ms(task, 5);
+    }
+    end_bus(task, bus);
+}
+
+static void test_fails_over(void **state)
+{
+    (void)state;
+    run(fails_over);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_fails_over),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
