@@ -16,6 +16,22 @@ static struct sql *wrap(struct arena *arena, const struct sql *page, const char 
     return sql;
 }
 
+/* Rows that the chosen column does not tell apart are ordered by id; a list without ids by the
+ * first column that it may be sorted by, which is unique then. */
+static const char *tie_breaker(struct arena *arena, const struct sql *page)
+{
+    struct str rest = str_from(page->sort);
+    struct str first = str_split(&rest, ',');
+    struct str column = first;
+
+    while (!str_is(column, "id")) {
+        if (!rest.ptr)
+            return arena_cstr(arena, first);
+        column = str_split(&rest, ',');
+    }
+    return "id";
+}
+
 struct sql *
 db_sql_page(struct arena *arena, const struct sql *page, const char *order_column, bool descending)
 {
@@ -28,11 +44,12 @@ db_sql_page(struct arena *arena, const struct sql *page, const char *order_colum
         MUST((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_');
     }
     struct str text = arena_printf(arena,
-                                   "select * from (%s) q order by q.%s %s nulls last, q.id %s"
+                                   "select * from (%s) q order by q.%s %s nulls last, q.%s %s"
                                    " limit $%u offset $%u",
                                    page->text,
                                    order_column,
                                    direction,
+                                   tie_breaker(arena, page),
                                    direction,
                                    page->arity + 1,
                                    page->arity + 2);

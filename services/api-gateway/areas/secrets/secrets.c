@@ -1,0 +1,271 @@
+/* /secrets: named values for workflows. They go in and never come out. */
+#include "app.h"
+
+#include "domain/data_key.h"
+#include "model_change_sql.h"
+#include "secrets_sql.h"
+#include "workflow/definition.h"
+#include "json/jr.h"
+
+#define SECRETS_MAX    1000
+#define NAME_BYTES_MAX 64
+#define VALUE_MAX      16384 /* characters */
+#define NAMED_MAX      10    /* workflows that a refusal names */
+
+struct secret_in {
+    struct in_str name;
+    struct in_str value;
+};
+
+#define VALUE_FIELD                                                                                \
+    {                                                                                              \
+        .name = "value", FIELD_AT(struct secret_in, value), .type = FIELD_STR, .required = true,   \
+        .min = 1, .max = VALUE_MAX, .write_only = true, .example = "\"key-5f2c\""                  \
+    }
+
+static const struct field create_fields[] = {
+    {.name = "name",
+     FIELD_AT(struct secret_in, name),
+     .type = FIELD_STR,
+     .required = true,
+     .max = NAME_BYTES_MAX,
+     .doc = "A letter or _, then letters, digits and _; {{ $svc.secrets.NAME }} refers to it",
+     .example = "\"MAIL_KEY\""},
+    VALUE_FIELD,
+};
+static const struct field update_fields[] = {VALUE_FIELD};
+static const struct schema create_schema = SCHEMA("SecretCreate", struct secret_in, create_fields);
+static const struct schema update_schema = SCHEMA("SecretUpdate", struct secret_in, update_fields);
+
+static const struct field out_fields[] = {
+    {.name = "name", .type = FIELD_STR, .required = true, .example = "\"MAIL_KEY\""},
+    {.name = "version",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Raised whenever the value is replaced"},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema out_schema = SCHEMA_OUT("Secret", out_fields);
+
+/* --- helpers ------------------------------------------------------------------------------------
+ */
+
+static bool name_ok(struct str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return name.len > 0 && name.len <= NAME_BYTES_MAX;
+}
+
+static struct str seal(struct req *r, struct str name, struct str value)
+{
+    struct arena *arena = r->task.arena;
+
+    return aead_seal(
+        arena, &r->project->data_key, value, place_secret(arena, r->project->number, name));
+}
+
+/* The name is that of a secret: it needs no escaping. */
+static struct db_call audit(struct req *r, const char *action, struct str name)
+{
+    struct str detail = arena_printf(r->task.arena, "{\"name\":\"%.*s\"}", STR_ARG(name));
+
+    return gateway_audit(r, action, "secret", 0, detail);
+}
+
+static int no_such_secret(struct req *r)
+{
+    return fail(r, "not_found", "There is no such secret.");
+}
+
+/* --- list, create, replace ----------------------------------------------------------------------
+ */
+
+AWAITS static int secrets_list(struct req *r)
+{
+    return reply_page(r, &SQL_SECRETS_LIST, "name", NULL, 0);
+}
+
+static int name_taken(struct req *r)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    schema_error_add(r->task.arena, errors, STR("name"), "unique_violation", "is taken");
+    return fail_with(r, "unique_violation", STR("A secret of this name exists."), errors);
+}
+
+AWAITS static int secrets_create(struct req *r)
+{
+    struct secret_in in;
+    struct rows rows;
+
+    TRY(req_json(r, &create_schema, &in));
+    if (!name_ok(in.name.value))
+        return fail_field(
+            r, "name", "pattern", "must be a letter or _, then letters, digits and _");
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, &SQL_SECRETS_COUNT, NULL, 0));
+    if (rows_i64(&rows, 0, 0) >= SECRETS_MAX)
+        return fail(r, "conflict", "A project has at most %d secrets.", SECRETS_MAX);
+    TRY(sql_all(r,
+                &rows,
+                &SQL_SECRET_ADD,
+                PARAMS(P_STR(in.name.value), P_BYTES(seal(r, in.name.value, in.value.value)))));
+    if (!rows.count)
+        return name_taken(r);
+    struct db_call told = audit(r, "secrets.create", in.name.value);
+    TRY(sql_batch(r, &told, 1));
+    TRY(sql_commit(r));
+    resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(in.name.value));
+    return reply_row(r, 201, &rows);
+}
+
+AWAITS static int secrets_update(struct req *r)
+{
+    struct str name = req_param(r, "name");
+    struct secret_in in;
+    struct rows rows;
+
+    TRY(req_json(r, &update_schema, &in));
+    if (!name_ok(name))
+        return no_such_secret(r);
+    TRY(sql_begin(r));
+    TRY(sql_all(
+        r, &rows, &SQL_SECRET_SET, PARAMS(P_STR(name), P_BYTES(seal(r, name, in.value.value)))));
+    if (!rows.count)
+        return no_such_secret(r);
+    struct db_call told = audit(r, "secrets.update", name);
+    TRY(sql_batch(r, &told, 1));
+    TRY(sql_commit(r));
+    return reply_row(r, 200, &rows);
+}
+
+/* --- delete -------------------------------------------------------------------------------------
+ */
+
+/* A definition that cannot be read any more is taken to use what it mentions. */
+static bool uses(struct arena *arena, const struct rows *mentions, size_t row, struct str name)
+{
+    struct schema_errors errors = {0};
+    struct definition_secret *used;
+    struct definition definition;
+    struct jr_error error;
+    json_t *doc;
+
+    if (jr_parse(arena, rows_str(mentions, row, rows_column(mentions, "doc")), &doc, &error) != 0 ||
+        !definition_parse(arena, doc, &definition, &errors))
+        return true;
+    size_t count = definition_secrets(arena, &definition, &used);
+    for (size_t i = 0; i < count; i++) {
+        if (str_eq(used[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+static int check_unused(struct req *r, const struct rows *mentions, struct str name)
+{
+    struct strbuf list;
+    size_t users = 0;
+
+    strbuf_init(&list, r->task.arena, NAMED_MAX * 1024);
+    for (size_t i = 0; i < mentions->count; i++) {
+        if (!uses(r->task.arena, mentions, i, name) || users++ >= NAMED_MAX)
+            continue;
+        strbuf_printf(&list,
+                      "%s%.*s (%lld)",
+                      users > 1 ? ", " : "",
+                      STR_ARG(rows_str(mentions, i, rows_column(mentions, "name"))),
+                      (long long)rows_i64(mentions, i, rows_column(mentions, "id")));
+    }
+    if (users == 0)
+        return 0;
+    if (users > NAMED_MAX)
+        strbuf_printf(&list, " and %zu more", users - NAMED_MAX);
+    return fail(
+        r, "in_use", "Enabled workflows use this secret: %.*s.", STR_ARG(strbuf_view(&list)));
+}
+
+AWAITS static int secrets_delete(struct req *r)
+{
+    struct str name = req_param(r, "name");
+    struct rows rows;
+
+    if (!name_ok(name))
+        return no_such_secret(r);
+    TRY(sql_begin(r));
+    /* Workflows are saved under this lock: none that uses the secret comes between. */
+    TRY(sql_one(r, &rows, &SQL_MODEL_LOCK, NULL, 0));
+    TRY(sql_all(r, &rows, &SQL_SECRET_MENTIONS, PARAMS(P_STR(name))));
+    TRY(check_unused(r, &rows, name));
+    TRY(sql_all(r, &rows, &SQL_SECRET_REMOVE, PARAMS(P_STR(name))));
+    if (!rows.count)
+        return no_such_secret(r);
+    struct db_call told = audit(r, "secrets.delete", name);
+    TRY(sql_batch(r, &told, 1));
+    TRY(sql_commit(r));
+    return reply_empty(r, 204);
+}
+
+static const struct route secrets_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/secrets",
+        .id = "secrets_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SECRETS_READ,
+        .query = page_query,
+        .ok = {200, &out_schema, .list = true},
+        .run = secrets_list,
+        .class = CLASS_READ,
+        .tag = "Secrets",
+        .summary = "List the names of secrets; values are never returned",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/secrets",
+        .id = "secrets_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SECRETS_CREATE,
+        .body = &create_schema,
+        .ok = {201, &out_schema},
+        .fails = {409, 413, 415},
+        .run = secrets_create,
+        .class = CLASS_WRITE,
+        .tag = "Secrets",
+        .summary = "Store a secret",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/secrets/{name}",
+        .id = "secrets_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SECRETS_UPDATE,
+        .body = &update_schema,
+        .ok = {200, &out_schema},
+        .fails = {404, 413, 415},
+        .run = secrets_update,
+        .class = CLASS_WRITE,
+        .tag = "Secrets",
+        .summary = "Replace a secret's value",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/secrets/{name}",
+        .id = "secrets_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SECRETS_DELETE,
+        .ok = {204},
+        .fails = {404, 409},
+        .run = secrets_delete,
+        .class = CLASS_WRITE,
+        .tag = "Secrets",
+        .summary = "Delete a secret that no enabled workflow uses",
+    },
+};
+ROUTES(secrets);

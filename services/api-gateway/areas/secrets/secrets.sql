@@ -1,0 +1,31 @@
+-- Secrets of a project, by name; the value is sealed and read by the workflow runner alone.
+
+-- part: secret
+select s.name, s.version, s.created_at, s.updated_at from {p}.secrets s
+
+-- name: secrets_list :page sort(name,created_at,updated_at)
+{secret}
+
+-- name: secrets_count :one
+select count(*) as secrets from {p}.secrets
+
+-- name: secret_add :opt
+insert into {p}.secrets as s (name, sealed) values ($1::text, $2::bytea)
+on conflict (name) do nothing
+returning s.name, s.version, s.created_at, s.updated_at
+
+-- name: secret_set :opt
+update {p}.secrets s set sealed = $2::bytea, version = s.version + 1, updated_at = now()
+where s.name = $1::text
+returning s.name, s.version, s.created_at, s.updated_at
+
+-- name: secret_remove :opt
+delete from {p}.secrets s where s.name = $1::text returning s.name
+
+-- Enabled workflows in whose text the name stands: they may use the secret.
+-- name: secret_mentions :many
+select w.id, w.name, v.doc || jsonb_build_object('name', w.name) as doc
+from {p}.workflows w
+join {p}.workflow_versions v on v.workflow_id = w.id and v.version = w.version
+where w.enabled and position($1::text in v.doc::text) > 0
+order by w.id
