@@ -6,14 +6,42 @@
 
 #include "app/metrics.h"
 #include "app/reply.h"
+#include "bus/bus.h"
 #include "redis/redis.h"
 
 static struct {
     struct metric *tasks, *stacks, *arenas, *lag_ms, *redis_up;
     struct metric *db_statements, *db_groups, *db_in_flight, *db_waiting, *db_leased, *db_retries,
         *db_redispatched, *db_reconnects, *db_open;
+    struct metric *bus_up, *bus_rung, *bus_coalesced, *bus_dropped, *bus_read, *bus_acked,
+        *bus_failed, *bus_reclaimed, *bus_dead, *bus_lost, *bus_backlog, *bus_pending,
+        *bus_oldest_ms;
     struct metric *projects, *rights_hits, *rights_misses, *token_hits, *token_misses, *model_loads;
 } m;
+
+static void prepare_bus(void)
+{
+    m.bus_up = metric_gauge("groundwork_bus_up", "", "Workers whose streams can be read");
+    m.bus_rung = metric_counter("groundwork_bus_rung_total", "", "Bells rung");
+    m.bus_coalesced =
+        metric_counter("groundwork_bus_coalesced_total", "", "Bells that joined another's entry");
+    m.bus_dropped = metric_counter(
+        "groundwork_bus_dropped_total", "", "Bells not written: Redis away, full, or too many");
+    m.bus_read = metric_counter("groundwork_bus_read_total", "", "Entries read");
+    m.bus_acked = metric_counter("groundwork_bus_acked_total", "", "Entries finished");
+    m.bus_failed =
+        metric_counter("groundwork_bus_failed_total", "", "Entries whose handling failed");
+    m.bus_reclaimed = metric_counter(
+        "groundwork_bus_reclaimed_total", "", "Entries taken over from whoever left them");
+    m.bus_dead = metric_counter("groundwork_bus_dead_total", "", "Entries put to the dead letters");
+    m.bus_lost = metric_counter(
+        "groundwork_bus_lost_total", "", "Entries deleted before they were finished");
+    m.bus_backlog =
+        metric_gauge("groundwork_bus_backlog", "", "Entries not read yet, in all partitions");
+    m.bus_pending = metric_gauge("groundwork_bus_pending", "", "Entries read and not finished");
+    m.bus_oldest_ms =
+        metric_gauge("groundwork_bus_oldest_ms", "", "Age of the oldest unfinished entry, ms");
+}
 
 void health_prepare(void)
 {
@@ -33,6 +61,7 @@ void health_prepare(void)
         "groundwork_db_redispatched_total", "", "Reads moved off a stuck connection");
     m.db_reconnects =
         metric_counter("groundwork_db_reconnects_total", "", "Connections made again");
+    prepare_bus();
     m.projects = metric_gauge("groundwork_projects_cached", "", "Projects in memory");
     m.rights_hits =
         metric_counter("groundwork_rights_cache_hits_total", "", "Rights found in memory");
@@ -59,6 +88,27 @@ static void measure_database(struct app *app)
     metric_set(m.db_reconnects, (int64_t)stats.reconnects);
 }
 
+static void measure_bus(struct bus *bus, bool first)
+{
+    const struct bus_stats *stats = bus_stats(bus);
+
+    metric_set(m.bus_up, bus_up(bus));
+    metric_set(m.bus_rung, (int64_t)stats->rung);
+    metric_set(m.bus_coalesced, (int64_t)stats->coalesced);
+    metric_set(m.bus_dropped, (int64_t)stats->dropped);
+    metric_set(m.bus_read, (int64_t)stats->read);
+    metric_set(m.bus_acked, (int64_t)stats->acked);
+    metric_set(m.bus_failed, (int64_t)stats->failed);
+    metric_set(m.bus_reclaimed, (int64_t)stats->reclaimed);
+    metric_set(m.bus_dead, (int64_t)stats->dead);
+    metric_set(m.bus_lost, (int64_t)stats->lost);
+    if (!first) /* every worker sees the same, and gauges are summed */
+        return;
+    metric_set(m.bus_backlog, stats->backlog);
+    metric_set(m.bus_pending, stats->pending);
+    metric_set(m.bus_oldest_ms, stats->oldest_ms);
+}
+
 static void measure(struct app *app)
 {
     const struct directory_stats *stats = directory_stats(app->directory);
@@ -75,6 +125,7 @@ static void measure(struct app *app)
     metric_set(m.token_misses, (int64_t)stats->token_misses);
     metric_set(m.model_loads, (int64_t)stats->model_loads);
     measure_database(app);
+    measure_bus(app->bus, app->worker == 0);
     if (app->daemon->measure)
         app->daemon->measure(app);
 }
