@@ -70,6 +70,8 @@ static bool equal(const json_t *a, const json_t *b, int depth)
     long double x;
     long double y;
 
+    if (a == NULL || b == NULL)
+        return a == b;
     if (json_is_number(a) || json_is_number(b))
         return as_number(a, &x) && as_number(b, &y) && x == y;
     if (json_typeof(a) != json_typeof(b) || depth == 0)
@@ -202,7 +204,8 @@ static bool compare(enum condition_op op, const json_t *left, const struct sides
         return json_is_string(left) && json_is_string(right) &&
                str_ends(json_text(left), json_text(right));
     case COND_BETWEEN:
-        return ordered(COND_GTE, left, right) && ordered(COND_LTE, left, sides->right[1]);
+        return sides->count == 2 && ordered(COND_GTE, left, sides->right[0]) &&
+               ordered(COND_LTE, left, sides->right[1]);
     default:
         return ordered(op, left, right);
     }
@@ -231,6 +234,7 @@ operand_value(struct evaluation *in, const struct operand *operand, const json_t
 /* The list that a reference stands for. */
 static int spread(struct evaluation *in, const struct condition *test, struct sides *sides)
 {
+    MUST(sides->right != NULL);
     const json_t *list = sides->right[0];
     size_t count = json_array_size(list);
 
@@ -267,7 +271,7 @@ static bool may_be_absent(enum condition_op op, const struct sides *sides)
     bool equality = op == COND_EQ || op == COND_NE;
 
     return (op >= COND_EMPTY && op <= COND_NOT_EXISTS) ||
-           (equality && json_is_null(sides->right[0]));
+           (equality && sides->count > 0 && json_is_null(sides->right[0]));
 }
 
 static int left_value(struct evaluation *in, const struct condition *test, struct sides *sides)

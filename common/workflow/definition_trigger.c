@@ -73,7 +73,7 @@ static void read_timed(const struct check *in, const struct place *trigger, cons
 {
     struct definition *definition = in->definition;
     struct place cron = {.parent = trigger, .name = STR("cron")};
-    struct place timezone = {.parent = trigger, .name = STR("timezone")};
+    struct place zone = {.parent = trigger, .name = STR("timezone")};
     struct str error;
 
     if (read_text(in, trigger, object, "cron", &definition->cron_text) &&
@@ -84,7 +84,7 @@ static void read_timed(const struct check *in, const struct place *trigger, cons
         return;
     if (read_text(in, trigger, object, "timezone", &definition->timezone) &&
         timezone_find(definition->timezone) == NULL)
-        check_fail(in, &timezone, "not_found", "is not a known time zone");
+        check_fail(in, &zone, "not_found", "is not a known time zone");
 }
 
 static void read_filter(const struct check *in, const struct place *trigger, const json_t *value)

@@ -4,7 +4,6 @@
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "workflow/template_private.h"
-#include "json/jr.h"
 #include "json/jw.h"
 
 /* --- cutting ------------------------------------------------------------------------------------
@@ -449,7 +448,7 @@ int template_visit(struct arena *arena,
 
     *ret_place = STR_NONE;
     if (braces)
-        return visit_value(&in, NULL, value, JR_MAX_DEPTH);
+        return visit_value(&in, NULL, value, TEMPLATE_MAX_DEPTH); /* deeper is never evaluated */
     if (!json_is_string(value))
         return 0;
     struct reference *reference;

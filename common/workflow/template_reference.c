@@ -263,7 +263,7 @@ int reference_scan(struct arena *arena,
                    struct str *ret_error)
 {
     struct parsing in = {.arena = arena, .text = *rest};
-    enum reference_root root;
+    enum reference_root root = ROOT_NONE;
 
     if (!read_reference(&in, &root))
         return syntax(&in, *rest, ret_error);
@@ -295,7 +295,7 @@ int reference_parse(struct arena *arena,
 {
     struct parsing in = {.arena = arena, .text = trim(text)};
     struct str start = in.text;
-    enum reference_root root;
+    enum reference_root root = ROOT_NONE;
 
     if (str_starts(start, STR("{{")))
         in.wrong = "a reference stands without braces here";
@@ -464,7 +464,8 @@ static int find_all(struct lookup *in, size_t at, const json_t *value, json_t **
 
     if (!json_is_array(value))
         return miss(in, at, 0, value);
-    in->values = &value;
+    in->values = arena_zalloc_array(in->arena, sizeof(*in->values), 1);
+    in->values[0] = value;
     in->count = 1;
     for (; at < reference->count; at++) {
         if (reference->parts[at].kind == PART_ALL) {
