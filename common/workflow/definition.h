@@ -7,6 +7,7 @@
  *  "next", "on_failure", "then", "else", "timeout_seconds"}]}
  * A member that is null counts as left out. "then" and "else" belong to Condition, "next" to all others; without
  * them the job ends there. start_step is the first step unless told.
+ * A step that is not enabled is skipped; a Condition then goes on with "then".
  *
  * Parameters, [T] = templates work, ? = may be left out (all texts have limits, unknown parameters are findings):
  *   CreateData      entity, values {field: [T]}

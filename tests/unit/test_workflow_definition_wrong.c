@@ -444,11 +444,34 @@ static void test_several(void **state)
     assert_int_equal(errors.count, ARRAY_LEN(fields));
 }
 
+/* What could never be evaluated is not stored. */
+static void test_depth(void **state)
+{
+    (void)state;
+    for (int depth = 56; depth <= 57; depth++) {
+        struct strbuf steps;
+        strbuf_init(&steps, arena, 4096);
+        strbuf_cstr(&steps,
+                    "{\"key\":\"a\",\"action\":\"CallAnApi\",\"params\":{\"url\":\"https://x/\","
+                    "\"method\":\"GET\",\"body\":");
+        for (int i = 0; i < depth; i++)
+            strbuf_char(&steps, '[');
+        for (int i = 0; i < depth; i++)
+            strbuf_char(&steps, ']');
+        strbuf_cstr(&steps, "}}");
+        bool right = parse(doc(MANUAL, strbuf_cstring(&steps)));
+        assert_int_equal(right, depth == TEMPLATE_MAX_DEPTH);
+    }
+    assert_int_equal(errors.count, 1);
+    assert_true(str_is(errors.items[0].message, "is nested too deep"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_several, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_depth, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
