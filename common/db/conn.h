@@ -165,6 +165,7 @@ struct db_conn {
     PGresult *head_result;
     int64_t limit_ms; /* longest a statement may take before the connection is given up */
     bool stuck;       /* reads: its head has run for too long, nothing is sent here */
+    bool extra; /* reads: opened while others were stuck, soon closed again; no statement's own */
     struct stmt_cache stmts;
 
     /* Lease (write pool). */

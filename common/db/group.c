@@ -74,16 +74,19 @@ static struct db_conn *pick_conn(struct db_server *server, const struct db_op *o
         uint64_t weight = (op->key ^ (uint64_t)(uintptr_t)conn) * 0x9e3779b97f4a7c15ULL;
         if (!is_usable(conn, HOME_GROUPS))
             continue;
+        if (conn->extra)
+            weight = 0;
         *ret_idle = *ret_idle || conn->ring_count == 0;
         if (!home || weight > best) {
             home = conn;
             best = weight;
         }
-        if (is_usable(conn, GROUPS_IN_FLIGHT) && (!least || conn->ring_count < least->ring_count))
+        if (is_usable(conn, GROUPS_IN_FLIGHT) && (!conn->extra || op->moved > 0) &&
+            (!least || conn->ring_count < least->ring_count))
             least = conn;
     }
     if (!home || !least || home->ring_count <= least->ring_count + HOME_AHEAD)
-        return least ? home : NULL;
+        return home && (least || home->extra) ? home : NULL;
     struct db_conn *warm = pick_warm(server, op);
     if (warm && warm->ring_count <= least->ring_count + HOME_AHEAD)
         return warm;
@@ -163,12 +166,14 @@ static void mark_heavy(struct db_server *server, uint64_t key, int64_t now_ms)
 
 /* --- stuck connections --- */
 
-/* Statements of the oldest group, and the only op among them (NULL when there are several). */
-static unsigned oldest_group(struct db_conn *conn, struct item **ret_only)
+/* Statements of the oldest group, how many of them run for the first time here, and the only op
+ * among them (NULL when there are several). */
+static unsigned oldest_group(struct db_conn *conn, unsigned *ret_first, struct item **ret_only)
 {
     unsigned queries = 0;
 
     *ret_only = NULL;
+    *ret_first = 0;
     for (unsigned i = 0; i < conn->ring_count; i++) {
         struct item *item = pipe_at(conn, i);
         if (item->kind == ITEM_SYNC && queries > 0)
@@ -176,6 +181,7 @@ static unsigned oldest_group(struct db_conn *conn, struct item **ret_only)
         if (item->kind != ITEM_QUERY)
             continue;
         queries++;
+        *ret_first += item->first;
         *ret_only = queries == 1 ? item : NULL;
     }
     return queries;
@@ -208,8 +214,9 @@ static void move_others(struct db_server *server, struct db_conn *conn, const st
 static void blame(struct db_server *server, struct db_conn *conn, int64_t now_ms)
 {
     struct item *only;
+    unsigned first;
 
-    if (oldest_group(conn, &only) > 0 && only &&
+    if (oldest_group(conn, &first, &only) > 0 && only &&
         (!only->first || now_ms - conn->head_since_ms > FIRST_MS))
         mark_heavy(server, only->key, now_ms);
 }
@@ -217,6 +224,7 @@ static void blame(struct db_server *server, struct db_conn *conn, int64_t now_ms
 static void check_conn(struct db_server *server, struct db_conn *conn, int64_t now_ms)
 {
     struct item *only;
+    unsigned first;
 
     if (conn->state != CONN_READY || conn->ring_count == 0)
         return;
@@ -224,9 +232,12 @@ static void check_conn(struct db_server *server, struct db_conn *conn, int64_t n
         blame(server, conn, now_ms);
         return;
     }
-    unsigned queries = oldest_group(conn, &only);
-    /* A full group of healthy statements may well take longer than one stuck statement. */
-    int64_t patience_ms = STUCK_MS + (queries > 1 ? queries : 0);
+    unsigned queries = oldest_group(conn, &first, &only);
+    /* A full group of healthy statements may well take longer than one stuck statement, and those
+     * that run for the first time are cold wherever they are sent. */
+    int64_t patience_ms = STUCK_MS + (queries > 1 ? queries : 0) + (int64_t)first * COLD_MS;
+    if (patience_ms > FIRST_MS)
+        patience_ms = FIRST_MS;
     if (queries == 0 || now_ms - conn->head_since_ms <= patience_ms)
         return;
     /* The answer may have been waiting for us: this loop can be late as well. */

@@ -79,6 +79,7 @@ static void open_one(struct db_server *server, enum conn_pool pool)
 
     if (pool == POOL_READ) {
         list_append(&server->read, &conn->link);
+        conn->extra = server->read_count >= server->config.read_connections;
         server->read_count++;
     } else {
         list_append(&server->write, &conn->link);
@@ -228,7 +229,8 @@ static void check_silent(struct list *pool, int64_t now_ms)
     }
 }
 
-/* Idle connections that are too many (opened while others were stuck) or too old. */
+/* Idle connections that are too many (opened while others were stuck: the others keep what they
+ * have prepared) or too old. */
 static void trim(struct db_server *server, int64_t now_ms)
 {
     unsigned limit = server->config.read_connections + count_pool(&server->read).stuck;
@@ -237,7 +239,9 @@ static void trim(struct db_server *server, int64_t now_ms)
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
         if (conn->state != CONN_READY || conn->ring_count > 0 || server->read_count == 1)
             continue;
-        if (server->read_count > limit || now_ms - conn->born_ms > CONN_AGE_MS)
+        if (server->read_count <= server->config.read_connections)
+            conn->extra = false; /* it has taken the place of a lost one */
+        if ((server->read_count > limit && conn->extra) || now_ms - conn->born_ms > CONN_AGE_MS)
             conn_close(conn, NULL);
     }
     LIST_FOR (it, &server->write) {

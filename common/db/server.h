@@ -18,7 +18,8 @@ enum {
     READ_EXTRA = 4,       /* read connections opened while others are stuck */
     TICK_MS = 10,
     STUCK_MS = 20,
-    FIRST_MS = 100, /* a first run finds everything cold: not heavy before */
+    COLD_MS = 10,   /* that a first run may take longer */
+    FIRST_MS = 100, /* and is not taken for heavy before */
     HEAVY_MS = 30000,
     HEAVY_MAX = 64,
     TRAITS = 1024, /* power of two */
