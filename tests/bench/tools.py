@@ -1,6 +1,7 @@
 """The load generators: wrk, pgbench and nginx, run side by side with the gateway."""
 import pathlib
 import re
+import statistics
 import subprocess
 import tempfile
 import time
@@ -58,6 +59,18 @@ def pgbench(servers, text, seconds, clients=CLIENTS):
         command = [program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", str(seconds), "-f", script.name]
         out = subprocess.run([*command, servers.database_url], capture_output=True, text=True, check=True).stdout
     return {"rate": float(re.search(r"tps = ([\d.]+)", out).group(1))}
+
+
+def pgbench_steady(servers, scripts, seconds, clients=CLIENTS, warm=20):
+    """{"rate"} of scripts chosen at random, in prepared mode, once the rate has had `warm` seconds to
+    settle: every client prepares all statements of a script when it first runs it."""
+    program = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pgbench"))[-1]
+    command = [program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-P", "1", "-T", str(warm + seconds)]
+    for script in scripts:
+        command += ["-f", script]
+    done = subprocess.run([*command, servers.database_url], capture_output=True, text=True, check=True)
+    steps = re.findall(r"^progress: ([\d.]+) s, ([\d.]+) tps", done.stderr, re.M)
+    return {"rate": statistics.mean(float(tps) for at, tps in steps if float(at) > warm)}
 
 
 class Nginx:
