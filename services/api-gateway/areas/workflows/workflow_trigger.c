@@ -9,7 +9,7 @@
 
 static const struct schema data_schema = {
     .name = "TriggerData",
-    .raw = "{\"nullable\":true,\"description\":\"Any JSON value: $svc.trigger.data\","
+    .raw = "{\"description\":\"Any JSON value: $svc.trigger.data\","
            "\"example\":{\"name\":\"Ada\"}}",
 };
 
