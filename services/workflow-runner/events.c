@@ -53,7 +53,7 @@ static bool read_filter(struct arena *arena, struct str text, struct condition *
     *ret_filter = NULL;
     if (text.ptr == NULL)
         return true;
-    return jr_parse(arena, text, &value, &error) == 0 &&
+    return jr_parse_stored(arena, text, &value, &error) == 0 &&
            condition_parse(arena, value, true, ret_filter, &path, &reason) == 0;
 }
 
@@ -114,7 +114,7 @@ static void match_events(struct arena *arena,
         struct jr_error error;
         json_t *data = NULL;
 
-        if (text.ptr != NULL && jr_parse(arena, text, &data, &error) != 0)
+        if (text.ptr != NULL && jr_parse_stored(arena, text, &data, &error) != 0)
             data = NULL;
         for (size_t j = 0; j < count; j++) {
             if (listens(arena, &listeners[j], &event, data))
