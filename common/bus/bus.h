@@ -79,7 +79,7 @@ struct bus_consumer {
 };
 /* any: starts reading all partitions of the topic: groups are made at 0 where missing (again after NOGROUP, a
  * wiped or restarted Redis), abandoned entries are claimed, finished ones trimmed. For the life of the bus. */
-void bus_consume(struct bus *bus, const struct bus_consumer *consumer);
+void bus_consume(struct bus *bus, const struct bus_consumer *wanted);
 /* any: reads no more; done(arg) when the running handlers have ended. */
 void bus_stop(struct bus *bus, loop_fn done, void *arg);
 /* any: entries can be read now. While false, consumers poll the database instead (doorbells are lost). */

@@ -311,14 +311,14 @@ static void fill_defaults(struct bus_consumer *def)
         def->handler_ms = HANDLER_MS;
 }
 
-void bus_consume(struct bus *bus, const struct bus_consumer *def)
+void bus_consume(struct bus *bus, const struct bus_consumer *wanted)
 {
     struct consumer *consumer = calloc(1, sizeof(*consumer));
 
     MUST(consumer != NULL && !bus->stopping);
     consumer->bus = bus;
-    consumer->def = *def;
-    consumer->def.group = strdup(def->group);
+    consumer->def = *wanted;
+    consumer->def.group = strdup(wanted->group);
     MUST(consumer->def.group != NULL);
     fill_defaults(&consumer->def);
     name_consumer(consumer);
@@ -326,8 +326,8 @@ void bus_consume(struct bus *bus, const struct bus_consumer *def)
         struct partition *partition = &consumer->partitions[i];
         partition->consumer = consumer;
         partition->number = i;
-        bus_stream_name(partition->stream, def->topic, i, false);
-        bus_stream_name(partition->dead, def->topic, i, true);
+        bus_stream_name(partition->stream, wanted->topic, i, false);
+        bus_stream_name(partition->dead, wanted->topic, i, true);
         partition->arena = arena_new(0);
     }
     list_append(&bus->consumers, &consumer->link);

@@ -22,7 +22,7 @@
     "'id', ARGV[2], 'group', ARGV[1], 'deliveries', ARGV[4], unpack(f, 1, math.min(#f, 200))) "    \
     "end return redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])"
 
-enum { CLAIM_COUNT = 256 };
+enum { CLAIM_COUNT = 256, PENDING_COUNT = 10000 };
 
 /* --- entries of an answer --- */
 
@@ -152,7 +152,7 @@ AWAITS static int handle(struct task *task, struct partition *partition)
     return 0;
 }
 
-AWAITS static void finish(struct partition *partition)
+static void finish(struct partition *partition)
 {
     struct bus *bus = partition->consumer->bus;
 
@@ -191,7 +191,7 @@ AWAITS static int count_deliveries(struct task *task, struct partition *partitio
                              str_from(consumer->def.group),
                              partition->raw[0].id,
                              partition->raw[partition->raw_count - 1].id,
-                             ((struct str){most, num_print_i64(most, 40 * CLAIM_COUNT)}),
+                             ((struct str){most, num_print_i64(most, PENDING_COUNT)}),
                              str_from(consumer->name))));
     size_t next = 0; /* both are in the order of their ids */
     for (size_t i = 0; reply.kind == REDIS_KIND_ARRAY && i < reply.count; i++) {
