@@ -1,0 +1,78 @@
+"""Jobs that a runner works on: steps without effect, waiting, history."""
+import time
+
+from .records import rows
+
+TRUE = {"field": "$svc.trigger.kind", "op": "not_empty"}
+FALSE = {"field": "$svc.trigger.kind", "op": "empty"}
+
+
+def condition(key="check", test=None, **members):
+    """A step that does nothing but hold; `then` and `else` lead on."""
+    return {"key": key, "action": "Condition", "params": test or TRUE, **members}
+
+
+def step(key, action, params, **members):
+    return {"key": key, "action": action, "params": params, **members}
+
+
+def until(call, what, within=20):
+    """Asks until the answer is true; returns it."""
+    end = time.monotonic() + within
+    while True:
+        found = call()
+        if found:
+            return found
+        assert time.monotonic() < end, f"not within {within} s: {what}"
+        time.sleep(0.05)
+
+
+ENDED = ("succeeded", "failed", "cancelled", "skipped")
+
+
+def finish(project, job, within=20):
+    """The job as the API shows it, once it has ended."""
+    end = time.monotonic() + within
+    while True:
+        found = project.admin.get(f"/workflows/jobs/{job}", expect=200).json()
+        if found["status"] in ENDED:
+            return found
+        assert time.monotonic() < end, f"not ended within {within} s: {found}"
+        time.sleep(0.05)
+
+
+def wait_status(project, db, job, status, within=20):
+    schema = project.schema(db)
+    until(lambda: rows(db, f"select 1 from {schema}.jobs where id = %s and status = %s", job, status), status, within)
+
+
+def history(project, db, job):
+    """(seq, run, key, status) of its steps."""
+    return rows(
+        db, f"select seq, run, key, status from {project.schema(db)}.job_steps where job_id = %s order by seq", job
+    )
+
+
+class Held:
+    """Holds tables of a project, so that whoever needs them waits: a step that is slow on purpose."""
+
+    def __init__(self, servers, *tables, mode="access exclusive"):
+        self.connection = servers.connect()
+        self.connection.autocommit = False
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"lock table {', '.join(tables)} in {mode} mode")
+            cursor.execute("select pg_backend_pid()")
+            self.pid = cursor.fetchone()[0]
+
+    def awaited(self, db):
+        """Somebody waits for it."""
+        return rows(db, "select 1 from pg_stat_activity where %s = any (pg_blocking_pids(pid))", self.pid)
+
+    def release(self):
+        self.connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.release()

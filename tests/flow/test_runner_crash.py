@@ -1,0 +1,202 @@
+"""Runners that die, stand still or are asked to go, at every point of a job (K6-K8, K11, K12, K19, K20, D5). Each test has its own."""
+import os
+import signal
+import time
+
+import pytest
+from groundwork.records import column, execute, rows, table
+from groundwork.runs import Held, condition, finish, history, step, until
+from groundwork.workflows import create, job_row, start, workflow
+
+LEASE = 2000  # the shortest
+
+
+@pytest.fixture
+def start_one(start_runner):
+    """start_one() is a runner with a short lease; all of a test's are gone at its end."""
+    started = []
+
+    def start_it(**settings):
+        started.append(start_runner(LEASE_MS=LEASE, SWEEP_MS=200, **settings))
+        return started[-1]
+
+    yield start_it
+    for daemon in started:
+        if daemon.running():
+            kill(daemon)
+
+
+def kill(daemon):
+    """As a power cut: the supervisor and its worker at once."""
+    os.killpg(daemon.process.pid, signal.SIGKILL)
+    daemon.process.wait(5)
+
+
+@pytest.fixture
+def orders(project):
+    return project.entity("orders", [{"name": "name", "type": "varchar"}])
+
+
+def listen_to_creates(project):
+    """An outbox row with each order: a workflow that is never started otherwise."""
+    made = workflow(project.admin, {"kind": "event", "event": "EntityCreated", "entity": "orders"}, [condition()])
+    time.sleep(1.5)
+    return made
+
+
+def test_shutdown_gives_jobs_back(project, db, servers, start_one, orders):
+    """K20: no lease is left, and the next runner goes on without having lost an attempt."""
+    made = workflow(project.admin, steps=[create(next="c"), condition("c", then="d"), condition("d")])
+    first = start_one()
+    with Held(servers, table(project, db, orders)) as held:
+        job = start(project.admin, made)
+        until(lambda: held.awaited(db), "the step waits")
+        first.signal(signal.SIGTERM)
+        time.sleep(0.5)
+    assert first.process.wait(15) == 0
+    assert job_row(project, db, job, "status", "attempt", "runner", "lease_until") == ("queued", 0, None, None)
+    assert history(project, db, job) == [(1, 1, "save", "succeeded")]
+    start_one()
+    assert finish(project, job)["attempt"] == 1
+    assert history(project, db, job) == [(1, 1, "save", "succeeded"), (2, 1, "c", "succeeded"), (3, 1, "d", "succeeded")]
+    assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(1,)]
+
+
+def test_killed_between_claim_and_first_step(project, db, servers, start_one, orders):
+    """K6."""
+    made = workflow(project.admin, steps=[create()])
+    first = start_one()
+    with Held(servers, f"{project.schema(db)}.workflow_versions") as held:
+        job = start_by_row(project, db, made)
+        until(lambda: held.awaited(db), "the claimed job waits")
+        assert job_row(project, db, job, "status", "attempt") == ("running", 1)
+        kill(first)
+    start_one()
+    found = finish(project, job)
+    assert (found["status"], found["attempt"]) == ("succeeded", 2)
+    assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(1,)]
+
+
+def start_by_row(project, db, made):
+    """Queues a job past the gateway, which may need what is held."""
+    return rows(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind) values (%s, 1, 'manual') returning id", made["id"])[0][0]
+
+
+def test_killed_inside_a_create(project, db, servers, start_one, orders):
+    """K7: the record is inserted, its event waits, the runner dies: one record, one event."""
+    listen_to_creates(project)
+    made = workflow(project.admin, steps=[create()])
+    first = start_one()
+    with Held(servers, f"{project.schema(db)}.outbox", mode="share") as held:
+        job = start_by_row(project, db, made)
+        until(lambda: rows(db, "select 1 from pg_stat_activity where query ilike '%%insert into %%outbox%%' and wait_event_type = 'Lock'"
+                               " and %s = any (pg_blocking_pids(pid))", held.pid), "the event waits")
+        kill(first)
+    assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(0,)]
+    start_one()
+    assert finish(project, job)["attempt"] == 2
+    assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(1,)]
+    assert rows(db, f"select count(*) from {project.schema(db)}.outbox") == [(1,)]
+
+
+def test_killed_after_a_create(project, db, servers, start_one, orders):
+    """K8: what is committed is not done again; the next step runs."""
+    others = project.entity("others", [{"name": "name", "type": "varchar"}])
+    made = workflow(project.admin, steps=[condition("a", then="save"), create(next="more"),
+                                          create("more", "others", {"name": "order {{ $svc.steps.save.data[0].id }}"})])
+    first = start_one()
+    with Held(servers, table(project, db, others)) as held:
+        job = start_by_row(project, db, made)
+        until(lambda: held.awaited(db), "the second create waits")
+        kill(first)
+    start_one()
+    found = finish(project, job)
+    assert (found["status"], found["attempt"]) == ("succeeded", 2)
+    assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(1,)]
+    saved = rows(db, f"select id from {table(project, db, orders)}")[0][0]
+    assert found["steps"][2]["output"]["data"][0]["name"] == f"order {saved}"
+    assert history(project, db, job) == [(1, 1, "a", "succeeded"), (2, 1, "save", "succeeded"), (3, 1, "more", "succeeded")]
+
+
+@pytest.mark.parametrize("where", ["before", "inside"])
+def test_stopped_for_longer_than_its_lease(project, db, servers, start_one, orders, where):
+    """K11: another runner finishes; the first one, woken up, writes nothing."""
+    made = workflow(project.admin, steps=[create(next="c"), condition("c")])
+    held_table = f"{project.schema(db)}.workflow_versions" if where == "before" else table(project, db, orders)
+    first = start_one()
+    held = Held(servers, held_table)
+    job = start_by_row(project, db, made)
+    until(lambda: held.awaited(db), "the job waits")
+    worker = first.workers()[0]
+    os.kill(worker, signal.SIGSTOP)
+    held.release()
+    start_one()
+    found = finish(project, job, 40)
+    before = (job_row(project, db, job, "status", "attempt", "token", "finished_at"), history(project, db, job))
+    assert (found["status"], found["attempt"]) == ("succeeded", 2)
+    os.kill(worker, signal.SIGCONT)
+    time.sleep(2)
+    assert (job_row(project, db, job, "status", "attempt", "token", "finished_at"), history(project, db, job)) == before
+    assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(1,)]
+    assert first.running() and worker in first.workers()
+    assert finish(project, start(project.admin, made))["status"] == "succeeded"
+
+
+def test_killed_in_the_middle_of_a_bulk_create(project, db, servers, start_one, orders):
+    """K12: all of them or none."""
+    listen_to_creates(project)
+    made = workflow(project.admin, steps=[step("bulk", "BulkCreateData", {"entity": "orders", "items": [{"name": f"n{i}"} for i in range(1000)]})])
+    first = start_one()
+    with Held(servers, f"{project.schema(db)}.outbox", mode="share") as held:
+        job = start_by_row(project, db, made)
+        until(lambda: rows(db, "select 1 from pg_stat_activity where query ilike '%%insert into %%outbox%%' and wait_event_type = 'Lock'"
+                               " and %s = any (pg_blocking_pids(pid))", held.pid), "the events wait")
+        kill(first)
+    assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(0,)]
+    start_one()
+    found = finish(project, job, 40)
+    assert (found["status"], found["attempt"]) == ("succeeded", 2), found["error"]
+    name = column(orders, "name")
+    assert rows(db, f"select count(*), count(distinct {name}) from {table(project, db, orders)}") == [(1000, 1000)]
+    assert len(found["steps"][0]["output"]["data"]) == 1000 and found["steps"][0]["output"]["created"] == 1000
+
+
+def test_a_job_that_takes_its_runners_down(project, db, servers, start_one, orders):
+    """K19: after so many runners it is left alone; others run."""
+    made = workflow(project.admin, steps=[create()])
+    with Held(servers, table(project, db, orders)) as held:
+        job = start_by_row(project, db, made)
+        for _ in range(2):
+            runner = start_one(JOB_ATTEMPTS=2)
+            until(lambda: held.awaited(db), "the step waits")
+            kill(runner)
+            until(lambda: not held.awaited(db), "the server notices")
+    start_one(JOB_ATTEMPTS=2)
+    found = finish(project, job)
+    assert (found["status"], found["error"]["code"], found["attempt"]) == ("failed", "quarantined", 2)
+    assert finish(project, start(project.admin, made))["status"] == "succeeded"
+
+
+def test_a_long_step_keeps_its_lease(project, db, start_one):
+    """The heartbeat renews what takes longer than a lease."""
+    made = workflow(project.admin, steps=[step("s", "RunScript", {"script": "const end = Date.now() + 5000; while (Date.now() < end); return 1"}, timeout_seconds=10)])
+    start_one(SCRIPT_TIME_MS=9000)
+    start_one(SCRIPT_TIME_MS=9000)
+    found = finish(project, start(project.admin, made))
+    assert (found["status"], found["attempt"]) == ("succeeded", 1), found
+
+
+def test_postgres_restarts_under_jobs(project, db, servers, start_one, orders):
+    """D5: whatever is under way ends well, once."""
+    made = workflow(project.admin, steps=[condition("a", then="save"), create(next="b"), condition("b")])
+    schema, where = project.schema(db), table(project, db, orders)
+    execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual' from generate_series(1, 600)", made["id"])
+    start_one()
+    until(lambda: rows(db, f"select 1 from {schema}.jobs where status = 'succeeded' limit 1"), "they run")
+    servers.postgres("restart")
+    again = servers.connect()
+    until(lambda: not rows(again, f"select 1 from {schema}.jobs where status not in ('succeeded', 'failed') limit 1"), "all ended", 60)
+    assert rows(again, f"select status, error ->> 'code', count(*) from {schema}.jobs group by 1, 2") == [("succeeded", None, 600)]
+    assert rows(again, f"select count(*) from {where}") == [(600,)]
+    assert rows(again, f"select count(*), count(distinct (job_id, key)) from {schema}.job_steps") == [(1800, 1800)]
+    again.close()
