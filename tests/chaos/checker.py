@@ -1,0 +1,156 @@
+"""The offline check: what clients were told, what the database holds and what the sink saw, put side by side.
+
+    check(folder) -> list of violations; reads clients.jsonl, database.json and sink.json of a finished run.
+
+I1 an acknowledged write is there, a write nobody asked for is not; I2 one job per event and workflow, and per tick;
+I3 a CreateData step that succeeded made one record, any other at most one, a bulk all or none; I5 no call was sent
+twice, and a step that succeeded was sent; every job ended, and tells how; a chain of workflows was stopped.
+"""
+import collections
+import json
+import pathlib
+
+BULK = 20
+FINAL = {"succeeded", "failed", "cancelled", "skipped"}
+DEPTH_MAX = 8
+
+
+def load(folder):
+    folder = pathlib.Path(folder)
+    lines = [json.loads(line) for line in (folder / "clients.jsonl").read_text().splitlines()]
+    return lines, json.loads((folder / "database.json").read_text()), json.loads((folder / "sink.json").read_text())
+
+
+class Check:
+    def __init__(self, folder):
+        self.lines, self.db, self.sink = load(folder)
+        self.found = []
+        self.states = collections.defaultdict(set)  # (what, mark) -> states
+        for line in self.lines:
+            self.states[line["what"], line["mark"]].add(line["state"])
+            if line["state"] == "wrong":
+                self.say("client", f"{line['what']}: status {line['status']}: {line['text']}")
+        self.jobs = collections.defaultdict(list)  # workflow name -> jobs
+        names = {number: name for name, number in self.db["flows"].items()}
+        for job in self.db["jobs"]:
+            job["flow"] = names[job["workflow_id"]]
+            self.jobs[job["flow"]].append(job)
+        self.steps = {(step["job_id"], step["key"]): step for step in self.db["steps"]}
+        self.calls = collections.Counter((call["job"]) for call in self.sink)
+
+    def say(self, invariant, text):
+        self.found.append(f"{invariant}: {text}")
+
+    def asked(self, what, state=None):
+        return {mark for (kind, mark), states in self.states.items() if kind == what and (state is None or state in states)}
+
+    # --- I1 ---
+
+    def writes(self):
+        for what, entity in (("order", "orders"), ("echo", "echoes")):
+            there = collections.Counter(row["mark"] for row in self.db[entity])
+            for mark in self.asked(what, "acked"):
+                if not there[mark]:
+                    self.say("I1", f"{entity}: {mark} was acknowledged and is not there")
+            for mark in there.keys() - self.asked(what):
+                self.say("I1", f"{entity}: {mark} is there and nobody asked for it")
+        for mark, count in collections.Counter(row["mark"] for row in self.db["orders"]).items():
+            if count > 1:
+                self.say("I1", f"orders: {mark} is there {count} times")
+        for what in ("bulk", "branch"):
+            started = collections.Counter((job["trigger_data"] or {}).get("mark") for job in self.jobs[what])
+            for mark in self.asked(what, "acked"):
+                if started[mark] != 1:
+                    self.say("I1", f"{what}: {mark} was acknowledged and has {started[mark]} jobs")
+
+    # --- I2 ---
+
+    def one_job_each(self):
+        for flow, entity in (("order", "orders"), ("echo", "echoes")):
+            started = collections.Counter(job["trigger_id"] for job in self.jobs[flow])
+            for row in self.db[entity]:
+                if started[row["id"]] != 1:
+                    self.say("I2", f"{entity} {row['id']} started {started[row['id']]} jobs of '{flow}'")
+        ticks = collections.Counter(job["fire_at"] for job in self.jobs["tick"])
+        for fire_at, count in ticks.items():
+            if count != 1:
+                self.say("I2", f"tick {fire_at} started {count} jobs")
+        if self.db["pending"]:
+            self.say("I2", f"{self.db['pending']} events were never taken")
+
+    # --- I3 ---
+
+    def effects(self):
+        made = collections.Counter(row["job"] for row in self.db["results"])
+        for job in self.jobs["order"]:
+            saved = self.steps.get((job["id"], "save"))
+            if saved and saved["status"] == "succeeded" and made[job["id"]] != 1:
+                self.say("I3", f"job {job['id']}: its CreateData succeeded and made {made[job['id']]} records")
+            if made[job["id"]] > 1 or (made[job["id"]] and not saved):
+                self.say("I3", f"job {job['id']}: made {made[job['id']]} records, step {saved and saved['status']}")
+        rows = collections.Counter(row["mark"] for row in self.db["rows"])
+        for job in self.jobs["bulk"]:
+            saved = self.steps.get((job["id"], "save"))
+            count = rows[job["trigger_data"]["mark"]]
+            wanted = BULK if saved and saved["status"] == "succeeded" else 0
+            if count != wanted:
+                self.say("I3", f"job {job['id']}: bulk made {count} of {wanted} rows (step {saved and saved['status']})")
+
+    # --- I5 ---
+
+    def calls_once(self):
+        for job, count in self.calls.items():
+            if count > 1:
+                self.say("I5", f"job {job}: the sink was called {count} times")
+        for flow, key in (("order", "call"), ("branch", "high")):
+            for job in self.jobs[flow]:
+                step = self.steps.get((job["id"], key))
+                if step and step["status"] == "succeeded" and self.calls[job["id"]] != 1:
+                    self.say("I5", f"job {job['id']}: its call succeeded and the sink saw {self.calls[job['id']]}")
+                if not step and self.calls[job["id"]]:
+                    self.say("I5", f"job {job['id']}: the sink was called and the history does not tell")
+
+    # --- ends ---
+
+    def ends(self):
+        for job in self.db["jobs"]:
+            if job["status"] not in FINAL:
+                self.say("end", f"job {job['id']} of '{job['flow']}' is {job['status']}")
+            if job["status"] == "failed":
+                self.explain_failure(job)
+            if job["flow"] == "order" and job["status"] == "succeeded":
+                for key in ("save", "call", "note"):
+                    step = self.steps.get((job["id"], key))
+                    if not step or step["status"] != "succeeded":
+                        self.say("end", f"job {job['id']} succeeded, its step {key} is {step and step['status']}")
+        for job in self.jobs["echo"]:
+            if job["depth"] >= DEPTH_MAX and (job["status"], job["reason"]) != ("skipped", "loop_guard"):
+                self.say("L10", f"job {job['id']} at depth {job['depth']} is {job['status']}, {job['reason']}")
+            if job["depth"] < DEPTH_MAX and job["status"] == "skipped":
+                self.say("L10", f"job {job['id']} at depth {job['depth']} was skipped")
+
+    def explain_failure(self, job):
+        """Only what a killed or cut-off runner cannot know may fail a job."""
+        code = (job["error"] or {}).get("code")
+        if code not in ("interrupted", "quarantined", "unreachable", "timeout"):
+            self.say("end", f"job {job['id']} of '{job['flow']}' failed: {job['error']}")
+
+    def run(self):
+        self.writes()
+        self.one_job_each()
+        self.effects()
+        self.calls_once()
+        self.ends()
+        return self.found
+
+
+def check(folder):
+    return Check(folder).run()
+
+
+if __name__ == "__main__":
+    import sys
+
+    violations = check(sys.argv[1])
+    print("\n".join(violations) or "no violation")
+    sys.exit(1 if violations else 0)

@@ -1,0 +1,64 @@
+"""Callers who write down what they asked for and what they were told, a line each, before and after."""
+import json
+import random
+import threading
+import time
+import uuid
+
+import requests
+
+
+class Log:
+    """JSON lines: {"what", "mark", "state": asked|acked|refused|unknown}."""
+
+    def __init__(self, path):
+        self.file = open(path, "a", buffering=1, encoding="utf-8")
+        self.lock = threading.Lock()
+
+    def write(self, what, mark, state, **more):
+        with self.lock:
+            self.file.write(json.dumps({"what": what, "mark": mark, "state": state, "at": time.time(), **more}) + "\n")
+
+
+class Caller(threading.Thread):
+    """One client: an order, now and then a bulk job, a branch, an echo; about `rate` calls a second."""
+
+    def __init__(self, world, log, stop, seed, rate):
+        super().__init__(daemon=True)
+        self.world, self.log, self.stop, self.rate = world, log, stop, rate
+        self.random = random.Random(seed)
+        self.session = requests.Session()
+        self.session.trust_env = False
+
+    def call(self, what, path, body):
+        mark = uuid.uuid4().hex
+        self.log.write(what, mark, "asked", n=body.get("n"))
+        try:
+            answer = self.session.post(
+                self.world.project.base_url + path, json={**body, "mark": mark}, timeout=10,
+                headers={"Authorization": f"Bearer {self.world.project.admin.token}"})
+        except requests.RequestException:
+            self.log.write(what, mark, "unknown")
+            return
+        if answer.status_code in (201, 202, 204):
+            self.log.write(what, mark, "acked")
+        elif answer.status_code == 503 and "outcome_unknown" in answer.text:
+            self.log.write(what, mark, "unknown")
+        elif answer.status_code in (503, 504):
+            # Refused, but what a timeout met may have been under way.
+            self.log.write(what, mark, "unknown")
+        else:
+            self.log.write(what, mark, "wrong", status=answer.status_code, text=answer.text[:300])
+
+    def run(self):
+        while not self.stop.is_set():
+            dice = self.random.random()
+            if dice < 0.8:
+                self.call("order", "/entities/orders/items", {"n": self.random.randrange(10)})
+            elif dice < 0.9:
+                self.call("bulk", "/workflows/api/bulk", {})
+            elif dice < 0.99:
+                self.call("branch", f"/workflows/{self.world.flows['branch']}/trigger", {"n": self.random.randrange(12)})
+            else:
+                self.call("echo", "/entities/echoes/items", {})
+            self.stop.wait(self.random.expovariate(self.rate))

@@ -1,0 +1,138 @@
+"""What a chaos run consists of: servers behind proxies, one gateway, runners, a sink, and a project with workflows."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/flow"))
+
+from groundwork.client import Client  # noqa: E402
+from groundwork.daemon import Daemon, free_port  # noqa: E402
+from groundwork.project import Project  # noqa: E402
+from groundwork.servers import Servers  # noqa: E402
+from groundwork.sink import Sink  # noqa: E402
+
+LEASE_MS = 3000
+OPERATOR_TOKEN = "chaos-operator-token-chaos"
+BULK = 20
+
+
+class Proxy:
+    def __init__(self, target):
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            [sys.executable, pathlib.Path(__file__).with_name("proxy.py"), str(self.port), str(target)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def say(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def workflow(name, trigger, *steps):
+    return {"name": name, "trigger": trigger, "start_step": steps[0]["key"], "steps": list(steps)}
+
+
+def step(key, action, params, **links):
+    return {"key": key, "action": action, "params": params, **links}
+
+
+class World:
+    def __init__(self, folder, binaries, runner_binary=None):
+        self.folder = pathlib.Path(folder)
+        self.binaries = pathlib.Path(binaries)
+        self.runner_binary = runner_binary or self.binaries / "workflow-runner"
+        self.servers = Servers()
+        self.servers.start()
+        self.sink = Sink()
+        self.pg_proxy = Proxy(self.pg_socket())
+        self.redis_proxy = Proxy(self.servers.redis_url.removeprefix("unix:"))
+        self.gateway = None
+        self.runners = []
+        self.log_number = 0
+
+    def pg_socket(self):
+        host = self.servers.database_url.split("host=")[1].split("&")[0]
+        return next(path for path in pathlib.Path(host).glob(".s.PGSQL.*") if not path.name.endswith(".lock"))
+
+    def settings(self):
+        url = self.servers.database_url
+        user = url.split("//")[1].split("@")[0]
+        name = url.split("@/")[1].split("?")[0]
+        return {
+            "DATABASE_URL": f"postgresql://{user}@127.0.0.1:{self.pg_proxy.port}/{name}?sslmode=disable",
+            "REDIS_URL": f"redis://127.0.0.1:{self.redis_proxy.port}",
+            "MASTER_KEY": "0f1e2d3c4b5a69788796a5b4c3d2e1f0" * 2,
+        }
+
+    def next_log(self, name):
+        self.log_number += 1
+        return self.folder / f"{self.log_number:03}-{name}.log"
+
+    def start_gateway(self):
+        self.gateway = Daemon(str(self.binaries / "api-gateway"), self.next_log("gateway"), **self.settings(),
+                              OPERATOR_TOKEN=OPERATOR_TOKEN, WORKERS=1)
+        if self.log_number == 1:
+            done = self.gateway.run("--migrate")
+            assert done.returncode == 0, done.stdout + done.stderr
+        self.gateway.start()
+
+    def start_runner(self, prefix=()):
+        daemon = Daemon(str(self.runner_binary), self.next_log("runner"), **self.settings(), WORKERS=1, LEASE_MS=LEASE_MS,
+                        SWEEP_MS=500, FETCH_ALLOW=f"127.0.0.1:{self.sink.port}", DRAIN_TIMEOUT_MS=6000)
+        daemon.prefix = list(prefix)
+        self.runners.append(daemon)
+        return daemon
+
+    def build_project(self):
+        """Orders start a record and a call each; ticks, bulk jobs, a branch on a script, and a workflow that starts itself."""
+        operator = Client(f"{self.gateway.url}/org", token=OPERATOR_TOKEN, recorder=None)
+        self.project = project = Project(self.gateway, operator, None, name="chaos")
+        project.entity("orders", [{"name": "mark", "type": "varchar", "unique": True}, {"name": "n", "type": "integer"}])
+        project.entity("results", [{"name": "mark", "type": "varchar"}, {"name": "job", "type": "integer"}])
+        project.entity("rows", [{"name": "mark", "type": "varchar"}, {"name": "n", "type": "integer"}])
+        project.entity("echoes", [{"name": "mark", "type": "varchar"}])
+        send = {"url": f"{self.sink.url}/call", "method": "POST",
+                "body": {"job": "{{ $svc.job.id }}", "mark": "{{ $svc.trigger.data.mark }}"}}
+        flows = {
+            "order": workflow(
+                "order", {"kind": "event", "event": "EntityCreated", "entity": "orders"},
+                step("save", "CreateData", {"entity": "results", "values": {
+                    "mark": "{{ $svc.trigger.data.mark }}", "job": "{{ $svc.job.id }}"}}, next="call"),
+                step("call", "CallAnApi", send, next="note"),
+                step("note", "UpdateData", {"entity": "results", "id": "{{ $svc.steps.save.data[0].id }}",
+                                            "values": {"mark": "{{ $svc.trigger.data.mark }}"}})),
+            "bulk": workflow(
+                "bulk", {"kind": "api", "route": "bulk"},
+                step("make", "RunScript", {"script":
+                     f"return Array.from({{length: {BULK}}}, (_, n) => ({{mark: $svc.trigger.data.mark, n}}))"}, next="save"),
+                step("save", "BulkCreateData", {"entity": "rows", "items": "{{ $svc.steps.make.data[0] }}"})),
+            "branch": workflow(
+                "branch", {"kind": "manual"},
+                step("check", "Condition", {"all": [{"field": "$svc.trigger.data.n", "op": "gt", "value": 5}]}, then="high"),
+                step("high", "CallAnApi", send)),
+            "tick": workflow("tick", {"kind": "timed", "cron": "* * * * *"},
+                             step("check", "Condition", {"all": [{"field": "$svc.job.id", "op": "gt", "value": 0}]})),
+            "echo": workflow(
+                "echo", {"kind": "event", "event": "EntityCreated", "entity": "echoes"},
+                step("again", "CreateData", {"entity": "echoes", "values": {"mark": "{{ $svc.trigger.data.mark }}"}})),
+        }
+        self.flows = {name: project.admin.post("/workflows", flow, expect=201).json()["id"] for name, flow in flows.items()}
+
+    def close(self):
+        for daemon in [*self.runners, self.gateway]:
+            if daemon is not None and daemon.running():
+                os.killpg(daemon.process.pid, signal.SIGCONT)
+                os.killpg(daemon.process.pid, signal.SIGKILL)
+                daemon.process.wait()
+        self.pg_proxy.close()
+        self.redis_proxy.close()
+        self.sink.close()
+        self.servers.wipe()
