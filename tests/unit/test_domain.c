@@ -321,9 +321,11 @@ static void test_calls(void **state)
     assert_int_equal(call.param_count, call.sql->arity);
     assert_true(str_is(call.params[1].str, "EntityDeleted"));
     assert_int_equal(call.params[5].kind, PARAM_NULL);
-    struct db_call other =
-        events_outbox_call(arena, &entity, EVENT_DELETED, 77, STR("{\"id\":77}"), 0, 3, STR_NONE);
-    assert_false(str_eq(call.params[0].str, other.params[0].str));
+    assert_int_equal(call.params[7].kind, PARAM_NULL);
+    call = events_outbox_call(arena, &entity, EVENT_DELETED, 77, STR("{}"), 4, 3, STR("00-ab"));
+    assert_int_equal(call.params[5].i64, 4);
+    assert_int_equal(call.params[6].i64, 3);
+    assert_true(str_is(call.params[7].str, "00-ab"));
 
     call = audit_call(arena, &key, "roles.delete", "role", 4, STR_NONE, STR("req-1"));
     assert_int_equal(call.param_count, call.sql->arity);

@@ -461,7 +461,8 @@ static void migrated(struct task *task, struct directory *one, struct directory 
     struct migration platform[] = {{1, "0001_control", NULL, no_commands}, {0, NULL, NULL, NULL}};
     struct migration list[] = {
         migrate_project_list[0],
-        {2, "0002_later", "aa", later_commands},
+        migrate_project_list[1],
+        {9, "0009_later", "aa", later_commands},
         {0, NULL, NULL, NULL},
     };
     struct sql sha = make_sql(
@@ -485,9 +486,9 @@ static void migrated(struct task *task, struct directory *one, struct directory 
     assert_int_equal(migrate_run(task, one, platform, list, say_counted, &reason), 0);
     assert_int_equal(said, 0);
 
-    list[1].sha256 = "bb";
+    list[2].sha256 = "bb";
     assert_int_not_equal(migrate_run(task, one, platform, list, say_counted, &reason), 0);
-    assert_non_null(strstr(arena_cstr(task->arena, reason), "0002_later was edited"));
+    assert_non_null(strstr(arena_cstr(task->arena, reason), "0009_later was edited"));
     platform[0].sha256 = "cc";
     assert_int_not_equal(migrate_run(task, one, platform, list, say_counted, &reason), 0);
     assert_non_null(strstr(arena_cstr(task->arena, reason), "0001_control was edited"));
