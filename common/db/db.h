@@ -64,15 +64,6 @@ const struct db_error *db_error(const struct task *task);
 AWAITS int db_query(struct task *task, struct db *db, const struct sql *sql,
                     const struct db_param *params, size_t param_count, struct rows *ret_rows) MUSTCHECK;
 
-/* co: db_query() for a write that may share its transaction with others: what tasks send at the same
- * time with the same statement is committed together, at the price of one commit. When one of them
- * fails nothing of it has happened, and each runs again by itself. Only for statements that cannot wait
- * for one another (no unique constraint, no foreign key): an INSERT of rows that nobody else knows.
- * Cannot be cancelled once it waits. Inside a transaction it is db_query(). */
-AWAITS int db_query_joint(struct task *task, struct db *db, const struct sql *sql,
-                          const struct db_param *params, size_t param_count, struct rows *ret_rows)
-    MUSTCHECK;
-
 /* co: several statements in one round trip and, in autocommit, one transaction: all or nothing.
  * Each call's rows are filled; the first failure is returned and its index left in *ret_failed (may be
  * NULL). Inside a transaction they are pipelined on its connection. */

@@ -369,33 +369,6 @@ int db_query(struct task *task,
     return rc;
 }
 
-int db_query_joint(struct task *task,
-                   struct db *db,
-                   const struct sql *sql,
-                   const struct db_param *params,
-                   size_t param_count,
-                   struct rows *ret_rows)
-{
-    struct db_op op;
-    size_t failed;
-
-    if (db->lease || sql->no_prepare)
-        return db_query(task, db, sql, params, param_count, ret_rows);
-    TRY(check_call(task, sql, params, param_count));
-    int64_t started_us = clock_mono_us();
-    op_init(&op, db, sql, params, param_count);
-    int rc = joint_run(task, db->server, &op);
-    if (rc == OP_ABORTED)
-        rc = write_run(task, db, &op, 1, &failed);
-    else
-        rc = op_report(task, &op, rc, DB_UNKNOWN);
-    query_account(task, db->server, sql, started_us);
-    if (rc == 0)
-        return finish(task, &op, ret_rows);
-    ops_clear(&op, 1);
-    return rc;
-}
-
 /* co: reads side by side; those that were caught in another's failure run again by themselves. */
 AWAITS static int
 batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)

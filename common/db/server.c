@@ -342,7 +342,6 @@ struct db_server *db_server_new(const char *name, const struct db_config *config
     list_init(&server->reads);
     list_init(&server->leases);
     list_init(&server->up_waits);
-    server->lanes = map_new();
     server->scratch = arena_new(65536);
     server->flush_hook = (struct loop_hook){.fn = on_turn_end, .arg = server};
     loop_timer_init(&server->tick, on_tick, server);
@@ -379,7 +378,6 @@ void db_server_free(struct db_server *server)
     close_pool(&server->read);
     close_pool(&server->write);
     fail_waiters(server);
-    joint_close(server);
     reap(server);
     /* A lease still out: its owner's arena frees the connection. */
     LIST_FOR (it, &server->dead_leased) {

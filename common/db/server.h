@@ -4,7 +4,6 @@
  * clock (10 ms, only while there is work) that finds stuck connections and waits that took too
  * long. Private to db/.
  */
-#include "base/map.h"
 #include "db/conn.h"
 #include "db/db.h"
 
@@ -55,8 +54,6 @@ struct db_server {
     struct list leases; /* struct lease_wait, first come first served */
     unsigned leases_count;
     struct list up_waits; /* db_server_wait() */
-
-    struct map *lanes; /* statement key -> struct lane (joint.c) */
 
     struct loop_hook flush_hook;
     struct loop_timer tick;
@@ -120,13 +117,6 @@ AWAITS int lease_run(struct task *task,
                      size_t count,
                      bool interruptible,
                      size_t *ret_failed) MUSTCHECK;
-
-/* --- joint writes (joint.c) --- */
-/* co: runs the op in one transaction with others of its statement, whatever happens to the task
- * meanwhile; the op's rc and result are filled. OP_ABORTED: nothing was done, it has to run alone. */
-AWAITS int joint_run(struct task *task, struct db_server *server, struct db_op *op) MUSTCHECK;
-/* any: ends those who wait and lets go of the server. */
-void joint_close(struct db_server *server);
 
 /* --- ops and errors (query.c) --- */
 void op_init(struct db_op *op,

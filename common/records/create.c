@@ -62,30 +62,6 @@ add_links(struct records *ctx, const struct entity *entity, struct db *tx, struc
     return 0;
 }
 
-/* Rows of the entity cannot wait for each other: no value of theirs has to be unique, none refers
- * to a record that another statement may hold. */
-static bool rows_are_independent(const struct entity *entity)
-{
-    for (size_t i = 0; i < entity->field_count; i++) {
-        const struct model_field *field = &entity->fields[i];
-        if (field->system)
-            continue;
-        if (field->unique || field->type == TYPE_RELATION || field->type == TYPE_FILE)
-            return false;
-    }
-    return true;
-}
-
-/* Alone, or with others who create records of this entity just now. */
-AWAITS static int
-insert_alone(struct records *ctx, const struct entity *entity, struct db_call *call)
-{
-    if (!rows_are_independent(entity))
-        return write_run(ctx, ctx->db, call);
-    return db_query_joint(
-        ctx->task, ctx->db, call->sql, call->params, call->param_count, &call->rows);
-}
-
 AWAITS static int
 create_in(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
@@ -118,7 +94,7 @@ AWAITS static int create_run(struct records *ctx, const struct entity *entity, v
         return write_transaction(ctx, entity, create_in, create, listens);
 
     struct db_call call = insert_call(ctx, entity, create);
-    TRY(write_db(ctx, entity, insert_alone(ctx, entity, &call)));
+    TRY(write_db(ctx, entity, write_run(ctx, ctx->db, &call)));
     keep(create, &call.rows);
     return 0;
 }

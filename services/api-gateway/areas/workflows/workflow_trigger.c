@@ -18,8 +18,7 @@ static const struct field started_fields[] = {
 };
 static const struct schema started_schema = SCHEMA_OUT("JobStarted", started_fields);
 
-/* co: *ret_job 0 when there is no such enabled workflow. Jobs that are queued at the same moment
- * share a commit: their rows know nothing of each other. The bell is rung after it. */
+/* co: *ret_job 0 when there is no such enabled workflow. The bell is rung after the commit. */
 AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret_job)
 {
     struct db_call call;
@@ -30,7 +29,7 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
     start->actor_id = r->caller->user_id;
     start->traceparent = gateway_traceparent(r);
     call = job_start_call(r->task.arena, start);
-    rc = db_query_joint(&r->task, r->db, call.sql, call.params, call.param_count, &started);
+    rc = db_query(&r->task, r->db, call.sql, call.params, call.param_count, &started);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     *ret_job = started.count ? rows_i64(&started, 0, 0) : 0;
