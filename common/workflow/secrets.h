@@ -9,14 +9,28 @@
 
 enum { SECRETS_UNREADABLE = 1 }; /* sealed with a key this process does not have */
 
-struct secret_values; /* arena-owned, opened values */
-/* co: reads and opens the named secrets in one statement. 0, SECRETS_UNREADABLE, or a db_result + 100. Names that do not
- * exist are left out. */
+/* Opened values; arena-owned, wiped when the arena ends. */
+struct secret_values {
+    size_t count;
+    struct str *names;
+    struct str *values;
+};
+/* co: reads and opens the named secrets in one statement. 0, SECRETS_UNREADABLE, a db_result + 100, or a
+ * negative. Names that do not exist are left out. */
 AWAITS int secrets_open(struct task *task, struct project *project, const struct str *names, size_t count,
                         struct secret_values **ret_values) MUSTCHECK;
-/* any: STR_NONE when unknown. Matches template_secret_fn. */
+/* any: STR_NONE when unknown. `values` is a struct secret_values. Matches template_secret_fn. */
 struct str secrets_value(struct str name, void *values);
-/* any: a copy of `value` with every opened secret of at least four bytes replaced by "********", in texts at any depth: as it
- * is, JSON-escaped, URL-encoded (both cases), and in base64 and base64url at each of the three alignments, and hex. */
+
+#define SECRETS_MASK      "********"
+#define SECRETS_MASK_LEAST 4 /* bytes; shorter values would be found everywhere */
+
+/* any: a copy of `value` (arena-owned; `value` itself when nothing was found) in which every opened secret of at least
+ * SECRETS_MASK_LEAST bytes is replaced by SECRETS_MASK: in texts and member names at any depth, as secrets_mask_text()
+ * finds it, and numbers that print as a secret. White space around a value does not count. `values` may be NULL. */
 json_t *secrets_mask(struct arena *arena, const struct secret_values *values, const json_t *value);
+/* any: the same for one text, arena-owned or `text` itself. Found are: the value as it is; JSON-escaped, once or twice;
+ * percent-encoded, whichever bytes are, also within JSON escapes (RFC 3986, and + for a blank); in base64 and
+ * base64url at each of the three alignments, also within percent-encoding or JSON escapes or broken into lines (RFC
+ * 4648, RFC 2045); in hexadecimal. A text made to be slow to search is replaced whole. For JSON mask the values before they are printed, not the printed text. */
 struct str secrets_mask_text(struct arena *arena, const struct secret_values *values, struct str text);

@@ -1,0 +1,191 @@
+/* Secrets out of what is stored of a job. */
+#include "workflow/mask.h"
+
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "workflow/secrets.h"
+
+static int by_start(const void *left, const void *right)
+{
+    const struct mask_span *a = left;
+    const struct mask_span *b = right;
+
+    return (a->from > b->from) - (a->from < b->from);
+}
+
+/* Spans that overlap become one mask; what lies between them stays. */
+static struct str replace(struct arena *arena, struct str text, struct mask_spans *spans)
+{
+    const size_t mask = sizeof(SECRETS_MASK) - 1;
+    char *out = arena_alloc(arena, text.len + spans->count * mask + 1);
+    size_t length = 0;
+    size_t done = 0;
+
+    qsort(spans->items, spans->count, sizeof(*spans->items), by_start);
+    for (size_t i = 0; i < spans->count;) {
+        size_t from = spans->items[i].from;
+        size_t to = spans->items[i].to;
+        for (i++; i < spans->count && spans->items[i].from < to; i++)
+            to = spans->items[i].to > to ? spans->items[i].to : to;
+        memcpy(out + length, text.ptr + done, from - done);
+        length += from - done;
+        memcpy(out + length, SECRETS_MASK, mask);
+        length += mask;
+        done = to;
+    }
+    memcpy(out + length, text.ptr + done, text.len - done);
+    length += text.len - done;
+    out[length] = '\0';
+    return (struct str){out, length};
+}
+
+/* A line end that came along when the value was pasted is lost on its way. */
+static struct str trim(struct str value)
+{
+    while (value.len > 0 && strchr(" \t\r\n", value.ptr[value.len - 1]))
+        value.len--;
+    while (value.len > 0 && strchr(" \t\r\n", value.ptr[0])) {
+        value.ptr++;
+        value.len--;
+    }
+    return value;
+}
+
+struct masker {
+    struct arena *arena;
+    const struct secret_values *values;
+    struct mask_needle *needles;
+    size_t count;
+    bool found;
+};
+
+static struct masker masker_new(struct arena *arena, const struct secret_values *values)
+{
+    struct masker masker = {.arena = arena, .values = values};
+
+    if (!values || values->count == 0)
+        return masker;
+    masker.needles = ARENA_ARRAY(arena, masker.needles, values->count * MASK_NEEDLES);
+    for (size_t i = 0; i < values->count; i++) {
+        struct str value = trim(values->values[i]);
+        if (value.len < SECRETS_MASK_LEAST)
+            continue;
+        mask_needles(arena, value, masker.needles + masker.count);
+        masker.count += MASK_NEEDLES;
+    }
+    return masker;
+}
+
+static struct str mask_one(struct masker *masker, struct str text)
+{
+    struct mask_spans spans = {.arena = masker->arena};
+
+    if (text.len < SECRETS_MASK_LEAST)
+        return text;
+    mask_find(masker->needles, masker->count, text, &spans);
+    if (spans.count == 0)
+        return text;
+    masker->found = true;
+    return replace(masker->arena, text, &spans);
+}
+
+static json_t *mask_text(struct masker *masker, const json_t *value)
+{
+    struct str text =
+        mask_one(masker, (struct str){json_string_value(value), json_string_length(value)});
+
+    return json_stringn_nocheck(text.ptr, text.len);
+}
+
+static json_t *mask_number(struct masker *masker, json_t *value)
+{
+    char text[32];
+    size_t len = json_is_integer(value) ? num_print_i64(text, json_integer_value(value))
+                                        : num_print_f64(text, json_real_value(value));
+
+    for (size_t i = 0; i < masker->count; i += MASK_NEEDLES) {
+        if (str_eq(masker->needles[i].bytes, (struct str){text, len})) {
+            masker->found = true;
+            return json_string(SECRETS_MASK);
+        }
+    }
+    return json_incref(value);
+}
+
+static json_t *
+mask_value(struct masker *masker,
+           json_t *value); /* NOLINT(misc-no-recursion): JSON is nested at most 64 deep */
+
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
+static json_t *mask_object(struct masker *masker, json_t *value)
+{
+    json_t *copy = json_object();
+    const char *name;
+    json_t *member;
+
+    json_object_foreach(value, name, member)
+    {
+        struct str masked = mask_one(masker, str_from(name));
+        (void)json_object_set_new_nocheck(
+            copy, arena_cstr(masker->arena, masked), mask_value(masker, member));
+    }
+    return copy;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
+static json_t *mask_array(struct masker *masker, json_t *value)
+{
+    json_t *copy = json_array();
+
+    for (size_t i = 0; i < json_array_size(value); i++)
+        (void)json_array_append_new(copy, mask_value(masker, json_array_get(value, i)));
+    return copy;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
+static json_t *mask_value(struct masker *masker, json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_STRING:
+        return mask_text(masker, value);
+    case JSON_INTEGER:
+    case JSON_REAL:
+        return mask_number(masker, value);
+    case JSON_OBJECT:
+        return mask_object(masker, value);
+    case JSON_ARRAY:
+        return mask_array(masker, value);
+    default:
+        return json_incref(value);
+    }
+}
+
+static void drop(void *value)
+{
+    json_decref(value);
+}
+
+json_t *secrets_mask(struct arena *arena, const struct secret_values *values, const json_t *value)
+{
+    struct masker masker = masker_new(arena, values);
+    json_t *shared = (json_t *)value;
+
+    if (value == NULL || masker.count == 0)
+        return shared;
+    json_t *copy = mask_value(&masker, shared);
+    if (masker.found) {
+        arena_defer(arena, drop, copy);
+        return copy;
+    }
+    json_decref(copy);
+    return shared;
+}
+
+struct str
+secrets_mask_text(struct arena *arena, const struct secret_values *values, struct str text)
+{
+    struct masker masker = masker_new(arena, values);
+
+    return mask_one(&masker, text);
+}

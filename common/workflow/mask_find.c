@@ -1,0 +1,311 @@
+/* Looking for a text through codings. */
+#include "base/codec.h"
+#include "base/panic.h"
+#include "workflow/mask.h"
+
+#define END  (-1) /* of the text, or what the coding cannot mean */
+#define PLUS 256  /* in percent-encoding: itself or a blank */
+
+#define WORK_LEAST    65536
+#define WORK_PER_BYTE 32
+
+/* --- readers -------------------------------------------------------------------------------------
+ */
+
+struct rest {
+    unsigned char bytes[4];
+    int count; /* still to be handed out, the last ones of bytes */
+};
+struct cursor {
+    struct str text;
+    size_t at;
+    struct rest inner, outer; /* of \u escapes that stand for several bytes */
+};
+typedef int (*reader_fn)(struct cursor *cursor);
+
+static int plain(struct cursor *cursor)
+{
+    return cursor->at < cursor->text.len ? (unsigned char)cursor->text.ptr[cursor->at++] : END;
+}
+
+static int hex_digit(int c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : END;
+}
+
+static int percent(struct cursor *cursor)
+{
+    int c = plain(cursor);
+
+    if (c == '+')
+        return PLUS;
+    if (c != '%')
+        return c;
+    int high = hex_digit(plain(cursor));
+    int low = high == END ? END : hex_digit(plain(cursor));
+    return low == END ? END : high << 4 | low;
+}
+
+static int four_digits(struct cursor *cursor, reader_fn below)
+{
+    int value = 0;
+
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit(below(cursor));
+        if (digit == END)
+            return END;
+        value = value << 4 | digit;
+    }
+    return value;
+}
+
+/* The first byte of a code point in UTF-8; the others go to `rest`. */
+static int encode(int code, struct rest *rest)
+{
+    if (code < 0x80)
+        return code;
+    int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    static const int heads[] = {0, 0xc0, 0xe0, 0xf0};
+    for (int i = 0; i < more; i++)
+        rest->bytes[3 - i] = (unsigned char)(0x80 | (code >> (6 * i) & 0x3f));
+    rest->count = more;
+    return heads[more] | code >> (6 * more);
+}
+
+static int unicode(struct cursor *cursor, reader_fn below, struct rest *rest)
+{
+    int code = four_digits(cursor, below);
+
+    if (code >= 0xd800 && code < 0xdc00) {
+        if (below(cursor) != '\\' || below(cursor) != 'u')
+            return END;
+        int low = four_digits(cursor, below);
+        if (low < 0xdc00 || low > 0xdfff)
+            return END;
+        code = 0x10000 + ((code - 0xd800) << 10 | (low - 0xdc00));
+    }
+    return code == END ? END : encode(code, rest);
+}
+
+/* RFC 8259 section 7. */
+static int unescape(struct cursor *cursor, reader_fn below, struct rest *rest)
+{
+    static const char letters[] = "bfnrt\"\\/";
+    static const char meanings[] = "\b\f\n\r\t\"\\/";
+
+    if (rest->count > 0)
+        return rest->bytes[4 - rest->count--];
+    int c = below(cursor);
+    if (c != '\\')
+        return c;
+    c = below(cursor);
+    if (c == 'u')
+        return unicode(cursor, below, rest);
+    const char *letter = c > 0 && c < 128 ? strchr(letters, c) : NULL;
+    return letter ? meanings[letter - letters] : END;
+}
+
+static int json_once(struct cursor *cursor)
+{
+    return unescape(cursor, plain, &cursor->inner);
+}
+
+static int json_twice(struct cursor *cursor)
+{
+    return unescape(cursor, json_once, &cursor->outer);
+}
+
+/* Percent-encoding of what was JSON. */
+static int json_in_percent(struct cursor *cursor)
+{
+    return unescape(cursor, percent, &cursor->inner);
+}
+
+/* Percent-encoding in JSON whose escapes matter: "\u0025" and "\/". */
+static int percent_in_json(struct cursor *cursor)
+{
+    int c = json_once(cursor);
+
+    if (c == '+')
+        return PLUS;
+    if (c != '%')
+        return c;
+    int high = hex_digit(json_once(cursor));
+    int low = high == END ? END : hex_digit(json_once(cursor));
+    return low == END ? END : high << 4 | low;
+}
+
+static const struct {
+    reader_fn read;
+    const char *needs; /* one of these must be in the text, or this reader finds nothing that
+                          plain() does not */
+} readers[] = {
+    {plain, NULL},
+    {percent, "%+"},
+    {json_once, "\\"},
+    {json_twice, "\\"},
+    {json_in_percent, "%"},
+    {percent_in_json, "\\"},
+};
+
+/* --- needles -------------------------------------------------------------------------------------
+ */
+
+static bool is_base64(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+           c == '/' || c == '-' || c == '_';
+}
+
+/* The characters that follow from the text alone when `shift` unknown bytes precede it. */
+static struct mask_needle base64_needle(struct arena *arena, struct str text, size_t shift)
+{
+    char *padded = arena_zalloc(arena, text.len + 2);
+
+    memcpy(padded + shift, text.ptr, text.len);
+    struct str coded = codec_b64(arena, (struct str){padded, shift + text.len});
+    explicit_bzero(padded, text.len + 2);
+    size_t from = (shift * 8 + 5) / 6;
+    size_t to = (shift + text.len) * 8 / 6;
+    return (struct mask_needle){
+        .bytes = {coded.ptr + from, to - from},
+        .form = MASK_BASE64,
+        .before = shift > 0,
+        .after = (shift + text.len) % 3 != 0,
+    };
+}
+
+void mask_needles(struct arena *arena,
+                  struct str text,
+                  struct mask_needle ret_needles[MASK_NEEDLES])
+{
+    ret_needles[0] = (struct mask_needle){.bytes = text};
+    for (size_t shift = 0; shift < 3; shift++)
+        ret_needles[1 + shift] = base64_needle(arena, text, shift);
+    ret_needles[4] = (struct mask_needle){.bytes = codec_hex(arena, text), .form = MASK_HEX};
+}
+
+/* --- search --------------------------------------------------------------------------------------
+ */
+
+static int fold(enum mask_form form, int c)
+{
+    if (form == MASK_HEX)
+        return c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c;
+    if (form == MASK_PLAIN)
+        return c;
+    return c == '-' || c == PLUS ? '+' : c == '_' ? '/' : c;
+}
+
+static bool same(enum mask_form form, int got, unsigned char want)
+{
+    if (form == MASK_PLAIN && got == PLUS)
+        return want == ' ' || want == '+';
+    return fold(form, got) == want;
+}
+
+/* Where the needle that begins at `at` ends, or 0; *work counts what was read. */
+static size_t
+match(const struct mask_needle *needle, struct str text, size_t at, reader_fn read, size_t *work)
+{
+    struct cursor cursor = {.text = text, .at = at};
+
+    for (size_t i = 0; i < needle->bytes.len; i++) {
+        int got = read(&cursor);
+        ++*work;
+        while (needle->form != MASK_PLAIN && i > 0 && (got == '\r' || got == '\n'))
+            got = read(&cursor);
+        if (got == END || !same(needle->form, got, (unsigned char)needle->bytes.ptr[i]))
+            return 0;
+    }
+    return cursor.at;
+}
+
+static void add(struct mask_spans *spans, size_t from, size_t to)
+{
+    if (spans->count == spans->room) {
+        size_t room = spans->room ? spans->room * 2 : 16;
+        struct mask_span *items = ARENA_ARRAY(spans->arena, items, room);
+        if (spans->count)
+            memcpy(items, spans->items, spans->count * sizeof(*items));
+        spans->items = items;
+        spans->room = room;
+    }
+    spans->items[spans->count++] = (struct mask_span){from, to};
+}
+
+/* Which decoded bytes a needle may begin with: most places of a text are passed over by one look.
+ */
+struct search {
+    const struct mask_needle *needles;
+    size_t count;
+    struct str text;
+    struct mask_spans *spans;
+    bool begins[PLUS + 1];
+    size_t work, work_max;
+};
+
+static void
+add_match(struct search *search, const struct mask_needle *needle, size_t from, size_t to)
+{
+    struct str text = search->text;
+
+    if (needle->before && from > 0 && is_base64(text.ptr[from - 1]))
+        from--;
+    if (needle->after && to < text.len && is_base64(text.ptr[to]))
+        to++;
+    add(search->spans, from, to);
+}
+
+static void find_as(struct search *search, reader_fn read)
+{
+    for (size_t at = 0; at < search->text.len && search->work <= search->work_max; at++) {
+        struct cursor cursor = {.text = search->text, .at = at};
+        char c = search->text.ptr[at];
+        int first = c == '%' || c == '\\' || c == '+' ? read(&cursor) : (unsigned char)c;
+        if (first == END || !search->begins[first])
+            continue;
+        for (size_t i = 0; i < search->count; i++) {
+            const struct mask_needle *needle = &search->needles[i];
+            if (!same(needle->form, first, (unsigned char)needle->bytes.ptr[0]))
+                continue;
+            size_t end = match(needle, search->text, at, read, &search->work);
+            if (end)
+                add_match(search, needle, at, end);
+        }
+    }
+}
+
+void mask_find(const struct mask_needle *needles,
+               size_t count,
+               struct str text,
+               struct mask_spans *spans)
+{
+    struct search search = {
+        .needles = needles,
+        .count = count,
+        .text = text,
+        .spans = spans,
+        .work_max = WORK_LEAST + text.len * WORK_PER_BYTE,
+    };
+
+    for (size_t i = 0; i < count; i++) {
+        for (int c = 0; c <= PLUS; c++)
+            search.begins[c] |= same(needles[i].form, c, (unsigned char)needles[i].bytes.ptr[0]);
+    }
+    for (size_t i = 0; count && i < ARRAY_LEN(readers); i++) {
+        const char *needs = readers[i].needs;
+        bool useful = !needs;
+        for (; needs && *needs && !useful; needs++)
+            useful = memchr(text.ptr, *needs, text.len) != NULL;
+        if (useful)
+            find_as(&search, readers[i].read);
+    }
+    /* A text made to be slow to search is not worth keeping: all of it goes. */
+    if (search.work > search.work_max)
+        add(spans, 0, text.len);
+}

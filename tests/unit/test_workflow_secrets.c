@@ -1,0 +1,404 @@
+/* Secrets of jobs: opened by name, masked in every form they take. */
+#include "domain_test.h"
+
+#include "base/codec.h"
+#include "base/utf8.h"
+#include "domain/data_key.h"
+#include "workflow/mask.h"
+#include "workflow/secrets.h"
+#include "json/jr.h"
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = arena_new(0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static struct secret_values *values_of(struct str value)
+{
+    struct secret_values *values = ARENA_NEW(arena, values);
+
+    values->count = 1;
+    values->names = ARENA_NEW(arena, values->names);
+    values->values = ARENA_NEW(arena, values->values);
+    values->names[0] = STR("NAME");
+    values->values[0] = value;
+    return values;
+}
+
+static void masks(const char *secret, const char *text, const char *want)
+{
+    struct str got = secrets_mask_text(arena, values_of(str_from(secret)), str_from(text));
+
+    if (!str_is(got, want))
+        fail_msg("%s in %s: %.*s", secret, text, STR_ARG(got));
+}
+
+static void texts_are_masked(void **state)
+{
+    (void)state;
+    masks("s3cret", "token s3cret!", "token ********!");
+    masks("s3cret", "s3crets3cret s3cre", "**************** s3cre");
+    masks("aaaa", "aaaaaa", "********");
+    masks("abc", "abc", "abc"); /* too short to be looked for */
+    masks("s3cret\n", "s3cret", "********");
+    masks("s3cret", "", "");
+    masks("s3cret", "S3CRET", "S3CRET");
+    /* JSON, once and twice, with and without what need not be escaped. */
+    masks("a\"b\\c/d\n\xc3\xa4", "{\"k\":\"a\\\"b\\\\c/d\\n\xc3\xa4\"}", "{\"k\":\"********\"}");
+    masks("a\"b\\c/d\n\xc3\xa4", "<a\\\"b\\\\c\\/d\\u000a\\u00E4>", "<********>");
+    masks("a\"b\\c/d\n\xc3\xa4", "<a\\\\\\\"b\\\\\\\\c/d\\\\n\\\\u00e4>", "<********>");
+    masks("k\xf0\x9f\x98\x80"
+          "ey",
+          "k\\ud83d\\uDE00ey",
+          "********");
+    masks("abcd", "\\u0061\\u0062cd", "********");
+    /* Percent-encoding: any case, any choice of bytes. */
+    masks("a/b c&d", "?x=a%2Fb%20c%26d&y", "?x=********&y");
+    masks("a/b c&d", "?x=a%2fb+c%26d&y", "?x=********&y");
+    masks("a/b c&d", "?x=a/b%20c&d", "?x=********");
+    masks("a+b/c", "a+b%2Fc a%2Bb/c", "******** ********");
+    masks("p\"w\"d",
+          "body=%7B%22k%22%3A%22p%5C%22w%5C%22d%22%7D",
+          "body=%7B%22k%22%3A%22********%22%7D");
+    masks("a/b+c", "a\\/b%2Bc", "********");
+    /* Hexadecimal. */
+    masks("s3cret", "<733363726574>", "<********>");
+    masks("J.K.", "4A2E4B2e", "********");
+    /* Base64: "user:s3cret", in the middle of more, URL-safe, escaped, broken into lines. */
+    masks("s3cret", "Basic dXNlcjpzM2NyZXQ=", "Basic dXNlcj********=");
+    masks("s3cret", "czNjcmV0", "********");
+    masks("s3cret", "eHMzY3JldHk=", "e********k="); /* "xs3crety" */
+    masks("\xfb\xff\xbf~~", "-_-_fn4", "********");
+    masks("\xfb\xff\xbf~~", "+/+/fn4=", "********=");
+    masks("\xfb\xff\xbf~~", "%2b%2f%2B%2Ffn4%3D", "********%3D");
+    masks("\xfb\xff\xbf~~", "+\\/+\\/fn4=", "********=");
+    masks("s3cret", "czNj\r\ncmV0", "********");
+}
+
+static void other_texts_stay(void **state)
+{
+    (void)state;
+    masks("s3cret", "s3cre t", "s3cre t");
+    masks("s3cret", "%73%33%63%72%65", "%73%33%63%72%65");
+    masks("s3cret", "\\u0073\\u0033cre\\u00", "\\u0073\\u0033cre\\u00");
+    masks("s3cret", "%", "%");
+    masks("s3cret", "%7", "%7");
+    masks("s3cret", "\\", "\\");
+    masks("a\xc3\xa4zz", "a\\ud800zz a\\udc00 \\ud83dxx", "a\\ud800zz a\\udc00 \\ud83dxx");
+    struct str text = STR("nothing");
+    assert_ptr_equal(secrets_mask_text(arena, values_of(STR("s3cret")), text).ptr, text.ptr);
+    assert_ptr_equal(secrets_mask_text(arena, NULL, text).ptr, text.ptr);
+}
+
+static json_t *parse(const char *text)
+{
+    struct jr_error error;
+    json_t *root;
+
+    assert_int_equal(jr_parse(arena, str_from(text), &root, &error), 0);
+    return root;
+}
+
+static void values_are_masked(void **state)
+{
+    const json_t *before =
+        parse("{\"a\": [1, {\"b\": \"x s3cret\", \"s3cret\": true}], \"n\": 4711, \"m\": 47110, "
+              "\"f\": 2.5, \"z\": null}");
+    struct secret_values *values = values_of(STR("s3cret"));
+    (void)state;
+
+    const json_t *after = secrets_mask(arena, values, before);
+    assert_true(
+        json_equal(after,
+                   parse("{\"a\": [1, {\"b\": \"x ********\", \"********\": true}], \"n\": 4711, "
+                         "\"m\": 47110, \"f\": 2.5, \"z\": null}")));
+    assert_string_equal(
+        json_string_value(json_object_get(json_array_get(json_object_get(before, "a"), 1), "b")),
+        "x s3cret");
+    values->values[0] = STR("4711");
+    after = secrets_mask(arena, values, before);
+    assert_string_equal(json_string_value(json_object_get(after, "n")), "********");
+    assert_int_equal(json_integer_value(json_object_get(after, "m")), 47110);
+    values->values[0] = STR("absent");
+    assert_ptr_equal(secrets_mask(arena, values, before), before);
+    assert_ptr_equal(secrets_mask(arena, NULL, before), before);
+    assert_null(secrets_mask(arena, values, NULL));
+}
+
+/* Two secrets, one in the other, side by side, overlapping. */
+static void several_are_masked(void **state)
+{
+    struct str names[] = {STR("A"), STR("B"), STR("C")};
+    struct str held[] = {STR("abcdef"), STR("cdef"), STR("efgh")};
+    struct secret_values values = {3, names, held};
+    (void)state;
+
+    assert_true(
+        str_is(secrets_mask_text(arena, &values, STR("-abcdef-cdef-")), "-********-********-"));
+    assert_true(str_is(secrets_mask_text(arena, &values, STR("-abcdefgh-")), "-********-"));
+    assert_true(str_is(secrets_mask_text(arena, &values, STR("cdefcdef")), "****************"));
+    assert_true(str_is(secrets_value(STR("B"), &values), "cdef"));
+    assert_null(secrets_value(STR("D"), &values).ptr);
+}
+
+/* --- any value, any coding, any place ------------------------------------------------------------
+ */
+
+static struct str random_text(size_t len)
+{
+    static const char *const parts[] = {"a",
+                                        "Z",
+                                        "7",
+                                        "/",
+                                        "+",
+                                        "\"",
+                                        "\\",
+                                        " ",
+                                        "%",
+                                        "\xc3\xa4",
+                                        "\xe2\x82\xac",
+                                        "&",
+                                        "-",
+                                        "=",
+                                        "~",
+                                        "\n"};
+    struct strbuf out;
+
+    strbuf_init(&out, arena, 1 << 16);
+    while (strbuf_view(&out).len < len)
+        strbuf_cstr(&out, parts[random() % (long)ARRAY_LEN(parts)]);
+    return strbuf_view(&out);
+}
+
+static struct str concat(struct str a, struct str b, struct str c)
+{
+    return arena_printf(arena, "%.*s%.*s%.*s", STR_ARG(a), STR_ARG(b), STR_ARG(c));
+}
+
+static struct str as_json(struct str text)
+{
+    struct strbuf out;
+    struct jw w;
+
+    strbuf_init(&out, arena, 1 << 20);
+    jw_init(&w, &out);
+    jw_str(&w, text);
+    return strbuf_view(&out);
+}
+
+static struct str as_ascii_json(struct str text)
+{
+    json_t *value = json_stringn(text.ptr, text.len);
+    char *printed = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_ESCAPE_SLASH);
+    struct str copy = arena_dup(arena, str_from(printed));
+
+    free(printed);
+    json_decref(value);
+    return copy;
+}
+
+static struct str as_b64url(struct str text)
+{
+    return codec_b64url(arena, text);
+}
+
+static struct str as_b64(struct str text)
+{
+    return codec_b64(arena, text);
+}
+
+static struct str as_hex(struct str text)
+{
+    return codec_hex(arena, text);
+}
+
+static struct str as_percent(struct str text)
+{
+    return codec_percent(arena, text);
+}
+
+static struct str as_json_twice(struct str text)
+{
+    return as_json(as_json(text));
+}
+
+static struct str as_percent_json(struct str text)
+{
+    return as_percent(as_json(text));
+}
+
+static struct str as_percent_b64(struct str text)
+{
+    return as_percent(as_b64(text));
+}
+
+static struct str as_json_b64(struct str text)
+{
+    return as_ascii_json(as_b64(text));
+}
+
+static struct str as_it_is(struct str text)
+{
+    return text;
+}
+
+static void any_coding_is_masked(void **state)
+{
+    static struct str (*const codings[])(struct str text) = {
+        as_it_is,
+        as_json,
+        as_json_twice,
+        as_ascii_json,
+        as_percent,
+        as_percent_json,
+        as_b64,
+        as_b64url,
+        as_hex,
+        as_percent_b64,
+        as_json_b64,
+    };
+    (void)state;
+
+    srandom(20261121);
+    for (int i = 0; i < 3000; i++) {
+        struct str secret = concat(STR("k"), random_text(4 + (size_t)(random() % 40)), STR("y"));
+        struct str before = random_text((size_t)(random() % 9));
+        struct str after = random_text((size_t)(random() % 9));
+        size_t which = (size_t)random() % ARRAY_LEN(codings);
+        struct str clear = concat(before, secret, after);
+        struct str coded = codings[which](clear);
+        struct str masked = secrets_mask_text(arena, values_of(secret), coded);
+
+        if (!str_eq(masked, secrets_mask_text(arena, values_of(secret), masked)) && masked.len > 8)
+            fail_msg("not settled: %.*s", STR_ARG(masked));
+        assert_true(utf8_valid(masked));
+        assert_non_null(memmem(masked.ptr, masked.len, "********", 8));
+        /* What is left is no longer than what was around it, coded. */
+        size_t around = codings[which](before).len + codings[which](after).len + 8 + 12;
+        if (masked.len > around)
+            fail_msg("coding %zu: %.*s -> %.*s", which, STR_ARG(coded), STR_ARG(masked));
+        arena_reset(arena);
+    }
+}
+
+static void long_texts_are_quick(void **state)
+{
+    struct secret_values values = {.count = 10};
+    struct strbuf text;
+    (void)state;
+
+    values.names = ARENA_ARRAY(arena, values.names, 10);
+    values.values = ARENA_ARRAY(arena, values.values, 10);
+    for (size_t i = 0; i < 10; i++)
+        values.values[i] = arena_printf(arena, "a%%\\secret-number-%zu-of-ten", i);
+    strbuf_init(&text, arena, 4 << 20);
+    while (strbuf_view(&text).len < 1 << 20)
+        strbuf_cstr(&text, "%5C\\u0061a%\\+a%\\secre ordinary words ");
+    int64_t begun_ms = clock_mono_ms();
+    struct str masked = secrets_mask_text(arena, &values, strbuf_view(&text));
+    print_message("1 MiB, ten secrets: %d ms\n", (int)(clock_mono_ms() - begun_ms));
+    assert_ptr_equal(masked.ptr, strbuf_view(&text).ptr);
+}
+
+/* Cost is bounded whatever the secret and the text are made of. */
+static void slow_texts_are_masked_whole(void **state)
+{
+    char *a = arena_alloc(arena, 1 << 20);
+    (void)state;
+
+    memset(a, 'a', 1 << 20);
+    struct str secret = arena_printf(arena, "%.*sb", 16000, a);
+    struct str text = {a, 1 << 20};
+    int64_t begun_ms = clock_mono_ms();
+    assert_true(str_is(secrets_mask_text(arena, values_of(secret), text), "********"));
+    print_message("%d ms\n", (int)(clock_mono_ms() - begun_ms));
+}
+
+/* --- opening -------------------------------------------------------------------------------------
+ */
+
+static void store(struct task *task,
+                  struct project *project,
+                  const struct aead_key *key,
+                  const char *name,
+                  const char *value)
+{
+    struct str place = place_secret(task->arena, project->number, str_from(name));
+    struct str sealed = codec_hex(task->arena, aead_seal(task->arena, key, str_from(value), place));
+
+    exec(task,
+         &project->db,
+         arena_printf(task->arena,
+                      "insert into {p}.secrets (name, sealed) values ('%s', '\\x%.*s')",
+                      name,
+                      STR_ARG(sealed))
+             .ptr);
+}
+
+static void opened(struct task *task, struct directory *one, struct directory *two)
+{
+    struct project *project = create(task, one, "secrets");
+    struct project *other;
+    struct str names[] = {STR("B"), STR("NONE"), STR("A")};
+    struct secret_values *values;
+    struct str reason;
+    struct aead_key strange = {.bytes = {5}, .id = 77};
+
+    store(task, project, &project->data_key, "A", "value of a");
+    store(task, project, &project->data_key, "B", "");
+    store(task, project, &project->data_key, "C", "not asked for");
+    store(task, project, &strange, "D", "lost");
+    assert_int_equal(secrets_open(task, project, names, 3, &values), 0);
+    assert_int_equal(values->count, 2);
+    assert_true(str_is(secrets_value(STR("A"), values), "value of a"));
+    assert_non_null(secrets_value(STR("B"), values).ptr);
+    assert_int_equal(secrets_value(STR("B"), values).len, 0);
+    assert_null(secrets_value(STR("NONE"), values).ptr);
+    assert_null(secrets_value(STR("C"), values).ptr);
+    assert_int_equal(secrets_open(task, project, NULL, 0, &values), 0);
+    assert_int_equal(values->count, 0);
+    names[1] = STR("D");
+    assert_int_equal(secrets_open(task, project, names, 3, &values), SECRETS_UNREADABLE);
+    exec(task, &project->db, "delete from {p}.secrets where name = 'D'");
+
+    /* Sealed again by another process with a key that this one has not heard of. */
+    assert_int_equal(data_keys_rotate(task, two, 0, say_nothing, &reason), 0);
+    assert_int_equal(project_find(task, two, STR("secrets"), &other), 0);
+    assert_int_equal(other->data_key.id, 2);
+    assert_int_equal(secrets_open(task, project, names, 3, &values), 0);
+    assert_true(str_is(secrets_value(STR("A"), values), "value of a"));
+    exec(task, &project->db, "drop table {p}.secrets");
+    assert_int_equal(secrets_open(task, project, names, 3, &values), DB_SCHEMA + 100);
+}
+
+static void secrets_are_opened(void **state)
+{
+    (void)state;
+    run(opened);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(texts_are_masked, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_texts_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(values_are_masked, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_are_masked, setup, teardown),
+        cmocka_unit_test_setup_teardown(any_coding_is_masked, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_texts_are_quick, setup, teardown),
+        cmocka_unit_test_setup_teardown(slow_texts_are_masked_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(secrets_are_opened, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
