@@ -129,6 +129,10 @@ bool bus_up(const struct bus *bus)
             if (!consumer->readers[i].up)
                 return false;
         }
+        for (int i = 0; i < BUS_PARTITIONS; i++) {
+            if (consumer->partitions[i].excluded_until > 0)
+                return false;
+        }
     }
     return true;
 }

@@ -177,11 +177,8 @@ static void dispatch(struct reader *reader, const struct redis_reply *reply)
         if (stream->kind != REDIS_KIND_ARRAY || stream->count != 2)
             continue;
         struct partition *partition = partition_named(reader, stream->items[0].text);
-        if (!partition || partition->busy)
-            continue;
-        partition_load(partition, &stream->items[1]);
-        reader->consumer->bus->stats.read += partition->raw_count;
-        partition_start(partition);
+        if (partition)
+            partition_take(partition, &stream->items[1]);
     }
 }
 
@@ -329,6 +326,7 @@ void bus_consume(struct bus *bus, const struct bus_consumer *wanted)
         bus_stream_name(partition->stream, wanted->topic, i, false);
         bus_stream_name(partition->dead, wanted->topic, i, true);
         partition->arena = arena_new(0);
+        partition->held_arena = arena_new(0);
     }
     list_append(&bus->consumers, &consumer->link);
     (void)add_reader(consumer, 0, BUS_PARTITIONS);
@@ -347,8 +345,10 @@ void consumer_stop(struct consumer *consumer)
 
 void consumer_free(struct consumer *consumer)
 {
-    for (int i = 0; i < BUS_PARTITIONS; i++)
+    for (int i = 0; i < BUS_PARTITIONS; i++) {
         arena_free(consumer->partitions[i].arena);
+        arena_free(consumer->partitions[i].held_arena);
+    }
     for (unsigned i = 0; i < consumer->reader_count; i++)
         arena_free(consumer->readers[i].arena);
     arena_free(consumer->keeper_arena);

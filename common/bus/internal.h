@@ -41,11 +41,15 @@ struct partition {
     char dead[BUS_NAME_BYTES];
 
     bool busy;              /* its task runs, or is about to */
-    int64_t excluded_until; /* mono: not read before, something is wrong with its key */
+    int64_t excluded_until; /* mono: not read before, for its key is wrong; 0 = all is well */
     struct task task;
     struct arena *arena; /* of the task */
     struct raw_entry *raw;
     size_t raw_count;
+    /* What was read while abandoned entries were handled: next. */
+    struct arena *held_arena;
+    struct raw_entry *held;
+    size_t held_count;
 
     /* Last look. */
     int64_t backlog, pending, oldest_ms;
@@ -130,10 +134,9 @@ AWAITS int consumer_make_group(struct task *task, struct partition *partition) M
 
 /* --- one partition's work (partition.c) --- */
 
-/* any: copies what an answer says about entries into the partition's arena, ready for its task. */
-void partition_load(struct partition *partition, const struct redis_reply *entries);
-/* any: handles what was loaded, or claims abandoned entries and handles them; not busy before. */
-void partition_start(struct partition *partition);
+/* any: copies what an answer says about entries; handled now, or when the partition is free. */
+void partition_take(struct partition *partition, const struct redis_reply *entries);
+/* any: claims abandoned entries and handles them; not busy before. */
 void partition_start_claim(struct partition *partition);
 /* any: told by a partition at its end (consume.c). */
 void reader_freed(struct reader *reader);

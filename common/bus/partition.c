@@ -35,23 +35,28 @@ static struct str field_e(const struct redis_reply *fields)
     return STR_NONE;
 }
 
-void partition_load(struct partition *partition, const struct redis_reply *entries)
+/* The entries of an answer, copied. */
+static struct raw_entry *
+copy_entries(struct arena *arena, const struct redis_reply *entries, size_t *ret_count)
 {
     size_t count = entries->kind == REDIS_KIND_ARRAY ? entries->count : 0;
+    struct raw_entry *raw = ARENA_ARRAY(arena, raw, count);
+    size_t used = 0;
 
-    partition->raw = ARENA_ARRAY(partition->arena, partition->raw, count);
-    partition->raw_count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct redis_reply *entry = &entries->items[i];
         if (entry->kind != REDIS_KIND_ARRAY || entry->count != 2)
             continue;
-        struct raw_entry *raw = &partition->raw[partition->raw_count++];
         struct str bytes = field_e(&entry->items[1]);
-        raw->id = arena_dup(partition->arena, entry->items[0].text);
-        raw->bytes = bytes.len > 0 ? arena_dup(partition->arena, bytes) : STR_NONE;
-        raw->deliveries = 1;
-        raw->gone = entry->items[1].kind != REDIS_KIND_ARRAY;
+        raw[used++] = (struct raw_entry){
+            .id = arena_dup(arena, entry->items[0].text),
+            .bytes = bytes.len > 0 ? arena_dup(arena, bytes) : STR_NONE,
+            .deliveries = 1,
+            .gone = entry->items[1].kind != REDIS_KIND_ARRAY,
+        };
     }
+    *ret_count = used;
+    return raw;
 }
 
 /* --- ends of entries --- */
@@ -152,10 +157,28 @@ AWAITS static int handle(struct task *task, struct partition *partition)
     return 0;
 }
 
-static void finish(struct partition *partition)
+/* Makes what was held the next batch; false when there is none. */
+static bool next_batch(struct task *task, struct partition *partition)
+{
+    struct arena *arena = partition->arena;
+
+    if (partition->held_count == 0)
+        return false;
+    arena_reset(arena);
+    task->arena = partition->arena = partition->held_arena;
+    partition->held_arena = arena;
+    partition->raw = partition->held;
+    partition->raw_count = partition->held_count;
+    partition->held_count = 0;
+    return true;
+}
+
+AWAITS static void handle_held(struct task *task, struct partition *partition)
 {
     struct bus *bus = partition->consumer->bus;
 
+    while (next_batch(task, partition))
+        (void)handle(task, partition); /* what is not acknowledged comes again */
     partition->raw = NULL;
     partition->raw_count = 0;
     arena_reset(partition->arena);
@@ -164,12 +187,9 @@ static void finish(struct partition *partition)
     bus_left(bus);
 }
 
-AWAITS static void run_batch(struct task *task, void *arg)
+AWAITS static void run_held(struct task *task, void *arg)
 {
-    struct partition *partition = arg;
-
-    (void)handle(task, partition); /* what is not acknowledged comes again */
-    finish(partition);
+    handle_held(task, arg);
 }
 
 /* --- abandoned entries --- */
@@ -234,7 +254,7 @@ AWAITS static int claim(struct task *task, struct partition *partition, struct s
     *cursor = reply.items[0].text;
     if (reply.count > 2 && reply.items[2].kind == REDIS_KIND_ARRAY)
         stats->lost += reply.items[2].count;
-    partition_load(partition, &reply.items[1]);
+    partition->raw = copy_entries(partition->arena, &reply.items[1], &partition->raw_count);
     stats->reclaimed += partition->raw_count;
     return count_deliveries(task, partition);
 }
@@ -251,7 +271,7 @@ AWAITS static void run_claim(struct task *task, void *arg)
         (void)snprintf(cursor, sizeof(cursor), "%.*s", STR_ARG(at));
         arena_reset(partition->arena);
     } while (strcmp(cursor, "0-0") != 0 && !partition->consumer->bus->stopping);
-    finish(partition);
+    handle_held(task, partition);
 }
 
 /* --- starting --- */
@@ -266,9 +286,14 @@ static void start(struct partition *partition, task_fn fn)
     task_start(&partition->task, fn, partition);
 }
 
-void partition_start(struct partition *partition)
+void partition_take(struct partition *partition, const struct redis_reply *entries)
 {
-    start(partition, run_batch);
+    MUST(partition->held_count == 0);
+    arena_reset(partition->held_arena);
+    partition->held = copy_entries(partition->held_arena, entries, &partition->held_count);
+    partition->consumer->bus->stats.read += partition->held_count;
+    if (partition->held_count > 0 && !partition->busy)
+        start(partition, run_held);
 }
 
 void partition_start_claim(struct partition *partition)

@@ -64,6 +64,38 @@ static void test_claims(void **state)
     run(claims);
 }
 
+/* Claimed entries are handled slowly; what is rung meanwhile comes right behind them. */
+static void claims_slowly(struct task *task, struct redis *redis)
+{
+    static struct ear ear;
+    struct bus *producer = bus_new(redis);
+
+    make_groups(task, redis, "tests");
+    ring(producer, 3);
+    pause_ms(task, 20);
+    read_as_ghost(task, redis, 3);
+    struct bus *bus = start_bus(redis, &ear, 200);
+    wait_up(task, bus, true, 1000);
+    ear.delay_ms = 100;
+    for (int i = 0; i < 400 && ear.calls == 0; i++)
+        pause_ms(task, 2);
+    assert_int_equal(ear.calls, 1);
+    int64_t start_ms = clock_mono_ms();
+    ring(bus, 19); /* the same partition */
+    wait_heard(task, &ear, 2, 1000);
+    assert_in_range(clock_mono_ms() - start_ms, 150, 260);
+    assert_int_equal(ear.most_running, 1);
+    assert_int_equal(ear.last.deliveries, 1);
+    end_bus(task, bus);
+    bus_free(producer);
+}
+
+static void test_claims_slowly(void **state)
+{
+    (void)state;
+    run(claims_slowly);
+}
+
 /* --- a handler that fails, at first or for ever --- */
 
 static void repeats(struct task *task, struct redis *redis)
@@ -259,6 +291,12 @@ static void forgets(struct task *task, struct redis *redis)
     for (int i = 0; i < 16; i++)
         ring(bus, 1000 + i);
     wait_heard(task, &ear, before + 15, 1000);
+    pause_ms(task, 300);
+    assert_false(bus_up(bus)); /* bells are lost: look yourself */
+    (void)ask(task, redis, "DEL evt:{p4}");
+    wait_up(task, bus, true, 1000);
+    ring(bus, 1004);
+    wait_heard(task, &ear, before + 16, 1000);
     end_bus(task, bus);
 }
 
@@ -387,6 +425,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_claims, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_claims_slowly, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_repeats, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_buries, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_trims, with_redis, without_redis),
