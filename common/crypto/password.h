@@ -6,11 +6,14 @@
  * including NUL, compared exactly; callers refuse more than PASSWORD_MAX_BYTES before they get
  * here.
  */
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/rc.h"
 #include "base/str.h"
 
-#define PASSWORD_MAX_BYTES 1024
+#define PASSWORD_MAX_BYTES  1024
+#define PASSWORD_SEED_BYTES 48
 
 enum password_result {
     PASSWORD_OK = 0,
@@ -23,5 +26,7 @@ struct str password_hash(struct arena *arena, struct str password);
 /* An enum password_result. PASSWORD_WRONG too for anything that is not an Argon2id PHC string, or
  * one with parameters beyond 256 MiB, t=16, p=4 (nobody gets to choose how long we compute). */
 int password_verify(struct str phc, struct str password) MUSTCHECK;
-/* Costs what a verify against a fresh hash costs: for unknown accounts, so time tells nothing. */
-void password_dummy_verify(struct str password);
+/* A PHC string of no password with today's parameters, the same for the same seed; arena-owned. For
+ * unknown accounts: verified like any other, it costs what theirs would. What Argon2id costs
+ * depends a little on the salt, so one salt for all of them would tell them apart. */
+struct str password_of_nobody(struct arena *arena, const uint8_t seed[PASSWORD_SEED_BYTES]);

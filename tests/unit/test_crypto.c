@@ -224,8 +224,13 @@ static void test_password(void **state)
     assert_int_equal(password_verify(phc, STR("Correct horse")), PASSWORD_WRONG);
     assert_int_equal(password_verify(phc, STR("")), PASSWORD_WRONG);
     assert_false(str_eq(phc, password_hash(arena, STR("correct horse"))));
-    password_dummy_verify(STR("anything"));
-    password_dummy_verify(STR_NONE);
+    static const uint8_t seeds[2][PASSWORD_SEED_BYTES] = {{1, 2, 3}, {4, 5, 6}};
+    struct str nobody = password_of_nobody(arena, seeds[0]);
+    assert_true(str_eq(nobody, password_of_nobody(arena, seeds[0])));
+    assert_false(str_eq(nobody, password_of_nobody(arena, seeds[1])));
+    assert_true(str_starts(nobody, STR("$argon2id$v=19$m=19456,t=2,p=1$")));
+    assert_int_equal(password_verify(nobody, STR("anything")), PASSWORD_WRONG);
+    assert_int_equal(password_verify(nobody, STR_NONE), PASSWORD_WRONG);
 }
 
 /* NUL and non-text bytes count, up to the limit. */

@@ -85,10 +85,11 @@ find_account(struct req *r, struct str email, struct rows *ret_account, struct s
 
     TRY(rate_limit_sign_in(r, "address", address, r->project->settings.rate_sign_in_address));
     TRY(sql_all(r, ret_account, &SQL_AUTH_ACCOUNT, PARAMS(P_STR(email), P_STR(address))));
-    *ret_hash = STR_NONE;
+    *ret_hash = auth_password_of_nobody(r, email);
     if (ret_account->count) {
         const struct row account = rows_at(ret_account, 0);
-        *ret_hash = row_str(&account, "password_hash");
+        if (!row_null(&account, "password_hash"))
+            *ret_hash = row_str(&account, "password_hash");
         if (row_bool(&account, "known_address"))
             counted = arena_printf(r->task.arena, "%.*s %.*s", STR_ARG(email), STR_ARG(address));
     }
@@ -110,7 +111,7 @@ AWAITS static int sign_in(struct req *r, struct str email, struct str password)
     email = auth_lower_case(r->task.arena, email);
     TRY(find_account(r, email, &account, &hash));
     TRY(auth_password_check(r, hash, password, &right, &new_hash));
-    if (!right)
+    if (!right || !account.count)
         return fail(r, "invalid_credentials", "The e-mail address or the password is wrong.");
     const struct row row = rows_at(&account, 0);
     TRY(auth_account_check(r, row_str(&row, "status"), row_bool(&row, "confirmed")));

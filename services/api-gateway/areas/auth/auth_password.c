@@ -4,12 +4,12 @@
 #include <errno.h>
 
 #include "app/metrics.h"
+#include "crypto/digest.h"
 #include "crypto/password.h"
 #include "loop/work.h"
 
 static struct metric *made;
 static struct metric *checked;
-static struct metric *dummies;
 
 void auth_password_prepare(void)
 {
@@ -18,7 +18,6 @@ void auth_password_prepare(void)
 
     made = metric_counter(name, "purpose=\"store\"", help);
     checked = metric_counter(name, "purpose=\"check\"", help);
-    dummies = metric_counter(name, "purpose=\"unknown_account\"", help);
 }
 
 int auth_password_policy(struct req *r, const char *field, struct str password)
@@ -56,11 +55,6 @@ static void run_check(void *arg)
 {
     struct job *job = arg;
 
-    if (!job->hash.ptr) {
-        password_dummy_verify(job->password);
-        job->result = PASSWORD_WRONG;
-        return;
-    }
     job->result = password_verify(job->hash, job->password);
     if (job->result == PASSWORD_OK_REHASH)
         job->hash = password_hash(job->arena, job->password);
@@ -86,6 +80,19 @@ int auth_password_hash(struct req *r, struct str password, struct str *ret_hash)
     return 0;
 }
 
+struct str auth_password_of_nobody(struct req *r, struct str email)
+{
+    struct str key = {(const char *)r->project->data_key.bytes, sizeof(r->project->data_key.bytes)};
+    uint8_t seed[2 * DIGEST_SHA256_BYTES];
+
+    digest_hmac_sha256(
+        key, arena_printf(r->task.arena, "salt of nobody:%.*s", STR_ARG(email)), seed);
+    digest_hmac_sha256(key,
+                       arena_printf(r->task.arena, "tag of nobody:%.*s", STR_ARG(email)),
+                       seed + DIGEST_SHA256_BYTES);
+    return password_of_nobody(r->task.arena, seed);
+}
+
 int auth_password_check(
     struct req *r, struct str hash, struct str password, bool *ret_right, struct str *ret_rehash)
 {
@@ -93,7 +100,7 @@ int auth_password_check(
 
     *job = (struct job){.arena = r->task.arena, .password = password, .hash = hash};
     TRY(run(r, run_check, job));
-    metric_add(hash.ptr ? checked : dummies, 1);
+    metric_add(checked, 1);
     *ret_right = job->result != PASSWORD_WRONG;
     *ret_rehash = job->result == PASSWORD_OK_REHASH ? job->hash : STR_NONE;
     return 0;

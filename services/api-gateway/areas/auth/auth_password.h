@@ -15,7 +15,11 @@ int auth_password_policy(struct req *r, const char *field, struct str password) 
 /* co: arena-owned hash. 503 when too many wait. The length was checked before. */
 AWAITS int auth_password_hash(struct req *r, struct str password, struct str *ret_hash) MUSTCHECK;
 
-/* co: compares with `hash`; STR_NONE (no account, no password) computes as long and is wrong.
+/* any: the hash of an account that does not exist, or has no password: always the same for one
+ * address, and wrong. */
+struct str auth_password_of_nobody(struct req *r, struct str email);
+
+/* co: compares with `hash`.
  * *ret_rehash is a new hash when the stored one is weaker than today's, else STR_NONE. */
 AWAITS int auth_password_check(struct req *r,
                                struct str hash,
