@@ -12,12 +12,13 @@ from groundwork.daemon import Daemon  # noqa: E402
 from groundwork.servers import Servers  # noqa: E402
 
 OPERATOR_TOKEN = "bench-operator-token-0123456789"
+MASTER_KEY = "00" * 32
 PASSWORD = "correct horse battery staple"
 RECORDS = 100_000
 
 
 class World:
-    """One PostgreSQL, one Redis, one gateway with `workers` processes."""
+    """One PostgreSQL, one Redis, one gateway with `workers` processes, a runner while one is wanted."""
 
     def __init__(self, workers):
         self.servers = Servers()
@@ -28,7 +29,7 @@ class World:
             DATABASE_URL=self.servers.database_url,
             REDIS_URL=self.servers.redis_url,
             OPERATOR_TOKEN=OPERATOR_TOKEN,
-            MASTER_KEY="00" * 32,
+            MASTER_KEY=MASTER_KEY,
             WORKERS=workers,
             REQUESTS_MAX=16384,
         )
@@ -37,8 +38,28 @@ class World:
             raise RuntimeError(migrated.stdout + migrated.stderr)
         self.gateway.start()
         self.operator = Client(self.gateway.url, token=OPERATOR_TOKEN)
+        self.runner = None
+
+    def start_runner(self, **settings):
+        """A workflow-runner of one process."""
+        self.runner = Daemon(
+            pathlib.Path(self.gateway.binary).with_name("workflow-runner"),
+            self.servers.folder / "runner.log",
+            DATABASE_URL=self.servers.database_url,
+            REDIS_URL=self.servers.redis_url,
+            MASTER_KEY=MASTER_KEY,
+            WORKERS=1,
+            **settings,
+        ).start()
+        return self.runner
+
+    def stop_runner(self):
+        if self.runner and self.runner.running():
+            self.runner.stop()
+        self.runner = None
 
     def close(self):
+        self.stop_runner()
         self.gateway.stop()
         self.servers.wipe()
 
