@@ -1,6 +1,8 @@
 """Workflows started by hand and over their routes: who may, what becomes of the body, and what is queued."""
 import concurrent.futures
+import http.client
 import json
+import urllib.parse
 
 import pytest
 from groundwork.project import Project
@@ -216,6 +218,18 @@ def test_a_bell_is_rung(project, redis_client, db):
 def test_trace_context_is_checked_and_kept(shop, db, sent, kept):
     shop.admin.post("/workflows/api/sync-orders", {}, headers={"traceparent": sent}, expect=204)
     assert last_job(shop, db, "trace") == kept
+
+
+def test_of_two_trace_contexts_none_is_believed(shop, db):
+    address = urllib.parse.urlsplit(shop.base_url)
+    wire = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
+    wire.putrequest("POST", f"{address.path}/workflows/api/sync-orders")
+    for name, value in (("Authorization", f"Bearer {shop.admin.token}"), ("traceparent", TRACE), ("Traceparent", TRACE)):
+        wire.putheader(name, value)
+    wire.endheaders()
+    assert wire.getresponse().status == 204
+    wire.close()
+    assert last_job(shop, db, "trace", "trigger_data") == (None, None)
 
 
 def test_events_of_records_carry_the_trace(project, db):

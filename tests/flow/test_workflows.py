@@ -297,6 +297,13 @@ def test_numbers_come_back_as_they_were(project):
     assert renamed["steps"][0]["params"]["body"] == made["steps"][0]["params"]["body"] == steps[0]["params"]["body"]
 
 
+def test_a_project_has_so_many_workflows(project, db):
+    schema = project.schema(db)
+    execute(db, f"insert into {schema}.workflows (name, trigger_kind, editor_id) select n::text, 'manual', 1 from generate_series(1, 999) n")
+    workflow(project.admin)
+    assert project.admin.post("/workflows", document(), expect=409).json()["code"] == "conflict"
+
+
 # --- routes ---
 
 
