@@ -59,6 +59,8 @@ static const char *const engine_environment[] = {
     "JSC_numberOfGCMarkers=1",
     "JSC_useSharedArrayBuffer=0",
     "JSC_maxPerThreadStackUsage=4194304",
+    "JSC_forceRAMSize=67108864", /* garbage is looked for before the limit, not at a part of the
+                                    machine */
     "TZ=UTC",
     "LANG=en_US.UTF-8",
 };
