@@ -535,7 +535,7 @@ int data_keys_rotate(struct task *task,
     int64_t told_ms = clock_mono_ms();
     for_all(task, &rotation, list, count, seal_most);
     int64_t wait_ms = told_ms + settle_ms - clock_mono_ms();
-    if (count > 0 && wait_ms > 0)
+    if (rotation.left < count && wait_ms > 0)
         rc = task_sleep(task, wait_ms);
     if (rc != 0) {
         *ret_reason = STR("ended before the old keys were retired; run it again");

@@ -1,0 +1,319 @@
+"""Data keys and master keys replaced beside gateways at work, by a command that is killed again and again (C2)."""
+import itertools
+import os
+import secrets
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from groundwork.client import Client
+from groundwork.daemon import Daemon
+from groundwork.fixtures import binary, keep_logs, settings
+from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
+from groundwork.servers import Servers
+
+KEY_A, KEY_B, KEY_C = ("0a" * 32, "0b" * 32, "0c" * 32)
+CANARY = "rotation-canary"
+REFRESH = "/auth/v1/refresh"
+
+
+# --- what is stored, read without the service ---------------------------------------------------------
+
+
+def opened(key, sealed, place):
+    """Version and key id (5 bytes), nonce (12), text and tag."""
+    return AESGCM(key).decrypt(sealed[5:17], sealed[17:], sealed[:5] + place.encode())
+
+
+def derived(master, number):
+    return HKDF(hashes.SHA256(), 32, None, f"project:{number}".encode()).derive(bytes.fromhex(master))
+
+
+class Vault:
+    """All sealed values of a project, and the keys that open them."""
+
+    def __init__(self, cursor, slug, *masters):
+        cursor.execute("select number from platform.projects where slug = %s", (slug,))
+        self.number = cursor.fetchone()[0]
+        self.cursor, self.schema = cursor, f"p_{self.number}"
+        self.keys, self.retired = {}, set()
+        for id, wrapped, retired in self.rows("select id, wrapped, retired_at is not null from {p}.data_keys"):
+            self.keys[id] = self.unwrap(id, bytes(wrapped), masters)
+            if retired:
+                self.retired.add(id)
+
+    def rows(self, sql):
+        self.cursor.execute(sql.replace("{p}", self.schema))
+        return self.cursor.fetchall()
+
+    def unwrap(self, id, wrapped, masters):
+        for master in masters:
+            try:
+                return opened(bytes.fromhex(master), wrapped, f"p{self.number}:data_key:{id}")
+            except InvalidTag:
+                pass
+        raise AssertionError(f"no master key opens key {id} of {self.schema}")
+
+    def sealed(self):
+        """(place, sealed) of every value."""
+        n = self.number
+        for kind, key, value in self.rows("select kind, key, sealed from {p}.settings where sealed is not null"):
+            yield f"p{n}:settings:oidc_client_secret" if kind == "setting" else f"p{n}:{kind}:{key}", value
+        for name, value in self.rows("select name, sealed from {p}.secrets"):
+            yield f"p{n}:secrets:{name}", value
+        for id, value in self.rows("select id, successor from {p}.refresh_tokens where successor is not null"):
+            yield f"p{n}:refresh_tokens:{id}:successor", value
+        for state, value in self.rows("select encode(state_hash, 'hex'), sealed from {p}.auth_flows"):
+            yield f"p{n}:auth_flows:{state}", value
+        for entity, field in self.rows("select entity_id, id from {p}.fields where type = 'secret'"):
+            for (value,) in self.rows(f"select f_{field} from {{p}}.e_{entity} where f_{field} is not null"):
+                yield f"p{n}:e{entity}:f{field}", value
+
+    def check(self):
+        """Opens everything; returns the key ids that are in use, and the plain texts by place."""
+        used, texts = set(), {}
+        for place, value in self.sealed():
+            value = bytes(value)
+            used.add(int.from_bytes(value[1:5], "big"))
+            texts[place] = opened(self.keys[int.from_bytes(value[1:5], "big")], value, place)
+        return used, texts
+
+
+# --- servers of their own: a rotation takes every project -----------------------------------------------
+
+
+class World:
+    def __init__(self):
+        self.servers = Servers()
+        self.servers.start()
+        self.servers.operator_token = secrets.token_urlsafe(32)
+        self.daemons, self.outputs = [], []
+        self.connection = self.servers.connect()
+        self.numbers = itertools.count()
+
+    def daemon(self, master=KEY_A, **more):
+        log = self.servers.folder / f"rotation{next(self.numbers)}.log"
+        return Daemon(str(binary()), log, **{**settings(self.servers), "MASTER_KEY": master, **more})
+
+    def gateway(self, **settings):
+        self.daemons.append(self.daemon(**settings))
+        return self.daemons[-1].start()
+
+    def project(self, gateway, name):
+        own = Project(gateway, Client(f"{gateway.url}/org", token=self.servers.operator_token), None, name)
+        own.admin.put("/", {"settings": {
+            "rate_read": 0, "rate_write": 0, "rate_heavy": 0,
+            "rate_sign_in_account": 1000, "rate_sign_in_address": 1000,
+            "oidc_issuer": "https://issuer.example.org", "oidc_client_id": "id", "oidc_client_secret": CANARY,
+        }}, expect=200)
+        own.entity("vaults", [{"name": "name", "type": "varchar"}, {"name": "code", "type": "secret"}])
+        for first in range(0, 450, 150):
+            records = [{"name": f"n{i}", "code": f"{CANARY}-{i}"} for i in range(first, first + 150)]
+            own.admin.post("/entities/vaults/items/bulk", {"items": records}, expect=201)
+        for name in ("ONE", "TWO"):
+            own.admin.post("/secrets", {"name": name, "value": CANARY}, expect=201)
+        return own
+
+    def vault(self, slug, *masters):
+        return Vault(self.connection.cursor(), slug, *(masters or (KEY_A,)))
+
+    def rotate(self, flag, kill_line=0, kill_after=0.0, **settings):
+        """Runs the command; ends it by SIGKILL when it has printed so many lines, or after a while. Its exit status."""
+        daemon = self.daemon(**settings)
+        process = subprocess.Popen([daemon.binary, flag], env=daemon.environment(), text=True, bufsize=1,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        watchdog = threading.Timer(kill_after or 120, process.kill)
+        watchdog.start()
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if len(lines) == kill_line:
+                process.kill()
+        watchdog.cancel()
+        self.outputs += lines
+        return process.wait(10)
+
+    def close(self):
+        for daemon in self.daemons:
+            if daemon.running():
+                daemon.stop()
+        keep_logs(self.daemons)
+        alarms = [alarm for daemon in self.daemons for alarm in daemon.alarms()]
+        logs = "".join(self.outputs) + "".join(daemon.log() for daemon in self.daemons)
+        self.connection.close()
+        self.servers.wipe()
+        assert not alarms, alarms[0]
+        assert CANARY not in logs and "Sanitizer" not in logs
+
+
+@pytest.fixture
+def world():
+    own = World()
+    try:
+        assert own.daemon().run("--migrate").returncode == 0
+        yield own
+    finally:
+        own.close()
+
+
+class Load:
+    """Callers who keep writing and reading what is sealed; whatever fails is kept."""
+
+    def __init__(self, project):
+        self.project, self.stopped, self.failures, self.calls = project, threading.Event(), [], 0
+        self.threads = [threading.Thread(target=self.repeat, args=(fn,)) for fn in (
+            self.keep_secrets, self.keep_records, self.refresh, self.change_settings)]
+
+    def repeat(self, fn):
+        admin = self.project.client().sign_in(ADMIN_EMAIL, PASSWORD)
+        for i in itertools.count():
+            if self.stopped.is_set():
+                return
+            try:
+                fn(admin, i)
+                self.calls += 1
+            except Exception as error:  # pylint: disable=broad-except
+                self.failures.append(repr(error)[:500])
+                return
+
+    def keep_secrets(self, admin, i):
+        admin.put("/secrets/ONE", {"value": f"{CANARY}-one-{i}"}, expect=200)
+        admin.post("/secrets", {"name": f"S{i}", "value": CANARY}, expect=201)
+        if i >= 5:
+            admin.delete(f"/secrets/S{i - 5}", expect=204)
+
+    def keep_records(self, admin, i):
+        item = admin.post("/entities/vaults/items", {"name": "new", "code": f"{CANARY}-{i}"}, expect=201).json()
+        admin.put(f"/entities/vaults/items/{item['id']}", {"code": f"{CANARY}-{i}-b"}, expect=200)
+        admin.put(f"/entities/vaults/items/{i % 450 + 1}", {"code": f"{CANARY}-{i}-c"}, expect=200)
+
+    def refresh(self, admin, _):
+        """The same refresh twice: the second is answered from the sealed successor."""
+        body = {"refresh_token": admin.refresh_token}
+        first = admin.post(REFRESH, body, expect=200).json()
+        second = admin.post(REFRESH, body, expect=200).json()
+        assert first["refresh_token"] == second["refresh_token"]
+        admin.refresh_token, admin.token = first["refresh_token"], first["access_token"]
+
+    def change_settings(self, admin, i):
+        admin.patch("/", {"settings": {"mail_sender": f"a{i}@example.org"}}, expect=200)
+        time.sleep(0.05)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join(60)
+
+
+def test_a_rotation_killed_again_and_again_under_load(world):
+    gateway = world.gateway()
+    other = world.gateway()
+    busy, quiet = world.project(gateway, "busy"), world.project(other, "quiet")
+    before = world.vault("quiet").check()[1]
+    with Load(busy) as load:
+        for line in (1, 2, 3, 5, 8):
+            assert world.rotate("--rotate-data-keys", kill_line=line) == -signal.SIGKILL
+            world.vault("busy").check()
+            assert world.vault("quiet").check()[1] == before
+        for delay in (0.3, 0.7, 1.2):
+            world.rotate("--rotate-data-keys", kill_after=delay)
+            world.vault("busy").check()
+        assert world.rotate("--rotate-data-keys") == 0
+        world.vault("busy").check()
+        time.sleep(1)
+    assert not load.failures and load.calls > 50
+    for slug in ("busy", "quiet"):
+        vault = world.vault(slug)
+        used, texts = vault.check()
+        newest = max(vault.keys)
+        assert used == {newest} and vault.retired == set(vault.keys) - {newest}, (slug, used, vault.keys.keys())
+    assert {place: text for place, text in texts.items() if "secrets" in place or "oidc" in place} == {
+        place: text for place, text in before.items() if "secrets" in place or "oidc" in place}
+    # A gateway that has nothing opened yet: signing keys, successors and settings are read anew.
+    fresh = world.gateway()
+    for slug in ("busy", "quiet"):
+        client = Client(f"{fresh.url}/org/{slug}").sign_in(ADMIN_EMAIL, PASSWORD)
+        assert client.get("/", expect=200).json()["settings"]["oidc_client_secret"] == "********"
+        assert client.get("/secrets", expect=200).json()["items"][0]["name"] == "ONE"
+    assert "".join(world.outputs).count("has a new key") >= 2
+
+
+def test_a_new_master_key(world):
+    old = world.gateway()
+    world.project(old, "first")
+    texts = world.vault("first").check()[1]
+    both = world.gateway(master=KEY_B, MASTER_KEY_OLD=KEY_A)
+    world.project(both, "second")  # wrapped by the new key from the start
+    assert world.rotate("--rotate-master-key", kill_line=1, master=KEY_B, MASTER_KEY_OLD=KEY_A) in (0, -signal.SIGKILL)
+    for slug in ("first", "second"):
+        world.vault(slug, KEY_A, KEY_B).check()
+    assert world.rotate("--rotate-master-key", master=KEY_B, MASTER_KEY_OLD=KEY_A) == 0
+    assert world.rotate("--rotate-master-key", master=KEY_B) == 0  # nothing to do any more
+    assert world.vault("first", KEY_B).check()[1] == texts
+    world.vault("second", KEY_B).check()
+    # The gateway that has the keys goes on; one with the old master key alone serves nothing.
+    Client(f"{old.url}/org/first").sign_in(ADMIN_EMAIL, PASSWORD)
+    late = world.gateway(master=KEY_A)
+    Client(f"{late.url}/org/first").post("/auth/v1/token", {"email": ADMIN_EMAIL, "password": PASSWORD}, expect=503)
+    fresh = world.gateway(master=KEY_B)
+    for slug in ("first", "second"):
+        Client(f"{fresh.url}/org/{slug}").sign_in(ADMIN_EMAIL, PASSWORD)
+    # A master key that opens nothing changes nothing, and says so.
+    assert world.rotate("--rotate-master-key", master=KEY_C) == 1
+    assert world.rotate("--rotate-data-keys", master=KEY_C) == 1
+    assert "run it again" in world.outputs[-1]
+    assert world.vault("first", KEY_B).check()[1] == texts
+
+
+def test_a_project_of_an_earlier_release(world):
+    """Values under the key that was derived from the master key; several gateways load the project at once."""
+    first = world.gateway()
+    world.project(first, "legacy")
+    vault = world.vault("legacy")
+    legacy = derived(KEY_A, vault.number)
+
+    def reseal(value, place):
+        head, nonce = b"\x01\0\0\0\0", os.urandom(12)
+        plain = opened(vault.keys[1], bytes(value), place)
+        return head + nonce + AESGCM(legacy).encrypt(nonce, plain, head + place.encode())
+
+    cursor, schema = vault.cursor, vault.schema
+    for kind, key, value in vault.rows("select kind, key, sealed from {p}.settings where sealed is not null"):
+        place = f"p{vault.number}:settings:oidc_client_secret" if kind == "setting" else f"p{vault.number}:{kind}:{key}"
+        cursor.execute(f"update {schema}.settings set sealed = %s where kind = %s and key = %s",
+                       (reseal(value, place), kind, key))
+    for name, value in vault.rows("select name, sealed from {p}.secrets"):
+        cursor.execute(f"update {schema}.secrets set sealed = %s where name = %s",
+                       (reseal(value, f"p{vault.number}:secrets:{name}"), name))
+    cursor.execute(f"delete from {schema}.data_keys; truncate {schema}.refresh_tokens, {schema}.auth_flows")
+    entity, field = vault.rows("select entity_id, id from {p}.fields where type = 'secret'")[0]
+    cursor.execute(f"update {schema}.e_{entity} set f_{field} = null")
+    first.stop()
+    # With a new master key in place already: the old one tells what the key was.
+    later = [world.gateway(master=KEY_B, MASTER_KEY_OLD=KEY_A) for _ in range(2)]
+    clients = [Client(f"{daemon.url}/org/legacy") for daemon in later]
+    threads = [threading.Thread(target=client.sign_in, args=(ADMIN_EMAIL, PASSWORD)) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    adopted = world.vault("legacy", KEY_B)
+    assert adopted.keys == {0: legacy} and adopted.check()[0] == {0}
+    clients[0].put("/secrets/ONE", {"value": "x"}, expect=200)
+    assert world.rotate("--rotate-data-keys", master=KEY_B) == 0
+    rotated = world.vault("legacy", KEY_B)
+    assert rotated.check()[0] == {1} and rotated.retired == {0}
+    clients[1].put("/secrets/TWO", {"value": "x"}, expect=200)
+    assert rotated.check()[0] == {1}
