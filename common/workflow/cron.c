@@ -2,7 +2,7 @@
 #include "workflow/cron.h"
 #include "workflow/timezone.h"
 
-#define MINUTE_S  60
+#define MINUTE_S  INT64_C(60)
 #define DAY_MIN   1440
 #define HOURS_ALL 0xffffffu
 #define HORIZON_S (8 * INT64_C(366) * 86400)

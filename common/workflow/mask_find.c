@@ -81,7 +81,9 @@ static int unicode(struct cursor *cursor, reader_fn below, struct rest *rest)
     int code = four_digits(cursor, below);
 
     if (code >= 0xd800 && code < 0xdc00) {
-        if (below(cursor) != '\\' || below(cursor) != 'u')
+        int backslash = below(cursor);
+        int letter = below(cursor);
+        if (backslash != '\\' || letter != 'u')
             return END;
         int low = four_digits(cursor, below);
         if (low < 0xdc00 || low > 0xdfff)

@@ -22,7 +22,7 @@ AWAITS int secrets_open(struct task *task, struct project *project, const struct
 /* any: STR_NONE when unknown. `values` is a struct secret_values. Matches template_secret_fn. */
 struct str secrets_value(struct str name, void *values);
 
-#define SECRETS_MASK      "********"
+#define SECRETS_MASK       "********"
 #define SECRETS_MASK_LEAST 4 /* bytes; shorter values would be found everywhere */
 
 /* any: a copy of `value` (arena-owned; `value` itself when nothing was found) in which every opened secret of at least
@@ -32,5 +32,6 @@ json_t *secrets_mask(struct arena *arena, const struct secret_values *values, co
 /* any: the same for one text, arena-owned or `text` itself. Found are: the value as it is; JSON-escaped, once or twice;
  * percent-encoded, whichever bytes are, also within JSON escapes (RFC 3986, and + for a blank); in base64 and
  * base64url at each of the three alignments, also within percent-encoding or JSON escapes or broken into lines (RFC
- * 4648, RFC 2045); in hexadecimal. A text made to be slow to search is replaced whole. For JSON mask the values before they are printed, not the printed text. */
+ * 4648, RFC 2045); in hexadecimal. A text made to be slow to search is replaced whole. For JSON
+ * mask the values before they are printed, not the printed text. */
 struct str secrets_mask_text(struct arena *arena, const struct secret_values *values, struct str text);

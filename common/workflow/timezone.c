@@ -145,7 +145,7 @@ bool timezone_name_ok(struct str name)
     struct str rest = name;
     size_t parts = 0;
 
-    if (name.len == 0 || name.len > 64)
+    if (!name.ptr || name.len == 0 || name.len > 64)
         return false;
     while (rest.ptr) {
         struct str part = str_split(&rest, '/');

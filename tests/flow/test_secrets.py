@@ -46,11 +46,10 @@ def test_names_are_unique_even_at_once(project):
 
 
 @pytest.mark.parametrize("body, field", [
-    ({}, "name"), ({"name": "A"}, "value"), ({"name": "", "value": "x"}, "name"), ({"name": "1A", "value": "x"}, "name"),
-    ({"name": "A-B", "value": "x"}, "name"), ({"name": "Ä", "value": "x"}, "name"), ({"name": "A B", "value": "x"}, "name"),
-    ({"name": "A" * 65, "value": "x"}, "name"), ({"name": 3, "value": "x"}, "name"), ({"name": "A", "value": ""}, "value"),
-    ({"name": "A", "value": "x" * 16385}, "value"), ({"name": "A", "value": 3}, "value"), ({"name": "A", "value": None}, "value"),
-    ({"name": "A", "value": "x", "version": 3}, "version"), ({"name": "A\n", "value": "x"}, "name"),
+    ({}, "name"), ({"name": "A"}, "value"), ({"name": 3, "value": "x"}, "name"), ({"name": "A", "value": 3}, "value"),
+    *[({"name": name, "value": "x"}, "name") for name in ("", "1A", "A-B", "Ä", "A B", "A" * 65, "A\n", "A.b")],
+    *[({"name": "A", "value": value}, "value") for value in ("", "x" * 16385, None, ["x"])],
+    ({"name": "A", "value": "x", "version": 3}, "version"),
 ])
 def test_bad_bodies(shared_project, body, field):
     answer = shared_project.admin.post("/secrets", body, expect=400).json()
@@ -70,7 +69,10 @@ def test_limits(project):
 def test_sorting_and_pages(project):
     for name in ("B", "A", "C"):
         make(project.admin, name)
-    names = lambda query: [item["name"] for item in project.admin.get(f"/secrets?{query}", expect=200).json()["items"]]
+
+    def names(query):
+        return [item["name"] for item in project.admin.get(f"/secrets?{query}", expect=200).json()["items"]]
+
     assert names("sort=name") == ["A", "B", "C"] and names("sort=-name") == ["C", "B", "A"]
     assert names("sort=created_at") == ["B", "A", "C"] and names("limit=1&page=2") == ["B"]
     project.admin.get("/secrets?sort=value", expect=400)
@@ -124,11 +126,11 @@ def test_values_are_nowhere(project, gateway, db):
 # --- what workflows use ------------------------------------------------------------------------------
 
 
-def workflow(project, reference, **body):
+def workflow(project, reference):
     step = {"key": "call", "action": "CallAnApi",
             "params": {"method": "POST", "url": "https://example.com/x", "headers": {"Authorization": reference}}}
     return project.admin.post("/workflows", {
-        "name": "Nightly", "enabled": True, "trigger": {"kind": "manual"}, "start_step": "call", "steps": [step], **body,
+        "name": "Nightly", "enabled": True, "trigger": {"kind": "manual"}, "start_step": "call", "steps": [step],
     }, expect=201).json()
 
 

@@ -173,7 +173,7 @@ static int check_unused(struct req *r, const struct rows *mentions, struct str n
     struct strbuf list;
     size_t users = 0;
 
-    strbuf_init(&list, r->task.arena, NAMED_MAX * 1024);
+    strbuf_init(&list, r->task.arena, (size_t)NAMED_MAX * 1024);
     for (size_t i = 0; i < mentions->count; i++) {
         if (!uses(r->task.arena, mentions, i, name) || users++ >= NAMED_MAX)
             continue;
