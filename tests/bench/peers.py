@@ -14,15 +14,15 @@ NPM_SECONDS = 600
 SCHEMAS = {"pgboss": "pgboss", "graphile": "graphile_worker"}
 
 
-def npm_install(folder, *options):
+def npm_install(folder, *options, seconds=NPM_SECONDS):
     """"" or why it cannot be had."""
     if not shutil.which("npm"):
         return "npm is not installed"
     command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *options]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=NPM_SECONDS)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
-        return f"npm install took longer than {NPM_SECONDS} s"
+        return f"npm install took longer than {seconds} s"
     if done.returncode:
         return "npm install failed: " + (done.stderr.strip().splitlines() or ["without a word"])[-1]
     return ""

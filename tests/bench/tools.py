@@ -74,19 +74,20 @@ def pgbench_steady(servers, scripts, seconds, clients=CLIENTS, warm=20):
 
 
 class Nginx:
-    """A static file of 200 bytes on a free port."""
+    """On a free port: a static file of 200 bytes, and /json as a server that workflows may call."""
 
     def __init__(self, folder, workers):
         self.port = free_port()
-        root = pathlib.Path(folder) / "nginx"
-        root.mkdir()
+        root = pathlib.Path(tempfile.mkdtemp(prefix="nginx.", dir=folder))
         root.chmod(0o755)
         (root / "file").write_text("x" * 199 + "\n")
         conf = root / "nginx.conf"
         conf.write_text(
             f"worker_processes {workers};\npid {root}/pid;\nerror_log {root}/error.log;\ndaemon off;\n"
             "events { worker_connections 4096; }\n"
-            f"http {{ access_log off; sendfile on; open_file_cache max=100; keepalive_requests 1000000000; server {{ listen 127.0.0.1:{self.port} reuseport; root {root}; }} }}\n"
+            f"http {{ access_log off; sendfile on; open_file_cache max=100; keepalive_requests 1000000000;"
+            f" server {{ listen 127.0.0.1:{self.port} reuseport; root {root};"
+            " location = /json { default_type application/json; return 200 '{\"ok\":true}'; } } }\n"
         )
         self.process = subprocess.Popen(["nginx", "-c", conf], stderr=subprocess.DEVNULL)
         time.sleep(0.5)
@@ -94,6 +95,10 @@ class Nginx:
     @property
     def url(self):
         return f"http://127.0.0.1:{self.port}/file"
+
+    @property
+    def json_url(self):
+        return f"http://127.0.0.1:{self.port}/json"
 
     def stop(self):
         self.process.terminate()

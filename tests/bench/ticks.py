@@ -1,0 +1,149 @@
+"""A runner that has little to do: what it takes, and a thousand projects whose workflows are due at one minute."""
+import os
+import time
+
+from groundwork.runs import condition
+from groundwork.workflows import event, timed
+from workflows import make_workflow
+
+PROJECTS = 1000
+IDLE_SECONDS = 20
+TICK_SECONDS = 2.0
+LATE_SECONDS = 20  # after which nothing more is waited for
+
+
+def family(pid):
+    """The process and all below it."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return [pid, *(each for child in children.read().split() for each in family(int(child)))]
+
+
+def resident_mb(pid):
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as text:
+        return sum(int(line.split()[1]) for line in text if line.startswith("Rss:")) / 1024
+
+
+def cpu_seconds(pids):
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as text:
+            fields = text.read().rsplit(")", 1)[1].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def at_rest(world, out, name):
+    """What a runner without work takes; all its processes for the CPU, each by itself for the memory."""
+    runner = world.start_runner()
+    try:
+        time.sleep(5)
+        pids = family(runner.process.pid)
+        before = cpu_seconds(pids)
+        time.sleep(IDLE_SECONDS)
+        share = (cpu_seconds(pids) - before) / IDLE_SECONDS
+        worker = resident_mb(runner.workers()[0])
+        scripts = [resident_mb(pid) for pid in pids if pid not in (runner.process.pid, *runner.workers())]
+    finally:
+        world.stop_runner()
+    beside = f"; {len(scripts)} script processes, the largest {max(scripts):.1f} MB" if scripts else ""
+    out.add(f"memory of an idle runner, {name}", f"{worker:.1f} MB", "<= 30 MB", worker <= 30, f"its worker{beside}")
+    out.add(f"CPU of an idle runner, {name}", f"{share:.2%}", "<= 1%", share <= 0.01, f"of a core, over {IDLE_SECONDS} s")
+
+
+class Many:
+    """Projects with one timed workflow each. The first one's is made over the API, the others' rows are its copies."""
+
+    def __init__(self, world, count, say):
+        self.world = world
+        for number in range(count):
+            admin = world.project(f"many-{number}")
+            if number == 0:
+                make_workflow(admin, timed("* * * * *"), [condition()])
+            if number % 100 == 99:
+                say(f"  {number + 1} projects")
+        found = world.sql("select number from platform.projects where slug like 'many-%' order by number")
+        self.numbers = [number for (number,) in found]
+        for number in self.numbers[1:]:
+            self.copy(self.numbers[0], number)
+
+    def copy(self, source, target):
+        for table, columns in (
+            ("workflows", "name, enabled, version, trigger_kind, cron, timezone, next_fire_at, editor_id"),
+            ("workflow_versions", "workflow_id, version, doc, editor_id"),
+        ):
+            self.world.sql(f"insert into p_{target}.{table} ({columns}) select {columns} from p_{source}.{table}")
+        self.world.sql(
+            f"insert into platform.workflow_projects (number, next_fire_at) select {target}, next_fire_at"
+            f" from platform.workflow_projects where number = {source} on conflict (number) do nothing")
+
+    def enable(self, enabled):
+        """Disabled ones are due never; enabled ones at the next minute."""
+        due = "date_trunc('minute', now()) + interval '1 minute'" if enabled else "null"
+        for number in self.numbers:
+            self.world.sql(f"update p_{number}.workflows set enabled = {enabled}, next_fire_at = {due}")
+        self.world.sql(f"update platform.workflow_projects set next_fire_at = {due}")
+
+    def seen(self, minute):
+        """[(seconds until queued, until started or None)] of the jobs of a tick."""
+        one = ("select extract(epoch from queued_at - fire_at)::float, extract(epoch from started_at - fire_at)::float"
+               " from p_{}.jobs where fire_at = to_timestamp(%s)")
+        found = []
+        for at in range(0, len(self.numbers), 100):
+            part = self.numbers[at : at + 100]
+            found += self.world.sql(" union all ".join(one.format(n) for n in part), *[minute] * len(part))
+        return found
+
+
+def count_of(args):
+    return PROJECTS if not args.quick else PROJECTS // 10
+
+
+_made = []
+
+
+def many(world, args, say):
+    """One set of projects for both measurements."""
+    if not _made:
+        _made.append(Many(world, count_of(args), say))
+    return _made[0]
+
+
+def runner(world, folder, args, out, say):
+    admin = world.project("idle")
+    admin.post("/entities", {"name": "orders", "fields": [{"name": "name", "type": "varchar"}]}, expect=201)
+    for _ in range(3):
+        make_workflow(admin, event("orders"), [condition()])
+    at_rest(world, out, "1 project")
+    projects = many(world, args, say)
+    projects.enable(False)
+    at_rest(world, out, f"{count_of(args):,} projects")
+
+
+def ticks(world, folder, args, out, say):
+    projects = many(world, args, say)
+    if time.time() % 60 > 40:  # time to get ready before the minute
+        time.sleep(61 - time.time() % 60)
+    projects.enable(True)
+    world.start_runner()
+    try:
+        minute = (int(time.time()) // 60 + 1) * 60
+        say(f"  waiting {minute - time.time():.0f} s for the minute")
+        while time.time() < minute + LATE_SECONDS:
+            time.sleep(1 if time.time() > minute + TICK_SECONDS else max(0.1, minute + TICK_SECONDS + 1 - time.time()))
+            found = projects.seen(minute)
+            if len(found) == len(projects.numbers) and all(started is not None for _, started in found):
+                break
+    finally:
+        world.stop_runner()
+    report(projects, found, out)
+
+
+def report(projects, found, out):
+    wanted = len(projects.numbers)
+    name = f"a minute's ticks of {wanted:,} projects"
+    started = sorted(at for _, at in found if at is not None)
+    whole = len(found) == wanted and len(started) == wanted
+    last = started[-1] if started else float("inf")
+    made = max((at for at, _ in found), default=float("inf"))
+    out.add(name, f"{last:.2f} s" if whole else f"{len(started):,} of {wanted:,}", f"<= {TICK_SECONDS:.0f} s",
+            whole and last <= TICK_SECONDS, f"all made after {made:.2f} s, the last one started after {last:.2f} s")
