@@ -3,6 +3,8 @@
  * database's clock; this process only counts, from before the statement was sent, how long it may
  * believe in it.
  */
+#include <stdlib.h>
+
 #include "app.h"
 #include "background.h"
 #include "base/clock.h"
@@ -13,6 +15,7 @@
 #include "work.h"
 
 #define BEATS_A_LEASE 3
+#define FRESH_PART    6 /* of a lease: what is younger waits for the next beat */
 #define BEAT_LIMIT_MS 10000
 
 /* Columns of claim_jobs, in its order. */
@@ -34,6 +37,8 @@ enum {
     C_TRACE,
     C_EVENT_ID,
     C_CLAIMED_AT,
+    C_TRIGGER_ENTITY_ID,
+    C_ORPHAN,
 };
 
 static struct {
@@ -58,8 +63,9 @@ static struct str keep_text(struct arena *arena, const struct rows *rows, size_t
 static struct job *job_new(const struct rows *rows, size_t i)
 {
     struct arena *arena = arena_new(0);
-    struct job *job = ARENA_NEW(arena, job);
+    struct job *job = calloc(1, sizeof(*job));
 
+    MUST(job != NULL);
     job->arena = arena;
     job->task.arena = arena;
     job->id = rows_i64(rows, i, C_ID);
@@ -79,6 +85,8 @@ static struct job *job_new(const struct rows *rows, size_t i)
     job->traceparent = keep_text(arena, rows, i, C_TRACE);
     job->event_id = rows_i64(rows, i, C_EVENT_ID);
     job->claimed_ms = rows_time(rows, i, C_CLAIMED_AT);
+    job->trigger_entity_id = rows_i64(rows, i, C_TRIGGER_ENTITY_ID);
+    job->orphan = rows_bool(rows, i, C_ORPHAN);
     return job;
 }
 
@@ -208,7 +216,7 @@ static bool is_due(const struct job *job, int64_t now)
     int64_t lease_ms = runner_conf()->lease_ms;
 
     /* What was claimed or renewed a moment ago waits for the next beat, which is early enough. */
-    return !job->lost && job->lease_mono_ms - now < lease_ms - lease_ms / (BEATS_A_LEASE * 2);
+    return !job->lost && job->lease_mono_ms - now < lease_ms - lease_ms / FRESH_PART;
 }
 
 /* Each project by itself: one that does not answer keeps no other waiting. */

@@ -22,7 +22,7 @@ enum job_result {
 
 struct job {
     struct task task;    /* task.arena is the job's own, during a step one of the step's */
-    struct arena *arena; /* the job's own, it lives there itself; freed when it ended */
+    struct arena *arena; /* the job's own */
     struct loop_hook freed;
     struct list link;        /* work->jobs */
     struct list beat;        /* all jobs of this process (claim.c) */
@@ -31,9 +31,10 @@ struct job {
     int64_t id, workflow_id, token;
     int version, run, attempt, depth;
     bool resumed;           /* it ran before: read its history first */
+    bool orphan;            /* its workflow was deleted while it was made */
     struct str resume_step; /* a retry begins here; empty = start */
     struct str trigger_kind, trigger_event, trigger_entity; /* may be empty */
-    int64_t trigger_id;
+    int64_t trigger_id, trigger_entity_id; /* 0 = none */
     struct str trigger_data; /* JSON text, STR_NONE = none */
     struct str traceparent;
     int64_t event_id;

@@ -4,11 +4,13 @@
 #include "run.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "app.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "log/log.h"
+#include "trigger_rights.h"
 #include "work.h"
 #include "json/jr.h"
 #include "json/jw.h"
@@ -21,7 +23,7 @@
 #define STEPS_OF_A_JOB (2 * STEPS_MAX)
 
 /* How a job left this process, beside enum job_result. */
-enum { RUN_SUCCEEDED = 20, RUN_ENDED_FAILED, RUN_RELEASED };
+enum { RUN_SUCCEEDED = 20, RUN_ENDED_FAILED, RUN_SKIPPED, RUN_RELEASED };
 
 /* --- rows and ends ------------------------------------------------------------------------------
  */
@@ -130,6 +132,16 @@ AWAITS static int succeed(struct run *run)
     return rc > 0 ? rc : RUN_SUCCEEDED;
 }
 
+AWAITS static int skip_job(struct run *run, struct str reason)
+{
+    const struct ledger_entry entry = {.status = "skipped", .reason = reason};
+    int rc = ledger_write(run->job, &entry);
+
+    if (rc < 0)
+        return fail_unstored(run);
+    return rc > 0 ? rc : RUN_SKIPPED;
+}
+
 AWAITS static int give_back(struct run *run)
 {
     int rc = write_all(run, "queued", STR_NONE);
@@ -198,12 +210,34 @@ AWAITS static int open_secrets(struct run *run)
     }
 }
 
+AWAITS static int check_trigger(struct run *run)
+{
+    int64_t pause_ms = RETRY_FIRST_MS;
+
+    for (;;) {
+        int rc = trigger_rights(run);
+        if (rc == TRIGGER_NOT_PERMITTED)
+            return skip_job(run, STR("not_permitted"));
+        if (rc == TRIGGER_EDITOR_GONE)
+            return fail_with(run,
+                             STR_NONE,
+                             "editor_gone",
+                             STR("The workflow's last editor may not sign in any more."));
+        if (rc == -ECANCELED)
+            return JOB_LOST;
+        if (rc == 0)
+            return 0;
+        TRY(pause_retry(run, &pause_ms));
+    }
+}
+
 AWAITS static int prepare(struct run *run)
 {
     TRY(load_version(run));
     TRY(open_secrets(run));
     if (!context_init(run))
         return fail_with(run, STR_NONE, "internal", STR("The data of the trigger cannot be read."));
+    TRY(check_trigger(run));
     if (!run->job->resumed)
         return 0;
     int rc = context_history(run);
@@ -352,6 +386,9 @@ static void count(const struct job *job, int outcome)
     case RUN_ENDED_FAILED:
         stats->failed++;
         break;
+    case RUN_SKIPPED:
+        stats->skipped++;
+        break;
     case RUN_RELEASED:
         stats->released++;
         break;
@@ -361,11 +398,15 @@ static void count(const struct job *job, int outcome)
     }
 }
 
+/* At the end of the turn: the coroutine has left. Whoever waits for the last job finds nothing held
+ * any more. */
 static void free_job(void *arg)
 {
-    const struct job *job = arg;
+    struct job *job = arg;
 
     arena_free(job->arena);
+    work_job_ended(job);
+    free(job);
 }
 
 static void run_main(struct task *task, void *arg)
@@ -381,8 +422,6 @@ static void run_main(struct task *task, void *arg)
     arena_free(run->step_arena);
     count(job, rc);
     list_remove(&job->beat);
-    work_job_ended(job);
-    /* The task's memory must last until its coroutine has left. */
     job->freed = (struct loop_hook){.fn = free_job, .arg = job};
     loop_at_turn_end(&job->freed);
 }

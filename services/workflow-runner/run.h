@@ -33,6 +33,8 @@ struct run {
     size_t output_bytes;
     struct past *past;
     size_t past_count;
+    bool unprepared;  /* what the step needs to begin cannot be read: it waits as long as the lease
+                         lasts */
     int gone;         /* JOB_LOST or JOB_STORE_DOWN: why a step had to stop */
     bool finished;    /* the job's end was written together with its last step */
     struct str error; /* JSON text, of a job that failed */

@@ -96,7 +96,8 @@ int step_sent(struct step_call *call)
 /* --- before -------------------------------------------------------------------------------------
  */
 
-/* The project as it is now: its model may be another one than at the last step. */
+/* The project as it is now: its model may be another one than at the last step. RUN_AGAIN while it
+ * cannot be read. */
 AWAITS static int refresh_project(struct step_call *call)
 {
     struct job *job = call->job;
@@ -105,10 +106,8 @@ AWAITS static int refresh_project(struct step_call *call)
     int rc = project_find_number(call->task, runner_directory(), job->project->number, &project);
     if (rc == PROJECT_NOT_FOUND)
         return gone(call, JOB_LOST);
-    if (rc == PROJECT_UNAVAILABLE)
-        return step_fail(call, "dependency_unavailable", "The project cannot be read right now.");
     if (rc != 0)
-        return rc;
+        return rc > 0 ? RUN_AGAIN : rc;
     if (project != job->project) {
         project_hold(job->arena, project);
         job->project = project;
@@ -116,7 +115,8 @@ AWAITS static int refresh_project(struct step_call *call)
     return 0;
 }
 
-/* A job does what its workflow's last editor may do, as of now. */
+/* A job does what its workflow's last editor may do, as of now. RUN_AGAIN while that cannot be
+ * read. */
 AWAITS static int find_caller(struct step_call *call)
 {
     const struct workflow_version *version = call->run->version;
@@ -135,16 +135,16 @@ AWAITS static int find_caller(struct step_call *call)
     if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
         return step_fail(
             call, "editor_gone", "The workflow's last editor may not sign in any more.");
-    if (rc > 0)
-        return step_fail(call, "dependency_unavailable", "Rights cannot be read right now.");
     call->caller = caller;
-    return rc;
+    return rc > 0 ? RUN_AGAIN : rc;
 }
 
 AWAITS static int do_step(struct step_call *call)
 {
+    call->run->unprepared = true;
     TRY(refresh_project(call));
     TRY(find_caller(call));
+    call->run->unprepared = false;
     return actions[call->step->action].fn(call);
 }
 
@@ -234,7 +234,7 @@ AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
         return call->run->gone != 0 ? call->run->gone : JOB_STORE_DOWN;
     if (rc == -ECANCELED)
         return JOB_LOST;
-    if (may_repeat(call, rc, deadline_ms))
+    if (rc == RUN_AGAIN || may_repeat(call, rc, deadline_ms))
         return RUN_AGAIN;
     if (rc == -ETIMEDOUT)
         rc = step_fail(call,
@@ -317,6 +317,8 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
         job->task.deadline_ms = 0;
         if (rc != RUN_AGAIN)
             break;
+        if (run->unprepared) /* the step's own time has not begun */
+            deadline_ms = clock_mono_ms() + step->timeout_ms;
         if (task_sleep(&job->task, pause_ms) != 0)
             return JOB_LOST;
         pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;

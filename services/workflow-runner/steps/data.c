@@ -60,7 +60,7 @@ int data_check(struct step_call *call, struct data_step *data, int rc)
 {
     const struct records_error *error = &data->records.error;
 
-    if (rc == 0 || rc != RECORDS_FAILED)
+    if (rc != RECORDS_FAILED)
         return rc;
     if (data->out.overflow)
         return step_fail(
