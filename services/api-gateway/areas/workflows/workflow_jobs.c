@@ -42,8 +42,8 @@ AWAITS static int jobs_of_workflow(struct req *r)
 
 /* --- one job --- */
 
-/* One after the other: reads of a batch may see different moments, and a job that has ended shows all
- * of its steps. */
+/* One after the other: reads of a batch may see different moments, and a job that has ended shows
+ * all of its steps. */
 AWAITS static int reply_job(struct req *r, int status, int64_t id)
 {
     struct rows job;
