@@ -66,7 +66,7 @@ def test_killed_between_claim_and_first_step(project, db, servers, start_one, or
     """K6."""
     made = workflow(project.admin, steps=[create()])
     first = start_one()
-    with Held(servers, f"{project.schema(db)}.workflow_versions") as held:
+    with Held(servers, f"{project.schema(db)}.users") as held:  # its editor's rights cannot be read
         job = start_by_row(project, db, made)
         until(lambda: held.awaited(db), "the claimed job waits")
         assert job_row(project, db, job, "status", "attempt") == ("running", 1)
@@ -122,7 +122,7 @@ def test_killed_after_a_create(project, db, servers, start_one, orders):
 def test_stopped_for_longer_than_its_lease(project, db, servers, start_one, orders, where):
     """K11: another runner finishes; the first one, woken up, writes nothing."""
     made = workflow(project.admin, steps=[create(next="c"), condition("c")])
-    held_table = f"{project.schema(db)}.workflow_versions" if where == "before" else table(project, db, orders)
+    held_table = f"{project.schema(db)}.users" if where == "before" else table(project, db, orders)
     first = start_one()
     held = Held(servers, held_table)
     job = start_by_row(project, db, made)
