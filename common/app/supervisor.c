@@ -146,10 +146,13 @@ static int stop_all(unsigned workers, long patience_ms)
     while (any_running(workers)) {
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
             struct child *child = child_of(pid, workers);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+                code = 1;
+                if (child)
+                    note_death(child, status);
+            }
             if (child)
                 child->pid = 0;
-            if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-                code = 1;
         }
         if (clock_mono_ms() > last_ms) {
             log_error("supervisor.killed_workers");

@@ -195,16 +195,17 @@ static void take_start(struct work *work);
 
 static void pump(void *arg UNUSED)
 {
+    if (w.draining) /* nobody gets a turn any more; at the very end those in the ring are gone */
+        return;
     size_t waiting = ring_length();
-
-    while (!w.draining && free_slots() > 0 && !list_empty(&w.ring)) {
+    while (free_slots() > 0 && !list_empty(&w.ring)) {
         struct work *work = LIST_ITEM(list_shift(&w.ring), struct work, ring);
         waiting--;
         unsigned count = share(work, waiting);
         if (count > 0) /* without room it comes back when a job of it ends */
             claim_start(work, count);
     }
-    while (!w.draining && w.taking < TAKES_AT_ONCE && !list_empty(&w.takers))
+    while (w.taking < TAKES_AT_ONCE && !list_empty(&w.takers))
         take_start(LIST_ITEM(list_shift(&w.takers), struct work, taker));
 }
 
