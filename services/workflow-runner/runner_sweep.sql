@@ -4,8 +4,9 @@
 insert into platform.runners as r (id) values ($1::text)
 on conflict (id) do update set seen_at = now()
 
+-- A runner that is killed keeps its share of the projects this long.
 -- name: runners_live :many
-select r.id as id from platform.runners r where r.seen_at > now() - interval '10 seconds' order by r.id
+select r.id as id from platform.runners r where r.seen_at > now() - interval '5 seconds' order by r.id
 
 -- name: runners_forget :exec
 delete from platform.runners r where r.seen_at < now() - interval '1 hour'
