@@ -199,3 +199,27 @@ def test_a_job_whose_runner_was_silent_after_a_send_fails_without_a_path(project
         cursor.execute("commit")
     found = finish(project, job)
     assert (found["status"], found["error"]["code"], found["error"]["step_key"]) == ("failed", "interrupted", "call")
+
+
+def test_a_call_that_is_refused(project, runner, sink):
+    steps = [{"key": "call", "action": "CallAnApi", "params": {"url": sink.url + "/status/418", "method": "POST", "body": {"n": 1}}}]
+    job = run(project, steps)
+    assert (job["status"], job["error"]["code"], job["error"]["status_code"]) == ("failed", "http_status", 418)
+    assert job["steps"][0]["error"]["response"] == {"error": "as asked"}
+
+
+def test_secrets_do_not_reach_history_or_later_steps(project, db, runner, sink):
+    """A15: not in what is sent back, not in another encoding, not in an error."""
+    canary = "c4nary-s3cret-value/+="
+    project.admin.post("/secrets", {"name": "K", "value": canary}, expect=201)
+    steps = [{"key": "call", "action": "CallAnApi", "params": {
+                 "url": sink.url + "/echo", "method": "POST", "headers": {"X-Key": "{{ $svc.secrets.K }}"}, "body": {"k": "v {{ $svc.secrets.K }}"}}, "next": "s"},
+             script("s", "console.log(JSON.stringify($svc)); return $svc.steps.call.data")]
+    job = run(project, steps)
+    assert job["status"] == "succeeded", job["error"]
+    (request,) = [r for r in sink.seen("/echo") if canary.encode() in r.body]
+    assert request.headers["X-Key"] == canary
+    assert canary not in json.dumps(job) and "********" in job["steps"][0]["output"]["data"]["body"]["k"]
+    assert job["steps"][0]["input"]["headers"] == {"X-Key": "********"}
+    stored = rows(db, f"select s::text from {project.schema(db)}.job_steps s where job_id = %s", job["id"])
+    assert canary not in str(stored) and canary not in runner.log()

@@ -6,7 +6,7 @@ import time
 import pytest
 from groundwork.records import column, execute, rows, table
 from groundwork.runs import Held, condition, finish, history, step, until
-from groundwork.workflows import create, job_row, start, workflow
+from groundwork.workflows import call, create, job_row, start, workflow
 
 LEASE = 2000  # the shortest
 
@@ -200,3 +200,31 @@ def test_postgres_restarts_under_jobs(project, db, servers, start_one, orders):
     assert rows(again, f"select count(*) from {where}") == [(600,)]
     assert rows(again, f"select count(*), count(distinct (job_id, key)) from {schema}.job_steps") == [(1800, 1800)]
     again.close()
+
+
+def test_killed_while_the_sink_holds_the_answer(project, db, sink, start_one):
+    """K10: what was sent is found interrupted and never sent again."""
+    made = workflow(project.admin, steps=[condition("a", then="call"), call(url=sink.url + "/hang?k10", next="c", on_failure="d"), condition("c"), condition("d")])
+    first = start_one()
+    job = start(project.admin, made)
+    until(lambda: sink.seen("/hang?k10"), "the request arrives")
+    assert history(project, db, job) == [(1, 1, "a", "succeeded"), (2, 1, "call", "sent")]
+    kill(first)
+    start_one()
+    found = finish(project, job)
+    assert [(s["key"], s["status"]) for s in found["steps"]] == [("a", "succeeded"), ("call", "interrupted"), ("d", "succeeded")]
+    assert (found["status"], found["attempt"], len(sink.seen("/hang?k10"))) == ("succeeded", 2, 1)
+
+
+def test_cancelled_while_the_sink_holds_the_answer(project, db, sink, start_one):
+    """The hint ends the wait at once; the runner is free for others."""
+    made = workflow(project.admin, steps=[call(url=sink.url + "/hang?cancel", next="c", timeout_seconds=60), condition("c")])
+    runner = start_one(JOB_SLOTS=1, JOB_SLOTS_PER_PROJECT=1)
+    job = start(project.admin, made)
+    until(lambda: sink.seen("/hang?cancel"), "the request arrives")
+    project.admin.post(f"/workflows/jobs/{job}/cancel", expect=200)
+    other = workflow(project.admin, steps=[condition()])
+    assert finish(project, start(project.admin, other), 5)["status"] == "succeeded"
+    assert finish(project, job)["status"] == "cancelled"
+    assert history(project, db, job) == [(1, 1, "call", "interrupted")]
+    assert "groundwork_jobs_lost_total 1" in runner.metrics()
