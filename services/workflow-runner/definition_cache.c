@@ -198,6 +198,8 @@ int definition_find(struct job *job, const struct workflow_version **ret_version
 {
     const struct key key = {job->project->number, job->workflow_id, job->version};
 
+    if (job->orphan)
+        return DEFINITION_GONE;
     cache_open();
     for (;;) {
         struct entry *entry = map_get(cache.entries, key_text(&key));

@@ -19,5 +19,6 @@ struct workflow_version {
 
 enum { DEFINITION_GONE = 1 };
 /* co: the version that the job was queued with, held until the job's arena ends. 0, DEFINITION_GONE
- * when there is no such version (its workflow was deleted), a db_result + 100, or a negative. */
+ * when there was no such version at the claim (its workflow was deleted), a db_result + 100, or a
+ * negative. */
 AWAITS int definition_find(struct job *job, const struct workflow_version **ret_version) MUSTCHECK;

@@ -2,7 +2,9 @@
 #include "areas/workflows/workflows.h"
 #include "http/query.h"
 #include "workflow/jobs.h"
+#include "workflow/trigger_access.h"
 #include "workflow_runs_sql.h"
+#include "json/jr.h"
 
 /* A job that fails each time is not run without end; the history of each run is kept. */
 #define RUNS_MAX 100
@@ -18,12 +20,24 @@ static const struct walk_list project_jobs = {
 static const struct walk_list workflow_jobs = {
     &SQL_RUNS_OF_WORKFLOW_DESC, &SQL_RUNS_OF_WORKFLOW_ASC, &SQL_RUNS_OF_WORKFLOW_COUNT, "id"};
 
+/* Who asks, as the statements take it. A key sees what it saved itself: its user may hold more. */
+static struct db_param viewer(struct req *r)
+{
+    int64_t *ids = ARENA_ARRAY(r->task.arena, ids, 2);
+
+    ids[0] = r->caller->user_id;
+    ids[1] = r->caller->key_id;
+    if (caller_is_admin(r->caller))
+        return P_I64S(ids, 0);
+    return P_I64S(ids, r->caller->kind == CALLER_KEY ? 2 : 1);
+}
+
 AWAITS static int jobs_list(struct req *r)
 {
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return walk_reply(r, &project_jobs, PARAMS(P_STR(query_get(query, "status"))));
+    return walk_reply(r, &project_jobs, PARAMS(viewer(r), P_STR(query_get(query, "status"))));
 }
 
 AWAITS static int jobs_of_workflow(struct req *r)
@@ -37,29 +51,80 @@ AWAITS static int jobs_of_workflow(struct req *r)
     TRY(sql_one(r, &known, &SQL_RUNS_WORKFLOW_KNOWN, PARAMS(P_I64(id))));
     if (!rows_bool(&known, 0, 0))
         return fail(r, "not_found", NULL);
-    return walk_reply(r, &workflow_jobs, PARAMS(P_STR(query_get(query, "status")), P_I64(id)));
+    return walk_reply(
+        r, &workflow_jobs, PARAMS(viewer(r), P_STR(query_get(query, "status")), P_I64(id)));
 }
 
 /* --- one job --- */
 
-/* One after the other: reads of a batch may see different moments, and a job that has ended shows
- * all of its steps. */
+enum { DATA_SEEN, DATA_ENTITY_ID, DATA_EVENT, DATA_ADMITTED, DATA_VALUE }; /* of run_data */
+
+/* What the caller may see of the trigger's data, as JSON text; STR_NONE when that is nothing. An
+ * event's record is shown as the job sees it: without what its editor may not read. */
+static struct str visible_data(struct req *r, const struct rows *found)
+{
+    struct str text = rows_str(found, 0, DATA_VALUE);
+    int64_t entity_id = rows_i64(found, 0, DATA_ENTITY_ID);
+    struct str event = rows_str(found, 0, DATA_EVENT);
+    struct jr_error error;
+    json_t *data;
+
+    if (caller_is_admin(r->caller) || !text.ptr || (!event.len && entity_id == 0))
+        return text;
+    const struct entity *entity = entity_id ? model_entity_by_id(r->model, entity_id) : NULL;
+    if (!rows_bool(found, 0, DATA_ADMITTED) || !trigger_allowed(r->caller, event, entity))
+        return STR_NONE;
+    if (!entity)
+        return text;
+    if (jr_parse_stored(r->task.arena, text, &data, &error))
+        return STR_NONE;
+    trigger_trim(r->caller, entity, data);
+    return jr_print(r->task.arena, data);
+}
+
+static void write_trigger(struct jw *w, const struct rows *trigger, struct str data)
+{
+    jw_lit(w, "trigger");
+    jw_obj(w);
+    rows_json_members(w, trigger, 0);
+    jw_lit(w, "data");
+    if (data.ptr)
+        jw_raw(w, data);
+    else
+        jw_null(w);
+    jw_obj_end(w);
+}
+
+/* The job, then the rest: reads of a batch may see different moments, and a job that has ended
+ * shows all of its steps. */
 AWAITS static int reply_job(struct req *r, int status, int64_t id)
 {
     struct rows job;
-    struct rows steps;
     struct jw w;
 
-    TRY(sql_one(r, &job, &SQL_RUN_GET, PARAMS(P_I64(id))));
-    TRY(sql_all(r, &steps, &SQL_RUN_STEPS, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &job, &SQL_RUN_GET, PARAMS(viewer(r), P_I64(id))));
+    struct db_call calls[] = {
+        {.sql = &SQL_RUN_TRIGGER, PARAMS(P_I64(id))},
+        {.sql = &SQL_RUN_DATA, PARAMS(viewer(r), P_I64(id))},
+        {.sql = &SQL_RUN_STEPS, PARAMS(viewer(r), P_I64(id))},
+    };
+    const struct rows *found = &calls[1].rows;
+    const struct rows *steps = &calls[2].rows;
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    if (!calls[0].rows.count || !found->count)
+        return fail(r, "not_found", NULL);
+    struct str data = visible_data(r, found);
+    bool withheld = !data.ptr && rows_str(found, 0, DATA_VALUE).ptr;
     w = resp_json(r);
     jw_obj(&w);
     rows_json_members(&w, &job, 0);
+    JW_BOOL(&w, "data_hidden", !rows_bool(found, 0, DATA_SEEN) || withheld);
+    write_trigger(&w, &calls[0].rows, data);
     jw_lit(&w, "steps");
     jw_arr(&w);
-    for (size_t i = 0; i < steps.count; i++) {
+    for (size_t i = 0; i < steps->count; i++) {
         jw_obj(&w);
-        rows_json_members(&w, &steps, i);
+        rows_json_members(&w, steps, i);
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
@@ -185,6 +250,13 @@ AWAITS static int jobs_retry(struct req *r)
     return reply_job(r, 202, id);
 }
 
+#define JOB_DATA_DOC                                                                               \
+    "Data is for administrators, and for those in whose name the job ran: the user who saved the " \
+    "version it runs, with a token, or the API key with which that was saved. For all others "     \
+    "data_hidden is true, trigger.data and the steps' input, output and log are null, and errors " \
+    "come without message and response. An event's record is shown without fields that the "       \
+    "caller may not read. Jobs skipped as not_permitted are shown to administrators only."
+
 static const struct route workflow_jobs_routes[] = {
     {
         .method = HTTP_GET_M,
@@ -226,6 +298,7 @@ static const struct route workflow_jobs_routes[] = {
         .class = CLASS_READ,
         .tag = "Jobs",
         .summary = "Read a job with its steps",
+        .doc = JOB_DATA_DOC,
     },
     {
         .method = HTTP_POST_M,

@@ -1,31 +1,47 @@
 -- Jobs as they are shown.
 
+-- Messages may quote data.
 -- part: columns
-j.id, j.workflow_id, j.version as workflow_version, j.status, j.run, j.attempt, j.depth, j.error, j.reason, j.queued_at, j.started_at, j.finished_at
+j.id, j.workflow_id, j.version as workflow_version, j.status, j.run, j.attempt, j.depth,
+  case when j.error is null or {seen} then j.error
+       else j.error - '{message,response,errors}'::text[] end as error,
+  j.reason, j.queued_at, j.started_at, j.finished_at
 
 -- part: trigger
 jsonb_build_object('kind', j.trigger_kind, 'event', j.trigger_event, 'id', j.trigger_id, 'entity_name', j.trigger_entity)
 
 -- part: of_workflow
-from {p}.jobs j where ($1::text is null or j.status = $1::text) and j.workflow_id = $2::bigint
+from {p}.jobs j where {known} and ($2::text is null or j.status = $2::text) and j.workflow_id = $3::bigint
 
 -- part: of_project
-from {p}.jobs j where ($1::text is null or j.status = $1::text)
+from {p}.jobs j where {known} and ($2::text is null or j.status = $2::text)
+
+-- Who asks, $1: no number = whoever sees everything, else {user} or {user, key}. Data of a job is for those in whose name
+-- it ran: the user who saved its version, or the key with which that was done.
+-- part: seen
+(cardinality($1::bigint[]) = 0 or exists (
+  select 1 from {p}.workflow_versions v
+  where v.workflow_id = j.workflow_id and v.version = j.version and v.editor_id = ($1::bigint[])[1]
+    and (cardinality($1::bigint[]) = 1 or v.editor_key_id = ($1::bigint[])[2])))
+
+-- A job that its editor was not permitted to run would tell that there was such an event.
+-- part: known
+(cardinality($1::bigint[]) = 0 or j.reason is distinct from 'not_permitted')
 
 -- name: runs_of_workflow_desc :many
-select {columns}, {trigger} as trigger {of_workflow} and j.id < $3::bigint order by j.id desc limit $4::bigint offset $5::bigint
+select {columns}, {trigger} as trigger {of_workflow} and j.id < $4::bigint order by j.id desc limit $5::bigint offset $6::bigint
 
 -- name: runs_of_workflow_asc :many
-select {columns}, {trigger} as trigger {of_workflow} and j.id > $3::bigint order by j.id limit $4::bigint offset $5::bigint
+select {columns}, {trigger} as trigger {of_workflow} and j.id > $4::bigint order by j.id limit $5::bigint offset $6::bigint
 
 -- name: runs_of_workflow_count :one
 select count(*) as total_items {of_workflow}
 
 -- name: runs_of_project_desc :many
-select {columns}, {trigger} as trigger {of_project} and j.id < $2::bigint order by j.id desc limit $3::bigint offset $4::bigint
+select {columns}, {trigger} as trigger {of_project} and j.id < $3::bigint order by j.id desc limit $4::bigint offset $5::bigint
 
 -- name: runs_of_project_asc :many
-select {columns}, {trigger} as trigger {of_project} and j.id > $2::bigint order by j.id limit $3::bigint offset $4::bigint
+select {columns}, {trigger} as trigger {of_project} and j.id > $3::bigint order by j.id limit $4::bigint offset $5::bigint
 
 -- name: runs_of_project_count :one
 select count(*) as total_items {of_project}
@@ -36,16 +52,32 @@ select exists (select 1 from {p}.workflows w where w.id = $1::bigint)
   or exists (select 1 from {p}.jobs j where j.workflow_id = $1::bigint) as known
 
 -- name: run_get :opt
-select {columns}, {trigger} || jsonb_build_object('data', j.trigger_data) as trigger from {p}.jobs j where j.id = $1::bigint
+select {columns} from {p}.jobs j where j.id = $2::bigint and {known}
+
+-- name: run_trigger :opt
+select j.trigger_kind as kind, j.trigger_event as event, j.trigger_id as id, j.trigger_entity as entity_name
+from {p}.jobs j where j.id = $1::bigint
+
+-- An event's data is shown once the editor's rights have been looked at: a step has run.
+-- name: run_data :opt
+select {seen} as seen, j.trigger_entity_id as entity_id, j.trigger_event as event,
+  j.trigger_kind <> 'event' or exists (select 1 from {p}.job_steps s where s.job_id = j.id) as admitted,
+  case when {seen} then j.trigger_data end as data
+from {p}.jobs j where j.id = $2::bigint
 
 -- The newest steps as far as they fit into an answer, in the order they ran.
 -- name: run_steps :many
-select s.key, s.action, s.run, s.status, s.started_at, s.finished_at, s.input, s.output, s.error, s.log
-from (select t.seq, t.key, t.action, t.run, t.status, t.started_at, t.finished_at, t.input, t.output, t.error, t.log,
-        sum(coalesce(pg_column_size(t.input), 0) + coalesce(pg_column_size(t.output), 0))
+select s.key, s.action, s.run, s.status, s.started_at, s.finished_at,
+       case when {seen} then s.input end as input, case when {seen} then s.output end as output,
+       case when s.error is null or {seen} then s.error
+            else s.error - '{message,response,errors}'::text[] end as error,
+       case when {seen} then s.log end as log
+from (select t.job_id, t.seq, t.key, t.action, t.run, t.status, t.started_at, t.finished_at, t.input, t.output, t.error,
+        t.log, sum(coalesce(pg_column_size(t.input), 0) + coalesce(pg_column_size(t.output), 0))
           over (order by t.seq desc rows between unbounded preceding and current row) as bytes,
         row_number() over (order by t.seq desc) as place
-      from {p}.job_steps t where t.job_id = $1::bigint) s
+      from {p}.job_steps t where t.job_id = $2::bigint) s
+join {p}.jobs j on j.id = s.job_id
 where s.place = 1 or (s.place <= 1000 and s.bytes <= 8388608)
 order by s.seq
 

@@ -12,7 +12,12 @@ static const struct schema trigger_schema = {
         "day of week; *, */5, 1-5 and lists\",\"example\":\"*/5 * * * *\"},"
         "\"timezone\":{\"type\":\"string\",\"description\":\"timed: an IANA name, UTC when left "
         "out\",\"example\":\"Europe/Paris\"},"
-        "\"event\":{\"type\":\"string\",\"description\":\"event: what happened\",\"enum\":["
+        "\"event\":{\"type\":\"string\",\"description\":\"event: what happened. A job is given "
+        "what the workflow's last editor may see: records need {entity}:read and API access and "
+        "obey the rules of rows and fields, payments need svc_payments:read, subscriptions "
+        "svc_subscriptions:read, payment methods svc_payment_methods:read, taps "
+        "svc_tenant_push_categories:update; otherwise it is skipped (not_permitted). "
+        "Administrators see everything\",\"enum\":["
         "\"EntityCreated\",\"EntityUpdated\",\"EntityDeleted\",\"PaymentCreated\","
         "\"PaymentSucceeded\",\"PaymentFailed\",\"SubscriptionCreated\",\"SubscriptionActivated\","
         "\"SubscriptionExpired\",\"PaymentMethodCaptured\",\"PaymentMethodCaptureFailed\","
@@ -272,7 +277,8 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
          .type = FIELD_MAP,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .doc = "Of a failed job: step_key, code, message, and status_code of a call",             \
+         .doc = "Of a failed job: step_key, code, message, and status_code of a call; without "    \
+                "message for those from whom the job's data is hidden",                            \
          .example =                                                                                \
              "{\"step_key\":\"save\",\"code\":\"not_found\",\"message\":\"There is no such "       \
              "record.\"}"},                                                                        \
@@ -280,7 +286,8 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .doc = "Of a skipped job, such as loop_guard",                                            \
+         .doc = "Of a skipped job: loop_guard, or not_permitted when the workflow's last editor "  \
+                "may not see what happened (shown to administrators only)",                        \
          .example = "null"},                                                                       \
         {.name = "queued_at", .type = FIELD_TIME, .required = true},                               \
         {.name = "started_at", .type = FIELD_TIME, .required = true, .nullable = true},            \
@@ -296,6 +303,12 @@ const struct schema job_listed_schema = SCHEMA_OUT("JobListed", job_listed_field
 
 static const struct field job_fields[] = {
     JOB_MEMBERS,
+    {.name = "data_hidden",
+     .type = FIELD_BOOL,
+     .required = true,
+     .doc = "true: data is withheld (trigger.data, and of steps input, output, log and what errors "
+            "say), because the job did not run in the caller's name; an event's data also until "
+            "the first step has run"},
     {.name = "trigger", .type = FIELD_OBJ, .required = true, .sub = &job_trigger_schema},
     {.name = "steps",
      .type = FIELD_LIST,

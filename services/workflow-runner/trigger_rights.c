@@ -1,0 +1,93 @@
+/* What of an event a job may see. Asks the database only where a row rule applies to somebody
+ * else's record. */
+#include "trigger_rights.h"
+
+#include "app.h"
+#include "records/records.h"
+#include "workflow/trigger_access.h"
+#include "json/jr.h"
+
+#define RECORD_BYTES ((size_t)64 << 20) /* far above the largest record */
+
+AWAITS static int find_editor(struct run *run, struct caller *caller)
+{
+    const struct workflow_version *version = run->version;
+    struct job *job = run->job;
+
+    *caller = (struct caller){
+        .kind = version->editor_key_id != 0 ? CALLER_KEY : CALLER_USER,
+        .user_id = version->editor_id,
+        .key_id = version->editor_key_id,
+    };
+    int rc = project_rights(
+        &job->task, job->project, version->editor_id, version->editor_key_id, &caller->rights);
+    if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
+        return TRIGGER_EDITOR_GONE;
+    return rc > 0 ? TRIGGER_UNAVAILABLE : rc;
+}
+
+/* co: whether the row rule lets the editor see the record. Who made a record sees it, whatever
+ * became of it; of what others made and is gone nothing is left to be asked. */
+AWAITS static int check_row(struct run *run,
+                            const struct caller *caller,
+                            const struct entity *entity,
+                            const json_t *data)
+{
+    struct job *job = run->job;
+    struct records records = {.task = &job->task,
+                              .directory = runner_directory(),
+                              .project = job->project,
+                              .db = &job->project->db,
+                              .model = job->project->model,
+                              .caller = caller};
+    struct strbuf out;
+    int64_t version;
+
+    if (!entity->row_level_security || caller_all_rows(caller) ||
+        jr_i64(data, "created_by", 0) == caller->user_id)
+        return 0;
+    if (str_is(job->trigger_event, workflow_event_name(WF_ENTITY_DELETED)))
+        return TRIGGER_NOT_PERMITTED;
+    strbuf_init(&out, job->task.arena, RECORD_BYTES);
+    int rc = records_get(&records, entity, job->trigger_id, NULL, &out, &version);
+    if (rc != RECORDS_FAILED)
+        return rc;
+    return str_is(str_from(records.error.code), "not_found") ? TRIGGER_NOT_PERMITTED
+                                                             : TRIGGER_UNAVAILABLE;
+}
+
+AWAITS static int check(struct run *run, json_t *data)
+{
+    const struct job *job = run->job;
+    const struct model *model = job->project->model;
+    const struct entity *entity = NULL;
+    struct caller caller;
+
+    TRY(find_editor(run, &caller));
+    if (caller_is_admin(&caller))
+        return 0;
+    if (job->trigger_entity_id != 0)
+        entity = model_entity_by_id(model, job->trigger_entity_id);
+    if (!trigger_allowed(&caller, job->trigger_event, entity))
+        return TRIGGER_NOT_PERMITTED;
+    if (entity == NULL)
+        return 0;
+    if (!trigger_filter_allowed(&caller, entity, run->version->definition.filter_condition))
+        return TRIGGER_NOT_PERMITTED;
+    TRY(check_row(run, &caller, entity, data));
+    trigger_trim(&caller, entity, data);
+    return 0;
+}
+
+int trigger_rights(struct run *run)
+{
+    struct job *job = run->job;
+
+    if (!str_is(job->trigger_kind, trigger_kind_name(TRIGGER_EVENT)))
+        return 0;
+    arena_reset(run->step_arena);
+    job->task.arena = run->step_arena; /* of what is read nothing is kept */
+    int rc = check(run, json_object_get(json_object_get(run->root, "trigger"), "data"));
+    job->task.arena = job->arena;
+    return rc;
+}

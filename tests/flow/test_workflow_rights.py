@@ -1,0 +1,326 @@
+"""A10, A13: nobody gives through a workflow, or learns from its jobs, what they may not read themselves."""
+import time
+
+import pytest
+from groundwork.records import execute, rows
+from groundwork.runs import condition, finish, step, until
+from groundwork.workflows import add_step, call, event, jobs_of, set_job, start, workflow
+
+WRITES = tuple(f"svc_workflows:{action}" for action in ("create", "read", "update", "delete", "trigger"))
+SEEN = step("seen", "RunScript", {"script": "return $svc.trigger.data"})
+SECRET = "s3cr3t-salary"
+
+
+@pytest.fixture
+def orders(project):
+    project.entity("orders", [{"name": "name", "type": "varchar"}, {"name": "note", "type": "varchar"}])
+    return "/entities/orders/items"
+
+
+def jobs_within(project, db, made, count=1):
+    """The jobs of a workflow once there are so many, ended, as an administrator sees them."""
+    until(lambda: len(jobs_of(project, db, made)) >= count, f"{count} jobs")
+    return [finish(project, job) for job, _ in jobs_of(project, db, made)]
+
+
+def listener(client, name="EntityCreated", steps=None, **members):
+    made = workflow(client, event(name=name, **members), steps or [SEEN])
+    time.sleep(1.2)  # every worker's model knows of it
+    return made
+
+
+def outcome(job):
+    return job["status"], job["reason"], [s["output"]["data"][0] for s in job["steps"]]
+
+
+def skipped(job):
+    """Skipped, and what happened is in nothing that was done."""
+    assert outcome(job) == ("skipped", "not_permitted", []), job
+    assert job["error"] is None and job["attempt"] == 1
+    return True
+
+
+# --- what a workflow is given ---
+
+
+@pytest.mark.parametrize("rights, seen", [
+    (("orders:read",), True), (("orders:create", "orders:update"), False), ((), False)])
+def test_an_event_needs_the_permission_to_read(project, db, runner, rights, seen):
+    project.entity("orders", [{"name": "name", "type": "varchar"}], row_level_security=False)
+    made = listener(project.only(*WRITES, *rights))
+    project.item("orders", name=SECRET)
+    job, = jobs_within(project, db, made)
+    if not seen:
+        assert skipped(job)
+        return
+    assert outcome(job)[:2] == ("succeeded", None) and outcome(job)[2][0]["name"] == SECRET
+
+
+def test_an_event_needs_api_access(project, db, runner):
+    project.entity("orders", [{"name": "name", "type": "varchar"}], row_level_security=False)
+    made = listener(project.only(*WRITES, "orders:read", api_access=False))
+    project.item("orders", name=SECRET)
+    assert skipped(jobs_within(project, db, made)[0])
+
+
+@pytest.mark.parametrize("happened", ["EntityCreated", "EntityUpdated", "EntityDeleted"])
+def test_an_event_of_a_hidden_row(project, db, runner, orders, happened):
+    """The row rule holds for what an event tells: other people's records are none of the editor's business."""
+    editor = project.only(*WRITES, "orders:read", "orders:create", "orders:update", "orders:delete")
+    theirs, mine = project.item("orders", name=SECRET), project.item("orders", client=editor, name="mine")
+    made = listener(editor, happened, [SEEN | {"next": "call"}, call()])
+    if happened == "EntityCreated":
+        project.item("orders", name=SECRET)
+        project.item("orders", client=editor, name="mine")
+    for client, record in ((project.admin, theirs), (editor, mine)):
+        if happened == "EntityUpdated":
+            client.put(f"{orders}/{record['id']}", {"note": "x"}, expect=200)
+        if happened == "EntityDeleted":
+            client.delete(f"{orders}/{record['id']}", expect=204)
+    hidden, own = jobs_within(project, db, made, 2)
+    assert skipped(hidden) and hidden["trigger"]["id"] != own["trigger"]["id"]
+    assert own["steps"][0]["output"]["data"][0]["name"] == "mine"
+
+
+def test_a_granted_row(project, db, runner, orders):
+    editor = project.only(*WRITES, "orders:read")
+    theirs = project.item("orders", name="shared")
+    made = listener(editor, "EntityUpdated")
+    path = f"{orders}/{theirs['id']}"
+    project.admin.put(f"{path}/rls-users", {"items": [{"user_id": editor.user["id"]}]}, expect=200)
+    time.sleep(1.2)
+    project.admin.put(path, {"note": "x"}, expect=200)
+    (job,) = jobs_within(project, db, made)
+    assert (job["status"], job["steps"][0]["output"]["data"][0]["note"]) == ("succeeded", "x")
+    project.admin.put(f"{path}/rls-users", {"items": []}, expect=200)
+    project.admin.put(path, {"note": SECRET}, expect=200)
+    assert skipped(jobs_within(project, db, made, 2)[1])
+
+
+def limited(project, *more):
+    """A role that reads all of orders but for `note`; its id."""
+    return project.role(permissions=[*WRITES, "orders:read", *more],
+                        field_access=[{"entity": "orders", "action": "read", "fields": ["name"]}])["id"]
+
+
+def test_fields_that_the_editor_may_not_read(project, db, runner):
+    project.entity("orders", [{"name": "name", "type": "varchar"}, {"name": "note", "type": "varchar"}], row_level_security=False)
+    made = listener(project.user(role_ids=[limited(project)]))
+    project.item("orders", name="a", note=SECRET)
+    (job,) = jobs_within(project, db, made)
+    data = job["steps"][0]["output"]["data"][0]
+    assert job["status"] == "succeeded" and data["name"] == "a" and data["created_by"] == project.admin.user["id"]
+    assert "note" not in data and SECRET not in str(job["steps"])
+
+
+def test_a_filter_over_a_field_that_the_editor_may_not_read(project, db, runner):
+    """That it held would tell."""
+    project.entity("orders", [{"name": "name", "type": "varchar"}, {"name": "note", "type": "varchar"}], row_level_security=False)
+    editor = project.user(role_ids=[limited(project)])
+    asks = listener(editor, filter={"any": [{"field": "name", "op": "eq", "value": "b"}, {"field": "note", "op": "eq", "value": SECRET}]})
+    fair = listener(editor, filter={"field": "name", "op": "eq", "value": "a"})
+    project.item("orders", name="a", note=SECRET)
+    assert skipped(jobs_within(project, db, asks)[0])
+    assert jobs_within(project, db, fair)[0]["status"] == "succeeded"
+
+
+def test_rights_are_those_of_the_moment(project, db, runner):
+    """Also of a job that is run again, or goes on where another runner stopped."""
+    project.entity("orders", [{"name": "name", "type": "varchar"}], row_level_security=False)
+    role = project.role(permissions=[*WRITES, "orders:read"])
+    made = listener(project.user(role_ids=[role["id"]]), steps=[SEEN | {"next": "check"}, condition(
+        test={"field": "$svc.trigger.data.missing", "op": "eq", "value": 1})])
+    project.item("orders", name="a")
+    (job,) = jobs_within(project, db, made)
+    assert (job["status"], [s["key"] for s in job["steps"]]) == ("failed", ["seen", "check"])
+    project.admin.put(f"/roles/{role['id']}", {"permissions": list(WRITES)}, expect=200)
+    time.sleep(1.5)
+    project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
+    again = finish(project, job["id"])
+    assert (again["status"], again["reason"], len(again["steps"])) == ("skipped", "not_permitted", 2)
+    project.item("orders", name="b")
+    assert skipped(jobs_within(project, db, made, 2)[1])
+    project.admin.put(f"/roles/{role['id']}", {"permissions": [*WRITES, "orders:read"]}, expect=200)
+    time.sleep(1.5)
+    project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
+    assert finish(project, job["id"])["status"] == "failed"  # it came as far as its second step again
+
+
+def test_a_key_and_an_administrator(project, db, runner, orders):
+    """Who administers sees everything; a key of theirs what it holds."""
+    mine = listener(project.admin)
+    reads, blind = project.key([*WRITES, "orders:read"]), project.key(list(WRITES))
+    theirs, none = listener(reads), listener(blind)
+    editor = project.only(*WRITES, "orders:create")
+    project.item("orders", client=editor, name="a", note="n")
+    for made in (mine, theirs):
+        (job,) = jobs_within(project, db, made)
+        assert job["status"] == "succeeded" and job["steps"][0]["output"]["data"][0]["note"] == "n"
+    assert skipped(jobs_within(project, db, none)[0])
+
+
+def test_an_entity_that_took_another_ones_name(project, db, runner, orders):
+    """The entity of an event is the one it was, whatever its name has become."""
+    editor = project.only(*WRITES, "orders:read", "orders:create")
+    made = listener(editor)
+    record = project.item("orders", name=SECRET)
+    jobs_within(project, db, made)
+    project.admin.put("/entities/orders", {"name": "old"}, expect=200)
+    project.entity("orders", [{"name": "name", "type": "varchar"}], row_level_security=False)
+    role = project.role(permissions=[*WRITES, "orders:read"])
+    project.admin.put(f"/users/{editor.user['id']}", {"role_ids": [role["id"]]}, expect=200)
+    for n in range(record["id"]):
+        project.item("orders", name=f"{n}")
+    time.sleep(1.5)
+    job = jobs_of(project, db, made)[0][0]
+    project.admin.post(f"/workflows/jobs/{job}/retry", expect=202)
+    assert skipped({**finish(project, job), "attempt": 1})
+
+
+def test_an_editor_that_is_gone(project, db, runner, orders):
+    editor = project.only(*WRITES, "orders:read")
+    made = listener(editor)
+    project.admin.put(f"/users/{editor.user['id']}", {"status": "suspended"}, expect=200)
+    time.sleep(1.5)
+    project.item("orders", name=SECRET)
+    (job,) = jobs_within(project, db, made)
+    assert (job["status"], job["error"]["code"], job["steps"]) == ("failed", "editor_gone", [])
+
+
+def raise_event(project, db, name, payload):
+    execute(db, f"insert into {project.schema(db)}.outbox (event, payload) values (%s, %s)", name, payload)
+
+
+@pytest.mark.parametrize("name, permission", [
+    ("PaymentSucceeded", "svc_payments:read"), ("SubscriptionExpired", "svc_subscriptions:read"),
+    ("PaymentMethodRemoved", "svc_payment_methods:read"), ("PushActionTaken", "svc_tenant_push_categories:update")])
+def test_events_of_no_entity_need_their_permission(project, db, runner, name, permission):
+    trigger = {"kind": "event", "event": name}
+    others = {"svc_payments:read", "svc_subscriptions:read", "svc_payment_methods:read", "svc_tenant_push_categories:update"} - {permission}
+    holder, other = (workflow(project.only(*WRITES, *held), trigger, [SEEN]) for held in ((permission,), others))
+    raise_event(project, db, name, '{"amount": 12, "category": ""}')
+    assert jobs_within(project, db, holder)[0]["steps"][0]["output"]["data"][0]["amount"] == 12
+    assert skipped(jobs_within(project, db, other)[0])
+
+
+# --- what the jobs of a workflow tell ---
+
+
+HIDDEN = {"input": None, "output": None, "log": None}
+
+
+@pytest.fixture
+def failed(project, db):
+    """A job whose every part holds something."""
+    def make(client):
+        made = workflow(client, steps=[call("a")])
+        job = start(project.admin, made, {"secret": SECRET})
+        text = f'"{SECRET}"'
+        add_step(project, db, job, 1, "a", "failed", input=text, output=text, log=f"[{text}]",
+                 error=f'{{"code": "http_status", "status_code": 500, "message": {text}, "response": {text}, "errors": [{text}]}}')
+        set_job(project, db, job, status="failed", error=f'{{"step_key": "a", "code": "http_status", "status_code": 500, "message": {text}}}')
+        return job
+    return make
+
+
+def answers(client, job):
+    """Everything that tells of it."""
+    one = client.get(f"/workflows/jobs/{job}", expect=200).json()
+    lists = [client.get(path, expect=200).json() for path in ("/workflows/jobs", f"/workflows/{one['workflow_id']}/jobs")]
+    return one, lists
+
+
+def test_jobs_show_their_data_to_whom_they_ran_for(project, db, failed):
+    editor, other = project.only(*WRITES, "svc_api_keys:create"), project.only(*WRITES)
+    job = failed(editor)
+    for client in (project.admin, editor):
+        one, lists = answers(client, job)
+        assert not one["data_hidden"] and one["trigger"]["data"] == {"secret": SECRET} and one["error"]["message"] == SECRET
+        first, = one["steps"]
+        assert (first["input"], first["output"], first["log"], first["error"]["response"]) == (SECRET, SECRET, [SECRET], SECRET)
+        assert all(found["items"][0]["error"]["message"] == SECRET for found in lists)
+    for client in (other, project.key(list(WRITES)), project.key(list(WRITES), client=editor)):
+        one, lists = answers(client, job)
+        assert one["data_hidden"] and one["trigger"]["data"] is None and one["trigger"]["kind"] == "manual"
+        first, = one["steps"]
+        assert {name: first[name] for name in HIDDEN} == HIDDEN and first["error"] == {"code": "http_status", "status_code": 500}
+        assert one["error"] == {"step_key": "a", "code": "http_status", "status_code": 500}
+        assert SECRET not in str((one, lists)) and lists[0]["total_items"] == 1
+
+
+def test_what_changes_a_job_shows_no_more_of_it(project, db, failed):
+    job, other = failed(project.admin), project.only(*WRITES)
+    for verb, status in (("retry", 202), ("cancel", 200)):
+        body = other.post(f"/workflows/jobs/{job}/{verb}", expect=status).json()
+        assert body["data_hidden"] and SECRET not in str(body)
+
+
+def test_a_key_sees_the_jobs_of_what_it_saved(project, db, failed):
+    key, twin = project.key(list(WRITES)), project.key(list(WRITES))
+    job = failed(key)
+    assert answers(key, job)[0]["trigger"]["data"] == {"secret": SECRET}
+    assert answers(twin, job)[0]["data_hidden"]
+    editor = project.only(*WRITES, "svc_api_keys:create")
+    job = failed(project.key(list(WRITES), client=editor))
+    assert not answers(editor, job)[0]["data_hidden"]  # the user holds at least what the key holds
+
+
+def test_jobs_belong_to_the_version_they_run(project, db, failed):
+    editor, heir = project.only(*WRITES), project.only(*WRITES)
+    job = failed(editor)
+    made = project.admin.get(f"/workflows/jobs/{job}").json()["workflow_id"]
+    heir.put(f"/workflows/{made}", {"name": "mine now"}, expect=200)
+    assert answers(heir, job)[0]["data_hidden"] and not answers(editor, job)[0]["data_hidden"]
+    editor.delete(f"/workflows/{made}", expect=204)
+    assert answers(editor, job)[0]["data_hidden"]
+
+
+def test_an_events_data_is_shown_as_the_job_saw_it(project, db, runner):
+    project.entity("orders", [{"name": "name", "type": "varchar"}, {"name": "note", "type": "varchar"}], row_level_security=False)
+    editor = project.user(role_ids=[limited(project)])
+    made = listener(editor)
+    project.item("orders", name="a", note=SECRET)
+    (job,) = jobs_within(project, db, made)
+    assert job["trigger"]["data"]["note"] == SECRET  # an administrator
+    own, lists = answers(editor, job["id"])
+    assert own["trigger"]["data"]["name"] == "a" and not own["data_hidden"] and SECRET not in str((own, lists))
+    # One that no runner has looked at yet.
+    schema = project.schema(db)
+    (waits,), = rows(db, f"insert into {schema}.jobs (workflow_id, version, status, trigger_kind, trigger_event, trigger_entity_id, trigger_data)"
+                         f" select workflow_id, version, 'cancelled', trigger_kind, trigger_event, trigger_entity_id, trigger_data"
+                         f" from {schema}.jobs where id = %s returning id", job["id"])
+    own = editor.get(f"/workflows/jobs/{waits}", expect=200).json()
+    assert own["trigger"]["data"] is None and own["data_hidden"]
+
+
+def test_jobs_that_were_not_permitted_are_not_told(project, db, runner, orders):
+    """A10: a hidden record is absent everywhere, counts too."""
+    editor = project.only(*WRITES, "orders:read")
+    made = listener(editor, filter={"field": "note", "op": "eq", "value": SECRET})
+    project.item("orders", note=SECRET)
+    (job,) = jobs_within(project, db, made)
+    assert skipped(job)
+    for path in ("/workflows/jobs", f"/workflows/{made['id']}/jobs"):
+        assert editor.get(path, expect=200).json()["total_items"] == 0
+        assert project.admin.get(path, expect=200).json()["items"][0]["reason"] == "not_permitted"
+    editor.get(f"/workflows/jobs/{job['id']}", expect=404)
+
+
+# --- while others write ---
+
+
+def test_a_workflow_that_is_deleted_while_it_is_started(project, db, servers, runner):
+    """What a trigger has found and commits behind the deletion still ends, known to the runner or not."""
+    made = workflow(project.admin, steps=[condition()])
+    assert finish(project, start(project.admin, made))["status"] == "succeeded"  # the runner knows its steps
+    schema, connection = project.schema(db), servers.connect()
+    connection.autocommit = False
+    with connection.cursor() as cursor:
+        cursor.execute(f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select w.id, w.version, 'manual'"
+                       f" from {schema}.workflows w where w.id = %s and w.enabled returning id", (made["id"],))
+        job = cursor.fetchone()[0]
+        project.admin.delete(f"/workflows/{made['id']}", expect=204)
+        connection.commit()
+    connection.close()
+    found = finish(project, job)
+    assert (found["status"], found["error"]["code"], found["steps"]) == ("failed", "workflow_gone", [])
