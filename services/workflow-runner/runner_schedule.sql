@@ -1,7 +1,7 @@
 -- Timed workflows.
 
 -- name: schedule_due :many
-select f.number as number, p.server as server
+select f.number as number, p.server as server, f.xmin::text::bigint as seen
 from platform.workflow_projects f join platform.projects p on p.number = f.number
 where f.next_fire_at <= now() and p.state = 'active'
   and (f.number % $1::bigint = $2::bigint or f.next_fire_at < now() - interval '3 seconds')
@@ -24,7 +24,10 @@ from unnest($1::bigint[], $2::bigint[]) as n (id, fire_ms) where w.id = n.id
 -- name: schedule_min :one
 select min(w.next_fire_at) as next_fire_at from {p}.workflows w where w.next_fire_at is not null
 
+-- A workflow that was saved while its project ticked has touched the row, even where the time stays what it is: what
+-- was found then is not written, and the next poll looks again.
 -- name: schedule_hints :exec
 update platform.workflow_projects f
 set next_fire_at = case when n.fire_ms = 0 then null else to_timestamp(n.fire_ms / 1000.0) end
-from unnest($1::bigint[], $2::bigint[]) as n (number, fire_ms) where f.number = n.number
+from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as n (number, fire_ms, seen)
+where f.number = n.number and f.xmin::text::bigint = n.seen

@@ -15,7 +15,7 @@ delete from platform.runners r where r.seen_at < now() - interval '1 hour'
 delete from platform.runners r where r.id = $1::text
 
 -- name: sweep_projects :many
-select f.number as number, p.server as server, f.next_fire_at as next_fire_at
+select f.number as number, p.server as server, f.next_fire_at as next_fire_at, f.xmin::text::bigint as seen
 from platform.workflow_projects f join platform.projects p on p.number = f.number
 where p.state = 'active' order by f.number
 
@@ -42,9 +42,10 @@ update {p}.jobs j set status = 'queued', token = j.token + 1, attempt = j.attemp
 from unnest($1::bigint[], $2::bigint[]) as g (id, token)
 where j.id = g.id and j.token = g.token and j.status in ('running', 'waiting')
 
+-- Not when it was written meanwhile: what was found may be older.
 -- name: sweep_fire_hint :exec
 update platform.workflow_projects set next_fire_at = $2::timestamptz
-where number = $1::bigint and next_fire_at is distinct from $2::timestamptz
+where number = $1::bigint and xmin::text::bigint = $3::bigint
 
 -- The oldest thousand are looked at; history goes with its job.
 -- name: retain_jobs :many

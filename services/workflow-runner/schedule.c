@@ -107,7 +107,7 @@ AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_ne
 struct round {
     const struct rows *due;
     size_t next;
-    int64_t *numbers, *nexts;
+    int64_t *numbers, *nexts, *seen; /* projects that ticked; seen: their rows before */
     size_t done;
 };
 
@@ -129,6 +129,7 @@ AWAITS static int tick_around(struct task *task, void *arg)
             continue;
         }
         round->numbers[round->done] = db.schema;
+        round->seen[round->done] = row_i64(&project, "seen");
         round->nexts[round->done++] = next;
     }
     return 0;
@@ -150,6 +151,7 @@ AWAITS static int tick(struct task *task)
         .due = &due,
         .numbers = ARENA_ARRAY(task->arena, round.numbers, due.count),
         .nexts = ARENA_ARRAY(task->arena, round.nexts, due.count),
+        .seen = ARENA_ARRAY(task->arena, round.seen, due.count),
     };
     size_t count = due.count < TICKS_AT_ONCE ? due.count : TICKS_AT_ONCE;
     struct task_call *calls = ARENA_ARRAY(task->arena, calls, count);
@@ -159,7 +161,9 @@ AWAITS static int tick(struct task *task)
     return db_query(task,
                     control,
                     &SQL_SCHEDULE_HINTS,
-                    PARAMS(P_I64S(round.numbers, round.done), P_I64S(round.nexts, round.done)),
+                    PARAMS(P_I64S(round.numbers, round.done),
+                           P_I64S(round.nexts, round.done),
+                           P_I64S(round.seen, round.done)),
                     NULL);
 }
 

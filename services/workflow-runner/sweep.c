@@ -114,14 +114,18 @@ AWAITS static void retain(struct task *task, struct db *db)
 /* A save that raced a tick, or a gateway that died before it told: the project's own rows are
  * right. */
 AWAITS static void
-correct_fire_hint(struct task *task, int64_t number, int64_t hint_ms, int64_t wanted_ms)
+correct_fire_hint(struct task *task, const struct row *project, int64_t wanted_ms)
 {
-    if (hint_ms == wanted_ms)
+    int64_t number = row_i64(project, "number");
+
+    if (row_time(project, "next_fire_at") == wanted_ms)
         return;
     int rc = db_query(task,
                       directory_control(runner_directory()),
                       &SQL_SWEEP_FIRE_HINT,
-                      PARAMS(P_I64(number), wanted_ms ? P_TIME(wanted_ms) : P_NULL),
+                      PARAMS(P_I64(number),
+                             wanted_ms ? P_TIME(wanted_ms) : P_NULL,
+                             P_I64(row_i64(project, "seen"))),
                       NULL);
     if (rc > 0)
         log_debug("sweep.hint_failed", L_I64("project", number));
@@ -144,8 +148,7 @@ AWAITS static int look_at(struct task *task, const struct row *project, bool ret
         work_jobs_due(number);
     if (row_bool(&found, "ended"))
         rescue(task, &db);
-    correct_fire_hint(
-        task, number, row_time(project, "next_fire_at"), row_time(&found, "next_fire_at"));
+    correct_fire_hint(task, project, row_time(&found, "next_fire_at"));
     if (retain_now)
         retain(task, &db);
     return 0;
