@@ -2,7 +2,6 @@
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -11,29 +10,13 @@ sys.path.insert(0, str(ROOT / "tests/flow"))
 from groundwork.client import Client  # noqa: E402
 from groundwork.daemon import Daemon, free_port  # noqa: E402
 from groundwork.project import Project  # noqa: E402
+from groundwork.proxy import Proxy  # noqa: E402
 from groundwork.servers import Servers  # noqa: E402
 from groundwork.sink import Sink  # noqa: E402
 
 LEASE_MS = 3000
 OPERATOR_TOKEN = "chaos-operator-token-chaos"
 BULK = 20
-
-
-class Proxy:
-    def __init__(self, target):
-        self.port = free_port()
-        self.process = subprocess.Popen(
-            [sys.executable, pathlib.Path(__file__).with_name("proxy.py"), str(self.port), str(target)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == "ready\n"
-
-    def say(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
 
 
 def workflow(name, trigger, *steps):
@@ -125,6 +108,9 @@ class World:
                 step("again", "CreateData", {"entity": "echoes", "values": {"mark": "{{ $svc.trigger.data.mark }}"}})),
         }
         self.flows = {name: project.admin.post("/workflows", flow, expect=201).json()["id"] for name, flow in flows.items()}
+        connection = self.servers.connect()
+        self.schema = project.schema(connection)
+        connection.close()
 
     def close(self):
         for daemon in [*self.runners, self.gateway]:

@@ -41,6 +41,7 @@ class Daemon:
             "ADMIN_PORT": self.admin_port,
             **settings,
         }
+        self.prefix = []  # a program that starts it: ["env", "FAKETIME=+2h"]; must become it
         self.process = None
         self.log_seen = 0
 
@@ -66,7 +67,7 @@ class Daemon:
     def start(self, wait=60):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [self.binary], env=self.environment(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                [*self.prefix, self.binary], env=self.environment(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
         self.wait_ready(wait)

@@ -79,12 +79,13 @@ def start_runner(servers, session_gateway, sink, mail_sink):
     files' jobs stay as they are; a sanitizer report in any log is an error."""
     started = []
 
-    def start(name=None, **overrides):
+    def start(name=None, prefix=(), **overrides):
         log = servers.folder / f"{name or f'runner{len(started)}-{secrets.token_hex(3)}'}.log"
         own = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
         own.update(WORKERS=1, SMTP_URL=mail_sink.url, MAIL_FROM="service@example.org", SWEEP_MS=500,
                    FETCH_ALLOW=",".join(f"127.0.0.1:{port}" for port in servers.allowed_ports))
         daemon = Daemon(str(binary().with_name("workflow-runner")), log, **{**own, **overrides})
+        daemon.prefix = list(prefix)
         started.append(daemon.start())
         return daemon
 

@@ -35,9 +35,9 @@ class Servers:
     def redis(self, verb):
         return self._run("redis", verb)
 
-    def connect(self):
+    def connect(self, superuser=False):
         """A connection of its own, autocommit."""
-        connection = psycopg2.connect(self.database_url)
+        connection = psycopg2.connect(self.database_url.replace("//groundwork@", "//postgres@") if superuser else self.database_url)
         connection.autocommit = True
         return connection
 

@@ -1,0 +1,112 @@
+"""Daemons that are killed and cut off: ways to do it, and to reach what the session's own ones do not see."""
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import threading
+
+from .client import Client
+from .proxy import Proxy
+
+
+FAKETIME = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+
+
+def faked(offset, binary):
+    """A prefix that starts the program with another wall clock ("+2h"); its other clocks stay."""
+    linked = subprocess.run(["ldd", binary], capture_output=True, text=True).stdout
+    # A sanitizer wants to be the first.
+    first = [word for line in linked.splitlines() if "libasan" in line for word in line.split() if word.startswith("/")]
+    return ["env", f"FAKETIME={offset}", "FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_DONT_RESET=1",
+            f"LD_PRELOAD={':'.join([*first, str(FAKETIME)])}"]
+
+
+def kill(daemon):
+    """As a power cut: the supervisor and its workers at once."""
+    os.killpg(daemon.process.pid, signal.SIGKILL)
+    daemon.process.wait(5)
+
+
+def postgres_proxy(servers):
+    folder = pathlib.Path(servers.database_url.split("host=")[1].split("&")[0])
+    return Proxy(next(path for path in folder.glob(".s.PGSQL.*") if not path.name.endswith(".lock")))
+
+
+def redis_proxy(servers):
+    return Proxy(servers.redis_url.removeprefix("unix:"))
+
+
+def through_postgres(servers, proxy):
+    """Settings of a daemon that reaches PostgreSQL through the proxy."""
+    user = servers.database_url.split("//")[1].split("@")[0]
+    name = servers.database_url.split("@/")[1].split("?")[0]
+    return {"DATABASE_URL": f"postgresql://{user}@127.0.0.1:{proxy.port}/{name}?sslmode=disable"}
+
+
+def through_redis(proxy):
+    return {"REDIS_URL": f"redis://127.0.0.1:{proxy.port}"}
+
+
+def at(gateway, project):
+    """The project's administrator as a client of another gateway."""
+    return Client(f"{gateway.url}/org/{project.id}", token=project.admin.token)
+
+
+def in_background(call):
+    """Runs the call in a thread; whatever it raises is its own business. Returns the thread."""
+
+    def run():
+        try:
+            call()
+        except Exception:  # noqa: BLE001 - a client whose gateway was killed
+            pass
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+class Deaf:
+    """A TCP address whose connections are never made: the queue of those that wait is full. `answer()` takes all that
+    came or come, and returns what they had sent within a second."""
+
+    def __init__(self):
+        self.listener = socket.socket()
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen(0)
+        self.port = self.listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.fill = []
+        for _ in range(4):
+            one = socket.socket()
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.1", self.port))
+            self.fill.append(one)
+
+    def answer(self):
+        own = set()
+        for one in self.fill:
+            try:
+                own.add(one.getsockname())
+            except OSError:
+                pass
+        self.listener.settimeout(1)
+        heard = []
+        while True:
+            try:
+                taken, peer = self.listener.accept()
+            except TimeoutError:
+                return heard
+            taken.settimeout(1)
+            try:
+                data = b"" if peer in own else taken.recv(65536)
+            except OSError:
+                data = b""
+            taken.close()
+            if data:
+                heard.append(data)
+
+    def close(self):
+        for one in [self.listener, *self.fill]:
+            one.close()

@@ -1,0 +1,159 @@
+"""A TCP proxy with faults, in front of PostgreSQL or Redis; a process of its own so that it costs the test nothing.
+
+    proxy = Proxy("/path/to/socket"); proxy.say("mute"); proxy.close()
+
+Commands: `pass` (the usual), `cut` (closes every connection, refuses new ones), `mute` (takes bytes, answers nothing:
+half-open), `delay MS`, `eat PERCENT` (of COMMITs: passed on, then the connection is closed before the answer),
+`hold WORD` (from the first bytes of a client that have the word on, nothing of that connection passes any more), `deaf
+WORD` (they are passed on, answers are not). A connection that was held or deafened stays so.
+"""
+import asyncio
+import random
+import subprocess
+import sys
+
+
+class Proxy:
+    """`target` is a unix socket's path."""
+
+    def __init__(self, target):
+        from .daemon import free_port
+
+        self.port = free_port()
+        self.process = subprocess.Popen([sys.executable, __file__, str(self.port), str(target)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def say(self, command):
+        """Returns once it is obeyed."""
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "ok\n"
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+
+# --- the process ---
+
+
+class Faults:
+    def __init__(self):
+        self.cut = self.mute = False
+        self.delay = 0.0
+        self.eat = 0.0
+        self.hold = self.deaf = b""
+        self.writers = set()
+        self.unmuted = asyncio.Event()
+        self.unmuted.set()
+
+
+class Line:
+    """One connection: what has happened to it stays."""
+
+    def __init__(self):
+        self.answers = asyncio.Event()
+        self.answers.set()
+
+
+def has(data, word):
+    return bool(word) and word in data.lower()
+
+
+async def forever():
+    await asyncio.Event().wait()
+
+
+async def to_server(reader, writer, faults, line):
+    while data := await reader.read(65536):
+        if faults.delay:
+            await asyncio.sleep(faults.delay)
+        await faults.unmuted.wait()
+        if has(data, faults.hold):
+            await forever()
+        if has(data, faults.deaf):
+            line.answers.clear()
+        writer.write(data)
+        await writer.drain()
+        # Parse, Bind or simple query of a COMMIT that has reached the server, whose answer nobody gets.
+        if faults.eat and b"commit" in data.lower() and random.random() < faults.eat:
+            await asyncio.sleep(0.02)
+            return
+
+
+async def to_client(reader, writer, faults, line):
+    while data := await reader.read(65536):
+        if faults.delay:
+            await asyncio.sleep(faults.delay)
+        await faults.unmuted.wait()
+        await line.answers.wait()
+        writer.write(data)
+        await writer.drain()
+
+
+async def quietly(pump):
+    try:
+        await pump
+    except (OSError, asyncio.IncompleteReadError):
+        pass
+
+
+async def serve(target, faults, reader, writer):
+    if faults.cut:
+        writer.close()
+        return
+    try:
+        server_reader, server_writer = await asyncio.open_unix_connection(target)
+    except OSError:
+        writer.close()
+        return
+    ends = {writer, server_writer}
+    faults.writers |= ends
+    line = Line()
+    jobs = [asyncio.ensure_future(quietly(to_server(reader, server_writer, faults, line))),
+            asyncio.ensure_future(quietly(to_client(server_reader, writer, faults, line)))]
+    await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+    for job in jobs:
+        job.cancel()
+    for end in ends:
+        faults.writers.discard(end)
+        end.close()
+
+
+def obey(line, faults):
+    words = line.split() or ["pass"]
+    verb, value = words[0], " ".join(words[1:])
+    faults.cut = verb == "cut"
+    faults.delay = float(value) / 1000 if verb == "delay" else 0.0
+    faults.eat = float(value) / 100 if verb == "eat" else 0.0
+    faults.hold = value.lower().encode() if verb == "hold" else b""
+    faults.deaf = value.lower().encode() if verb == "deaf" else b""
+    faults.unmuted.clear() if verb == "mute" else faults.unmuted.set()
+    if faults.cut:
+        for writer in list(faults.writers):
+            writer.close()
+
+
+async def main():
+    port, target = int(sys.argv[1]), sys.argv[2]
+    faults = Faults()
+    server = await asyncio.start_server(lambda r, w: serve(target, faults, r, w), "127.0.0.1", port, backlog=512)
+    loop = asyncio.get_running_loop()
+    commands = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
+    print("ready", flush=True)
+    async with server:
+        while line := await commands.readline():
+            obey(line.decode(), faults)
+            print("ok", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

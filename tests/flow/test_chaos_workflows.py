@@ -1,0 +1,343 @@
+"""Workflows whose gateways and runners are killed at named points (K1-K5, K9, K10, K19, K20), and runners without Redis
+(D1-D4). What happens inside a database step is in test_runner_crash.py."""
+import os
+import signal
+import time
+
+import pytest
+from groundwork.chaos import Deaf, at, in_background, kill, postgres_proxy, redis_proxy, through_postgres, through_redis
+from groundwork.records import column, execute, rows, table
+from groundwork.runs import Held, condition, finish, history, until
+from groundwork.workflows import call, create, event, job_row, jobs_of, start, workflow
+
+LEASE = 2000  # the shortest
+
+
+@pytest.fixture
+def start_one(start_runner, servers):
+    """start_one() is a runner with a short lease; all of a test's are gone and forgotten at its end."""
+    started = []
+
+    def start_it(**settings):
+        started.append(start_runner(**{"LEASE_MS": LEASE, "SWEEP_MS": 500, **settings}))
+        return started[-1]
+
+    yield start_it
+    for daemon in started:
+        if daemon.running():
+            kill(daemon)
+    connection = servers.connect()
+    execute(connection, "delete from platform.runners")
+    connection.close()
+
+
+@pytest.fixture
+def orders(project):
+    return project.entity("orders", [{"name": "name", "type": "varchar"}])
+
+
+@pytest.fixture
+def listening(project, orders):
+    """A workflow that an order starts; every gateway knows of it."""
+    made = workflow(project.admin, event("orders"), [condition()])
+    time.sleep(1.5)
+    return made
+
+
+def count(project, db, entity):
+    return rows(db, f"select count(*) from {table(project, db, entity)}")[0][0]
+
+
+def start_row(project, db, made):
+    """Queues a job past the gateway, which may need what is held."""
+    return rows(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind) values (%s, 1, 'manual') returning id",
+                made["id"])[0][0]
+
+
+def count_events(project, db):
+    return rows(db, f"select count(*) from {project.schema(db)}.outbox")[0][0]
+
+
+# --- the gateway dies ---
+
+
+def test_gateway_killed_before_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
+    """K1: no record, no event."""
+    gateway = start_gateway(WORKERS=1)
+    admin = at(gateway, project)
+    with Held(servers, f"{project.schema(db)}.outbox", mode="share") as held:
+        posted = in_background(lambda: admin.post("/entities/orders/items", {"name": "lost"}))
+        until(lambda: held.awaited(db), "the event waits")
+        kill(gateway)
+        posted.join(10)
+    start_one()
+    until(lambda: not rows(db, "select 1 from pg_stat_activity where query ilike '%%outbox%%' and state <> 'idle' and pid <> pg_backend_pid()"
+                               " and query ilike 'insert%%'"), "the server notices")
+    assert (count(project, db, orders), count_events(project, db), jobs_of(project, db, listening)) == (0, 0, [])
+    project.item("orders", name="again")
+    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job")
+
+
+def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
+    """K2, K3: the record is there, nobody rang a bell, nobody was told: one job within five seconds."""
+    start_one()
+    with postgres_proxy(servers) as proxy:
+        gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
+        admin = at(gateway, project)
+        assert admin.get("/entities/orders/items").status_code == 200
+        proxy.say("deaf commit")
+        posted = in_background(lambda: admin.post("/entities/orders/items", {"name": "kept"}))
+        until(lambda: count(project, db, orders) == 1, "the commit arrived")
+        kill(gateway)
+        posted.join(10)
+    since = time.monotonic()
+    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job", 10)
+    assert time.monotonic() - since < 5
+    time.sleep(1)
+    assert (count(project, db, orders), count_events(project, db), len(jobs_of(project, db, listening))) == (1, 1, 1)
+
+
+# --- between the bell and the job ---
+
+
+def pending(redis_client, topic):
+    """Entries that a runner has heard and not yet acknowledged."""
+    return sum(redis_client.xpending(f"{topic}:{{p{i}}}", "workflow-runner")["pending"] for i in range(16)
+               if redis_client.exists(f"{topic}:{{p{i}}}"))
+
+
+def grow_old(redis_client, topic):
+    """What a dead runner has heard is taken over after half a minute: it is over."""
+    for i in range(16):
+        stream = f"{topic}:{{p{i}}}"
+        for entry in redis_client.xpending_range(stream, "workflow-runner", "-", "+", 10):
+            redis_client.xclaim(stream, "workflow-runner", entry["consumer"], 0, [entry["message_id"]], idle=60000)
+
+
+def test_killed_before_events_are_committed(project, db, servers, start_one, orders, listening):
+    """K4: the runner has heard the bell and holds the event; its jobs are not yet there when it dies."""
+    first = start_one()
+    with Held(servers, f"{project.schema(db)}.jobs", mode="share") as held:
+        project.item("orders", name="one")
+        until(lambda: held.awaited(db), "the job waits to be inserted")
+        kill(first)
+    until(lambda: not rows(db, f"select 1 from pg_locks l join pg_class c on c.oid = l.relation where c.oid = '{project.schema(db)}.jobs'"
+                               "::regclass and l.mode = 'RowExclusiveLock'"), "the server notices")
+    assert jobs_of(project, db, listening) == []
+    assert rows(db, f"select pending, consumed_at from {project.schema(db)}.outbox") == [(1, None)]
+    start_one()
+    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job", 10)
+    assert rows(db, f"select pending, consumed_at is not null from {project.schema(db)}.outbox") == [(0, True)]
+
+
+def test_killed_before_the_bell_is_acknowledged(project, db, servers, redis_client, start_one, orders, listening):
+    """K5: the jobs are committed, the bell is not; heard again it makes none."""
+    with redis_proxy(servers) as proxy:
+        first = start_one(**through_redis(proxy))
+        project.item("orders", name="warm")
+        until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "they are connected", 5)
+        until(lambda: pending(redis_client, "evt") == 0, "all is acknowledged", 5)
+        proxy.say("hold xack")
+        project.item("orders", name="one")
+        until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"] * 2, "a second job", 5)
+        assert pending(redis_client, "evt") == 1
+        kill(first)
+    grow_old(redis_client, "evt")
+    start_one()
+    until(lambda: pending(redis_client, "evt") == 0, "somebody takes it over", 60)
+    time.sleep(0.5)
+    assert len(jobs_of(project, db, listening)) == 2
+
+
+# --- around a request ---
+
+
+def outbound(project, url):
+    return workflow(project.admin, steps=[
+        call("call", url, next="after", on_failure="instead"), condition("after"), condition("instead")])
+
+
+def test_killed_before_it_is_connected(project, db, servers, start_one):
+    """K9: `sent` is committed, nothing has left: it is interrupted, and nothing ever leaves."""
+    deaf = Deaf()
+    servers.allowed_ports.append(deaf.port)
+    made = outbound(project, deaf.url)
+    first = start_one()
+    job = start(project.admin, made)
+    until(lambda: history(project, db, job) == [(1, 1, "call", "sent")], "it is sent")
+    kill(first)
+    start_one()
+    found = finish(project, job)
+    assert (found["status"], found["attempt"]) == ("succeeded", 2)
+    assert history(project, db, job) == [(1, 1, "call", "interrupted"), (2, 1, "instead", "succeeded")]
+    assert deaf.answer() == []
+    deaf.close()
+
+
+def test_killed_while_the_other_side_holds_its_answer(project, db, sink, start_one):
+    """K10: it was sent, once, and never is again."""
+    made = outbound(project, f"{sink.url}/hang")
+    first = start_one()
+    job = start(project.admin, made)
+    until(lambda: sink.seen("/hang"), "the request arrived")
+    kill(first)
+    start_one()
+    found = finish(project, job)
+    assert (found["status"], found["attempt"]) == ("succeeded", 2)
+    assert history(project, db, job) == [(1, 1, "call", "interrupted"), (2, 1, "instead", "succeeded")]
+    assert found["steps"][0]["error"]["code"] == "interrupted"
+    time.sleep(1)
+    assert len(sink.seen("/hang")) == 1
+
+
+# --- runners that are taken down, and that are asked to go ---
+
+
+def worker_of(project, db, job):
+    """The process that runs a job: runners are named host:process:number."""
+    name = job_row(project, db, job, "runner")
+    return int(name.split(":")[1]) if name else None
+
+
+def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
+    """K19: five workers die of it; it is quarantined, and what runs beside it is not disturbed."""
+    poison = workflow(project.admin, steps=[create()])
+    harmless = workflow(project.admin, steps=[condition("a", then="b"), condition("b")])
+    start_one(), start_one()
+    others, died = [], set()
+    with Held(servers, table(project, db, orders)) as held:
+        job = start_row(project, db, poison)
+
+        def kill_one():
+            others.append(start(project.admin, harmless))
+            worker = worker_of(project, db, job)
+            if worker and worker not in died and held.awaited(db):
+                os.kill(worker, signal.SIGKILL)
+                died.add(worker)
+            return job_row(project, db, job, "status") == "failed"
+
+        until(kill_one, "it is left alone", 40)
+    found = finish(project, job)
+    assert (found["error"]["code"], found["attempt"], len(died)) == ("quarantined", 5, 5)
+    ended = [finish(project, other) for other in others]
+    assert {other["status"] for other in ended} == {"succeeded"}
+    assert {other["attempt"] for other in ended} <= {1, 2, 3}
+    assert count(project, db, orders) == 0
+
+
+def test_asked_to_go_under_load(project, db, sink, start_one, orders):
+    """K20: gone within ten seconds, no lease is left, nothing is sent twice, another one does the rest."""
+    made = workflow(project.admin, steps=[create("save", values={"name": "job {{ $svc.job.id }}"}, next="call"),
+                                          call("call", f"{sink.url}/slow/0.2", next="end", on_failure="end"), condition("end")])
+    first = start_one(JOB_SLOTS=40)
+    schema = project.schema(db)
+    before = len(sink.seen("/slow/0.2"))
+    rows(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual' from generate_series(1, 400)"
+             " returning id", made["id"])
+    until(lambda: rows(db, f"select count(*) from {schema}.jobs where status = 'succeeded'")[0][0] > 20, "they run", 30)
+    since = time.monotonic()
+    first.signal(signal.SIGTERM)
+    assert first.process.wait(15) == 0
+    assert time.monotonic() - since < 10
+    assert rows(db, f"select count(*) from {schema}.jobs where status in ('running', 'waiting') or lease_until is not null") == [(0,)]
+    assert rows(db, f"select count(*) from {schema}.jobs where status = 'queued' and attempt <> 0") == [(0,)]
+    assert rows(db, f"select count(*) from {schema}.jobs where status = 'queued'")[0][0] > 0
+    start_one()
+    until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "the rest is done", 40)
+    assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs group by 1") == [("succeeded", 1, 400)]
+    name = column(orders, "name")
+    assert rows(db, f"select count(*), count(distinct {name}) from {table(project, db, orders)}") == [(400, 400)]
+    assert rows(db, f"select status, count(*) from {schema}.job_steps where key = 'call' group by 1") == [("succeeded", 400)]
+    assert len(sink.seen("/slow/0.2")) - before == 400
+
+
+# --- without Redis ---
+
+
+@pytest.fixture
+def behind(servers, start_gateway, start_one):
+    """A gateway and a runner that reach Redis through a proxy: (proxy, gateway)."""
+    with redis_proxy(servers) as proxy:
+        gateway = start_gateway(WORKERS=1, **through_redis(proxy))
+        start_one(LEASE_MS=30000, SWEEP_MS=2000, **through_redis(proxy))
+        yield proxy, gateway
+
+
+class Triggers:
+    """Orders through a gateway, and how long each takes to start its job."""
+
+    def __init__(self, project, db, gateway, entity, flow):
+        self.admin = at(gateway, project)
+        self.project, self.db, self.entity, self.flow = project, db, entity, flow
+        self.slowest = 0.0
+        assert self.admin.get("/entities/orders/items").status_code == 200
+
+    def create(self, number):
+        """Seconds that each request took."""
+        took = []
+        for _ in range(number):
+            since = time.monotonic()
+            self.admin.post("/entities/orders/items", {"name": "x"}, expect=201)
+            took.append(time.monotonic() - since)
+            time.sleep(0.15)
+        return took
+
+    def started(self, within=20):
+        """Once every record has its one job: how long the slowest took from its commit to its start, in seconds."""
+        schema = self.project.schema(self.db)
+        where = table(self.project, self.db, self.entity)
+        until(lambda: count(self.project, self.db, self.entity) == rows(
+            self.db, f"select count(*) from {schema}.jobs where workflow_id = %s and status = 'succeeded'", self.flow["id"])[0][0],
+            "a job each", within)
+        assert rows(self.db, f"select count(*), count(distinct trigger_id) from {schema}.jobs where workflow_id = %s",
+                    self.flow["id"])[0] == rows(self.db, f"select count(*), count(*) from {where}")[0]
+        return float(rows(self.db, f"select extract(epoch from max(j.started_at - o.created_at)) from {schema}.jobs j "
+                                   f"join {schema}.outbox o on o.id = j.event_id where j.workflow_id = %s", self.flow["id"])[0][0])
+
+
+@pytest.mark.parametrize("fault", ["cut", "mute"])
+def test_redis_is_gone(project, db, behind, orders, listening, fault):
+    """D2, D4: refused, or connected and silent: requests do not wait for it, jobs start within two seconds."""
+    proxy, gateway = behind
+    triggers = Triggers(project, db, gateway, orders, listening)
+    quick = max(triggers.create(5))
+    proxy.say(fault)
+    took = triggers.create(20)
+    assert triggers.started() < 2.5  # the promise, and a margin for a busy machine
+    assert max(took) < max(1.0, 5 * quick)
+    proxy.say("pass")
+    triggers.create(5)
+    assert triggers.started() < 2.5
+
+
+def test_redis_is_full(project, db, redis_client, behind, orders, listening):
+    """D3: bells are refused, jobs start all the same; streams are read again afterwards."""
+    triggers = Triggers(project, db, behind[1], orders, listening)
+    redis_client.config_set("maxmemory", 1)
+    try:
+        triggers.create(15)
+        assert triggers.started() < 2.5
+    finally:
+        redis_client.config_set("maxmemory", 0)
+    triggers.create(5)
+    assert triggers.started() < 2.5
+    until(lambda: pending(redis_client, "evt") == 0, "the streams drain", 10)
+
+
+def test_redis_forgets_everything(project, db, servers, redis_client, behind, orders, listening):
+    """D1: FLUSHALL under load, then killed and back with an empty disk: one job each, within five seconds."""
+    triggers = Triggers(project, db, behind[1], orders, listening)
+    for forget in (redis_client.flushall, lambda: restart_empty(servers)):
+        triggers.create(5)
+        forget()
+        triggers.create(10)
+        assert triggers.started() < 5
+    log = [line for daemon in behind[1:] for line in daemon.log().splitlines() if "NOGROUP" in line]
+    assert len(log) < 20
+
+
+def restart_empty(servers):
+    servers.redis("kill")
+    for path in (servers.folder / "redis").glob("appendonlydir/*"):
+        path.unlink()
+    servers.redis("start")
