@@ -1,0 +1,377 @@
+"""Workflows on a bad machine: a slow disk, a full disk, a transaction that stays open, clocks that are wrong, names that are
+not found (D9-D14)."""
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+import zoneinfo
+
+import pytest
+from groundwork.chaos import FAKETIME, faked, kill
+from groundwork.client import Client
+from groundwork.daemon import Daemon
+from groundwork.fixtures import binary
+from groundwork.project import Project
+from groundwork.records import execute, rows, table
+from groundwork.runs import condition, finish, history, until
+from groundwork.servers import Servers
+from groundwork.workflows import call, create, event, job_row, jobs_of, start, timed, workflow
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+needs_faketime = pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed")
+
+
+@pytest.fixture
+def start_one(start_runner, servers):
+    """start_one(prefix) is a runner; all of a test's are gone and forgotten at its end."""
+    started = []
+
+    def start_it(prefix=(), **settings):
+        started.append(start_runner(prefix=prefix, **{"SWEEP_MS": 500, **settings}))
+        return started[-1]
+
+    yield start_it
+    for daemon in started:
+        if daemon.running():
+            kill(daemon)
+    connection = servers.connect()
+    execute(connection, "delete from platform.runners")
+    connection.close()
+
+
+@pytest.fixture
+def orders(project):
+    return project.entity("orders", [{"name": "name", "type": "varchar"}])
+
+
+@pytest.fixture
+def listening(project, orders):
+    made = workflow(project.admin, event("orders"), [condition()])
+    time.sleep(1.5)
+    return made
+
+
+# --- disks ---
+
+
+def test_a_slow_disk(project, db, servers, start_one, orders):
+    """D10: each flush takes 100 ms longer, one at a time: no lease is lost, nothing runs twice."""
+    made = workflow(project.admin, steps=[condition("a", then="save"), create("save", next="b"), condition("b")])
+    root = servers.connect(superuser=True)
+    execute(root, "alter system set commit_delay = 100000")
+    execute(root, "alter system set commit_siblings = 0")
+    execute(root, "select pg_reload_conf()")
+    try:
+        since = time.monotonic()
+        for _ in range(3):
+            project.item("orders", name="slow")
+        assert time.monotonic() - since > 0.3
+        runners = [start_one(LEASE_MS=2000), start_one(LEASE_MS=2000)]
+        schema = project.schema(db)
+        execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual' from generate_series(1, 60)",
+                made["id"])
+        until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "all ended", 60)
+        assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs group by 1") == [("succeeded", 1, 60)]
+        assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(63,)]
+        for daemon in runners:
+            assert "job.lost" not in daemon.log() and "job.rescued" not in daemon.log()
+    finally:
+        execute(root, "alter system reset all")
+        execute(root, "select pg_reload_conf()")
+        root.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path_factory):
+    """Servers of their own whose data lie on a file system of 200 MB."""
+    folder = pathlib.Path("/var/tmp") / f"gwdisk.{os.getpid()}"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m,mode=711", "tmpfs", folder], capture_output=True).returncode:
+        folder.rmdir()
+        pytest.skip("no file system can be mounted here")
+    servers = Servers()
+    shutil.rmtree(servers.folder)
+    servers.folder = folder / "s"
+    servers.folder.mkdir(mode=0o711)
+    os.environ["PG_SETTINGS"] = "max_wal_size = 32MB; min_wal_size = 32MB; shared_buffers = 16MB"
+    started = []
+    try:
+        servers.start()
+        yield servers, folder, started
+    finally:
+        del os.environ["PG_SETTINGS"]
+        for daemon in started:
+            if daemon.running():
+                kill(daemon)
+        servers.wipe()
+        subprocess.run(["umount", "-l", folder], check=True)
+        folder.rmdir()
+
+
+def fill(folder):
+    """Takes what is left of the disk; returns the file."""
+    path = folder / "filler"
+    with open(path, "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 65536)
+        except OSError:
+            pass
+    return path
+
+
+@needs_root
+def test_a_full_disk(small_disk, tmp_path):
+    """D9: no record without its event, no step half done; all goes on by itself once there is room."""
+    servers, folder, started = small_disk
+    own = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "MASTER_KEY": "00112233445566778899aabbccddeeff" * 2,
+           "WORKERS": 1}
+    gateway = Daemon(str(binary()), tmp_path / "gateway.log", OPERATOR_TOKEN="operator-of-a-small-disk", **own)
+    runner = Daemon(str(binary().with_name("workflow-runner")), tmp_path / "runner.log", SWEEP_MS=500, LEASE_MS=4000, **own)
+    assert gateway.run("--migrate").returncode == 0
+    for daemon in (gateway, runner):
+        started.append(daemon.start())
+    project = Project(gateway, Client(f"{gateway.url}/org", token="operator-of-a-small-disk"), None)
+    entity = project.entity("orders", [{"name": "name", "type": "text"}])
+    copies = project.entity("copies", [{"name": "name", "type": "text"}])
+    flow = workflow(project.admin, event("orders"), [create("save", "copies", {"name": "{{ $svc.trigger.data.name }}"})])
+    time.sleep(1.5)
+    filler = fill(folder)
+    statuses, acked = [], 0
+    noise = os.urandom(30000).hex()
+    for number in range(60):
+        answer = project.admin.post("/entities/orders/items", {"name": f"{number} {noise}"})
+        statuses.append(answer.status_code)
+        acked += answer.status_code == 201
+        if statuses.count(201) < len(statuses) and len(statuses) - acked > 5:
+            break
+        fill(folder)
+    assert set(statuses) <= {201, 503, 507} and set(statuses) & {503, 507}, statuses
+    filler.unlink()
+    # A server that could not write its log ends; starting it again is not our part.
+    db = until(lambda: connect_or_start(servers), "the server is back", 30)
+    until(lambda: project.admin.post("/entities/orders/items", {"name": "after"}).status_code == 201, "writes again", 15)
+    assert gateway.running() and runner.running()
+    schema = project.schema(db)
+    until(lambda: not rows(db, f"select 1 from {schema}.outbox where pending & 1 <> 0")
+          and not rows(db, f"select 1 from {schema}.jobs where status not in ('succeeded', 'failed')"), "all is done", 40)
+    (made,) = rows(db, f"select count(*) from {table(project, db, entity)}")[0]
+    assert made >= acked + 1
+    assert rows(db, f"select count(*), count(distinct trigger_id) from {schema}.jobs where workflow_id = %s", flow["id"]) == [(made, made)]
+    (succeeded,) = rows(db, f"select count(*) from {schema}.jobs where status = 'succeeded'")[0]
+    assert rows(db, f"select count(*) from {table(project, db, copies)}") == [(succeeded,)]
+    assert not gateway.alarms() and not runner.alarms()
+    db.close()
+
+
+def connect_or_start(servers):
+    try:
+        return servers.connect()
+    except Exception:  # noqa: BLE001 - recovering, or down
+        try:
+            servers.postgres("start")
+        except RuntimeError:
+            pass
+        return None
+
+
+# --- a transaction that stays open ---
+
+
+def test_a_transaction_that_stays_open(project, db, servers, start_one, orders, listening):
+    """D11: an old transaction with a number of its own holds no event back."""
+    start_one()
+    old = servers.connect()
+    old.autocommit = False
+    execute(old, "select pg_current_xact_id()")
+    execute(old, f"update {project.schema(db)}.meta set model_version = model_version where false")
+    for number in range(5):
+        project.item("orders", name=f"n{number}")
+    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"] * 5, "five jobs", 5)
+    assert rows(db, "select 1 from pg_stat_activity where state = 'idle in transaction' and backend_xid is not null")
+    old.close()
+
+
+# --- clocks ---
+
+
+@needs_faketime
+@pytest.mark.parametrize("offset", ["+2h", "-2h"])
+def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
+    """D12: leases and ticks follow the database's clock: nobody's job is taken early, no minute fires twice."""
+    slow = workflow(project.admin, steps=[call("call", f"{sink.url}/slow/3", next="end"), condition("end")])
+    ticking = workflow(project.admin, timed("* * * * *"), [condition()])
+    wrong = start_one(faked(offset, binary()), LEASE_MS=4000)
+    (said,) = [json.loads(line)["time"] for line in wrong.log().splitlines() if '"event":"runner.started"' in line]
+    wrong_by = datetime.datetime.fromisoformat(said.replace("Z", "+00:00")) - datetime.datetime.now(datetime.timezone.utc)
+    assert abs(wrong_by) > datetime.timedelta(minutes=110)
+    start_one(LEASE_MS=4000)
+    jobs = [start(project.admin, slow) for _ in range(6)]
+    schema = project.schema(db)
+    # The tick that is due, over and over for some seconds: each runner may take it.
+    for _ in range(12):
+        execute(db, f"update {schema}.workflows set next_fire_at = date_trunc('minute', now()) where id = %s", ticking["id"])
+        execute(db, "update platform.workflow_projects set next_fire_at = date_trunc('minute', now())")
+        time.sleep(0.4)
+    for job in jobs:
+        found = finish(project, job, 30)
+        assert (found["status"], found["attempt"]) == ("succeeded", 1), found
+    until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "ticks ran")
+    ticks = rows(db, f"select fire_at, queued_at, attempt from {schema}.jobs where workflow_id = %s order by 1", ticking["id"])
+    assert 1 <= len(ticks) <= 3 and len({fire_at for fire_at, _, _ in ticks}) == len(ticks)
+    for fire_at, queued_at, attempt in ticks:
+        assert datetime.timedelta(0) <= queued_at - fire_at < datetime.timedelta(minutes=2) and attempt == 1
+    assert len(sink.seen("/slow/3")) % 6 == 0
+
+
+# --- ticks ---
+
+ZONE = "Europe/Berlin"  # clocks change on 2027-03-28 at 01:00 UTC
+BEGIN = datetime.datetime(2027, 3, 27, 23, 30, tzinfo=datetime.timezone.utc)
+JUMP_SECONDS = 285
+HOURS = 2
+# Expression -> (zone, whether a minute matches: UTC, then local time).
+TICKS = {
+    "* * * * *": ("UTC", lambda at: True),
+    "*/7 * * * *": ("UTC", lambda at: at.minute % 7 == 0),
+    "3,17-20,59 * * * *": ("UTC", lambda at: at.minute in (3, 17, 18, 19, 20, 59)),
+    "10-40/10 0,2 * * *": ("UTC", lambda at: at.minute in (10, 20, 30, 40) and at.hour in (0, 2)),
+    "15 * 28 mar *": ("UTC", lambda at: at.minute == 15 and at.day == 28),
+    "30 1 27,29 * sun": ("UTC", lambda at: (at.hour, at.minute) == (1, 30) and (at.day in (27, 29) or at.isoweekday() == 7)),
+    "5 0 * 4 *": ("UTC", lambda at: False),
+    "*/20 * * * 0": (ZONE, lambda at: at.minute % 20 == 0 and at.isoweekday() == 7),
+    "15 3 * * *": (ZONE, lambda at: (at.hour, at.minute) == (3, 15)),
+}
+
+
+def expected(zone, matches, first, last):
+    at, found = first, []
+    while at <= last:
+        if matches(at.astimezone(zoneinfo.ZoneInfo(zone))):
+            found.append(at)
+        at += datetime.timedelta(minutes=1)
+    return found
+
+
+@pytest.fixture
+def clockwork(tmp_path):
+    """Servers of their own whose database's clock jumps: (servers, jump_to)."""
+    offset = pathlib.Path("/var/tmp") / f"gwclock.{os.getpid()}"
+
+    def write(seconds):
+        fresh = offset.with_suffix(".new")
+        fresh.write_text(f"{seconds:+.3f}\n")
+        fresh.chmod(0o644)
+        fresh.rename(offset)
+
+    write(0)
+    own = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1",
+           "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"}
+    servers = Servers()
+    os.environ.update(own)
+    try:
+        servers.postgres("start")
+    finally:
+        for name in own:
+            del os.environ[name]
+    servers.redis("start")
+    servers.database_url, servers.redis_url = servers.postgres("url"), servers.redis("url")
+    yield servers, lambda at: write(at.timestamp() - time.time())
+    servers.wipe()
+    offset.unlink()
+
+
+@needs_faketime
+def test_every_minute_that_matches_fires_once(clockwork, tmp_path):
+    """D13: three runners, hours of the database's time across a change of the clocks, one killed now and then."""
+    servers, jump_to = clockwork
+    own = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "MASTER_KEY": "00112233445566778899aabbccddeeff" * 2,
+           "WORKERS": 1}
+    gateway = Daemon(str(binary()), tmp_path / "gateway.log", OPERATOR_TOKEN="operator-of-the-clock", **own)
+    runners = [Daemon(str(binary().with_name("workflow-runner")), tmp_path / f"runner{i}.log", SWEEP_MS=300, LEASE_MS=4000, **own) for i in range(3)]
+    try:
+        assert gateway.run("--migrate").returncode == 0
+        gateway.start()
+        project = Project(gateway, Client(f"{gateway.url}/org", token="operator-of-the-clock"), None)
+        flows = {cron: workflow(project.admin, timed(cron, timezone=zone), [condition()])["id"] for cron, (zone, _) in TICKS.items()}
+        db = servers.connect()
+        schema = project.schema(db)
+        jump_to(BEGIN)
+        until(lambda: rows(db, "select now() > '2027-03-27'")[0][0], "the clock jumped", 5)
+        execute(db, f"update {schema}.workflows set next_fire_at = '2027-03-27 23:31+00'")
+        execute(db, "update platform.workflow_projects set next_fire_at = '2027-03-27 23:31+00'")
+        for runner in runners:
+            runner.start()
+        now, last = BEGIN, BEGIN + datetime.timedelta(hours=HOURS, seconds=30)
+        killed = 0
+        while now < last:
+            now = min(now + datetime.timedelta(seconds=JUMP_SECONDS), last)
+            jump_to(now)
+            if now.minute // 40 != killed:  # twice an hour
+                killed = now.minute // 40
+                kill(runners[0])
+                runners.append(runners.pop(0).start())
+            until(lambda: not rows(db, f"select 1 from {schema}.workflows where next_fire_at <= now() - interval '1 second'")
+                  and not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), f"the ticks until {now}", 40)
+        last = rows(db, "select now()")[0][0]
+        until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "all ran")
+        for cron, (zone, matches) in TICKS.items():
+            fired = [at for (at,) in rows(db, f"select fire_at from {schema}.jobs where workflow_id = %s and fire_at <= %s order by 1",
+                                          flows[cron], last)]
+            wanted = expected(zone, matches, BEGIN + datetime.timedelta(minutes=1), last)
+            first_given = [BEGIN + datetime.timedelta(minutes=1)]  # what next_fire_at was set to is not asked again
+            assert [at for at in fired if at not in first_given] == [at for at in wanted if at not in first_given], cron
+        assert rows(db, f"select distinct status from {schema}.jobs") == [("succeeded",)]
+        db.close()
+        assert not [alarm for daemon in [gateway, *runners] for alarm in daemon.alarms()]
+    finally:
+        for daemon in [gateway, *runners]:
+            if daemon.running():
+                kill(daemon)
+
+
+# --- names ---
+
+
+@pytest.fixture
+def silent_resolver():
+    """A name server that never answers."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.77", 53))
+        yield
+
+
+def with_resolver(tmp_path, address):
+    """A prefix that starts a program with another name server."""
+    path = tmp_path / "resolv.conf"
+    path.write_text(f"nameserver {address}\noptions timeout:30 attempts:3\n")
+    path.chmod(0o644)
+    return ["unshare", "--mount", "sh", "-c", f'mount --bind {path} /etc/resolv.conf && exec "$0"']
+
+
+@needs_root
+@pytest.mark.parametrize("address", ["127.0.0.78", "127.0.0.77"], ids=["down", "slow"])
+def test_names_are_not_found(project, db, tmp_path, silent_resolver, start_one, address):
+    """D14: the steps fail within ten seconds, as unreachable; other jobs do not wait."""
+    outward = workflow(project.admin, steps=[call("call", "http://somewhere.example.org/", timeout_seconds=10)])
+    quick = workflow(project.admin, steps=[condition("a", then="b"), condition("b")])
+    start_one(with_resolver(tmp_path, address))
+    since = time.monotonic()
+    waiting = [start(project.admin, outward) for _ in range(20)]
+    until(lambda: history(project, db, waiting[0]), "they are sent")
+    while time.monotonic() - since < 4:
+        asked = time.monotonic()
+        assert finish(project, start(project.admin, quick))["status"] == "succeeded"
+        assert time.monotonic() - asked < 2
+    for job in waiting:
+        found = finish(project, job)
+        assert (found["status"], found["error"]["code"]) == ("failed", "unreachable")
+    assert time.monotonic() - since < 14
+    took = [float(seconds) for (seconds,) in rows(
+        db, f"select extract(epoch from finished_at - started_at) from {project.schema(db)}.job_steps where key = 'call'")]
+    assert len(took) == 20 and max(took) <= 10.5
+    assert job_row(project, db, waiting[0], "attempt") == 1
