@@ -2,11 +2,12 @@
 
     check(folder) -> list of violations; reads clients.jsonl, database.json and sink.json of a finished run.
 
-I1 an acknowledged write is there, a write nobody asked for is not; I2 one job per event and workflow, and per tick;
+I1 an acknowledged write is there, a write nobody asked for is not; I2 one job per event and workflow, and per minute;
 I3 a CreateData step that succeeded made one record, any other at most one, a bulk all or none; I5 no call was sent
 twice, and a step that succeeded was sent; every job ended, and tells how; a chain of workflows was stopped.
 """
 import collections
+import datetime
 import json
 import pathlib
 
@@ -36,6 +37,7 @@ class Check:
             job["flow"] = names[job["workflow_id"]]
             self.jobs[job["flow"]].append(job)
         self.steps = {(step["job_id"], step["key"]): step for step in self.db["steps"]}
+        self.step_counts = collections.Counter((step["job_id"], step["key"]) for step in self.db["steps"])
         self.calls = collections.Counter((call["job"]) for call in self.sink)
 
     def say(self, invariant, text):
@@ -62,6 +64,9 @@ class Check:
             for mark in self.asked(what, "acked"):
                 if started[mark] != 1:
                     self.say("I1", f"{what}: {mark} was acknowledged and has {started[mark]} jobs")
+            for mark, count in started.items():
+                if count > 1 or mark not in self.asked(what):
+                    self.say("I1", f"{what}: {mark} has {count} jobs, asked for {int(mark in self.asked(what))}")
 
     # --- I2 ---
 
@@ -71,12 +76,25 @@ class Check:
             for row in self.db[entity]:
                 if started[row["id"]] != 1:
                     self.say("I2", f"{entity} {row['id']} started {started[row['id']]} jobs of '{flow}'")
+            for number in started.keys() - {row["id"] for row in self.db[entity]}:
+                self.say("I2", f"a job of '{flow}' was started by {number}, which is not there")
         ticks = collections.Counter(job["fire_at"] for job in self.jobs["tick"])
         for fire_at, count in ticks.items():
             if count != 1:
                 self.say("I2", f"tick {fire_at} started {count} jobs")
+        self.every_minute(sorted(ticks))
         if self.db["pending"]:
             self.say("I2", f"{self.db['pending']} events were never taken")
+
+    def every_minute(self, ticks):
+        """No fault is as long as the five minutes after which a tick is passed over."""
+        moments = [datetime.datetime.fromisoformat(text.replace("+00", "+00:00")) for text in ticks]
+        for at, text in zip(moments, ticks):
+            if at.second or at.microsecond:
+                self.say("I2", f"tick {text} is no full minute")
+        for before, after in zip(moments, moments[1:]):
+            if after - before > datetime.timedelta(minutes=1):
+                self.say("I2", f"between the ticks {before} and {after} there are none")
 
     # --- I3 ---
 
@@ -86,8 +104,10 @@ class Check:
             saved = self.steps.get((job["id"], "save"))
             if saved and saved["status"] == "succeeded" and made[job["id"]] != 1:
                 self.say("I3", f"job {job['id']}: its CreateData succeeded and made {made[job['id']]} records")
-            if made[job["id"]] > 1 or (made[job["id"]] and not saved):
+            if made[job["id"]] > 1 or (made[job["id"]] and (not saved or saved["status"] != "succeeded")):
                 self.say("I3", f"job {job['id']}: made {made[job['id']]} records, step {saved and saved['status']}")
+        for number in made.keys() - {job["id"] for job in self.jobs["order"]}:
+            self.say("I3", f"job {number}: made {made[number]} records and is not there")
         rows = collections.Counter(row["mark"] for row in self.db["rows"])
         for job in self.jobs["bulk"]:
             saved = self.steps.get((job["id"], "save"))
@@ -95,6 +115,8 @@ class Check:
             wanted = BULK if saved and saved["status"] == "succeeded" else 0
             if count != wanted:
                 self.say("I3", f"job {job['id']}: bulk made {count} of {wanted} rows (step {saved and saved['status']})")
+        for mark in rows.keys() - {job["trigger_data"]["mark"] for job in self.jobs["bulk"]}:
+            self.say("I3", f"bulk {mark}: rows without a job")
 
     # --- I5 ---
 
@@ -109,12 +131,14 @@ class Check:
                     self.say("I5", f"job {job['id']}: its call succeeded and the sink saw {self.calls[job['id']]}")
                 if not step and self.calls[job["id"]]:
                     self.say("I5", f"job {job['id']}: the sink was called and the history does not tell")
+        for number in self.calls.keys() - {job["id"] for job in self.db["jobs"]}:
+            self.say("I5", f"job {number}: the sink was called and there is no such job")
 
     # --- ends ---
 
     def ends(self):
         for job in self.db["jobs"]:
-            if job["status"] not in FINAL:
+            if job["status"] not in FINAL or job["status"] == "cancelled":
                 self.say("end", f"job {job['id']} of '{job['flow']}' is {job['status']}")
             if job["status"] == "failed":
                 self.explain_failure(job)
@@ -123,6 +147,13 @@ class Check:
                     step = self.steps.get((job["id"], key))
                     if not step or step["status"] != "succeeded":
                         self.say("end", f"job {job['id']} succeeded, its step {key} is {step and step['status']}")
+        for (number, key), count in self.step_counts.items():
+            if count > 1:
+                self.say("end", f"job {number}: step {key} is there {count} times")
+        ended = {job["id"] for job in self.db["jobs"] if job["status"] in FINAL}
+        for step in self.db["steps"]:
+            if step["status"] == "sent" and step["job_id"] in ended:
+                self.say("end", f"job {step['job_id']}: step {step['key']} is sent, and the job has ended")
         for job in self.jobs["echo"]:
             if job["depth"] >= DEPTH_MAX and (job["status"], job["reason"]) != ("skipped", "loop_guard"):
                 self.say("L10", f"job {job['id']} at depth {job['depth']} is {job['status']}, {job['reason']}")
