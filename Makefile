@@ -182,7 +182,9 @@ migrate: ## Bring the database of `make run` (or of GROUNDWORK_DATABASE_URL) to 
 	@scripts/migrate
 
 # --- tests ---------------------------------------------------------------------------------------
-.PHONY: test check-unit check-http check-flow check-docs check-load check-sql bench cov
+.PHONY: test check-unit check-http check-flow check-docs check-load check-sql chaos bench cov
+CHAOS_SECONDS ?= 600
+CHAOS_SEED    ?=
 test: ## Everything; the last line is "N passed, N failed"
 	@scripts/setup build server test && scripts/test
 check-unit: ## Unit tests under the sanitizers
@@ -197,6 +199,10 @@ check-load: ## Load and timing at the attack catalogue's sizes (about forty minu
 	@scripts/test load
 check-sql: ## Migrate an empty database and prepare every statement
 	@scripts/test sql
+chaos: ## Workflows under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then what came of it is checked
+	@scripts/setup build server test
+	@$(MAKE) --no-print-directory VARIANT=release all
+	@tests/chaos/run --seconds $(CHAOS_SECONDS) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 bench: ## Side-by-side measurements, as a table of ratios
 	@scripts/setup build server bench
 	@$(MAKE) --no-print-directory VARIANT=release all

@@ -1,14 +1,21 @@
-"""What happens to the processes: a plan made from a seed, so that a run can be repeated."""
+"""What happens to the processes: a plan made from a seed, so that a run can be repeated.
+
+Each do_... is a fault of the attack catalogue (its number in brackets); what it leaves behind is healed after it.
+"""
 import os
 import random
 import signal
 import subprocess
 import time
 
-from world import LEASE_MS
+from world import LEASE_MS  # first: it makes the flow tests' library known
+from groundwork.chaos import FAKETIME, faked
 
 # System calls at which a runner may be killed: each reaches another program.
 POINTS = ("sendto", "write", "recvfrom", "connect", "epoll_wait", "writev", "sendmsg", "read")
+# What a daemon says to a server when it is killed: before the server hears it (hold), or before the answer (deaf).
+WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("redis", "xadd"), ("redis", "xack"),
+         ("redis", "xreadgroup"))
 
 
 def kill_group(daemon):
@@ -25,9 +32,11 @@ class Faults:
     def __init__(self, world, seed, say, only=None):
         self.world, self.say = world, say
         self.random = random.Random(seed)
+        self.held = None  # a connection that holds something for the time of a fault
         every = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
         self.kinds = [name for name in every if not only or name in only]
         self.done = {}
+        self.broken = []  # what a fault saw at once
 
     def runner(self):
         return self.random.choice(self.world.runners)
@@ -41,6 +50,9 @@ class Faults:
         self.heal()
 
     def heal(self):
+        if self.held:
+            self.held.close()
+            self.held = None
         self.world.pg_proxy.say("pass")
         self.world.redis_proxy.say("pass")
         for daemon in [self.world.gateway, *self.world.runners]:
@@ -74,8 +86,33 @@ class Faults:
         for daemon in [self.world.gateway, *self.world.runners]:
             kill_group(daemon)
 
+    def do_kill_everything(self):
+        """[K18] The daemons and both servers."""
+        servers = self.world.servers
+        for daemon in [self.world.gateway, *self.world.runners]:
+            kill_group(daemon)
+        servers.postgres("kill")
+        servers.redis("kill")
+        servers.redis("start")
+        servers.postgres("start")
+
+    def do_kill_at_word(self):
+        """[K1-K5, K9] One daemon is killed when it says a certain thing to PostgreSQL or Redis."""
+        victim = self.random.choice([self.world.gateway, *self.world.runners])
+        server, word = self.random.choice(WORDS)
+        verb = self.random.choice(("hold", "deaf"))
+        self.say(f"  {verb} {word} of {server}")
+        proxy = self.world.pg_proxy if server == "pg" else self.world.redis_proxy
+        proxy.say(f"{verb} {word}")
+        time.sleep(self.random.uniform(0.1, 0.8))
+        kill_group(victim)
+        # The others' connections that were held stay so: they find out by themselves, or are cut.
+        proxy.say("pass")
+        time.sleep(self.random.uniform(0, 3))
+        proxy.say("cut")
+
     def do_pause_runner(self):
-        """Longer than its lease: it must find itself fenced off."""
+        """[K11] Longer than its lease: it must find itself fenced off."""
         workers = self.runner().workers()
         for pid in workers:
             os.kill(pid, signal.SIGSTOP)
@@ -87,13 +124,17 @@ class Faults:
                 pass
 
     def do_terminate_runner(self):
+        """[K20]"""
         daemon = self.runner()
+        since = time.monotonic()
         status = daemon.stop(wait=20)
-        assert status == 0, f"SIGTERM: exit status {status}"
+        took = time.monotonic() - since
+        if status != 0 or took > 10:
+            self.broken.append(f"K20: exit status {status} {took:.1f} s after SIGTERM\n{daemon.log_tail(10)}")
 
     def do_kill_at_point(self):
         """The n-th of a system call of one worker never returns: strace kills it there."""
-        workers = self.runner().workers()
+        workers = self.random.choice([self.world.gateway, *self.world.runners]).workers()
         if not workers:
             return
         point, when = self.random.choice(POINTS), self.random.randrange(1, 40)
@@ -107,16 +148,29 @@ class Faults:
             tracer.terminate()
             tracer.wait()
 
+    def do_skew_runner(self):
+        """[D12] A runner that begins anew with a clock two hours off, and keeps it until it dies."""
+        if FAKETIME is None:
+            return
+        daemon = self.runner()
+        kill_group(daemon)
+        daemon.prefix = faked(self.random.choice(("+2h", "-2h")), daemon.binary)
+        self.restart_hard(daemon)
+        daemon.prefix = []
+
     # --- PostgreSQL ---
 
     def do_restart_postgres(self):
+        """[D5]"""
         self.world.servers.postgres("restart")
 
     def do_crash_postgres(self):
+        """[D5]"""
         self.world.servers.postgres("kill")
         self.world.servers.postgres("start")
 
     def do_kill_backend(self):
+        """[D5]"""
         connection = self.world.servers.connect()
         with connection.cursor() as cursor:
             cursor.execute("select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")
@@ -126,6 +180,7 @@ class Faults:
         connection.close()
 
     def do_eat_commits(self):
+        """[D6]"""
         self.world.pg_proxy.say("eat 5")
         time.sleep(self.random.uniform(2, 5))
 
@@ -137,13 +192,59 @@ class Faults:
         self.world.pg_proxy.say(f"delay {self.random.randrange(20, 150)}")
         time.sleep(self.random.uniform(2, 5))
 
+    def do_slow_disk(self):
+        """[D10] Each flush takes up to 100 ms longer, one at a time."""
+        root = self.world.servers.connect(superuser=True)
+        with root.cursor() as cursor:
+            cursor.execute(f"alter system set commit_delay = {self.random.randrange(20000, 100000)}")
+            cursor.execute("alter system set commit_siblings = 0")
+            cursor.execute("select pg_reload_conf()")
+            time.sleep(self.random.uniform(2, 6))
+            cursor.execute("alter system reset all")
+            cursor.execute("select pg_reload_conf()")
+        root.close()
+
+    def do_lock_table(self):
+        """[D8] Somebody holds one of the tables that everybody needs, for less time than a statement may take, or more."""
+        schema = self.world.schema
+        self.held = self.world.servers.connect()
+        self.held.autocommit = False
+        with self.held.cursor() as cursor:
+            cursor.execute("set statement_timeout = 5000")
+            name = self.random.choice(("jobs", "job_steps", "outbox", "workflow_versions", "workflows"))
+            mode = self.random.choice(("share", "access exclusive"))
+            self.say(f"  {name}, {mode}")
+            cursor.execute(f"lock table {schema}.{name} in {mode} mode")
+        time.sleep(self.random.uniform(1, 8))
+
+    def do_idle_in_transaction(self):
+        """[D11] A transaction with a number of its own stays open."""
+        self.held = self.world.servers.connect()
+        self.held.autocommit = False
+        with self.held.cursor() as cursor:
+            cursor.execute("select pg_current_xact_id()")
+        time.sleep(self.random.uniform(1, 8))
+
+    def do_eat_connections(self):
+        """[D7] Others take all of the server's connections."""
+        others = []
+        try:
+            while len(others) < 250:
+                others.append(self.world.servers.connect())
+        except Exception:  # noqa: BLE001 - that was the last one
+            pass
+        time.sleep(self.random.uniform(1, 5))
+        for other in others:
+            other.close()
+
     # --- Redis ---
 
     def do_flush_redis(self):
+        """[D1]"""
         self.world.servers.redis_client().flushall()
 
     def do_empty_redis(self):
-        """Killed, and back with an empty disk."""
+        """[D1] Killed, and back with an empty disk."""
         self.world.servers.redis("kill")
         for path in (self.world.servers.folder / "redis").glob("appendonlydir/*"):
             path.unlink()
@@ -151,14 +252,17 @@ class Faults:
         self.world.servers.redis("start")
 
     def do_mute_redis(self):
+        """[D4]"""
         self.world.redis_proxy.say("mute")
         time.sleep(self.random.uniform(1, 6))
 
     def do_cut_redis(self):
+        """[D2]"""
         self.world.redis_proxy.say("cut")
         time.sleep(self.random.uniform(1, 6))
 
     def do_full_redis(self):
+        """[D3]"""
         client = self.world.servers.redis_client()
         client.config_set("maxmemory", 1)
         time.sleep(self.random.uniform(1, 4))
