@@ -2,8 +2,11 @@
 #include <errno.h>
 
 #include "app.h"
+#include "base/clock.h"
 #include "script_pool.h"
 #include "step.h"
+
+#define QUEUE_MS 3600000
 
 int step_run_script(struct step_call *call)
 {
@@ -17,6 +20,8 @@ int step_run_script(struct step_call *call)
     };
     struct script_result result;
 
+    /* The sandbox keeps the script's time; waiting for a free process is not the script's. */
+    call->task->deadline_ms = clock_mono_ms() + QUEUE_MS;
     int rc = script_run(call->task, &request, &result);
     if (rc == -EAGAIN)
         return step_fail(call, "busy", "Too many scripts wait to be run.");
