@@ -27,7 +27,8 @@
  *   SendPushNotification  title, body (both required without template_type), template_type?, image_url?, click_action?,
  *                   category?, buttons? [{id, label, click_action?}] or one expression, data? {name: text},
  *                   audience {kind: user (user_id?) | users (user_ids: array or one expression) | entity
- *                   (owner_entity_name, owner_entity_id?) | all, provider?: fcm | web_push}; all [T]
+ *                   (owner_entity_name, owner_entity_id?) | all, provider?: fcm | web_push}; all [T].
+ *                   [*] anywhere but in buttons and user_ids: one send for each row of that list, 1,000 at most
  * An id is an integer or a text with an expression.
  */
 #include <jansson.h>

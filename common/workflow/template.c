@@ -456,3 +456,54 @@ int template_visit(struct arena *arena,
     struct reference_view view = reference_view(reference);
     return visit(&view, arg);
 }
+
+/* --- rows ---------------------------------------------------------------------------------------
+ */
+
+struct counting {
+    struct arena *arena;
+    const struct template_context *context;
+    size_t rows;
+    struct str *ret_error;
+};
+
+static int count_rows(const struct reference_view *view, void *arg)
+{
+    struct counting *in = arg;
+    struct reference *reference;
+    struct str shown = text_shown(in->arena, view->text);
+    size_t rows;
+
+    if (!view->wildcard)
+        return 0;
+    TRY(reference_parse(in->arena, view->text, &reference, in->ret_error));
+    int rc = reference_rows(in->arena, reference, in->context, &rows, in->ret_error);
+    if (rc == 0 && in->rows != SIZE_MAX && in->rows != rows) {
+        *in->ret_error = arena_printf(in->arena,
+                                      "%.*s: [*] has %zu rows, an earlier one has %zu",
+                                      STR_ARG(shown),
+                                      rows,
+                                      in->rows);
+        rc = TEMPLATE_UNRESOLVED;
+    }
+    if (rc != 0) {
+        *in->ret_error = with_place(in->arena, view->place, *in->ret_error);
+        return rc;
+    }
+    in->rows = rows;
+    return 0;
+}
+
+int template_rows(struct arena *arena,
+                  const json_t *value,
+                  const struct template_context *context,
+                  size_t *ret_rows,
+                  struct str *ret_error)
+{
+    struct counting in = {arena, context, SIZE_MAX, ret_error};
+    struct str place;
+
+    TRY(template_visit(arena, value, true, count_rows, &in, &place, ret_error));
+    *ret_rows = in.rows;
+    return 0;
+}

@@ -40,6 +40,8 @@ struct template_context {
     template_secret_fn secret;   /* NULL: secrets are forbidden here */
     void *secret_arg;
     bool html;                   /* what is inserted is escaped for HTML; the result is a text */
+    bool by_row;                 /* the first [*] of a reference means [row]: one item instead of all */
+    size_t row;
 };
 
 /* any: parses a reference without braces ("$svc.trigger.id"), surrounding blanks allowed. Borrows `text`.
@@ -59,6 +61,11 @@ int reference_eval(struct arena *arena, const struct reference *reference, const
  * "{{" may come from the workflow's author only, never from data. */
 int template_eval(struct arena *arena, const json_t *value, const struct template_context *context,
                   json_t **ret_value, struct str *ret_error) MUSTCHECK;
+
+/* any: how many items the first [*] of each reference in a value has to walk: what context->row counts up to. They
+ * must agree. SIZE_MAX = there is no [*]. 0, TEMPLATE_SYNTAX, or TEMPLATE_UNRESOLVED with *ret_error. */
+int template_rows(struct arena *arena, const json_t *value, const struct template_context *context, size_t *ret_rows,
+                  struct str *ret_error) MUSTCHECK;
 
 /* What a value refers to, for checks at save time. Called once per expression; non-zero stops and is returned. */
 struct reference_view {

@@ -40,6 +40,12 @@ int reference_find(struct arena *arena,
                    size_t *left,
                    json_t **ret_value,
                    struct str *ret_error) MUSTCHECK;
+/* How many items the first [*] has to walk. 0 or TEMPLATE_UNRESOLVED. */
+int reference_rows(struct arena *arena,
+                   const struct reference *reference,
+                   const struct template_context *context,
+                   size_t *ret_rows,
+                   struct str *ret_error) MUSTCHECK;
 struct reference_view reference_view(const struct reference *reference);
 
 /* any: the next literal of *rest (may be empty) and the expression after it; NULL behind the last.

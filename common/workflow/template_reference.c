@@ -515,6 +515,36 @@ static bool is_payload(const struct reference *reference, size_t at)
            str_is(reference->parts[1].name, "data");
 }
 
+/* From part *at on to the next [*], or to the end. */
+static int find_plain(struct lookup *in, size_t *at, const json_t **value)
+{
+    const struct reference *reference = in->reference;
+
+    for (; *at < reference->count && reference->parts[*at].kind != PART_ALL; ++*at) {
+        const json_t *found = step(&reference->parts[*at], *value);
+        if (is_payload(reference, *at) && (found == NULL || json_is_null(found)))
+            found = own(in->arena, json_object());
+        if (found == NULL)
+            return miss(in, *at, 0, *value);
+        *value = found;
+    }
+    return 0;
+}
+
+/* The [*] at `at` as [row]. */
+static int find_row(struct lookup *in, size_t at, size_t row, const json_t **value)
+{
+    const json_t *found = json_array_get(*value, row);
+
+    if (!json_is_array(*value))
+        return miss(in, at, 0, *value);
+    if (found == NULL)
+        return unresolved(
+            in, "%.*s has %zu items", STR_ARG(owner(in, at, 0)), json_array_size(*value));
+    *value = found;
+    return 0;
+}
+
 int reference_find(struct arena *arena,
                    const struct reference *reference,
                    const struct template_context *context,
@@ -525,20 +555,35 @@ int reference_find(struct arena *arena,
     struct lookup in = {
         .arena = arena, .reference = reference, .ret_error = ret_error, .left = left};
     const json_t *value = context->root;
+    size_t at = 0;
 
     if (reference->root == ROOT_SECRETS)
         return find_secret(&in, context, ret_value);
-    for (size_t at = 0; at < reference->count; at++) {
-        if (reference->parts[at].kind == PART_ALL)
-            return find_all(&in, at, value, ret_value);
-        const json_t *found = step(&reference->parts[at], value);
-        if (is_payload(reference, at) && (found == NULL || json_is_null(found)))
-            found = own(arena, json_object());
-        if (found == NULL)
-            return miss(&in, at, 0, value);
-        value = found;
+    TRY(find_plain(&in, &at, &value));
+    if (at < reference->count && context->by_row) {
+        TRY(find_row(&in, at++, context->row, &value));
+        TRY(find_plain(&in, &at, &value));
     }
+    if (at < reference->count)
+        return find_all(&in, at, value, ret_value);
     *ret_value = (json_t *)value;
+    return 0;
+}
+
+int reference_rows(struct arena *arena,
+                   const struct reference *reference,
+                   const struct template_context *context,
+                   size_t *ret_rows,
+                   struct str *ret_error)
+{
+    struct lookup in = {.arena = arena, .reference = reference, .ret_error = ret_error};
+    const json_t *value = context->root;
+    size_t at = 0;
+
+    TRY(find_plain(&in, &at, &value));
+    if (!json_is_array(value))
+        return miss(&in, at, 0, value);
+    *ret_rows = json_array_size(value);
     return 0;
 }
 

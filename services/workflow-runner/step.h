@@ -73,6 +73,11 @@ int step_template_fail(struct step_call *call, struct str name, int rc, struct s
  * `secrets`. 0, or STEP_FAILED with template_unresolved, template_too_large. */
 int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)
     MUSTCHECK;
+/* any: the same, where [*] means one row of its list (template_context.row). */
+int step_param_row(struct step_call *call, const char *name, size_t row, json_t **ret_value)
+    MUSTCHECK;
+/* any: how many rows the [*] of a parameter has, SIZE_MAX = it has none. 0, or STEP_FAILED. */
+int step_param_rows(struct step_call *call, const char *name, size_t *ret_rows) MUSTCHECK;
 /* any: the same, as a text (numbers and booleans printed); STR_NONE when not given. STEP_FAILED
  * with type_mismatch. */
 int step_param_text(struct step_call *call, const char *name, struct str *ret_text) MUSTCHECK;

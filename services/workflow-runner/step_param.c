@@ -66,6 +66,26 @@ int step_param(struct step_call *call, const char *name, bool secrets, json_t **
     return eval(call, name, &context, ret_value);
 }
 
+int step_param_row(struct step_call *call, const char *name, size_t row, json_t **ret_value)
+{
+    struct template_context context = {.by_row = true, .row = row};
+
+    return eval(call, name, &context, ret_value);
+}
+
+int step_param_rows(struct step_call *call, const char *name, size_t *ret_rows)
+{
+    const struct template_context context = {.root = call->context};
+    const json_t *given = json_object_get(call->step->params, name);
+    struct str reason;
+
+    *ret_rows = SIZE_MAX;
+    if (given == NULL)
+        return 0;
+    int rc = template_rows(call->task->arena, given, &context, ret_rows, &reason);
+    return rc == 0 ? 0 : step_template_fail(call, str_from(name), rc, reason);
+}
+
 static int
 as_text(struct step_call *call, const char *name, const json_t *value, struct str *ret_text)
 {

@@ -1,6 +1,8 @@
 /*
- * SendPushNotification: hands a send to the push dispatcher and waits up to 30 s for its end. The
- * row in push_sends is the hand-over; a step that is run again finds its own.
+ * SendPushNotification: hands sends to the push dispatcher and waits up to 30 s for their end. Rows
+ * in push_sends are the hand-over; a step that is run again finds its own. One send, or with [*]
+ * one for each row of the list: ten under way at a time, and what is left when the wait is over
+ * goes out without being waited for.
  */
 #include "app.h"
 #include "base/clock.h"
@@ -10,9 +12,13 @@
 #include "json/jr.h"
 
 #define WAIT_MS        30000
-#define BEFORE_STEP_MS 200
+#define BEFORE_STEP_MS 200  /* the wait ends so long before the step's time does ... */
+#define BEFORE_ROWS_MS 1000 /* ... and so long where many may have to be handed over then */
 #define LOOK_FIRST_MS  50
 #define LOOK_LAST_MS   1000
+#define ROWS_MAX       1000
+#define ROWS_AT_ONCE   10
+#define REQUESTS_BYTES ((size_t)8 << 20) /* of all rows together */
 
 static const char *const members[] = {"title",
                                       "body",
@@ -24,10 +30,66 @@ static const char *const members[] = {"title",
                                       "data",
                                       "audience"};
 
+struct send {
+    struct str request; /* JSON text */
+    int64_t id;         /* 0 = not handed over yet */
+    struct str status, result;
+    bool ended;
+};
+
+struct sending {
+    struct step_call *call;
+    struct send *sends;
+    size_t count, handed, open;
+    bool by_row;
+    json_t *first; /* the first request */
+    int64_t until_ms;
+};
+
+/* --- requests -----------------------------------------------------------------------------------
+ */
+
 static bool is_given(const json_t *value)
 {
     return value != NULL && !json_is_null(value) &&
            !(json_is_string(value) && json_string_length(value) == 0);
+}
+
+/* Lists of buttons and of users are lists: one send takes all of it. */
+static bool takes_list(const struct step_call *call, const char *member)
+{
+    const json_t *audience = json_object_get(call->step->params, "audience");
+
+    return str_is(str_from(member), "buttons") ||
+           (str_is(str_from(member), "audience") && str_is(jr_str(audience, "kind"), "users"));
+}
+
+/* *ret_rows is SIZE_MAX where nothing asks for rows. */
+static int count_rows(struct step_call *call, size_t *ret_rows)
+{
+    size_t total = SIZE_MAX;
+
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        size_t rows;
+        if (takes_list(call, members[i]))
+            continue;
+        TRY(step_param_rows(call, members[i], &rows));
+        if (rows == SIZE_MAX)
+            continue;
+        if (total != SIZE_MAX && rows != total)
+            return step_fail(call,
+                             "template_unresolved",
+                             "%s: [*] has %zu rows, an earlier parameter's has %zu",
+                             members[i],
+                             rows,
+                             total);
+        total = rows;
+    }
+    *ret_rows = total;
+    if (total != SIZE_MAX && total > ROWS_MAX)
+        return step_fail(
+            call, "too_long", "[*] has %zu rows; a step sends at most %d", total, ROWS_MAX);
+    return 0;
 }
 
 static int check_data(struct step_call *call, const json_t *data)
@@ -58,14 +120,14 @@ static void fill_audience(struct step_call *call, json_t *audience)
         (void)json_object_set_new(audience, "owner_entity_id", json_integer(call->job->trigger_id));
 }
 
-static int read_request(struct step_call *call)
+static int read_request(struct step_call *call, bool by_row, size_t row, json_t *request)
 {
-    json_t *request = step_own(call, json_object());
-
-    call->input = request;
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         json_t *value;
-        TRY(step_param(call, members[i], false, &value));
+        if (by_row && !takes_list(call, members[i]))
+            TRY(step_param_row(call, members[i], row, &value));
+        else
+            TRY(step_param(call, members[i], false, &value));
         if (value != NULL)
             (void)json_object_set_new(request, members[i], json_deep_copy(value));
     }
@@ -79,11 +141,50 @@ static int read_request(struct step_call *call)
     return check_data(call, json_object_get(request, "data"));
 }
 
-AWAITS static int hand_over(struct step_call *call, int64_t *ret_send)
+/* All of them before the first is sent: what does not resolve fails the step, not half of it. */
+static int read_requests(struct sending *in)
 {
+    struct step_call *call = in->call;
+    size_t left = REQUESTS_BYTES;
+    size_t rows;
+
+    TRY(count_rows(call, &rows));
+    in->by_row = rows != SIZE_MAX;
+    in->count = in->by_row ? rows : 1;
+    in->sends = ARENA_ARRAY(call->task->arena, in->sends, in->count);
+    json_t *requests = step_own(call, json_array());
+    call->input = in->by_row ? step_own(call, json_pack("{s:O}", "rows", requests)) : NULL;
+    for (size_t i = 0; i < in->count; i++) {
+        json_t *request = step_own(call, json_object());
+        if (!in->by_row)
+            call->input = request;
+        (void)json_array_append(requests, request);
+        TRY(read_request(call, in->by_row, i, request));
+        in->sends[i].request = jr_print(call->task->arena, request);
+        if (in->sends[i].request.len > left)
+            return step_fail(call, "too_long", "The requests of all rows are too long together.");
+        left -= in->sends[i].request.len;
+    }
+    in->first = json_array_get(requests, 0);
+    return 0;
+}
+
+/* --- sending ------------------------------------------------------------------------------------
+ */
+
+/* co: hands over the next `count` sends. The bell is for all that waits. */
+AWAITS static int hand_over(struct sending *in, size_t count)
+{
+    struct step_call *call = in->call;
     const struct job *job = call->job;
+    int64_t *indexes = ARENA_ARRAY(call->task->arena, indexes, count);
+    struct str *requests = ARENA_ARRAY(call->task->arena, requests, count);
     struct rows rows;
 
+    for (size_t i = 0; i < count; i++) {
+        indexes[i] = (int64_t)(in->handed + i);
+        requests[i] = in->sends[in->handed + i].request;
+    }
     int rc = db_query(call->task,
                       &job->project->db,
                       &SQL_PUSH_HAND_OVER,
@@ -91,89 +192,179 @@ AWAITS static int hand_over(struct step_call *call, int64_t *ret_send)
                              P_I64(job->token),
                              P_I64(call->seq),
                              P_STR(call->step->key),
-                             P_STR(jr_print(call->task->arena, call->input))),
+                             P_I64S(indexes, count),
+                             P_STRS(requests, count)),
                       &rows);
     if (rc < 0)
         return rc;
-    if (rc > 0 || rows.count == 0)
+    if (rc > 0 || rows.count != count)
         return STEP_GONE;
-    *ret_send = rows_i64(&rows, 0, 0);
+    for (size_t i = 0; i < count; i++)
+        in->sends[rows_i64(&rows, i, 1)].id = rows_i64(&rows, i, 0);
     bus_ring(runner_bus(),
              BUS_PUSH,
              &(struct bus_bell){.project = job->project->number,
                                 .partition = job->project->partition,
                                 .kind = "push.queued",
-                                .row_id = *ret_send,
+                                .row_id = in->sends[in->handed].id,
                                 .depth = (unsigned)job->depth,
                                 .traceparent = job->traceparent});
+    in->handed += count;
+    in->open += count;
     return 0;
 }
 
-static bool ended(struct str status)
+static bool is_end(struct str status)
 {
     return str_is(status, "Succeeded") || str_is(status, "Partial") || str_is(status, "Failed");
 }
 
-/* co: until the send ended or the wait is over; *ret_look is the last look at it. */
-AWAITS static int wait_for_end(struct step_call *call, int64_t send, struct rows *ret_look)
+/* co: which of those under way have ended. */
+AWAITS static int look(struct sending *in)
 {
-    int64_t until = clock_mono_ms() + WAIT_MS;
-    int64_t pause = LOOK_FIRST_MS;
+    struct step_call *call = in->call;
+    int64_t *ids = ARENA_ARRAY(call->task->arena, ids, in->open);
+    struct rows rows;
+    size_t count = 0;
 
-    if (until > call->task->deadline_ms - BEFORE_STEP_MS)
-        until = call->task->deadline_ms - BEFORE_STEP_MS;
-    for (;;) {
-        int rc = db_query(
-            call->task, &call->job->project->db, &SQL_PUSH_LOOK, PARAMS(P_I64(send)), ret_look);
-        if (rc < 0)
-            return rc;
-        if (rc == 0 && (ret_look->count == 0 || ended(rows_str(ret_look, 0, 0))))
-            return 0;
-        if (clock_mono_ms() + pause >= until)
-            return 0;
-        TRY(task_sleep(call->task, pause));
-        pause = pause * 2 < LOOK_LAST_MS ? pause * 2 : LOOK_LAST_MS;
+    for (size_t i = 0; i < in->handed; i++) {
+        if (!in->sends[i].ended)
+            ids[count++] = in->sends[i].id;
     }
+    int rc = db_query(
+        call->task, &call->job->project->db, &SQL_PUSH_LOOK, PARAMS(P_I64S(ids, count)), &rows);
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        struct send *send = &in->sends[rows_i64(&rows, i, 0)];
+        send->status = rows_str(&rows, i, 1);
+        send->result = rows_str(&rows, i, 2);
+        send->ended = is_end(send->status);
+        in->open -= send->ended;
+    }
+    return 0;
 }
 
-static int report(struct step_call *call, int64_t send, const struct rows *look)
+/* co: until all ended or the wait is over. */
+AWAITS static int send_all(struct sending *in)
 {
-    struct arena *arena = call->task->arena;
-    struct str status = look->count ? rows_str(look, 0, 0) : STR_NONE;
-    struct str result = look->count ? rows_str(look, 0, 1) : STR_NONE;
-    const json_t *audience = json_object_get(call->input, "audience");
+    struct task *task = in->call->task;
+    int64_t pause = LOOK_FIRST_MS;
+
+    while (in->handed < in->count || in->open > 0) {
+        size_t left = in->count - in->handed;
+        size_t room = ROWS_AT_ONCE > in->open ? ROWS_AT_ONCE - in->open : 0;
+        if (left > 0 && room > 0) {
+            TRY(hand_over(in, left < room ? left : room));
+            pause = LOOK_FIRST_MS;
+        }
+        TRY(look(in));
+        if (clock_mono_ms() + pause >= in->until_ms)
+            break;
+        if (in->open == 0)
+            continue;
+        TRY(task_sleep(task, pause));
+        pause = pause * 2 < LOOK_LAST_MS ? pause * 2 : LOOK_LAST_MS;
+    }
+    return in->handed < in->count ? hand_over(in, in->count - in->handed) : 0;
+}
+
+/* --- what came of it ----------------------------------------------------------------------------
+ */
+
+static const char *const counters[] = {"delivered", "failed", "unregistered"};
+
+/* delivered, failed, unregistered, delivery_error as the dispatcher counted, and which send it was.
+ */
+static json_t *send_data(struct step_call *call, const struct send *send)
+{
     struct jr_error error;
     json_t *counts = NULL;
-    json_t *data;
 
-    if (result.ptr == NULL || jr_parse(arena, result, &counts, &error) != 0)
+    if (send->result.ptr == NULL ||
+        jr_parse(call->task->arena, send->result, &counts, &error) != 0 || !json_is_object(counts))
         counts = step_own(call, json_object());
-    data = step_own(call, json_deep_copy(counts)); /* delivered, failed, unregistered,
-                                                      delivery_error as the dispatcher counted */
-    (void)json_object_set_new(data, "send_log_id", json_integer(send));
+    json_t *data = step_own(call, json_deep_copy(counts));
+    (void)json_object_set_new(data, "send_log_id", json_integer(send->id));
     (void)json_object_set_new(data,
                               "delivery_status",
-                              ended(status) ? json_stringn(status.ptr, status.len)
-                                            : json_string("pending"));
+                              send->ended ? json_stringn(send->status.ptr, send->status.len)
+                                          : json_string("pending"));
+    return data;
+}
+
+/* One word for all: what all of them are, else pending while one is, else Partial. */
+static const char *common_status(const struct sending *in)
+{
+    bool open = false;
+    bool failed = false;
+    bool succeeded = false;
+
+    for (size_t i = 0; i < in->count; i++) {
+        struct str status = in->sends[i].status;
+        open = open || !in->sends[i].ended;
+        failed = failed || !str_is(status, "Succeeded");
+        succeeded = succeeded || !str_is(status, "Failed");
+    }
+    if (open)
+        return "pending";
+    if (!failed)
+        return "Succeeded";
+    return succeeded ? "Partial" : "Failed";
+}
+
+/* The sum of all sends, and each of them. */
+static json_t *rows_data(struct sending *in)
+{
+    struct step_call *call = in->call;
+    json_t *data = step_own(call, json_object());
+    json_t *sends = json_array();
+    int64_t sums[ARRAY_LEN(counters)] = {0};
+
+    for (size_t i = 0; i < in->count; i++) {
+        json_t *one = send_data(call, &in->sends[i]);
+        for (size_t k = 0; k < ARRAY_LEN(counters); k++)
+            sums[k] += jr_i64(one, counters[k], 0);
+        if (json_object_get(data, "delivery_error") == NULL)
+            (void)json_object_set(data, "delivery_error", json_object_get(one, "delivery_error"));
+        (void)json_array_append(sends, one);
+    }
+    for (size_t k = 0; k < ARRAY_LEN(counters); k++)
+        (void)json_object_set_new(data, counters[k], json_integer(sums[k]));
+    (void)json_object_set_new(
+        data, "send_log_id", in->count > 0 ? json_integer(in->sends[0].id) : json_null());
+    (void)json_object_set_new(data, "delivery_status", json_string(common_status(in)));
+    (void)json_object_set_new(data, "sends", sends);
+    return data;
+}
+
+static int report(struct sending *in)
+{
+    struct step_call *call = in->call;
+    const json_t *audience = json_object_get(call->step->params, "audience");
+    json_t *data = in->by_row ? rows_data(in) : send_data(call, &in->sends[0]);
+
     (void)json_object_set(data, "audience_kind", json_object_get(audience, "kind"));
-    if (json_object_get(call->input, "title") != NULL)
-        (void)json_object_set(data, "title", json_object_get(call->input, "title"));
-    if (json_object_get(call->input, "body") != NULL)
-        (void)json_object_set(data, "body", json_object_get(call->input, "body"));
+    if (json_object_get(in->first, "title") != NULL)
+        (void)json_object_set(data, "title", json_object_get(in->first, "title"));
+    if (json_object_get(in->first, "body") != NULL)
+        (void)json_object_set(data, "body", json_object_get(in->first, "body"));
     call->output = step_own(call, json_deep_copy(data));
     (void)json_object_set(call->output, "data", data);
-    if (str_is(status, "Failed"))
+    if (in->count > 0 && str_is(str_from(common_status(in)), "Failed"))
         return step_fail(call, "push_failed", "The notification reached no device.");
     return 0;
 }
 
 int step_send_push(struct step_call *call)
 {
-    struct rows look = {0};
-    int64_t send;
+    struct sending in = {.call = call};
 
-    TRY(read_request(call));
-    TRY(hand_over(call, &send));
-    TRY(wait_for_end(call, send, &look));
-    return report(call, send, &look);
+    TRY(read_requests(&in));
+    in.until_ms = clock_mono_ms() + WAIT_MS;
+    int64_t last = call->task->deadline_ms - (in.by_row ? BEFORE_ROWS_MS : BEFORE_STEP_MS);
+    if (in.until_ms > last)
+        in.until_ms = last;
+    TRY(send_all(&in));
+    return report(&in);
 }

@@ -1,0 +1,141 @@
+"""SendPushNotification over a list: one send for each row, ten at a time. A thread stands in for the dispatcher."""
+import json
+import threading
+import time
+
+import pytest
+from groundwork.records import execute, rows
+from groundwork.runs import finish, step
+from groundwork.workflows import start, workflow
+
+ROWS = step("find", "RunScript", {"script": "return $svc.trigger.data.rows"}, next="push")
+USER = {"kind": "user", "user_id": "{{ $svc.steps.find.data[0][*].id }}"}
+
+
+def push(title="Hello {{ $svc.steps.find.data[0][*].name }}", body="x", audience=None, **params):
+    return step("push", "SendPushNotification", {"title": title, "body": body, "audience": audience or USER, **params})
+
+
+class Dispatcher:
+    """Ends every send after a while with what `result` says of its request."""
+
+    def __init__(self, servers, schema, result, takes=0.05):
+        self.connection, self.schema, self.result, self.takes = servers.connect(), schema, result, takes
+        self.most, self.seen, self.stopped = 0, {}, threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.stopped.wait(0.01):
+            now = time.monotonic()
+            found = rows(self.connection, f"select id, request from {self.schema}.push_sends where status = 'Pending' order by id")
+            self.most = max(self.most, len(found))
+            for number, request in found:
+                if now - self.seen.setdefault(number, now) >= self.takes:
+                    status, result = self.result(request)
+                    execute(self.connection, f"update {self.schema}.push_sends set status = %s, result = %s where id = %s",
+                            status, json.dumps(result), number)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.stopped.set()
+        self.thread.join()
+        self.connection.close()
+
+
+def delivered(_request):
+    return "Succeeded", {"delivered": 1, "failed": 0, "unregistered": 0}
+
+
+def run(project, steps, data, within=20):
+    return finish(project, start(project.admin, workflow(project.admin, steps=steps), data), within)
+
+
+def people(count):
+    return {"rows": [{"id": n, "name": f"N{n}"} for n in range(1, count + 1)]}
+
+
+def sends(project, db):
+    return rows(db, f"select id, row_index, request from {project.schema(db)}.push_sends order by row_index")
+
+
+def test_a_step_that_runs_again_finds_its_sends(project, db, servers, start_runner):
+    """A runner that is killed between two rows leaves no row out and sends none twice. Before others run here."""
+    first = start_runner(LEASE_MS=2000)
+    made = workflow(project.admin, steps=[ROWS, push()])
+    job = start(project.admin, made, people(25))
+    end = time.monotonic() + 10
+    while not sends(project, db):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    first.process.kill()
+    first.process.wait()
+    with Dispatcher(servers, project.schema(db), delivered):
+        start_runner(LEASE_MS=2000)
+        found = finish(project, job, 30)
+    assert found["status"] == "succeeded", found
+    assert [row for _, row, _ in sends(project, db)] == list(range(25))
+
+
+def test_one_send_a_row_ten_at_a_time(project, db, servers, runner):
+    with Dispatcher(servers, project.schema(db), delivered) as dispatcher:
+        job = run(project, [ROWS, push(data={"n": "{{ $svc.steps.find.data[0][*].name }}"})], people(35))
+    assert job["status"] == "succeeded", job
+    made = sends(project, db)
+    assert [(row, request["title"], request["data"]["n"], request["audience"]["user_id"]) for _, row, request in made] == [
+        (n, f"Hello N{n + 1}", f"N{n + 1}", n + 1) for n in range(35)]
+    assert 2 <= dispatcher.most <= 10
+    data = job["steps"][1]["output"]["data"]
+    assert (data["delivered"], data["failed"], data["unregistered"], data["delivery_status"]) == (35, 0, 0, "Succeeded")
+    assert [one["send_log_id"] for one in data["sends"]] == [number for number, _, _ in made] and data["audience_kind"] == "user"
+    assert data["send_log_id"] == made[0][0] and len(job["steps"][1]["input"]["rows"]) == 35
+
+
+@pytest.mark.parametrize("bad, status, code", [(1, "Partial", None), (3, "Failed", "push_failed")])
+def test_some_or_all_fail(project, db, servers, runner, bad, status, code):
+    def result(request):
+        failed = request["audience"]["user_id"] <= bad
+        return ("Failed", {"delivered": 0, "failed": 1, "delivery_error": "gone"}) if failed else delivered(request)
+    with Dispatcher(servers, project.schema(db), result):
+        job = run(project, [ROWS, push()], people(3))
+    if code:
+        assert (job["status"], job["error"]["code"]) == ("failed", code)
+    else:
+        data = job["steps"][1]["output"]["data"]
+        assert (data["delivery_status"], data["delivered"], data["failed"], data["delivery_error"]) == (status, 2, 1, "gone")
+    assert len(sends(project, db)) == 3
+
+
+def test_a_single_send_stays_one(project, db, servers, runner):
+    with Dispatcher(servers, project.schema(db), delivered):
+        job = run(project, [ROWS, push("Hi", audience={"kind": "users", "user_ids": "{{ $svc.steps.find.data[0][*].id }}"})], people(3))
+    ((_, row, request),) = sends(project, db)
+    assert row == 0 and request["audience"]["user_ids"] == [1, 2, 3]
+    data = job["steps"][1]["output"]["data"]
+    assert (data["delivery_status"], data["delivered"], data["title"]) == ("Succeeded", 1, "Hi") and "sends" not in data
+
+
+@pytest.mark.parametrize("data, params, code", [
+    ({"rows": [{"id": 1, "name": "a"}, {"id": 2}]}, {}, "template_unresolved"),
+    (people(1001), {}, "too_long"),
+    ({"rows": {"id": 1}}, {}, "template_unresolved"),
+    ({**people(3), "more": [1]}, {"body": "{{ $svc.trigger.data.more[*] }}"}, "template_unresolved"),
+])
+def test_nothing_is_sent_of_what_is_wrong(project, db, runner, data, params, code):
+    job = run(project, [ROWS, push(**params)], data)
+    assert (job["status"], job["error"]["code"]) == ("failed", code), job
+    assert sends(project, db) == []
+
+
+def test_no_rows_no_sends(project, db, runner):
+    job = run(project, [ROWS, push()], people(0))
+    assert job["status"] == "succeeded" and sends(project, db) == []
+    assert job["steps"][1]["output"]["data"]["sends"] == []
+
+
+def test_what_is_left_goes_out_when_the_wait_is_over(project, db, runner):
+    job = run(project, [ROWS, {**push(), "timeout_seconds": 3}], people(1000))
+    assert job["status"] == "succeeded" and job["steps"][1]["output"]["data"]["delivery_status"] == "pending"
+    assert len(sends(project, db)) == 1000
