@@ -1,4 +1,5 @@
 """A10, A13: nobody gives through a workflow, or learns from its jobs, what they may not read themselves."""
+import json
 import time
 
 import pytest
@@ -212,13 +213,14 @@ HIDDEN = {"input": None, "output": None, "log": None}
 @pytest.fixture
 def failed(project, db):
     """A job whose every part holds something."""
-    def make(client):
+    def make(client, **columns):
         made = workflow(client, steps=[call("a")])
-        job = start(project.admin, made, {"secret": SECRET})
+        (job,), = rows(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, status, trigger_kind, trigger_data)"
+                           " values (%s, 1, 'failed', 'manual', %s) returning id", made["id"], json.dumps({"secret": SECRET}))
         text = f'"{SECRET}"'
         add_step(project, db, job, 1, "a", "failed", input=text, output=text, log=f"[{text}]",
                  error=f'{{"code": "http_status", "status_code": 500, "message": {text}, "response": {text}, "errors": [{text}]}}')
-        set_job(project, db, job, status="failed", error=f'{{"step_key": "a", "code": "http_status", "status_code": 500, "message": {text}}}')
+        set_job(project, db, job, error=f'{{"step_key": "a", "code": "http_status", "status_code": 500, "message": {text}}}', **columns)
         return job
     return make
 
@@ -249,8 +251,9 @@ def test_jobs_show_their_data_to_whom_they_ran_for(project, db, failed):
 
 
 def test_what_changes_a_job_shows_no_more_of_it(project, db, failed):
-    job, other = failed(project.admin), project.only(*WRITES)
-    for verb, status in (("retry", 202), ("cancel", 200)):
+    other = project.only(*WRITES)
+    for verb, status, columns in (("retry", 202, {}), ("cancel", 200, {"status": "waiting", "lease_until": "2099-01-01T00:00:00Z"})):
+        job = failed(project.admin, **columns)
         body = other.post(f"/workflows/jobs/{job}/{verb}", expect=status).json()
         assert body["data_hidden"] and SECRET not in str(body)
 
