@@ -146,7 +146,7 @@ static int read_requests(struct sending *in)
 {
     struct step_call *call = in->call;
     size_t left = REQUESTS_BYTES;
-    size_t rows;
+    size_t rows = 0;
 
     TRY(count_rows(call, &rows));
     in->by_row = rows != SIZE_MAX;
