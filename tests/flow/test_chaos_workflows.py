@@ -62,20 +62,21 @@ def count_events(project, db):
 
 
 def test_gateway_killed_before_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
-    """K1: no record, no event."""
-    gateway = start_gateway(WORKERS=1)
-    admin = at(gateway, project)
-    with Held(servers, f"{project.schema(db)}.outbox", mode="share") as held:
-        posted = in_background(lambda: admin.post("/entities/orders/items", {"name": "lost"}))
-        until(lambda: held.awaited(db), "the event waits")
+    """K1: no record, no event. Record, event and COMMIT travel together."""
+    project.item("orders", name="kept")
+    with postgres_proxy(servers) as proxy:
+        gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
+        admin = at(gateway, project)
+        assert admin.get("/entities/orders/items").status_code == 200
+        proxy.say("hold commit")
+        sent = in_background(lambda: admin.post("/entities/orders/items", {"name": "lost"}))
+        time.sleep(0.5)
         kill(gateway)
-        posted.join(10)
+        sent.join(10)
     start_one()
-    until(lambda: not rows(db, "select 1 from pg_stat_activity where query ilike '%%outbox%%' and state <> 'idle' and pid <> pg_backend_pid()"
-                               " and query ilike 'insert%%'"), "the server notices")
-    assert (count(project, db, orders), count_events(project, db), jobs_of(project, db, listening)) == (0, 0, [])
-    project.item("orders", name="again")
-    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job")
+    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job, of the first record")
+    assert rows(db, f"select {column(orders, 'name')} from {table(project, db, orders)}") == [("kept",)]
+    assert count_events(project, db) == 1
 
 
 def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
@@ -188,6 +189,48 @@ def test_killed_while_the_other_side_holds_its_answer(project, db, sink, start_o
     assert found["steps"][0]["error"]["code"] == "interrupted"
     time.sleep(1)
     assert len(sink.seen("/hang")) == 1
+
+
+# --- jobs that were taken from their runner ---
+
+SLOW_SCRIPT = "const end = Date.now() + 2500; while (Date.now() < end); return 1"
+
+
+def slow_script(**members):
+    return {"key": "slow", "action": "RunScript", "params": {"script": SLOW_SCRIPT}, "timeout_seconds": 10, **members}
+
+
+def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders):
+    """A runner that has not heard of it, and whose lease lasts: neither a step's end nor a step's effect is written."""
+    calling = workflow(project.admin, steps=[call("call", f"{sink.url}/slow/2.5", next="save"), create()])
+    creating = workflow(project.admin, steps=[slow_script(next="save"), create()])
+    start_one(LEASE_MS=60000, SCRIPT_TIME_MS=9000)
+    jobs = [start(project.admin, made) for made in (calling, creating)]
+    until(lambda: all(job_row(project, db, job, "status") == "running" for job in jobs) and sink.seen("/slow/2.5"), "both run")
+    execute(db, f"update {project.schema(db)}.jobs set token = token + 1, runner = 'another'")
+    time.sleep(4)
+    assert [job_row(project, db, job, "status", "runner", "finished_at") for job in jobs] == [("running", "another", None)] * 2
+    assert history(project, db, jobs[0]) == [(1, 1, "call", "sent")] and history(project, db, jobs[1]) == []
+    assert count(project, db, orders) == 0
+
+
+def test_woken_between_two_steps(project, db, start_one, orders):
+    """K11: its script ended while it stood still; what it has in hand when it wakes is not its own any more."""
+    made = workflow(project.admin, steps=[slow_script(next="save"), create()])
+    first = start_one(SCRIPT_TIME_MS=9000)
+    job = start(project.admin, made)
+    until(lambda: job_row(project, db, job, "status") == "running", "it runs")
+    time.sleep(0.5)
+    worker = first.workers()[0]
+    os.kill(worker, signal.SIGSTOP)
+    start_one(SCRIPT_TIME_MS=9000)
+    until(lambda: job_row(project, db, job, "attempt", "status") == (2, "running"), "another one has it")
+    os.kill(worker, signal.SIGCONT)
+    found = finish(project, job)
+    assert (found["status"], found["attempt"]) == ("succeeded", 2)
+    time.sleep(0.5)
+    assert history(project, db, job) == [(1, 1, "slow", "succeeded"), (2, 1, "save", "succeeded")]
+    assert count(project, db, orders) == 1
 
 
 # --- runners that are taken down, and that are asked to go ---
