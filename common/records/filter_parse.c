@@ -118,23 +118,41 @@ static bool read_value(const struct reading *in,
     return wrong == NULL || refuse(in, wrong);
 }
 
-/* Whole numbers as bigint[], all else as text[] that the statement casts. */
-static bool read_list(const struct reading *in, struct filter_test *test, struct str text)
+/* The values of a list, at most FILTER_ITEMS of them; *ret_count tells how many there are. */
+static struct str *
+cut_list(const struct reading *in, const struct query_item *item, size_t *ret_count)
 {
     struct arena *arena = in->ctx->task->arena;
-    size_t most = 1;
-    for (size_t i = 0; i < text.len; i++)
-        most += text.ptr[i] == ',';
+    struct str rest = item->value;
+    size_t count = item->list_count;
+
+    if (item->list == NULL) {
+        count = 1;
+        for (size_t i = 0; i < rest.len; i++)
+            count += rest.ptr[i] == ',';
+    }
+    *ret_count = count;
+    count = count < FILTER_ITEMS ? count : FILTER_ITEMS;
+    struct str *texts = ARENA_ARRAY(arena, texts, count);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = item->list != NULL ? item->list[i] : str_split(&rest, ',');
+    return texts;
+}
+
+/* Whole numbers as bigint[], all else as text[] that the statement casts. */
+static bool
+read_list(const struct reading *in, struct filter_test *test, const struct query_item *item)
+{
+    struct arena *arena = in->ctx->task->arena;
+    size_t most;
+    struct str *texts = cut_list(in, item, &most);
     if (most > FILTER_ITEMS)
         return refuse(in, "lists more than 500 values");
 
     int64_t *numbers = ARENA_ARRAY(arena, numbers, most);
-    struct str *texts = ARENA_ARRAY(arena, texts, most);
     bool whole = false;
-    struct str rest = text;
     for (size_t i = 0; i < most; i++) {
         struct db_param value;
-        texts[i] = str_split(&rest, ',');
         if (!read_value(in, test->path.field, texts[i], &value))
             return false;
         whole = value.kind == PARAM_I64;
@@ -149,25 +167,30 @@ static bool read_list(const struct reading *in, struct filter_test *test, struct
     return true;
 }
 
-static bool read_between(const struct reading *in, struct filter_test *test, struct str text)
+static bool
+read_between(const struct reading *in, struct filter_test *test, const struct query_item *item)
 {
-    struct str rest = text;
-    struct str low = str_split(&rest, ',');
+    size_t count;
+    const struct str *ends = cut_list(in, item, &count);
 
-    if (rest.ptr == NULL || (rest.len > 0 && memchr(rest.ptr, ',', rest.len) != NULL))
+    if (count != 2)
         return refuse(in, "takes two values: low,high");
-    return read_value(in, test->path.field, low, &test->values[0]) &&
-           read_value(in, test->path.field, rest, &test->values[1]);
+    return read_value(in, test->path.field, ends[0], &test->values[0]) &&
+           read_value(in, test->path.field, ends[1], &test->values[1]);
 }
 
-static bool read_values(const struct reading *in, struct filter_test *test, struct str text)
+static bool
+read_values(const struct reading *in, struct filter_test *test, const struct query_item *item)
 {
+    struct str text = item->value;
+
+    if (test->op == OP_IN || test->op == OP_NIN)
+        return read_list(in, test, item);
+    if (test->op == OP_BETWEEN)
+        return read_between(in, test, item);
+    if (item->list != NULL)
+        return refuse(in, "takes one value, not a list");
     switch (test->op) {
-    case OP_IN:
-    case OP_NIN:
-        return read_list(in, test, text);
-    case OP_BETWEEN:
-        return read_between(in, test, text);
     case OP_NULL:
         test->null = str_is(text, "true");
         return test->null || str_is(text, "false") || refuse(in, "must be true or false");
@@ -201,7 +224,7 @@ static bool read_test(const struct reading *in,
         return false;
     if ((field_fits(test->path.field) & ops[test->op].fits) == 0)
         return refuse(in, "the operator does not go with fields of this type");
-    return read_values(in, test, item->value);
+    return read_values(in, test, item);
 }
 
 /* --- tree ---------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def test_read_list(project, runner, orders):
     project.item("orders", name="none, at all")
 
     def names(**params):
-        return [item["name"] for item in output(run(project, [read(**params)], {"low": 20, "names": ["n01", "n03"], "null": None, "odd": ["a,b"]}))]
+        return [item["name"] for item in output(run(project, [read(**params)], {"low": 20, "names": ["n01", "n03"], "null": None, "odd": ["none, at all"]}))]
 
     assert len(names()) == 20 and len(names(limit=500)) == 26
     assert names(filter={"amount": {"gte": "{{ $svc.trigger.data.low }}"}}, sort="-amount", limit=3) == ["n24", "n23", "n22"]
@@ -91,7 +91,7 @@ def test_read_list(project, runner, orders):
     assert len(names(filter={"amount": {"ne": None}}, limit=100)) == 25
     assert names(filter={"or": [{"amount": 1}, {"and": [{"amount": {"gt": 22}}, {"price": {"lt": 12}}]}]}, sort="id") == ["n01", "n23"]
     assert output(run(project, [read(filter={"amount": 7}, fields="amount,name")])) == [{"amount": 7, "name": "n07"}]
-    assert failure(run(project, [read(filter={"name": {"in": "{{ $svc.trigger.data.odd }}"}})], {"odd": ["a,b"]})) == "type_mismatch"
+    assert names(filter={"name": {"in": "{{ $svc.trigger.data.odd }}"}}) == ["none, at all"]
     assert failure(run(project, [read(filter={"name": "{{ $svc.trigger.data.odd }}"})], {"odd": {"a": 1}})) in ("type_mismatch", "invalid_query")
     assert failure(run(project, [read(filter={"amount": "{{ $svc.trigger.data.odd }}"})], {"odd": "abc"})) == "invalid_query"
 
@@ -162,6 +162,27 @@ def test_events_carry_the_depth(project, db, runner, orders):
     time.sleep(0.5)
     assert rows(db, f"select depth, status from {schema}.jobs order by depth") == [(n, "succeeded") for n in range(8)] + [(8, "skipped")]
     assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(9,)]
+
+
+LIST = "{{ $svc.trigger.data.list }}"
+
+
+@pytest.mark.parametrize("op, values, found", [
+    ("in", ["a,b", "c"], ["a,b", "c"]), ("nin", ["a,b", "c"], ["", "a", "b"]), ("in", [], []), ("nin", [], ["", "a", "a,b", "b", "c"]),
+    ("in", [""], [""]), ("between", ["a,", "b"], ["a,b", "b"]),
+])
+def test_lists_are_taken_item_by_item(project, runner, orders, op, values, found):
+    """What stands in a value stays in it."""
+    for name in ("a,b", "a", "b", "c", ""):
+        project.item("orders", name=name)
+    assert sorted(r["name"] for r in output(run(project, [read(filter={"name": {op: LIST}})], {"list": values}))) == found
+
+
+@pytest.mark.parametrize("op, values", [
+    ("between", ["a"]), ("between", ["a", "b", "c"]), ("gt", ["a", "b"]), ("in", list(range(501))), ("in", [[1]])])
+def test_lists_that_do_not_fit(project, runner, orders, op, values):
+    job = run(project, [read(filter={"name": {op: LIST}})], {"list": values})
+    assert failure(job) in ("invalid_query", "type_mismatch")
 
 
 # --- whose rights ---
