@@ -574,6 +574,77 @@ static void test_visit(void **state)
                      TEMPLATE_SYNTAX);
 }
 
+/* --- rows ---------------------------------------------------------------------------------------
+ */
+
+static const char rows_root[] =
+    "{\"trigger\":{\"data\":{\"list\":[{\"n\":1,\"tags\":[\"a\",\"b\"]},{\"n\":2,\"tags\":[]}],"
+    "\"more\":[7,8],\"three\":[1,2,3],\"none\":[],\"one\":{}}}}";
+
+/* [*] as one row: what it counts, and what a text comes to in row 0 and 1. */
+static void test_rows(void **state)
+{
+    static const struct {
+        const char *value, *first, *second;
+        size_t count;
+    } cases[] = {
+        {"\"plain\"", "\"plain\"", "\"plain\"", SIZE_MAX},
+        {"\"{{ $svc.trigger.data.list[*].n }}\"", "1", "2", 2},
+        {"\"No {{ $svc.trigger.data.list[*].n }}/{{ $svc.trigger.data.more[*] }}\"",
+         "\"No 1/7\"",
+         "\"No 2/8\"",
+         2},
+        {"{\"x\":[\"{{ $svc.trigger.data.list[*].tags }}\"]}",
+         "{\"x\":[[\"a\",\"b\"]]}",
+         "{\"x\":[[]]}",
+         2},
+        {"\"{{ $svc.trigger.data.list[*].tags[*] }}\"", "[\"a\",\"b\"]", "[]", 2},
+    };
+    const json_t *root = json(rows_root);
+    struct template_context of_row = context(root, false);
+
+    (void)state;
+    of_row.by_row = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const json_t *value = json(cases[i].value);
+        struct str reason;
+        json_t *found;
+        size_t count;
+        assert_int_equal(template_rows(arena, value, &of_row, &count, &reason), 0);
+        assert_int_equal(count, cases[i].count);
+        for (of_row.row = 0; of_row.row < 2; of_row.row++) {
+            assert_int_equal(template_eval(arena, value, &of_row, &found, &reason), 0);
+            assert_true(json_equal(found, json(of_row.row ? cases[i].second : cases[i].first)));
+        }
+    }
+}
+
+static void test_rows_wrong(void **state)
+{
+    static const char *const texts[] = {
+        "\"{{ $svc.trigger.data.list[*].n }} {{ $svc.trigger.data.three[*] }}\"",
+        "\"{{ $svc.trigger.data.one[*] }}\"",
+        "\"{{ $svc.trigger.data.missing[*] }}\"",
+    };
+    const json_t *root = json(rows_root);
+    struct template_context of_row = context(root, false);
+    struct str reason;
+    json_t *found;
+    size_t count;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_int_equal(template_rows(arena, json(texts[i]), &of_row, &count, &reason),
+                         TEMPLATE_UNRESOLVED);
+    of_row.by_row = true;
+    of_row.row = 2;
+    assert_int_equal(
+        template_eval(
+            arena, json("\"{{ $svc.trigger.data.list[*].n }}\""), &of_row, &found, &reason),
+        TEMPLATE_UNRESOLVED);
+    assert_non_null(strstr(arena_cstr(arena, reason), "list has 2 items"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +661,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_references, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_paths, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_visit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rows_wrong, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
