@@ -102,13 +102,7 @@ page_rows(struct req *r, const struct page *page, const struct rows *rows, const
 
     jw_obj(&w);
     jw_lit(&w, "items");
-    jw_arr(&w);
-    for (size_t i = 0; i < shown; i++) {
-        jw_obj(&w);
-        rows_json_members(&w, rows, i);
-        jw_obj_end(&w);
-    }
-    jw_arr_end(&w);
+    rows_json_array(&w, rows, shown);
     page_json(&w, page, total ? rows_i64(total, 0, 0) : -1, rows->count > (size_t)page->limit);
     jw_obj_end(&w);
     return reply_json(r, 200);

@@ -54,6 +54,8 @@ int64_t row_time(const struct row *row, const char *name);
 /* JSON by column type: int, float, numeric (raw number), bool, json/jsonb (raw), timestamptz (RFC 3339
  * ms Z), date, text (escaped), bigint[] and text[] (arrays), NaN and infinity (null).
  * rows_json_value writes one value; rows_json_members all columns as members of the open object,
- * leaving out columns whose name starts with '_'. */
+ * leaving out columns whose name starts with '_'; rows_json_array the first `count` rows as an array
+ * of such objects. */
 void rows_json_value(struct jw *w, const struct rows *rows, size_t row, size_t column);
 void rows_json_members(struct jw *w, const struct rows *rows, size_t row);
+void rows_json_array(struct jw *w, const struct rows *rows, size_t count);

@@ -200,3 +200,14 @@ void rows_json_members(struct jw *w, const struct rows *rows, size_t row)
         rows_json_value(w, rows, row, i);
     }
 }
+
+void rows_json_array(struct jw *w, const struct rows *rows, size_t count)
+{
+    jw_arr(w);
+    for (size_t i = 0; i < count; i++) {
+        jw_obj(w);
+        rows_json_members(w, rows, i);
+        jw_obj_end(w);
+    }
+    jw_arr_end(w);
+}

@@ -106,13 +106,7 @@ AWAITS static int reply_grants(struct req *r, const struct record *record, const
     w = resp_json(r);
     jw_obj(&w);
     jw_lit(&w, "items");
-    jw_arr(&w);
-    for (size_t i = 0; i < grants.count; i++) {
-        jw_obj(&w);
-        rows_json_members(&w, &grants, i);
-        jw_obj_end(&w);
-    }
-    jw_arr_end(&w);
+    rows_json_array(&w, &grants, grants.count);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }

@@ -94,13 +94,7 @@ static int put_page(struct req *r,
 
     jw_obj(&w);
     jw_lit(&w, "items");
-    jw_arr(&w);
-    for (size_t i = 0; i < shown; i++) {
-        jw_obj(&w);
-        rows_json_members(&w, rows, i);
-        jw_obj_end(&w);
-    }
-    jw_arr_end(&w);
+    rows_json_array(&w, rows, shown);
     page_json(&w, &walk->page, total, has_next);
     if (walk->along && has_next)
         JW_STR(&w,

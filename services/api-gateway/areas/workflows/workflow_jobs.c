@@ -57,7 +57,7 @@ AWAITS static int jobs_of_workflow(struct req *r)
 
 /* --- one job --- */
 
-enum { DATA_SEEN, DATA_ENTITY_ID, DATA_EVENT, DATA_ADMITTED, DATA_VALUE }; /* of run_data */
+enum { DATA_SEEN, DATA_ENTITY_ID, DATA_EVENT, DATA_ADMITTED, DATA_VALUE, DATA_AT }; /* of run_data */
 
 /* What the caller may see of the trigger's data, as JSON text; STR_NONE when that is nothing. An
  * event's record is shown as the job sees it: without what its editor may not read. */
@@ -78,7 +78,8 @@ static struct str visible_data(struct req *r, const struct rows *found)
         return text;
     if (jr_parse_stored(r->task.arena, text, &data, &error))
         return STR_NONE;
-    trigger_trim(r->caller, entity, data);
+    const struct trigger_view view = {r->caller, entity, rows_time(found, 0, DATA_AT)};
+    trigger_trim(&view, data);
     return jr_print(r->task.arena, data);
 }
 
@@ -121,13 +122,7 @@ AWAITS static int reply_job(struct req *r, int status, int64_t id)
     JW_BOOL(&w, "data_hidden", !rows_bool(found, 0, DATA_SEEN) || withheld);
     write_trigger(&w, &calls[0].rows, data);
     jw_lit(&w, "steps");
-    jw_arr(&w);
-    for (size_t i = 0; i < steps->count; i++) {
-        jw_obj(&w);
-        rows_json_members(&w, steps, i);
-        jw_obj_end(&w);
-    }
-    jw_arr_end(&w);
+    rows_json_array(&w, steps, steps->count);
     jw_obj_end(&w);
     return reply_json(r, status);
 }
