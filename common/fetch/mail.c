@@ -44,6 +44,20 @@ server_split(struct str server, const char **ret_scheme, long *ret_tls, struct s
     return false;
 }
 
+/* As libcurl will read it. */
+static bool is_url(const char *scheme, struct str rest)
+{
+    struct arena *arena = arena_new(0);
+    CURLU *url = curl_url();
+
+    MUST(url != NULL);
+    CURLUcode code = curl_url_set(
+        url, CURLUPART_URL, arena_printf(arena, "%s%.*s", scheme, STR_ARG(rest)).ptr, 0);
+    curl_url_cleanup(url);
+    arena_free(arena);
+    return code == CURLUE_OK;
+}
+
 int mail_server_check(struct str server)
 {
     const char *scheme;
@@ -56,7 +70,7 @@ int mail_server_check(struct str server)
         if ((unsigned char)rest.ptr[i] <= 0x20 || (unsigned char)rest.ptr[i] >= 0x7f)
             return MAIL_BAD_SERVER;
     }
-    return 0;
+    return is_url(scheme, rest) ? 0 : MAIL_BAD_SERVER;
 }
 
 static size_t on_read(char *out, size_t size, size_t count, void *arg)
