@@ -143,7 +143,8 @@ static void test_shares(void **state)
 /* --- a slow handler holds up its own partition alone --- */
 
 static unsigned slow_calls, quick_calls;
-static int64_t slow_again_us, quick_us;
+static int64_t slow_us, quick_us; /* when the last call began */
+static bool held;
 
 static int
 slow_or_quick(struct task *task, const struct bus_entry *entries, size_t count, void *arg)
@@ -155,38 +156,57 @@ slow_or_quick(struct task *task, const struct bus_entry *entries, size_t count, 
         quick_us = clock_mono_us();
         return 0;
     }
-    slow_again_us = clock_mono_us();
-    return slow_calls++ == 0 ? task_sleep(task, 300) : 0;
+    slow_us = clock_mono_us();
+    slow_calls++;
+    while (held)
+        pause_ms(task, 1);
+    return 0;
 }
 
+static void wait_calls(struct task *task, const unsigned *calls, unsigned wanted)
+{
+    for (int i = 0; i < 5000 && *calls < wanted; i++)
+        pause_ms(task, 1);
+    assert_int_equal(*calls, wanted);
+}
+
+/* Times are the best of some rounds: a busy machine spoils one, not all. */
 static void waits(struct task *task, struct redis *redis)
 {
     struct bus *bus = bus_new(redis);
     const struct bus_consumer consumer = {
         .topic = BUS_EVT, .group = "tests", .handle = slow_or_quick};
+    int64_t quick_best_us = INT64_MAX;
+    int64_t freed_best_us = INT64_MAX;
 
     slow_calls = quick_calls = 0;
     bus_consume(bus, &consumer);
-    wait_up(task, bus, true, 1000);
-    ring(bus, 0);
-    pause_ms(task, 20);
-    assert_int_equal(slow_calls, 1);
-    int64_t slow_start_us = slow_again_us;
-    ring(bus, 16); /* the same partition */
-    for (int i = 1; i < 10; i++) {
-        int64_t start_us = clock_mono_us();
-        ring(bus, i);
-        pause_ms(task, 10);
-        assert_int_equal(quick_calls, i);
-        assert_in_range(quick_us - start_us, 0, 9000);
+    wait_up(task, bus, true, 5000);
+    for (unsigned round = 1; round <= 5; round++) {
+        held = true;
+        ring(bus, 0);
+        wait_calls(task, &slow_calls, 2 * round - 1);
+        ring(bus, 16); /* the same partition */
+        for (unsigned i = 1; i < 10; i++) {
+            int64_t start_us = clock_mono_us();
+            ring(bus, i);
+            wait_calls(task, &quick_calls, 9 * (round - 1) + i);
+            quick_best_us =
+                quick_us - start_us < quick_best_us ? quick_us - start_us : quick_best_us;
+        }
+        assert_int_equal(slow_calls, 2 * round - 1);
+        /* A read has just begun that leaves the partition out, for the next 100 ms. */
+        held = false;
+        int64_t freed_us = clock_mono_us();
+        wait_calls(task, &slow_calls, 2 * round);
+        freed_best_us = slow_us - freed_us < freed_best_us ? slow_us - freed_us : freed_best_us;
     }
-    assert_int_equal(slow_calls, 1);
-    pause_ms(task, 300);
-    assert_int_equal(slow_calls, 2);
+    print_message("beside a slow handler after %lld us, behind it after %lld us\n",
+                  (long long)quick_best_us,
+                  (long long)freed_best_us);
+    assert_in_range(quick_best_us, 0, 9000);
     /* Woken when it was free again, not when the read's time was over. */
-    print_message("read again %lld us after it was free\n",
-                  (long long)(slow_again_us - slow_start_us) - 300000);
-    assert_in_range(slow_again_us - slow_start_us, 299000, 340000);
+    assert_in_range(freed_best_us, 0, 40000);
     end_bus(task, bus);
 }
 
