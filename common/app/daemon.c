@@ -400,6 +400,14 @@ static int check_ports(const struct conf_common *conf)
     return 0;
 }
 
+/* Bounds first, then what the daemon knows of its own variables. NULL = fine. */
+static const char *configure(struct arena *arena, const struct daemon *daemon, void *ret_conf)
+{
+    const char *error = conf_load(arena, daemon->conf, environ, ret_conf);
+
+    return !error && daemon->check ? daemon->check(ret_conf) : error;
+}
+
 int daemon_main(int argc, char **argv, const struct daemon *daemon)
 {
     static struct arena *arena; /* the configuration lives as long as the process */
@@ -417,7 +425,7 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     }
     arena = arena_new(0);
     conf = arena_zalloc(arena, daemon->conf->bytes);
-    error = conf_load(arena, daemon->conf, environ, conf);
+    error = configure(arena, daemon, conf);
     if (error) {
         fprintf(stderr, "%s: %s\n", daemon->name, error);
         return EXIT_CONFIG;

@@ -54,7 +54,10 @@ struct daemon {
     const struct conf_spec *conf;
     const struct daemon_flag *flags; /* may be NULL */
     const struct daemon_job *jobs;   /* may be NULL */
-    bool portless; /* listens on its admin port alone */
+    bool portless;                   /* listens on its admin port alone */
+    /* any, before anything else, also for --check: what is wrong with the configuration beyond the
+     * bounds of its variables, as the end of one line; NULL = nothing. May be NULL. */
+    const char *(*check)(const struct conf_common *conf);
     /* In the parent before fork: metrics are registered here. May be NULL. */
     void (*prepare)(const struct conf_common *conf);
     /* co: in each worker, once the database answers. Non-zero with *ret_reason ends the process. */

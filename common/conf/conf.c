@@ -286,10 +286,8 @@ static bool is_item(struct arena *arena, const struct conf_item *item, struct st
     return str_eq(name, variable);
 }
 
-static bool is_other(const struct conf_spec *spec, struct str variable)
+bool conf_is_other(const struct conf_spec *spec, struct str name)
 {
-    struct str name = {variable.ptr + strlen(CONF_PREFIX), variable.len - strlen(CONF_PREFIX)};
-
     for (const char *const *at = spec->others; at && *at; at++) {
         struct str other = str_from(*at);
         bool prefix = str_ends(other, STR("*"));
@@ -304,6 +302,8 @@ static bool is_other(const struct conf_spec *spec, struct str variable)
 
 static bool is_known(const struct loading *l, struct str variable)
 {
+    struct str name = {variable.ptr + strlen(CONF_PREFIX), variable.len - strlen(CONF_PREFIX)};
+
     for (size_t i = 0; i < conf_common_count; i++) {
         if (is_item(l->arena, &conf_common_items[i], variable))
             return true;
@@ -312,7 +312,7 @@ static bool is_known(const struct loading *l, struct str variable)
         if (is_item(l->arena, &l->spec->items[i], variable))
             return true;
     }
-    return is_other(l->spec, variable);
+    return conf_is_other(l->spec, name);
 }
 
 /* A misspelt variable must not pass for one that was left out. NULL, or a message. */

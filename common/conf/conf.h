@@ -89,7 +89,8 @@ struct conf_spec {
     size_t count;
     size_t bytes; /* of struct app_conf */
     /* Names that may be set though this program ignores them, in the form of member names; "push_*"
-     * stands for all that begin so. NULL-terminated. */
+     * stands for all that begin so. The help leaves out what of common.def is among them.
+     * NULL-terminated. */
     const char *const *others;
 };
 

@@ -111,8 +111,10 @@ struct str conf_help(struct arena *arena, const struct conf_spec *spec, enum con
     strbuf_init(&out, arena, HELP_BYTES_MAX);
     if (form == CONF_HELP_MARKDOWN)
         strbuf_cstr(&out, "| Variable | Default | Allowed | Meaning |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < conf_common_count; i++)
-        describe(&out, &conf_common_items[i]);
+    for (size_t i = 0; i < conf_common_count; i++) {
+        if (!conf_is_other(spec, str_from(conf_common_items[i].name)))
+            describe(&out, &conf_common_items[i]);
+    }
     for (size_t i = 0; i < spec->count; i++)
         describe(&out, &spec->items[i]);
     return strbuf_view(&out);

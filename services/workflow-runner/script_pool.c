@@ -439,15 +439,25 @@ int script_run(struct task *task, const struct script_request *request, struct s
     return 0;
 }
 
-static void find_program(void)
+static void find_program(const char *given)
 {
     size_t len = sizeof(program);
     const char *name = "script-sandbox";
 
+    if (given) {
+        MUST((size_t)snprintf(program, sizeof(program), "%s", given) < sizeof(program));
+        return;
+    }
     MUST(uv_exepath(program, &len) == 0);
     char *slash = strrchr(program, '/');
     MUST(slash && (size_t)(slash + 1 - program) + strlen(name) < sizeof(program));
     memcpy(slash + 1, name, strlen(name) + 1);
+}
+
+const char *script_pool_check(const char *given)
+{
+    find_program(given);
+    return access(program, X_OK) == 0 ? NULL : program;
 }
 
 void script_pool_init(const struct script_pool_config *given)
@@ -463,10 +473,7 @@ void script_pool_init(const struct script_pool_config *given)
         config.runs = 1000;
     if (config.idle_ms == 0)
         config.idle_ms = 60000;
-    if (config.program)
-        MUST((size_t)snprintf(program, sizeof(program), "%s", config.program) < sizeof(program));
-    else
-        find_program();
+    find_program(config.program);
     limiter_init(&slots, config.processes, config.waiting);
     list_init(&idle);
     stats = (struct script_pool_stats){0};

@@ -47,6 +47,9 @@ struct script_pool_stats {
     unsigned alive, busy, waiting; /* processes, scripts running, scripts waiting */
 };
 
+/* any: NULL, or the path of the program (as config.program names it) when it cannot be executed,
+ * with the reason in errno. */
+const char *script_pool_check(const char *given);
 /* any: once after loop_init(), before the first run; copies what is given. Starts nothing. */
 void script_pool_init(const struct script_pool_config *given);
 /* co: runs one script. 0 with *ret filled, also when the script failed; -EAGAIN when too many wait;

@@ -3,6 +3,7 @@ import concurrent.futures
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import threading
@@ -111,6 +112,43 @@ def test_start_is_refused_with_one_line(gateway_with, changes, arguments, status
     assert done.stderr.startswith("api-gateway: ") and done.stderr.count("\n") == 1, done.stderr
     assert text in done.stderr
     assert "short" not in done.stderr
+
+
+# What a runner checks beyond the bounds of its variables, before it starts and for --check.
+WRONG_RUNNER = [
+    ({"SMTP_URL": "http://mail.example.org"}, "GROUNDWORK_SMTP_URL must be smtp://"),
+    ({"SMTP_URL": "smtp://user:hunter2@:25"}, "GROUNDWORK_SMTP_URL must be smtp://"),
+    ({"SMTP_URL": "smtps://user:hunter2@mail.example.org:99999"}, "GROUNDWORK_SMTP_URL must be smtp://"),
+    ({"SCRIPT_SANDBOX": "/nonexistent/script-sandbox"},
+     "/nonexistent/script-sandbox (GROUNDWORK_SCRIPT_SANDBOX), cannot be run: No such file or directory"),
+    ({"SCRIPT_SANDBOX": __file__}, "(GROUNDWORK_SCRIPT_SANDBOX), cannot be run: Permission denied"),
+]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--check"]], ids=["start", "check"])
+@pytest.mark.parametrize("changes, text", WRONG_RUNNER, ids=range(len(WRONG_RUNNER)))
+def test_start_of_a_runner_is_refused_with_one_line(gateway_with, changes, text, arguments):
+    done = gateway_with(binary().with_name("workflow-runner"), OPERATOR_TOKEN=None, **changes).run(*arguments)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith("workflow-runner: ") and done.stderr.count("\n") == 1, done.stderr
+    assert text in done.stderr and "hunter2" not in done.stderr
+
+
+def test_a_runner_without_its_sandbox(gateway_with, tmp_path):
+    """The program that is looked for beside it is named."""
+    alone = tmp_path / "workflow-runner"
+    shutil.copy(binary().with_name("workflow-runner"), alone)
+    done = gateway_with(alone, OPERATOR_TOKEN=None).run()
+    assert done.returncode == 2 and f"{tmp_path}/script-sandbox" in done.stderr, done.stderr
+
+
+def test_a_runner_has_no_port(gateway_with):
+    runner = gateway_with(binary().with_name("workflow-runner"))
+    text = runner.run("--help-config").stdout
+    assert "GROUNDWORK_ADMIN_PORT=" in text and "GROUNDWORK_JOB_SLOTS=" in text
+    assert "GROUNDWORK_PORT" not in text and "GROUNDWORK_HOST" not in text
+    help_text = runner.run("--help").stdout
+    assert "--check" in help_text and "--list-routes" not in help_text
 
 
 def test_port_that_is_taken(gateway_with, session_gateway):

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #define CONF_DEF    "../../tests/unit/test_conf.def"
-#define CONF_OTHERS "other_one", "search_*"
+#define CONF_OTHERS "other_one", "search_*", "admin_host"
 #include "conf/conf_items.h"
 
 #define KEY_TEXT "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -242,6 +242,7 @@ static void help_lists_everything(void **state)
                "GROUNDWORK_TOKEN (optional)\n    A token.\n    Must be a secret of 4 to "
                "16 bytes; or GROUNDWORK_TOKEN_FILE names a file that holds it.\n"));
     assert_non_null(strstr(help, "GROUNDWORK_MASTER_KEY (required)\n"));
+    assert_null(strstr(help, "GROUNDWORK_ADMIN_HOST")); /* this program ignores it */
     help = arena_cstr(arena, conf_help(arena, &app_conf_spec, CONF_HELP_MARKDOWN));
     assert_non_null(
         strstr(help, "| `GROUNDWORK_STRICT` | `true` | true or false | Whether to be strict |\n"));

@@ -1,0 +1,79 @@
+/* One list: each metric's type, name, labels, meaning, and where its value stands. */
+#include "measure.h"
+
+#include "app/metrics.h"
+#include "script_pool.h"
+#include "work.h"
+
+#define JOBS    "groundwork_jobs_"
+#define SCRIPTS "groundwork_scripts_"
+
+/* clang-format off: a metric a line */
+#define METRICS(M)                                                                                 \
+    M(counter, JOBS "claimed_total", "", "Jobs claimed", work->claimed)                            \
+    M(counter, JOBS "ended_total", "status=\"succeeded\"", "Jobs ended", work->succeeded)          \
+    M(counter, JOBS "ended_total", "status=\"failed\"", "Jobs ended", work->failed)                \
+    M(counter, JOBS "ended_total", "status=\"skipped\"", "Jobs ended", work->skipped)              \
+    M(counter,                                                                                     \
+      JOBS "lost_total",                                                                           \
+      "",                                                                                          \
+      "Jobs that were cancelled or went to another runner",                                        \
+      work->lost)                                                                                  \
+    M(counter, JOBS "released_total", "", "Jobs given back at a shutdown", work->released)         \
+    M(counter, JOBS "made_total", "", "Jobs made of events", work->jobs_made)                      \
+    M(counter, JOBS "ticked_total", "", "Jobs made by timed workflows", work->ticks)               \
+    M(counter,                                                                                     \
+      JOBS "rescued_total",                                                                        \
+      "",                                                                                          \
+      "Jobs taken from runners that fell silent",                                                  \
+      work->rescued)                                                                               \
+    M(counter,                                                                                     \
+      JOBS "quarantined_total",                                                                    \
+      "",                                                                                          \
+      "Jobs that ended too many runners",                                                          \
+      work->quarantined)                                                                           \
+    M(gauge, JOBS "running", "", "Jobs running", work->running)                                    \
+    M(counter,                                                                                     \
+      "groundwork_events_taken_total",                                                             \
+      "",                                                                                          \
+      "Events taken out of the outbox",                                                            \
+      work->events_taken)                                                                          \
+    M(gauge, "groundwork_runner_projects", "", "Projects with work", work->projects)               \
+    M(counter, SCRIPTS "run_total", "", "Scripts run", scripts.runs)                               \
+    M(counter,                                                                                     \
+      SCRIPTS "failed_total",                                                                      \
+      "",                                                                                          \
+      "Scripts that failed, for whatever reason",                                                  \
+      scripts.failures)                                                                            \
+    M(counter, SCRIPTS "timed_out_total", "", "Scripts that took too long", scripts.timeouts)      \
+    M(counter, SCRIPTS "memory_total", "", "Scripts that wanted too much memory", scripts.memory)  \
+    M(counter, SCRIPTS "crashed_total", "", "Scripts whose process ended", scripts.crashes)        \
+    M(gauge, SCRIPTS "running", "", "Scripts running", scripts.busy)                               \
+    M(gauge, SCRIPTS "waiting", "", "Scripts that wait for a process", scripts.waiting)            \
+    M(gauge, "groundwork_script_processes", "", "Sandboxed processes alive", scripts.alive)
+/* clang-format on */
+
+#define ONE(type, name, labels, text, value) +1
+static struct metric *metrics[METRICS(ONE)];
+#undef ONE
+
+void measure_prepare(const struct conf_common *conf UNUSED)
+{
+    struct metric **next = metrics;
+
+#define REGISTER(type, name, labels, text, value) *next++ = metric_##type(name, labels, text);
+    METRICS(REGISTER)
+#undef REGISTER
+}
+
+void measure(struct app *app UNUSED)
+{
+    const struct work_stats *work = work_stats();
+    struct script_pool_stats scripts;
+    struct metric **next = metrics;
+
+    script_pool_stats(&scripts);
+#define SET(type, name, labels, text, value) metric_set(*next++, (int64_t)(value));
+    METRICS(SET)
+#undef SET
+}
