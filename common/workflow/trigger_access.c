@@ -40,47 +40,37 @@ bool trigger_allowed(const struct caller *caller, struct str event, const struct
     return perm != PERM_NONE && caller_can(caller, perm);
 }
 
-static bool may_read(const struct caller *caller, const struct entity *entity, struct str name)
+static bool may_read(const struct trigger_view *view, struct str name)
 {
-    const struct model_field *field = entity_field(entity, name);
+    const struct model_field *field = entity_field(view->entity, name);
 
-    return field != NULL && caller_field(caller, field, ACT_READ);
+    return field != NULL && caller_field(view->caller, field, ACT_READ) &&
+           (field->system || field->updated_ms <= view->at_ms);
 }
 
-void trigger_trim(const struct caller *caller, const struct entity *entity, json_t *data)
+void trigger_trim(const struct trigger_view *view, json_t *data)
 {
     const char *name;
     json_t *value;
     size_t len;
     void *next;
 
-    if (caller_all_rows(caller))
+    if (caller_all_rows(view->caller))
         return;
     json_object_keylen_foreach_safe(data, next, name, len, value)
     {
-        if (!may_read(caller, entity, (struct str){name, len}))
+        if (!may_read(view, (struct str){name, len}))
             (void)json_object_deln(data, name, len);
     }
 }
 
-struct readable {
-    const struct caller *caller;
-    const struct entity *entity;
-};
-
-static int check_name(const struct reference_view *view, void *arg)
+static int check_name(const struct reference_view *reference, void *arg)
 {
-    const struct readable *in = arg;
-
-    return may_read(in->caller, in->entity, view->text) ? 0 : -1;
+    return may_read(arg, reference->text) ? 0 : -1;
 }
 
-bool trigger_filter_allowed(const struct caller *caller,
-                            const struct entity *entity,
-                            const struct condition *filter)
+bool trigger_filter_allowed(const struct trigger_view *view, const struct condition *filter)
 {
-    struct readable in = {caller, entity};
-
-    return filter == NULL || caller_all_rows(caller) ||
-           condition_visit(filter, check_name, &in) == 0;
+    return filter == NULL || caller_all_rows(view->caller) ||
+           condition_visit(filter, check_name, (void *)view) == 0;
 }

@@ -38,6 +38,7 @@ enum {
     C_EVENT_ID,
     C_CLAIMED_AT,
     C_TRIGGER_ENTITY_ID,
+    C_TRIGGER_AT,
     C_ORPHAN,
 };
 
@@ -86,6 +87,7 @@ static struct job *job_new(const struct rows *rows, size_t i)
     job->event_id = rows_i64(rows, i, C_EVENT_ID);
     job->claimed_ms = rows_time(rows, i, C_CLAIMED_AT);
     job->trigger_entity_id = rows_i64(rows, i, C_TRIGGER_ENTITY_ID);
+    job->trigger_at_ms = rows_time(rows, i, C_TRIGGER_AT);
     job->orphan = rows_bool(rows, i, C_ORPHAN);
     return job;
 }

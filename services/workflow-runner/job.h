@@ -34,8 +34,9 @@ struct job {
     bool orphan;            /* its workflow was deleted while it was made */
     struct str resume_step; /* a retry begins here; empty = start */
     struct str trigger_kind, trigger_event, trigger_entity; /* may be empty */
-    int64_t trigger_id, trigger_entity_id; /* 0 = none */
-    struct str trigger_data; /* JSON text, STR_NONE = none */
+    int64_t trigger_id, trigger_entity_id;                  /* 0 = none */
+    struct str trigger_data;                                /* JSON text, STR_NONE = none */
+    int64_t trigger_at_ms;                                  /* of an event: when it was */
     struct str traceparent;
     int64_t event_id;
     int64_t claimed_ms;      /* the database's clock at the claim ... */

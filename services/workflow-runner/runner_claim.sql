@@ -21,7 +21,7 @@ returning j.id as id, j.workflow_id as workflow_id, j.token as token, j.version 
   j.attempt as attempt, j.depth as depth, (j.started_at < now() or j.run > 1) as resumed, j.resume_step as resume_step,
   j.trigger_kind as trigger_kind, j.trigger_event as trigger_event, j.trigger_entity as trigger_entity,
   j.trigger_id as trigger_id, j.trigger_data::text as trigger_data, j.trace as trace, j.event_id as event_id,
-  now() as claimed_at, j.trigger_entity_id as trigger_entity_id,
+  now() as claimed_at, j.trigger_entity_id as trigger_entity_id, j.trigger_at as trigger_at,
   not exists (select 1 from {p}.workflow_versions v where v.workflow_id = j.workflow_id and v.version = j.version) as orphan
 
 -- A row that is locked is being written, by its own step or by a cancellation: the next beat tells.

@@ -14,13 +14,13 @@ from {p}.workflows w where w.event is not null and w.enabled order by w.id
 
 -- name: events_make_jobs :exec
 insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
-  trigger_entity, trigger_entity_id, trigger_data, event_id, actor_id, depth, trace)
+  trigger_entity, trigger_entity_id, trigger_data, trigger_at, event_id, actor_id, depth, trace)
 select m.workflow_id, m.version,
   case when o.depth >= $4::smallint then 'skipped' else 'queued' end,
   case when o.depth >= $4::smallint then 'loop_guard' end,
   case when o.depth >= $4::smallint then now() end,
   'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'), nullif(o.entity_id, 0),
-  o.payload, o.id, o.actor_id, o.depth, o.trace
+  o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace
 from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as m (event_id, workflow_id, version)
 join {p}.outbox o on o.id = m.event_id
 left join {p}.entities e on e.id = o.entity_id

@@ -72,10 +72,11 @@ AWAITS static int check(struct run *run, json_t *data)
         return TRIGGER_NOT_PERMITTED;
     if (entity == NULL)
         return 0;
-    if (!trigger_filter_allowed(&caller, entity, run->version->definition.filter_condition))
+    const struct trigger_view view = {&caller, entity, job->trigger_at_ms};
+    if (!trigger_filter_allowed(&view, run->version->definition.filter_condition))
         return TRIGGER_NOT_PERMITTED;
     TRY(check_row(run, &caller, entity, data));
-    trigger_trim(&caller, entity, data);
+    trigger_trim(&view, data);
     return 0;
 }
 

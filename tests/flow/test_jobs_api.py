@@ -75,7 +75,7 @@ def test_a_job_with_its_history(two, db):
     add_step(two, db, job, 3, "b", "sent", run=2)
     set_job(two, db, job, status="running", run=2, attempt=1, depth=3, started_at="2026-01-01T00:00:00Z")
     body = two.admin.get(f"/workflows/jobs/{job}", expect=200).json()
-    assert set(body) == LISTED | {"steps"} and body["trigger"]["data"] == {"x": [1]}
+    assert set(body) == LISTED | {"steps", "data_hidden"} and body["trigger"]["data"] == {"x": [1]}
     assert (body["status"], body["run"], body["attempt"], body["depth"], body["workflow_version"]) == ("running", 2, 1, 3, 1)
     assert [(step["key"], step["run"], step["status"]) for step in body["steps"]] == [
         ("a", 1, "failed"), ("a", 2, "succeeded"), ("b", 2, "sent")]

@@ -178,6 +178,27 @@ def test_an_entity_that_took_another_ones_name(project, db, runner, orders):
     assert skipped({**finish(project, job), "attempt": 1})
 
 
+def test_fields_that_took_another_ones_name(project, db, runner):
+    """A value is that of the field it was, whatever is called so now."""
+    project.entity("orders", [{"name": "name", "type": "varchar"}, {"name": "note", "type": "varchar"}, {"name": "same", "type": "varchar"}],
+                   row_level_security=False)
+    role = project.role(permissions=[*WRITES, "orders:read"],
+                        field_access=[{"entity": "orders", "action": "read", "fields": ["name", "same"]}])
+    editor = project.user(role_ids=[role["id"]])
+    made = listener(editor)
+    project.item("orders", name="a", note=SECRET, same="b")
+    (job,) = jobs_within(project, db, made)
+    project.admin.put("/entities/orders/fields/note", {"name": "old"}, expect=200)
+    project.admin.put("/entities/orders/fields/name", {"name": "note"}, expect=200)
+    set_job(project, db, job["id"], status="failed")
+    time.sleep(1.5)
+    project.admin.post(f"/workflows/jobs/{job['id']}/retry", {"from_step": "seen"}, expect=202)
+    again = finish(project, job["id"])
+    data = again["steps"][1]["output"]["data"][0]
+    assert again["status"] == "succeeded" and data["same"] == "b" and SECRET not in str(data)
+    assert SECRET not in str(answers(editor, job["id"]))
+
+
 def test_an_editor_that_is_gone(project, db, runner, orders):
     editor = project.only(*WRITES, "orders:read")
     made = listener(editor)
@@ -289,8 +310,8 @@ def test_an_events_data_is_shown_as_the_job_saw_it(project, db, runner):
     assert own["trigger"]["data"]["name"] == "a" and not own["data_hidden"] and SECRET not in str((own, lists))
     # One that no runner has looked at yet.
     schema = project.schema(db)
-    (waits,), = rows(db, f"insert into {schema}.jobs (workflow_id, version, status, trigger_kind, trigger_event, trigger_entity_id, trigger_data)"
-                         f" select workflow_id, version, 'cancelled', trigger_kind, trigger_event, trigger_entity_id, trigger_data"
+    (waits,), = rows(db, f"insert into {schema}.jobs (workflow_id, version, status, trigger_kind, trigger_event, trigger_entity_id, trigger_data, trigger_at)"
+                         f" select workflow_id, version, 'cancelled', trigger_kind, trigger_event, trigger_entity_id, trigger_data, trigger_at"
                          f" from {schema}.jobs where id = %s returning id", job["id"])
     own = editor.get(f"/workflows/jobs/{waits}", expect=200).json()
     assert own["trigger"]["data"] is None and own["data_hidden"]

@@ -59,6 +59,7 @@ create table {p}.jobs (
   trigger_entity text,
   trigger_entity_id bigint,                        -- event: of entity events; names change
   trigger_data   jsonb,
+  trigger_at     timestamptz,                      -- event: when it was; fields of the data had their names of then
   event_id       bigint,                           -- the outbox row that started it
   fire_at        timestamptz,                      -- the tick that started it
   actor_id       bigint,                           -- who started it

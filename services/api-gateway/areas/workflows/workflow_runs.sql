@@ -62,7 +62,7 @@ from {p}.jobs j where j.id = $1::bigint
 -- name: run_data :opt
 select {seen} as seen, j.trigger_entity_id as entity_id, j.trigger_event as event,
   j.trigger_kind <> 'event' or exists (select 1 from {p}.job_steps s where s.job_id = j.id) as admitted,
-  case when {seen} then j.trigger_data end as data
+  case when {seen} then j.trigger_data end as data, j.trigger_at as at
 from {p}.jobs j where j.id = $2::bigint
 
 -- The newest steps as far as they fit into an answer, in the order they ran.
