@@ -10,7 +10,7 @@
 
 #include <time.h>
 
-#define MESSAGE_BYTES (4 * MAIL_MAX_BYTES)
+#define MESSAGE_BYTES ((size_t)4 * MAIL_MAX_BYTES)
 #define WORD_BYTES    45 /* of UTF-8 in one encoded word: 60 characters of base64 */
 #define LINE_BYTES    57 /* of a body in one line: 76 characters of base64 */
 
