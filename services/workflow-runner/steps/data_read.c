@@ -150,15 +150,24 @@ static int add_group(struct reading *in, struct keys keys, const json_t *group)
 /* --- parameters ---------------------------------------------------------------------------------
  */
 
+/* NULL for one that is left out or null. */
+static int optional(struct reading *in, const char *name, json_t **ret_value)
+{
+    TRY(step_param(in->call, name, false, ret_value));
+    data_input(in->call, name, *ret_value);
+    if (*ret_value != NULL && json_is_null(*ret_value))
+        *ret_value = NULL;
+    return 0;
+}
+
 /* "id,name" or ["id", "name"]. */
 static int add_names(struct reading *in, const char *name)
 {
     struct str text;
     json_t *value;
 
-    TRY(step_param(in->call, name, false, &value));
-    data_input(in->call, name, value);
-    if (value == NULL || json_is_null(value))
+    TRY(optional(in, name, &value));
+    if (value == NULL)
         return 0;
     if (!json_is_array(value)) {
         if (!scalar_text(in->call, value, &text))
@@ -180,9 +189,8 @@ static int add_number(struct reading *in, const char *name)
     struct str text;
     json_t *value;
 
-    TRY(step_param(in->call, name, false, &value));
-    data_input(in->call, name, value);
-    if (value == NULL || json_is_null(value))
+    TRY(optional(in, name, &value));
+    if (value == NULL)
         return 0;
     if (!scalar_text(in->call, value, &text))
         return step_fail(in->call, "type_mismatch", "%s: expected a number", name);
@@ -193,9 +201,8 @@ static int read_list_params(struct reading *in)
 {
     json_t *filter;
 
-    TRY(step_param(in->call, "filter", false, &filter));
-    data_input(in->call, "filter", filter);
-    if (filter != NULL && !json_is_null(filter))
+    TRY(optional(in, "filter", &filter));
+    if (filter != NULL)
         TRY(add_group(in, (struct keys){.count = 0}, filter));
     TRY(add_names(in, "sort"));
     TRY(add_names(in, "fields"));

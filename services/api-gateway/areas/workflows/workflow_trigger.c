@@ -101,9 +101,16 @@ AWAITS static int workflows_route(struct req *r)
     return reply_empty(r, 204);
 }
 
-#define ROUTE_DOC                                                                                  \
-    "Answers as soon as the job is queued, and does not wait for it. The route's case does not "   \
-    "matter. 404 while no enabled workflow has it."
+/* One call by two names. */
+#define ROUTE_CALL(path_, id_, summary_)                                                           \
+    {                                                                                              \
+        .method = HTTP_POST_M, .path = path_, .id = id_, .auth = AUTH_USER_OR_KEY,                 \
+        .perm = PERM_SVC_WORKFLOWS_TRIGGER, .query = route_query, .body = &data_schema,            \
+        .body_optional = true, .ok = {204}, .fails = {404, 413, 415}, .run = workflows_route,      \
+        .class = CLASS_WRITE, .tag = "Workflows", .summary = summary_,                             \
+        .doc = "Answers as soon as the job is queued, and does not wait for it. The route's case " \
+               "does not matter. 404 while no enabled workflow has it.",                           \
+    }
 
 static const struct route workflow_trigger_routes[] = {
     {
@@ -123,39 +130,9 @@ static const struct route workflow_trigger_routes[] = {
         .doc = "Whatever its trigger is. 409 workflow_disabled when it is not enabled. Location "
                "is the job.",
     },
-    {
-        .method = HTTP_POST_M,
-        .path = "/workflows/api/{route}",
-        .id = "workflows_api",
-        .auth = AUTH_USER_OR_KEY,
-        .perm = PERM_SVC_WORKFLOWS_TRIGGER,
-        .query = route_query,
-        .body = &data_schema,
-        .body_optional = true,
-        .ok = {204},
-        .fails = {404, 413, 415},
-        .run = workflows_route,
-        .class = CLASS_WRITE,
-        .tag = "Workflows",
-        .summary = "Start the workflow that has this route",
-        .doc = ROUTE_DOC,
-    },
-    {
-        .method = HTTP_POST_M,
-        .path = "/workflows/endpoint/{route}",
-        .id = "workflows_endpoint",
-        .auth = AUTH_USER_OR_KEY,
-        .perm = PERM_SVC_WORKFLOWS_TRIGGER,
-        .query = route_query,
-        .body = &data_schema,
-        .body_optional = true,
-        .ok = {204},
-        .fails = {404, 413, 415},
-        .run = workflows_route,
-        .class = CLASS_WRITE,
-        .tag = "Workflows",
-        .summary = "Start the workflow that has this route (the same as /workflows/api/{route})",
-        .doc = ROUTE_DOC,
-    },
+    ROUTE_CALL("/workflows/api/{route}", "workflows_api", "Start the workflow that has this route"),
+    ROUTE_CALL("/workflows/endpoint/{route}",
+               "workflows_endpoint",
+               "Start the workflow that has this route (the same as /workflows/api/{route})"),
 };
 ROUTES(workflow_trigger);
