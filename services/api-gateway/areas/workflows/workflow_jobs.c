@@ -57,7 +57,14 @@ AWAITS static int jobs_of_workflow(struct req *r)
 
 /* --- one job --- */
 
-enum { DATA_SEEN, DATA_ENTITY_ID, DATA_EVENT, DATA_ADMITTED, DATA_VALUE, DATA_AT }; /* of run_data */
+enum {
+    DATA_SEEN,
+    DATA_ENTITY_ID,
+    DATA_EVENT,
+    DATA_ADMITTED,
+    DATA_VALUE,
+    DATA_AT
+}; /* of run_data */
 
 /* What the caller may see of the trigger's data, as JSON text; STR_NONE when that is nothing. An
  * event's record is shown as the job sees it: without what its editor may not read. */
