@@ -80,6 +80,10 @@ AWAITS int db_batch(struct task *task, struct db *db, struct db_call *calls, siz
  * rolled back when the arena dies without db_commit. BEGIN travels with the first statement. */
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
 AWAITS int db_commit(struct task *task, struct db *tx) MUSTCHECK;
+/* co: db_batch() and db_commit() in one round trip. When a call fails nothing has happened; with DB_UNKNOWN everything
+ * may have. The transaction is over either way. */
+AWAITS int db_batch_commit(struct task *task, struct db *tx, struct db_call *calls, size_t count,
+                           size_t *ret_failed) MUSTCHECK;
 AWAITS int db_rollback(struct task *task, struct db *tx);
 
 /* co: rows of a large result in pieces, in constant memory (a cursor on a leased connection in a

@@ -394,32 +394,45 @@ static bool any_writes(struct db_server *server, const struct db_call *calls, si
     return false;
 }
 
-int db_batch(
-    struct task *task, struct db *db, struct db_call *calls, size_t count, size_t *ret_failed)
+/* How the statements of a batch are run. */
+AWAITS static int run_calls(struct task *task,
+                            struct db *db,
+                            const struct db_call *calls,
+                            struct db_op *ops,
+                            size_t count,
+                            size_t *ret_failed)
+{
+    if (db->lease)
+        return tx_run(task, db, ops, count, ret_failed);
+    if (any_writes(db->server, calls, count))
+        return write_run(task, db, ops, count, ret_failed);
+    return batch_reads(task, db, ops, count, ret_failed);
+}
+
+AWAITS static int batch(struct task *task,
+                        struct db *db,
+                        struct db_call *calls,
+                        size_t count,
+                        bool commits,
+                        size_t *ret_failed)
 {
     struct db_op *ops;
     size_t failed = 0;
     int rc = 0;
 
-    if (count == 0)
-        return 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
         rc = check_call(task, calls[i].sql, calls[i].params, calls[i].param_count);
         failed = i;
     }
     if (rc == 0) {
         int64_t started_us = clock_mono_us();
-        ops = ARENA_ARRAY(task->arena, ops, count);
+        ops = ARENA_ARRAY(task->arena, ops, count + 1);
         for (size_t i = 0; i < count; i++)
             op_init(&ops[i], db, calls[i].sql, calls[i].params, calls[i].param_count);
         failed = 0;
-        if (db->lease)
-            rc = tx_run(task, db, ops, count, &failed);
-        else if (any_writes(db->server, calls, count))
-            rc = write_run(task, db, ops, count, &failed);
-        else
-            rc = batch_reads(task, db, ops, count, &failed);
-        query_account(task, db->server, calls[failed].sql, started_us);
+        rc = commits ? tx_run_commit(task, db, ops, count, &failed)
+                     : run_calls(task, db, calls, ops, count, &failed);
+        query_account(task, db->server, ops[failed].sql, started_us);
         for (size_t i = 0; i < count && rc == 0; i++) {
             rc = finish(task, &ops[i], &calls[i].rows);
             failed = i;
@@ -428,5 +441,21 @@ int db_batch(
     }
     if (rc > 0 && ret_failed)
         *ret_failed = failed;
+    return rc;
+}
+
+int db_batch(
+    struct task *task, struct db *db, struct db_call *calls, size_t count, size_t *ret_failed)
+{
+    return count > 0 ? batch(task, db, calls, count, false, ret_failed) : 0;
+}
+
+int db_batch_commit(
+    struct task *task, struct db *tx, struct db_call *calls, size_t count, size_t *ret_failed)
+{
+    int rc = batch(task, tx, calls, count, true, ret_failed);
+
+    if (rc != 0) /* also what was never sent */
+        (void)db_rollback(task, tx);
     return rc;
 }

@@ -15,10 +15,13 @@ struct db_tx {
     bool ended;
 };
 
+/* Prepared once per connection, for all schemas: parsing them each time costs as much as a small
+ * statement. */
 static const struct sql sql_begin = {
-    .name = "db.begin", .text = "begin", .kind = SQL_EXEC, .no_prepare = true};
+    .name = "db.begin", .text = "begin", .hash = 0xbe9149a86f1c3d57, .kind = SQL_EXEC};
 static const struct sql sql_commit = {
-    .name = "db.commit", .text = "commit", .kind = SQL_EXEC, .no_prepare = true};
+    .name = "db.commit", .text = "commit", .hash = 0xc03317b2d9e4a685, .kind = SQL_EXEC};
+static const struct db no_schema = {.schema = 0};
 static const struct sql sql_broken = {.name = "db.broken", .text = "", .kind = SQL_EXEC};
 
 static struct db_tx *tx_of(struct db *db)
@@ -63,17 +66,21 @@ int db_begin(struct task *task, struct db *db, struct db **ret_tx)
 }
 
 /* The first group of a transaction: BEGIN in front. */
-AWAITS static int
-run_first(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+AWAITS static int run_first(struct task *task,
+                            struct db *db,
+                            struct db_op *ops,
+                            size_t count,
+                            bool interruptible,
+                            size_t *ret_failed)
 {
     struct db_op *all = ARENA_ARRAY(task->arena, all, count + 1);
 
-    op_init(&all[0], db, &sql_begin, NULL, 0);
+    op_init(&all[0], &no_schema, &sql_begin, NULL, 0);
     memcpy(all + 1, ops, count * sizeof(*ops));
     for (size_t i = 1; i <= count; i++)
         list_init(&all[i].link);
     tx_of(db)->begun = true;
-    int rc = lease_run(task, db->lease, all, count + 1, true, ret_failed);
+    int rc = lease_run(task, db->lease, all, count + 1, interruptible, ret_failed);
     memcpy(ops, all + 1, count * sizeof(*ops));
     PQclear(all[0].result);
     if (*ret_failed > 0)
@@ -81,24 +88,68 @@ run_first(struct task *task, struct db *db, struct db_op *ops, size_t count, siz
     return rc;
 }
 
+static bool is_over(struct db *db)
+{
+    return db->broken || tx_of(db)->ended;
+}
+
+static int report_over(struct task *task, struct db_op *ops)
+{
+    ops[0].sql = &sql_broken;
+    return op_report(task, &ops[0], DB_FAILED, DB_FAILED);
+}
+
 int tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
 {
     int rc;
 
     *ret_failed = 0;
-    if (db->broken || tx_of(db)->ended) {
-        ops[0].sql = &sql_broken;
-        return op_report(task, &ops[0], DB_FAILED, DB_FAILED);
-    }
+    if (is_over(db))
+        return report_over(task, ops);
     if (tx_of(db)->begun)
         rc = lease_run(task, db->lease, ops, count, true, ret_failed);
     else
-        rc = run_first(task, db, ops, count, ret_failed);
+        rc = run_first(task, db, ops, count, true, ret_failed);
     if (rc == 0)
         return 0;
     db->broken = true;
     /* Without COMMIT nothing can have happened. */
     return rc < 0 ? rc : op_report(task, &ops[*ret_failed], rc, DB_UNAVAILABLE);
+}
+
+static bool committed(const struct db_op *commit)
+{
+    /* A failed transaction answers COMMIT with ROLLBACK. */
+    return strcmp(PQcmdStatus(commit->result), "COMMIT") == 0;
+}
+
+int tx_run_commit(
+    struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+{
+    struct db_tx *tx = tx_of(db);
+    struct db_op *commit = &ops[count];
+    int rc;
+
+    *ret_failed = 0;
+    if (is_over(db))
+        return report_over(task, ops);
+    op_init(commit, &no_schema, &sql_commit, NULL, 0);
+    if (tx->begun)
+        rc = lease_run(task, db->lease, ops, count + 1, false, ret_failed);
+    else
+        rc = run_first(task, db, ops, count + 1, false, ret_failed);
+    if (rc == 0 && !committed(commit))
+        rc = DB_FAILED;
+    if (rc != 0) { /* what had begun is rolled back */
+        tx_end(tx);
+        rc = op_report(task, &ops[*ret_failed], rc, DB_UNKNOWN);
+    } else {
+        tx->ended = true;
+        db->broken = true;
+        lease_release(db->lease);
+    }
+    ops_clear(commit, 1);
+    return rc;
 }
 
 int db_commit(struct task *task, struct db *tx)
@@ -115,11 +166,10 @@ int db_commit(struct task *task, struct db *tx)
         return task->cancelled ? -ECANCELED : DB_FAILED;
     }
     int64_t started_us = clock_mono_us();
-    op_init(&op, tx, &sql_commit, NULL, 0);
+    op_init(&op, &no_schema, &sql_commit, NULL, 0);
     int rc = lease_run(task, tx->lease, &op, 1, false, &failed);
     query_account(task, tx->server, &sql_commit, started_us);
-    /* A failed transaction answers COMMIT with ROLLBACK. */
-    if (rc == 0 && strcmp(PQcmdStatus(op.result), "COMMIT") != 0)
+    if (rc == 0 && !committed(&op))
         rc = DB_FAILED;
     own->ended = true;
     tx->broken = true;

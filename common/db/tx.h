@@ -7,3 +7,8 @@
 AWAITS int
 tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
     MUSTCHECK;
+/* co: the same with COMMIT behind them, whatever happens to the task; the lease is given back.
+ * `ops` has room for one more. */
+AWAITS int
+tx_run_commit(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+    MUSTCHECK;

@@ -276,6 +276,63 @@ static void test_tx(void **state)
     run(transactions);
 }
 
+static unsigned leased(void)
+{
+    struct db_stats stats;
+
+    db_server_stats(server, &stats);
+    return stats.write_leased;
+}
+
+static void committed_with_its_last(struct task *task, struct db *db, void *arg)
+{
+    struct sql add = make_sql("insert into y values ($1::bigint) returning id", SQL_MANY);
+    struct db_call calls[] = {{&add, PARAMS(P_I64(1)), {0}}, {&add, PARAMS(P_I64(2)), {0}}};
+    struct db_call again[] = {{&add, PARAMS(P_I64(3)), {0}}, {&add, PARAMS(P_I64(1)), {0}}};
+    struct db *tx;
+    size_t failed = 0;
+
+    (void)arg;
+    pg_exec("create table y(id bigint, constraint u_9 unique (id) deferrable initially immediate)");
+    for (int begun = 0; begun < 2; begun++) {
+        pg_exec("truncate y");
+        assert_int_equal(db_begin(task, db, &tx), 0);
+        if (begun)
+            assert_int_equal(exec(task, tx, "insert into y values (7)"), 0);
+        assert_int_equal(db_batch_commit(task, tx, calls, 2, &failed), 0);
+        assert_int_equal(rows_i64(&calls[1].rows, 0, 0), 2);
+        assert_int_equal(leased(), 0);
+        assert_int_equal(exec(task, tx, "insert into y values (8)"), DB_FAILED);
+        assert_int_equal(db_batch_commit(task, tx, calls, 2, &failed), DB_FAILED);
+        assert_int_equal(db_rollback(task, tx), 0);
+        assert_int_equal(number(task, db, "select count(*) from y"), 2 + begun);
+        /* A call fails: nothing has happened. */
+        assert_int_equal(db_begin(task, db, &tx), 0);
+        if (begun)
+            assert_int_equal(exec(task, tx, "insert into y values (9)"), 0);
+        assert_int_equal(db_batch_commit(task, tx, again, 2, &failed), DB_UNIQUE);
+        assert_int_equal(failed, 1);
+        assert_true(str_is(db_error(task)->constraint, "u_9"));
+        assert_int_equal(db_rollback(task, tx), 0);
+        assert_int_equal(task_sleep(task, 30), 0);
+        assert_int_equal(leased(), 0);
+        assert_int_equal(number(task, db, "select count(*) from y"), 2 + begun);
+        /* COMMIT itself fails. */
+        assert_int_equal(db_begin(task, db, &tx), 0);
+        assert_int_equal(exec(task, tx, "set constraints all deferred"), 0);
+        assert_int_equal(db_batch_commit(task, tx, again, 2, &failed), DB_UNIQUE);
+        assert_int_equal(task_sleep(task, 30), 0);
+        assert_int_equal(leased(), 0);
+        assert_int_equal(number(task, db, "select count(*) from y"), 2 + begun);
+    }
+}
+
+static void test_batch_commit(void **state)
+{
+    (void)state;
+    run(committed_with_its_last);
+}
+
 /* --- repeats --- */
 
 static void conflicts(struct task *task, struct db *db, void *arg)
@@ -461,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_group),
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_tx),
+        cmocka_unit_test(test_batch_commit),
         cmocka_unit_test(test_conflict),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_schema),
