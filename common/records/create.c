@@ -1,7 +1,9 @@
 /*
- * One new record. Alone it is a single INSERT that returns the record; with links or listeners it
- * is a transaction, so that a record is never there without them.
+ * One new record. Alone it is a single INSERT that returns the record, with listeners one round
+ * trip of two statements; with links, or where the event needs the stored record, it is a
+ * transaction. A record is never there without them.
  */
+#include "domain/events.h"
 #include "records/write.h"
 
 struct create {
@@ -72,7 +74,14 @@ create_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
     keep(create, &call.rows);
     if (create->links)
         TRY(add_links(ctx, entity, tx, create));
-    const struct write_events events = {.event = EVENT_CREATED, .ids = &create->id, .count = 1};
+    const struct write_events events = {
+        .event = EVENT_CREATED,
+        .ids = &create->id,
+        .count = 1,
+        .rows = create->links ? NULL : &call.rows,
+        .plan = &create->plan,
+        .last = true,
+    };
     return write_events(ctx, entity, tx, &events);
 }
 
@@ -80,6 +89,8 @@ AWAITS static int create_run(struct records *ctx, const struct entity *entity, v
 {
     struct create *create = arg;
     bool listens = write_listens(entity, EVENT_CREATED);
+    struct db_call calls[2];
+    bool together = false;
 
     create->row = (struct write_row){.errors = &ctx->error.fields};
     write_read(ctx, entity, create->body, WRITE_CREATE, &create->row);
@@ -90,12 +101,16 @@ AWAITS static int create_run(struct records *ctx, const struct entity *entity, v
     create->links = false;
     for (size_t i = 0; i < create->row.link_count; i++)
         create->links = create->links || create->row.links[i].id_count > 0;
-    if (create->links || listens)
+    if (listens && !create->links && ctx->db->lease == NULL)
+        TRY(announce_call(ctx, entity, &create->row, &together, &calls[1]));
+    if (create->links || (listens && !together))
         return write_transaction(ctx, entity, create_in, create, listens);
 
-    struct db_call call = insert_call(ctx, entity, create);
-    TRY(write_db(ctx, entity, write_run(ctx, ctx->db, &call)));
-    keep(create, &call.rows);
+    calls[0] = insert_call(ctx, entity, create);
+    TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, together ? 2 : 1, NULL)));
+    keep(create, &calls[0].rows);
+    if (together)
+        events_ring(ctx->directory, ctx->project);
     return 0;
 }
 

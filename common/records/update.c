@@ -54,8 +54,11 @@ static void keep(struct update *update, const struct rows *rows)
 }
 
 /* co: the UPDATE; sets `missed` when it found nothing to change though nothing forbids it. */
-AWAITS static int
-update_row(struct records *ctx, const struct entity *entity, struct db *db, struct update *update)
+AWAITS static int update_row(struct records *ctx,
+                             const struct entity *entity,
+                             struct db *db,
+                             struct update *update,
+                             struct rows *ret_rows)
 {
     struct db_call call = update_call(ctx, entity, update);
 
@@ -64,6 +67,7 @@ update_row(struct records *ctx, const struct entity *entity, struct db *db, stru
     if (update->missed)
         return write_explain(ctx, entity, db, update->id, ACT_UPDATE, update->expect_version);
     keep(update, &call.rows);
+    *ret_rows = call.rows;
     return 0;
 }
 
@@ -85,13 +89,21 @@ AWAITS static int
 update_in(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct update *update = arg;
+    struct rows changed;
 
-    TRY(update_row(ctx, entity, tx, update));
+    TRY(update_row(ctx, entity, tx, update, &changed));
     if (update->missed)
         return 0;
     if (update->row.link_count > 0)
         TRY(set_links(ctx, entity, tx, update));
-    const struct write_events events = {.event = EVENT_UPDATED, .ids = &update->id, .count = 1};
+    const struct write_events events = {
+        .event = EVENT_UPDATED,
+        .ids = &update->id,
+        .count = 1,
+        .rows = update->row.link_count > 0 ? NULL : &changed,
+        .plan = &update->plan,
+        .last = true,
+    };
     return write_events(ctx, entity, tx, &events);
 }
 
@@ -114,11 +126,12 @@ AWAITS static int
 update_once(struct records *ctx, const struct entity *entity, struct update *update)
 {
     bool listens = write_listens(entity, EVENT_UPDATED);
+    struct rows rows;
 
     update->missed = false;
     if (update->row.link_count > 0 || listens)
         return write_transaction(ctx, entity, update_in, update, listens);
-    return write_settle(ctx, entity, update_row(ctx, entity, ctx->db, update));
+    return write_settle(ctx, entity, update_row(ctx, entity, ctx->db, update, &rows));
 }
 
 AWAITS static int update_run(struct records *ctx, const struct entity *entity, void *arg)

@@ -93,6 +93,8 @@ transact_once(struct records *ctx, const struct entity *entity, write_fn fn, voi
 
     TRY(write_db(ctx, entity, db_begin(ctx->task, ctx->db, &tx)));
     int rc = fn(ctx, entity, tx, arg);
+    if (rc == WRITE_COMMITTED)
+        return 0;
     if (rc != 0) {
         (void)db_rollback(ctx->task, tx);
         return rc;
@@ -161,13 +163,22 @@ int write_payload_plan(struct records *ctx,
     return columns_plan(ret_system, entity, NULL, ret_plan);
 }
 
+AWAITS static int
+send_outbox(struct records *ctx, struct db *tx, struct db_call *calls, size_t count, bool commits)
+{
+    if (commits)
+        return db_batch_commit(ctx->task, tx, calls, count, NULL);
+    return db_batch(ctx->task, tx, calls, count, NULL);
+}
+
 /* One outbox row for each record of a result. */
 AWAITS static int write_outbox(struct records *ctx,
                                const struct columns *plan,
                                struct db *tx,
-                               enum model_event event,
+                               const struct write_events *events,
                                const struct rows *rows)
 {
+    bool commits = events->last && ctx->db->lease == NULL;
     struct arena *arena = ctx->task->arena;
     struct db_call *calls = ARENA_ARRAY(arena, calls, OUTBOX_AT_ONCE);
     size_t pending = 0;
@@ -181,18 +192,34 @@ AWAITS static int write_outbox(struct records *ctx,
         MUST(!payload.overflow);
         calls[pending++] = events_outbox_call(arena,
                                               plan->entity,
-                                              event,
+                                              events->event,
                                               rows_i64(rows, i, COLUMNS_ID),
                                               strbuf_view(&payload),
                                               ctx->caller->user_id,
                                               ctx->depth,
                                               ctx->traceparent);
-        if (pending < OUTBOX_AT_ONCE && i + 1 < rows->count)
+        bool end = i + 1 == rows->count;
+        if (pending < OUTBOX_AT_ONCE && !end)
             continue;
-        TRY(write_tx_db(ctx, plan->entity, db_batch(ctx->task, tx, calls, pending, NULL)));
+        int rc = send_outbox(ctx, tx, calls, pending, commits && end);
+        TRY(write_tx_db(ctx, plan->entity, rc));
         pending = 0;
     }
-    return 0;
+    return commits && rows->count > 0 ? WRITE_COMMITTED : 0;
+}
+
+/* Rows of this plan show the system nothing new: no field is left out, and no relation whose
+ * targets a row rule may hide. */
+static bool tells_all(const struct columns *plan, const struct columns *whole)
+{
+    if (plan == NULL)
+        return true;
+    if (plan->count != whole->count)
+        return false;
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->fields[i] != whole->fields[i] || whole->fields[i]->many)
+            return false;
+    return true;
 }
 
 int write_events(struct records *ctx,
@@ -206,9 +233,9 @@ int write_events(struct records *ctx,
     if (!write_listens(entity, events->event) || events->count == 0)
         return 0;
     TRY(write_payload_plan(ctx, entity, &system, &plan));
-    if (events->rows != NULL)
-        return write_outbox(ctx, &plan, tx, events->event, events->rows);
+    if (events->rows != NULL && tells_all(events->plan, &plan))
+        return write_outbox(ctx, &plan, tx, events, events->rows);
     struct db_call call = write_select_call(&system, &plan, events->ids, events->count);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    return write_outbox(ctx, &plan, tx, events->event, &call.rows);
+    return write_outbox(ctx, &plan, tx, events, &call.rows);
 }

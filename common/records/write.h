@@ -10,9 +10,9 @@
 #include "records/rls.h"
 #include "records/value.h"
 
-/* A transaction met a deadlock or a serialisation failure: write_transaction() repeats it. Never
- * leaves it. */
-enum { WRITE_CONFLICT = 3 };
+/* A transaction met a deadlock or a serialisation failure: write_transaction() repeats it; or it
+ * was committed with its last statement. Never leave it. */
+enum { WRITE_CONFLICT = 3, WRITE_COMMITTED };
 
 /* --- bodies (body.c) --- */
 enum write_mode { WRITE_CREATE, WRITE_UPDATE, WRITE_UPSERT };
@@ -120,6 +120,9 @@ struct write_events {
     const int64_t *ids;
     size_t count;
     const struct rows *rows; /* deleted ones: rows of write_payload_plan(), in the order of ids */
+    const struct columns *plan; /* with it `rows` are as the caller is shown them; read again when
+                                   that is not everything. NULL = rows of write_payload_plan() */
+    bool last; /* nothing comes after: outside of a caller's transaction this one is committed */
 };
 /* any: somebody listens to this event of the entity. */
 static inline bool write_listens(const struct entity *entity, enum model_event event)
@@ -131,11 +134,20 @@ int write_payload_plan(struct records *ctx,
                        const struct entity *entity,
                        struct records *ret_system,
                        struct columns *ret_plan) MUSTCHECK;
-/* co: adds the outbox rows to the transaction; nothing when nobody listens. */
+/* co: adds the outbox rows to the transaction; nothing when nobody listens. WRITE_COMMITTED when
+ * that was its end. */
 AWAITS int write_events(struct records *ctx,
                         const struct entity *entity,
                         struct db *tx,
                         const struct write_events *events) MUSTCHECK;
+
+/* any: the outbox row of a record without links whose INSERT stands before it in the same batch.
+ * *ret_known is false when its payload cannot be told before the record is stored. */
+int announce_call(struct records *ctx,
+                  const struct entity *entity,
+                  const struct write_row *row,
+                  bool *ret_known,
+                  struct db_call *ret_call) MUSTCHECK;
 
 /* any: adds the statements that remove grants and locks of records that are gone (delete.c). */
 void write_forget_calls(struct records *ctx,

@@ -62,6 +62,35 @@ def test_the_payload_is_whole_whoever_writes(shop, events):
     assert set(payload) == {"id", "sku", "n", "token", "tag", "tags", "created_at", "updated_at", "created_by"}
 
 
+EACH_TYPE = {
+    "word": "wörd \"quoted\" {p} $1", "note": "line\nline", "n": -9007199254740993, "price": 5.10, "share": 1e21, "tiny": 1e-7, "on": False,
+    "day": "2026-02-28", "at": "2026-02-28T23:59:59.987654+02:00", "early": "0001-01-01T00:00:00Z", "doc": {"a": [1, 2.50, None], "b": {}},
+    "token": "hidden", "colour": "red"}
+
+
+@pytest.mark.parametrize("decimal", [False, True], ids=["told before it is stored", "told when it is stored"])
+def test_the_payload_says_what_the_record_says(project, db, decimal):
+    project.admin.post("/enums", {"name": "colours", "values": ["red", "blue"]}, expect=201)
+    types = {"word": "varchar", "note": "text", "n": "integer", "price": "float", "share": "float", "tiny": "float", "on": "bool", "day": "date",
+             "at": "datetime", "early": "datetime", "doc": "json", "token": "secret"}
+    fields = [{"name": name, "type": kind} for name, kind in types.items()]
+    fields.append({"name": "colour", "type": "enum", "options": {"enum": "colours"}})
+    fields.append({"name": "level", "type": "integer", "default": 7})
+    things = project.entity("things", [*fields, *([{"name": "cost", "type": "decimal"}] if decimal else [])])
+    fields = [{"name": "one", "type": "relation", "options": {"entity": "things"}},
+              {"name": "many", "type": "relation", "options": {"entity": "things", "many": True}}]
+    for field in fields:
+        project.admin.post("/entities/things/fields", field, expect=201)
+    listen(project, db, things, "EntityCreated", "EntityUpdated")
+    last = outbox_end(project, db)
+    first = project.item("things", **EACH_TYPE, **({"cost": "12.50"} if decimal else {}))
+    made = [first, project.item("things"), project.item("things", one=first["id"], word="")]
+    made.append(project.admin.put(f"/entities/things/items/{first['id']}", {"n": 5}, expect=200).json())
+    assert [row[2] for row in outbox(project, db, last)] == made
+    assert [row[:2] for row in outbox(project, db, last)] == [*(("EntityCreated", r["id"]) for r in made[:3]), ("EntityUpdated", first["id"])]
+    assert (made[0]["level"], made[1]["many"], made[2]["one"]) == (7, [], first["id"])
+
+
 def test_bulk_upsert_and_deletes(shop, events):
     body = shop.admin.post(f"{ITEMS}/bulk", {"items": [{"sku": f"b{n}", "tags": shop.tags[:1]} for n in range(450)]}, expect=201).json()
     made = [result["id"] for result in body["results"]]
