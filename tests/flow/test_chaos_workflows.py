@@ -272,7 +272,7 @@ def test_asked_to_go_under_load(project, db, sink, start_one, orders):
     """K20: gone within ten seconds, no lease is left, nothing is sent twice, another one does the rest."""
     made = workflow(project.admin, steps=[create("save", values={"name": "job {{ $svc.job.id }}"}, next="call"),
                                           call("call", f"{sink.url}/slow/0.2", next="end", on_failure="end"), condition("end")])
-    first = start_one(JOB_SLOTS=40)
+    first = start_one(JOB_SLOTS=40, LEASE_MS=15000)
     schema = project.schema(db)
     before = len(sink.seen("/slow/0.2"))
     rows(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual' from generate_series(1, 400)"
@@ -285,7 +285,7 @@ def test_asked_to_go_under_load(project, db, sink, start_one, orders):
     assert rows(db, f"select count(*) from {schema}.jobs where status in ('running', 'waiting') or lease_until is not null") == [(0,)]
     assert rows(db, f"select count(*) from {schema}.jobs where status = 'queued' and attempt <> 0") == [(0,)]
     assert rows(db, f"select count(*) from {schema}.jobs where status = 'queued'")[0][0] > 0
-    start_one()
+    start_one(LEASE_MS=15000)
     until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "the rest is done", 40)
     assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs group by 1") == [("succeeded", 1, 400)]
     name = column(orders, "name")
