@@ -8,11 +8,18 @@
 #include "domain/model.h"
 #include "domain/project.h"
 
-/* any: the call that adds one outbox row; parameters live in `arena`. `payload` is the record as JSON
- * text. The caller puts it behind the change in the same db_batch or transaction. */
-struct db_call events_outbox_call(struct arena *arena, const struct entity *entity,
-                                  enum model_event event, int64_t record_id, struct str payload,
-                                  int64_t actor_id, int depth,
-                                  struct str traceparent);
+struct outbox_row {
+    const struct entity *entity;
+    enum model_event event;
+    int64_t record_id;
+    struct str payload; /* the record as JSON text */
+    int64_t actor_id;   /* 0 = none */
+    int depth;
+    struct str traceparent; /* may be empty */
+};
+
+/* any: the call that adds one outbox row; parameters live in `arena`, the texts stay the caller's,
+ * who puts it behind the change in the same db_batch or transaction. */
+struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *row);
 /* any: fire and forget: tells the consumers that the project has outbox rows. */
 void events_ring(struct directory *directory, const struct project *project);

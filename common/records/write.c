@@ -190,14 +190,16 @@ AWAITS static int write_outbox(struct records *ctx,
         jw_init(&w, &payload);
         columns_json(&w, plan, rows, i);
         MUST(!payload.overflow);
-        calls[pending++] = events_outbox_call(arena,
-                                              plan->entity,
-                                              events->event,
-                                              rows_i64(rows, i, COLUMNS_ID),
-                                              strbuf_view(&payload),
-                                              ctx->caller->user_id,
-                                              ctx->depth,
-                                              ctx->traceparent);
+        const struct outbox_row row = {
+            .entity = plan->entity,
+            .event = events->event,
+            .record_id = rows_i64(rows, i, COLUMNS_ID),
+            .payload = strbuf_view(&payload),
+            .actor_id = ctx->caller->user_id,
+            .depth = ctx->depth,
+            .traceparent = ctx->traceparent,
+        };
+        calls[pending++] = events_outbox_call(arena, &row);
         bool end = i + 1 == rows->count;
         if (pending < OUTBOX_AT_ONCE && !end)
             continue;

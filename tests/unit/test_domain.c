@@ -316,13 +316,21 @@ static void test_calls(void **state)
     const struct caller key = {.kind = CALLER_KEY, .user_id = 2, .key_id = 9};
 
     (void)state;
-    struct db_call call =
-        events_outbox_call(arena, &entity, EVENT_DELETED, 77, STR("{\"id\":77}"), 0, 3, STR_NONE);
+    struct outbox_row row = {
+        .entity = &entity,
+        .event = EVENT_DELETED,
+        .record_id = 77,
+        .payload = STR("{\"id\":77}"),
+        .depth = 3,
+    };
+    struct db_call call = events_outbox_call(arena, &row);
     assert_int_equal(call.param_count, call.sql->arity);
     assert_true(str_is(call.params[1].str, "EntityDeleted"));
     assert_int_equal(call.params[5].kind, PARAM_NULL);
     assert_int_equal(call.params[7].kind, PARAM_NULL);
-    call = events_outbox_call(arena, &entity, EVENT_DELETED, 77, STR("{}"), 4, 3, STR("00-ab"));
+    row.actor_id = 4;
+    row.traceparent = STR("00-ab");
+    call = events_outbox_call(arena, &row);
     assert_int_equal(call.params[5].i64, 4);
     assert_int_equal(call.params[6].i64, 3);
     assert_true(str_is(call.params[7].str, "00-ab"));

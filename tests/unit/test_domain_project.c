@@ -417,8 +417,14 @@ static void saved(struct task *task, struct directory *one, struct directory *tw
         1);
 
     const struct entity entity = {.id = 7};
-    struct db_call call =
-        events_outbox_call(task->arena, &entity, EVENT_UPDATED, 3, STR("{}"), 1, 0, STR_NONE);
+    const struct outbox_row row = {
+        .entity = &entity,
+        .event = EVENT_UPDATED,
+        .record_id = 3,
+        .payload = STR("{}"),
+        .actor_id = 1,
+    };
+    struct db_call call = events_outbox_call(task->arena, &row);
     assert_int_equal(db_batch(task, &project->db, &call, 1, NULL), 0);
     assert_int_equal(
         number(task,
