@@ -81,18 +81,25 @@ int op_report(struct task *task, const struct db_op *op, int rc, int lost_means)
 
 /* --- ops --- */
 
+/* What names no schema is prepared once per connection, not once for each project. */
+static int64_t schema_of(const struct db *db, const struct sql *sql)
+{
+    return strstr(sql->text, "{p}") != NULL ? db->schema : 0;
+}
+
 void op_init(struct db_op *op,
              const struct db *db,
              const struct sql *sql,
              const struct db_param *params,
              size_t count)
 {
-    uint64_t key = stmt_key(sql, db->schema);
+    int64_t schema = schema_of(db, sql);
+    uint64_t key = stmt_key(sql, schema);
 
     if (sql->no_prepare && sql->hash == 0)
         key = str_hash(str_from(sql->text));
     *op = (struct db_op){
-        .sql = sql, .params = params, .param_count = count, .schema = db->schema, .key = key};
+        .sql = sql, .params = params, .param_count = count, .schema = schema, .key = key};
     list_init(&op->link);
     op->queued_ms = server_now_ms();
 }

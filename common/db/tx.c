@@ -15,13 +15,11 @@ struct db_tx {
     bool ended;
 };
 
-/* Prepared once per connection, for all schemas: parsing them each time costs as much as a small
- * statement. */
+/* Prepared: parsing them each time costs as much as a small statement. */
 static const struct sql sql_begin = {
     .name = "db.begin", .text = "begin", .hash = 0xbe9149a86f1c3d57, .kind = SQL_EXEC};
 static const struct sql sql_commit = {
     .name = "db.commit", .text = "commit", .hash = 0xc03317b2d9e4a685, .kind = SQL_EXEC};
-static const struct db no_schema = {.schema = 0};
 static const struct sql sql_broken = {.name = "db.broken", .text = "", .kind = SQL_EXEC};
 
 static struct db_tx *tx_of(struct db *db)
@@ -75,7 +73,7 @@ AWAITS static int run_first(struct task *task,
 {
     struct db_op *all = ARENA_ARRAY(task->arena, all, count + 1);
 
-    op_init(&all[0], &no_schema, &sql_begin, NULL, 0);
+    op_init(&all[0], db, &sql_begin, NULL, 0);
     memcpy(all + 1, ops, count * sizeof(*ops));
     for (size_t i = 1; i <= count; i++)
         list_init(&all[i].link);
@@ -133,7 +131,7 @@ int tx_run_commit(
     *ret_failed = 0;
     if (is_over(db))
         return report_over(task, ops);
-    op_init(commit, &no_schema, &sql_commit, NULL, 0);
+    op_init(commit, db, &sql_commit, NULL, 0);
     if (tx->begun)
         rc = lease_run(task, db->lease, ops, count + 1, false, ret_failed);
     else
@@ -166,7 +164,7 @@ int db_commit(struct task *task, struct db *tx)
         return task->cancelled ? -ECANCELED : DB_FAILED;
     }
     int64_t started_us = clock_mono_us();
-    op_init(&op, &no_schema, &sql_commit, NULL, 0);
+    op_init(&op, tx, &sql_commit, NULL, 0);
     int rc = lease_run(task, tx->lease, &op, 1, false, &failed);
     query_account(task, tx->server, &sql_commit, started_us);
     if (rc == 0 && !committed(&op))

@@ -93,8 +93,7 @@ AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_ne
          PARAMS(P_I64S(fires.ids, fires.moved), P_I64S(fires.nexts, fires.moved))},
         {.sql = &SQL_SCHEDULE_MIN},
     };
-    TRY(db_batch(task, tx, calls, ARRAY_LEN(calls), NULL));
-    TRY(db_commit(task, tx));
+    TRY(db_batch_commit(task, tx, calls, ARRAY_LEN(calls), NULL));
     *ret_next = rows_time(&calls[2].rows, 0, 0);
     work_stats()->ticks += (uint64_t)calls[0].rows.affected;
     if (calls[0].rows.affected > 0)
