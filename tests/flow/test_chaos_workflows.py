@@ -6,6 +6,7 @@ import time
 
 import pytest
 from groundwork.chaos import Deaf, at, in_background, kill, postgres_proxy, redis_proxy, through_postgres, through_redis
+from groundwork.project import Project
 from groundwork.records import column, execute, rows, table
 from groundwork.runs import Held, condition, finish, history, until
 from groundwork.workflows import call, create, event, job_row, jobs_of, start, workflow
@@ -197,7 +198,7 @@ SLOW_SCRIPT = "const end = Date.now() + 2500; while (Date.now() < end); return 1
 
 
 def slow_script(**members):
-    return {"key": "slow", "action": "RunScript", "params": {"script": SLOW_SCRIPT}, "timeout_seconds": 10, **members}
+    return {"key": "slow", "action": "RunScript", "params": {"script": SLOW_SCRIPT}, "timeout_seconds": 30, **members}
 
 
 def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders):
@@ -212,6 +213,22 @@ def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders
     assert [job_row(project, db, job, "status", "runner", "finished_at") for job in jobs] == [("running", "another", None)] * 2
     assert history(project, db, jobs[0]) == [(1, 1, "call", "sent")] and history(project, db, jobs[1]) == []
     assert count(project, db, orders) == 0
+
+
+def test_a_lease_that_ended_early(project, db, start_one, orders):
+    """The database's clock has jumped: the job is given away while its first run believes in its lease."""
+    made = workflow(project.admin, steps=[slow_script(next="save"), create(next="last"), slow_script(key="last")])
+    start_one(LEASE_MS=60000, SCRIPT_TIME_MS=9000)
+    job = start(project.admin, made)
+    until(lambda: job_row(project, db, job, "status") == "running", "it runs")
+    execute(db, f"update {project.schema(db)}.jobs set lease_until = now() - interval '1 second'")
+    until(lambda: job_row(project, db, job, "attempt", "status") == (2, "running"), "it is claimed again")
+    found = finish(project, job)
+    time.sleep(1)
+    assert (found["status"], found["attempt"]) == ("succeeded", 2)
+    assert history(project, db, job) == [
+        (1, 1, "slow", "succeeded"), (2, 1, "save", "succeeded"), (3, 1, "last", "succeeded")]
+    assert count(project, db, orders) == 1
 
 
 def test_woken_between_two_steps(project, db, start_one, orders):
@@ -292,6 +309,34 @@ def test_asked_to_go_under_load(project, db, sink, start_one, orders):
     assert rows(db, f"select count(*), count(distinct {name}) from {table(project, db, orders)}") == [(400, 400)]
     assert rows(db, f"select status, count(*) from {schema}.job_steps where key = 'call' group by 1") == [("succeeded", 400)]
     assert len(sink.seen("/slow/0.2")) - before == 400
+
+
+def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers, start_one, orders):
+    """D8: many jobs wait for one table: those of another project do not, the project's others at most as long as a statement
+    may take; no lease is lost."""
+    other = Project(gateway, operator, recorder)
+    others = other.entity("orders", [{"name": "name", "type": "varchar"}])
+    stuck = workflow(project.admin, steps=[create()])
+    free = workflow(project.admin, steps=[condition()])
+    elsewhere = workflow(other.admin, steps=[create()])
+    start_one(LEASE_MS=30000)
+    schema = project.schema(db)
+    took = {project: [], other: []}
+    with Held(servers, table(project, db, orders)) as held:
+        execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual' from generate_series(1, 60)",
+                stuck["id"])
+        until(lambda: held.awaited(db), "they wait")
+        time.sleep(1)
+        for _ in range(3):
+            for where, made in ((project, free), (other, elsewhere)):
+                since = time.monotonic()
+                assert finish(where, start(where.admin, made))["status"] == "succeeded"
+                took[where].append(round(time.monotonic() - since, 2))
+    assert max(took[other]) < 2, took.values()
+    assert max(took[project]) < 8, took.values()
+    until(lambda: not rows(db, f"select 1 from {schema}.jobs where status not in ('succeeded', 'failed')"), "all end", 40)
+    assert count(project, db, orders) == 60 and count(other, db, others) == 3
+    assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs group by 1") == [("succeeded", 1, 63)]
 
 
 # --- without Redis ---
