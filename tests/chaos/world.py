@@ -1,8 +1,10 @@
 """What a chaos run consists of: servers behind proxies, one gateway, runners, a sink, and a project with workflows."""
 import os
 import pathlib
+import random
 import signal
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/flow"))
@@ -17,6 +19,15 @@ from groundwork.sink import Sink  # noqa: E402
 LEASE_MS = 3000
 OPERATOR_TOKEN = "chaos-operator-token-chaos"
 BULK = 20
+
+
+class Dawdler(Sink):
+    """Now and then it takes its time, so that a runner is killed while a call is out."""
+
+    def answer(self, handler, body):
+        if random.random() < 0.3:
+            time.sleep(random.uniform(0, 2))
+        super().answer(handler, body)
 
 
 def workflow(name, trigger, *steps):
@@ -34,7 +45,7 @@ class World:
         self.runner_binary = runner_binary or self.binaries / "workflow-runner"
         self.servers = Servers()
         self.servers.start()
-        self.sink = Sink()
+        self.sink = Dawdler()
         self.pg_proxy = Proxy(self.pg_socket())
         self.redis_proxy = Proxy(self.servers.redis_url.removeprefix("unix:"))
         self.gateway = None
@@ -95,6 +106,7 @@ class World:
             "bulk": workflow(
                 "bulk", {"kind": "api", "route": "bulk"},
                 step("make", "RunScript", {"script":
+                     f"const end = Date.now() + Math.random() * 300; while (Date.now() < end); "
                      f"return Array.from({{length: {BULK}}}, (_, n) => ({{mark: $svc.trigger.data.mark, n}}))"}, next="save"),
                 step("save", "BulkCreateData", {"entity": "rows", "items": "{{ $svc.steps.make.data[0] }}"})),
             "branch": workflow(
