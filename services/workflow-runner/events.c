@@ -47,7 +47,8 @@ match_add(struct arena *arena, struct match *match, int64_t event, const struct 
 static bool read_filter(struct arena *arena, struct str text, struct condition **ret_filter)
 {
     struct jr_error error;
-    struct str path, reason;
+    struct str reason;
+    struct str path;
     json_t *value;
 
     *ret_filter = NULL;

@@ -53,8 +53,8 @@
     M(gauge, "groundwork_script_processes", "", "Sandboxed processes alive", scripts.alive)
 /* clang-format on */
 
-#define ONE(type, name, labels, text, value) +1
-static struct metric *metrics[METRICS(ONE)];
+#define ONE(type, name, labels, text, value) NULL,
+static struct metric *metrics[] = {METRICS(ONE)};
 #undef ONE
 
 void measure_prepare(const struct conf_common *conf UNUSED)
