@@ -63,13 +63,13 @@ def count_events(project, db):
 
 
 def test_gateway_killed_before_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
-    """K1: no record, no event. Record, event and COMMIT travel together."""
+    """K1: no record, no event: they travel together, and the end of the transaction with them."""
     project.item("orders", name="kept")
     with postgres_proxy(servers) as proxy:
         gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
         admin = at(gateway, project)
         assert admin.get("/entities/orders/items").status_code == 200
-        proxy.say("hold commit")
+        proxy.say("hold outbox")
         sent = in_background(lambda: admin.post("/entities/orders/items", {"name": "lost"}))
         time.sleep(0.5)
         kill(gateway)
@@ -87,7 +87,7 @@ def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, st
         gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
         admin = at(gateway, project)
         assert admin.get("/entities/orders/items").status_code == 200
-        proxy.say("deaf commit")
+        proxy.say("deaf outbox")
         posted = in_background(lambda: admin.post("/entities/orders/items", {"name": "kept"}))
         until(lambda: count(project, db, orders) == 1, "the commit arrived")
         kill(gateway)
