@@ -25,7 +25,7 @@
 /* clang-format on */
 
 #define HOST_BYTES 64
-#define MEGABYTE   (1024 * 1024)
+#define MEGABYTE   ((int64_t)1024 * 1024)
 #define ID_BYTES   128
 
 static char id[ID_BYTES];
