@@ -174,7 +174,7 @@ run: ## Build, start everything privately under .run/, make the project demo
 	@scripts/run
 stop: ## Stop what `make run` started; the data stays
 	@scripts/stop
-logs: ## Follow the daemons' logs
+logs: ## Follow the daemons' logs, or one: DAEMON=workflow-runner
 	@scripts/logs $(DAEMON)
 reset: ## Stop, and remove the data of `make run`
 	@scripts/reset
