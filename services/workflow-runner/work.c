@@ -173,7 +173,7 @@ static unsigned share(const struct work *work, size_t waiting)
 {
     unsigned free = free_slots();
     unsigned room = room_of(work);
-    unsigned count = free / (unsigned)(waiting + 1);
+    unsigned count = waiting < free ? free / ((unsigned)waiting + 1) : 0;
 
     if (count < CLAIM_AT_LEAST)
         count = free < CLAIM_AT_LEAST ? free : CLAIM_AT_LEAST;

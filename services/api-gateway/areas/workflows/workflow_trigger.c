@@ -104,10 +104,10 @@ AWAITS static int workflows_route(struct req *r)
 /* One call by two names. */
 #define ROUTE_CALL(path_, id_, summary_)                                                           \
     {                                                                                              \
-        .method = HTTP_POST_M, .path = path_, .id = id_, .auth = AUTH_USER_OR_KEY,                 \
+        .method = HTTP_POST_M, .path = (path_), .id = (id_), .auth = AUTH_USER_OR_KEY,             \
         .perm = PERM_SVC_WORKFLOWS_TRIGGER, .query = route_query, .body = &data_schema,            \
         .body_optional = true, .ok = {204}, .fails = {404, 413, 415}, .run = workflows_route,      \
-        .class = CLASS_WRITE, .tag = "Workflows", .summary = summary_,                             \
+        .class = CLASS_WRITE, .tag = "Workflows", .summary = (summary_),                           \
         .doc = "Answers as soon as the job is queued, and does not wait for it. The route's case " \
                "does not matter. 404 while no enabled workflow has it.",                           \
     }
