@@ -99,6 +99,8 @@ struct bus {
     size_t bell_count;
     struct arena *bell_arena;
     struct loop_hook flush;
+    struct loop_timer pace; /* bells wait for it */
+    int64_t flushed_ms;     /* mono: when bells last left */
     unsigned in_flight; /* posts that have not been told how they ended */
     bool freed;         /* by its owner; its memory goes when nothing points to it any more */
 

@@ -1,6 +1,7 @@
 /*
  * Ringing: bells of a turn are collected, those that say the same become one, and at the turn's end
- * all leave in one write.
+ * all leave in one write. When the last ones left a moment ago they wait for that moment to pass:
+ * who is rung all the time does more at a time, and a lone bell is not held up.
  */
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "base/panic.h"
 #include "bus/internal.h"
 #include "bus/wire.h"
+
+#define BELL_PACE_MS 3
 
 static struct list *bucket_of(struct bus *bus, enum bus_topic topic, int64_t project)
 {
@@ -70,12 +73,13 @@ static void on_sent(int rc, void *arg)
     bus_release(bus);
 }
 
-static void flush(void *arg)
+static void send_bells(void *arg)
 {
     struct bus *bus = arg;
     int64_t now_ms = clock_wall_ms();
     struct list *node;
 
+    bus->flushed_ms = clock_mono_ms();
     bus->in_flight++; /* stays until the end of this */
     while ((node = list_shift(&bus->bells))) {
         struct bell *bell = LIST_ITEM(node, struct bell, link);
@@ -97,8 +101,20 @@ static void flush(void *arg)
     bus_release(bus);
 }
 
+static void flush(void *arg)
+{
+    struct bus *bus = arg;
+    int64_t wait_ms = bus->flushed_ms + BELL_PACE_MS - clock_mono_ms();
+
+    if (wait_ms > 0 && !bus->freed)
+        loop_timer_start(&bus->pace, wait_ms);
+    else
+        send_bells(bus);
+}
+
 void publish_init(struct bus *bus)
 {
+    loop_timer_init(&bus->pace, send_bells, bus);
     list_init(&bus->bells);
     for (size_t i = 0; i < BUS_BELL_BUCKETS; i++)
         list_init(&bus->buckets[i]);
@@ -108,6 +124,7 @@ void publish_init(struct bus *bus)
 
 void publish_done(struct bus *bus)
 {
-    flush(bus);
+    loop_timer_stop(&bus->pace);
+    send_bells(bus);
     arena_free(bus->bell_arena);
 }
