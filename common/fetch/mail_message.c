@@ -11,7 +11,8 @@
 #include <time.h>
 
 #define MESSAGE_BYTES ((size_t)4 * MAIL_MAX_BYTES)
-#define WORD_BYTES    45 /* of UTF-8 in one encoded word: 60 characters of base64 */
+#define WORD_BYTES    39 /* of UTF-8 in an encoded word: behind "Subject: " 76 characters */
+#define PLAIN_BYTES   60 /* of an ASCII header that needs no folding */
 #define LINE_BYTES    57 /* of a body in one line: 76 characters of base64 */
 
 /* --- checks --- */
@@ -85,7 +86,7 @@ static bool plain(struct str text)
             return false;
     }
     /* What looks like an encoded word must not be read as one. */
-    return text.len <= WORD_BYTES && memmem(text.ptr, text.len, "=?", 2) == NULL;
+    return text.len <= PLAIN_BYTES && memmem(text.ptr, text.len, "=?", 2) == NULL;
 }
 
 /* The longest start of `text` within `max` bytes that does not cut a character. */

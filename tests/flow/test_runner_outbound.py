@@ -1,0 +1,174 @@
+"""Steps that leave the process: what CallAnApi and SendEmail send, keep and refuse (S1, S3-S7, X5), and scripts that wait."""
+import base64
+import email
+import email.policy
+
+import pytest
+from groundwork.daemon import free_port
+from groundwork.runs import finish, step, until
+from groundwork.workflows import call, event, start, workflow
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.fixture(scope="module")
+def shop(shared_project):
+    shared_project.entity("orders", [{"name": "name", "type": "varchar"}])
+    return shared_project
+
+
+def run(project, steps, data=None):
+    """The ended job of a workflow with these steps, started by hand."""
+    return finish(project, start(project.admin, workflow(project.admin, steps=steps), data))
+
+
+def only_step(job):
+    assert len(job["steps"]) == 1
+    return job["steps"][0]
+
+
+def api_call(url, **params):
+    return step("call", "CallAnApi", {"url": url, "method": "GET", **params})
+
+
+# --- CallAnApi ---
+
+
+def test_what_is_sent_and_kept(runner, shop, sink):
+    sink.answers["/found"] = {"data": {"items": [{"name": "blue"}]}}
+    job = run(shop, [api_call(
+        f"{sink.url}/found", method="POST", headers={"X-Who": "{{ $svc.trigger.data.who }}", "X-N": "{{ $svc.trigger.data.n }}"},
+        body={"n": "{{ $svc.trigger.data.n }}", "text": "n is {{ $svc.trigger.data.n }}"}, results_path="data.items[0].name")],
+        {"who": "Ann", "n": 7})
+    assert job["status"] == "succeeded", job
+    assert only_step(job)["output"] == {"data": "blue", "status_code": 200}
+    request, = sink.seen("/found")
+    assert request.method == "POST" and request.body == b'{"n":7,"text":"n is 7"}'
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    assert (headers["x-who"], headers["x-n"], headers["content-type"]) == ("Ann", "7", "application/json")
+
+
+@pytest.mark.parametrize("status", [302, 404, 500])
+def test_another_answer_fails_the_job(runner, shop, sink, status):
+    """S3: a redirect is an answer, too; nobody follows it. Failed calls are not repeated."""
+    job = run(shop, [api_call(f"{sink.url}/status/{status}?{status}")])
+    assert job["status"] == "failed"
+    assert (job["error"]["code"], job["error"]["status_code"], job["error"]["step_key"]) == ("http_status", status, "call")
+    error = only_step(job)["error"]
+    assert error["status_code"] == status and error["response"] == {"error": "as asked"}
+    assert len(sink.seen(f"/status/{status}?{status}")) == 1
+
+
+def test_a_path_that_leads_nowhere(runner, shop, sink):
+    job = run(shop, [api_call(f"{sink.url}/nowhere", results_path="a.b")])
+    assert job["error"]["code"] == "results_path"
+
+
+def test_texts_and_nothing(runner, shop, sink):
+    sink.answers["/text"], sink.answers["/empty"] = b"<p>hello</p>", b""
+    job = run(shop, [{**api_call(f"{sink.url}/text"), "next": "more"}, {**api_call(f"{sink.url}/empty"), "key": "more"}])
+    assert [one["output"]["data"] for one in job["steps"]] == ["<p>hello</p>", None]
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\rb"])
+def test_s5_a_header_stays_one_line(runner, shop, sink, value):
+    before = len(sink.requests)
+    job = run(shop, [api_call(f"{sink.url}/header", headers={"X-A": "{{ $svc.trigger.data.value }}"})], {"value": value})
+    assert job["status"] == "failed" and job["error"]["code"] == "bad_header", job["error"]
+    assert len(sink.requests) == before, "nothing is sent"
+
+
+def test_s6_answers_end(runner, shop, sink):
+    sink.answers["/large"] = b"x" * (1 << 20) + b"x"
+    assert run(shop, [api_call(f"{sink.url}/large")])["error"]["code"] == "response_too_large"
+
+
+def test_s1_s7_refused_and_closed_look_alike(runner, shop, sink, servers):
+    """Private addresses, other ports, closed ports and names that do not exist: one answer, and it tells nothing."""
+    closed = free_port()
+    servers.allowed_ports.append(closed)
+    found = set()
+    for url in ("http://10.0.0.1/", "http://169.254.169.254/latest", "http://127.0.0.1:22/", "http://[::ffff:127.0.0.1]/",
+                "http://localhost:6379/", f"http://127.0.0.1:{closed}/", "http://nowhere.invalid/"):
+        error = run(shop, [{**api_call(url), "timeout_seconds": 2}])["error"]
+        found.add((error["code"], error["message"], error["status_code"]))
+    assert len(found) == 1 and next(iter(found))[0] == "unreachable", found
+
+
+def test_the_trace_goes_on(runner, shop, sink):
+    made = workflow(shop.admin, event("orders"), [call("call", f"{sink.url}/traced")])
+    shop.admin.post("/entities/orders/items", {"name": "x"}, headers={"traceparent": TRACE}, expect=201)
+    jobs = []
+    until(lambda: jobs.extend(shop.admin.get(f"/workflows/{made['id']}/jobs", expect=200).json()["items"]) or jobs, "a job")
+    assert finish(shop, jobs[0]["id"])["status"] == "succeeded"
+    headers = {name.lower(): value for name, value in sink.seen("/traced")[-1].headers.items()}
+    assert headers["traceparent"] == TRACE
+    shop.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
+
+
+# --- SendEmail ---
+
+
+def mail(**params):
+    return step("mail", "SendEmail", {"to": "ann@example.org", "subject": "Hello", "body_text": "text", **params})
+
+
+def read(envelope):
+    return email.message_from_bytes(envelope.content, policy=email.policy.default)
+
+
+def test_a_mail(runner, shop, mail_sink):
+    job = run(shop, [mail(
+        to=["ann@example.org", "bob@example.org"], bcc="eve@example.org", reply_to="desk@example.org",
+        subject="Grüße an {{ $svc.trigger.data.who }}", body_text="Für {{ $svc.trigger.data.who }}",
+        body_html="<p title=\"{{ $svc.trigger.data.who }}\">{{ $svc.trigger.data.who }}</p>")], {"who": "<b>\"Ann\" & Bob</b>"})
+    assert job["status"] == "succeeded", job
+    envelope = mail_sink.mails[-1]
+    assert envelope.rcpt_tos == ["ann@example.org", "bob@example.org", "eve@example.org"]
+    message = read(envelope)
+    assert message["subject"] == "Grüße an <b>\"Ann\" & Bob</b>" and message["from"] == "service@example.org"
+    assert message["to"] == "ann@example.org, bob@example.org" and message["bcc"] is None
+    assert message["reply-to"] == "desk@example.org"
+    text, html = message.iter_parts()
+    assert text.get_content().strip() == "Für <b>\"Ann\" & Bob</b>"
+    escaped = "&lt;b&gt;&quot;Ann&quot; &amp; Bob&lt;/b&gt;"
+    assert html.get_content().strip() == f'<p title="{escaped}">{escaped}</p>', "X5: HTML from data is shown, not run"
+    assert only_step(job)["output"]["data"]["recipients"] == 3
+
+
+@pytest.mark.parametrize("params, code", [
+    ({"to": "{{ $svc.trigger.data.evil }}"}, "bad_address"),
+    ({"reply_to": "{{ $svc.trigger.data.evil }}"}, "bad_address"),
+    ({"subject": "{{ $svc.trigger.data.evil }}"}, "bad_header"),
+    ({"to": "reject@example.org"}, "mail_refused"),
+])
+def test_x5_mails_that_are_not_sent(runner, shop, mail_sink, params, code):
+    before = len(mail_sink.mails)
+    job = run(shop, [mail(**params)], {"evil": "a@example.org\r\nBcc: b@example.org"})
+    assert job["status"] == "failed" and job["error"]["code"] == code, job["error"]
+    assert len(mail_sink.mails) == before
+
+
+def test_a_long_subject_and_text_arrive_whole(runner, shop, mail_sink):
+    subject, text = "ä" * 300, "ö" * 5000 + "\r\n.\r\nafter a lonely dot"
+    assert run(shop, [mail(subject=subject, body_text=text)])["status"] == "succeeded"
+    envelope = mail_sink.mails[-1]
+    assert max(map(len, envelope.content.split(b"\r\n"))) <= 76, "RFC 2047, section 2"
+    message = read(envelope)
+    assert message["subject"] == subject
+    assert base64.b64decode(message.get_payload().replace("\n", "")).decode() == text
+
+
+# --- scripts ---
+
+
+def test_a_script_that_waits_for_others_keeps_its_time(start_runner, runner, shop):
+    """Its time begins when it runs: thirty that spin for a while, one process, two seconds each."""
+    runner.stop()
+    alone = start_runner(SCRIPT_PROCESSES=1)
+    spin = "const end = Date.now() + 150; while (Date.now() < end); return 1"
+    made = workflow(shop.admin, steps=[{**step("spin", "RunScript", {"script": spin}), "timeout_seconds": 2}])
+    jobs = [start(shop.admin, made) for _ in range(30)]
+    assert {finish(shop, job, within=60)["status"] for job in jobs} == {"succeeded"}
+    alone.stop()
+    runner.start()
