@@ -3,8 +3,8 @@
 -- Users have a statement of their own: what every caller needs every five seconds must not open the
 -- tables of keys, too.
 
--- name: rights_of_user :opt
-select u.id as user_id, u.email as email,
+-- part: rights_columns
+u.id as user_id, u.email as email,
   (u.status = 'active' and (u.email_confirmed_at is not null or not coalesce(
     (select (s.doc ->> 'require_confirmed_email')::boolean from {p}.settings s
       where s.kind = 'setting' and s.key = 'project'), false))) as active,
@@ -19,7 +19,8 @@ select u.id as user_id, u.email as email,
   coalesce(granted.entities, '{}') as entities,
   coalesce(granted.actions, '{}') as actions,
   coalesce(granted.fields, '{}') as fields
-from {p}.users u
+
+-- part: rights_held
 left join lateral (
   select array_agg(r.id order by r.id) as ids, bool_or(r.is_admin) as is_admin, bool_or(r.api_access) as api_access
   from {p}.user_roles ur join {p}.roles r on r.id = ur.role_id
@@ -34,44 +35,22 @@ left join lateral (
   left join {p}.field_access fa
     on fa.role_id = rp.role_id and fa.entity_id = rp.entity_id and fa.action = rp.permission
   where ur.user_id = u.id) granted on true
+
+-- name: rights_of_user :opt
+select {rights_columns}
+from {p}.users u
+{rights_held}
 where u.id = $1::bigint;
 
 -- name: rights_of_key :opt
-select u.id as user_id, u.email as email,
-  (u.status = 'active' and (u.email_confirmed_at is not null or not coalesce(
-    (select (s.doc ->> 'require_confirmed_email')::boolean from {p}.settings s
-      where s.kind = 'setting' and s.key = 'project'), false))) as active,
-  coalesce(held.is_admin, false) as is_admin,
-  coalesce(held.api_access, false) as api_access,
-  coalesce(held.ids, '{}') as role_ids,
-  (select coalesce(array_agg(gm.group_id order by gm.group_id), '{}')
-    from {p}.group_members gm where gm.user_id = u.id) as group_ids,
-  (select coalesce(array_agg(distinct rp.permission), '{}')
-    from {p}.user_roles ur join {p}.role_permissions rp on rp.role_id = ur.role_id
-    where ur.user_id = u.id and rp.entity_id = 0) as permissions,
-  coalesce(granted.entities, '{}') as entities,
-  coalesce(granted.actions, '{}') as actions,
-  coalesce(granted.fields, '{}') as fields,
+select {rights_columns},
   k.id is not null as key_found,
   coalesce(k.expires_at > now(), false) as key_alive,
   coalesce(listed.entities, '{}') as key_entities,
   coalesce(listed.permissions, '{}') as key_permissions
 from {p}.users u
 left join {p}.api_keys k on k.id = $1::bigint and k.user_id = u.id
-left join lateral (
-  select array_agg(r.id order by r.id) as ids, bool_or(r.is_admin) as is_admin, bool_or(r.api_access) as api_access
-  from {p}.user_roles ur join {p}.roles r on r.id = ur.role_id
-  where ur.user_id = u.id) held on true
-left join lateral (
-  select array_agg(rp.entity_id order by rp.entity_id, rp.permission, rp.role_id) as entities,
-    array_agg(rp.permission order by rp.entity_id, rp.permission, rp.role_id) as actions,
-    array_agg(coalesce(array_to_string(fa.field_ids, ' '), '*')
-      order by rp.entity_id, rp.permission, rp.role_id) as fields
-  from {p}.user_roles ur
-  join {p}.role_permissions rp on rp.role_id = ur.role_id and rp.entity_id > 0
-  left join {p}.field_access fa
-    on fa.role_id = rp.role_id and fa.entity_id = rp.entity_id and fa.action = rp.permission
-  where ur.user_id = u.id) granted on true
+{rights_held}
 left join lateral (
   select array_agg(kp.entity_id order by kp.entity_id, kp.permission) as entities,
     array_agg(kp.permission order by kp.entity_id, kp.permission) as permissions
