@@ -10,7 +10,7 @@ GEN      = $(BUILD)/gen
 CC      := gcc
 
 # Layers of common/, lowest first: a folder includes only itself and folders before it.
-LAYERS   := base log conf loop crypto json catalog http fetch db redis bus domain records workflow app
+LAYERS   := base log conf loop crypto json catalog http fetch db redis bus domain records workflow payments app
 SERVICES := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/main.c)))
 PACKAGES := libuv libcurl openssl hiredis jansson libpq libargon2 libprotobuf-c zlib
 # Programs that a daemon starts: services/<daemon>/<program>/main.c.

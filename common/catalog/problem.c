@@ -33,6 +33,8 @@
     P(session_expired, 401, "Session has expired")                                                 \
     P(refresh_token_invalid, 401, "Refresh token is invalid")                                      \
     P(refresh_token_reused, 401, "Refresh token was used before")                                  \
+    /* 402: money */                                                                               \
+    P(card_error, 402, "The payment was declined")                                                 \
     /* 403: what the caller may do */                                                              \
     P(forbidden, 403, "Not permitted")                                                             \
     P(api_access_disabled, 403, "API access is disabled")                                          \
@@ -57,6 +59,9 @@
     P(workflow_disabled, 409, "Workflow is disabled")                                              \
     P(last_administrator, 409, "The last administrator must stay")                                 \
     P(identity_link_required, 409, "Identity must be linked first")                                \
+    P(payments_not_configured, 409, "Payments are not configured")                                 \
+    P(account_not_ready, 409, "The processor account cannot take payments yet")                    \
+    P(payment_state, 409, "The payment is in another state")                                       \
     P(idempotency_in_progress, 409, "A request with this idempotency key is in progress")          \
     P(too_many_rows, 409, "Too many rows are affected")                                            \
     P(lock_token_invalid, 409, "Lock token is invalid")                                            \

@@ -92,6 +92,35 @@ static struct job *job_new(const struct rows *rows, size_t i)
     return job;
 }
 
+unsigned claim_begin(struct work *work,
+                     const struct db *db,
+                     struct project *project,
+                     const struct rows *rows,
+                     int64_t sent_ms)
+{
+    int64_t now = clock_mono_ms();
+    unsigned begun = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        if (rows_null(rows, i, C_ID))
+            continue;
+        struct job *job = job_new(rows, i);
+        job->work = work;
+        job->db = *db;
+        job->project = project;
+        if (project != NULL)
+            project_hold(job->arena, project);
+        job->claimed_mono_ms = now;
+        job->lease_mono_ms = sent_ms + runner_conf()->lease_ms;
+        job->releasing = work_draining();
+        list_append(&work->jobs, &job->link);
+        list_append(&beats.jobs, &job->beat);
+        run_start(job);
+        begun++;
+    }
+    return begun;
+}
+
 int claim_jobs(struct task *task,
                struct work *work,
                struct project *project,
@@ -111,21 +140,7 @@ int claim_jobs(struct task *task,
     if (rc != 0)
         return rc < 0 ? rc : rc + 100;
 
-    const struct rows *rows = &calls[1].rows;
-    int64_t now = clock_mono_ms();
-    for (size_t i = 0; i < rows->count; i++) {
-        struct job *job = job_new(rows, i);
-        job->work = work;
-        job->project = project;
-        project_hold(job->arena, project);
-        job->claimed_mono_ms = now;
-        job->lease_mono_ms = sent_ms + lease_ms;
-        job->releasing = work_draining();
-        list_append(&work->jobs, &job->link);
-        list_append(&beats.jobs, &job->beat);
-        run_start(job);
-    }
-    *ret_claimed = (unsigned)rows->count;
+    *ret_claimed = claim_begin(work, &project->db, project, &calls[1].rows, sent_ms);
     return 0;
 }
 
@@ -136,7 +151,7 @@ static void lose(struct job *job, const char *why)
     if (job->lost)
         return;
     log_info("job.lost",
-             L_I64("project", job->project->number),
+             L_I64("project", job->db.schema),
              L_I64("job", job->id),
              L_CSTR("why", why));
     job->lost = true;
@@ -145,7 +160,7 @@ static void lose(struct job *job, const char *why)
 
 /* The jobs of one project at one beat, by number: they may end while it waits. */
 struct beat {
-    struct project *project; /* held by the beat's arena */
+    struct db db;
     int64_t *ids, *tokens;
     size_t count, cap;
 };
@@ -154,7 +169,7 @@ static struct job *find_job(int64_t project, int64_t id, int64_t token)
 {
     LIST_FOR (node, &beats.jobs) {
         struct job *job = LIST_ITEM(node, struct job, beat);
-        if (job->id == id && job->token == token && job->project->number == project)
+        if (job->id == id && job->token == token && job->db.schema == project)
             return job;
     }
     return NULL;
@@ -170,7 +185,7 @@ static bool has_id(const struct rows *rows, int64_t id)
 
 static void beat_run(struct task *task, void *arg)
 {
-    const struct beat *beat = arg;
+    struct beat *beat = arg;
     int64_t lease_ms = runner_conf()->lease_ms;
     int64_t sent_ms = clock_mono_ms();
     const struct db_param ids = P_I64S(beat->ids, beat->count);
@@ -181,13 +196,13 @@ static void beat_run(struct task *task, void *arg)
         {.sql = &SQL_CLAIM_HELD, PARAMS(ids, tokens)},
     };
 
-    int rc = db_batch(task, &beat->project->db, calls, ARRAY_LEN(calls), NULL);
+    int rc = db_batch(task, &beat->db, calls, ARRAY_LEN(calls), NULL);
     if (rc != 0) { /* the next beat tries again; who cannot be renewed in time is lost */
-        log_debug("job.beat_failed", L_I64("project", beat->project->number), L_I64("rc", rc));
+        log_debug("job.beat_failed", L_I64("project", beat->db.schema), L_I64("rc", rc));
         return;
     }
     for (size_t i = 0; i < beat->count; i++) {
-        struct job *job = find_job(beat->project->number, beat->ids[i], beat->tokens[i]);
+        struct job *job = find_job(beat->db.schema, beat->ids[i], beat->tokens[i]);
         if (job == NULL)
             continue;
         if (has_id(&calls[1].rows, job->id))
@@ -207,7 +222,7 @@ static void beat_add(struct arena *arena, struct beat *beat, const struct job *j
             ids[i] = beat->ids[i];
             tokens[i] = beat->tokens[i];
         }
-        *beat = (struct beat){beat->project, ids, tokens, beat->count, cap};
+        *beat = (struct beat){beat->db, ids, tokens, beat->count, cap};
     }
     beat->ids[beat->count] = job->id;
     beat->tokens[beat->count++] = job->token;
@@ -232,11 +247,10 @@ static void beat_start(const struct work *work, int64_t now)
         const struct job *job = LIST_ITEM(node, struct job, link);
         if (!is_due(job, now))
             continue;
-        beat->project = job->project;
+        beat->db = job->db;
         beat_add(arena, beat, job);
     }
     MUST(beat->count > 0);
-    project_hold(arena, beat->project);
     background_start(background, beat_run, beat);
 }
 
@@ -282,10 +296,9 @@ void claim_lost(struct work *work, int64_t job_id)
         struct background *background = background_new(BEAT_LIMIT_MS);
         struct arena *arena = background_arena(background);
         struct beat *beat = ARENA_NEW(arena, beat);
-        beat->project = job->project;
+        beat->db = job->db;
         beat_add(arena, beat, job);
-        project_hold(arena, beat->project);
-        background_start(background, beat_run, beat);
+            background_start(background, beat_run, beat);
         return;
     }
 }

@@ -119,7 +119,7 @@ AWAITS static int read_rows(struct run *run, struct db_call *calls, size_t count
     int64_t pause_ms = RETRY_FIRST_MS;
 
     for (;;) {
-        int rc = db_batch(&job->task, &job->project->db, calls, count, NULL);
+        int rc = db_batch(&job->task, &job->db, calls, count, NULL);
         if (rc == 0)
             return 0;
         if (rc == DB_SCHEMA || rc == -ECANCELED)

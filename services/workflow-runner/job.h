@@ -27,7 +27,8 @@ struct job {
     struct list link;        /* work->jobs */
     struct list beat;        /* all jobs of this process (claim.c) */
     struct work *work;       /* the project's work in this process */
-    struct project *project; /* held by the arena */
+    struct db db;            /* its schema */
+    struct project *project; /* held by the arena; NULL until run.c has found it */
     int64_t id, workflow_id, token;
     int version, run, attempt, depth;
     bool resumed;           /* it ran before: read its history first */
@@ -59,6 +60,15 @@ AWAITS int claim_jobs(struct task *task,
                       struct project *project,
                       unsigned count,
                       unsigned *ret_claimed) MUSTCHECK;
+/* any: jobs that a statement has just claimed for this runner, a row each with the columns of
+ * claim_jobs (rows without an id are none): each starts in a coroutine and joins work->jobs.
+ * `project` NULL = it finds it itself. sent_ms (mono): before the statement was sent. Returns how
+ * many. */
+unsigned claim_begin(struct work *work,
+                     const struct db *db,
+                     struct project *project,
+                     const struct rows *rows,
+                     int64_t sent_ms);
 /* any: starts the heartbeat: leases of all running jobs of this process are renewed every lease_ms
  * / 3, whatever the jobs do; a job whose row is not ours any more, or that could not be renewed
  * before its lease ended, is cancelled (lost). */
@@ -98,6 +108,10 @@ AWAITS int ledger_write(struct job *job, const struct ledger_entry *entry) MUSTC
 /* co: the same rows inside the job's own open transaction (ledger_begin). */
 AWAITS int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *entry)
     MUSTCHECK;
+/* any: the statements of a write without a row: whoever runs them makes them known to a
+ * connection. Arena-owned; returns how many of LEDGER_CALLS. */
+enum { LEDGER_CALLS = 3 };
+size_t ledger_nothing(struct arena *arena, struct db_call *calls);
 /* co: opens a transaction whose first statement locks the job's row by token. */
 AWAITS int ledger_begin(struct job *job, struct task *task, struct db **ret_tx) MUSTCHECK;
 /* co: commits. When the connection is lost while committing, asks (by the step's row, behind the

@@ -169,6 +169,17 @@ static struct db_call steps_call(struct arena *arena, const struct step_columns 
     return call_of(arena, &SQL_LEDGER_STEPS, params, ARRAY_LEN(params));
 }
 
+size_t ledger_nothing(struct arena *arena, struct db_call *calls)
+{
+    struct job_columns jobs = {0};
+    struct step_columns steps = {0};
+
+    calls[0] = (struct db_call){.sql = &SQL_PLAN_BY_INDEX};
+    calls[1] = jobs_call(arena, &jobs);
+    calls[2] = steps_call(arena, &steps);
+    return LEDGER_CALLS;
+}
+
 /* --- results ------------------------------------------------------------------------------------
  */
 
@@ -263,7 +274,7 @@ AWAITS static int write_batch(struct task *task, const struct batch *batch, stru
     }
     struct db_call calls[] = {
         {.sql = &SQL_PLAN_BY_INDEX}, jobs_call(arena, &jobs), steps_call(arena, &steps)};
-    int rc = db_batch(task, &batch->members[0]->job->project->db, calls, steps.count ? 3 : 2, NULL);
+    int rc = db_batch(task, &batch->members[0]->job->db, calls, steps.count ? 3 : 2, NULL);
     *ret_ours = calls[1].rows;
     return rc;
 }
@@ -360,7 +371,7 @@ static struct lane *find_lane(int64_t number)
 
 int ledger_write(struct job *job, const struct ledger_entry *entry)
 {
-    struct lane *lane = find_lane(job->project->number);
+    struct lane *lane = find_lane(job->db.schema);
     struct member member = {.job = job, .entry = entry};
 
     await_init(&member.await);
@@ -396,7 +407,7 @@ int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)
     };
     struct db *tx;
 
-    int rc = db_begin(task, &job->project->db, &tx);
+    int rc = db_begin(task, &job->db, &tx);
     if (rc == 0)
         rc = db_batch(task, tx, calls, ARRAY_LEN(calls), NULL);
     if (rc != 0)
@@ -441,7 +452,7 @@ ask_outcome(struct task *task, const struct job *job, int seq, bool *ret_seen, b
     };
     struct db *tx;
 
-    TRY(db_begin(task, &job->project->db, &tx));
+    TRY(db_begin(task, &job->db, &tx));
     int rc = db_batch(task, tx, calls, ARRAY_LEN(calls), NULL);
     (void)db_rollback(task, tx);
     if (rc != 0)

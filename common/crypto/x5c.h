@@ -1,0 +1,37 @@
+#pragma once
+/*
+ * Certificate chains inside JWS headers (RFC 7515 section 4.1.6), as the app store signs: exactly
+ * three certificates, leaf and intermediate verified up to a pinned root (the third entry is
+ * ignored), both with their marker extensions, P-256 leaf. Verified chains are remembered for 15
+ * minutes, at most 32. Loop thread only.
+ */
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/rc.h"
+#include "base/str.h"
+
+struct ec_key;
+struct x5c_anchors;
+
+/* From PEM text with one or more root certificates. 0 with an owned set, or X5C_BAD. */
+int x5c_anchors_from_pem(struct str pem, struct x5c_anchors **ret_anchors) MUSTCHECK;
+/* The store's own root, built in. Owned by the caller. */
+struct x5c_anchors *x5c_anchors_default(void);
+void x5c_anchors_free(struct x5c_anchors *anchors); /* NULL is fine */
+
+enum x5c_result {
+    X5C_BAD = 1,   /* not three certificates that can be read */
+    X5C_UNTRUSTED, /* issuer, signature, CA flag or key do not fit */
+    X5C_NO_MARKER, /* leaf lacks 1.2.840.113635.100.6.11.1 or intermediate 1.2.840.113635.100.6.2.1
+                    */
+    X5C_EXPIRED,   /* leaf, intermediate or root not valid at at_ms (60 s skew) */
+};
+/* `header` is the JWS header; `at_ms` wall clock. 0 with the leaf's key, borrowed until the next
+ * call, or an enum x5c_result. */
+int x5c_verify(struct arena *arena,
+               const struct x5c_anchors *anchors,
+               const json_t *header,
+               int64_t at_ms,
+               const struct ec_key **ret_key) MUSTCHECK;

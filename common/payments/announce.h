@@ -1,0 +1,30 @@
+#pragma once
+/*
+ * Events of payments (specification 6): one outbox row per object and kind, in the transaction of
+ * the change, when a workflow listens. Told when the row enters the state; what arrives late and
+ * moves nothing tells nothing.
+ */
+#include "db/db.h"
+#include "payments/objects.h"
+
+/* Bits of `told`. */
+enum payment_told { PAYMENT_TOLD_CREATED = 1, PAYMENT_TOLD_SUCCEEDED = 2, PAYMENT_TOLD_FAILED = 4 };
+enum subscription_told {
+    SUBSCRIPTION_TOLD_CREATED = 1,
+    SUBSCRIPTION_TOLD_ACTIVATED = 2,
+    SUBSCRIPTION_TOLD_EXPIRED = 4
+};
+enum method_told { METHOD_TOLD_CAPTURED = 1, METHOD_TOLD_FAILED = 2, METHOD_TOLD_REMOVED = 4 };
+
+/* any: which bits a row in this state has to have; the caller tells those that it lacks. */
+unsigned payment_told_due(const char *status);
+unsigned subscription_told_due(const char *status);
+unsigned method_told_due(const char *status);
+
+/* co: in `tx`: tells what is due and not told yet of the row with this id, and sets its bits: one
+ * statement each. The row is locked by the caller and has its new state. *ret_rang is set when a
+ * row was written (the caller rings after commit). Store rows tell nothing. */
+AWAITS int announce_payment(struct task *task, struct db *tx, int64_t id, bool *ret_rang) MUSTCHECK;
+AWAITS int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *ret_rang)
+    MUSTCHECK;
+AWAITS int announce_method(struct task *task, struct db *tx, int64_t id, bool *ret_rang) MUSTCHECK;

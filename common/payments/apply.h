@@ -1,0 +1,110 @@
+#pragma once
+/*
+ * The processor's objects into the project's rows: the one place where a payment, a subscription, a
+ * saved method or the account changes by what the processor says, whether an event told it, an
+ * answer to our call or a timer's reading.
+ *
+ * In any order, any number of times, with one final state: each row is locked and moves only
+ * forward.
+ *  - payment: by rank: requires_* < processing < requires_capture < failed < canceled < succeeded <
+ * partially_refunded < refunded, disputed. (A payment that failed may still succeed; one that
+ * succeeded never fails. Among requires_*, the newest event.)
+ *  - subscription: canceled and incomplete_expired are final; else the newest by (event time, rank
+ * of type and status); two different states of one instant are settled by reading the subscription
+ * when the processor can be asked.
+ *  - method: detached is final; setup_failed gives way to active.
+ *  - account: the newest event.
+ * Rows are found by the processor's ids; else by metadata (payment_id, subscription_id) when
+ * metadata.project_id is this project's slug; else made, when they are this project's (recurring
+ * payments, subscriptions made elsewhere in its account). Objects whose metadata.project_id names
+ * another project are refused: APPLY_FOREIGN.
+ */
+#include "domain/project.h"
+#include "payments/objects.h"
+#include "payments/payment_settings.h"
+
+/* Positive results beside those of db.h are above 100. */
+enum apply_result {
+    APPLY_FOREIGN = 101, /* another project's object */
+    APPLY_UNSUPPORTED,   /* a type that is not handled */
+    APPLY_BROKEN,        /* what it is about cannot be read out of it */
+    APPLY_AGAIN, /* what it needs is not there yet or the processor cannot be asked now: try later
+                  */
+};
+
+/* Where the news comes from. */
+struct apply_source {
+    struct task *task;
+    struct project *project;
+    const struct payment_settings *settings;
+    struct str event_id;   /* webhook_events.event_id; STR_NONE: an answer or a reading */
+    struct str event_type; /* likewise */
+    int64_t at_ms;         /* event.created, or when the answer came */
+};
+
+/* What was done. Texts arena-owned. */
+struct applied {
+    struct str object; /* "payment:12", "subscription:3", "method:4", "account"; STR_NONE = none */
+    struct str
+        effect; /* "payment 12: processing -> succeeded", "nothing: older than what is known" */
+    bool rang;  /* outbox rows were written: events_ring() after the commit */
+};
+
+/* co: all in `tx`, which the caller commits. 0, an enum apply_result, a db_result (the transaction
+ * is broken), or a negative. None calls the processor: what needs reading is read before
+ * (apply_prepare). */
+AWAITS int apply_intent(struct apply_source *source,
+                        struct db *tx,
+                        const struct intent_object *intent,
+                        struct applied *ret) MUSTCHECK;
+AWAITS int apply_session(struct apply_source *source,
+                         struct db *tx,
+                         const struct session_object *session,
+                         struct applied *ret) MUSTCHECK;
+AWAITS int apply_subscription(struct apply_source *source,
+                              struct db *tx,
+                              const struct subscription_object *subscription,
+                              struct applied *ret) MUSTCHECK;
+AWAITS int apply_method(struct apply_source *source,
+                        struct db *tx,
+                        const struct method_object *method,
+                        bool attached,
+                        struct applied *ret) MUSTCHECK;
+AWAITS int apply_setup_failed(struct apply_source *source,
+                              struct db *tx,
+                              const struct setup_object *setup,
+                              struct applied *ret) MUSTCHECK;
+AWAITS int apply_invoice_payment(struct apply_source *source,
+                                 struct db *tx,
+                                 const struct invoice_payment_object *payment,
+                                 const struct invoice_object *invoice,
+                                 struct applied *ret) MUSTCHECK;
+/* The caller touches the project after the commit. */
+AWAITS int apply_account(struct apply_source *source,
+                         struct db *tx,
+                         const struct account_object *account,
+                         struct applied *ret) MUSTCHECK;
+
+/* --- a whole event
+ * -------------------------------------------------------------------------------- */
+
+/* An event with what had to be read from the processor for it. */
+struct apply_plan {
+    struct event_object event;
+    const json_t *fetched; /* the invoice of an invoice payment; the subscription whose order cannot
+                              be told; or NULL */
+    bool fresh;            /* fetched replaces event.object */
+    bool touch;            /* after the commit: project_touch() */
+};
+/* any: whether events of this type are applied (specification 4.13 and their aliases). */
+bool apply_knows(struct str type);
+/* co: outside of any transaction: reads what the event needs (an invoice; a subscription in doubt).
+ * 0, APPLY_UNSUPPORTED, APPLY_BROKEN, APPLY_AGAIN, a db_result, or a negative. */
+AWAITS int apply_prepare(struct apply_source *source,
+                         const json_t *event,
+                         struct apply_plan *ret_plan) MUSTCHECK;
+/* co: in `tx`. Results as above. */
+AWAITS int apply_event(struct apply_source *source,
+                       struct db *tx,
+                       struct apply_plan *plan,
+                       struct applied *ret) MUSTCHECK;

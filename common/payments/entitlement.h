@@ -1,0 +1,20 @@
+#pragma once
+/* Whether a user has access, over all of their subscriptions, processor's and store's. */
+#include "domain/project.h"
+#include "payments/payment_settings.h"
+
+struct entitlement {
+    bool has_access;
+    struct str provider; /* "processor_web", "iap_store"; STR_NONE = never had one */
+    struct str status;   /* trialing, active, in_grace, past_due, ...; "none" */
+    int64_t expires_ms;  /* 0 = unknown */
+    int64_t trial_length_days;
+    int64_t subscription_id, plan_id;
+};
+/* co: the best of the user's subscriptions: those with access first, then the one that ends last.
+ * By the database's clock. */
+AWAITS int entitlement_get(struct task *task,
+                           struct project *project,
+                           const struct payment_settings *settings,
+                           int64_t user_id,
+                           struct entitlement *ret) MUSTCHECK;

@@ -1,0 +1,92 @@
+#pragma once
+/*
+ * Calls to the payment processor (Stripe REST v1): form encoded, with the project's key, its
+ * connected account, a pinned version and, on POST, an idempotency key. Whoever moves money records
+ * the call (path, form, key) in its row first, so that an unknown outcome is settled by repeating
+ * it.
+ */
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/rc.h"
+#include "base/strbuf.h"
+#include "loop/task.h"
+#include "payments/payment_settings.h"
+
+#define PROCESSOR_VERSION "2026-10-28.endive"
+
+/* --- forms: a[b][0]=c; brackets of keys are literal, values are escaped
+ * --------------------------- */
+
+struct form {
+    struct strbuf text;
+};
+void form_init(struct form *form, struct arena *arena);
+/* `key` is a literal such as "line_items[0][price]"; STR_NONE (ptr NULL) adds nothing. */
+void form_str(struct form *form, const char *key, struct str value);
+void form_i64(struct form *form, const char *key, int64_t value);
+void form_bool(struct form *form, const char *key, bool value);
+/* "<prefix>[<name>]" for each member of a flat object of strings (metadata); NULL adds nothing. */
+void form_map(struct form *form, const char *prefix, const json_t *object);
+struct str form_text(const struct form *form);
+
+/* --- the call
+ * -------------------------------------------------------------------------------------- */
+
+/* How the processor answered. 0 from processor_call() always leaves .body an object. */
+enum processor_result {
+    PROCESSOR_DECLINED = 1,  /* 402: .code, .decline_code, .message, .intent */
+    PROCESSOR_INVALID,       /* 400: .param, .message: the caller's values */
+    PROCESSOR_NOT_FOUND,     /* 404 */
+    PROCESSOR_REUSED_KEY,    /* 400 idempotency_error */
+    PROCESSOR_REFUSED,       /* 401, 403: the key or the account is not good (any more) */
+    PROCESSOR_CONFLICT,      /* 409 after retries */
+    PROCESSOR_UNAVAILABLE,   /* 429, 5xx after retries: it did not happen, or will be told when
+                                repeated */
+    PROCESSOR_UNKNOWN,       /* no answer: it may have happened; repeat with the same key */
+    PROCESSOR_NOT_CONFIGURED /* no key, or in CONNECT no account */
+};
+
+/* All borrowed until the call returns. */
+struct processor_request {
+    const char
+        *method;     /* "GET", "POST", "DELETE"; the form of GET and DELETE goes into the query */
+    struct str path; /* "/v1/payment_intents/pi_1/confirm": ids from processor_path() */
+    struct str form;
+    struct str key; /* POST: required, at most 255 characters */
+    bool platform;  /* without the account header: accounts and account links */
+};
+
+/* Owned by the task's arena. */
+struct processor_reply {
+    long status;
+    const json_t *body; /* NULL when there is none that can be read */
+    struct str type, code, decline_code, message, param;
+    const json_t *intent;  /* error.payment_intent, NULL when absent */
+    struct str request_id; /* of the processor: for logs */
+};
+
+struct processor_config {
+    struct str base_url; /* https://api.stripe.com */
+    int64_t timeout_ms;  /* of one attempt */
+    unsigned retries;    /* 2 */
+};
+/* loop: once, after fetch_init(); copies. */
+void processor_init(const struct processor_config *config);
+
+/* co: with retries as the processor asks for (Stripe-Should-Retry, else 409, 429, 5xx, lost
+ * connections; 0.5 s doubling to 5 s, times 0.5..1), same key, never beyond the task's deadline. 0,
+ * an enum processor_result, or a negative. */
+AWAITS int processor_call(struct task *task,
+                          const struct payment_settings *settings,
+                          const struct processor_request *request,
+                          struct processor_reply *ret_reply) MUSTCHECK;
+
+/* "<head>/<id><tail>", the id escaped (one from a path parameter is anything); arena-owned. */
+struct str processor_path(struct arena *arena, const char *head, struct str id, const char *tail);
+/* Key of a call, "gw:<project>:<what>:<id>:<salt>" cut by hashing when too long; arena-owned. */
+struct str processor_key(struct arena *arena,
+                         const struct project *project,
+                         const char *what,
+                         int64_t id,
+                         struct str salt);
