@@ -53,7 +53,7 @@ class Table:
         world.sql(
             f"insert into {self.name} (created_by, {self.column}) select {self.owner}, 'Number ' || n from generate_series(1, {count}) n"
         )
-        world.sql(f"vacuum analyze {self.name}")
+        world.vacuum(self.name)
 
 
 def fill(world, tables, sizes, say):

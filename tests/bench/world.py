@@ -74,6 +74,13 @@ class World:
             cursor.execute(text, params)
             return cursor.fetchall() if cursor.description else None
 
+    def vacuum(self, table):
+        """Outside of a transaction, as it must be."""
+        connection = self.servers.connect()
+        connection.autocommit = True
+        connection.cursor().execute(f"vacuum analyze {table}")
+        connection.close()
+
     def schema(self, slug):
         return f"p_{self.sql('select number from platform.projects where slug = %s', slug)[0][0]}"
 
