@@ -1,10 +1,11 @@
 #pragma once
 /*
- * What the workflow areas share: schemas, saving, and lists that are walked along a number. Workflows are
+ * What the workflow areas share: schemas and saving. Workflows are
  * rows of the project; every save keeps the version before it, because jobs run the version that they were
  * queued with.
  */
 #include "app.h"
+#include "walk.h"
 
 /* Body of create and update. */
 struct workflow_in {
@@ -32,20 +33,3 @@ AWAITS int workflow_save(struct req *r, const struct workflow_in *in, int64_t id
 /* 412 unless If-Match allowed this version. */
 struct items_match;
 int workflow_check_version(struct req *r, const struct items_match *match, int64_t version) MUSTCHECK;
-
-/* Statements of a list in both directions of a number, newest first by default. Their parameters are the
- * list's own, then the number to begin behind, limit and offset; `count` has the list's own only. */
-struct walk_list {
-    const struct sql *newest, *oldest, *count;
-    const char *key; /* column of the number; also what sort= may name */
-};
-/* page, limit, sort, order, count and cursor: the query of such a list, besides what the list adds. */
-/* clang-format off */
-#define WALK_QUERY                                                                                 \
-    PAGE_QUERY,                                                                                    \
-    {.name = "cursor", .type = FIELD_STR,                                                          \
-     .doc = "'start', then the next_cursor of each answer: walks a list of any size"}
-/* clang-format on */
-extern const struct query_param walk_query[];
-/* co: the whole answer: envelope, and next_cursor when the walk was asked for. */
-AWAITS int walk_reply(struct req *r, const struct walk_list *list, const struct db_param *params, size_t count);

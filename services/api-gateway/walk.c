@@ -1,8 +1,9 @@
 /* Lists that grow without end, walked along their number: a deep page costs what the first one
  * does. */
+#include "walk.h"
+
 #include <string.h>
 
-#include "areas/workflows/workflows.h"
 #include "base/codec.h"
 #include "base/num.h"
 #include "http/query.h"
