@@ -31,8 +31,10 @@ const struct processor_fee *processor_fee_default(size_t *ret_count);
 const struct processor_fee *
 processor_fee_find(const struct processor_fee *rows, size_t count, struct str country);
 
-/* Never above the amount. */
+/* Never above the amount: the processor takes no more. */
 int64_t fee_platform(const struct platform_fee *fee, int64_t amount_minor, struct str currency);
+/* Of a domestic card. An amount in another currency than the row's is converted, and pays no fixed
+ * part. May be above a tiny amount. */
 int64_t fee_processor(const struct processor_fee *fee,
                       int64_t amount_minor,
                       struct str currency,

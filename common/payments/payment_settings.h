@@ -2,14 +2,15 @@
 /*
  * What a project has configured for payments, in {p}.settings, kind 'payments', by key:
  *
- *  - processor: {"mode", "account", "business_type", "country", "email", "charges_enabled",
- *    "payouts_enabled", "details_submitted", "requirements", "event_at"}; sealed {"secret_key",
- *    "webhook_secrets": [{"secret", "expires_at"}]}
+ *  - processor: {"mode": "connect"|"own", "account", "business_type", "country", "email",
+ *    "charges_enabled", "payouts_enabled", "details_submitted", "requirements", "event_at"};
+ *    sealed {"secret_key", "webhook_secrets": [{"secret", "expires_at"}]} (RFC 3339)
  *  - fees: {"percent", "fixed", "currency"}
- *  - schedule: {"rows": [...]}
+ *  - schedule: {"rows": [{"country", "percent", "fixed", "currency", "international_percent",
+ *    "conversion_percent", "recurring_percent"}]}
  *  - options: {"grace_days", "web_checkout_storefronts", "success_url", "cancel_url"}
- *  - iap_store: {"issuer_id", "key_id", "bundle_id", "app_apple_id", "environments"}; sealed
- *    {"private_key"}
+ *  - iap_store: {"issuer_id", "key_id", "bundle_id", "app_apple_id",
+ *    "environments": ["production", "sandbox"]}; sealed {"private_key": base64 of PKCS #8 DER}
  *
  * Cached per process until the project's epoch moves: whoever writes one calls project_touch()
  * afterwards.
@@ -17,10 +18,17 @@
 #include <stdbool.h>
 
 #include "domain/project.h"
+#include "json/jr.h"
 #include "payments/fee.h"
-#include "json/jw.h"
 
 #define WEBHOOK_SECRETS_MAX 5
+
+#define PAYMENT_SETTINGS_KIND      "payments"
+#define PAYMENT_SETTINGS_PROCESSOR "processor"
+#define PAYMENT_SETTINGS_FEES      "fees"
+#define PAYMENT_SETTINGS_SCHEDULE  "schedule"
+#define PAYMENT_SETTINGS_OPTIONS   "options"
+#define PAYMENT_SETTINGS_STORE     "iap_store"
 
 /* CONNECT: the key is a platform's, charges go to the project's connected account (direct charges:
  * Stripe-Account on every call). OWN: the key is the project's own account, ready as soon as it is
@@ -64,23 +72,33 @@ struct payment_settings {
     struct str success_url, cancel_url;
 };
 
-/* co: as of the project's epoch, valid until the task's arena ends. 0, a db_result, or a negative.
- */
+/* co: as of the project's epoch, valid until the task's arena ends. 0, a db_result (DB_FAILED: what
+ * is sealed cannot be opened), or a negative. */
 AWAITS int payment_settings_get(struct task *task,
                                 struct project *project,
                                 const struct payment_settings **ret_settings) MUSTCHECK;
 /* any: money can be taken: a key is there and, in CONNECT, an account whose charges are enabled. */
 bool payment_processor_ready(const struct payment_settings *settings);
 
-/* What is stored: a doc as JSON text; `secret` STR_NONE keeps what is sealed, else it is sealed for
- * its place. The call joins the caller's transaction. Afterwards project_touch(). Parameters live
- * in the arena. */
+/* What is stored under a key: a doc as JSON text; `secret` STR_NONE keeps what is sealed, an empty
+ * text removes it, another one is sealed for its place. The call joins the caller's transaction.
+ * Afterwards project_touch(). Parameters live in the arena. */
 struct db_call payment_settings_put(struct arena *arena,
                                     struct project *project,
                                     const char *key,
                                     struct str doc,
                                     struct str secret);
-/* co: the sealed text of a key, opened; STR_NONE when there is none. For changing a part of it. */
+/* co: for changing a part: in `tx`, locks the row of a key (made when there is none) until the
+ * transaction ends. *ret_doc is arena-owned and may be changed; *ret_secret as below, ret_secret may
+ * be NULL. 0, a db_result, or a negative. */
+AWAITS int payment_settings_lock(struct task *task,
+                                 struct db *tx,
+                                 struct project *project,
+                                 const char *key,
+                                 json_t **ret_doc,
+                                 struct str *ret_secret) MUSTCHECK;
+/* co: the sealed text of a key, opened; STR_NONE when there is none. 0, a db_result, or a negative.
+ */
 AWAITS int payment_settings_secret(struct task *task,
                                    struct project *project,
                                    const char *key,

@@ -1,0 +1,253 @@
+/* Amounts as decimal text, as JSON, and in minor units. */
+#include "payments/money.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "json/jw.h"
+
+#define CODE_LETTERS     3U
+#define NUMBER_BYTES_MAX 512U
+#define MINOR_DIGITS     8     /* of MONEY_MINOR_MAX */
+#define EXPONENT_MAX     10000 /* far beyond any text of NUMBER_BYTES_MAX */
+#define NAME_BYTES_MAX   64U
+
+/* How a currency's minor units are made of its decimals. */
+struct money_class {
+    int decimals; /* the point is shifted by as many */
+    int allowed;  /* of them, may be other than zero */
+};
+
+static const struct {
+    char code[CODE_LETTERS + 1];
+    struct money_class class;
+} exceptions[] = {
+    {"bif", {0, 0}}, {"clp", {0, 0}}, {"djf", {0, 0}}, {"gnf", {0, 0}}, {"jpy", {0, 0}},
+    {"kmf", {0, 0}}, {"krw", {0, 0}}, {"mga", {0, 0}}, {"pyg", {0, 0}}, {"rwf", {0, 0}},
+    {"vnd", {0, 0}}, {"vuv", {0, 0}}, {"xaf", {0, 0}}, {"xof", {0, 0}}, {"xpf", {0, 0}},
+    {"isk", {2, 0}}, {"ugx", {2, 0}}, {"bhd", {3, 2}}, {"jod", {3, 2}}, {"kwd", {3, 2}},
+    {"omr", {3, 2}}, {"tnd", {3, 2}},
+};
+
+static struct money_class class_of(struct str currency)
+{
+    for (size_t i = 0; i < ARRAY_LEN(exceptions); i++)
+        if (str_ieq(currency, str_from(exceptions[i].code)))
+            return exceptions[i].class;
+    return (struct money_class){2, 2};
+}
+
+const char *money_message(int result)
+{
+    switch (result) {
+    case MONEY_BAD_CURRENCY:
+        return "must be a currency code of three letters";
+    case MONEY_NOT_A_NUMBER:
+        return "must be a decimal number";
+    case MONEY_NEGATIVE:
+        return "must not be negative";
+    case MONEY_TOO_PRECISE:
+        return "has more decimals than the currency allows";
+    case MONEY_TOO_LARGE:
+        return "is larger than the processor takes";
+    default:
+        PANIC("no message for money result %d", result);
+    }
+}
+
+int money_decimals(struct str currency)
+{
+    return class_of(currency).decimals;
+}
+
+int money_currency(struct arena *arena, struct str text, struct str *ret_currency)
+{
+    if (text.len != CODE_LETTERS)
+        return MONEY_BAD_CURRENCY;
+    char *lower = arena_alloc(arena, CODE_LETTERS + 1);
+    for (size_t i = 0; i < CODE_LETTERS; i++) {
+        char c = text.ptr[i];
+        if (c >= 'A' && c <= 'Z')
+            c = (char)(c - 'A' + 'a');
+        if (c < 'a' || c > 'z')
+            return MONEY_BAD_CURRENCY;
+        lower[i] = c;
+    }
+    lower[CODE_LETTERS] = '\0';
+    *ret_currency = (struct str){lower, CODE_LETTERS};
+    return 0;
+}
+
+/* --- text to minor units -------------------------------------------------------------------------
+ */
+
+/* A number's digits without zeros at either end; its value is digits * 10^power. */
+struct decimal {
+    char digits[NUMBER_BYTES_MAX];
+    int count; /* 0 = zero */
+    int power;
+    bool negative;
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t digits_at(struct str text, size_t at)
+{
+    size_t end = at;
+
+    while (end < text.len && is_digit(text.ptr[end]))
+        end++;
+    return end - at;
+}
+
+static void decimal_digits(struct decimal *decimal, struct str digits, bool fraction)
+{
+    for (size_t i = 0; i < digits.len; i++) {
+        if (fraction)
+            decimal->power--;
+        if (decimal->count > 0 || digits.ptr[i] != '0')
+            decimal->digits[decimal->count++] = digits.ptr[i];
+    }
+}
+
+/* The exponent of "e-07"; whatever is beyond EXPONENT_MAX is as good as that. False: not one. */
+static bool decimal_exponent(struct decimal *decimal, struct str text)
+{
+    size_t at = 0;
+    bool negative = false;
+    int value = 0;
+
+    if (text.len > 0 && (text.ptr[0] == '+' || text.ptr[0] == '-')) {
+        negative = text.ptr[0] == '-';
+        at = 1;
+    }
+    size_t count = digits_at(text, at);
+    if (count == 0 || at + count != text.len)
+        return false;
+    for (; at < text.len; at++)
+        if (value < EXPONENT_MAX)
+            value = value * 10 + (text.ptr[at] - '0');
+    decimal->power += negative ? -value : value;
+    return true;
+}
+
+/* RFC 8259 section 6: [-] int [frac] [exp] */
+static bool decimal_parse(struct decimal *decimal, struct str text)
+{
+    size_t at = 0;
+
+    decimal->count = 0;
+    decimal->power = 0;
+    decimal->negative = text.len > 0 && text.ptr[0] == '-';
+    if (text.len > NUMBER_BYTES_MAX)
+        return false;
+    at += decimal->negative ? 1 : 0;
+    size_t count = digits_at(text, at);
+    if (count == 0 || (count > 1 && text.ptr[at] == '0'))
+        return false;
+    decimal_digits(decimal, (struct str){text.ptr + at, count}, false);
+    at += count;
+    if (at < text.len && text.ptr[at] == '.') {
+        count = digits_at(text, ++at);
+        if (count == 0)
+            return false;
+        decimal_digits(decimal, (struct str){text.ptr + at, count}, true);
+        at += count;
+    }
+    if (at < text.len && (text.ptr[at] == 'e' || text.ptr[at] == 'E')) {
+        at++;
+        if (!decimal_exponent(decimal, (struct str){text.ptr + at, text.len - at}))
+            return false;
+        at = text.len;
+    }
+    while (decimal->count > 0 && decimal->digits[decimal->count - 1] == '0') {
+        decimal->count--;
+        decimal->power++;
+    }
+    return at == text.len;
+}
+
+int money_parse(struct str text, struct str currency, int64_t *ret_minor)
+{
+    const struct money_class class = class_of(currency);
+    struct decimal decimal;
+    int64_t minor = 0;
+
+    if (!decimal_parse(&decimal, text))
+        return MONEY_NOT_A_NUMBER;
+    if (decimal.count == 0) {
+        *ret_minor = 0;
+        return 0;
+    }
+    if (decimal.negative)
+        return MONEY_NEGATIVE;
+    if (decimal.power + class.allowed < 0)
+        return MONEY_TOO_PRECISE;
+    int zeros = decimal.power + class.decimals;
+    if (decimal.count + zeros > MINOR_DIGITS)
+        return MONEY_TOO_LARGE;
+    for (int i = 0; i < decimal.count; i++)
+        minor = minor * 10 + (decimal.digits[i] - '0');
+    for (int i = 0; i < zeros; i++)
+        minor *= 10;
+    *ret_minor = minor;
+    return 0;
+}
+
+int money_from_json(const json_t *value, struct str currency, int64_t *ret_minor)
+{
+    char buf[32];
+    size_t len;
+
+    if (json_is_string(value))
+        return money_parse(
+            (struct str){json_string_value(value), json_string_length(value)}, currency, ret_minor);
+    if (json_is_integer(value))
+        len = num_print_i64(buf, json_integer_value(value));
+    else if (json_is_real(value))
+        len = num_print_f64(buf, json_real_value(value));
+    else
+        return MONEY_NOT_A_NUMBER;
+    return money_parse((struct str){buf, len}, currency, ret_minor);
+}
+
+/* --- minor units to text -------------------------------------------------------------------------
+ */
+
+struct str money_text(struct arena *arena, int64_t minor, struct str currency)
+{
+    int decimals = class_of(currency).decimals;
+    char digits[20];
+    uint64_t value = minor < 0 ? 0 - (uint64_t)minor : (uint64_t)minor;
+    uint64_t unit = 1;
+
+    for (int i = 0; i < decimals; i++)
+        unit *= 10;
+    uint64_t fraction = value % unit;
+    while (decimals > 0 && fraction % 10 == 0) {
+        fraction /= 10;
+        decimals--;
+    }
+    size_t len = num_print_i64(digits, (int64_t)(value / unit));
+    const char *sign = minor < 0 ? "-" : "";
+    if (decimals == 0)
+        return arena_printf(arena, "%s%.*s", sign, (int)len, digits);
+    return arena_printf(
+        arena, "%s%.*s.%0*llu", sign, (int)len, digits, decimals, (unsigned long long)fraction);
+}
+
+void money_json(struct jw *w, const char *name, int64_t minor, struct str currency)
+{
+    char minor_name[NAME_BYTES_MAX];
+
+    int len = snprintf(minor_name, sizeof(minor_name), "%s_minor", name);
+    MUST(len > 0 && (size_t)len < sizeof(minor_name));
+    jw_lit(w, name);
+    jw_raw(w, money_text(w->out->arena, minor, currency));
+    JW_I64(w, minor_name, minor);
+}

@@ -1,0 +1,393 @@
+/* Settings of payments: stored, and cached until the project's epoch moves. */
+#include "payments/payment_settings.h"
+
+#include "base/clock.h"
+#include "base/codec.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "domain/data_key.h"
+#include "log/log.h"
+#include "payment_settings_sql.h"
+#include "payments/money.h"
+#include "json/jr.h"
+
+#define CACHE_MAX          1000
+#define SCHEDULE_MAX       100
+#define STOREFRONTS_MAX    300
+#define GRACE_DAYS_DEFAULT 3
+#define DEFAULT_CURRENCY   "usd"
+
+/* --- reading what is stored ----------------------------------------------------------------------
+ */
+
+/* What is stored was checked when it came in; texts are copied, for the tree ends with the task. */
+static struct str text_of(struct arena *arena, const json_t *object, const char *name)
+{
+    struct str text = jr_str(object, name);
+
+    return text.len > 0 ? arena_dup(arena, text) : STR_NONE;
+}
+
+static int64_t time_of(const json_t *object, const char *name)
+{
+    int64_t ms = 0;
+
+    return clock_parse(jr_str(object, name), &ms) ? ms : 0;
+}
+
+static void read_processor(struct arena *arena,
+                           const json_t *doc,
+                           const json_t *secret,
+                           struct processor_account *ret)
+{
+    ret->mode = str_is(jr_str(doc, "mode"), "own") ? PROCESSOR_OWN : PROCESSOR_CONNECT;
+    ret->account = text_of(arena, doc, "account");
+    ret->business_type = text_of(arena, doc, "business_type");
+    ret->country = text_of(arena, doc, "country");
+    ret->email = text_of(arena, doc, "email");
+    ret->charges_enabled = jr_bool(doc, "charges_enabled", false);
+    ret->payouts_enabled = jr_bool(doc, "payouts_enabled", false);
+    ret->details_submitted = jr_bool(doc, "details_submitted", false);
+    ret->secret_key = text_of(arena, secret, "secret_key");
+
+    const json_t *list = json_object_get(secret, "webhook_secrets");
+    for (size_t i = 0; i < json_array_size(list) && i < WEBHOOK_SECRETS_MAX; i++) {
+        const json_t *item = json_array_get(list, i);
+        ret->webhook_secrets[ret->webhook_secret_count++] = (struct webhook_secret){
+            .secret = text_of(arena, item, "secret"),
+            .expires_ms = time_of(item, "expires_at"),
+        };
+    }
+}
+
+static void
+read_store(struct arena *arena, const json_t *doc, const json_t *secret, struct store_account *ret)
+{
+    const json_t *environments = json_object_get(doc, "environments");
+
+    ret->issuer_id = text_of(arena, doc, "issuer_id");
+    ret->key_id = text_of(arena, doc, "key_id");
+    ret->bundle_id = text_of(arena, doc, "bundle_id");
+    ret->app_apple_id = jr_i64(doc, "app_apple_id", 0);
+    for (size_t i = 0; i < json_array_size(environments); i++) {
+        struct str name = str_from(json_string_value(json_array_get(environments, i)));
+        ret->environments |= str_is(name, "production") ? STORE_PRODUCTION
+                             : str_is(name, "sandbox")  ? STORE_SANDBOX
+                                                        : 0U;
+    }
+    if (!codec_b64_decode(arena, jr_str(secret, "private_key"), &ret->private_key))
+        ret->private_key = STR_NONE;
+    ret->configured = ret->private_key.len > 0 && ret->bundle_id.len > 0;
+}
+
+/* A rate of two decimals is a count of basis points, as an amount of two decimals is one of cents.
+ */
+static int64_t points_of(const json_t *object, const char *name)
+{
+    int64_t points = 0;
+
+    return money_from_json(json_object_get(object, name), STR(DEFAULT_CURRENCY), &points) == 0
+               ? points
+               : 0;
+}
+
+static int64_t minor_of(const json_t *object, const char *name, struct str currency)
+{
+    int64_t minor = 0;
+
+    return money_from_json(json_object_get(object, name), currency, &minor) == 0 ? minor : 0;
+}
+
+static void read_fees(struct arena *arena, const json_t *doc, struct platform_fee *ret)
+{
+    struct str currency = text_of(arena, doc, "currency");
+
+    ret->currency = currency.len > 0 ? currency : STR(DEFAULT_CURRENCY);
+    ret->basis_points = points_of(doc, "percent");
+    ret->fixed_minor = minor_of(doc, "fixed", ret->currency);
+}
+
+static void read_schedule(struct arena *arena, const json_t *doc, struct payment_settings *ret)
+{
+    const json_t *rows = json_object_get(doc, "rows");
+    size_t count = json_array_size(rows);
+
+    if (count == 0) {
+        ret->schedule = processor_fee_default(&ret->schedule_count);
+        return;
+    }
+    if (count > SCHEDULE_MAX)
+        count = SCHEDULE_MAX;
+    struct processor_fee *schedule = ARENA_ARRAY(arena, schedule, count);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *row = json_array_get(rows, i);
+        struct str currency = text_of(arena, row, "currency");
+        schedule[i] = (struct processor_fee){
+            .country = text_of(arena, row, "country"),
+            .basis_points = points_of(row, "percent"),
+            .fixed_minor = minor_of(row, "fixed", currency),
+            .currency = currency,
+            .international_basis_points = points_of(row, "international_percent"),
+            .conversion_basis_points = points_of(row, "conversion_percent"),
+            .recurring_basis_points = points_of(row, "recurring_percent"),
+        };
+    }
+    ret->schedule = schedule;
+    ret->schedule_count = count;
+}
+
+/* Where the store lets an app link to a checkout on the web, unless the project says otherwise. */
+static struct str default_storefronts[] = {STR_INIT("USA")};
+
+static void read_options(struct arena *arena, const json_t *doc, struct payment_settings *ret)
+{
+    const json_t *storefronts = json_object_get(doc, "web_checkout_storefronts");
+    size_t count = json_array_size(storefronts);
+
+    ret->grace_days = jr_i64(doc, "grace_days", GRACE_DAYS_DEFAULT);
+    ret->success_url = text_of(arena, doc, "success_url");
+    ret->cancel_url = text_of(arena, doc, "cancel_url");
+    ret->web_checkout_storefronts = default_storefronts;
+    ret->web_checkout_storefront_count = ARRAY_LEN(default_storefronts);
+    if (!json_is_array(storefronts))
+        return;
+    if (count > STOREFRONTS_MAX)
+        count = STOREFRONTS_MAX;
+    ret->web_checkout_storefronts = ARENA_ARRAY(arena, ret->web_checkout_storefronts, count);
+    ret->web_checkout_storefront_count = count;
+    for (size_t i = 0; i < count; i++)
+        ret->web_checkout_storefronts[i] =
+            arena_dup(arena, str_from(json_string_value(json_array_get(storefronts, i))));
+}
+
+/* The sealed text of a row, opened; STR_NONE when there is none. What cannot be opened is no reason
+ * to go on as if nothing had been configured. */
+static int open_sealed(struct task *task,
+                       struct project *project,
+                       struct str key,
+                       const struct rows *rows,
+                       size_t row,
+                       struct str *ret_secret)
+{
+    size_t column = rows_column(rows, "sealed");
+    struct str place = place_setting(task->arena, project->number, STR(PAYMENT_SETTINGS_KIND), key);
+
+    *ret_secret = STR_NONE;
+    if (rows_null(rows, row, column))
+        return 0;
+    int rc =
+        data_key_open(task, project, rows_bytes(task->arena, rows, row, column), place, ret_secret);
+    if (rc <= 0)
+        return rc;
+    log_error("payments.secret_unreadable", L_STR("project", project->slug), L_STR("key", key));
+    return DB_FAILED;
+}
+
+static json_t *parse(struct arena *arena, struct str text)
+{
+    struct jr_error error;
+    json_t *doc = NULL;
+
+    if (text.len > 0 && jr_parse_stored(arena, text, &doc, &error) != 0)
+        log_error("payments.settings_unreadable", L_CSTR("error", error.text));
+    return doc;
+}
+
+/* Every row is optional, and there is one of a key. */
+static int read_all(struct task *task,
+                    struct project *project,
+                    const struct rows *rows,
+                    struct arena *arena,
+                    struct payment_settings *ret)
+{
+    const json_t *docs[] = {NULL, NULL, NULL, NULL, NULL};
+    const json_t *secrets[] = {NULL, NULL, NULL, NULL, NULL};
+    static const char *const keys[] = {PAYMENT_SETTINGS_PROCESSOR,
+                                       PAYMENT_SETTINGS_FEES,
+                                       PAYMENT_SETTINGS_SCHEDULE,
+                                       PAYMENT_SETTINGS_OPTIONS,
+                                       PAYMENT_SETTINGS_STORE};
+
+    for (size_t row = 0; row < rows->count; row++) {
+        const struct row at = rows_at(rows, row);
+        struct str key = row_str(&at, "key");
+        struct str secret;
+        TRY(open_sealed(task, project, key, rows, row, &secret));
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+            if (!str_is(key, keys[i]))
+                continue;
+            docs[i] = parse(task->arena, row_str(&at, "doc"));
+            secrets[i] = parse(task->arena, secret);
+        }
+    }
+    read_processor(arena, docs[0], secrets[0], &ret->processor);
+    read_fees(arena, docs[1], &ret->fee);
+    read_schedule(arena, docs[2], ret);
+    read_options(arena, docs[3], ret);
+    read_store(arena, docs[4], secrets[4], &ret->store);
+    return 0;
+}
+
+/* --- the cache -----------------------------------------------------------------------------------
+ */
+
+/* Settings of a project as of an epoch, in an arena of their own. */
+struct entry {
+    struct list link; /* least recently used first; only while cached */
+    struct arena *arena;
+    struct payment_settings settings;
+    int64_t number, epoch;
+    int refs; /* the cache's, and one of each task */
+};
+
+static struct map *cache; /* number (8 bytes) -> struct entry */
+static struct list order;
+
+static struct str key_of(const int64_t *number)
+{
+    return (struct str){(const char *)number, sizeof(*number)};
+}
+
+static void entry_unref(void *ptr)
+{
+    struct entry *entry = ptr;
+
+    if (--entry->refs == 0)
+        arena_free(entry->arena);
+}
+
+static void entry_drop(struct entry *entry)
+{
+    (void)map_remove(cache, key_of(&entry->number));
+    list_remove(&entry->link);
+    entry_unref(entry);
+}
+
+static void entry_keep(struct entry *entry)
+{
+    struct entry *before = map_get(cache, key_of(&entry->number));
+
+    if (before != NULL)
+        entry_drop(before);
+    if (map_size(cache) >= CACHE_MAX)
+        entry_drop(LIST_ITEM(order.next, struct entry, link));
+    entry->refs++;
+    (void)map_put(cache, key_of(&entry->number), entry);
+    list_append(&order, &entry->link);
+}
+
+static struct entry *entry_find(const struct project *project)
+{
+    if (cache == NULL) {
+        cache = map_new();
+        list_init(&order);
+    }
+    struct entry *entry = map_get(cache, key_of(&project->number));
+    if (entry == NULL || entry->epoch != project->epoch)
+        return NULL;
+    list_remove(&entry->link);
+    list_append(&order, &entry->link);
+    return entry;
+}
+
+int payment_settings_get(struct task *task,
+                         struct project *project,
+                         const struct payment_settings **ret_settings)
+{
+    struct entry *entry = entry_find(project);
+    struct rows rows;
+
+    if (entry == NULL) {
+        /* Asked before reading: what moves meanwhile is read again by the next who asks. */
+        int64_t epoch = project->epoch;
+        TRY(db_query(task, &project->db, &SQL_PAYMENT_SETTINGS_ALL, NULL, 0, &rows));
+        struct arena *arena = arena_new(0);
+        entry = ARENA_NEW(arena, entry);
+        *entry =
+            (struct entry){.arena = arena, .number = project->number, .epoch = epoch, .refs = 1};
+        arena_defer(task->arena, entry_unref, entry);
+        TRY(read_all(task, project, &rows, arena, &entry->settings));
+        entry_keep(entry);
+    } else {
+        entry->refs++;
+        arena_defer(task->arena, entry_unref, entry);
+    }
+    *ret_settings = &entry->settings;
+    return 0;
+}
+
+bool payment_processor_ready(const struct payment_settings *settings)
+{
+    const struct processor_account *account = &settings->processor;
+
+    if (account->secret_key.len == 0)
+        return false;
+    return account->mode == PROCESSOR_OWN || (account->account.len > 0 && account->charges_enabled);
+}
+
+/* --- storing -------------------------------------------------------------------------------------
+ */
+
+struct db_call payment_settings_put(struct arena *arena,
+                                    struct project *project,
+                                    const char *key,
+                                    struct str doc,
+                                    struct str secret)
+{
+    struct db_param *params = ARENA_ARRAY(arena, params, 4);
+    struct str place =
+        place_setting(arena, project->number, STR(PAYMENT_SETTINGS_KIND), str_from(key));
+
+    params[0] = P_CSTR(key);
+    params[1] = P_STR(doc);
+    params[2] =
+        secret.len > 0 ? P_BYTES(aead_seal(arena, &project->data_key, secret, place)) : P_NULL;
+    params[3] = P_BOOL(secret.ptr == NULL);
+    return (struct db_call){.sql = &SQL_PAYMENT_SETTINGS_PUT, .params = params, .param_count = 4};
+}
+
+int payment_settings_lock(struct task *task,
+                          struct db *tx,
+                          struct project *project,
+                          const char *key,
+                          json_t **ret_doc,
+                          struct str *ret_secret)
+{
+    struct rows rows;
+    struct str secret = STR_NONE;
+
+    TRY(db_query(task, tx, &SQL_PAYMENT_SETTINGS_LOCK, PARAMS(P_CSTR(key)), &rows));
+    if (ret_secret != NULL)
+        TRY(open_sealed(task, project, str_from(key), &rows, 0, &secret));
+    json_t *doc = parse(task->arena, rows_str(&rows, 0, rows_column(&rows, "doc")));
+    if (!json_is_object(doc))
+        return DB_FAILED;
+    *ret_doc = doc;
+    if (ret_secret != NULL)
+        *ret_secret = secret;
+    return 0;
+}
+
+int payment_settings_secret(struct task *task,
+                            struct project *project,
+                            const char *key,
+                            struct str *ret_secret)
+{
+    struct rows rows;
+    struct str secret = STR_NONE;
+
+    TRY(db_query(task, &project->db, &SQL_PAYMENT_SETTINGS_ONE, PARAMS(P_CSTR(key)), &rows));
+    if (rows.count > 0)
+        TRY(open_sealed(task, project, str_from(key), &rows, 0, &secret));
+    *ret_secret = secret;
+    return 0;
+}
+
+int payment_project_register(struct task *task, struct directory *directory, int64_t number)
+{
+    return db_query(task,
+                    directory_control(directory),
+                    &SQL_PAYMENT_PROJECT_REGISTER,
+                    PARAMS(P_I64(number)),
+                    NULL);
+}

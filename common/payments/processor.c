@@ -1,0 +1,364 @@
+/*
+ * Calls to the payment processor over fetch().
+ *
+ * Repeats: a GET changes nothing, a POST carries a key under which the processor answers twice what
+ * it did once, and a DELETE of what is deleted says so. So a lost connection is no reason not to
+ * send again, neither here nor, on a kept connection that turns out dead, inside fetch().
+ *
+ * Time: an attempt takes at most timeout_ms, and all of them end a second before the task's
+ * deadline, so that the caller can still write down what is known.
+ */
+#include "payments/processor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/codec.h"
+#include "base/panic.h"
+#include "base/rand.h"
+#include "crypto/digest.h"
+#include "domain/project.h"
+#include "fetch/fetch.h"
+#include "json/jr.h"
+
+#define BODY_BYTES_MAX     (1U << 20U)
+#define RESERVE_MS         1000 /* of the task's deadline, left to the caller */
+#define ATTEMPT_LEAST_MS   200  /* with less left there is no use in sending */
+#define BACKOFF_FIRST_MS   500
+#define BACKOFF_MOST_MS    5000
+#define KEY_BYTES_MAX      255U
+#define LOCAL_KEY_BYTES    200U
+#define HEADERS_MAX        6U
+#define BASE_URL_BYTES     257U
+#define DEFAULT_RETRIES    2U
+#define DEFAULT_TIMEOUT_MS 20000
+
+static struct {
+    char base_url[BASE_URL_BYTES];
+    int64_t timeout_ms;
+    unsigned retries;
+} config = {.base_url = "https://api.stripe.com",
+            .timeout_ms = DEFAULT_TIMEOUT_MS,
+            .retries = DEFAULT_RETRIES};
+
+void processor_init(const struct processor_config *from)
+{
+    struct str url = from->base_url;
+
+    while (str_ends(url, STR("/")))
+        url.len--;
+    MUST(url.len < sizeof(config.base_url));
+    (void)snprintf(config.base_url, sizeof(config.base_url), "%.*s", STR_ARG(url));
+    config.timeout_ms = from->timeout_ms;
+    config.retries = from->retries;
+}
+
+/* --- what is sent --------------------------------------------------------------------------------
+ */
+
+struct call {
+    struct task *task;
+    const struct processor_request *request;
+    struct fetch_header headers[HEADERS_MAX];
+    size_t header_count;
+    struct str url, body;
+    bool changes; /* not a GET: a lost answer leaves something unknown */
+};
+
+static void add_header(struct call *call, const char *name, struct str value)
+{
+    MUST(call->header_count < HEADERS_MAX);
+    call->headers[call->header_count++] = (struct fetch_header){str_from(name), value};
+}
+
+/* PROCESSOR_NOT_CONFIGURED when there is nobody to act for. */
+static int call_init(struct call *call, struct task *task, const struct processor_account *account)
+{
+    const struct processor_request *request = call->request;
+    struct arena *arena = task->arena;
+    struct str method = str_from(request->method);
+    bool posts = str_is(method, "POST");
+
+    if (account->secret_key.len == 0)
+        return PROCESSOR_NOT_CONFIGURED;
+    call->task = task;
+    call->changes = !str_is(method, "GET");
+    add_header(
+        call, "Authorization", arena_printf(arena, "Bearer %.*s", STR_ARG(account->secret_key)));
+    add_header(call, "Stripe-Version", STR(PROCESSOR_VERSION));
+    add_header(call, "Accept", STR("application/json"));
+    if (account->mode == PROCESSOR_CONNECT && !request->platform) {
+        if (account->account.len == 0)
+            return PROCESSOR_NOT_CONFIGURED;
+        add_header(call, "Stripe-Account", account->account);
+    }
+    if (posts) {
+        MUST(request->key.len > 0 && request->key.len <= KEY_BYTES_MAX);
+        add_header(call, "Idempotency-Key", request->key);
+        add_header(call, "Content-Type", STR("application/x-www-form-urlencoded"));
+        call->body = request->form;
+    }
+    bool query = !posts && request->form.len > 0;
+    call->url = arena_printf(arena,
+                             "%s%.*s%s%.*s",
+                             config.base_url,
+                             STR_ARG(request->path),
+                             query ? "?" : "",
+                             query ? (int)request->form.len : 0,
+                             query ? request->form.ptr : "");
+    return 0;
+}
+
+/* --- what comes back -----------------------------------------------------------------------------
+ */
+
+/* One attempt: how it ended, and whether another one may end better. */
+struct attempt {
+    int rc; /* an enum processor_result */
+    bool again;
+    bool lost; /* it may have been done although nothing was heard */
+};
+
+static struct str dup_member(struct arena *arena, const json_t *object, const char *name)
+{
+    struct str text = jr_str(object, name);
+
+    return text.ptr != NULL ? arena_dup(arena, text) : STR_NONE;
+}
+
+static void read_error(struct arena *arena, struct processor_reply *reply)
+{
+    const json_t *error = json_object_get(reply->body, "error");
+    const json_t *intent = json_object_get(error, "payment_intent");
+
+    reply->type = dup_member(arena, error, "type");
+    reply->code = dup_member(arena, error, "code");
+    reply->decline_code = dup_member(arena, error, "decline_code");
+    reply->message = dup_member(arena, error, "message");
+    reply->param = dup_member(arena, error, "param");
+    reply->intent = json_is_object(intent) ? intent : NULL;
+}
+
+static int classify(const struct processor_reply *reply)
+{
+    switch (reply->status) {
+    case 400:
+        if (str_is(reply->type, "idempotency_error"))
+            return PROCESSOR_REUSED_KEY;
+        return str_is(reply->code, "rate_limit") ? PROCESSOR_UNAVAILABLE : PROCESSOR_INVALID;
+    case 401:
+    case 403:
+        return PROCESSOR_REFUSED;
+    case 402:
+        return PROCESSOR_DECLINED;
+    case 404:
+        return PROCESSOR_NOT_FOUND;
+    case 409:
+        return PROCESSOR_CONFLICT;
+    case 424:
+    case 429:
+        return PROCESSOR_UNAVAILABLE;
+    default:
+        return reply->status >= 400 && reply->status < 500 ? PROCESSOR_INVALID
+                                                           : PROCESSOR_UNAVAILABLE;
+    }
+}
+
+static struct attempt
+read_answer(struct call *call, const struct fetch_response *response, struct processor_reply *reply)
+{
+    struct arena *arena = call->task->arena;
+    struct str retry = fetch_response_header(response, "Stripe-Should-Retry");
+    struct jr_error error;
+    json_t *body = NULL;
+
+    *reply = (struct processor_reply){
+        .status = response->status,
+        .request_id = fetch_response_header(response, "Request-Id"),
+    };
+    if (jr_parse(arena, response->body, &body, &error) == 0 && json_is_object(body))
+        reply->body = body;
+    if (response->status >= 200 && response->status < 300) {
+        if (reply->body != NULL)
+            return (struct attempt){.rc = 0};
+        /* Done, but what became of it cannot be read: the same key tells it again. */
+        return (struct attempt){.rc = PROCESSOR_UNKNOWN, .again = true, .lost = true};
+    }
+    read_error(arena, reply);
+    struct attempt attempt = {.rc = classify(reply)};
+    if (retry.ptr != NULL)
+        attempt.again = str_is(retry, "true");
+    else
+        attempt.again = attempt.rc == PROCESSOR_CONFLICT || attempt.rc == PROCESSOR_UNAVAILABLE;
+    return attempt;
+}
+
+/* No answer at all, by a result of fetch(). */
+static struct attempt read_failure(int rc)
+{
+    switch (rc) {
+    case FETCH_UNREACHABLE:
+    case FETCH_TIMEOUT:
+        return (struct attempt){.rc = PROCESSOR_UNKNOWN, .again = true, .lost = true};
+    case FETCH_TOO_LARGE:
+        return (struct attempt){.rc = PROCESSOR_UNKNOWN, .lost = true};
+    case FETCH_BUSY:
+        return (struct attempt){.rc = PROCESSOR_UNAVAILABLE, .again = true};
+    case FETCH_REFUSED:
+        return (struct attempt){.rc = PROCESSOR_UNAVAILABLE};
+    default: /* what cannot be sent is a defect: nothing of it is a caller's text */
+        return (struct attempt){.rc = rc < 0 ? rc : -EINVAL};
+    }
+}
+
+/* --- attempts ------------------------------------------------------------------------------------
+ */
+
+/* Milliseconds that an attempt may take from now on. */
+static int64_t time_left(const struct task *task)
+{
+    if (task->deadline_ms == 0)
+        return config.timeout_ms;
+    int64_t left = task->deadline_ms - RESERVE_MS - clock_mono_ms();
+    return left < config.timeout_ms ? left : config.timeout_ms;
+}
+
+static int64_t backoff_ms(unsigned repeat)
+{
+    int64_t most = (int64_t)BACKOFF_FIRST_MS << (repeat < 8 ? repeat : 8);
+
+    if (most > BACKOFF_MOST_MS)
+        most = BACKOFF_MOST_MS;
+    int64_t delay = most / 2 + (int64_t)(rand_u64() % (uint64_t)(most / 2 + 1));
+    return delay > BACKOFF_FIRST_MS ? delay : BACKOFF_FIRST_MS;
+}
+
+/* The path holds ids, not secrets; the query and the body may hold addresses of people. */
+static void note(const struct call *call,
+                 const struct processor_reply *reply,
+                 const struct attempt *attempt,
+                 unsigned tries)
+{
+    enum log_level level = attempt->rc == 0 || attempt->rc == PROCESSOR_DECLINED ||
+                                   attempt->rc == PROCESSOR_INVALID ||
+                                   attempt->rc == PROCESSOR_NOT_FOUND
+                               ? LOG_DEBUG
+                               : LOG_WARN;
+
+    log_event(level,
+              "processor.answered",
+              L_CSTR("method", call->request->method),
+              L_STR("path", call->request->path),
+              L_I64("status", reply->status),
+              L_STR("processor_request", reply->request_id),
+              L_STR("type", reply->type),
+              L_STR("code", reply->code),
+              L_I64("result", attempt->rc),
+              L_I64("attempt", tries));
+}
+
+AWAITS static struct attempt
+attempt_once(struct call *call, int64_t limit_ms, unsigned tries, struct processor_reply *reply)
+{
+    const struct fetch_request request = {
+        .method = str_from(call->request->method),
+        .url = call->url,
+        .headers = call->headers,
+        .nheaders = call->header_count,
+        .body = call->body,
+        .timeout_ms = limit_ms,
+        .max_response_bytes = BODY_BYTES_MAX,
+    };
+    struct fetch_response response;
+
+    *reply = (struct processor_reply){0};
+    int rc = fetch(call->task, &request, &response);
+    struct attempt attempt = rc == 0 ? read_answer(call, &response, reply) : read_failure(rc);
+    note(call, reply, &attempt, tries);
+    return attempt;
+}
+
+int processor_call(struct task *task,
+                   const struct payment_settings *settings,
+                   const struct processor_request *request,
+                   struct processor_reply *ret_reply)
+{
+    struct call call = {.request = request};
+    struct processor_reply reply = {0};
+    bool lost = false;
+
+    TRY(call_init(&call, task, &settings->processor));
+    struct attempt last = {.rc = PROCESSOR_UNAVAILABLE};
+    for (unsigned tries = 0;; tries++) {
+        int64_t limit_ms = time_left(task);
+        if (limit_ms < ATTEMPT_LEAST_MS)
+            break;
+        last = attempt_once(&call, limit_ms, tries + 1, &reply);
+        if (last.rc < 0)
+            return TRACE(last.rc);
+        lost = lost || last.lost;
+        int64_t delay_ms = backoff_ms(tries);
+        if (!last.again || tries >= config.retries ||
+            (task->deadline_ms != 0 && time_left(task) < delay_ms + ATTEMPT_LEAST_MS))
+            break;
+        TRY(task_sleep(task, delay_ms));
+    }
+    /* Where an answer was lost, a refusal to look at it now says nothing about what happened. */
+    bool answers = last.rc != PROCESSOR_UNAVAILABLE && last.rc != PROCESSOR_CONFLICT &&
+                   last.rc != PROCESSOR_REFUSED && last.rc != PROCESSOR_UNKNOWN;
+    if (lost && !answers)
+        last.rc = call.changes ? PROCESSOR_UNKNOWN : PROCESSOR_UNAVAILABLE;
+    *ret_reply = reply;
+    return last.rc;
+}
+
+/* --- paths and keys ------------------------------------------------------------------------------
+ */
+
+struct str processor_path(struct arena *arena, const char *head, struct str id, const char *tail)
+{
+    struct strbuf escaped;
+    struct str rest = codec_percent(arena, id);
+
+    /* "." and ".." would be folded into another path on their way; an empty id would be one. */
+    strbuf_init(&escaped, arena, rest.len * 3 + 1);
+    for (size_t i = 0; i < rest.len; i++) {
+        if (rest.ptr[i] == '.')
+            strbuf_cstr(&escaped, "%2E");
+        else
+            strbuf_char(&escaped, rest.ptr[i]);
+    }
+    if (rest.len == 0)
+        strbuf_char(&escaped, '-');
+    return arena_printf(arena, "%s/%.*s%s", head, STR_ARG(strbuf_view(&escaped)), tail);
+}
+
+static bool fits_header(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
+            return false;
+    return text.len <= LOCAL_KEY_BYTES;
+}
+
+struct str processor_key(struct arena *arena,
+                         const struct project *project,
+                         const char *what,
+                         int64_t id,
+                         struct str salt)
+{
+    /* Numbers begin again in a database that is made anew; the processor's memory does not. */
+    struct str head = arena_printf(arena,
+                                   "gw:%lld-%llx:%s:%lld",
+                                   (long long)project->number,
+                                   (unsigned long long)project->created_ms,
+                                   what,
+                                   (long long)id);
+    struct str key = arena_printf(arena, "%.*s:%.*s", STR_ARG(head), STR_ARG(salt));
+
+    if (fits_header(key))
+        return key;
+    return arena_printf(arena, "%.*s:%.*s", STR_ARG(head), STR_ARG(digest_sha256_hex(arena, salt)));
+}
