@@ -1,15 +1,3 @@
 #pragma once
-/* Tasks of the runner itself: claims, event takes, sweeps. Each has its own arena and deadline and
- * is freed when it ended. */
-#include "loop/task.h"
-
-/* any: runs fn(task, arg) in a coroutine; its awaits fail with -ETIMEDOUT after limit_ms. */
-void background_run(int64_t limit_ms, task_fn fn, void *arg);
-/* any: memory for the argument of a task that is about to run: background_new(), fill,
- * background_start(). */
-struct background *background_new(int64_t limit_ms);
-struct arena *background_arena(struct background *background);
-void background_start(struct background *background, task_fn fn, void *arg);
-/* Tasks alive; when the last one ends after background_wait(), done(arg) is called. */
-size_t background_count(void);
-void background_wait(loop_fn done, void *arg);
+/* Tasks of the runner itself. */
+#include "loop/background.h"

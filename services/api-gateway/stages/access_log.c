@@ -99,17 +99,5 @@ void access_log_finished(struct req *r)
         metric_add(m->classes[class], 1);
     metric_observe(m->seconds, (double)spent_us / 1e6);
     metric_observe(m->bytes, (double)r->bytes_out);
-    /* The coroutine has ended; its context still names the request. */
-    log_context_set(&r->task.log);
-    log_info("access",
-             L_CSTR("method", http_method_name(r->method)),
-             L_I64("status", r->status),
-             L_I64("us", spent_us),
-             L_I64("db_us", r->task.db_us),
-             L_I64("bytes_in", (int64_t)r->bytes_in),
-             L_I64("bytes_out", (int64_t)r->bytes_out),
-             L_CSTR("caller", caller_name(r->caller)),
-             L_CSTR("code", r->error_code ? r->error_code : ""),
-             L_CSTR("peer", r->peer));
-    log_context_set(NULL);
+    access_line(r, caller_name(r->caller), spent_us);
 }

@@ -4,17 +4,10 @@
  * of the answer it has put, or a negative.
  */
 #include "app.h"
+#include "app/request.h"
 
 /* co: the whole way of a request: http_config.handle. */
 AWAITS int pipeline_run(struct req *r);
-
-/* any: the caller's X-Request-Id when it is a sane token, else a new one. */
-void request_id_set(struct req *r);
-
-/* any: r->peer is the client's address as told by a trusted proxy. Once at start: the networks proxies may
- * come from; NULL, or what is wrong with them. */
-void peer_set(struct req *r);
-const char *peer_trust(const struct conf_list *proxies);
 
 /* co: Access-Control-* for requests with an Origin. `allow` is set for OPTIONS: answers the preflight. */
 AWAITS int cors_run(struct req *r, struct str slug, struct str allow);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/request.h"
 #include "base/num.h"
-#include "stages/stages.h"
 
 #define NETWORKS_MAX 32
 

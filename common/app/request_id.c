@@ -1,6 +1,6 @@
 /* X-Request-Id: the caller's when it is a sane token, so that traces join up; else a ULID. */
+#include "app/request.h"
 #include "base/rand.h"
-#include "stages/stages.h"
 
 #define REQUEST_ID_MAX 64
 

@@ -1,5 +1,5 @@
-/* Tasks of the runner itself. */
-#include "background.h"
+/* Tasks of a daemon itself. */
+#include "loop/background.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,19 @@
+/* The access line. */
+#include "app/request.h"
+
+void access_line(struct req *r, const char *caller, int64_t spent_us)
+{
+    /* The coroutine has ended; its context still names the request. */
+    log_context_set(&r->task.log);
+    log_info("access",
+             L_CSTR("method", http_method_name(r->method)),
+             L_I64("status", r->status),
+             L_I64("us", spent_us),
+             L_I64("db_us", r->task.db_us),
+             L_I64("bytes_in", (int64_t)r->bytes_in),
+             L_I64("bytes_out", (int64_t)r->bytes_out),
+             L_CSTR("caller", caller),
+             L_CSTR("code", r->error_code ? r->error_code : ""),
+             L_CSTR("peer", r->peer));
+    log_context_set(NULL);
+}
