@@ -47,7 +47,10 @@ void digest_done(struct digest *digest)
     digest->ctx = NULL;
 }
 
-void digest_hmac_sha256(struct str key, struct str data, uint8_t ret[DIGEST_SHA256_BYTES])
+void digest_hmac_sha256_parts(struct str key,
+                              const struct str *parts,
+                              size_t count,
+                              uint8_t ret[DIGEST_SHA256_BYTES])
 {
     ossl_begin();
     EVP_MAC_CTX *ctx = EVP_MAC_CTX_dup(ossl_hmac_template());
@@ -56,10 +59,17 @@ void digest_hmac_sha256(struct str key, struct str data, uint8_t ret[DIGEST_SHA2
     const unsigned char *key_bytes = (const unsigned char *)(key.ptr ? key.ptr : "");
     size_t written = 0;
     ossl_must(EVP_MAC_init(ctx, key_bytes, key.len, NULL), "HMAC key");
-    ossl_must(EVP_MAC_update(ctx, (const unsigned char *)data.ptr, data.len), "HMAC update");
+    for (size_t i = 0; i < count; i++)
+        ossl_must(EVP_MAC_update(ctx, (const unsigned char *)parts[i].ptr, parts[i].len),
+                  "HMAC update");
     ossl_must(EVP_MAC_final(ctx, ret, &written, DIGEST_SHA256_BYTES), "HMAC final");
     MUST(written == DIGEST_SHA256_BYTES);
     EVP_MAC_CTX_free(ctx);
+}
+
+void digest_hmac_sha256(struct str key, struct str data, uint8_t ret[DIGEST_SHA256_BYTES])
+{
+    digest_hmac_sha256_parts(key, &data, 1, ret);
 }
 
 void digest_hkdf_sha256(struct str key,

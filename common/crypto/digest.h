@@ -28,6 +28,11 @@ void digest_done(struct digest *digest);
 
 /* Compare the result with ct_eq(), never with memcmp(). Key and data of any length, also empty. */
 void digest_hmac_sha256(struct str key, struct str data, uint8_t ret[DIGEST_SHA256_BYTES]);
+/* The same over several parts, one behind the other. */
+void digest_hmac_sha256_parts(struct str key,
+                              const struct str *parts,
+                              size_t count,
+                              uint8_t ret[DIGEST_SHA256_BYTES]);
 
 /* HKDF extract and expand (RFC 5869 section 2) for at most one block of output; a shorter output is
  * a prefix of it. `salt` may be empty. `info` at most 255 bytes. */
