@@ -150,10 +150,8 @@ static void lose(struct job *job, const char *why)
 {
     if (job->lost)
         return;
-    log_info("job.lost",
-             L_I64("project", job->db.schema),
-             L_I64("job", job->id),
-             L_CSTR("why", why));
+    log_info(
+        "job.lost", L_I64("project", job->db.schema), L_I64("job", job->id), L_CSTR("why", why));
     job->lost = true;
     task_cancel(&job->task);
 }
@@ -298,7 +296,7 @@ void claim_lost(struct work *work, int64_t job_id)
         struct beat *beat = ARENA_NEW(arena, beat);
         beat->db = job->db;
         beat_add(arena, beat, job);
-            background_start(background, beat_run, beat);
+        background_start(background, beat_run, beat);
         return;
     }
 }

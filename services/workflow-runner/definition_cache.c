@@ -79,12 +79,12 @@ static void entry_store(struct entry *entry)
         entry_drop(LIST_ITEM(cache.order.next, struct entry, order));
 }
 
-static const struct workflow_version *entry_hold(struct job *job, struct entry *entry)
+static const struct workflow_version *entry_hold(struct arena *arena, struct entry *entry)
 {
     list_remove(&entry->order);
     list_append(&cache.order, &entry->order);
     entry->refs++;
-    arena_defer(job->arena, entry_unref, entry);
+    arena_defer(arena, entry_unref, entry);
     return &entry->version;
 }
 
@@ -142,15 +142,12 @@ static struct entry *entry_new(const struct key *key, const struct rows *rows)
     return entry;
 }
 
-AWAITS static int read_version(struct job *job, const struct key *key)
+AWAITS static int read_version(struct task *task, struct db *db, const struct key *key)
 {
     struct rows rows;
 
-    int rc = db_query(&job->task,
-                      &job->project->db,
-                      &SQL_RUN_VERSION,
-                      PARAMS(P_I64(key->workflow), P_I64(key->version)),
-                      &rows);
+    int rc = db_query(
+        task, db, &SQL_RUN_VERSION, PARAMS(P_I64(key->workflow), P_I64(key->version)), &rows);
     if (rc == DB_SCHEMA)
         return DEFINITION_GONE;
     if (rc != 0)
@@ -170,46 +167,55 @@ static void abandon(struct await *await)
 }
 
 /* co: what the load came to; -EAGAIN when whoever made it went away. */
-AWAITS static int join(struct job *job, struct load *load)
+AWAITS static int join(struct task *task, struct load *load)
 {
     struct waiter waiter = {.await = {.abandon = NULL}};
 
     await_init(&waiter.await);
     waiter.await.abandon = abandon;
     list_append(&load->waiters, &waiter.link);
-    return await_wait(&job->task, &waiter.await, 0);
+    return await_wait(task, &waiter.await, 0);
 }
 
-AWAITS static int load_version(struct job *job, const struct key *key)
+AWAITS static int load_version(struct task *task, struct db *db, const struct key *key)
 {
     struct load load;
     struct list *node;
 
     list_init(&load.waiters);
     (void)map_put(cache.loads, key_text(key), &load);
-    int rc = read_version(job, key);
+    int rc = read_version(task, db, key);
     (void)map_remove(cache.loads, key_text(key));
     while ((node = list_shift(&load.waiters)))
         await_done(&LIST_ITEM(node, struct waiter, link)->await, rc < 0 ? -EAGAIN : rc);
     return rc;
 }
 
-int definition_find(struct job *job, const struct workflow_version **ret_version)
+int definition_load(struct task *task,
+                    struct db *db,
+                    int64_t workflow_id,
+                    int64_t number,
+                    const struct workflow_version **ret_version)
 {
-    const struct key key = {job->project->number, job->workflow_id, job->version};
+    const struct key key = {db->schema, workflow_id, number};
 
-    if (job->orphan)
-        return DEFINITION_GONE;
     cache_open();
     for (;;) {
         struct entry *entry = map_get(cache.entries, key_text(&key));
         if (entry != NULL) {
-            *ret_version = entry_hold(job, entry);
+            *ret_version = entry_hold(task->arena, entry);
             return 0;
         }
         struct load *load = map_get(cache.loads, key_text(&key));
-        int rc = load != NULL ? join(job, load) : load_version(job, &key);
+        int rc = load != NULL ? join(task, load) : load_version(task, db, &key);
         if (rc != 0 && rc != -EAGAIN)
             return rc;
     }
+}
+
+int definition_find(struct job *job, const struct workflow_version **ret_version)
+{
+    if (job->orphan)
+        return DEFINITION_GONE;
+    return definition_load(&job->task, &job->db, job->workflow_id, job->version, ret_version);
 }

@@ -22,3 +22,9 @@ enum { DEFINITION_GONE = 1 };
  * when there was no such version at the claim (its workflow was deleted), a db_result + 100, or a
  * negative. */
 AWAITS int definition_find(struct job *job, const struct workflow_version **ret_version) MUSTCHECK;
+/* co: the same of any workflow, held until the task's arena ends. */
+AWAITS int definition_load(struct task *task,
+                           struct db *db,
+                           int64_t workflow_id,
+                           int64_t number,
+                           const struct workflow_version **ret_version) MUSTCHECK;

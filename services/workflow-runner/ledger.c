@@ -444,7 +444,7 @@ int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *e
 
 /* Whether the step's row is there, once nobody holds the job's row any more. */
 AWAITS static int
-ask_outcome(struct task *task, const struct job *job, int seq, bool *ret_seen, bool *ret_ours)
+ask_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *ret_ours)
 {
     struct db_call calls[] = {
         {.sql = &SQL_LEDGER_WAIT, PARAMS(P_I64(job->id), P_I64(job->token))},

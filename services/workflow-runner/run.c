@@ -155,15 +155,31 @@ AWAITS static int give_back(struct run *run)
  */
 
 /* co: a pause, then once more; JOB_STORE_DOWN when the lease is over. */
-AWAITS static int pause_retry(struct run *run, int64_t *pause_ms)
+AWAITS static int pause_retry(struct job *job, int64_t *pause_ms)
 {
-    struct job *job = run->job;
-
     if (clock_mono_ms() >= job->lease_mono_ms)
         return JOB_STORE_DOWN;
     if (task_sleep(&job->task, *pause_ms) != 0)
         return JOB_LOST;
     *pause_ms = *pause_ms * 2 < RETRY_LAST_MS ? *pause_ms * 2 : RETRY_LAST_MS;
+    return 0;
+}
+
+/* co: a job that was claimed without asking for its project. */
+AWAITS static int find_project(struct job *job)
+{
+    int64_t pause_ms = RETRY_FIRST_MS;
+
+    while (job->project == NULL) {
+        int rc = project_find_number(&job->task, runner_directory(), job->db.schema, &job->project);
+        if (rc == 0)
+            break;
+        job->project = NULL;
+        if (rc == PROJECT_NOT_FOUND || rc == -ECANCELED)
+            return JOB_LOST;
+        TRY(pause_retry(job, &pause_ms));
+    }
+    job->task.log.project = job->project->slug;
     return 0;
 }
 
@@ -182,7 +198,7 @@ AWAITS static int load_version(struct run *run)
             return 0;
         if (rc == -ECANCELED)
             return JOB_LOST;
-        TRY(pause_retry(run, &pause_ms));
+        TRY(pause_retry(run->job, &pause_ms));
     }
 }
 
@@ -206,7 +222,7 @@ AWAITS static int open_secrets(struct run *run)
                              STR("A secret of this workflow cannot be opened."));
         if (rc == -ECANCELED)
             return JOB_LOST;
-        TRY(pause_retry(run, &pause_ms));
+        TRY(pause_retry(run->job, &pause_ms));
     }
 }
 
@@ -227,12 +243,13 @@ AWAITS static int check_trigger(struct run *run)
             return JOB_LOST;
         if (rc == 0)
             return 0;
-        TRY(pause_retry(run, &pause_ms));
+        TRY(pause_retry(run->job, &pause_ms));
     }
 }
 
 AWAITS static int prepare(struct run *run)
 {
+    TRY(find_project(run->job));
     TRY(load_version(run));
     TRY(open_secrets(run));
     if (!context_init(run))
@@ -428,6 +445,5 @@ static void run_main(struct task *task, void *arg)
 
 void run_start(struct job *job)
 {
-    job->task.log.project = job->project->slug;
     task_start(&job->task, run_main, job);
 }

@@ -1,9 +1,11 @@
 /* Timed workflows. */
 #include "schedule.h"
 
+#include "ahead.h"
 #include "app.h"
 #include "background.h"
 #include "base/clock.h"
+#include "job.h"
 #include "log/log.h"
 #include "runner_schedule_sql.h"
 #include "work.h"
@@ -26,16 +28,30 @@ void schedule_share(size_t index, size_t runners)
 {
     s.index = index;
     s.runners = runners;
+    ahead_share(index, runners);
 }
 
 /* --- one project --- */
 
 struct fires {
-    int64_t *workflows, *versions, *times; /* jobs to make */
+    int64_t *workflows, *times; /* jobs to make */
     size_t count;
-    int64_t *ids, *nexts; /* workflows to move on */
+    int64_t *ids, *versions, *nexts; /* workflows to move on ... */
+    struct str *seen;                /* ... from there */
     size_t moved;
 };
+
+static void fires_init(struct arena *arena, struct fires *fires, size_t workflows)
+{
+    *fires = (struct fires){
+        .workflows = ARENA_ARRAY(arena, fires->workflows, workflows * JOBS_PER_TICK),
+        .times = ARENA_ARRAY(arena, fires->times, workflows * JOBS_PER_TICK),
+        .ids = ARENA_ARRAY(arena, fires->ids, workflows),
+        .versions = ARENA_ARRAY(arena, fires->versions, workflows),
+        .nexts = ARENA_ARRAY(arena, fires->nexts, workflows),
+        .seen = ARENA_ARRAY(arena, fires->seen, workflows),
+    };
+}
 
 /* The ticks of one workflow from its due one up to now, and the next one after. */
 static void add_fires(struct arena *arena, const struct row *workflow, struct fires *fires)
@@ -49,6 +65,8 @@ static void add_fires(struct arena *arena, const struct row *workflow, struct fi
     unsigned made = 0;
 
     fires->ids[fires->moved] = id;
+    fires->versions[fires->moved] = row_i64(workflow, "version");
+    fires->seen[fires->moved] = row_str(workflow, "next_fire_at");
     fires->nexts[fires->moved++] = -1;
     if (zone == NULL || cron_parse(arena, row_str(workflow, "cron"), &cron, &reason) != 0) {
         log_error("schedule.unreadable", L_I64("workflow", id));
@@ -58,46 +76,70 @@ static void add_fires(struct arena *arena, const struct row *workflow, struct fi
         fire = cron_next(&cron, zone, now - MISSED_MS);
     while (fire >= 0 && fire <= now && made++ < JOBS_PER_TICK) {
         fires->workflows[fires->count] = id;
-        fires->versions[fires->count] = row_i64(workflow, "version");
         fires->times[fires->count++] = fire;
         fire = cron_next(&cron, zone, fire);
     }
     fires->nexts[fires->moved - 1] = fire;
 }
 
-/* co: makes the jobs that are due; *ret_next is the project's next tick, 0 = none. */
+/* co: makes what is due, and starts as much of it here as there is room for. *ret_rows: what became
+ * of it. */
+AWAITS static int
+make_jobs(struct task *task, struct db *db, const struct fires *fires, struct rows *ret_rows)
+{
+    unsigned reserved = work_reserve(db->schema, (unsigned)fires->count);
+    int64_t sent_ms = clock_mono_ms();
+    unsigned begun = 0;
+
+    int rc = db_query(task,
+                      db,
+                      &SQL_SCHEDULE_TICK,
+                      PARAMS(P_I64S(fires->ids, fires->moved),
+                             P_I64S(fires->versions, fires->moved),
+                             P_STRS(fires->seen, fires->moved),
+                             P_I64S(fires->nexts, fires->moved),
+                             P_I64S(fires->workflows, fires->count),
+                             P_I64S(fires->times, fires->count),
+                             P_I64(reserved),
+                             P_STR(runner_id()),
+                             P_I64(runner_conf()->lease_ms)),
+                      ret_rows);
+    struct work *work = work_get(db->schema);
+    if (rc == 0)
+        begun = claim_begin(work, db, NULL, ret_rows, sent_ms);
+    work->ready_ms = clock_mono_ms();
+    work_claimed(work, reserved, begun);
+    return rc;
+}
+
+/* co: the jobs of a project that are due; *ret_next is its next tick, 0 = none, -1 = not all could
+ * be made: the next poll looks again. */
 AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_next)
 {
     struct arena *arena = task->arena;
     struct fires fires = {0};
+    struct rows rows;
     struct rows due;
-    struct db *tx;
 
-    TRY(db_begin(task, db, &tx));
-    TRY(db_query(task, tx, &SQL_SCHEDULE_CLAIM, NULL, 0, &due));
-    fires.workflows = ARENA_ARRAY(arena, fires.workflows, due.count * JOBS_PER_TICK);
-    fires.versions = ARENA_ARRAY(arena, fires.versions, due.count * JOBS_PER_TICK);
-    fires.times = ARENA_ARRAY(arena, fires.times, due.count * JOBS_PER_TICK);
-    fires.ids = ARENA_ARRAY(arena, fires.ids, due.count);
-    fires.nexts = ARENA_ARRAY(arena, fires.nexts, due.count);
+    TRY(db_query(task, db, &SQL_SCHEDULE_LOOK, PARAMS(P_I64(0)), &due));
+    if (due.count == 0) {
+        TRY(db_query(task, db, &SQL_SCHEDULE_MIN, NULL, 0, &rows));
+        *ret_next = rows_time(&rows, 0, 0);
+        return 0;
+    }
+    fires_init(arena, &fires, due.count);
     for (size_t i = 0; i < due.count; i++) {
         const struct row workflow = rows_at(&due, i);
         add_fires(arena, &workflow, &fires);
     }
-    struct db_call calls[] = {
-        {.sql = &SQL_SCHEDULE_MAKE_JOBS,
-         PARAMS(P_I64S(fires.workflows, fires.count),
-                P_I64S(fires.versions, fires.count),
-                P_I64S(fires.times, fires.count))},
-        {.sql = &SQL_SCHEDULE_NEXT,
-         PARAMS(P_I64S(fires.ids, fires.moved), P_I64S(fires.nexts, fires.moved))},
-        {.sql = &SQL_SCHEDULE_MIN},
-    };
-    TRY(db_batch_commit(task, tx, calls, ARRAY_LEN(calls), NULL));
-    *ret_next = rows_time(&calls[2].rows, 0, 0);
-    work_stats()->ticks += (uint64_t)calls[0].rows.affected;
-    if (calls[0].rows.affected > 0)
+    TRY(make_jobs(task, db, &fires, &rows));
+    const struct row outcome = rows_at(&rows, 0);
+    work_stats()->ticks += (uint64_t)row_i64(&outcome, "made");
+    if (row_i64(&outcome, "queued") > 0)
         work_jobs_due(db->schema);
+    *ret_next = -1;
+    if (row_i64(&outcome, "moved") == (int64_t)fires.moved)
+        *ret_next = row_time(&outcome, "next_fire_at");
     return 0;
 }
 
@@ -110,26 +152,35 @@ struct round {
     size_t done;
 };
 
+/* co: one of them, with memory of its own. */
+AWAITS static int tick_one(struct task *task, struct round *round, const struct row *project)
+{
+    struct db_server *server = directory_server(runner_directory(), row_str(project, "server"));
+    struct db db = {.server = server, .schema = row_i64(project, "number")};
+    struct arena *own = task->arena;
+    int64_t next = -1;
+
+    task->arena = arena_new(0);
+    int rc = server ? tick_project(task, &db, &next) : DB_UNAVAILABLE;
+    arena_free(task->arena);
+    task->arena = own;
+    if (rc > 0)
+        log_warn("schedule.failed", L_I64("project", db.schema), L_I64("rc", rc));
+    if (rc != 0 || next < 0)
+        return rc < 0 ? rc : 0;
+    round->numbers[round->done] = db.schema;
+    round->seen[round->done] = row_i64(project, "seen");
+    round->nexts[round->done++] = next;
+    return 0;
+}
+
 AWAITS static int tick_around(struct task *task, void *arg)
 {
     struct round *round = arg;
 
     while (round->next < round->due->count && !s.stopped) {
         const struct row project = rows_at(round->due, round->next++);
-        struct db_server *server =
-            directory_server(runner_directory(), row_str(&project, "server"));
-        struct db db = {.server = server, .schema = row_i64(&project, "number")};
-        int64_t next = 0;
-        int rc = server ? tick_project(task, &db, &next) : DB_UNAVAILABLE;
-        if (rc < 0)
-            return rc;
-        if (rc > 0) {
-            log_warn("schedule.failed", L_I64("project", db.schema), L_I64("rc", rc));
-            continue;
-        }
-        round->numbers[round->done] = db.schema;
-        round->seen[round->done] = row_i64(&project, "seen");
-        round->nexts[round->done++] = next;
+        TRY(tick_one(task, round, &project));
     }
     return 0;
 }
@@ -192,10 +243,12 @@ void schedule_start(void)
 {
     loop_timer_init(&s.timer, on_timer, NULL);
     arm();
+    ahead_start();
 }
 
 void schedule_stop(void)
 {
     s.stopped = true;
     loop_timer_stop(&s.timer);
+    ahead_stop();
 }

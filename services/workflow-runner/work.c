@@ -56,7 +56,7 @@ struct work *work_find(int64_t number)
     return map_get(w.by_number, number_key(&number));
 }
 
-static struct work *work_get(int64_t number)
+struct work *work_get(int64_t number)
 {
     struct work *work = work_find(number);
 
@@ -88,8 +88,9 @@ static unsigned free_slots(void)
 static unsigned room_of(const struct work *work)
 {
     unsigned slots = (unsigned)runner_conf()->job_slots_per_project;
+    unsigned used = work->running + work->reserved;
 
-    return work->running < slots ? slots - work->running : 0;
+    return used < slots ? slots - used : 0;
 }
 
 static void to_ring(struct work *work)
@@ -122,6 +123,44 @@ static void check_drained(void)
 
 /* --- claiming --- */
 
+static void reserve(struct work *work, unsigned count)
+{
+    w.reserved += count;
+    work->reserved += count;
+}
+
+unsigned work_reserve(int64_t number, unsigned wanted)
+{
+    struct work *work = work_get(number);
+    unsigned free = free_slots();
+    unsigned room = room_of(work);
+    bool others = !list_empty(&w.ring) || work->jobs_due || work->claiming;
+
+    if (w.draining || others)
+        return 0;
+    if (wanted > free)
+        wanted = free;
+    if (wanted > room)
+        wanted = room;
+    reserve(work, wanted);
+    return wanted;
+}
+
+void work_claimed(struct work *work, unsigned reserved, unsigned claimed)
+{
+    w.reserved -= reserved;
+    work->reserved -= reserved;
+    if (w.draining)
+        release_jobs(work);
+    w.running += claimed;
+    work->running += claimed;
+    w.stats.claimed += claimed;
+    to_ring(work);
+    if (claimed < reserved && !list_empty(&w.ring)) /* others may have them */
+        pump_soon();
+    check_drained();
+}
+
 struct claim {
     struct work *work;
     unsigned count;
@@ -137,12 +176,7 @@ static void claim_run(struct task *task, void *arg)
     int rc = project_find_number(task, runner_directory(), work->number, &project);
     if (rc == 0)
         rc = claim_jobs(task, work, project, claim->count, &claimed);
-    w.reserved -= claim->count;
-    if (w.draining)
-        release_jobs(work);
-    w.running += claimed;
-    work->running += claimed;
-    w.stats.claimed += claimed;
+    work_claimed(work, claim->count, claimed);
     work->claiming = false;
     if (rc == 0 && claimed == claim->count)
         work->jobs_due = true;
@@ -164,7 +198,7 @@ static void claim_start(struct work *work, unsigned count)
     *claim = (struct claim){.work = work, .count = count};
     work->claiming = true;
     work->jobs_due = false; /* a bell from now on asks for another claim */
-    w.reserved += count;
+    reserve(work, count);
     background_start(background, claim_run, claim);
 }
 
@@ -309,8 +343,8 @@ static void on_retry(void *arg UNUSED)
 
 static bool idle(const struct work *work)
 {
-    return work->running == 0 && !work->jobs_due && !work->events_due && !work->claiming &&
-           !work->taking && list_empty(&work->ring) && list_empty(&work->taker);
+    return work->running == 0 && work->reserved == 0 && !work->jobs_due && !work->events_due &&
+           !work->claiming && !work->taking && list_empty(&work->ring) && list_empty(&work->taker);
 }
 
 static void on_housekeeping(void *arg UNUSED)

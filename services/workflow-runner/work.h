@@ -14,10 +14,12 @@ struct work {
     struct list taker; /* in the queue of projects whose events are to be taken */
     struct list jobs;  /* struct job.link: running here */
     unsigned running;
+    unsigned reserved;     /* slots kept for jobs that are being claimed */
     bool jobs_due;         /* there may be queued jobs */
     bool events_due;       /* there may be events to take */
     bool claiming, taking; /* a claim, an event take is under way */
     int64_t idle_since_ms; /* mono; forgotten after a while */
+    int64_t ready_ms;      /* mono: it ticked, or was made ready for a tick, last (ahead.c) */
     int64_t beat_ms;       /* mono: the heartbeat that saw it last (claim.c) */
 };
 
@@ -33,6 +35,13 @@ void work_jobs_due(int64_t number);
 void work_events_due(int64_t number);
 /* any: the project's work when something runs, NULL otherwise. */
 struct work *work_find(int64_t number);
+/* any: the same, made when there is none. Stays while it has slots reserved or jobs. */
+struct work *work_get(int64_t number);
+/* any: keeps slots for jobs that are about to be made by this runner, as many of `wanted` as are
+ * free while nobody waits for one. work_claimed() gives them back. */
+unsigned work_reserve(int64_t number, unsigned wanted);
+/* any: ends a reservation: so many of the jobs it was for run here now. */
+void work_claimed(struct work *work, unsigned reserved, unsigned claimed);
 /* any: a job left (run.c). */
 void work_job_ended(struct job *job);
 
