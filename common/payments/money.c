@@ -222,7 +222,6 @@ int money_from_json(const json_t *value, struct str currency, int64_t *ret_minor
 struct str money_text(struct arena *arena, int64_t minor, struct str currency)
 {
     int decimals = class_of(currency).decimals;
-    char digits[20];
     uint64_t value = minor < 0 ? 0 - (uint64_t)minor : (uint64_t)minor;
     uint64_t unit = 1;
 
@@ -233,12 +232,12 @@ struct str money_text(struct arena *arena, int64_t minor, struct str currency)
         fraction /= 10;
         decimals--;
     }
-    size_t len = num_print_i64(digits, (int64_t)(value / unit));
     const char *sign = minor < 0 ? "-" : "";
+    unsigned long long whole = value / unit;
     if (decimals == 0)
-        return arena_printf(arena, "%s%.*s", sign, (int)len, digits);
+        return arena_printf(arena, "%s%llu", sign, whole);
     return arena_printf(
-        arena, "%s%.*s.%0*llu", sign, (int)len, digits, decimals, (unsigned long long)fraction);
+        arena, "%s%llu.%0*llu", sign, whole, decimals, (unsigned long long)fraction);
 }
 
 void money_json(struct jw *w, const char *name, int64_t minor, struct str currency)
