@@ -28,6 +28,7 @@ create table {p}.webhook_events (
 );
 create index webhook_events_due on {p}.webhook_events (next_attempt_at) where next_attempt_at is not null;
 create index webhook_events_state on {p}.webhook_events (state, id);
+create index webhook_events_waits on {p}.webhook_events (object) where state = 'ignored' and object is not null;
 
 -- A payer at the processor, by e-mail address (the processor's match is exact, ours folds case).
 create table {p}.payment_customers (
@@ -142,10 +143,12 @@ create table {p}.subscriptions (
   store_product_id         text,
   store_transaction_id     text,
   event_at                 timestamptz,            -- of the newest event applied ...
-  event_rank               smallint not null default 0, -- ... and its rank among those of one instant
+  event_rank               smallint not null default 0, -- ... its rank among those of one instant
+  event_id                 text,                   -- ... and of one rank
   settle_at                timestamptz,            -- when the timer reads it again; null = settled
   call_key                 text,                   -- idempotency key of the call that is not known to have ended,
-  call_form                text,                   -- and its form
+  call_path                text,                   -- its path
+  call_form                text,                   -- and form
   told                     integer not null default 0,
   metadata                 jsonb not null default '{}',
   created_at               timestamptz not null default now(),
@@ -205,10 +208,12 @@ create table {p}.payments (
   failure_code      text,
   failure_message   text,
   amount_refunded_minor bigint not null default 0,
+  disputes          jsonb not null default '{}',   -- {"du_...": the processor's status}
   platform_fee_minor bigint not null default 0,
   paid_at           timestamptz,
   metadata          jsonb not null default '{}',
-  event_at          timestamptz,                   -- of the newest event applied
+  event_at          timestamptz,                   -- of the event that told most of it,
+  event_id          text,                          -- and which
   settle_at         timestamptz,                   -- when the timer reads it again; null = settled
   call_key          text,                          -- idempotency key of the call that is not known to have ended,
   call_path         text,                          -- its path
