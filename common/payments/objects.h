@@ -3,7 +3,8 @@
  * The processor's objects as we read them, drift-proof: a reference is an id or an expanded object;
  * what moved between API generations is looked for in its new place, then in its old one; every
  * number may be null; enums are open. Nothing is ever required but the id. All texts are borrowed
- * from the JSON; STR_NONE / 0 = absent. Pure; any thread.
+ * from the JSON; STR_NONE / 0 = absent; a negative amount, a time or a count out of any sense is
+ * absent too. Pure; any thread.
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -47,7 +48,8 @@ struct invoice_object {
         billing_reason, number;
     int64_t amount_paid_minor, created_ms;
     bool paid;
-    const json_t *metadata; /* of the subscription */
+    struct str invoice_payment; /* of its first payment, when its payments are expanded */
+    const json_t *metadata;     /* of the subscription */
 };
 struct invoice_payment_object {
     struct str id, invoice, payment_intent, charge, status, currency;
@@ -58,8 +60,18 @@ struct method_object {
     struct str id, customer, type, brand, last4, email;
     int64_t exp_month, exp_year, created_ms;
 };
+struct charge_object {
+    struct str id, payment_intent, customer, currency;
+    int64_t amount_minor, amount_captured_minor, amount_refunded_minor;
+    bool refunded, disputed;
+    const json_t *metadata; /* a copy of the intent's */
+};
+struct dispute_object {
+    struct str id, charge, payment_intent, status, currency;
+};
 struct setup_object {
     struct str id, status, customer, payment_method, client_secret, failure_code, failure_message;
+    const json_t *method_object; /* when it was expanded */
     const json_t *metadata;
 };
 struct account_object {
@@ -68,13 +80,16 @@ struct account_object {
     const json_t *requirements; /* NULL when absent */
 };
 
-/* 0, or OBJECT_BAD: not an object, no id, or "object" says that it is another kind. */
+/* 0, or OBJECT_BAD: not an object, no id, or "object" says that it is another kind. (Of an event
+ * the type is required, too; its .object is NULL when it has none.) */
 enum { OBJECT_BAD = 1 };
 int intent_read(const json_t *json, struct intent_object *ret) MUSTCHECK;
 int session_read(const json_t *json, struct session_object *ret) MUSTCHECK;
 int subscription_read(const json_t *json, struct subscription_object *ret) MUSTCHECK;
 int invoice_read(const json_t *json, struct invoice_object *ret) MUSTCHECK;
 int invoice_payment_read(const json_t *json, struct invoice_payment_object *ret) MUSTCHECK;
+int charge_read(const json_t *json, struct charge_object *ret) MUSTCHECK;
+int dispute_read(const json_t *json, struct dispute_object *ret) MUSTCHECK;
 int method_read(const json_t *json, struct method_object *ret) MUSTCHECK;
 int setup_read(const json_t *json, struct setup_object *ret) MUSTCHECK;
 int account_read(const json_t *json, struct account_object *ret) MUSTCHECK;

@@ -1,0 +1,431 @@
+/* What we read of the processor's objects, wherever a generation of its API keeps it. */
+#include "payments/objects.h"
+
+#include "json/jr.h"
+
+#define SECONDS_MAX 253402300799LL     /* the last one of the year 9999 */
+#define AMOUNT_MAX  1000000000000000LL /* beyond any sum; far from overflow */
+#define COUNT_MAX   100000
+
+/* --- members -------------------------------------------------------------------------------------
+ */
+
+static struct str text_of(const json_t *value)
+{
+    return json_is_string(value) && json_string_length(value) > 0
+               ? (struct str){json_string_value(value), json_string_length(value)}
+               : STR_NONE;
+}
+
+static struct str text_in(const json_t *object, const char *member)
+{
+    return text_of(json_object_get(object, member));
+}
+
+static const json_t *object_in(const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+
+    return json_is_object(value) ? value : NULL;
+}
+
+static struct str ref_of(const json_t *value)
+{
+    return json_is_object(value) ? text_in(value, "id") : text_of(value);
+}
+
+struct str object_ref(const json_t *object, const char *member)
+{
+    return ref_of(json_object_get(object, member));
+}
+
+static int64_t number_in(const json_t *object, const char *member, int64_t max)
+{
+    const json_t *value = json_object_get(object, member);
+    int64_t number = 0;
+
+    if (json_is_integer(value))
+        number = json_integer_value(value);
+    else if (json_is_real(value) && json_real_value(value) > 0 &&
+             json_real_value(value) <= (double)max)
+        number = (int64_t)json_real_value(value);
+    return number > 0 && number <= max ? number : 0;
+}
+
+static int64_t amount_in(const json_t *object, const char *member)
+{
+    return number_in(object, member, AMOUNT_MAX);
+}
+
+int64_t object_time_ms(const json_t *object, const char *member)
+{
+    return number_in(object, member, SECONDS_MAX) * 1000;
+}
+
+static struct str first(struct str one, struct str other)
+{
+    return one.len > 0 ? one : other;
+}
+
+static int64_t first_number(int64_t one, int64_t other)
+{
+    return one != 0 ? one : other;
+}
+
+/* The n-th item of a list object {"data": [...]}; NULL beyond its end. */
+static const json_t *list_item(const json_t *object, const char *member, size_t n)
+{
+    const json_t *item = json_array_get(json_object_get(object_in(object, member), "data"), n);
+
+    return json_is_object(item) ? item : NULL;
+}
+
+/* Anything that has an id and is not said to be something else. */
+static bool is_kind(const json_t *json, const char *kind, struct str *ret_id)
+{
+    struct str object = text_in(json, "object");
+
+    if (!json_is_object(json) || (object.len > 0 && !str_is(object, kind)))
+        return false;
+    *ret_id = text_in(json, "id");
+    return ret_id->len > 0;
+}
+
+/* --- payments ------------------------------------------------------------------------------------
+ */
+
+static void read_error(const json_t *error, struct str *ret_code, struct str *ret_message)
+{
+    *ret_code = first(text_in(error, "code"), text_in(error, "type"));
+    *ret_message = text_in(error, "message");
+}
+
+int intent_read(const json_t *json, struct intent_object *ret)
+{
+    struct intent_object intent = {0};
+
+    if (!is_kind(json, "payment_intent", &intent.id))
+        return OBJECT_BAD;
+    const json_t *error = object_in(json, "last_payment_error");
+    const json_t *charge = object_in(json, "latest_charge");
+    if (charge == NULL)
+        charge = list_item(json, "charges", 0);
+    intent.status = text_in(json, "status");
+    intent.currency = text_in(json, "currency");
+    intent.customer = object_ref(json, "customer");
+    intent.payment_method =
+        first(object_ref(json, "payment_method"), object_ref(error, "payment_method"));
+    intent.latest_charge = first(object_ref(json, "latest_charge"), text_in(charge, "id"));
+    intent.description = text_in(json, "description");
+    intent.client_secret = text_in(json, "client_secret");
+    intent.receipt_email = text_in(json, "receipt_email");
+    intent.amount_minor = amount_in(json, "amount");
+    intent.amount_received_minor = amount_in(json, "amount_received");
+    intent.application_fee_minor = amount_in(json, "application_fee_amount");
+    intent.created_ms = object_time_ms(json, "created");
+    intent.amount_refunded_minor = amount_in(charge, "amount_refunded");
+    intent.disputed = jr_bool(charge, "disputed", false);
+    read_error(error, &intent.failure_code, &intent.failure_message);
+    intent.decline_code = text_in(error, "decline_code");
+    intent.next_action = object_in(json, "next_action");
+    intent.next_action_type = text_in(intent.next_action, "type");
+    intent.invoice = object_ref(json, "invoice");
+    intent.metadata = object_in(json, "metadata");
+    *ret = intent;
+    return 0;
+}
+
+int charge_read(const json_t *json, struct charge_object *ret)
+{
+    struct charge_object charge = {0};
+
+    if (!is_kind(json, "charge", &charge.id))
+        return OBJECT_BAD;
+    charge.payment_intent = object_ref(json, "payment_intent");
+    charge.customer = object_ref(json, "customer");
+    charge.currency = text_in(json, "currency");
+    charge.amount_minor = amount_in(json, "amount");
+    charge.amount_captured_minor = amount_in(json, "amount_captured");
+    charge.amount_refunded_minor = amount_in(json, "amount_refunded");
+    charge.refunded = jr_bool(json, "refunded", false);
+    charge.disputed = jr_bool(json, "disputed", false);
+    charge.metadata = object_in(json, "metadata");
+    *ret = charge;
+    return 0;
+}
+
+int dispute_read(const json_t *json, struct dispute_object *ret)
+{
+    struct dispute_object dispute = {0};
+
+    if (!is_kind(json, "dispute", &dispute.id))
+        return OBJECT_BAD;
+    dispute.charge = object_ref(json, "charge");
+    dispute.payment_intent = first(object_ref(json, "payment_intent"),
+                                   object_ref(object_in(json, "charge"), "payment_intent"));
+    dispute.status = text_in(json, "status");
+    dispute.currency = text_in(json, "currency");
+    *ret = dispute;
+    return 0;
+}
+
+int session_read(const json_t *json, struct session_object *ret)
+{
+    struct session_object session = {0};
+
+    if (!is_kind(json, "checkout.session", &session.id))
+        return OBJECT_BAD;
+    session.mode = text_in(json, "mode");
+    session.status = text_in(json, "status");
+    session.payment_status = text_in(json, "payment_status");
+    session.client_reference_id = text_in(json, "client_reference_id");
+    session.payment_intent = object_ref(json, "payment_intent");
+    session.subscription = object_ref(json, "subscription");
+    session.setup_intent = object_ref(json, "setup_intent");
+    session.customer = object_ref(json, "customer");
+    session.customer_email = first(text_in(object_in(json, "customer_details"), "email"),
+                                   text_in(json, "customer_email"));
+    session.currency = text_in(json, "currency");
+    session.url = text_in(json, "url");
+    session.amount_total_minor = amount_in(json, "amount_total");
+    session.expires_ms = object_time_ms(json, "expires_at");
+    session.metadata = object_in(json, "metadata");
+    *ret = session;
+    return 0;
+}
+
+/* --- subscriptions -------------------------------------------------------------------------------
+ */
+
+/* Since basil each item has a period of its own: from the first that starts to the last that ends.
+ */
+static void read_period(const json_t *json, struct subscription_object *subscription)
+{
+    const json_t *item;
+
+    for (size_t i = 0; (item = list_item(json, "items", i)) != NULL; i++) {
+        int64_t start = object_time_ms(item, "current_period_start");
+        int64_t end = object_time_ms(item, "current_period_end");
+        if (start != 0 &&
+            (subscription->period_start_ms == 0 || start < subscription->period_start_ms))
+            subscription->period_start_ms = start;
+        if (end > subscription->period_end_ms)
+            subscription->period_end_ms = end;
+    }
+    if (subscription->period_start_ms == 0)
+        subscription->period_start_ms = object_time_ms(json, "current_period_start");
+    if (subscription->period_end_ms == 0)
+        subscription->period_end_ms = object_time_ms(json, "current_period_end");
+}
+
+/* The first item's price; a "plan" where there were no prices yet. */
+static void read_price(const json_t *json, struct subscription_object *subscription)
+{
+    const json_t *item = list_item(json, "items", 0);
+    const json_t *price = object_in(item, "price");
+    const json_t *recurring = object_in(price, "recurring");
+    const json_t *plan = object_in(item, "plan");
+
+    if (plan == NULL)
+        plan = object_in(json, "plan");
+    subscription->price = first(object_ref(item, "price"), text_in(plan, "id"));
+    subscription->product = first(object_ref(price, "product"), object_ref(plan, "product"));
+    subscription->currency = first(first(text_in(price, "currency"), text_in(plan, "currency")),
+                                   text_in(json, "currency"));
+    subscription->interval = first(text_in(recurring, "interval"), text_in(plan, "interval"));
+    subscription->interval_count = first_number(number_in(recurring, "interval_count", COUNT_MAX),
+                                                number_in(plan, "interval_count", COUNT_MAX));
+    subscription->unit_amount_minor =
+        first_number(amount_in(price, "unit_amount"), amount_in(plan, "amount"));
+}
+
+int subscription_read(const json_t *json, struct subscription_object *ret)
+{
+    struct subscription_object subscription = {0};
+
+    if (!is_kind(json, "subscription", &subscription.id))
+        return OBJECT_BAD;
+    subscription.status = text_in(json, "status");
+    subscription.customer = object_ref(json, "customer");
+    subscription.created_ms = object_time_ms(json, "created");
+    subscription.trial_start_ms = object_time_ms(json, "trial_start");
+    subscription.trial_end_ms = object_time_ms(json, "trial_end");
+    subscription.canceled_ms = object_time_ms(json, "canceled_at");
+    subscription.ended_ms = object_time_ms(json, "ended_at");
+    subscription.metadata = object_in(json, "metadata");
+    read_period(json, &subscription);
+    read_price(json, &subscription);
+    /* What ends it with its period is a flag, or a time that is the period's end. */
+    int64_t cancel_ms = object_time_ms(json, "cancel_at");
+    subscription.cancel_at_period_end = jr_bool(json, "cancel_at_period_end", false) ||
+                                        (cancel_ms != 0 && subscription.period_end_ms != 0 &&
+                                         cancel_ms <= subscription.period_end_ms);
+    *ret = subscription;
+    return 0;
+}
+
+/* --- invoices ------------------------------------------------------------------------------------
+ */
+
+/* Intent and charge of an invoice payment: in "payment", in previews at the top. */
+static void read_paid_by(const json_t *payment, struct str *ret_intent, struct str *ret_charge)
+{
+    const json_t *inner = object_in(payment, "payment");
+
+    *ret_intent = first(object_ref(inner, "payment_intent"), object_ref(payment, "payment_intent"));
+    *ret_charge = first(object_ref(inner, "charge"), object_ref(payment, "charge"));
+}
+
+/* The payment of an invoice whose payments are expanded: the first that is paid. */
+static const json_t *paid_item(const json_t *invoice)
+{
+    const json_t *item;
+
+    for (size_t i = 0; (item = list_item(invoice, "payments", i)) != NULL; i++)
+        if (str_is(text_in(item, "status"), "paid"))
+            return item;
+    return list_item(invoice, "payments", 0);
+}
+
+static struct str line_subscription(const json_t *invoice)
+{
+    const json_t *line = list_item(invoice, "lines", 0);
+    const json_t *parent = object_in(line, "parent");
+
+    return first(object_ref(object_in(parent, "subscription_item_details"), "subscription"),
+                 object_ref(line, "subscription"));
+}
+
+int invoice_read(const json_t *json, struct invoice_object *ret)
+{
+    struct invoice_object invoice = {0};
+
+    if (!is_kind(json, "invoice", &invoice.id))
+        return OBJECT_BAD;
+    const json_t *details = object_in(object_in(json, "parent"), "subscription_details");
+    const json_t *payment = paid_item(json);
+    if (details == NULL)
+        details = object_in(json, "subscription_details");
+    invoice.subscription =
+        first(first(object_ref(details, "subscription"), object_ref(json, "subscription")),
+              line_subscription(json));
+    invoice.metadata = object_in(details, "metadata");
+    invoice.customer = object_ref(json, "customer");
+    invoice.customer_email = text_in(json, "customer_email");
+    invoice.currency = text_in(json, "currency");
+    invoice.billing_reason = text_in(json, "billing_reason");
+    invoice.number = text_in(json, "number");
+    invoice.amount_paid_minor = amount_in(json, "amount_paid");
+    invoice.created_ms = object_time_ms(json, "created");
+    invoice.paid = str_is(text_in(json, "status"), "paid") || jr_bool(json, "paid", false);
+    if (payment != NULL) {
+        invoice.invoice_payment = text_in(payment, "id");
+        read_paid_by(payment, &invoice.payment_intent, &invoice.charge);
+    }
+    invoice.payment_intent = first(invoice.payment_intent, object_ref(json, "payment_intent"));
+    invoice.charge = first(invoice.charge, object_ref(json, "charge"));
+    *ret = invoice;
+    return 0;
+}
+
+int invoice_payment_read(const json_t *json, struct invoice_payment_object *ret)
+{
+    struct invoice_payment_object payment = {0};
+
+    if (!is_kind(json, "invoice_payment", &payment.id))
+        return OBJECT_BAD;
+    payment.invoice = object_ref(json, "invoice");
+    payment.invoice_object = object_in(json, "invoice");
+    payment.status = text_in(json, "status");
+    payment.currency = text_in(json, "currency");
+    payment.amount_paid_minor = amount_in(json, "amount_paid");
+    payment.created_ms = object_time_ms(json, "created");
+    payment.paid_ms = object_time_ms(object_in(json, "status_transitions"), "paid_at");
+    read_paid_by(json, &payment.payment_intent, &payment.charge);
+    *ret = payment;
+    return 0;
+}
+
+/* --- methods -------------------------------------------------------------------------------------
+ */
+
+int method_read(const json_t *json, struct method_object *ret)
+{
+    struct method_object method = {0};
+
+    if (!is_kind(json, "payment_method", &method.id))
+        return OBJECT_BAD;
+    method.type = text_in(json, "type");
+    /* What is known of it stands in a member that is named like its type. */
+    const json_t *details = method.type.len > 0 ? object_in(json, method.type.ptr) : NULL;
+    if (details == NULL)
+        details = object_in(json, "card");
+    method.customer = object_ref(json, "customer");
+    method.brand = first(first(text_in(details, "brand"), text_in(details, "display_brand")),
+                         text_in(details, "bank_name"));
+    method.last4 = text_in(details, "last4");
+    method.exp_month = number_in(details, "exp_month", 12);
+    method.exp_year = number_in(details, "exp_year", 9999);
+    method.email = text_in(object_in(json, "billing_details"), "email");
+    method.created_ms = object_time_ms(json, "created");
+    *ret = method;
+    return 0;
+}
+
+int setup_read(const json_t *json, struct setup_object *ret)
+{
+    struct setup_object setup = {0};
+
+    if (!is_kind(json, "setup_intent", &setup.id))
+        return OBJECT_BAD;
+    const json_t *error = object_in(json, "last_setup_error");
+    setup.status = text_in(json, "status");
+    setup.customer = object_ref(json, "customer");
+    setup.payment_method =
+        first(object_ref(json, "payment_method"), object_ref(error, "payment_method"));
+    setup.method_object = object_in(json, "payment_method");
+    setup.client_secret = text_in(json, "client_secret");
+    read_error(error, &setup.failure_code, &setup.failure_message);
+    setup.metadata = object_in(json, "metadata");
+    *ret = setup;
+    return 0;
+}
+
+/* --- accounts and events -------------------------------------------------------------------------
+ */
+
+int account_read(const json_t *json, struct account_object *ret)
+{
+    struct account_object account = {0};
+
+    if (!is_kind(json, "account", &account.id))
+        return OBJECT_BAD;
+    account.country = text_in(json, "country");
+    account.email = text_in(json, "email");
+    account.business_type = text_in(json, "business_type");
+    account.charges_enabled = jr_bool(json, "charges_enabled", false);
+    account.payouts_enabled = jr_bool(json, "payouts_enabled", false);
+    account.details_submitted = jr_bool(json, "details_submitted", false);
+    account.requirements = object_in(json, "requirements");
+    *ret = account;
+    return 0;
+}
+
+int event_read(const json_t *json, struct event_object *ret)
+{
+    struct event_object event = {0};
+
+    event.thin = str_is(text_in(json, "object"), "v2.core.event");
+    if (!is_kind(json, event.thin ? "v2.core.event" : "event", &event.id))
+        return OBJECT_BAD;
+    event.type = text_in(json, "type");
+    if (event.type.len == 0)
+        return OBJECT_BAD;
+    event.api_version = text_in(json, "api_version");
+    event.account = text_in(json, "account");
+    event.created_ms = object_time_ms(json, "created");
+    event.object = object_in(object_in(json, "data"), "object");
+    event.previous_attributes = object_in(object_in(json, "data"), "previous_attributes");
+    *ret = event;
+    return 0;
+}
