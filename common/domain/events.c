@@ -4,7 +4,8 @@
 #include "base/panic.h"
 #include "domain_events_sql.h"
 
-#define OUTBOX_PARAMS 8
+#define OUTBOX_PARAMS       8
+#define OUTBOX_PLAIN_PARAMS 2
 
 static const char *event_name(enum model_event event)
 {
@@ -32,4 +33,14 @@ struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *
     params[6] = P_I64(row->depth);
     params[7] = row->traceparent.len ? P_STR(row->traceparent) : P_NULL;
     return (struct db_call){.sql = &SQL_OUTBOX_ADD, .params = params, .param_count = OUTBOX_PARAMS};
+}
+
+struct db_call events_outbox_plain_call(struct arena *arena, const char *event, struct str payload)
+{
+    struct db_param *params = ARENA_ARRAY(arena, params, OUTBOX_PLAIN_PARAMS);
+
+    params[0] = P_CSTR(event);
+    params[1] = P_STR(payload);
+    return (struct db_call){
+        .sql = &SQL_OUTBOX_ADD_PLAIN, .params = params, .param_count = OUTBOX_PLAIN_PARAMS};
 }

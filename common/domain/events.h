@@ -21,5 +21,8 @@ struct outbox_row {
 /* any: the call that adds one outbox row; parameters live in `arena`, the texts stay the caller's,
  * who puts it behind the change in the same db_batch or transaction. */
 struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *row);
+/* any: the same for an event of no entity (PaymentSucceeded ...): `event` is its name. The row is added
+ * when an enabled workflow listens to it at that moment: rows.affected of the call tells. */
+struct db_call events_outbox_plain_call(struct arena *arena, const char *event, struct str payload);
 /* any: fire and forget: tells the consumers that the project has outbox rows. */
 void events_ring(struct directory *directory, const struct project *project);
