@@ -47,12 +47,20 @@ struct applied {
     struct str object; /* "payment:12", "subscription:3", "method:4", "account"; STR_NONE = none */
     struct str
         effect; /* "payment 12: processing -> succeeded", "nothing: older than what is known" */
+    /* Nothing here is known by it yet, and what will be may come: it is stored as ignored, .object
+     * (such as "payment_intent:pi_1") with it, and what makes the row puts it back in the queue. */
+    bool waits;
+    bool woke;  /* events that waited were put back in the queue: look at it after the commit */
     bool rang;  /* outbox rows were written: events_ring() after the commit */
+    bool touch; /* project_touch() after the commit */
+    /* apply_event(): what is still to be written, by apply_commit(). */
+    struct db_call *calls;
+    size_t call_count;
 };
 
-/* co: all in `tx`, which the caller commits. 0, an enum apply_result, a db_result (the transaction
- * is broken), or a negative. None calls the processor: what needs reading is read before
- * (apply_prepare). */
+/* co: all in `tx`, which the caller commits; everything is written. 0, an enum apply_result, a
+ * db_result (the transaction is broken; DB_CONFLICT: another one made the row meanwhile, repeat
+ * from the beginning), or a negative. None calls the processor. */
 AWAITS int apply_intent(struct apply_source *source,
                         struct db *tx,
                         const struct intent_object *intent,
@@ -79,7 +87,6 @@ AWAITS int apply_invoice_payment(struct apply_source *source,
                                  const struct invoice_payment_object *payment,
                                  const struct invoice_object *invoice,
                                  struct applied *ret) MUSTCHECK;
-/* The caller touches the project after the commit. */
 AWAITS int apply_account(struct apply_source *source,
                          struct db *tx,
                          const struct account_object *account,
@@ -92,19 +99,34 @@ AWAITS int apply_account(struct apply_source *source,
 struct apply_plan {
     struct event_object event;
     const json_t *fetched; /* the invoice of an invoice payment; the subscription whose order cannot
-                              be told; or NULL */
-    bool fresh;            /* fetched replaces event.object */
-    bool touch;            /* after the commit: project_touch() */
+                              be told or that is not known; or NULL */
+    const json_t *fetched_subscription; /* of an invoice, when it is not known */
+    int64_t fetched_ms;                 /* wall, before it was read */
+    bool ask; /* apply_event() came back with APPLY_AGAIN because it needs a reading */
 };
-/* any: whether events of this type are applied (specification 4.13 and their aliases). */
+/* any: whether events of this type are applied (specification 4.13, their aliases, and what moves
+ * refunds, disputes and cancellations). */
 bool apply_knows(struct str type);
-/* co: outside of any transaction: reads what the event needs (an invoice; a subscription in doubt).
- * 0, APPLY_UNSUPPORTED, APPLY_BROKEN, APPLY_AGAIN, a db_result, or a negative. */
+/* co: outside of any transaction: reads what the event needs (an invoice; with .ask, the
+ * subscription). *ret_plan is zeroed before the first time. Sets source->event_id, event_type and
+ * at_ms. 0, APPLY_UNSUPPORTED, APPLY_BROKEN, APPLY_FOREIGN, APPLY_AGAIN, or a negative. */
 AWAITS int apply_prepare(struct apply_source *source,
                          const json_t *event,
                          struct apply_plan *ret_plan) MUSTCHECK;
-/* co: in `tx`. Results as above. */
+/* co: in `tx`: locks and decides, in one or two round trips; nothing is written before
+ * apply_commit(). Results as above. APPLY_AGAIN with plan->ask set: roll back and go at once
+ * through apply_prepare() with this plan and a new transaction, a second time never asks; without
+ * it: later.
+ */
 AWAITS int apply_event(struct apply_source *source,
                        struct db *tx,
                        struct apply_plan *plan,
                        struct applied *ret) MUSTCHECK;
+/* co: what apply_event() decided, then `more` (whose rows are filled), then COMMIT, in one round
+ * trip. Sets .rang and .woke. 0, or a result of db_batch_commit(): nothing has happened
+ * (DB_UNKNOWN: everything may have), and DB_CONFLICT means: repeat from the beginning. */
+AWAITS int apply_commit(struct apply_source *source,
+                        struct db *tx,
+                        struct applied *applied,
+                        struct db_call *more,
+                        size_t more_count) MUSTCHECK;
