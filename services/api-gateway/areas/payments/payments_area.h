@@ -2,13 +2,17 @@
 /*
  * What the payment areas share. A call that moves money:
  *
- *   TRY(idem_begin(r, in.idempotency_key, &idem));          replayed, refused, or ours
- *   ... one transaction: the local row (call_path, call_form, call_key, settle_at) + idem_target()
- *   rc = processor_call(...)                                 key derived from the local row: repeats are safe
- *   ... one transaction: apply_intent() + idem_done()        the answer, kept for 24 hours
+ *   TRY(idem_begin(r, in.idempotency_key, &idem));      answered before, refused, or ours
+ *   return idem_end(r, &idem, create(r, &in, &idem));   keeps the answer when it is a final one
  *
- * Killed anywhere between, the row has what is needed to repeat the call: the caller does so with his key, else the
- * payments service's timer.
+ * and inside, after what can be refused without the processor:
+ *
+ *   sql_begin: the local row with call_path, call_form, call_key, settle_at; idem_note(); sql_commit
+ *   rc = processor_call(...)            key from the local row: a repeat does nothing twice
+ *   sql_begin: apply_*(); the answer put into the response; idem_keep(); sql_commit
+ *
+ * Killed anywhere between, the row has what is needed to repeat the call: the caller does so with his
+ * key (idem.target tells the row), else the payments service's timer.
  */
 #include "app.h"
 #include "payments/money.h"
@@ -23,34 +27,57 @@
  * taken. */
 AWAITS int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings) MUSTCHECK;
 /* any: the answer for a positive result of processor_call(): declined 402 card_error with the processor's code in
- * "errors"; its complaint about our values 400; its 404 404; no or refused credentials 409/502; unavailable 503;
- * unknown 503 outcome_unknown ("repeat with the same Idempotency-Key"). */
+ * "errors"; its complaint about our values 400, about the state of things 409 payment_state; its 404 404; no
+ * credentials 409, refused ones 502; unavailable 503; unknown 503 outcome_unknown ("repeat with the same
+ * Idempotency-Key"). Negative ones are returned as they are. */
 int pay_fail(struct req *r, int rc, const struct processor_reply *reply);
-/* any: amount and currency of a body -> minor units, or the 400 that names the field. */
+/* any: the call has certainly not been carried out and may be made anew: no or refused credentials, too many calls. */
+bool pay_not_done(int rc, const struct processor_reply *reply);
+/* any: a refusal that the same call will always get: declined, invalid, not found. */
+bool pay_refused(int rc);
+/* any: amount and currency of a body -> minor units (more than 0), or the 400 that names the field: "amount" or
+ * "currency". An amount of NULL is required. */
 int pay_amount(struct req *r, const json_t *amount, struct str currency, int64_t *ret_minor,
                struct str *ret_currency) MUSTCHECK;
+/* any: checks the caller's metadata (NULL: none), as the processor limits it: at most 40 names of at most 40
+ * characters without brackets, texts of at most 500 (numbers and booleans are made texts); names that are ours are
+ * refused. *ret_metadata: a flat object of texts. */
+int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata) MUSTCHECK;
+/* any: the metadata that every object of ours carries: {"project_id": slug, "<name>": "id"}. */
+json_t *pay_metadata(struct req *r, const char *name, int64_t id);
+/* any: the same behind the caller's own (pay_user_metadata; NULL: none). */
+json_t *pay_metadata_with(struct req *r, const json_t *given, const char *name, int64_t id);
 /* co: the processor's customer for a subscriber (a user of the project) or an e-mail address, made when there is none: one
- * per address, whatever happens between. `subscriber_id` 0 and `email` empty: *ret_customer is STR_NONE. */
+ * per address, whatever happens between. `subscriber_id` 0 and `email` empty: *ret_customer is STR_NONE. An unknown
+ * subscriber is 404. */
 AWAITS int pay_customer(struct req *r, const struct payment_settings *settings, int64_t subscriber_id, struct str email,
                         struct str *ret_customer) MUSTCHECK;
-/* any: the metadata that every object of ours carries: {"project_id": slug, "<name>": id}. */
-json_t *pay_metadata(struct req *r, const char *name, int64_t id);
+/* any: where the payer comes back to: the body's, else the project's settings, else its web application (the first
+ * allowed origin), else the gateway. */
+void pay_return_urls(struct req *r, const struct payment_settings *settings, const struct in_str *success,
+                     const struct in_str *cancel, struct str *ret_success, struct str *ret_cancel);
 
 /* --- idempotency --- */
 
 struct idem {
-    struct str key;      /* empty: the caller gave none */
+    struct str key;      /* empty: the caller gave none, and all of these do nothing */
     struct str principal;
     struct str target;   /* taken over: the local row that the first request made ("payment:12"), else empty */
     int64_t token;
+    bool ended;          /* kept or released */
 };
-/* co: header Idempotency-Key, else `body_key`. Done before: its answer again, with Idempotent-Replayed: true (a non-zero
- * status is returned); another body 422; still running 409; abandoned: taken over, .target tells how far it came. */
-AWAITS int idem_begin(struct req *r, struct str body_key, struct idem *ret_idem) MUSTCHECK;
-/* any: a call that notes the local row, for the transaction that makes it; affects no row when another request has taken
- * over. Only when idem->key is not empty. */
-struct db_call idem_target(struct req *r, const struct idem *idem, const char *kind, int64_t id);
-/* any: a call that keeps the answer, for the transaction that ends the work. */
-struct db_call idem_done(struct req *r, const struct idem *idem, int status, struct str response);
-/* co: the outcome is unknown or the processor was away: the next request with this key goes on at once. */
-AWAITS void idem_release(struct req *r, const struct idem *idem);
+/* co: header Idempotency-Key, else `body_key` (the member "idempotency_key"). Done before: its answer again, with
+ * Idempotent-Replayed: true (a non-zero status is returned); another body 422; still running 409; abandoned: taken
+ * over, .target tells how far it came. Comes before anything that depends on the state of things. */
+AWAITS int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_idem) MUSTCHECK;
+/* co: in the open transaction (r->db) that makes the local row: notes it. 409 when another request has taken over: the
+ * transaction must not be committed. */
+AWAITS int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t id) MUSTCHECK;
+/* co: in the open transaction that ends the work: keeps `status` and what is in r->body as the answer. */
+AWAITS int idem_keep(struct req *r, struct idem *idem, int status) MUSTCHECK;
+/* co: the outcome is unknown or the processor was away: the next request with this key goes on at once. `forget`: there
+ * is no local row (any more), it begins anew. Joins an open transaction. */
+AWAITS void idem_release(struct req *r, struct idem *idem, bool forget);
+/* co: the end of every handler with a key; `rc` is what the work returned, and is returned. What idem_keep() has not
+ * kept: final answers (2xx, 400, 402, 404, 409 payment_state) are kept now, the others release the key. */
+AWAITS int idem_end(struct req *r, struct idem *idem, int rc) MUSTCHECK;

@@ -1,0 +1,479 @@
+/* What all payment areas need: settings, failures of the processor, amounts, metadata, payers. */
+#include "areas/payments/payments_area.h"
+#include "http/query.h"
+#include "pay_common_sql.h"
+#include "json/jr.h"
+
+#define METADATA_NAMES_MAX 40 /* the processor takes 50; some are ours */
+#define METADATA_NAME_MAX  40
+#define METADATA_VALUE_MAX 500
+
+/* --- settings ------------------------------------------------------------------------------------
+ */
+
+int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings)
+{
+    const struct payment_settings *settings;
+    int rc = payment_settings_get(&r->task, r->project, &settings);
+
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    if (ready && !settings->processor.secret_key.len)
+        return fail(r,
+                    "payments_not_configured",
+                    "This project has no credentials of a payment processor.");
+    if (ready && !payment_processor_ready(settings))
+        return fail(r,
+                    "account_not_ready",
+                    "The project's account at the processor cannot take payments yet: finish its "
+                    "onboarding.");
+    *ret_settings = settings;
+    return 0;
+}
+
+/* --- failures ------------------------------------------------------------------------------------
+ */
+
+bool pay_not_done(int rc, const struct processor_reply *reply)
+{
+    return rc == PROCESSOR_REFUSED || rc == PROCESSOR_NOT_CONFIGURED ||
+           (rc == PROCESSOR_UNAVAILABLE && reply->status == 429);
+}
+
+bool pay_refused(int rc)
+{
+    return rc == PROCESSOR_DECLINED || rc == PROCESSOR_INVALID || rc == PROCESSOR_NOT_FOUND;
+}
+
+static struct str or_else(struct str text, const char *otherwise)
+{
+    return text.len ? text : str_from(otherwise);
+}
+
+/* 402: the processor's code, and the bank's reason behind it. */
+static int fail_declined(struct req *r, const struct processor_reply *reply)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct arena *arena = r->task.arena;
+    struct str message = or_else(reply->message, "The card was declined.");
+    struct str field = STR("payment_method_id");
+
+    schema_error_add(arena,
+                     errors,
+                     field,
+                     arena_cstr(arena, or_else(reply->code, "card_declined")),
+                     "%.*s",
+                     STR_ARG(message));
+    if (reply->decline_code.len && !str_eq(reply->decline_code, reply->code))
+        schema_error_add(
+            arena, errors, field, arena_cstr(arena, reply->decline_code), "%.*s", STR_ARG(message));
+    return fail_with(r, "card_error", message, errors);
+}
+
+/* Complaints that are about what has happened before, not about the request. */
+static bool is_about_state(struct str code)
+{
+    static const char *const codes[] = {
+        "payment_intent_unexpected_state",
+        "charge_already_captured",
+        "charge_already_refunded",
+        "charge_disputed",
+        "charge_expired_for_capture",
+        "charge_not_refundable",
+        "payment_method_unexpected_state",
+        "setup_intent_unexpected_state",
+        NULL,
+    };
+
+    for (size_t i = 0; codes[i]; i++) {
+        if (str_is(code, codes[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The member of our body that a parameter of the processor was made from. */
+static struct str field_of(struct str param)
+{
+    static const struct {
+        const char *end, *field;
+    } fields[] = {
+        {"unit_amount]", "amount"},
+        {"unit_amount", "amount"},
+        {"amount_to_capture", "amount"},
+        {"currency]", "currency"},
+        {"payment_method", "payment_method_id"},
+        {"receipt_email", "customer_email"},
+        {"email", "customer_email"},
+        {"[product_data][name]", "description"},
+        {"description]", "description"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        if (str_ends(param, str_from(fields[i].end)))
+            return str_from(fields[i].field);
+    }
+    return param;
+}
+
+static int fail_invalid(struct req *r, const struct processor_reply *reply)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct str message = or_else(reply->message, "The processor does not accept these values.");
+
+    if (is_about_state(reply->code))
+        return fail(r, "payment_state", "%.*s", STR_ARG(message));
+    if (!reply->param.len)
+        return fail_with(r, "validation_failed", message, NULL);
+    schema_error_add(r->task.arena,
+                     errors,
+                     field_of(reply->param),
+                     reply->code.len ? arena_cstr(r->task.arena, reply->code) : "validation_failed",
+                     "%.*s",
+                     STR_ARG(message));
+    return fail_with(r, "validation_failed", message, errors);
+}
+
+int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
+{
+    switch (rc) {
+    case PROCESSOR_DECLINED:
+        return fail_declined(r, reply);
+    case PROCESSOR_INVALID:
+        return fail_invalid(r, reply);
+    case PROCESSOR_NOT_FOUND:
+        return fail_with(
+            r, "not_found", or_else(reply->message, "The processor knows no such object."), NULL);
+    case PROCESSOR_REUSED_KEY:
+        return fail(r, "conflict", "The processor has seen another request with this key.");
+    case PROCESSOR_NOT_CONFIGURED:
+        return fail(
+            r, "payments_not_configured", "This project has no account at a payment processor.");
+    case PROCESSOR_REFUSED:
+        return fail(r, "provider_error", "The processor refuses the project's credentials.");
+    case PROCESSOR_UNKNOWN:
+        return fail(
+            r,
+            "outcome_unknown",
+            "The processor did not answer: it may have been done. Repeat the request with the "
+            "same Idempotency-Key.");
+    case PROCESSOR_CONFLICT:
+    case PROCESSOR_UNAVAILABLE:
+        return fail(
+            r, "dependency_unavailable", "The processor is not available right now; try again.");
+    default:
+        return rc;
+    }
+}
+
+/* --- amounts -------------------------------------------------------------------------------------
+ */
+
+int pay_amount(struct req *r,
+               const json_t *amount,
+               struct str currency,
+               int64_t *ret_minor,
+               struct str *ret_currency)
+{
+    int rc = money_currency(r->task.arena, currency, &currency);
+
+    if (rc)
+        return fail_field(r, "currency", "pattern", "%s", money_message(rc));
+    if (!amount || json_is_null(amount))
+        return fail_field(r, "amount", "required", "is required");
+    rc = money_from_json(amount, currency, ret_minor);
+    if (rc)
+        return fail_field(r,
+                          "amount",
+                          rc == MONEY_NOT_A_NUMBER ? "type_mismatch" : "out_of_range",
+                          "%s",
+                          money_message(rc));
+    if (*ret_minor == 0)
+        return fail_field(r, "amount", "out_of_range", "must be more than 0");
+    *ret_currency = currency;
+    return 0;
+}
+
+/* --- metadata ------------------------------------------------------------------------------------
+ */
+
+static void release_json(void *json)
+{
+    json_decref(json);
+}
+
+static json_t *new_object(struct req *r)
+{
+    json_t *object = json_object();
+
+    arena_defer(r->task.arena, release_json, object);
+    return object;
+}
+
+static bool is_ours(struct str name)
+{
+    return str_is(name, "project_id") || str_is(name, "payment_id") ||
+           str_is(name, "subscription_id") || str_is(name, "plan_id") ||
+           str_is(name, "subscriber_id") || str_is(name, "customer_id");
+}
+
+/* As characters, not bytes. */
+static size_t characters(struct str text)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        count += ((unsigned char)text.ptr[i] & 0xC0U) != 0x80U;
+    return count;
+}
+
+static int refuse_metadata(struct req *r, struct str name, const char *code, const char *message)
+{
+    char *field =
+        arena_cstr(r->task.arena, arena_printf(r->task.arena, "metadata.%.*s", STR_ARG(name)));
+
+    return fail_field(r, field, code, "%s", message);
+}
+
+/* A scalar as text; STR_NONE for anything else. */
+static struct str scalar(struct req *r, const json_t *value)
+{
+    if (json_is_string(value))
+        return (struct str){json_string_value(value), json_string_length(value)};
+    if (json_is_boolean(value))
+        return json_is_true(value) ? STR("true") : STR("false");
+    return json_is_number(value) ? jr_print(r->task.arena, value) : STR_NONE;
+}
+
+static int add_metadata(struct req *r, json_t *metadata, struct str name, const json_t *value)
+{
+    struct str text = scalar(r, value);
+
+    if (is_ours(name))
+        return refuse_metadata(r, name, "read_only", "is set by the service");
+    if (!name.len || characters(name) > METADATA_NAME_MAX || memchr(name.ptr, '[', name.len) ||
+        memchr(name.ptr, ']', name.len))
+        return refuse_metadata(
+            r, name, "pattern", "names have 1 to 40 characters, and no square brackets");
+    if (!text.ptr)
+        return refuse_metadata(r, name, "type_mismatch", "expected a text");
+    if (characters(text) > METADATA_VALUE_MAX)
+        return refuse_metadata(r, name, "too_long", "has more than 500 characters");
+    json_object_set_new(
+        metadata, arena_cstr(r->task.arena, name), json_stringn(text.ptr, text.len));
+    return 0;
+}
+
+int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata)
+{
+    json_t *metadata = new_object(r);
+    const char *name;
+    json_t *value;
+
+    if (json_object_size(given) > METADATA_NAMES_MAX)
+        return fail_field(
+            r, "metadata", "too_long", "has more than %d members", METADATA_NAMES_MAX);
+    json_object_foreach((json_t *)given, name, value)
+        TRY(add_metadata(r, metadata, str_from(name), value));
+    *ret_metadata = metadata;
+    return 0;
+}
+
+json_t *pay_metadata_with(struct req *r, const json_t *given, const char *name, int64_t id)
+{
+    json_t *metadata = new_object(r);
+    struct str text = arena_printf(r->task.arena, "%lld", (long long)id);
+    struct str slug = r->project->slug;
+
+    if (given)
+        (void)json_object_update(metadata, (json_t *)given);
+    json_object_set_new(metadata, "project_id", json_stringn(slug.ptr, slug.len));
+    json_object_set_new(metadata, name, json_stringn(text.ptr, text.len));
+    return metadata;
+}
+
+json_t *pay_metadata(struct req *r, const char *name, int64_t id)
+{
+    return pay_metadata_with(r, NULL, name, id);
+}
+
+/* --- payers --------------------------------------------------------------------------------------
+ */
+
+static struct str lower_case(struct arena *arena, struct str text)
+{
+    struct str copy = arena_dup(arena, text);
+    char *at = (char *)copy.ptr;
+
+    for (size_t i = 0; i < copy.len; i++) {
+        if (at[i] >= 'A' && at[i] <= 'Z')
+            at[i] = (char)(at[i] - 'A' + 'a');
+    }
+    return copy;
+}
+
+/* Where customers live: test and live keys of one account know different ones. */
+static struct str customer_account(struct req *r, const struct payment_settings *settings)
+{
+    const struct processor_account *processor = &settings->processor;
+    bool test = str_starts(processor->secret_key, STR("sk_test_")) ||
+                str_starts(processor->secret_key, STR("rk_test_"));
+
+    return arena_printf(
+        r->task.arena, "%.*s%s", STR_ARG(or_else(processor->account, "own")), test ? ":test" : "");
+}
+
+struct payer {
+    int64_t id, subscriber_id;
+    struct str email, account;
+};
+
+static int get_customer(struct req *r,
+                        const struct payment_settings *settings,
+                        const struct payer *payer,
+                        struct str *ret_id)
+{
+    struct processor_reply reply;
+    struct form form;
+
+    form_init(&form, r->task.arena);
+    form_str(&form, "email", payer->email);
+    form_i64(&form, "limit", 1);
+    const struct processor_request request = {
+        .method = "GET", .path = STR("/v1/customers"), .form = form_text(&form)};
+    int rc = processor_call(&r->task, settings, &request, &reply);
+    if (rc)
+        return pay_fail(r, rc, &reply);
+    *ret_id = jr_str(json_array_get(json_object_get(reply.body, "data"), 0), "id");
+    return 0;
+}
+
+static int make_customer(struct req *r,
+                         const struct payment_settings *settings,
+                         const struct payer *payer,
+                         struct str *ret_id)
+{
+    struct arena *arena = r->task.arena;
+    struct processor_reply reply;
+    struct form form;
+
+    form_init(&form, arena);
+    form_str(&form, "email", payer->email);
+    form_map(&form, "metadata", pay_metadata(r, "customer_id", payer->id));
+    if (payer->subscriber_id)
+        form_i64(&form, "metadata[subscriber_id]", payer->subscriber_id);
+    const struct processor_request request = {
+        .method = "POST",
+        .path = STR("/v1/customers"),
+        .form = form_text(&form),
+        .key = processor_key(
+            arena,
+            r->project,
+            "customer",
+            payer->id,
+            arena_printf(
+                arena, "%.*s:%lld", STR_ARG(payer->account), (long long)payer->subscriber_id)),
+    };
+    int rc = processor_call(&r->task, settings, &request, &reply);
+    if (rc)
+        return pay_fail(r, rc, &reply);
+    *ret_id = jr_str(reply.body, "id");
+    if (!ret_id->len)
+        return fail(r, "provider_error", "The processor's answer cannot be read.");
+    return 0;
+}
+
+/* The address that counts: the one given, else the user's. */
+static int
+payer_email(struct req *r, int64_t subscriber_id, struct str email, struct str *ret_email)
+{
+    struct rows user;
+
+    *ret_email = email;
+    if (subscriber_id) {
+        TRY(sql_all(r, &user, &SQL_PAY_USER_EMAIL, PARAMS(P_I64(subscriber_id))));
+        if (!user.count)
+            return fail(r, "not_found", "There is no such subscriber.");
+        if (!email.len)
+            *ret_email = rows_str(&user, 0, 0);
+    }
+    *ret_email = lower_case(r->task.arena, *ret_email);
+    return 0;
+}
+
+int pay_customer(struct req *r,
+                 const struct payment_settings *settings,
+                 int64_t subscriber_id,
+                 struct str email,
+                 struct str *ret_customer)
+{
+    struct payer payer = {.subscriber_id = subscriber_id, .account = customer_account(r, settings)};
+    const struct db_param subscriber = subscriber_id ? P_I64(subscriber_id) : P_NULL;
+    struct rows rows;
+
+    *ret_customer = STR_NONE;
+    TRY(payer_email(r, subscriber_id, email, &payer.email));
+    if (!payer.email.len)
+        return 0;
+    struct db_call calls[] = {
+        {.sql = &SQL_PAY_CUSTOMER_ADD, PARAMS(P_STR(payer.email), subscriber)},
+        {.sql = &SQL_PAY_CUSTOMER_GET, PARAMS(P_STR(payer.email))},
+    };
+    TRY(sql_all(r, &rows, calls[1].sql, calls[1].params, calls[1].param_count));
+    if (!rows.count) {
+        TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+        rows = calls[1].rows;
+    }
+    struct row row = rows_at(&rows, 0);
+    bool known =
+        row_str(&row, "provider_id").len && str_eq(row_str(&row, "account"), payer.account);
+    if (known && (!subscriber_id || row_i64(&row, "subscriber_id") == subscriber_id)) {
+        *ret_customer = row_str(&row, "provider_id");
+        return 0;
+    }
+    payer.id = row_i64(&row, "id");
+    if (known)
+        *ret_customer = row_str(&row, "provider_id");
+    else
+        TRY(get_customer(r, settings, &payer, ret_customer));
+    if (!ret_customer->len)
+        TRY(make_customer(r, settings, &payer, ret_customer));
+    /* One whose address was changed at the processor may be known under the old one: it is found
+     * anew each time. */
+    int rc =
+        db_query(&r->task,
+                 r->db,
+                 &SQL_PAY_CUSTOMER_SET,
+                 PARAMS(P_I64(payer.id), P_STR(*ret_customer), P_STR(payer.account), subscriber),
+                 &rows);
+    if (rc == DB_UNIQUE)
+        return 0;
+    return rc > 0 ? fail_db(r, rc) : rc;
+}
+
+/* --- where payers come back to -------------------------------------------------------------------
+ */
+
+void pay_return_urls(struct req *r,
+                     const struct payment_settings *settings,
+                     const struct in_str *success,
+                     const struct in_str *cancel,
+                     struct str *ret_success,
+                     struct str *ret_cancel)
+{
+    const struct project_settings *project = &r->project->settings;
+    struct str home = STR_NONE;
+
+    for (size_t i = 0; i < project->allowed_origin_count && !home.len; i++) {
+        if (!str_is(project->allowed_origins[i], "*"))
+            home = project->allowed_origins[i];
+    }
+    if (!home.len)
+        home = gateway_url(r);
+    *ret_success = success->set && !success->null ? success->value
+                   : settings->success_url.len    ? settings->success_url
+                                                  : home;
+    *ret_cancel = cancel->set && !cancel->null ? cancel->value
+                  : settings->cancel_url.len   ? settings->cancel_url
+                                               : home;
+}

@@ -1,0 +1,18 @@
+-- Payers at the processor, one row per address.
+
+-- name: pay_user_email :opt
+select u.email from {p}.users u where u.id = $1::bigint
+
+-- name: pay_customer_add :exec
+insert into {p}.payment_customers (email, subscriber_id)
+values ($1::text, $2::bigint)
+on conflict (email) do nothing
+
+-- name: pay_customer_get :one
+select c.id, c.subscriber_id, c.provider_id, c.account from {p}.payment_customers c where c.email = $1::text
+
+-- Two who made it at the same time have made the same one: their calls carried one key.
+-- name: pay_customer_set :exec
+update {p}.payment_customers
+set provider_id = $2::text, account = $3::text, subscriber_id = coalesce($4::bigint, subscriber_id), updated_at = now()
+where id = $1::bigint
