@@ -62,6 +62,7 @@
     P(payments_not_configured, 409, "Payments are not configured")                                 \
     P(account_not_ready, 409, "The processor account cannot take payments yet")                    \
     P(payment_state, 409, "The payment is in another state")                                       \
+    P(offer_unavailable, 409, "Offer is not available")                                            \
     P(idempotency_in_progress, 409, "A request with this idempotency key is in progress")          \
     P(too_many_rows, 409, "Too many rows are affected")                                            \
     P(lock_token_invalid, 409, "Lock token is invalid")                                            \
