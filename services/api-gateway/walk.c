@@ -83,11 +83,24 @@ static int read_walk(struct req *r, const struct walk_list *list, struct walk *w
     return 0;
 }
 
+static void put_items(struct jw *w, walk_write_fn write, const struct rows *rows, size_t shown)
+{
+    if (!write) {
+        rows_json_array(w, rows, shown);
+        return;
+    }
+    jw_arr(w);
+    for (size_t i = 0; i < shown; i++)
+        write(w, rows, i);
+    jw_arr_end(w);
+}
+
 static int put_page(struct req *r,
                     const struct walk_list *list,
                     const struct walk *walk,
                     const struct rows *rows,
-                    int64_t total)
+                    int64_t total,
+                    walk_write_fn write)
 {
     bool has_next = (int64_t)rows->count > walk->page.limit;
     size_t shown = has_next ? (size_t)walk->page.limit : rows->count;
@@ -95,7 +108,7 @@ static int put_page(struct req *r,
 
     jw_obj(&w);
     jw_lit(&w, "items");
-    rows_json_array(&w, rows, shown);
+    put_items(&w, write, rows, shown);
     page_json(&w, &walk->page, total, has_next);
     if (walk->along && has_next)
         JW_STR(&w,
@@ -108,10 +121,11 @@ static int put_page(struct req *r,
     return reply_json(r, 200);
 }
 
-int walk_reply(struct req *r,
-               const struct walk_list *list,
-               const struct db_param *params,
-               size_t count)
+int walk_reply_with(struct req *r,
+                    const struct walk_list *list,
+                    const struct db_param *params,
+                    size_t count,
+                    walk_write_fn write)
 {
     struct db_param *paged = ARENA_ARRAY(r->task.arena, paged, count + 3);
     struct sql *total = ARENA_NEW(r->task.arena, total);
@@ -135,5 +149,13 @@ int walk_reply(struct req *r,
         TRY(sql_one(r, &counted, total, params, count));
         found = rows_i64(&counted, 0, 0);
     }
-    return put_page(r, list, &walk, &rows, found);
+    return put_page(r, list, &walk, &rows, found, write);
+}
+
+int walk_reply(struct req *r,
+               const struct walk_list *list,
+               const struct db_param *params,
+               size_t count)
+{
+    return walk_reply_with(r, list, params, count, NULL);
 }

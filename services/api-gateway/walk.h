@@ -18,3 +18,7 @@ struct walk_list {
 extern const struct query_param walk_query[];
 /* co: the whole answer: envelope, and next_cursor when the walk was asked for. */
 AWAITS int walk_reply(struct req *r, const struct walk_list *list, const struct db_param *params, size_t count);
+/* The same for rows that are not shown as they are: `write` writes one as an object. */
+typedef void (*walk_write_fn)(struct jw *w, const struct rows *rows, size_t row);
+AWAITS int walk_reply_with(struct req *r, const struct walk_list *list, const struct db_param *params, size_t count,
+                           walk_write_fn write);
