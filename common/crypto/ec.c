@@ -65,6 +65,15 @@ static bool pair_sound(EVP_PKEY *pkey)
     return sound;
 }
 
+/* The encoding may be "compressed"; all we ever print is the uncompressed form. */
+static void point_uncompress(EVP_PKEY *pkey)
+{
+    ossl_must(EVP_PKEY_set_utf8_string_param(pkey,
+                                             OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
+                                             OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED),
+              "point format");
+}
+
 int ec_key_from_pkcs8(struct str der, struct ec_key **ret_key)
 {
     if (der.len == 0 || der.len > LONG_MAX)
@@ -83,12 +92,37 @@ int ec_key_from_pkcs8(struct str der, struct ec_key **ret_key)
         EVP_PKEY_free(pkey);
         return EC_KEY_BAD;
     }
-    /* The file may say "compressed"; all we ever print is the uncompressed form. */
-    ossl_must(EVP_PKEY_set_utf8_string_param(pkey,
-                                             OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
-                                             OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED),
-              "point format");
+    point_uncompress(pkey);
     *ret_key = key_new(pkey, true);
+    return 0;
+}
+
+/* On the curve and not the point at infinity. */
+static bool point_sound(EVP_PKEY *pkey)
+{
+    EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, pkey, NULL);
+    ossl_must(ctx != NULL, "key context");
+    bool sound = EVP_PKEY_public_check(ctx) == 1;
+    EVP_PKEY_CTX_free(ctx);
+    return sound;
+}
+
+int ec_key_from_spki(struct str der, struct ec_key **ret_key)
+{
+    if (der.len == 0 || der.len > LONG_MAX)
+        return EC_KEY_BAD;
+    ossl_begin();
+    const unsigned char *at = (const unsigned char *)der.ptr;
+    EVP_PKEY *pkey = d2i_PUBKEY(NULL, &at, (long)der.len);
+    if (!pkey)
+        return EC_KEY_BAD;
+    bool whole = at == (const unsigned char *)der.ptr + der.len;
+    if (!whole || !is_p256(pkey) || !point_sound(pkey)) {
+        EVP_PKEY_free(pkey);
+        return EC_KEY_BAD;
+    }
+    point_uncompress(pkey);
+    *ret_key = key_new(pkey, false);
     return 0;
 }
 

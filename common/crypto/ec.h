@@ -27,6 +27,9 @@ int ec_key_from_pkcs8(struct str der, struct ec_key **ret_key) MUSTCHECK;
  * borrowed for decoding. 0 with an owned key, or EC_KEY_BAD. */
 int ec_key_from_jwk(struct arena *scratch, struct str x, struct str y, struct ec_key **ret_key)
     MUSTCHECK;
+/* From SubjectPublicKeyInfo DER (RFC 5480), as certificates have it, public only. 0 with an owned
+ * key, or EC_KEY_BAD. */
+int ec_key_from_spki(struct str der, struct ec_key **ret_key) MUSTCHECK;
 /* NULL is fine. */
 void ec_key_free(struct ec_key *key);
 /* For ec_key_free() with arena_defer(). */

@@ -6,6 +6,7 @@
  * minutes, at most 32. Loop thread only.
  */
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -15,11 +16,18 @@
 struct ec_key;
 struct x5c_anchors;
 
-/* From PEM text with one or more root certificates. 0 with an owned set, or X5C_BAD. */
+#define X5C_SHA256_BYTES 32
+
+/* From PEM text with 1 to 16 certificates of authorities. 0 with an owned set, or X5C_BAD. */
 int x5c_anchors_from_pem(struct str pem, struct x5c_anchors **ret_anchors) MUSTCHECK;
 /* The store's own root, built in. Owned by the caller. */
 struct x5c_anchors *x5c_anchors_default(void);
 void x5c_anchors_free(struct x5c_anchors *anchors); /* NULL is fine */
+/* SHA-256 of a root's certificate, by which people compare them; false when there is no such index.
+ */
+bool x5c_anchor_sha256(const struct x5c_anchors *anchors,
+                       size_t index,
+                       uint8_t ret[X5C_SHA256_BYTES]);
 
 enum x5c_result {
     X5C_BAD = 1,   /* not three certificates that can be read */
