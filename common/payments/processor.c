@@ -118,7 +118,8 @@ static int call_init(struct call *call, struct task *task, const struct processo
 struct attempt {
     int rc; /* an enum processor_result */
     bool again;
-    bool lost; /* it may have been done although nothing was heard */
+    bool lost;        /* it may have been done although nothing was heard */
+    bool turned_away; /* nothing was done */
 };
 
 static struct str dup_member(struct arena *arena, const json_t *object, const char *name)
@@ -188,6 +189,7 @@ read_answer(struct call *call, const struct fetch_response *response, struct pro
     }
     read_error(arena, reply);
     struct attempt attempt = {.rc = classify(reply)};
+    attempt.turned_away = attempt.rc == PROCESSOR_REFUSED || response->status == 429;
     if (retry.ptr != NULL)
         attempt.again = str_is(retry, "true");
     else
@@ -205,9 +207,9 @@ static struct attempt read_failure(int rc)
     case FETCH_TOO_LARGE:
         return (struct attempt){.rc = PROCESSOR_UNKNOWN, .lost = true};
     case FETCH_BUSY:
-        return (struct attempt){.rc = PROCESSOR_UNAVAILABLE, .again = true};
+        return (struct attempt){.rc = PROCESSOR_UNAVAILABLE, .again = true, .turned_away = true};
     case FETCH_REFUSED:
-        return (struct attempt){.rc = PROCESSOR_UNAVAILABLE};
+        return (struct attempt){.rc = PROCESSOR_UNAVAILABLE, .turned_away = true};
     default: /* what cannot be sent is a defect: nothing of it is a caller's text */
         return (struct attempt){.rc = rc < 0 ? rc : -EINVAL};
     }
@@ -216,12 +218,20 @@ static struct attempt read_failure(int rc)
 /* --- attempts ------------------------------------------------------------------------------------
  */
 
-/* Milliseconds that an attempt may take from now on. */
-static int64_t time_left(const struct task *task)
+/* When the last attempt ends; 0 = whenever it does. */
+static int64_t end_of(const struct task *task, const struct processor_request *request)
 {
-    if (task->deadline_ms == 0)
-        return config.timeout_ms;
-    int64_t left = task->deadline_ms - RESERVE_MS - clock_mono_ms();
+    int64_t end_ms = task->deadline_ms > 0 ? task->deadline_ms - RESERVE_MS : 0;
+    int64_t limit_ms = request->limit_ms > 0 ? clock_mono_ms() + request->limit_ms : 0;
+
+    return end_ms == 0 || (limit_ms > 0 && limit_ms < end_ms) ? limit_ms : end_ms;
+}
+
+/* Milliseconds that an attempt may take from now on. */
+static int64_t time_left(int64_t end_ms)
+{
+    int64_t left = end_ms > 0 ? end_ms - clock_mono_ms() : config.timeout_ms;
+
     return left < config.timeout_ms ? left : config.timeout_ms;
 }
 
@@ -288,20 +298,23 @@ int processor_call(struct task *task,
     struct call call = {.request = request};
     struct processor_reply reply = {0};
     bool lost = false;
+    bool not_done = true;
 
     TRY(call_init(&call, task, &settings->processor));
     struct attempt last = {.rc = PROCESSOR_UNAVAILABLE};
+    int64_t end_ms = end_of(task, request);
     for (unsigned tries = 0;; tries++) {
-        int64_t limit_ms = time_left(task);
+        int64_t limit_ms = time_left(end_ms);
         if (limit_ms < ATTEMPT_LEAST_MS)
             break;
         last = attempt_once(&call, limit_ms, tries + 1, &reply);
         if (last.rc < 0)
             return TRACE(last.rc);
         lost = lost || last.lost;
+        not_done = not_done && last.turned_away;
         int64_t delay_ms = backoff_ms(tries);
         if (!last.again || tries >= config.retries ||
-            (task->deadline_ms != 0 && time_left(task) < delay_ms + ATTEMPT_LEAST_MS))
+            (end_ms > 0 && end_ms - clock_mono_ms() < delay_ms + ATTEMPT_LEAST_MS))
             break;
         TRY(task_sleep(task, delay_ms));
     }
@@ -310,6 +323,7 @@ int processor_call(struct task *task,
                    last.rc != PROCESSOR_REFUSED && last.rc != PROCESSOR_UNKNOWN;
     if (lost && !answers)
         last.rc = call.changes ? PROCESSOR_UNKNOWN : PROCESSOR_UNAVAILABLE;
+    reply.not_done = not_done;
     *ret_reply = reply;
     return last.rc;
 }

@@ -55,6 +55,7 @@ struct processor_request {
     struct str form;
     struct str key; /* POST: required, at most 255 characters */
     bool platform;  /* without the account header: accounts and account links */
+    int64_t limit_ms; /* of all attempts together; 0 = until a second before the task's deadline */
 };
 
 /* Owned by the task's arena. */
@@ -64,6 +65,8 @@ struct processor_reply {
     struct str type, code, decline_code, message, param;
     const json_t *intent;  /* error.payment_intent, NULL when absent */
     struct str request_id; /* of the processor: for logs */
+    bool not_done;         /* every attempt was turned away before anything was done (401, 403, 429) or not sent at
+                              all: nothing will come of this call unless it is made again */
 };
 
 struct processor_config {

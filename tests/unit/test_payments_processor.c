@@ -367,6 +367,20 @@ static void test_repeats(void **state)
     }
 }
 
+/* Only what was turned away each time has certainly not been done. */
+static void test_not_done(void **state)
+{
+    (void)state;
+    const char *turned_away[] = {"/v1/429n/n", "/v1/429/n", "/v1/401/n", "/v1/403/n"};
+    const char *maybe[] = {
+        "/v1/500-429/n", "/v1/d-429/n", "/v1/409/n", "/v1/502/n", "/v1/402/n", "/v1/429-200/n"};
+
+    for (size_t i = 0; i < ARRAY_LEN(turned_away); i++)
+        assert_true(post(turned_away[i])->reply.not_done);
+    for (size_t i = 0; i < ARRAY_LEN(maybe); i++)
+        assert_false(post(maybe[i])->reply.not_done);
+}
+
 static void test_unknown(void **state)
 {
     (void)state;
@@ -409,6 +423,11 @@ static void test_deadline(void **state)
     assert_int_equal(job->rc, PROCESSOR_UNAVAILABLE);
     with.deadline_ms = 0;
     assert_int_equal(json_array_size(seen("/v1/200/late")), 0);
+
+    job = run(
+        (struct processor_request){.method = "GET", .path = STR("/v1/h/limit"), .limit_ms = 400});
+    assert_int_equal(job->rc, PROCESSOR_UNAVAILABLE);
+    assert_true(job->took_ms >= 400 && job->took_ms < 900);
 
     with.timeout_ms = 300;
     with.retries = 0;
@@ -496,6 +515,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_account, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_repeats, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_not_done, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unknown, setup, teardown),
         cmocka_unit_test_setup_teardown(test_deadline, setup, teardown),
         cmocka_unit_test_setup_teardown(test_form, setup, teardown),

@@ -193,7 +193,6 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
         {.sql = &SQL_IDEM_TAKE, .params = params, .param_count = 4},
         {.sql = &SQL_IDEM_TAKE_OVER, .params = params, .param_count = 4},
         {.sql = &SQL_IDEM_LOOK, .params = params, .param_count = 3},
-        {.sql = &SQL_IDEM_SWEEP},
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     const struct rows *ours = calls[0].rows.count ? &calls[0].rows : &calls[1].rows;

@@ -24,14 +24,6 @@ select k.request_hash = $3::bytea as same, k.state, k.status, k.response, k.targ
 from {p}.idempotency_keys k
 where k.principal = $1::text and k.key = $2::text
 
--- Every request takes a few away that nobody will ask for again.
--- name: idem_sweep :exec
-delete from {p}.idempotency_keys k
-where (k.principal, k.key) in (
-  select o.principal, o.key from {p}.idempotency_keys o
-  where o.created_at < now() - interval '25 hours'
-  order by o.created_at limit 5 for update skip locked)
-
 -- name: idem_note :exec
 update {p}.idempotency_keys k set target = $4::text
 where k.principal = $1::text and k.key = $2::text and k.token = $3::bigint and k.state = 'in_progress'

@@ -36,8 +36,7 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
 
 bool pay_not_done(int rc, const struct processor_reply *reply)
 {
-    return rc == PROCESSOR_REFUSED || rc == PROCESSOR_NOT_CONFIGURED ||
-           (rc == PROCESSOR_UNAVAILABLE && reply->status == 429);
+    return rc == PROCESSOR_NOT_CONFIGURED || (rc > 0 && reply->not_done);
 }
 
 bool pay_refused(int rc)
