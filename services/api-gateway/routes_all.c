@@ -25,6 +25,12 @@
     AREA(workflows)                                                                                \
     AREA(workflow_trigger)                                                                         \
     AREA(workflow_jobs)                                                                            \
+    AREA(plans)                                                                                    \
+    AREA(templates)                                                                                \
+    AREA(offers)                                                                                   \
+    AREA(offer_codes)                                                                              \
+    AREA(balances)                                                                                 \
+    AREA(webhook_events)                                                                           \
     AREA(tasks)                                                                                    \
     AREA(docs)
 

@@ -10,6 +10,7 @@ from groundwork.project import Project
 NONE = 424242  # an id that nothing has
 THING = "/entities/things"
 ITEM = f"{THING}/items/{NONE}"
+PAY = "/integrations/svcpay"
 
 # "METHOD PATH": (an example path, a body or None). Where a caller who may do it would break what the other rows
 # need, the example names something that does not exist.
@@ -62,6 +63,25 @@ ROWS = {
     "POST /secrets": ("/secrets", {"name": ""}),
     "PUT /secrets/{name}": ("/secrets/NONE", {"value": "x"}),
     "DELETE /secrets/{name}": ("/secrets/NONE", None),
+    "GET /integrations/svcpay/offers": (f"{PAY}/offers", None),
+    "POST /integrations/svcpay/offers": (f"{PAY}/offers", {"name": ""}),
+    "GET /integrations/svcpay/offers/{id}": (f"{PAY}/offers/{NONE}", None),
+    "PUT /integrations/svcpay/offers/{id}": (f"{PAY}/offers/{NONE}", {"is_active": False}),
+    "DELETE /integrations/svcpay/offers/{id}": (f"{PAY}/offers/{NONE}", None),
+    "GET /integrations/svcpay/offers/{id}/codes": (f"{PAY}/offers/{NONE}/codes", None),
+    "POST /integrations/svcpay/offers/{id}/codes": (f"{PAY}/offers/{NONE}/codes", {}),
+    "PUT /integrations/svcpay/offers/{id}/codes/{code_id}": (f"{PAY}/offers/{NONE}/codes/1", {"is_active": False}),
+    "DELETE /integrations/svcpay/offers/{id}/codes/{code_id}": (f"{PAY}/offers/{NONE}/codes/1", None),
+    "GET /integrations/svcpay/offers/{id}/redemptions": (f"{PAY}/offers/{NONE}/redemptions", None),
+    "GET /integrations/svcpay/offers/me/codes": (f"{PAY}/offers/me/codes", None),
+    "POST /integrations/svcpay/offers/me/redeem": (f"{PAY}/offers/me/redeem", {"code": "NONE"}),
+    "GET /integrations/svcpay/balances": (f"{PAY}/balances", None),
+    "GET /integrations/svcpay/balances/{user_id}": (f"{PAY}/balances/{NONE}", None),
+    "GET /integrations/svcpay/balances/{user_id}/history": (f"{PAY}/balances/{NONE}/history", None),
+    "POST /integrations/svcpay/balances/{user_id}/adjust": (f"{PAY}/balances/{NONE}/adjust", {"amount": 0}),
+    "GET /integrations/svcpay/webhook-events": (f"{PAY}/webhook-events", None),
+    "GET /integrations/svcpay/webhook-events/{id}": (f"{PAY}/webhook-events/{NONE}", None),
+    "POST /integrations/svcpay/webhook-events/{id}/replay": (f"{PAY}/webhook-events/{NONE}/replay", None),
     "GET /audit-log": ("/audit-log", None),
     "GET /entities": ("/entities", None),
     "POST /entities": ("/entities", {"name": "Not A Name"}),
@@ -117,6 +137,16 @@ ROWS = {
     "POST /workflows/jobs/{id}/retry": (f"/workflows/jobs/{NONE}/retry", {"from_step": "x"}),
     "GET /tasks": ("/tasks", None),
     "GET /tasks/{id}": (f"/tasks/{NONE}", None),
+    "GET /integrations/svcpay/subscription-plans": (f"{PAY}/subscription-plans", None),
+    "POST /integrations/svcpay/subscription-plans": (f"{PAY}/subscription-plans", {"name": ""}),
+    "GET /integrations/svcpay/subscription-plans/{id}": (f"{PAY}/subscription-plans/{NONE}", None),
+    "PUT /integrations/svcpay/subscription-plans/{id}": (f"{PAY}/subscription-plans/{NONE}", {"name": "x"}),
+    "DELETE /integrations/svcpay/subscription-plans/{id}": (f"{PAY}/subscription-plans/{NONE}", None),
+    "GET /integrations/svcpay/subscription-templates": (f"{PAY}/subscription-templates", None),
+    "POST /integrations/svcpay/subscription-templates": (f"{PAY}/subscription-templates", {"name": ""}),
+    "GET /integrations/svcpay/subscription-templates/{id}": (f"{PAY}/subscription-templates/{NONE}", None),
+    "PUT /integrations/svcpay/subscription-templates/{id}": (f"{PAY}/subscription-templates/{NONE}", {"name": "x"}),
+    "DELETE /integrations/svcpay/subscription-templates/{id}": (f"{PAY}/subscription-templates/{NONE}", None),
     "GET /docs": ("/docs", None),
     "GET /docs/ui": ("/docs/ui", None),
     "GET /docs/ui/{asset}": ("/docs/ui/nothing.js", None),

@@ -1,0 +1,393 @@
+/* /subscription-plans: what the project sells again and again. What the processor knows of them is
+ * plan_sync.c. */
+#include "areas/payments/plans.h"
+
+#include <string.h>
+
+#include "areas/payments/payments_area.h"
+#include "areas/payments/terms.h"
+#include "http/query.h"
+#include "plans_sql.h"
+
+#define NAME_MAX_CHARS  200
+#define TEXT_MAX_CHARS  2000
+#define SAVE_TIMEOUT_MS 60000 /* the processor is told before the answer */
+
+struct plan_in {
+    struct in_str plan_name, name, description, type;
+    struct terms_in terms;
+    struct in_bool is_active;
+    struct in_str store_product_id;
+};
+
+/* clang-format off */
+static const struct field in_fields[] = {
+    {.name = "plan_name", FIELD_AT(struct plan_in, plan_name), .type = FIELD_STR, .min = 1,
+     .max = NAME_MAX_CHARS, .doc = "Unique; the name when left out", .example = "\"gold\""},
+    {.name = "name", FIELD_AT(struct plan_in, name), .type = FIELD_STR, .min = 1,
+     .max = NAME_MAX_CHARS, .doc = "What subscribers read; plan_name when left out", .example = "\"Gold\""},
+    {.name = "description", FIELD_AT(struct plan_in, description), .type = FIELD_STR, .nullable = true,
+     .max = TEXT_MAX_CHARS},
+    {.name = "type", FIELD_AT(struct plan_in, type), .type = FIELD_STR, .values = terms_types},
+    TERMS_MEMBERS(struct plan_in, false),
+    {.name = "is_active", FIELD_AT(struct plan_in, is_active), .type = FIELD_BOOL,
+     .doc = "Whether it can be subscribed to; subscriptions that run go on"},
+    {.name = "store_product_id", FIELD_AT(struct plan_in, store_product_id), .type = FIELD_STR,
+     .nullable = true, .min = 1, .max = NAME_MAX_CHARS, .doc = "The same plan in the app store; unique",
+     .example = "\"com.example.gold.monthly\""},
+};
+static const struct schema create_schema = SCHEMA("SubscriptionPlanCreate", struct plan_in, in_fields);
+static const struct schema update_schema = SCHEMA("SubscriptionPlanUpdate", struct plan_in, in_fields);
+
+static const struct field out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "tenant_id", .type = FIELD_I64, .required = true, .doc = "Number of the project"},
+    {.name = "plan_name", .type = FIELD_STR, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "type", .type = FIELD_STR, .required = true, .example = "\"recurring\""},
+    {.name = "amount", .type = FIELD_F64, .required = true, .example = "12.5"},
+    {.name = "amount_minor", .type = FIELD_I64, .required = true, .doc = "In the currency's minor unit",
+     .example = "1250"},
+    {.name = "currency", .type = FIELD_STR, .required = true, .example = "\"usd\""},
+    {.name = "billing_interval", .type = FIELD_STR, .required = true, .values = terms_intervals},
+    {.name = "interval_count", .type = FIELD_I64, .required = true},
+    {.name = "trial_period_days", .type = FIELD_I64, .required = true},
+    {.name = "is_active", .type = FIELD_BOOL, .required = true},
+    {.name = "store_product_id", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "processor_product_id", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "processor_price_id", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "synced", .type = FIELD_BOOL, .required = true,
+     .doc = "The processor knows the plan as it is here; else the next save tells it again"},
+    {.name = "sync_error", .type = FIELD_STR, .required = true, .nullable = true,
+     .doc = "Why the processor does not know it"},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema plan_schema = SCHEMA_OUT("SubscriptionPlan", out_fields);
+
+static const struct query_param list_query[] = {
+    PAGE_QUERY,
+    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only plans that can, or cannot, be subscribed to"},
+    {0},
+};
+/* clang-format on */
+
+/* --- reading --- */
+
+static struct db_param tenant(const struct req *r)
+{
+    return P_I64(r->project->number);
+}
+
+AWAITS static int plans_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    struct str active = query_get(query, "is_active");
+    return reply_page(r,
+                      &SQL_PLANS_LIST,
+                      "id",
+                      PARAMS(tenant(r), active.ptr ? P_BOOL(str_is(active, "true")) : P_NULL));
+}
+
+AWAITS static int reply_plan(struct req *r, int status, int64_t id)
+{
+    struct rows plan;
+
+    TRY(sql_one(r, &plan, &SQL_PLAN_GET, PARAMS(tenant(r), P_I64(id))));
+    if (status == 201)
+        reply_location(r, id);
+    return reply_row(r, status, &plan);
+}
+
+AWAITS static int plans_get(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return reply_plan(r, 200, id);
+}
+
+/* --- saving --- */
+
+struct plan {
+    struct str plan_name, name, description, store_product_id;
+    struct terms terms;
+    bool is_active;
+};
+
+static int merge(struct req *r, const struct plan_in *in, struct plan *plan)
+{
+    if (in->plan_name.set)
+        plan->plan_name = in->plan_name.value;
+    if (in->name.set)
+        plan->name = in->name.value;
+    if (!plan->name.len)
+        plan->name = plan->plan_name;
+    if (!plan->plan_name.len)
+        plan->plan_name = plan->name;
+    if (!plan->name.len)
+        return fail_field(r, "name", "required", "is required");
+    if (in->description.set)
+        plan->description = in->description.value;
+    if (in->store_product_id.set)
+        plan->store_product_id = in->store_product_id.value;
+    if (in->is_active.set)
+        plan->is_active = in->is_active.value;
+    return terms_merge(r, &in->terms, &plan->terms);
+}
+
+/* The tables' own names tell which of the unique members it was. */
+static int fail_save(struct req *r, int rc)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    const char *field = "plan_name";
+
+    if (rc != DB_UNIQUE)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    struct str message = db_error(&r->task)->message;
+    if (memmem(message.ptr,
+               message.len,
+               "subscription_plans_store_key",
+               sizeof("subscription_plans_store_key") - 1))
+        field = "store_product_id";
+    schema_error_add(r->task.arena, errors, str_from(field), "unique_violation", "is taken");
+    return fail_with(r, "unique_violation", STR("Another plan has this value."), errors);
+}
+
+/* The processor is told after the commit: the plan is saved whatever it answers. */
+AWAITS static int tell_processor(struct req *r, int64_t id)
+{
+    const struct payment_settings *settings;
+
+    TRY(pay_settings(r, false, &settings));
+    return plan_sync(r, settings, id);
+}
+
+AWAITS static int plans_create(struct req *r)
+{
+    struct plan plan = {.terms = TERMS_NONE, .is_active = true};
+    struct plan_in in;
+    struct rows added;
+    int64_t id;
+    int rc;
+
+    TRY(req_json(r, &create_schema, &in));
+    TRY(merge(r, &in, &plan));
+    TRY(sql_begin(r));
+    rc = db_query(&r->task,
+                  r->db,
+                  &SQL_PLAN_ADD,
+                  PARAMS(P_STR(plan.plan_name),
+                         P_STR(plan.name),
+                         P_STR(plan.description),
+                         P_I64(plan.terms.amount_minor),
+                         P_STR(plan.terms.currency),
+                         P_STR(plan.terms.billing_interval),
+                         P_I64(plan.terms.interval_count),
+                         P_I64(plan.terms.trial_period_days),
+                         P_BOOL(plan.is_active),
+                         P_STR(plan.store_product_id)),
+                  &added);
+    if (rc)
+        return fail_save(r, rc);
+    id = rows_i64(&added, 0, 0);
+    struct db_call audit =
+        gateway_audit(r, "subscription_plans.create", "subscription_plan", id, STR_NONE);
+    TRY(sql_batch(r, &audit, 1));
+    TRY(sql_commit(r));
+    TRY(tell_processor(r, id));
+    return reply_plan(r, 201, id);
+}
+
+AWAITS static int lock_plan(struct req *r, int64_t id, struct plan *ret_plan)
+{
+    struct rows found;
+
+    TRY(sql_one(r, &found, &SQL_PLAN_LOCK, PARAMS(P_I64(id))));
+    const struct row row = rows_at(&found, 0);
+    *ret_plan = (struct plan){
+        .plan_name = row_str(&row, "plan_name"),
+        .name = row_str(&row, "name"),
+        .description = row_str(&row, "description"),
+        .store_product_id = row_str(&row, "store_product_id"),
+        .is_active = row_bool(&row, "is_active"),
+        .terms =
+            {
+                .amount_minor = row_i64(&row, "amount_minor"),
+                .currency = row_str(&row, "currency"),
+                .billing_interval = row_str(&row, "billing_interval"),
+                .interval_count = row_i64(&row, "interval_count"),
+                .trial_period_days = row_i64(&row, "trial_period_days"),
+            },
+    };
+    return 0;
+}
+
+AWAITS static int plans_update(struct req *r)
+{
+    struct plan plan;
+    struct plan_in in;
+    int64_t id;
+    int rc;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &update_schema, &in));
+    TRY(sql_begin(r));
+    TRY(lock_plan(r, id, &plan));
+    TRY(merge(r, &in, &plan));
+    rc = db_query(&r->task,
+                  r->db,
+                  &SQL_PLAN_SAVE,
+                  PARAMS(P_I64(id),
+                         P_STR(plan.plan_name),
+                         P_STR(plan.name),
+                         P_STR(plan.description),
+                         P_I64(plan.terms.amount_minor),
+                         P_STR(plan.terms.currency),
+                         P_STR(plan.terms.billing_interval),
+                         P_I64(plan.terms.interval_count),
+                         P_I64(plan.terms.trial_period_days),
+                         P_BOOL(plan.is_active),
+                         P_STR(plan.store_product_id)),
+                  NULL);
+    if (rc)
+        return fail_save(r, rc);
+    struct db_call audit =
+        gateway_audit(r, "subscription_plans.update", "subscription_plan", id, STR_NONE);
+    TRY(sql_batch(r, &audit, 1));
+    TRY(sql_commit(r));
+    TRY(tell_processor(r, id));
+    return reply_plan(r, 200, id);
+}
+
+/* --- removing --- */
+
+AWAITS static int check_unused(struct req *r, int64_t id)
+{
+    struct rows used;
+
+    TRY(sql_one(r, &used, &SQL_PLAN_USED, PARAMS(P_I64(id))));
+    int64_t count = rows_i64(&used, 0, 0);
+    if (count)
+        return fail(r,
+                    "in_use",
+                    "%lld %s of this plan; set is_active to false to offer it no longer.",
+                    (long long)count,
+                    count == 1 ? "subscription is" : "subscriptions are");
+    return 0;
+}
+
+/* The processor first: afterwards nothing would remember what is to be retired there. */
+AWAITS static int plans_delete(struct req *r)
+{
+    const struct payment_settings *settings;
+    struct processor_reply reply;
+    struct plan plan;
+    int64_t id;
+    int rc;
+
+    TRY(req_id(r, "id", &id));
+    TRY(check_unused(r, id));
+    TRY(pay_settings(r, false, &settings));
+    rc = plan_retire(r, settings, id, &reply);
+    /* Credentials that are not good any more must not keep a plan for ever. */
+    if (rc > 0 && rc < 400 && rc != PROCESSOR_REFUSED && rc != PROCESSOR_INVALID)
+        return pay_fail(r, rc, &reply);
+    if (rc < 0 || rc >= 400)
+        return rc;
+    TRY(sql_begin(r));
+    TRY(lock_plan(r, id, &plan));
+    TRY(check_unused(r, id));
+    struct db_call calls[] = {
+        {.sql = &SQL_PLAN_REMOVE, PARAMS(P_I64(id))},
+        gateway_audit(r, "subscription_plans.delete", "subscription_plan", id, STR_NONE),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    return reply_empty(r, 204);
+}
+
+#define SYNC_DOC                                                                                   \
+    "When the processor's account can take payments, product and price are made or renewed there " \
+    "before the answer. The plan is saved also when the processor is away: synced is false then, " \
+    "and the next save tells it. "
+
+static const struct route plans_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/subscription-plans",
+        .id = "subscription_plans_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
+        .query = list_query,
+        .ok = {200, &plan_schema, .list = true},
+        .run = plans_list,
+        .class = CLASS_READ,
+        .tag = "Subscription plans",
+        .summary = "List subscription plans",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/subscription-plans",
+        .id = "subscription_plans_create",
+        .auth = AUTH_ADMIN,
+        .body = &create_schema,
+        .ok = {201, &plan_schema},
+        .fails = {409, 413, 415},
+        .run = plans_create,
+        .class = CLASS_WRITE,
+        .timeout_ms = SAVE_TIMEOUT_MS,
+        .tag = "Subscription plans",
+        .summary = "Create a subscription plan",
+        .doc = SYNC_DOC "plan_name or name, amount, currency and billing_interval are required.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/subscription-plans/{id}",
+        .id = "subscription_plans_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
+        .ok = {200, &plan_schema},
+        .fails = {404},
+        .run = plans_get,
+        .class = CLASS_READ,
+        .tag = "Subscription plans",
+        .summary = "Read a subscription plan",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = PAYMENTS_BASE "/subscription-plans/{id}",
+        .id = "subscription_plans_update",
+        .auth = AUTH_ADMIN,
+        .body = &update_schema,
+        .ok = {200, &plan_schema},
+        .fails = {404, 409, 413, 415},
+        .run = plans_update,
+        .class = CLASS_WRITE,
+        .timeout_ms = SAVE_TIMEOUT_MS,
+        .tag = "Subscription plans",
+        .summary = "Change a subscription plan",
+        .doc = SYNC_DOC "Members left out keep their value. Subscriptions that run keep the price "
+                        "that they began with.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = PAYMENTS_BASE "/subscription-plans/{id}",
+        .id = "subscription_plans_delete",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .fails = {404, 409},
+        .run = plans_delete,
+        .class = CLASS_WRITE,
+        .timeout_ms = SAVE_TIMEOUT_MS,
+        .tag = "Subscription plans",
+        .summary = "Delete a subscription plan",
+        .doc = "Price and product become inactive at the processor. 409 in_use while a "
+               "subscription of it has not ended. "
+               "Templates of the plan go with it.",
+    },
+};
+ROUTES(plans);

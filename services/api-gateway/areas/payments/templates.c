@@ -1,0 +1,332 @@
+/* /subscription-templates: prepared subscriptions, with terms of their own or those of a plan. */
+#include "areas/payments/payments_area.h"
+#include "areas/payments/terms.h"
+#include "base/num.h"
+#include "http/query.h"
+#include "templates_sql.h"
+
+#define NAME_MAX_CHARS 200
+#define TEXT_MAX_CHARS 2000
+
+struct template_in {
+    struct in_str name, description, type;
+    struct in_i64 plan_id;
+    struct terms_in terms;
+    struct in_bool is_active;
+};
+
+/* clang-format off */
+#define TEMPLATE_MEMBERS(name_required)                                                            \
+    {.name = "name", FIELD_AT(struct template_in, name), .type = FIELD_STR,                        \
+     .required = (name_required), .min = 1, .max = NAME_MAX_CHARS, .doc = "Unique",                \
+     .example = "\"Gold, first month free\""},                                                     \
+    {.name = "description", FIELD_AT(struct template_in, description), .type = FIELD_STR,          \
+     .nullable = true, .max = TEXT_MAX_CHARS},                                                     \
+    {.name = "plan_id", FIELD_AT(struct template_in, plan_id), .type = FIELD_I64,                  \
+     .nullable = true, .has_min = true, .min = 1,                                                  \
+     .doc = "Takes the terms of this plan; amount, currency, billing_interval and interval_count " \
+            "are then null"},                                                                      \
+    {.name = "type", FIELD_AT(struct template_in, type), .type = FIELD_STR,                        \
+     .values = terms_types},                                                                       \
+    TERMS_MEMBERS(struct template_in, true),                                                       \
+    {.name = "is_active", FIELD_AT(struct template_in, is_active), .type = FIELD_BOOL}
+static const struct field create_fields[] = {TEMPLATE_MEMBERS(true)};
+static const struct field update_fields[] = {TEMPLATE_MEMBERS(false)};
+static const struct schema create_schema =
+    SCHEMA("SubscriptionTemplateCreate", struct template_in, create_fields);
+static const struct schema update_schema =
+    SCHEMA("SubscriptionTemplateUpdate", struct template_in, update_fields);
+
+static const struct field out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "plan_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "type", .type = FIELD_STR, .required = true, .example = "\"recurring\""},
+    {.name = "amount", .type = FIELD_F64, .required = true, .nullable = true},
+    {.name = "amount_minor", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "currency", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "billing_interval", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "interval_count", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "trial_period_days", .type = FIELD_I64, .required = true, .nullable = true,
+     .doc = "null with a plan_id: the plan's"},
+    {.name = "is_active", .type = FIELD_BOOL, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema template_schema = SCHEMA_OUT("SubscriptionTemplate", out_fields);
+
+static const struct query_param list_query[] = {
+    PAGE_QUERY,
+    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only active, or only inactive ones"},
+    {.name = "plan_id", .type = FIELD_I64, .doc = "Only those of this plan"},
+    {0},
+};
+/* clang-format on */
+
+AWAITS static int templates_list(struct req *r)
+{
+    const struct query *query;
+    int64_t plan_id = 0;
+
+    TRY(req_query(r, &query));
+    struct str active = query_get(query, "is_active");
+    bool of_plan = num_parse_i64(query_get(query, "plan_id"), &plan_id);
+    return reply_page(r,
+                      &SQL_TEMPLATES_LIST,
+                      "id",
+                      PARAMS(active.ptr ? P_BOOL(str_is(active, "true")) : P_NULL,
+                             of_plan ? P_I64(plan_id) : P_NULL));
+}
+
+AWAITS static int reply_template(struct req *r, int status, int64_t id)
+{
+    struct rows found;
+
+    TRY(sql_one(r, &found, &SQL_TEMPLATE_GET, PARAMS(P_I64(id))));
+    if (status == 201)
+        reply_location(r, id);
+    return reply_row(r, status, &found);
+}
+
+AWAITS static int templates_get(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return reply_template(r, 200, id);
+}
+
+/* --- saving --- */
+
+struct template
+{
+    struct str name, description;
+    int64_t plan_id; /* 0 = terms of its own */
+    struct terms terms;
+    bool trial_set; /* trial_period_days has a value of its own */
+    bool is_active;
+};
+
+/* With a plan: what of the terms is given contradicts it. */
+static int merge_plan(struct req *r, const struct template_in *in, struct template *template)
+{
+    if (terms_given(&in->terms))
+        return fail_field(
+            r,
+            "plan_id",
+            "validation_failed",
+            "the plan says amount, currency, billing_interval and interval_count: leave them out");
+    template->terms.amount_minor = -1;
+    template->terms.currency = template->terms.billing_interval = STR_NONE;
+    return 0;
+}
+
+static int merge(struct req *r, const struct template_in *in, struct template *template)
+{
+    const struct in_i64 *trial = &in->terms.trial_period_days;
+
+    if (in->name.set)
+        template->name = in->name.value;
+    if (in->description.set)
+        template->description = in->description.value;
+    if (in->is_active.set)
+        template->is_active = in->is_active.value;
+    if (in->plan_id.set)
+        template->plan_id = in->plan_id.null ? 0 : in->plan_id.value;
+    if (trial->set) {
+        template->trial_set = !trial->null;
+        template->terms.trial_period_days = trial->null ? 0 : trial->value;
+    }
+    return template->plan_id ? merge_plan(r, in, template)
+                             : terms_merge(r, &in->terms, &template->terms);
+}
+
+/* $3 to $9 of both statements that save, in `ret_params`. */
+static void save_params(const struct template *template, struct db_param *ret_params)
+{
+    const struct terms *terms = &template->terms;
+    bool own = !template->plan_id;
+
+    ret_params[0] = P_STR(template->name);
+    ret_params[1] = P_STR(template->description);
+    ret_params[2] = own ? P_NULL : P_I64(template->plan_id);
+    ret_params[3] = own ? P_I64(terms->amount_minor) : P_NULL;
+    ret_params[4] = P_STR(terms->currency);
+    ret_params[5] = P_STR(terms->billing_interval);
+    ret_params[6] = own ? P_I64(terms->interval_count) : P_NULL;
+    ret_params[7] = own || template->trial_set ? P_I64(terms->trial_period_days) : P_NULL;
+    ret_params[8] = P_BOOL(template->is_active);
+}
+#define SAVE_PARAMS 9
+
+static int fail_save(struct req *r, int rc)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    if (rc == DB_FOREIGN_KEY)
+        return fail_field(
+            r, "plan_id", "foreign_key_violation", "names a plan that does not exist");
+    if (rc != DB_UNIQUE)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    schema_error_add(r->task.arena, errors, STR("name"), "unique_violation", "is taken");
+    return fail_with(r, "unique_violation", STR("Another template has this name."), errors);
+}
+
+AWAITS static int finish(struct req *r, const char *action, int64_t id)
+{
+    struct db_call audit = gateway_audit(r, action, "subscription_template", id, STR_NONE);
+
+    TRY(sql_batch(r, &audit, 1));
+    return sql_commit(r);
+}
+
+AWAITS static int templates_create(struct req *r)
+{
+    struct template template = {.terms = TERMS_NONE, .is_active = true};
+    struct db_param params[SAVE_PARAMS];
+    struct template_in in;
+    struct rows added;
+    int rc;
+
+    TRY(req_json(r, &create_schema, &in));
+    TRY(merge(r, &in, &template));
+    save_params(&template, params);
+    TRY(sql_begin(r));
+    rc = db_query(&r->task, r->db, &SQL_TEMPLATE_ADD, params, SAVE_PARAMS, &added);
+    if (rc)
+        return fail_save(r, rc);
+    int64_t id = rows_i64(&added, 0, 0);
+    TRY(finish(r, "subscription_templates.create", id));
+    return reply_template(r, 201, id);
+}
+
+AWAITS static int lock_template(struct req *r, int64_t id, struct template *ret_template)
+{
+    struct rows found;
+
+    TRY(sql_one(r, &found, &SQL_TEMPLATE_LOCK, PARAMS(P_I64(id))));
+    const struct row row = rows_at(&found, 0);
+    *ret_template = (struct template){
+        .name = row_str(&row, "name"),
+        .description = row_str(&row, "description"),
+        .plan_id = row_i64(&row, "plan_id"),
+        .is_active = row_bool(&row, "is_active"),
+        .trial_set = !row_null(&row, "trial_period_days"),
+        .terms =
+            {
+                .amount_minor = row_null(&row, "amount_minor") ? -1 : row_i64(&row, "amount_minor"),
+                .currency = row_str(&row, "currency"),
+                .billing_interval = row_str(&row, "billing_interval"),
+                .interval_count =
+                    row_null(&row, "interval_count") ? 1 : row_i64(&row, "interval_count"),
+                .trial_period_days = row_i64(&row, "trial_period_days"),
+            },
+    };
+    return 0;
+}
+
+AWAITS static int templates_update(struct req *r)
+{
+    struct db_param params[SAVE_PARAMS + 1];
+    struct template template;
+    struct template_in in;
+    int64_t id;
+    int rc;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &update_schema, &in));
+    TRY(sql_begin(r));
+    TRY(lock_template(r, id, &template));
+    TRY(merge(r, &in, &template));
+    params[0] = P_I64(id);
+    save_params(&template, params + 1);
+    rc = db_query(&r->task, r->db, &SQL_TEMPLATE_SAVE, params, ARRAY_LEN(params), NULL);
+    if (rc)
+        return fail_save(r, rc);
+    TRY(finish(r, "subscription_templates.update", id));
+    return reply_template(r, 200, id);
+}
+
+AWAITS static int templates_delete(struct req *r)
+{
+    struct template template;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(lock_template(r, id, &template));
+    TRY(sql_exec(r, NULL, &SQL_TEMPLATE_REMOVE, PARAMS(P_I64(id))));
+    TRY(finish(r, "subscription_templates.delete", id));
+    return reply_empty(r, 204);
+}
+
+static const struct route templates_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/subscription-templates",
+        .id = "subscription_templates_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
+        .query = list_query,
+        .ok = {200, &template_schema, .list = true},
+        .run = templates_list,
+        .class = CLASS_READ,
+        .tag = "Subscription plans",
+        .summary = "List subscription templates",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/subscription-templates",
+        .id = "subscription_templates_create",
+        .auth = AUTH_ADMIN,
+        .body = &create_schema,
+        .ok = {201, &template_schema},
+        .fails = {409, 413, 415},
+        .run = templates_create,
+        .class = CLASS_WRITE,
+        .tag = "Subscription plans",
+        .summary = "Create a subscription template",
+        .doc = "With a plan_id, or with amount, currency and billing_interval.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/subscription-templates/{id}",
+        .id = "subscription_templates_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
+        .ok = {200, &template_schema},
+        .fails = {404},
+        .run = templates_get,
+        .class = CLASS_READ,
+        .tag = "Subscription plans",
+        .summary = "Read a subscription template",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = PAYMENTS_BASE "/subscription-templates/{id}",
+        .id = "subscription_templates_update",
+        .auth = AUTH_ADMIN,
+        .body = &update_schema,
+        .ok = {200, &template_schema},
+        .fails = {404, 409, 413, 415},
+        .run = templates_update,
+        .class = CLASS_WRITE,
+        .tag = "Subscription plans",
+        .summary = "Change a subscription template",
+        .doc = "Members left out keep their value. Subscriptions made from it keep what they have.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = PAYMENTS_BASE "/subscription-templates/{id}",
+        .id = "subscription_templates_delete",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .fails = {404},
+        .run = templates_delete,
+        .class = CLASS_WRITE,
+        .tag = "Subscription plans",
+        .summary = "Delete a subscription template",
+    },
+};
+ROUTES(templates);
