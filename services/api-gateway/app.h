@@ -50,5 +50,8 @@ struct str gateway_operator_token(void);
 /* Address of the gateway as clients reach it, without trailing slash: the configured public URL, else the
  * request's Host. Arena-owned. */
 struct str gateway_url(struct req *r);
+/* Address of the payments service as the processor and the store reach it, without trailing slash: the
+ * configured one, else the gateway's host and the service's port. Arena-owned. */
+struct str gateway_payments_url(struct req *r);
 /* Address of r->project below it. Arena-owned. */
 struct str gateway_base_url(struct req *r);

@@ -7,7 +7,9 @@
 #include "areas/auth/auth_password.h"
 #include "base/panic.h"
 #include "domain/data_key.h"
+#include "fetch/fetch.h"
 #include "http/server.h"
+#include "payments/processor.h"
 #include "routes_list.h"
 #include "stages/stages.h"
 
@@ -17,11 +19,16 @@
 
 /* Room for the database, Redis, outgoing requests and the admin port. */
 #define OTHER_FILES 512
+/* A call to the processor is made at most three times. */
+#define PROCESSOR_RETRIES 2
+/* Where the payments service listens unless its address is configured. */
+#define PAYMENTS_PORT 8081
 
 struct router *gateway_router;
 static struct http_server *server;
 static struct str operator_token;
 static struct str public_url;
+static struct str payments_url;
 
 struct directory *gateway_directory(void)
 {
@@ -33,11 +40,15 @@ struct str gateway_operator_token(void)
     return operator_token;
 }
 
+static struct str without_slash(struct str url)
+{
+    return str_ends(url, STR("/")) ? (struct str){url.ptr, url.len - 1} : url;
+}
+
 struct str gateway_url(struct req *r)
 {
     if (public_url.len)
-        return str_ends(public_url, STR("/")) ? (struct str){public_url.ptr, public_url.len - 1}
-                                              : public_url;
+        return without_slash(public_url);
     return arena_printf(r->task.arena, "http://%.*s", STR_ARG(req_header(r, "host")));
 }
 
@@ -45,6 +56,28 @@ struct str gateway_base_url(struct req *r)
 {
     return arena_printf(
         r->task.arena, "%.*s/org/%.*s", STR_ARG(gateway_url(r)), STR_ARG(r->project->slug));
+}
+
+/* The scheme and host of an address, without port and what follows. */
+static struct str without_port(struct str url)
+{
+    const char *start = memmem(url.ptr, url.len, "://", 3);
+    size_t at = start ? (size_t)(start - url.ptr) + 3 : 0;
+    bool bracket = at < url.len && url.ptr[at] == '[';
+
+    while (at < url.len && url.ptr[at] != '/' && (bracket || url.ptr[at] != ':')) {
+        bracket = bracket && url.ptr[at] != ']';
+        at++;
+    }
+    return (struct str){url.ptr, at};
+}
+
+struct str gateway_payments_url(struct req *r)
+{
+    if (payments_url.len)
+        return without_slash(payments_url);
+    return arena_printf(
+        r->task.arena, "%.*s:%d", STR_ARG(without_port(gateway_url(r))), PAYMENTS_PORT);
 }
 
 static void build_router(void)
@@ -124,6 +157,17 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     config.limits.connections_max = fit_connections(app, conf);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
+    payments_url = conf->payments_url;
+    if (fetch_url_check(conf->processor_url) != 0) {
+        *ret_reason = STR("the processor's address may not be called (GROUNDWORK_PROCESSOR_URL, "
+                          "GROUNDWORK_FETCH_ALLOW)");
+        return -1;
+    }
+    processor_init(&(struct processor_config){
+        .base_url = conf->processor_url,
+        .timeout_ms = conf->processor_timeout_ms,
+        .retries = PROCESSOR_RETRIES,
+    });
     const char *wrong = peer_trust(&conf->trusted_proxies);
     if (wrong) {
         *ret_reason = str_from(wrong);
