@@ -1,0 +1,340 @@
+/* /balances: what users hold, how it came to be, and changing it. */
+#include "areas/payments/balances.h"
+
+#include <math.h>
+
+#include "areas/payments/payments_area.h"
+#include "balances_sql.h"
+#include "http/query.h"
+#include "walk.h"
+
+#define WHOLE_MAX 9007199254740991.0 /* what a double holds exactly */
+
+/* --- units and amounts --------------------------------------------------------------------------
+ */
+
+struct str balance_unit(struct arena *arena, struct str text)
+{
+    char *unit = arena_alloc(arena, text.len + 1);
+
+    if (!text.len || text.len > BALANCE_UNIT_MAX)
+        return STR_NONE;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c >= 'A' && c <= 'Z')
+            c = (char)(c - 'A' + 'a');
+        bool letter = c >= 'a' && c <= 'z';
+        if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '-' || c == '_')))
+            return STR_NONE;
+        unit[i] = c;
+    }
+    unit[text.len] = '\0';
+    return (struct str){unit, text.len};
+}
+
+/* A unit of the project's own is counted in whole numbers. */
+static int whole_minor(struct req *r, const char *field, double number, int64_t *ret_minor)
+{
+    if (floor(number) != number)
+        return fail_field(r, field, "out_of_range", "must be a whole number of this unit");
+    if (fabs(number) > WHOLE_MAX)
+        return fail_field(r, field, "out_of_range", "is too large");
+    *ret_minor = (int64_t)number;
+    return 0;
+}
+
+static int money_minor(
+    struct req *r, const char *field, const json_t *number, struct str unit, int64_t *ret_minor)
+{
+    bool negative = json_number_value(number) < 0;
+    json_t *positive = json_is_integer(number) && json_integer_value(number) > INT64_MIN
+                           ? json_integer(llabs(json_integer_value(number)))
+                           : json_real(fabs(json_number_value(number)));
+    int rc = money_from_json(positive, unit, ret_minor);
+
+    json_decref(positive);
+    if (rc)
+        return fail_field(r, field, "out_of_range", "%s", money_message(rc));
+    if (negative)
+        *ret_minor = -*ret_minor;
+    return 0;
+}
+
+int balance_minor(struct req *r,
+                  const char *field,
+                  const json_t *number,
+                  struct str unit,
+                  bool may_be_negative,
+                  int64_t *ret_minor)
+{
+    if (!json_is_number(number))
+        return fail_field(r, field, "type_mismatch", "expected a number");
+    if (!may_be_negative && json_number_value(number) < 0)
+        return fail_field(r, field, "out_of_range", "must not be negative");
+    if (unit.len != 3)
+        return whole_minor(r, field, json_number_value(number), ret_minor);
+    return money_minor(r, field, number, unit, ret_minor);
+}
+
+AWAITS int
+balance_book(struct req *r, const struct balance_change *change, struct rows *ret_balance)
+{
+    TRY(sql_exec(r, NULL, &SQL_BALANCE_OPEN, PARAMS(P_I64(change->user_id), P_STR(change->unit))));
+    TRY(sql_all(r,
+                ret_balance,
+                &SQL_BALANCE_CHANGE,
+                PARAMS(P_I64(change->user_id),
+                       P_STR(change->unit),
+                       P_I64(change->delta_minor),
+                       P_BOOL(change->may_overdraw || change->delta_minor >= 0))));
+    if (!ret_balance->count)
+        return fail(r, "conflict", "The user holds less than that.");
+    struct db_call entry = {
+        .sql = &SQL_BALANCE_ENTRY,
+        PARAMS(P_I64(change->user_id),
+               P_STR(change->unit),
+               P_I64(change->delta_minor),
+               P_I64(rows_i64(ret_balance, 0, rows_column(ret_balance, "amount_minor"))),
+               P_STR(change->reason),
+               P_STR(change->reference),
+               change->actor_id ? P_I64(change->actor_id) : P_NULL)};
+    return sql_batch(r, &entry, 1);
+}
+
+/* --- what is told -------------------------------------------------------------------------------
+ */
+
+#define UNIT_DOC "A currency in lower case, or a name of the project's own such as credits"
+
+static const struct field balance_fields[] = {
+    {.name = "user_id", .type = FIELD_I64, .required = true},
+    {.name = "unit", .type = FIELD_STR, .required = true, .doc = UNIT_DOC},
+    {.name = "amount", .type = FIELD_F64, .required = true},
+    {.name = "amount_minor", .type = FIELD_I64, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema balance_schema = SCHEMA_OUT("Balance", balance_fields);
+
+static const struct field user_balances_fields[] = {
+    {.name = "user_id", .type = FIELD_I64, .required = true},
+    {.name = "balances", .type = FIELD_LIST, .sub = &balance_schema, .required = true},
+};
+static const struct schema user_balances_schema = SCHEMA_OUT("UserBalances", user_balances_fields);
+
+static const struct field entry_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "user_id", .type = FIELD_I64, .required = true},
+    {.name = "unit", .type = FIELD_STR, .required = true},
+    {.name = "delta", .type = FIELD_F64, .required = true},
+    {.name = "delta_minor", .type = FIELD_I64, .required = true},
+    {.name = "balance", .type = FIELD_F64, .required = true, .doc = "Afterwards"},
+    {.name = "balance_minor", .type = FIELD_I64, .required = true},
+    {.name = "reason", .type = FIELD_STR, .required = true},
+    {.name = "reference", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "actor_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema entry_schema = SCHEMA_OUT("BalanceEntry", entry_fields);
+
+static const struct query_param holders_query[] = {
+    PAGE_QUERY,
+    {.name = "unit", .type = FIELD_STR, .doc = "Only balances in this unit"},
+    {0},
+};
+static const struct query_param history_query[] = {
+    WALK_QUERY,
+    {.name = "unit", .type = FIELD_STR, .doc = "Only entries in this unit"},
+    {0},
+};
+static const struct walk_list entries = {
+    &SQL_BALANCE_ENTRIES_DESC, &SQL_BALANCE_ENTRIES_ASC, &SQL_BALANCE_ENTRIES_COUNT, "id"};
+
+AWAITS static int balances_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    return reply_page(r, &SQL_BALANCES_LIST, "user_id", PARAMS(P_STR(query_get(query, "unit"))));
+}
+
+AWAITS static int balances_get(struct req *r)
+{
+    struct rows rows;
+    struct jw w;
+    int64_t id;
+
+    TRY(req_id(r, "user_id", &id));
+    TRY(sql_one(r, &rows, &SQL_BALANCE_USER, PARAMS(P_I64(id))));
+    TRY(sql_all(r, &rows, &SQL_BALANCES_OF, PARAMS(P_I64(id))));
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_I64(&w, "user_id", id);
+    jw_lit(&w, "balances");
+    rows_json_array(&w, &rows, rows.count);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+AWAITS static int balances_history(struct req *r)
+{
+    const struct query *query;
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "user_id", &id));
+    TRY(req_query(r, &query));
+    TRY(sql_one(r, &rows, &SQL_BALANCE_USER, PARAMS(P_I64(id))));
+    return walk_reply(r, &entries, PARAMS(P_I64(id), P_STR(query_get(query, "unit"))));
+}
+
+/* --- adjusting ----------------------------------------------------------------------------------
+ */
+
+struct adjust_in {
+    struct in_json amount;
+    struct in_str unit;
+    struct in_str reason;
+    struct in_str reference;
+    struct in_bool may_overdraw;
+    struct in_str idempotency_key;
+};
+
+static const struct field adjust_fields[] = {
+    {.name = "amount",
+     FIELD_AT(struct adjust_in, amount),
+     .type = FIELD_JSON,
+     .required = true,
+     .doc = "What is added, a decimal number; below 0 it is taken away",
+     .example = "-2.5"},
+    {.name = "unit",
+     FIELD_AT(struct adjust_in, unit),
+     .type = FIELD_STR,
+     .required = true,
+     .max = BALANCE_UNIT_MAX,
+     .doc = UNIT_DOC,
+     .example = "\"usd\""},
+    {.name = "reason",
+     FIELD_AT(struct adjust_in, reason),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = 200,
+     .example = "\"goodwill\""},
+    {.name = "reference",
+     FIELD_AT(struct adjust_in, reference),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 200},
+    {.name = "may_overdraw",
+     FIELD_AT(struct adjust_in, may_overdraw),
+     .type = FIELD_BOOL,
+     .doc = "The balance may fall below 0; otherwise that is a conflict"},
+    {.name = "idempotency_key",
+     FIELD_AT(struct adjust_in, idempotency_key),
+     .type = FIELD_STR,
+     .max = 255,
+     .doc = "Instead of the header Idempotency-Key"},
+};
+static const struct schema adjust_schema = SCHEMA("BalanceAdjust", struct adjust_in, adjust_fields);
+
+/* One transaction: balance, entry, audit and the answer that is kept. */
+AWAITS static int adjust(struct req *r, const struct balance_change *change, struct idem *idem)
+{
+    struct rows rows;
+
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, &SQL_BALANCE_USER, PARAMS(P_I64(change->user_id))));
+    TRY(balance_book(r, change, &rows));
+    struct db_call told = gateway_audit(r, "balances.adjust", "user", change->user_id, STR_NONE);
+    TRY(sql_batch(r, &told, 1));
+    int status = reply_row(r, 200, &rows);
+    TRY(idem_keep(r, idem, status));
+    TRY(sql_commit(r));
+    return status;
+}
+
+AWAITS static int balances_adjust(struct req *r)
+{
+    struct balance_change change;
+    struct adjust_in in;
+    struct idem idem;
+    int64_t id;
+
+    TRY(req_id(r, "user_id", &id));
+    TRY(req_json(r, &adjust_schema, &in));
+    change = (struct balance_change){
+        .user_id = id,
+        .unit = balance_unit(r->task.arena, in.unit.value),
+        .may_overdraw = in.may_overdraw.value,
+        .reason = in.reason.value,
+        .reference = in.reference.value,
+        .actor_id = r->caller->user_id,
+    };
+    if (!change.unit.ptr)
+        return fail_field(
+            r, "unit", "pattern", "must be a currency or a name of letters, digits, - and _");
+    TRY(balance_minor(r, "amount", in.amount.value, change.unit, true, &change.delta_minor));
+    if (change.delta_minor == 0)
+        return fail_field(r, "amount", "out_of_range", "must not be 0");
+    TRY(idem_begin(r, &in.idempotency_key, &idem));
+    return idem_end(r, &idem, adjust(r, &change, &idem));
+}
+
+static const struct route balances_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/balances",
+        .id = "balances_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_BALANCES_READ,
+        .query = holders_query,
+        .ok = {200, &balance_schema, .list = true},
+        .run = balances_list,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "List balances and their holders",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/balances/{user_id}",
+        .id = "balances_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_BALANCES_READ,
+        .ok = {200, &user_balances_schema},
+        .fails = {404},
+        .run = balances_get,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "Get a user's balances",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/balances/{user_id}/history",
+        .id = "balances_history",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_BALANCES_READ,
+        .query = history_query,
+        .ok = {200, &entry_schema, .list = true},
+        .fails = {404},
+        .run = balances_history,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "List the entries of a user's balances",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/balances/{user_id}/adjust",
+        .id = "balances_adjust",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_BALANCES_UPDATE,
+        .body = &adjust_schema,
+        .ok = {200, &balance_schema},
+        .fails = {404, 409, 413, 415, 422},
+        .run = balances_adjust,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Change a user's balance, once per idempotency key",
+    },
+};
+ROUTES(balances);

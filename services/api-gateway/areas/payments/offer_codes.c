@@ -1,0 +1,519 @@
+/* Codes of offers: making them, changing them, redeeming one. */
+#include <ctype.h>
+
+#include "areas/payments/balances.h"
+#include "areas/payments/offers.h"
+#include "areas/payments/payments_area.h"
+#include "base/panic.h"
+#include "base/rand.h"
+#include "offers_sql.h"
+
+#define CODES_AT_ONCE  1000
+#define CODE_CHARS_MAX 40
+#define CODE_RANDOM    12 /* characters of a code that we choose */
+
+/* --- codes --------------------------------------------------------------------------------------
+ */
+
+struct str offer_code_normal(struct arena *arena, struct str code)
+{
+    struct str text = str_trim(code);
+    char *normal;
+
+    if (!text.len || text.len > CODE_CHARS_MAX)
+        return STR_NONE;
+    normal = arena_alloc(arena, text.len + 1);
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (!isalnum(c) && c != '-' && c != '_')
+            return STR_NONE;
+        normal[i] = (char)toupper(c);
+    }
+    normal[text.len] = '\0';
+    return (struct str){normal, text.len};
+}
+
+/* Without letters and digits that are taken for one another. 60 bits: none is guessed. */
+static struct str random_code(struct arena *arena)
+{
+    static const char alphabet[] = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+    uint8_t bytes[CODE_RANDOM];
+    char *code = arena_alloc(arena, CODE_RANDOM + 1);
+
+    rand_bytes(bytes, sizeof(bytes));
+    for (size_t i = 0; i < CODE_RANDOM; i++)
+        code[i] = alphabet[bytes[i] % (sizeof(alphabet) - 1)];
+    code[CODE_RANDOM] = '\0';
+    return (struct str){code, CODE_RANDOM};
+}
+
+struct codes_in {
+    struct in_strs codes;
+    struct in_i64 count;
+    struct in_i64 user_id;
+    struct in_i64 max_redemptions;
+    struct in_str expires_at;
+    struct in_bool is_active;
+};
+
+#define CODE_SETTINGS                                                                              \
+    {.name = "user_id",                                                                            \
+     FIELD_AT(struct codes_in, user_id),                                                           \
+     .type = FIELD_I64,                                                                            \
+     .nullable = true,                                                                             \
+     .doc = "The one user who may redeem it"},                                                     \
+        {.name = "max_redemptions",                                                                \
+         FIELD_AT(struct codes_in, max_redemptions),                                               \
+         .type = FIELD_I64,                                                                        \
+         .nullable = true,                                                                         \
+         .has_min = true,                                                                          \
+         .min = 1,                                                                                 \
+         .has_max = true,                                                                          \
+         .max = 1000000000},                                                                       \
+    {                                                                                              \
+        .name = "expires_at", FIELD_AT(struct codes_in, expires_at), .type = FIELD_TIME,           \
+        .nullable = true                                                                           \
+    }
+
+static const struct field add_fields[] = {
+    {.name = "codes",
+     FIELD_AT(struct codes_in, codes),
+     .type = FIELD_STRS,
+     .max = CODES_AT_ONCE,
+     .doc = "Letters, digits, - and _; case does not matter",
+     .example = "[\"AUTUMN\"]"},
+    {.name = "count",
+     FIELD_AT(struct codes_in, count),
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = CODES_AT_ONCE,
+     .doc = "How many to make up, when codes is left out; 1"},
+    CODE_SETTINGS,
+};
+static const struct field save_fields[] = {
+    CODE_SETTINGS,
+    {.name = "is_active", FIELD_AT(struct codes_in, is_active), .type = FIELD_BOOL},
+};
+static const struct schema add_schema = SCHEMA("OfferCodesCreate", struct codes_in, add_fields);
+static const struct schema save_schema = SCHEMA("OfferCodeUpdate", struct codes_in, save_fields);
+
+static const struct field code_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "offer_id", .type = FIELD_I64, .required = true},
+    {.name = "code", .type = FIELD_STR, .required = true},
+    {.name = "user_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "max_redemptions", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "redeemed", .type = FIELD_I64, .required = true},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "is_active", .type = FIELD_BOOL, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema code_schema = SCHEMA_OUT("OfferCode", code_fields);
+static const struct field codes_fields[] = {
+    {.name = "items", .type = FIELD_LIST, .sub = &code_schema, .required = true},
+};
+static const struct schema codes_schema = SCHEMA_OUT("OfferCodes", codes_fields);
+
+/* The texts to store; the 400 that names the one that is no code. */
+static int
+read_codes(struct req *r, const struct codes_in *in, struct str **ret_codes, size_t *ret_count)
+{
+    size_t count = in->codes.set ? in->codes.count : in->count.set ? (size_t)in->count.value : 1;
+    struct str *codes = ARENA_ARRAY(r->task.arena, codes, count);
+
+    if (in->codes.set && in->count.set)
+        return fail_field(r, "count", "pattern", "goes without codes");
+    if (count == 0)
+        return fail_field(r, "codes", "out_of_range", "must name at least one");
+    for (size_t i = 0; i < count; i++) {
+        codes[i] = in->codes.set ? offer_code_normal(r->task.arena, in->codes.items[i])
+                                 : random_code(r->task.arena);
+        if (!codes[i].ptr)
+            return fail_field(r,
+                              arena_printf(r->task.arena, "codes[%zu]", i).ptr,
+                              "pattern",
+                              "must be 1 to %d letters, digits, - and _",
+                              CODE_CHARS_MAX);
+    }
+    *ret_codes = codes;
+    *ret_count = count;
+    return 0;
+}
+
+AWAITS static int offer_codes_create(struct req *r)
+{
+    struct codes_in in;
+    struct str *codes;
+    struct rows rows;
+    size_t count;
+    struct jw w;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &add_schema, &in));
+    TRY(read_codes(r, &in, &codes, &count));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, &SQL_OFFER_LOCK, PARAMS(P_I64(id))));
+    TRY(sql_all(r,
+                &rows,
+                &SQL_OFFER_CODES_ADD,
+                PARAMS(P_I64(id),
+                       P_STRS(codes, count),
+                       in.user_id.set && !in.user_id.null ? P_I64(in.user_id.value) : P_NULL,
+                       in.max_redemptions.set && !in.max_redemptions.null
+                           ? P_I64(in.max_redemptions.value)
+                           : P_NULL,
+                       P_STR(in.expires_at.value))));
+    if (rows.count != count)
+        return fail(r, "unique_violation", "One of these codes exists, or stands there twice.");
+    struct db_call told = gateway_audit(r, "offers.codes", "offer", id, STR_NONE);
+    TRY(sql_batch(r, &told, 1));
+    TRY(sql_commit(r));
+    w = resp_json(r);
+    jw_obj(&w);
+    jw_lit(&w, "items");
+    rows_json_array(&w, &rows, rows.count);
+    jw_obj_end(&w);
+    return reply_json(r, 201);
+}
+
+AWAITS static int offer_codes_list(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &rows, &SQL_OFFER_GET, PARAMS(P_I64(id))));
+    return reply_page(r, &SQL_OFFER_CODES_LIST, "id", PARAMS(P_I64(id)));
+}
+
+AWAITS static int offer_codes_update(struct req *r)
+{
+    struct codes_in in;
+    struct rows rows;
+    int64_t id;
+    int64_t code;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_id(r, "code_id", &code));
+    TRY(req_json(r, &save_schema, &in));
+    TRY(sql_one(r,
+                &rows,
+                &SQL_OFFER_CODE_SAVE,
+                PARAMS(P_I64(id),
+                       P_I64(code),
+                       P_BOOL(in.user_id.set),
+                       in.user_id.null ? P_NULL : P_I64(in.user_id.value),
+                       P_BOOL(in.max_redemptions.set),
+                       in.max_redemptions.null ? P_NULL : P_I64(in.max_redemptions.value),
+                       P_BOOL(in.expires_at.set),
+                       P_STR(in.expires_at.value),
+                       in.is_active.set ? P_BOOL(in.is_active.value) : P_NULL)));
+    return reply_row(r, 200, &rows);
+}
+
+AWAITS static int offer_codes_delete(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+    int64_t code;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_id(r, "code_id", &code));
+    TRY(sql_one(r, &rows, &SQL_OFFER_CODE_REMOVE, PARAMS(P_I64(id), P_I64(code))));
+    return reply_empty(r, 204);
+}
+
+/* --- redeeming ----------------------------------------------------------------------------------
+ */
+
+AWAITS static int book_credit(struct req *r, const struct offer *offer, int64_t user_id)
+{
+    const struct balance_change change = {
+        .user_id = user_id,
+        .unit = offer->currency,
+        .delta_minor = offer->amount_minor,
+        .reason = STR("offer"),
+        .reference = arena_printf(r->task.arena, "offer:%lld", (long long)offer->id),
+        .actor_id = user_id,
+    };
+    struct rows balance;
+
+    return balance_book(r, &change, &balance);
+}
+
+/* The limits are counted after the lock, by a statement that sees what was committed before it. */
+AWAITS static int
+find_code(struct req *r, struct str code, int64_t user_id, int64_t plan_id, struct rows *ret_state)
+{
+    struct rows rows;
+
+    TRY(sql_one(r, &rows, &SQL_OFFER_CODE_LOCK, PARAMS(P_STR(code))));
+    TRY(sql_one(
+        r, ret_state, &SQL_OFFER_CODE_STATE, PARAMS(P_STR(code), P_I64(user_id), P_I64(plan_id))));
+    struct str refusal = rows_str(ret_state, 0, rows_column(ret_state, "refusal"));
+    if (refusal.ptr)
+        return fail(r, "offer_unavailable", "The offer %.*s.", STR_ARG(refusal));
+    return 0;
+}
+
+AWAITS int offer_redeem(struct req *r,
+                        struct str code,
+                        int64_t user_id,
+                        int64_t plan_id,
+                        int64_t subscription_id,
+                        struct offer *ret_offer)
+{
+    struct str normal = offer_code_normal(r->task.arena, code);
+    struct rows rows;
+
+    if (!normal.ptr)
+        return fail(r, "not_found", "There is no such code.");
+    TRY(find_code(r, normal, user_id, plan_id, &rows));
+    const struct row row = rows_at(&rows, 0);
+    *ret_offer = (struct offer){
+        .id = row_i64(&row, "offer_id"),
+        .kind = row_str(&row, "kind"),
+        .basis_points = row_i64(&row, "basis_points"),
+        .amount_minor = row_i64(&row, "amount_minor"),
+        .currency = row_str(&row, "currency"),
+        .trial_days = row_i64(&row, "trial_days"),
+        .store_offer_id = row_str(&row, "store_offer_id"),
+    };
+    int64_t code_id = row_i64(&row, "code_id");
+    struct db_call calls[] = {
+        {.sql = &SQL_OFFER_REDEEMED,
+         PARAMS(P_I64(ret_offer->id),
+                P_I64(code_id),
+                P_I64(user_id),
+                subscription_id ? P_I64(subscription_id) : P_NULL,
+                P_STR(normal))},
+        {.sql = &SQL_OFFER_CODE_USED, PARAMS(P_I64(code_id))},
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    ret_offer->redemption_id = rows_i64(&calls[0].rows, 0, 0);
+    return str_is(ret_offer->kind, "credit") ? book_credit(r, ret_offer, user_id) : 0;
+}
+
+int64_t offer_price(const struct offer *offer, int64_t amount_minor)
+{
+    int64_t off = 0;
+
+    if (str_is(offer->kind, "percent"))
+        off = fee_share(amount_minor, offer->basis_points);
+    else if (str_is(offer->kind, "amount"))
+        off = offer->amount_minor;
+    return off < amount_minor ? amount_minor - off : 0;
+}
+
+/* --- the caller's own ---------------------------------------------------------------------------
+ */
+
+static const struct field mine_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "code", .type = FIELD_STR, .required = true},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "offer_id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "kind", .type = FIELD_STR, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema mine_schema = SCHEMA_OUT("OfferCodeOwn", mine_fields);
+
+struct redeem_in {
+    struct in_str code;
+};
+static const struct field redeem_fields[] = {
+    {.name = "code",
+     FIELD_AT(struct redeem_in, code),
+     .type = FIELD_STR,
+     .required = true,
+     .max = CODE_CHARS_MAX,
+     .example = "\"AUTUMN\""},
+};
+static const struct schema redeem_schema = SCHEMA("OfferRedeem", struct redeem_in, redeem_fields);
+
+static const struct field redeemed_fields[] = {
+    {.name = "redemption_id", .type = FIELD_I64, .required = true},
+    {.name = "offer_id", .type = FIELD_I64, .required = true},
+    {.name = "kind", .type = FIELD_STR, .required = true},
+    {.name = "redeem_url",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "store: where the app store redeems the code"},
+};
+static const struct schema redeemed_schema = SCHEMA_OUT("OfferRedeemed", redeemed_fields);
+
+AWAITS static int offers_mine(struct req *r)
+{
+    return reply_page(r, &SQL_OFFER_CODES_MINE, "id", PARAMS(P_I64(r->caller->user_id)));
+}
+
+/* What lowers a price or lengthens a trial is redeemed by POST /subscriptions. */
+AWAITS static int offers_redeem(struct req *r)
+{
+    const struct payment_settings *settings;
+    struct redeem_in in;
+    struct offer offer;
+    struct jw w;
+
+    TRY(req_json(r, &redeem_schema, &in));
+    TRY(pay_settings(r, false, &settings));
+    TRY(sql_begin(r));
+    TRY(offer_redeem(r, in.code.value, r->caller->user_id, 0, 0, &offer));
+    bool store = str_is(offer.kind, "store");
+    if (!store && !str_is(offer.kind, "credit"))
+        return fail(r,
+                    "conflict",
+                    "This code is for a subscription: give it as offer_code to POST " PAYMENTS_BASE
+                    "/subscriptions.");
+    TRY(sql_commit(r));
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_I64(&w, "redemption_id", offer.redemption_id);
+    JW_I64(&w, "offer_id", offer.id);
+    JW_STR(&w, "kind", offer.kind);
+    jw_lit(&w, "redeem_url");
+    if (store && settings->store.app_apple_id)
+        jw_str(&w,
+               arena_printf(r->task.arena,
+                            "https://apps.apple.com/redeem?ctx=offercodes&id=%lld&code=%.*s",
+                            (long long)settings->store.app_apple_id,
+                            STR_ARG(offer_code_normal(r->task.arena, in.code.value))));
+    else
+        jw_null(&w);
+    jw_obj_end(&w);
+    return reply_json(r, 201);
+}
+
+/* --- redemptions --------------------------------------------------------------------------------
+ */
+
+static const struct field redemption_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "offer_id", .type = FIELD_I64, .required = true},
+    {.name = "code_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "code", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "user_id", .type = FIELD_I64, .required = true},
+    {.name = "subscription_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "reference", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema redemption_schema = SCHEMA_OUT("OfferRedemption", redemption_fields);
+
+AWAITS static int offer_redemptions(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &rows, &SQL_OFFER_GET, PARAMS(P_I64(id))));
+    return reply_page(r, &SQL_OFFER_REDEMPTIONS_LIST, "-id", PARAMS(P_I64(id)));
+}
+
+#define OFFERS PAYMENTS_BASE "/offers"
+
+static const struct route offer_codes_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = OFFERS "/{id}/codes",
+        .id = "offer_codes_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_OFFERS_READ,
+        .query = page_query,
+        .ok = {200, &code_schema, .list = true},
+        .fails = {404},
+        .run = offer_codes_list,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "List the codes of an offer",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = OFFERS "/{id}/codes",
+        .id = "offer_codes_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_OFFERS_CREATE,
+        .body = &add_schema,
+        .ok = {201, &codes_schema},
+        .fails = {404, 409, 413, 415},
+        .run = offer_codes_create,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Add codes to an offer, given or made up",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = OFFERS "/{id}/codes/{code_id}",
+        .id = "offer_codes_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_OFFERS_UPDATE,
+        .body = &save_schema,
+        .ok = {200, &code_schema},
+        .fails = {404, 413, 415},
+        .run = offer_codes_update,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Change a code",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = OFFERS "/{id}/codes/{code_id}",
+        .id = "offer_codes_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_OFFERS_DELETE,
+        .ok = {204},
+        .fails = {404},
+        .run = offer_codes_delete,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Delete a code; what it was redeemed for stays",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = OFFERS "/{id}/redemptions",
+        .id = "offer_redemptions",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_OFFERS_READ,
+        .query = page_query,
+        .ok = {200, &redemption_schema, .list = true},
+        .fails = {404},
+        .run = offer_redemptions,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "List who redeemed an offer",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = OFFERS "/me/codes",
+        .id = "offers_mine",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
+        .query = page_query,
+        .ok = {200, &mine_schema, .list = true},
+        .run = offers_mine,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "List codes that the caller can redeem",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = OFFERS "/me/redeem",
+        .id = "offers_redeem",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
+        .body = &redeem_schema,
+        .ok = {201, &redeemed_schema},
+        .fails = {404, 409, 413, 415},
+        .run = offers_redeem,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Redeem a code for the caller",
+    },
+};
+ROUTES(offer_codes);

@@ -1,0 +1,158 @@
+/* /webhook-events: what processor and store reported, what it did, why it failed; and again. */
+#include "areas/payments/payments_area.h"
+#include "bus/bus.h"
+#include "http/query.h"
+#include "walk.h"
+#include "webhook_events_sql.h"
+
+static const char *const states[] = {
+    "received", "applied", "ignored", "unsupported", "failed", "dead", NULL};
+static const char *const sources[] = {"processor", "iap_store", NULL};
+
+#define EVENT_MEMBERS                                                                              \
+    {.name = "id", .type = FIELD_I64, .required = true},                                           \
+        {.name = "source", .type = FIELD_STR, .required = true, .values = sources},                \
+        {.name = "event_id",                                                                       \
+         .type = FIELD_STR,                                                                        \
+         .required = true,                                                                         \
+         .doc = "The sender's id; the store's begins with its environment"},                       \
+        {.name = "type", .type = FIELD_STR, .required = true},                                     \
+        {.name = "subtype", .type = FIELD_STR, .required = true, .nullable = true},                \
+        {.name = "api_version", .type = FIELD_STR, .required = true, .nullable = true},            \
+        {.name = "account", .type = FIELD_STR, .required = true, .nullable = true},                \
+        {.name = "state",                                                                          \
+         .type = FIELD_STR,                                                                        \
+         .required = true,                                                                         \
+         .values = states,                                                                         \
+         .doc = "failed is tried again at next_attempt_at, dead is not"},                          \
+        {.name = "attempts", .type = FIELD_I64, .required = true},                                 \
+        {.name = "object",                                                                         \
+         .type = FIELD_STR,                                                                        \
+         .required = true,                                                                         \
+         .nullable = true,                                                                         \
+         .doc = "What it was about",                                                               \
+         .example = "\"payment:12\""},                                                             \
+        {.name = "effect",                                                                         \
+         .type = FIELD_STR,                                                                        \
+         .required = true,                                                                         \
+         .nullable = true,                                                                         \
+         .doc = "What it did"},                                                                    \
+        {.name = "error",                                                                          \
+         .type = FIELD_STR,                                                                        \
+         .required = true,                                                                         \
+         .nullable = true,                                                                         \
+         .doc = "Why it failed last"},                                                             \
+        {.name = "created_at",                                                                     \
+         .type = FIELD_TIME,                                                                       \
+         .required = true,                                                                         \
+         .doc = "By the sender's clock"},                                                          \
+        {.name = "received_at", .type = FIELD_TIME, .required = true},                             \
+        {.name = "next_attempt_at", .type = FIELD_TIME, .required = true, .nullable = true},       \
+    {                                                                                              \
+        .name = "applied_at", .type = FIELD_TIME, .required = true, .nullable = true               \
+    }
+
+static const struct field listed_fields[] = {EVENT_MEMBERS};
+static const struct field event_fields[] = {
+    EVENT_MEMBERS,
+    {.name = "payload", .type = FIELD_MAP, .required = true, .doc = "As it was received"},
+};
+static const struct schema listed_schema = SCHEMA_OUT("WebhookEventListed", listed_fields);
+static const struct schema event_schema = SCHEMA_OUT("WebhookEvent", event_fields);
+
+static const struct query_param events_query[] = {
+    WALK_QUERY,
+    {.name = "state", .type = FIELD_STR, .values = states, .doc = "Only events in this state"},
+    {.name = "source", .type = FIELD_STR, .values = sources, .doc = "Only events of this sender"},
+    {.name = "type", .type = FIELD_STR, .doc = "Only events of this type"},
+    {0},
+};
+
+static const struct walk_list all_events = {
+    &SQL_WEBHOOK_EVENTS_DESC, &SQL_WEBHOOK_EVENTS_ASC, &SQL_WEBHOOK_EVENTS_COUNT, "id"};
+
+AWAITS static int webhook_events_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    return walk_reply(r,
+                      &all_events,
+                      PARAMS(P_STR(query_get(query, "state")),
+                             P_STR(query_get(query, "source")),
+                             P_STR(query_get(query, "type"))));
+}
+
+AWAITS static int webhook_events_get(struct req *r)
+{
+    struct rows event;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &event, &SQL_WEBHOOK_EVENT_GET, PARAMS(P_I64(id))));
+    return reply_row(r, 200, &event);
+}
+
+/* Whatever its state: applied once more, an event changes nothing that is up to date. */
+AWAITS static int webhook_events_replay(struct req *r)
+{
+    struct rows event;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &event, &SQL_WEBHOOK_EVENT_REPLAY, PARAMS(P_I64(id))));
+    struct db_call told = gateway_audit(r, "webhook_events.replay", "webhook_event", id, STR_NONE);
+    TRY(sql_batch(r, &told, 1));
+    TRY(sql_commit(r));
+    bus_ring(directory_bus(gateway_directory()),
+             BUS_PAY,
+             &(struct bus_bell){.project = r->project->number,
+                                .partition = r->project->partition,
+                                .kind = "payment.received",
+                                .row_id = id});
+    return reply_row(r, 202, &event);
+}
+
+static const struct route webhook_events_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/webhook-events",
+        .id = "webhook_events_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WEBHOOK_EVENTS_READ,
+        .query = events_query,
+        .ok = {200, &listed_schema, .list = true},
+        .run = webhook_events_list,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "List events received from the processor and the app store",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/webhook-events/{id}",
+        .id = "webhook_events_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WEBHOOK_EVENTS_READ,
+        .ok = {200, &event_schema},
+        .fails = {404},
+        .run = webhook_events_get,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "Get a received event with its payload",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/webhook-events/{id}/replay",
+        .id = "webhook_events_replay",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WEBHOOK_EVENTS_UPDATE,
+        .ok = {202, &listed_schema},
+        .fails = {404},
+        .run = webhook_events_replay,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Apply a received event again",
+    },
+};
+ROUTES(webhook_events);
