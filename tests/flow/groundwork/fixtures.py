@@ -8,6 +8,10 @@ import pytest
 from .client import Client
 from .contract import Recorder
 from .daemon import Daemon
+from .processor import (  # noqa: F401
+    make_shop, payments, processor, session_payments, session_processor, shop, start_payments,
+    with_processor,
+)
 from .project import Project
 from .servers import ROOT, Servers
 from .sink import MailSink, Sink
@@ -15,6 +19,7 @@ from .sink import MailSink, Sink
 __all__ = [
     "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project",
     "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "sink", "mail_sink",
+    "session_processor", "processor", "start_payments", "session_payments", "payments", "make_shop", "shop",
 ]
 
 
@@ -46,7 +51,7 @@ def settings(servers):
 
 
 @pytest.fixture(scope="session")
-def start_gateway(servers):
+def start_gateway(servers, session_processor):
     """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). All of them
     are stopped at the end, and a sanitizer report in any log is an error."""
     servers.operator_token = secrets.token_urlsafe(32)
@@ -55,7 +60,7 @@ def start_gateway(servers):
 
     def start(name=None, **overrides):
         log = servers.folder / f"{name or f'gateway{len(started)}'}.log"
-        daemon = Daemon(str(binary()), log, **{**settings(servers), **overrides})
+        daemon = Daemon(str(binary()), log, **with_processor(servers, binary(), {**settings(servers), **overrides}))
         if not servers.migrated:
             done = daemon.run("--migrate")
             assert done.returncode == 0, f"--migrate: {done.stdout}{done.stderr}"

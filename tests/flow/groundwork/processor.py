@@ -1,0 +1,193 @@
+"""The test processor (tests/processor) for flow tests, and projects that take money through it."""
+import functools
+import secrets
+import subprocess
+import sys
+
+import pytest
+
+from .daemon import Daemon, free_port
+from .servers import ROOT
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+from processor import Processor  # noqa: E402
+
+PAY = "/integrations/svcpay"
+SCHEMAS = ROOT.parent / "shared/reference/data"  # where found: every request is checked against them
+
+
+@functools.lru_cache(maxsize=None)
+def known_settings(path):
+    """The GROUNDWORK_ variables that a daemon takes; it refuses others."""
+    done = subprocess.run([path, "--help-config"], capture_output=True, text=True, timeout=60)
+    return done.stdout
+
+
+def with_processor(servers, path, settings):
+    """A daemon's settings with what it has to know to use the test processor, as far as it takes part in payments."""
+    wanted = {"PROCESSOR_URL": servers.processor.url, "PROCESSOR_TIMEOUT_MS": 2000,
+              "PAYMENTS_URL": servers.payments_url}
+    ours = {name: value for name, value in wanted.items() if f"GROUNDWORK_{name}" in known_settings(str(path))}
+    if "PROCESSOR_URL" in ours:
+        allowed = f"{settings.get('FETCH_ALLOW', '')},127.0.0.1:{servers.processor.port}"
+        settings = {**settings, "FETCH_ALLOW": allowed.strip(",")}
+    return {**ours, **settings}
+
+
+@pytest.fixture(scope="session")
+def session_processor(servers):
+    servers.processor = Processor(schemas=SCHEMAS if SCHEMAS.is_dir() else None)
+    servers.payments_port = free_port()
+    servers.payments_url = f"http://127.0.0.1:{servers.payments_port}"
+    yield servers.processor
+    servers.processor.close()
+
+
+@pytest.fixture
+def processor(session_processor):
+    """The session's test processor, without faults and with well-behaved webhooks; a test in which our daemons send what
+    the real one would refuse fails. Its interface: tests/processor/processor.py."""
+    seen = len(session_processor.violations())
+    yield session_processor
+    session_processor.clear_faults()
+    wrong = session_processor.violations()[seen:]
+    assert not wrong, f"requests that the processor does not take: {wrong[:5]}"
+
+
+@pytest.fixture(scope="session")
+def start_payments(servers, session_gateway, session_processor):
+    """Starts one more payments-webhook: start_payments(WORKERS=2). All are stopped at the end, and a sanitizer report
+    in any log is an error."""
+    from .fixtures import binary, keep_logs, settings
+
+    started = []
+
+    def start(name=None, **overrides):
+        path = binary().with_name("payments-webhook")
+        own = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
+        own = with_processor(servers, path, {**own, "WORKERS": 1, "SWEEP_MS": 500, **overrides})
+        daemon = Daemon(str(path), servers.folder / f"{name or f'payments{len(started)}'}.log", **own)
+        started.append(daemon.start())
+        return daemon
+
+    yield start
+    alarms = []
+    for daemon in started:
+        if daemon.running():
+            daemon.stop()
+        alarms += daemon.alarms()
+    keep_logs(started)
+    assert not alarms, "\n\n".join(alarms)
+
+
+@pytest.fixture(scope="session")
+def session_payments(start_payments, servers):
+    return start_payments("payments", PORT=servers.payments_port)
+
+
+@pytest.fixture
+def payments(session_payments):
+    """The session's payments-webhook, at the address that the gateway tells; a test that it does not survive fails."""
+    yield session_payments
+    alarms = session_payments.alarms()
+    assert not alarms, alarms[0]
+    assert session_payments.running(), f"payments-webhook ended:\n{session_payments.log_tail()}"
+
+
+@pytest.fixture
+def make_shop(processor):
+    """make_shop(project, mode="own", ready=False): see Shop. Their webhook endpoints end with the test."""
+    made = []
+
+    def make(project, **options):
+        made.append(Shop(processor, project, **options))
+        return made[-1]
+
+    yield make
+    for shop in made:
+        processor.remove_endpoint(shop.endpoint)
+
+
+@pytest.fixture
+def shop(make_shop, project):
+    """A fresh project that can take money: connected account, onboarded. Deliveries of events need `payments` too."""
+    return make_shop(project)
+
+
+class Shop:
+    """A project with credentials of a platform of its own at the test processor.
+
+    .project .admin .processor; .key (secret key) .webhook_secret .endpoint (webhook endpoint's id) .account (where its
+    objects live) .webhook_url. `mode`: connect or own; `ready=False`: connect without an account yet; `api`: generation
+    of its events (acacia, basil, dahlia, endive); `events`: types it asks for.
+    """
+
+    def __init__(self, processor, project, mode="connect", ready=True, api="dahlia", events=None):
+        self.processor, self.project, self.admin, self.mode = processor, project, project.admin, mode
+        platform = processor.new_platform()
+        self.key, self.platform = platform["key"], platform["account"]
+        self.webhook_secret = f"whsec_{secrets.token_urlsafe(24)}"
+        self.put_credentials()
+        self.webhook_url = f"{processor_payments_url(project)}/webhooks/processor/{project.id}"
+        self.endpoint = processor.add_endpoint(self.webhook_url, self.webhook_secret, self.key, connect=mode == "connect",
+                                               api=api, events=events)
+        self.account = self.platform if mode == "own" else None
+        if mode == "connect" and ready:
+            self.onboard()
+
+    def put_credentials(self, **changes):
+        body = {"mode": self.mode, "secret_key": self.key, "webhook_secrets": [{"secret": self.webhook_secret}], **changes}
+        return self.admin.put(f"{PAY}/processor-connect/credentials", body, expect=200).json()
+
+    def connect(self):
+        """Makes the connected account, not onboarded yet."""
+        self.admin.post(f"{PAY}/processor-connect", {"business_type": "company", "country": "US",
+                                                     "email": "shop@example.org"}, expect=201)
+        platform = self.processor.store.parents
+        self.account = next(account for account, parent in platform.items() if parent == self.platform)
+        return self.account
+
+    def onboard(self):
+        """Completes the onboarding and lets the gateway see it."""
+        if not self.account:
+            self.connect()
+        self.processor.onboard(self.account)
+        status = self.admin.get(f"{PAY}/processor-connect", expect=200).json()
+        assert status["charges_enabled"] is True, status
+        return status
+
+    # --- the processor's side, of this shop alone ---
+
+    def fault(self, kind, times=1, **matching):
+        """See tests/processor/faults.py."""
+        self.processor.fault(kind, times, account=matching.pop("account", self.account), **matching)
+
+    def switch(self, **switches):
+        """duplicate=N, shuffle=True, delay=seconds or [least, most], drop=True, paused=True."""
+        self.processor.update_endpoint(self.endpoint, **switches)
+
+    def drain(self, timeout=15):
+        """Until every event was taken by the payments service (stored; applying takes a moment more)."""
+        self.processor.drain(timeout, self.endpoint)
+
+    def deliver(self, event, secret=None, at=None, url=None):
+        """Posts an event (a dict or text) by hand, signed as this shop's; (status, body)."""
+        return self.processor.deliver(url or self.webhook_url, event, secret or self.webhook_secret, at)
+
+    def charges(self, **filters):
+        return self.processor.charges(account=self.account, **filters)
+
+    def requests(self, method=None, path=None, **filters):
+        return self.processor.requests(method, path, account=self.account, **filters)
+
+    def objects(self, kind):
+        return self.processor.objects(kind, self.account)
+
+    def events(self, type_=None):
+        return self.processor.events(type_, self.account)
+
+
+def processor_payments_url(project):
+    """Where the payments service of a project's gateway is reached."""
+    return project.gateway.settings.get("PAYMENTS_URL", "")
