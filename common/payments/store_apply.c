@@ -1,0 +1,299 @@
+/* Notifications of the app store into subscriptions. */
+#include <stdlib.h>
+
+#include "base/panic.h"
+#include "payments/store.h"
+#include "payments/store_private.h"
+#include "store_sql.h"
+#include "json/jr.h"
+
+enum { METADATA_BYTES_MAX = 8192 };
+
+/* A row of history with what it says. */
+struct entry {
+    int64_t id; /* 0: not stored yet */
+    struct str from, to;
+    struct store_fact fact;
+};
+
+/* One notification on its way into one subscription. */
+struct applying {
+    struct apply_source *source;
+    struct db *tx;
+    struct arena *arena;
+    const struct store_document *document;
+    int64_t id;
+    bool is_new;
+    struct str old_status, old_word;
+    struct entry *entries; /* in order */
+    size_t count;
+    struct entry *added; /* NULL: it was there */
+    struct store_state state;
+};
+
+static struct db_param time_or_null(int64_t ms)
+{
+    return ms ? P_TIME(ms) : P_NULL;
+}
+
+static struct db_param text_or_null(struct str text)
+{
+    return text.len > 0 ? P_STR(text) : P_NULL;
+}
+
+/* The row, locked until the transaction ends; made when there is none. */
+AWAITS static int lock_row(struct applying *a, struct rows *ret_row)
+{
+    const struct store_document *document = a->document;
+    struct task *task = a->source->task;
+
+    TRY(db_query(
+        task, a->tx, &SQL_STORE_SUBSCRIPTION_LOCK, PARAMS(P_STR(document->original_id)), ret_row));
+    if (ret_row->count > 0)
+        return 0;
+    TRY(db_query(task,
+                 a->tx,
+                 &SQL_STORE_SUBSCRIPTION_ADD,
+                 PARAMS(P_STR(document->original_id), P_STR(document->environment)),
+                 NULL));
+    return db_query(
+        task, a->tx, &SQL_STORE_SUBSCRIPTION_LOCK, PARAMS(P_STR(document->original_id)), ret_row);
+}
+
+/* --- history ------------------------------------------------------------------------------------
+ */
+
+static int entry_order(const void *a, const void *b)
+{
+    const struct entry *one = a;
+    const struct entry *two = b;
+
+    return store_fact_order(&one->fact, &two->fact);
+}
+
+static void
+entry_read(struct arena *arena, const struct rows *rows, size_t row, struct entry *entry)
+{
+    struct jr_error error;
+    json_t *detail = NULL;
+
+    if (jr_parse_stored(arena, rows_str(rows, row, rows_column(rows, "detail")), &detail, &error) !=
+        0)
+        detail = NULL; /* then it says nothing */
+    store_fact_parse(detail, &entry->fact);
+    entry->id = rows_i64(rows, row, rows_column(rows, "id"));
+    entry->from = rows_str(rows, row, rows_column(rows, "from_status"));
+    entry->to = rows_str(rows, row, rows_column(rows, "to_status"));
+    entry->fact.event_id = rows_str(rows, row, rows_column(rows, "event_id"));
+    entry->fact.signed_ms = rows_time(rows, row, rows_column(rows, "at"));
+}
+
+/* Everything that is known, with what has come now, in order. */
+AWAITS static int read_history(struct applying *a)
+{
+    const struct store_fact *fact = &a->document->fact;
+    struct rows rows;
+
+    TRY(db_query(a->source->task, a->tx, &SQL_STORE_HISTORY, PARAMS(P_I64(a->id)), &rows));
+    a->entries = ARENA_ARRAY(a->arena, a->entries, rows.count + 1);
+    for (size_t i = 0; i < rows.count; i++)
+        entry_read(a->arena, &rows, i, &a->entries[i]);
+    a->count = rows.count;
+    bool known = false;
+    for (size_t i = 0; i < rows.count; i++)
+        known = known || str_eq(a->entries[i].fact.event_id, fact->event_id);
+    if (!known)
+        a->entries[a->count++].fact = *fact;
+    qsort(a->entries, a->count, sizeof(*a->entries), entry_order);
+    for (size_t i = 0; i < a->count; i++)
+        if (a->entries[i].id == 0)
+            a->added = &a->entries[i];
+    return 0;
+}
+
+/* Reads the story from its beginning. Rows whose place in it has changed get their new statuses:
+ * *ret_calls has room for all entries and one call more. */
+static size_t retell(struct applying *a, struct db_call *calls)
+{
+    struct str from = STR_NONE;
+    size_t count = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        struct entry *entry = &a->entries[i];
+        store_state_add(&a->state, &entry->fact);
+        struct str to = str_from(store_state_status(&a->state));
+        struct db_param *params = ARENA_ARRAY(a->arena, params, 6);
+        if (entry->id == 0) {
+            params[0] = P_I64(a->id);
+            params[1] = P_TIME(entry->fact.signed_ms);
+            params[2] = P_STR(entry->fact.event_id);
+            params[3] = text_or_null(from);
+            params[4] = P_STR(to);
+            params[5] = P_STR(store_fact_print(a->arena, &entry->fact));
+            calls[count++] =
+                (struct db_call){.sql = &SQL_STORE_HISTORY_ADD, .params = params, .param_count = 6};
+        } else if (!str_eq(entry->from, from) || !str_eq(entry->to, to)) {
+            params[0] = P_I64(entry->id);
+            params[1] = text_or_null(from);
+            params[2] = P_STR(to);
+            calls[count++] =
+                (struct db_call){.sql = &SQL_STORE_HISTORY_SET, .params = params, .param_count = 3};
+        }
+        from = to;
+    }
+    return count;
+}
+
+/* --- the row ------------------------------------------------------------------------------------
+ */
+
+static void member(struct jw *w, const char *name, struct str text)
+{
+    if (text.len > 0) {
+        jw_lit(w, name);
+        jw_str(w, text);
+    }
+}
+
+static struct str metadata(struct applying *a)
+{
+    const struct store_state *state = &a->state;
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, a->arena, METADATA_BYTES_MAX);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    member(&w, "app_account_token", state->account_token);
+    if (!str_eq(state->next_product_id, state->product_id))
+        member(&w, "next_product_id", state->next_product_id);
+    member(&w, "offer_id", state->offer_id);
+    member(&w, "ownership", state->ownership);
+    if (state->expiration_intent)
+        JW_I64(&w, "expiration_intent", state->expiration_intent);
+    jw_obj_end(&w);
+    return text.overflow ? STR("{}") : strbuf_view(&text);
+}
+
+/* store_status: what the API's statuses do not tell apart. */
+static struct str store_word(const struct store_state *state)
+{
+    struct str word = str_from(state->word);
+
+    return str_is(word, "active") ? STR_NONE : word;
+}
+
+static struct db_call row_call(struct applying *a)
+{
+    const struct store_state *state = &a->state;
+    int64_t user_id = store_account_user(state->account_token);
+    struct str currency = state->currency;
+    struct db_param *params = ARENA_ARRAY(a->arena, params, 18);
+    size_t n = 0;
+
+    params[n++] = P_I64(a->id);
+    params[n++] = P_CSTR(store_state_status(state));
+    params[n++] = text_or_null(store_word(state));
+    params[n++] = text_or_null(state->product_id);
+    params[n++] = text_or_null(state->transaction_id);
+    params[n++] = user_id ? P_I64(user_id) : P_NULL;
+    params[n++] = time_or_null(state->starts_ms);
+    params[n++] = time_or_null(store_state_end(state));
+    params[n++] = time_or_null(state->trial_end_ms);
+    params[n++] = P_I64(state->trial_days);
+    params[n++] = time_or_null(state->grace_ms);
+    params[n++] = P_BOOL(state->renews_not && state->ended_ms == 0);
+    params[n++] = time_or_null(state->canceled_ms);
+    params[n++] = time_or_null(state->ended_ms);
+    params[n++] = currency.len > 0 ? P_I64(store_minor(state->price_milli, currency)) : P_NULL;
+    params[n++] = currency.len > 0 ? P_STR(store_currency(a->arena, currency)) : P_NULL;
+    params[n++] = P_STR(metadata(a));
+    params[n++] = P_TIME(a->entries[a->count - 1].fact.signed_ms);
+    return (struct db_call){.sql = &SQL_STORE_SUBSCRIPTION_SET, .params = params, .param_count = n};
+}
+
+static struct str effect(struct applying *a, bool late)
+{
+    struct str word = str_from(a->state.word);
+    struct str status = str_from(store_state_status(&a->state));
+    const long long id = (long long)a->id;
+
+    if (!a->added)
+        return STR("nothing: it was applied before");
+    if (a->is_new)
+        return arena_printf(
+            a->arena, "subscription %lld: made, %.*s (%.*s)", id, STR_ARG(status), STR_ARG(word));
+    if (!str_eq(a->old_status, status) || !str_eq(a->old_word, store_word(&a->state)))
+        return arena_printf(a->arena,
+                            "subscription %lld: %.*s -> %.*s (%.*s)",
+                            id,
+                            STR_ARG(a->old_status),
+                            STR_ARG(status),
+                            STR_ARG(word));
+    return late ? STR("history alone: older than what is known")
+                : arena_printf(a->arena,
+                               "subscription %lld: still %.*s (%.*s)",
+                               id,
+                               STR_ARG(status),
+                               STR_ARG(word));
+}
+
+AWAITS static int apply_subscription_info(struct applying *a, struct applied *ret)
+{
+    struct rows row;
+
+    TRY(lock_row(a, &row));
+    MUST(row.count == 1);
+    a->id = rows_i64(&row, 0, rows_column(&row, "id"));
+    a->is_new = rows_null(&row, 0, rows_column(&row, "event_at"));
+    a->old_status = rows_str(&row, 0, rows_column(&row, "status"));
+    a->old_word = rows_str(&row, 0, rows_column(&row, "store_status"));
+    ret->object = arena_printf(a->arena, "subscription:%lld", (long long)a->id);
+    if (!str_eq(rows_str(&row, 0, rows_column(&row, "environment")), a->document->environment)) {
+        ret->effect = STR("nothing: the subscription of this number is of another environment");
+        return 0;
+    }
+    TRY(read_history(a));
+    struct db_call *calls = ARENA_ARRAY(a->arena, calls, a->count + 1);
+    size_t count = retell(a, calls);
+    calls[count++] = row_call(a);
+    TRY(db_batch(a->source->task, a->tx, calls, count, NULL));
+    ret->effect = effect(a, a->added != &a->entries[a->count - 1]);
+    return 0;
+}
+
+int store_apply(struct apply_source *source,
+                struct db *tx,
+                struct str document,
+                struct applied *ret)
+{
+    struct arena *arena = source->task->arena;
+    struct store_document read;
+    struct applied done = {0};
+    int rc = store_document_read(arena, document, &read);
+
+    if (rc != 0)
+        return rc;
+    if (!read.known) {
+        ret->effect =
+            arena_printf(arena, "nothing: the type %.*s is not known", STR_ARG(read.fact.type));
+        return APPLY_UNSUPPORTED;
+    }
+    struct applying *a = ARENA_NEW(arena, a);
+    *a = (struct applying){.source = source, .tx = tx, .arena = arena, .document = &read};
+    switch (read.kind) {
+    case STORE_KIND_SUBSCRIPTION:
+        rc = apply_subscription_info(a, &done);
+        break;
+    case STORE_KIND_PURCHASE:
+        rc = store_purchase_apply(source, tx, &read, &done);
+        break;
+    case STORE_KIND_NONE:
+        done.effect = arena_printf(
+            arena, "recorded: %.*s says nothing about a purchase", STR_ARG(read.fact.type));
+        break;
+    }
+    if (rc == 0)
+        *ret = done;
+    return rc;
+}

@@ -1,0 +1,228 @@
+/* Notifications of the app store as they arrive: signatures, whose they are, how old. */
+#include <string.h>
+
+#include "payments/store.h"
+#include "payments/store_private.h"
+#include "json/jr.h"
+
+enum { WORD_BYTES_MAX = 64 };
+#define FUTURE_MS (5 * 60 * 1000)
+
+/* Goes through the reading. */
+struct reading {
+    struct arena *arena;
+    const struct store_account *account;
+    int64_t now_ms;
+    struct str environment;
+    struct str *ret_reason;
+};
+
+static int refuse(struct reading *reading, int rc, const char *reason)
+{
+    *reading->ret_reason = str_from(reason);
+    return rc;
+}
+
+/* Types, subtypes and ids: letters, digits, '_' and '-'. */
+static bool is_word(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != '-')
+            return false;
+    }
+    return text.len > 0 && text.len <= WORD_BYTES_MAX;
+}
+
+/* --- whose it is --------------------------------------------------------------------------------
+ */
+
+static int check_environment(struct reading *reading, struct str environment)
+{
+    const struct store_account *account = reading->account;
+    const unsigned bit = str_is(environment, "Production") ? STORE_PRODUCTION
+                         : str_is(environment, "Sandbox")  ? STORE_SANDBOX
+                                                           : 0U;
+
+    if (!(account->environments & bit))
+        return refuse(reading, STORE_FOREIGN, "its environment is not enabled");
+    if (reading->environment.len > 0 && !str_eq(reading->environment, environment))
+        return refuse(reading, STORE_FOREIGN, "it mixes environments");
+    reading->environment = environment;
+    return 0;
+}
+
+/* Everywhere the store names the app: its id is given in production alone. */
+static int check_app(struct reading *reading, const json_t *object)
+{
+    const struct store_account *account = reading->account;
+
+    if (!str_eq(jr_str(object, "bundleId"), account->bundle_id))
+        return refuse(reading, STORE_FOREIGN, "its bundleId is another app's");
+    if (str_is(reading->environment, "Production") &&
+        (account->app_apple_id == 0 || jr_i64(object, "appAppleId", 0) != account->app_apple_id))
+        return refuse(
+            reading, STORE_FOREIGN, "its appAppleId is another app's, or none is configured");
+    return 0;
+}
+
+/* Each of the parts that a notification may have says whose it is; one of them is there. */
+static int check_parts(struct reading *reading, const json_t *claims)
+{
+    static const char *const parts[] = {"data", "summary", "appData", "externalPurchaseToken"};
+    bool any = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        const json_t *part = json_object_get(claims, parts[i]);
+        if (!part)
+            continue;
+        struct str environment = jr_str(part, "environment");
+        if (strcmp(parts[i], "externalPurchaseToken") == 0)
+            environment = str_starts(jr_str(part, "externalPurchaseId"), STR("SANDBOX"))
+                              ? STR("Sandbox")
+                              : STR("Production");
+        TRY(check_environment(reading, environment));
+        TRY(check_app(reading, part));
+        any = true;
+    }
+    return any ? 0 : refuse(reading, STORE_BAD, "it does not say which app it is about");
+}
+
+/* --- what is signed inside ----------------------------------------------------------------------
+ */
+
+/* What kind of text is inside, and what it must say of itself. */
+struct inner {
+    const char *member;
+    const char *environment; /* member that names it */
+    bool bundle, app;        /* names the bundle; also the app's id */
+};
+static const struct inner transaction_info = {"signedTransactionInfo", "environment", true, false};
+static const struct inner renewal_info = {"signedRenewalInfo", "environment", false, false};
+static const struct inner app_transaction = {"signedAppTransactionInfo", "receiptType", true, true};
+
+/* *ret_claims stays NULL when there is none. */
+static int open_inner(struct reading *reading,
+                      const json_t *part,
+                      const struct inner *inner,
+                      const json_t **ret_claims)
+{
+    const json_t *token = json_object_get(part, inner->member);
+    const json_t *claims;
+
+    if (!token)
+        return 0;
+    if (!json_is_string(token))
+        return refuse(reading, STORE_BAD, "what is signed inside is no text");
+    TRY(store_jws_open(reading->arena,
+                       (struct str){json_string_value(token), json_string_length(token)},
+                       reading->now_ms,
+                       &claims,
+                       reading->ret_reason));
+    if (!str_eq(jr_str(claims, inner->environment), reading->environment))
+        return refuse(reading, STORE_FOREIGN, "what is signed inside is of another environment");
+    if (inner->app)
+        TRY(check_app(reading, claims));
+    else if (inner->bundle && !str_eq(jr_str(claims, "bundleId"), reading->account->bundle_id))
+        return refuse(reading, STORE_FOREIGN, "what is signed inside is another app's");
+    *ret_claims = claims;
+    return 0;
+}
+
+static void json_release(void *root)
+{
+    json_decref(root);
+}
+
+/* Adds what was opened, or null. */
+static void put(json_t *document, const char *name, const json_t *claims)
+{
+    (void)json_object_set_new(document, name, claims ? json_deep_copy(claims) : json_null());
+}
+
+/* The claims without the signed texts, which stand opened beside them. */
+static json_t *without_signed(const json_t *claims)
+{
+    static const char *const parts[] = {"data", "appData"};
+    json_t *notification = json_deep_copy(claims);
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        json_t *part = json_object_get(notification, parts[i]);
+        (void)json_object_del(part, transaction_info.member);
+        (void)json_object_del(part, renewal_info.member);
+        (void)json_object_del(part, app_transaction.member);
+    }
+    return notification;
+}
+
+static int open_document(struct reading *reading, const json_t *claims, struct str *ret_document)
+{
+    const json_t *data = json_object_get(claims, "data");
+    const json_t *transaction = NULL;
+    const json_t *renewal = NULL;
+    const json_t *app = NULL;
+
+    TRY(open_inner(reading, data, &transaction_info, &transaction));
+    TRY(open_inner(reading, data, &renewal_info, &renewal));
+    TRY(open_inner(reading, json_object_get(claims, "appData"), &app_transaction, &app));
+    json_t *document = json_object();
+    arena_defer(reading->arena, json_release, document);
+    (void)json_object_set_new(document, "notification", without_signed(claims));
+    put(document, "transaction", transaction);
+    put(document, "renewal", renewal);
+    put(document, "app_transaction", app);
+    *ret_document = jr_print(reading->arena, document);
+    return 0;
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+static int body_token(struct reading *reading, struct str body, struct str *ret_token)
+{
+    struct jr_error error;
+    json_t *root;
+
+    if (body.len > STORE_BODY_BYTES_MAX || jr_parse(reading->arena, body, &root, &error) != 0)
+        return refuse(reading, STORE_BAD, "the body is not JSON");
+    *ret_token = jr_str(root, "signedPayload");
+    if (ret_token->len == 0)
+        return refuse(reading, STORE_BAD, "there is no signedPayload");
+    return 0;
+}
+
+int store_notification_read(struct arena *arena,
+                            struct str body,
+                            const struct store_account *account,
+                            int64_t now_ms,
+                            struct store_notification *ret,
+                            struct str *ret_reason)
+{
+    struct reading reading = {
+        .arena = arena, .account = account, .now_ms = now_ms, .ret_reason = ret_reason};
+    struct store_notification read = {0};
+    const json_t *claims;
+    struct str token;
+
+    if (!account->configured)
+        return refuse(&reading, STORE_FOREIGN, "the app store is not configured");
+    TRY(body_token(&reading, body, &token));
+    TRY(store_jws_open(arena, token, now_ms, &claims, ret_reason));
+    read.type = jr_str(claims, "notificationType");
+    read.subtype = jr_str(claims, "subtype");
+    read.uuid = jr_str(claims, "notificationUUID");
+    read.signed_ms = jr_i64(claims, "signedDate", 0);
+    if (!is_word(read.type) || !is_word(read.uuid) ||
+        (read.subtype.len > 0 && !is_word(read.subtype)) || read.signed_ms <= 0)
+        return refuse(&reading, STORE_BAD, "type, UUID or date are missing");
+    TRY(check_parts(&reading, claims));
+    if (read.signed_ms > now_ms + FUTURE_MS || now_ms - read.signed_ms > store_config()->max_age_ms)
+        return refuse(&reading, STORE_STALE, "it was signed too long ago, or in the future");
+    TRY(open_document(&reading, claims, &read.document));
+    read.environment = reading.environment;
+    read.event_id =
+        arena_printf(arena, "%.*s:%.*s", STR_ARG(reading.environment), STR_ARG(read.uuid));
+    *ret = read;
+    return 0;
+}

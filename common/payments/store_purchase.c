@@ -1,0 +1,134 @@
+/* One-time purchases in the app store into payments. */
+#include "base/panic.h"
+#include "payments/store_private.h"
+#include "store_sql.h"
+
+#define WHOLE_PERCENTAGE 100000 /* revocationPercentage is in thousandths of a percent */
+enum { METADATA_BYTES_MAX = 4096 };
+
+/* What the newest notification says of the purchase. */
+struct purchase {
+    const char *status;
+    int64_t amount_minor, refunded_minor;
+    struct str currency;
+};
+
+static void
+purchase_read(struct arena *arena, const struct store_fact *fact, struct purchase *ret_purchase)
+{
+    int64_t share = fact->revoked_percentage;
+    bool taken_back = fact->revoked_ms != 0 || str_is(fact->type, "REFUND");
+
+    ret_purchase->currency = store_currency(arena, fact->currency);
+    ret_purchase->amount_minor = store_minor(fact->price_milli, fact->currency);
+    ret_purchase->refunded_minor = 0;
+    ret_purchase->status = "succeeded";
+    if (str_is(fact->type, "REVOKE") || str_is(fact->revocation_type, "FAMILY_REVOKE")) {
+        ret_purchase->status = "canceled"; /* was shared; nobody is paid back */
+    } else if (taken_back && !str_is(fact->type, "REFUND_REVERSED")) {
+        bool part = str_is(fact->revocation_type, "REFUND_PRORATED") && share > 0 &&
+                    share < WHOLE_PERCENTAGE;
+        ret_purchase->status = part ? "partially_refunded" : "refunded";
+        ret_purchase->refunded_minor = ret_purchase->amount_minor;
+        if (part)
+            ret_purchase->refunded_minor =
+                (int64_t)((double)ret_purchase->amount_minor * (double)share / WHOLE_PERCENTAGE +
+                          0.5);
+    }
+}
+
+static struct str metadata(struct arena *arena, const struct store_document *document)
+{
+    const struct store_fact *fact = &document->fact;
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, arena, METADATA_BYTES_MAX);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    JW_STR(&w, "product_id", fact->product_id);
+    JW_STR(&w, "original_transaction_id", document->original_id);
+    if (fact->quantity)
+        JW_I64(&w, "quantity", fact->quantity);
+    if (fact->account_token.len > 0)
+        JW_STR(&w, "app_account_token", fact->account_token);
+    jw_obj_end(&w);
+    return text.overflow ? STR("{}") : strbuf_view(&text);
+}
+
+/* Of two notifications of one millisecond the one whose status ranks higher stays. */
+static int status_rank(struct str status)
+{
+    static const char *const ranks[] = {
+        "processing", "succeeded", "partially_refunded", "refunded", "canceled"};
+
+    for (size_t i = 0; i < ARRAY_LEN(ranks); i++)
+        if (str_is(status, ranks[i]))
+            return (int)i;
+    return 0;
+}
+
+AWAITS static int lock_row(struct apply_source *source,
+                           struct db *tx,
+                           const struct store_document *document,
+                           struct rows *ret_row)
+{
+    const struct db_param key[] = {P_STR(document->environment),
+                                   P_STR(document->fact.transaction_id)};
+
+    TRY(db_query(source->task, tx, &SQL_STORE_PURCHASE_LOCK, key, ARRAY_LEN(key), ret_row));
+    if (ret_row->count > 0)
+        return 0;
+    TRY(db_query(source->task, tx, &SQL_STORE_PURCHASE_ADD, key, ARRAY_LEN(key), NULL));
+    return db_query(source->task, tx, &SQL_STORE_PURCHASE_LOCK, key, ARRAY_LEN(key), ret_row);
+}
+
+int store_purchase_apply(struct apply_source *source,
+                         struct db *tx,
+                         const struct store_document *document,
+                         struct applied *ret)
+{
+    const struct store_fact *fact = &document->fact;
+    struct arena *arena = source->task->arena;
+    int64_t user_id = store_account_user(fact->account_token);
+    struct purchase purchase;
+    struct rows row;
+
+    TRY(lock_row(source, tx, document, &row));
+    MUST(row.count == 1);
+    int64_t id = rows_i64(&row, 0, rows_column(&row, "id"));
+    struct str before = rows_str(&row, 0, rows_column(&row, "status"));
+    bool is_new = rows_null(&row, 0, rows_column(&row, "event_at"));
+    int64_t known_ms = rows_time(&row, 0, rows_column(&row, "event_at"));
+
+    purchase_read(arena, fact, &purchase);
+    ret->object = arena_printf(arena, "payment:%lld", (long long)id);
+    if (!is_new && (fact->signed_ms < known_ms ||
+                    (fact->signed_ms == known_ms &&
+                     status_rank(str_from(purchase.status)) <= status_rank(before)))) {
+        ret->effect = STR("nothing: not newer than what is known");
+        return 0;
+    }
+    TRY(db_query(source->task,
+                 tx,
+                 &SQL_STORE_PURCHASE_SET,
+                 PARAMS(P_I64(id),
+                        P_CSTR(purchase.status),
+                        P_I64(purchase.amount_minor),
+                        P_STR(purchase.currency),
+                        P_I64(purchase.refunded_minor),
+                        P_STR(fact->product_id),
+                        user_id ? P_I64(user_id) : P_NULL,
+                        fact->purchase_ms ? P_TIME(fact->purchase_ms) : P_NULL,
+                        P_STR(metadata(arena, document)),
+                        P_TIME(fact->signed_ms)),
+                 NULL));
+    ret->effect =
+        is_new ? arena_printf(arena, "payment %lld: made, %s", (long long)id, purchase.status)
+               : arena_printf(arena,
+                              "payment %lld: %.*s -> %s",
+                              (long long)id,
+                              STR_ARG(before),
+                              purchase.status);
+    return 0;
+}
