@@ -110,7 +110,8 @@ def haproxy_command(proxy):
     text = once(text, "bind :8080", f"""bind 127.0.0.1:{proxy.port}
     capture request header X-Request-Id len 64
     log-format "%[capture.req.hdr(0)] %s\"""")
-    text = once(text, "bind 127.0.0.1:8081", f"bind 127.0.0.1:{free_port()}")
+    text = once(text, "bind :8081", f"bind 127.0.0.1:{free_port()}")
+    text = once(text, "bind 127.0.0.1:8089", f"bind 127.0.0.1:{free_port()}")
     text = once(text, "server-template gateway 16 api-gateway:8080", f"server gateway1 127.0.0.1:{proxy.gateway.port}")
     (proxy.folder / "haproxy.cfg").write_text(text)
     proxy.log = pathlib.Path(proxy.output.name)
