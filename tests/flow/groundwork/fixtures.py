@@ -19,6 +19,7 @@ from .sink import MailSink, Sink
 __all__ = [
     "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project",
     "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "sink", "mail_sink",
+    "start_webhook", "webhook",
     "session_processor", "processor", "start_payments", "session_payments", "payments", "make_shop", "shop",
 ]
 
@@ -108,6 +109,38 @@ def start_runner(servers, session_gateway, sink, mail_sink):
 def runner(start_runner):
     """One runner for the tests of a file."""
     return start_runner()
+
+
+@pytest.fixture(scope="module")
+def start_webhook(servers, session_gateway):
+    """Starts a payments-webhook: start_webhook(LEASE_MS=2000, PROCESSOR_URL=processor.url). Without the latter nobody
+    answers its calls. All of them end with the file's tests; a sanitizer report in any log is an error."""
+    started = []
+
+    def start(name=None, prefix=(), **overrides):
+        log = servers.folder / f"{name or f'webhook{len(started)}-{secrets.token_hex(3)}'}.log"
+        own = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
+        own.update(WORKERS=1, SWEEP_MS=500, PROCESSOR_URL="http://127.0.0.1:1", STORE_URL="http://127.0.0.1:1",
+                   STORE_SANDBOX_URL="http://127.0.0.1:1")
+        daemon = Daemon(str(binary().with_name("payments-webhook")), log, **{**own, **overrides})
+        daemon.prefix = list(prefix)
+        started.append(daemon.start())
+        return daemon
+
+    yield start
+    alarms = []
+    for daemon in started:
+        if daemon.running():
+            daemon.stop()
+        alarms += daemon.alarms()
+    keep_logs(started)
+    assert not alarms, "\n\n".join(alarms)
+
+
+@pytest.fixture(scope="module")
+def webhook(start_webhook):
+    """One payments-webhook for the tests of a file."""
+    return start_webhook()
 
 
 @pytest.fixture(scope="module")

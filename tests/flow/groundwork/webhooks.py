@@ -1,0 +1,101 @@
+"""Events as the processor sends them, signed here, and what became of them."""
+import hashlib
+import hmac
+import json
+import secrets
+import time
+
+import requests
+
+from .records import execute, rows
+from .runs import until
+
+CREDENTIALS = "/integrations/svcpay/processor-connect/credentials"
+
+
+def sign(body, secret, at=None):
+    at = int(time.time()) if at is None else at
+    return f"t={at},v1=" + hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+def event(type_, obj, at=None, **members):
+    """An event about an object."""
+    return {"id": f"evt_{secrets.token_hex(12)}", "object": "event", "api_version": "2026-10-28.endive", "livemode": False,
+            "created": int(time.time()) if at is None else at, "type": type_, "data": {"object": obj}, **members}
+
+
+def intent(id_, status="succeeded", **members):
+    return {"id": id_, "object": "payment_intent", "status": status, "amount": 2000, "amount_received": 2000,
+            "currency": "usd", "customer": None, "latest_charge": "ch_1", "metadata": {}, "last_payment_error": None, **members}
+
+
+def failed_intent(id_, **members):
+    return intent(id_, "requires_payment_method", amount_received=0,
+                  last_payment_error={"type": "card_error", "code": "card_declined", "message": "Your card was declined."}, **members)
+
+
+class Hooks:
+    """A project's webhooks at a daemon. Without `account` its credentials are those of an account of its own."""
+
+    def __init__(self, project, daemon, db, account=None, secret=None):
+        self.project, self.daemon, self.db = project, daemon, db
+        self.schema = project.schema(db)
+        self.secret = secret or f"whsec_{secrets.token_hex(8)}"
+        body = {"mode": "connect" if account else "own", "secret_key": "sk_test_" + secrets.token_hex(8),
+                "webhook_secrets": [{"secret": self.secret}]}
+        project.admin.put(CREDENTIALS, body, expect=200)
+        if account:
+            execute(db, f"update {self.schema}.settings set doc = doc || jsonb_build_object('account', %s::text)"
+                        " where kind = 'payments' and key = 'processor'", account)
+            project.admin.put(CREDENTIALS, body, expect=200)  # whoever has read the settings reads them again
+
+    @property
+    def url(self):
+        return f"{self.daemon.url}/webhooks/processor/{self.project.id}"
+
+    def post(self, body, header=None, secret=None, at=None, timeout=20, **headers):
+        """Bytes, signed unless there is a header."""
+        signature = sign(body, secret or self.secret, at) if header is None else header
+        fields = {"Content-Type": "application/json", "Stripe-Signature": signature, **headers}
+        return requests.post(self.url, data=body, headers={k: v for k, v in fields.items() if v is not None}, timeout=timeout)
+
+    def send(self, told, **options):
+        return self.post(json.dumps(told).encode(), **options)
+
+    def sent(self, told, **options):
+        answer = self.send(told, **options)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    # --- what became of it ---
+
+    def stored(self):
+        return rows(self.db, f"select count(*) from {self.schema}.webhook_events")[0][0]
+
+    def row(self, told, *columns):
+        found = rows(self.db, f"select {', '.join(columns)} from {self.schema}.webhook_events where event_id = %s", told["id"])
+        return (found[0][0] if len(columns) == 1 else found[0]) if found else None
+
+    def wait(self, told, *states, within=20):
+        """Until it is in one of these states; (state, object, effect)."""
+        until(lambda: self.row(told, "state") in (states or ("applied", "ignored")),
+              f"{told['type']} {states}: {self.row(told, 'state', 'attempts', 'error')}", within)
+        return self.row(told, "state", "object", "effect")
+
+    # --- payments that it is about ---
+
+    def payment(self, status="processing", **columns):
+        """Makes one; (id, its intent)."""
+        columns = {"type": "one_off", "amount_minor": 2000, "currency": "usd", "status": status,
+                   "intent_id": f"pi_{secrets.token_hex(12)}", **columns}
+        names = ", ".join(columns)
+        made = rows(self.db, f"insert into {self.schema}.payments ({names}) values ({', '.join(['%s'] * len(columns))})"
+                             " returning id, intent_id", *columns.values())
+        return made[0]
+
+    def status(self, payment):
+        return rows(self.db, f"select status from {self.schema}.payments where id = %s", payment)[0][0]
+
+    def told(self, name):
+        """Record ids of events of this name in the outbox."""
+        return [r for r, in rows(self.db, f"select record_id from {self.schema}.outbox where event = %s order by id", name)]
