@@ -15,12 +15,14 @@ from .processor import (  # noqa: F401
 from .project import Project
 from .servers import ROOT, Servers
 from .sink import MailSink, Sink
+from .stripe_client import stripe_client  # noqa: F401
 
 __all__ = [
     "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project",
     "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "sink", "mail_sink",
     "start_webhook", "webhook",
     "session_processor", "processor", "start_payments", "session_payments", "payments", "make_shop", "shop",
+    "stripe_client",
 ]
 
 

@@ -153,10 +153,11 @@ def payer(ctx, session, email):
         return None
     customer = ctx.store.find(ctx.account, "customer", session.get("_customer"))
     if not customer:
-        form = {"email": email or session["customer_email"] or "payer@example.com"}
-        made = create_customer(ctx, Params(form))
+        made = create_customer(ctx, Params({"email": email or session["customer_email"] or "payer@example.com"}))
         session["_customer"] = made["id"]
         customer = ctx.get("customer", made["id"])
+    elif email:
+        customer["email"] = email  # after an attempt that was declined
     return customer
 
 
