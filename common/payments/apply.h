@@ -56,6 +56,7 @@ struct applied {
     /* apply_event(): what is still to be written, by apply_commit(). */
     struct db_call *calls;
     size_t call_count;
+    unsigned rings, wakes; /* bit n: what calls[n] touches sets .rang, .woke */
 };
 
 /* co: all in `tx`, which the caller commits; everything is written. 0, an enum apply_result, a
@@ -102,7 +103,8 @@ struct apply_plan {
                               be told or that is not known; or NULL */
     const json_t *fetched_subscription; /* of an invoice, when it is not known */
     int64_t fetched_ms;                 /* wall, before it was read */
-    bool ask; /* apply_event() came back with APPLY_AGAIN because it needs a reading */
+    bool ask;   /* apply_event() came back with APPLY_AGAIN because it needs a reading */
+    bool asked; /* which has been tried */
 };
 /* any: whether events of this type are applied (specification 4.13, their aliases, and what moves
  * refunds, disputes and cancellations). */

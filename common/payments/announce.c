@@ -1,0 +1,321 @@
+/* Events of payments: which are due, and what they say. */
+#include "payments/announce.h"
+
+#include "apply_sql.h"
+#include "payments/apply_rows.h"
+#include "payments/money.h"
+#include "json/jw.h"
+
+#define PAYLOAD_BYTES_MAX (256U << 10) /* the processor's metadata ends at 50 texts of 500 */
+#define TIMES_MS_MAX      253402300799999LL
+
+/* --- what is due ---------------------------------------------------------------------------------
+ */
+
+static bool is(const char *status, const char *name)
+{
+    return strcmp(status, name) == 0;
+}
+
+/* What was refunded or is disputed did succeed, whatever was heard of first. */
+unsigned payment_told_due(const char *status)
+{
+    if (is(status, "succeeded") || is(status, "partially_refunded") || is(status, "refunded") ||
+        is(status, "disputed"))
+        return PAYMENT_TOLD_CREATED | PAYMENT_TOLD_SUCCEEDED;
+    return PAYMENT_TOLD_CREATED | (is(status, "failed") ? PAYMENT_TOLD_FAILED : 0U);
+}
+
+/* What is past due still gives access: it was activated. */
+unsigned subscription_told_due(const char *status)
+{
+    if (is(status, "active") || is(status, "trialing") || is(status, "past_due"))
+        return SUBSCRIPTION_TOLD_CREATED | SUBSCRIPTION_TOLD_ACTIVATED;
+    if (is(status, "canceled") || is(status, "unpaid") || is(status, "incomplete_expired"))
+        return SUBSCRIPTION_TOLD_CREATED | SUBSCRIPTION_TOLD_EXPIRED;
+    return SUBSCRIPTION_TOLD_CREATED;
+}
+
+unsigned method_told_due(const char *status)
+{
+    if (is(status, "active"))
+        return METHOD_TOLD_CAPTURED;
+    return is(status, "detached") ? METHOD_TOLD_REMOVED : METHOD_TOLD_FAILED;
+}
+
+/* --- what is said --------------------------------------------------------------------------------
+ */
+
+static void member_str(struct jw *w, const char *name, struct str text)
+{
+    jw_lit(w, name);
+    if (text.len > 0)
+        jw_str(w, text);
+    else
+        jw_null(w);
+}
+
+static void member_id(struct jw *w, const char *name, int64_t id)
+{
+    jw_lit(w, name);
+    if (id != 0)
+        jw_i64(w, id);
+    else
+        jw_null(w);
+}
+
+static void member_time(struct jw *w, const char *name, int64_t ms)
+{
+    jw_lit(w, name);
+    if (ms > 0 && ms <= TIMES_MS_MAX)
+        jw_time(w, ms);
+    else
+        jw_null(w);
+}
+
+static void member_json(struct jw *w, const char *name, struct str json)
+{
+    jw_lit(w, name);
+    jw_raw(w, json.len > 0 ? json : STR("{}"));
+}
+
+/* Payloads begin and end alike. */
+static void payload_begin(struct arena *arena, struct jw *w, struct strbuf *out)
+{
+    strbuf_init(out, arena, PAYLOAD_BYTES_MAX);
+    jw_init(w, out);
+    jw_obj(w);
+}
+
+static struct str payload_end(struct jw *w)
+{
+    jw_obj_end(w);
+    return jw_done(w) ? strbuf_view(w->out) : STR("{}");
+}
+
+static struct str payment_payload(struct arena *arena, const struct payment_row *row)
+{
+    struct strbuf out;
+    struct jw w;
+
+    payload_begin(arena, &w, &out);
+    JW_I64(&w, "id", row->id);
+    member_str(&w, "type", row->type);
+    member_str(&w, "provider", row->provider);
+    money_json(&w, "amount", row->amount_minor, row->currency);
+    member_str(&w, "currency", row->currency);
+    JW_CSTR(&w, "status", row->status);
+    member_str(&w, "description", row->description);
+    member_str(&w, "reference", row->reference);
+    member_str(&w, "customer_email", row->customer_email);
+    member_id(&w, "subscriber_id", row->subscriber_id);
+    member_id(&w, "subscription_id", row->subscription_id);
+    member_id(&w, "payment_method_id", row->payment_method_id);
+    member_str(&w, "failure_code", row->failure_code);
+    member_str(&w, "failure_message", row->failure_message);
+    money_json(&w, "amount_refunded", row->amount_refunded_minor, row->currency);
+    money_json(&w, "platform_fee", row->platform_fee_minor, row->currency);
+    member_time(&w, "paid_at", row->paid_ms);
+    member_json(&w, "metadata", row->metadata);
+    member_time(&w, "created_at", row->created_ms);
+    return payload_end(&w);
+}
+
+static struct str subscription_payload(struct arena *arena, const struct subscription_row *row)
+{
+    struct strbuf out;
+    struct jw w;
+
+    payload_begin(arena, &w, &out);
+    JW_I64(&w, "id", row->id);
+    member_id(&w, "plan_id", row->plan_id);
+    member_id(&w, "subscriber_id", row->subscriber_id);
+    member_str(&w, "customer_email", row->customer_email);
+    JW_CSTR(&w, "status", row->status);
+    member_str(&w, "provider", row->provider);
+    member_str(&w, "provider_subscription_id", row->provider_subscription_id);
+    member_str(&w, "name", row->name);
+    member_str(&w, "description", row->description);
+    if (row->currency.len > 0)
+        money_json(&w, "amount", row->amount_minor, row->currency);
+    member_str(&w, "currency", row->currency);
+    member_str(&w, "billing_interval", row->billing_interval);
+    member_id(&w, "interval_count", row->interval_count);
+    JW_I64(&w, "trial_length_days", row->trial_length_days);
+    member_time(&w, "current_period_start", row->period_start_ms);
+    member_time(&w, "current_period_end", row->period_end_ms);
+    member_time(&w, "trial_end", row->trial_end_ms);
+    JW_BOOL(&w, "cancel_at_period_end", row->cancel_at_period_end);
+    member_time(&w, "canceled_at", row->canceled_ms);
+    member_time(&w, "ended_at", row->ended_ms);
+    member_json(&w, "metadata", row->metadata);
+    member_time(&w, "created_at", row->created_ms);
+    member_time(&w, "updated_at", row->updated_ms);
+    return payload_end(&w);
+}
+
+static struct str method_payload(struct arena *arena, const struct method_row *row)
+{
+    struct strbuf out;
+    struct jw w;
+
+    payload_begin(arena, &w, &out);
+    JW_I64(&w, "id", row->id);
+    member_str(&w, "type", row->type);
+    member_str(&w, "brand", row->brand);
+    member_str(&w, "last4", row->last4);
+    member_id(&w, "exp_month", row->exp_month);
+    member_id(&w, "exp_year", row->exp_year);
+    JW_BOOL(&w, "is_default", row->is_default);
+    JW_CSTR(&w, "status", row->status);
+    member_id(&w, "subscriber_id", row->subscriber_id);
+    member_str(&w, "subscriber_email", row->subscriber_email);
+    member_str(&w, "failure_code", row->failure_code);
+    member_str(&w, "failure_message", row->failure_message);
+    member_time(&w, "created_at", row->created_ms);
+    return payload_end(&w);
+}
+
+/* --- telling -------------------------------------------------------------------------------------
+ */
+
+struct kind {
+    unsigned bit;
+    const char *event;
+};
+
+static const struct kind payment_kinds[] = {
+    {PAYMENT_TOLD_CREATED, "PaymentCreated"},
+    {PAYMENT_TOLD_SUCCEEDED, "PaymentSucceeded"},
+    {PAYMENT_TOLD_FAILED, "PaymentFailed"},
+};
+static const struct kind subscription_kinds[] = {
+    {SUBSCRIPTION_TOLD_CREATED, "SubscriptionCreated"},
+    {SUBSCRIPTION_TOLD_ACTIVATED, "SubscriptionActivated"},
+    {SUBSCRIPTION_TOLD_EXPIRED, "SubscriptionExpired"},
+};
+static const struct kind method_kinds[] = {
+    {METHOD_TOLD_CAPTURED, "PaymentMethodCaptured"},
+    {METHOD_TOLD_FAILED, "PaymentMethodCaptureFailed"},
+    {METHOD_TOLD_REMOVED, "PaymentMethodRemoved"},
+};
+
+static void tell(struct apply_source *source,
+                 struct applied *applied,
+                 const struct kind *kinds,
+                 unsigned due,
+                 struct str text)
+{
+    for (size_t i = 0; i < ARRAY_LEN(payment_kinds); i++)
+        if (due & kinds[i].bit)
+            applied_add_event(source, applied, kinds[i].event, text);
+}
+
+void announce_payment_row(struct apply_source *source,
+                          struct applied *applied,
+                          struct payment_row *row)
+{
+    unsigned due = payment_told_due(row->status) & ~row->told;
+
+    if (due == 0 || !str_is(row->provider, "processor"))
+        return;
+    tell(source, applied, payment_kinds, due, payment_payload(source->task->arena, row));
+    row->told |= due;
+}
+
+/* It is one when the processor has it; until then it is a wish. */
+void announce_subscription_row(struct apply_source *source,
+                               struct applied *applied,
+                               struct subscription_row *row)
+{
+    unsigned due = subscription_told_due(row->status) & ~row->told;
+
+    if (due == 0 || !str_is(row->provider, "processor") || row->provider_subscription_id.len == 0)
+        return;
+    tell(source, applied, subscription_kinds, due, subscription_payload(source->task->arena, row));
+    row->told |= due;
+}
+
+/* A method of which only the set-up was heard of is not known well enough to be shown. */
+void announce_method_row(struct apply_source *source,
+                         struct applied *applied,
+                         struct method_row *row)
+{
+    unsigned due = method_told_due(row->status) & ~row->told;
+
+    if (due == 0 || row->event_ms == 0)
+        return;
+    tell(source, applied, method_kinds, due, method_payload(source->task->arena, row));
+    row->told |= due;
+}
+
+/* One that somebody else has changed: read again, told, and its bits set. */
+struct told {
+    struct apply_source source;
+    struct applied applied;
+    struct row row;
+    struct rows rows;
+};
+
+AWAITS static int
+begin(struct told *told, struct task *task, struct db *tx, const struct sql *get, int64_t id)
+{
+    *told = (struct told){.source = {.task = task}};
+    TRY(db_query(task, tx, get, PARAMS(P_I64(id)), &told->rows));
+    told->row = rows_at(&told->rows, 0);
+    return 0;
+}
+
+AWAITS static int end(struct told *told,
+                      struct db *tx,
+                      const struct sql *set,
+                      int64_t id,
+                      unsigned bits,
+                      bool *ret_rang)
+{
+    if (told->applied.call_count == 0)
+        return 0;
+    applied_add(&told->source, &told->applied, set, PARAMS(P_I64(id), P_I64(bits)));
+    TRY(applied_write(&told->source, tx, &told->applied));
+    *ret_rang = *ret_rang || told->applied.rang;
+    return 0;
+}
+
+int announce_payment(struct task *task, struct db *tx, int64_t id, bool *ret_rang)
+{
+    struct payment_row row;
+    struct told told;
+
+    TRY(begin(&told, task, tx, &SQL_APPLY_PAYMENT_GET, id));
+    if (told.rows.count == 0)
+        return 0;
+    payment_row_read(&told.row, &row);
+    announce_payment_row(&told.source, &told.applied, &row);
+    return end(&told, tx, &SQL_APPLY_PAYMENT_TOLD, id, row.told, ret_rang);
+}
+
+int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *ret_rang)
+{
+    struct subscription_row row;
+    struct told told;
+
+    TRY(begin(&told, task, tx, &SQL_APPLY_SUBSCRIPTION_GET, id));
+    if (told.rows.count == 0)
+        return 0;
+    subscription_row_read(&told.row, &row);
+    announce_subscription_row(&told.source, &told.applied, &row);
+    return end(&told, tx, &SQL_APPLY_SUBSCRIPTION_TOLD, id, row.told, ret_rang);
+}
+
+int announce_method(struct task *task, struct db *tx, int64_t id, bool *ret_rang)
+{
+    struct method_row row;
+    struct told told;
+
+    TRY(begin(&told, task, tx, &SQL_APPLY_METHOD_GET, id));
+    if (told.rows.count == 0)
+        return 0;
+    method_row_read(&told.row, &row);
+    announce_method_row(&told.source, &told.applied, &row);
+    return end(&told, tx, &SQL_APPLY_METHOD_TOLD, id, row.told, ret_rang);
+}

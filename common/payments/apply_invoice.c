@@ -1,0 +1,146 @@
+/* Paid invoices become payments of their subscription. */
+#include "payments/apply_invoice.h"
+
+#include "apply_sql.h"
+#include "payments/apply_payment.h"
+#include "payments/apply_subscription.h"
+
+/* What the payment takes from its subscription. */
+struct owner {
+    int64_t id, subscriber_id;
+    struct str name, email;
+};
+
+static void pick(const struct rows *rows, struct str provider_id, struct owner *owner)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row from = rows_at(rows, i);
+        struct str has = row_str(&from, "provider_subscription_id");
+        bool same = str_eq(has, provider_id);
+        if (!same && (has.len > 0 || owner->id != 0))
+            continue;
+        *owner = (struct owner){
+            .id = row_i64(&from, "id"),
+            .subscriber_id = row_i64(&from, "subscriber_id"),
+            .name = row_str(&from, "name"),
+            .email = row_str(&from, "customer_email"),
+        };
+    }
+}
+
+AWAITS static int look(struct apply_source *source,
+                       struct db *tx,
+                       const struct invoice_object *invoice,
+                       struct owner *owner)
+{
+    struct rows rows;
+    bool ours;
+    bool foreign;
+    int64_t id = metadata_id(source, invoice->metadata, "subscription_id", &ours, &foreign);
+
+    if (foreign)
+        return APPLY_FOREIGN;
+    TRY(db_query(source->task,
+                 tx,
+                 &SQL_APPLY_SUBSCRIPTION_OF,
+                 PARAMS(P_STR(invoice->subscription), id != 0 ? P_I64(id) : P_NULL),
+                 &rows));
+    pick(&rows, invoice->subscription, owner);
+    return 0;
+}
+
+/* The subscription as it was read, as if an answer had told it. */
+AWAITS static int make_owner(struct apply_source *source,
+                             struct db *tx,
+                             struct apply_plan *plan,
+                             struct applied *applied)
+{
+    struct apply_source reading = *source;
+    struct subscription_object subscription;
+
+    if (plan == NULL || subscription_read(plan->fetched_subscription, &subscription) != 0) {
+        if (plan != NULL && !plan->asked && apply_can_ask(source))
+            plan->ask = true;
+        return APPLY_AGAIN;
+    }
+    reading.event_id = STR_NONE;
+    reading.event_type = STR_NONE;
+    reading.at_ms = plan->fetched_ms;
+    TRY(subscription_apply(&reading, tx, &subscription, NULL, applied, NULL));
+    return applied_write(source, tx, applied);
+}
+
+AWAITS static int find_owner(struct apply_source *source,
+                             struct db *tx,
+                             const struct invoice_object *invoice,
+                             struct apply_plan *plan,
+                             struct applied *applied,
+                             struct owner *ret_owner)
+{
+    *ret_owner = (struct owner){.id = 0};
+    TRY(look(source, tx, invoice, ret_owner));
+    if (ret_owner->id != 0)
+        return 0;
+    TRY(make_owner(source, tx, plan, applied));
+    TRY(look(source, tx, invoice, ret_owner));
+    return ret_owner->id != 0 ? 0 : APPLY_AGAIN;
+}
+
+int invoice_payment_apply(struct apply_source *source,
+                          struct db *tx,
+                          const struct invoice_payment_object *payment,
+                          const struct invoice_object *invoice,
+                          struct apply_plan *plan,
+                          struct applied *applied)
+{
+    struct owner owner;
+
+    if (invoice->subscription.len == 0) {
+        applied_say(source, applied, "nothing: the invoice is no subscription's");
+        return 0;
+    }
+    struct payment_facts facts = {
+        .intent_id = payment->payment_intent,
+        .invoice_payment_id = payment->id,
+        .status = "succeeded",
+        .currency = payment->currency.len > 0 ? payment->currency : invoice->currency,
+        .customer = invoice->customer,
+        .amount_minor = payment->amount_paid_minor != 0 ? payment->amount_paid_minor
+                                                        : invoice->amount_paid_minor,
+        .paid_ms = payment->paid_ms != 0 ? payment->paid_ms : source->at_ms,
+        .type = "recurring",
+    };
+    if (facts.amount_minor == 0) {
+        applied_say(source, applied, "nothing: nothing was to be paid");
+        return 0;
+    }
+    if (facts.currency.len == 0 || (facts.intent_id.len == 0 && facts.invoice_payment_id.len == 0))
+        return APPLY_BROKEN;
+    TRY(find_owner(source, tx, invoice, plan, applied, &owner));
+    facts.subscription_id = owner.id;
+    facts.subscriber_id = owner.subscriber_id;
+    facts.description = owner.name;
+    facts.customer_email = invoice->customer_email.len > 0 ? invoice->customer_email : owner.email;
+    return payment_apply(source, tx, &facts, applied);
+}
+
+int invoice_paid_apply(struct apply_source *source,
+                       struct db *tx,
+                       const struct invoice_object *invoice,
+                       struct apply_plan *plan,
+                       struct applied *applied)
+{
+    const struct invoice_payment_object payment = {
+        .id = invoice->invoice_payment,
+        .invoice = invoice->id,
+        .payment_intent = invoice->payment_intent,
+        .charge = invoice->charge,
+        .currency = invoice->currency,
+    };
+
+    if (payment.id.len == 0 && payment.payment_intent.len == 0) {
+        applied_say(source, applied, "nothing: it does not say what it was paid with");
+        return 0;
+    }
+    return invoice_payment_apply(source, tx, &payment, invoice, plan, applied);
+}

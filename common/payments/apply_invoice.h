@@ -1,0 +1,19 @@
+#pragma once
+/* What was paid for a subscription: one payment of type "recurring" for each charge. */
+#include "payments/apply_rows.h"
+
+/* co: `plan` (NULL: not of an event) may have the subscription, read because it was not known; it
+ * is asked for once, then there is nothing to do but wait for the subscription's own event: both
+ * APPLY_AGAIN. */
+AWAITS int invoice_payment_apply(struct apply_source *source,
+                                 struct db *tx,
+                                 const struct invoice_payment_object *payment,
+                                 const struct invoice_object *invoice,
+                                 struct apply_plan *plan,
+                                 struct applied *applied) MUSTCHECK;
+/* co: invoice.paid of generations that had no invoice payments, or told with its payments. */
+AWAITS int invoice_paid_apply(struct apply_source *source,
+                              struct db *tx,
+                              const struct invoice_object *invoice,
+                              struct apply_plan *plan,
+                              struct applied *applied) MUSTCHECK;

@@ -1,0 +1,268 @@
+/* Saved methods: how their rows move, and how they are found, made and written. */
+#include "payments/apply_method.h"
+
+#include "apply_sql.h"
+#include "payments/announce.h"
+#include "payments/apply_payment.h"
+
+struct search {
+    struct str provider_id, setup_id, customer;
+    struct method_row method; /* of provider_id */
+    struct method_row failed; /* of setup_id, without a method */
+    struct str email;
+    int64_t subscriber_id;
+    bool made;
+};
+
+/* --- how it is found -----------------------------------------------------------------------------
+ */
+
+static struct db_call lock_call(struct arena *arena, const struct search *search)
+{
+    struct db_param *params = ARENA_ARRAY(arena, params, 2);
+
+    params[0] = P_STR(search->provider_id);
+    params[1] = P_STR(search->setup_id);
+    return (struct db_call){.sql = &SQL_APPLY_METHOD_LOCK, .params = params, .param_count = 2};
+}
+
+static void pick(struct search *search, const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row from = rows_at(rows, i);
+        struct method_row row;
+        method_row_read(&from, &row);
+        if (row.provider_id.len == 0)
+            search->failed = row;
+        else if (search->provider_id.len == 0 || str_eq(row.provider_id, search->provider_id))
+            search->method = row;
+        else /* another method's set-up */
+            search->setup_id = STR_NONE;
+    }
+}
+
+AWAITS static int look(struct apply_source *source, struct db *tx, struct search *search)
+{
+    struct db_call calls[] = {
+        lock_call(source->task->arena, search),
+        {.sql = &SQL_APPLY_CUSTOMER, PARAMS(P_STR(search->customer))},
+    };
+
+    TRY(db_batch(source->task, tx, calls, search->customer.len > 0 ? 2 : 1, NULL));
+    pick(search, &calls[0].rows);
+    if (search->customer.len > 0 && calls[1].rows.count > 0) {
+        const struct row from = rows_at(&calls[1].rows, 0);
+        search->subscriber_id = row_i64(&from, "subscriber_id");
+        search->email = row_str(&from, "email");
+    }
+    return 0;
+}
+
+/* Makes `made` a new row, unless another has just made what is searched. */
+AWAITS static int look_alone(struct apply_source *source,
+                             struct db *tx,
+                             struct str object,
+                             struct search *search,
+                             struct method_row *made)
+{
+    struct db_call calls[] = {
+        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(source, object)))},
+        lock_call(source->task->arena, search),
+        {.sql = &SQL_APPLY_METHOD_NEXT},
+    };
+
+    TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
+    pick(search, &calls[1].rows);
+    if (search->method.id != 0 || (made == &search->failed && search->failed.id != 0))
+        return 0;
+    const struct row next = rows_at(&calls[2].rows, 0);
+    search->made = true;
+    *made = (struct method_row){
+        .id = row_i64(&next, "id"),
+        .status = made == &search->failed ? "setup_failed" : "active",
+        .type = STR("card"),
+        .created_ms = row_time(&next, "now"),
+    };
+    return 0;
+}
+
+/* --- how it is written ---------------------------------------------------------------------------
+ */
+
+static struct db_param or_null(int64_t value)
+{
+    return value != 0 ? P_I64(value) : P_NULL;
+}
+
+static void put(struct apply_source *source, struct applied *applied, struct method_row *row)
+{
+    announce_method_row(source, applied, row);
+    applied_add(source,
+                applied,
+                &SQL_APPLY_METHOD_PUT,
+                PARAMS(P_I64(row->id),
+                       P_STR(row->provider_id),
+                       P_STR(row->setup_id),
+                       P_STR(row->customer),
+                       or_null(row->subscriber_id),
+                       P_STR(row->subscriber_email),
+                       P_STR(row->type),
+                       P_STR(row->brand),
+                       P_STR(row->last4),
+                       or_null(row->exp_month),
+                       or_null(row->exp_year),
+                       P_CSTR(row->status),
+                       P_STR(row->failure_code),
+                       P_STR(row->failure_message),
+                       row->event_ms != 0 ? P_TIME(row->event_ms) : P_NULL,
+                       P_I64(row->told)));
+}
+
+static void say(struct apply_source *source,
+                struct applied *applied,
+                const struct method_row *row,
+                const char *before)
+{
+    long long id = (long long)row->id;
+
+    if (before == NULL)
+        applied_say(source, applied, "method %lld: made, %s", id, row->status);
+    else if (strcmp(before, row->status) != 0)
+        applied_say(source, applied, "method %lld: %s -> %s", id, before, row->status);
+    else
+        applied_say(source, applied, "method %lld: %s, as told", id, row->status);
+    applied->object = arena_printf(source->task->arena, "method:%lld", id);
+}
+
+static void fill(struct str *to, struct str value)
+{
+    if (to->len == 0)
+        *to = value;
+}
+
+static void link_payer(struct method_row *row, const struct search *search, struct str email)
+{
+    fill(&row->customer, search->customer);
+    fill(&row->subscriber_email, search->email);
+    fill(&row->subscriber_email, email);
+    if (row->subscriber_id == 0)
+        row->subscriber_id = search->subscriber_id;
+}
+
+/* The newest who describes it does so as a whole. */
+static void describe(struct method_row *row, const struct method_object *method, int64_t at_ms)
+{
+    if (row->event_ms > at_ms)
+        return;
+    row->event_ms = at_ms;
+    if (method->type.len > 0)
+        row->type = method->type;
+    fill(&row->brand, method->brand);
+    fill(&row->last4, method->last4);
+    if (method->exp_month != 0)
+        row->exp_month = method->exp_month;
+    if (method->exp_year != 0)
+        row->exp_year = method->exp_year;
+}
+
+int method_apply(struct apply_source *source,
+                 struct db *tx,
+                 const struct method_object *method,
+                 bool attached,
+                 struct str customer,
+                 struct applied *applied)
+{
+    struct search search = {
+        .provider_id = method->id,
+        .customer = method->customer.len > 0 ? method->customer : customer,
+    };
+    struct method_row *row = &search.method;
+
+    TRY(look(source, tx, &search));
+    if (row->id == 0)
+        TRY(look_alone(source, tx, method->id, &search, row));
+    const char *before = search.made ? NULL : row->status;
+    row->provider_id = method->id;
+    link_payer(row, &search, method->email);
+    describe(row, method, source->at_ms);
+    if (!attached)
+        row->status = "detached";
+    say(source, applied, row, before);
+    put(source, applied, row);
+    return 0;
+}
+
+int setup_apply_failed(struct apply_source *source,
+                       struct db *tx,
+                       const struct setup_object *setup,
+                       struct applied *applied)
+{
+    struct search search = {.setup_id = setup->id, .customer = setup->customer};
+    struct method_row *row = &search.failed;
+    bool ours;
+    bool foreign;
+
+    (void)metadata_id(source, setup->metadata, "subscriber_id", &ours, &foreign);
+    if (foreign)
+        return APPLY_FOREIGN;
+    TRY(look(source, tx, &search));
+    if (row->id == 0 && search.method.id == 0)
+        TRY(look_alone(source, tx, setup->id, &search, row));
+    if (search.method.id != 0) {
+        applied->object =
+            arena_printf(source->task->arena, "method:%lld", (long long)search.method.id);
+        applied_say(source, applied, "nothing: its set-up has succeeded since");
+        return 0;
+    }
+    const char *before = search.made ? NULL : row->status;
+    row->setup_id = setup->id;
+    link_payer(row, &search, STR_NONE);
+    if (source->at_ms > row->event_ms ||
+        (source->at_ms == row->event_ms &&
+         str_cmp(setup->failure_message, row->failure_message) > 0)) {
+        row->event_ms = source->at_ms;
+        row->failure_code = setup->failure_code;
+        row->failure_message = setup->failure_message;
+    }
+    say(source, applied, row, before);
+    put(source, applied, row);
+    return 0;
+}
+
+int setup_apply_succeeded(struct apply_source *source,
+                          struct db *tx,
+                          const struct setup_object *setup,
+                          struct applied *applied)
+{
+    struct search search = {
+        .provider_id = setup->payment_method,
+        .setup_id = setup->id,
+        .customer = setup->customer,
+    };
+    struct method_row *row = &search.method;
+    struct method_object method;
+    bool ours;
+    bool foreign;
+
+    (void)metadata_id(source, setup->metadata, "subscriber_id", &ours, &foreign);
+    if (foreign)
+        return APPLY_FOREIGN;
+    if (setup->payment_method.len == 0 || setup->customer.len == 0) {
+        applied_say(source, applied, "nothing: no customer has saved a method with it");
+        return 0;
+    }
+    TRY(look(source, tx, &search));
+    if (row->id == 0)
+        TRY(look_alone(source, tx, setup->payment_method, &search, row));
+    const char *before = search.made ? NULL : row->status;
+    row->provider_id = setup->payment_method;
+    fill(&row->setup_id, search.setup_id);
+    link_payer(row, &search, STR_NONE);
+    if (method_read(setup->method_object, &method) == 0)
+        describe(row, &method, source->at_ms);
+    say(source, applied, row, before);
+    if (search.failed.id != 0) /* first, for the set-up's id is unique */
+        applied_add(source, applied, &SQL_APPLY_METHOD_DELETE, PARAMS(P_I64(search.failed.id)));
+    put(source, applied, row);
+    return 0;
+}

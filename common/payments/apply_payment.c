@@ -1,0 +1,440 @@
+/* Payments: how a row moves, and how it is found, made and written. */
+#include "payments/apply_payment.h"
+
+#include "apply_sql.h"
+#include "payments/announce.h"
+#include "json/jr.h"
+
+/* --- how a row moves -----------------------------------------------------------------------------
+ */
+
+/* The states before a refund or a dispute, in the order in which one gives way to another. */
+static const struct {
+    const char *status;
+    int rank;
+    int within; /* of those that come and go as the payer tries */
+} ranks[] = {
+    {"requires_payment_method", 0, 0},
+    {"requires_confirmation", 0, 1},
+    {"requires_action", 0, 2},
+    {"processing", 1, 0},
+    {"requires_capture", 2, 0},
+    {"failed", 3, 0},
+    {"canceled", 4, 0},
+    {"succeeded", 5, 0},
+};
+enum { RANK_SUCCEEDED = 5 };
+
+struct standing {
+    int rank, within;
+    int64_t at_ms; /* 0 = by evidence */
+    struct str event_id;
+};
+
+static struct standing standing_of(const char *status, int64_t at_ms, struct str event_id)
+{
+    for (size_t i = 0; i < ARRAY_LEN(ranks); i++)
+        if (strcmp(status, ranks[i].status) == 0)
+            return (struct standing){ranks[i].rank, ranks[i].within, at_ms, event_id};
+    return (struct standing){RANK_SUCCEEDED, 0, at_ms, event_id}; /* refunded, disputed */
+}
+
+static int compare(const struct standing *one, const struct standing *other)
+{
+    if (one->rank != other->rank)
+        return one->rank - other->rank;
+    if (one->at_ms != other->at_ms)
+        return one->at_ms < other->at_ms ? -1 : 1;
+    if (one->within != other->within)
+        return one->within - other->within;
+    return str_cmp(one->event_id, other->event_id);
+}
+
+static bool set_str(struct str *to, struct str value)
+{
+    if (str_eq(*to, value))
+        return false;
+    *to = value;
+    return true;
+}
+
+/* A fact that has one value, whoever tells it. */
+static bool fill_str(struct str *to, struct str value)
+{
+    return to->len == 0 && value.len > 0 && set_str(to, value);
+}
+
+static bool set_number(int64_t *to, int64_t value)
+{
+    bool differs = *to != value;
+
+    *to = value;
+    return differs;
+}
+
+static bool fill_number(int64_t *to, int64_t value)
+{
+    return *to == 0 && value != 0 && set_number(to, value);
+}
+
+/* Who stands behind the state takes all of its details along: none is left from somebody else. */
+static bool take_details(struct payment_row *row, const struct payment_facts *facts)
+{
+    bool moved = set_number(&row->event_ms, facts->whole ? facts->at_ms : 0);
+
+    moved |= set_str(&row->event_id, facts->whole ? facts->event_id : STR_NONE);
+    moved |= set_str(&row->charge_id, facts->charge_id);
+    moved |= set_str(&row->failure_code, facts->failure_code);
+    moved |= set_str(&row->failure_message, facts->failure_message);
+    if (facts->amount_minor != 0)
+        moved |= set_number(&row->amount_minor, facts->amount_minor);
+    if (facts->platform_fee_minor != 0)
+        moved |= set_number(&row->platform_fee_minor, facts->platform_fee_minor);
+    return moved;
+}
+
+/* The state below refunds and disputes. */
+static bool
+move_status(struct payment_row *row, const struct payment_facts *facts, const char **ret_status)
+{
+    struct standing now = standing_of(row->status, row->event_ms, row->event_id);
+    bool moved = false;
+
+    *ret_status = now.rank == RANK_SUCCEEDED ? "succeeded" : row->status;
+    if (facts->status != NULL) {
+        struct standing next = standing_of(facts->status,
+                                           facts->whole ? facts->at_ms : 0,
+                                           facts->whole ? facts->event_id : STR_NONE);
+        if (compare(&next, &now) > 0) {
+            moved = take_details(row, facts);
+            *ret_status = facts->status;
+        }
+    }
+    if (facts->paid_ms != 0 && (row->paid_ms == 0 || facts->paid_ms < row->paid_ms))
+        moved |= set_number(&row->paid_ms, facts->paid_ms);
+    return moved;
+}
+
+static bool is_over(struct str status)
+{
+    return str_is(status, "won") || str_is(status, "lost") || str_is(status, "warning_closed") ||
+           str_is(status, "prevented");
+}
+
+/* The money is kept, or was never asked back. */
+static bool is_harmless(struct str status)
+{
+    return is_over(status) && !str_is(status, "lost");
+}
+
+/* Notes a dispute's state; one that is over stays so. *ret_disputed: any of them stands. */
+static bool move_disputes(struct arena *arena,
+                          struct payment_row *row,
+                          const struct payment_facts *facts,
+                          bool *ret_disputed)
+{
+    json_t *disputes = NULL;
+    struct jr_error error;
+    const char *id;
+    json_t *item;
+    bool moved = false;
+
+    *ret_disputed = false;
+    if (row->disputes.len <= 2 && facts->dispute_id.len == 0) /* "{}" */
+        return false;
+    if (jr_parse_stored(arena, row->disputes.len ? row->disputes : STR("{}"), &disputes, &error) !=
+        0)
+        return false;
+    if (facts->dispute_id.len > 0) {
+        struct str known = jr_str(disputes, arena_cstr(arena, facts->dispute_id));
+        struct str told = facts->dispute_status;
+        /* Of two states on one side of its end the later in the alphabet: any rule would do. */
+        if (known.len == 0 || (is_over(told) && !is_over(known)) ||
+            (is_over(told) == is_over(known) && str_cmp(told, known) > 0)) {
+            json_object_set_new(
+                disputes, arena_cstr(arena, facts->dispute_id), json_stringn(told.ptr, told.len));
+            row->disputes = jr_print(arena, disputes);
+            moved = true;
+        }
+    }
+    json_object_foreach(disputes, id, item)
+    {
+        if (!is_harmless(str_from(json_string_value(item))))
+            *ret_disputed = true;
+    }
+    return moved;
+}
+
+static bool move_links(struct payment_row *row, const struct payment_facts *facts)
+{
+    bool moved = fill_str(&row->intent_id, facts->intent_id);
+
+    moved |= fill_str(&row->session_id, facts->session_id);
+    moved |= fill_str(&row->invoice_payment_id, facts->invoice_payment_id);
+    moved |= fill_str(&row->reference, row->intent_id);
+    moved |= fill_str(&row->customer, facts->customer);
+    moved |= fill_str(&row->description, facts->description);
+    moved |= fill_number(&row->subscription_id, facts->subscription_id);
+    moved |= fill_number(&row->subscriber_id, facts->subscriber_id);
+    if (facts->email_wins && facts->customer_email.len > 0)
+        moved |= set_str(&row->customer_email, facts->customer_email);
+    else
+        moved |= fill_str(&row->customer_email, facts->customer_email);
+    return moved;
+}
+
+bool payment_move(struct arena *arena, struct payment_row *row, const struct payment_facts *facts)
+{
+    const char *before = row->status;
+    const char *status;
+    bool disputed;
+
+    bool moved = move_links(row, facts);
+    moved |= move_status(row, facts, &status);
+    moved |= move_disputes(arena, row, facts, &disputed);
+    if (facts->refunded_minor > row->amount_refunded_minor)
+        moved |= set_number(&row->amount_refunded_minor, facts->refunded_minor);
+    if (disputed)
+        status = "disputed";
+    else if (strcmp(status, "succeeded") == 0 && row->amount_refunded_minor > 0)
+        status =
+            row->amount_refunded_minor >= row->amount_minor ? "refunded" : "partially_refunded";
+    row->status = status;
+    return moved || strcmp(before, status) != 0;
+}
+
+/* --- how it is found -----------------------------------------------------------------------------
+ */
+
+int64_t apply_alone_key(const struct apply_source *source, struct str id)
+{
+    uint64_t hash = str_hash(id) ^ ((uint64_t)source->project->number * 0x9E3779B97F4A7C15ULL);
+
+    return (int64_t)hash;
+}
+
+struct search {
+    struct payment_facts facts; /* ours: what another row has is taken out */
+    struct payment_row row;
+    bool made;
+};
+
+static int fit_of(const struct payment_facts *facts, const struct payment_row *row)
+{
+    if (facts->intent_id.len > 0 && row->intent_id.len > 0)
+        return str_eq(facts->intent_id, row->intent_id) ? 3 : 0;
+    return row->id == facts->payment_id ? 2 : 1;
+}
+
+/* Of several rows: the intent's, else the one that the object names as ours. What it does not get
+ * stays with its row. */
+static void pick(struct search *search, const struct rows *rows)
+{
+    struct payment_facts *facts = &search->facts;
+    int best = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row from = rows_at(rows, i);
+        struct payment_row row;
+        payment_row_read(&from, &row);
+        int fit = fit_of(facts, &row);
+        if (fit > best) {
+            search->row = row;
+            best = fit;
+        }
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row from = rows_at(rows, i);
+        if (row_i64(&from, "id") == search->row.id)
+            continue;
+        if (str_eq(row_str(&from, "session_id"), facts->session_id))
+            facts->session_id = STR_NONE;
+        if (str_eq(row_str(&from, "invoice_payment_id"), facts->invoice_payment_id))
+            facts->invoice_payment_id = STR_NONE;
+    }
+}
+
+static struct db_call lock_call(struct arena *arena, const struct payment_facts *facts)
+{
+    struct db_param *params = ARENA_ARRAY(arena, params, 4);
+
+    params[0] = P_STR(facts->intent_id);
+    params[1] = P_STR(facts->session_id);
+    params[2] = P_STR(facts->invoice_payment_id);
+    params[3] = facts->payment_id != 0 ? P_I64(facts->payment_id) : P_NULL;
+    return (struct db_call){.sql = &SQL_APPLY_PAYMENT_LOCK, .params = params, .param_count = 4};
+}
+
+AWAITS static int look(struct apply_source *source, struct db *tx, struct search *search)
+{
+    struct payment_facts *facts = &search->facts;
+    struct db_call calls[] = {
+        lock_call(source->task->arena, facts),
+        {.sql = &SQL_APPLY_CUSTOMER, PARAMS(P_STR(facts->customer))},
+    };
+    bool customer = facts->customer.len > 0 && facts->subscriber_id == 0;
+
+    TRY(db_batch(source->task, tx, calls, customer ? 2 : 1, NULL));
+    pick(search, &calls[0].rows);
+    if (customer && calls[1].rows.count > 0) {
+        const struct row from = rows_at(&calls[1].rows, 0);
+        facts->subscriber_id = row_i64(&from, "subscriber_id");
+        if (!facts->email_wins || facts->customer_email.len == 0)
+            facts->customer_email = row_str(&from, "email");
+    }
+    return 0;
+}
+
+/* There was none: alone with whoever else has heard of it, once more; and what a new one needs. */
+AWAITS static int
+look_alone(struct apply_source *source, struct db *tx, struct str object, struct search *search)
+{
+    struct db_call calls[] = {
+        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(source, object)))},
+        lock_call(source->task->arena, &search->facts),
+        {.sql = &SQL_APPLY_PAYMENT_NEXT},
+    };
+    bool makes = search->facts.type != NULL;
+
+    TRY(db_batch(source->task, tx, calls, makes ? 3 : 2, NULL));
+    pick(search, &calls[1].rows);
+    if (search->row.id != 0 || !makes)
+        return 0;
+    const struct row next = rows_at(&calls[2].rows, 0);
+    search->made = true;
+    search->row = (struct payment_row){
+        .id = row_i64(&next, "id"),
+        .status = "requires_payment_method",
+        .type = str_from(search->facts.type),
+        .provider = STR("processor"),
+        .currency = search->facts.currency,
+        .amount_minor = search->facts.amount_minor,
+        .metadata = search->facts.metadata,
+        .disputes = STR("{}"),
+        .created_ms = row_time(&next, "now"),
+    };
+    return 0;
+}
+
+/* --- how it is written ---------------------------------------------------------------------------
+ */
+
+static struct db_param or_null(int64_t value)
+{
+    return value != 0 ? P_I64(value) : P_NULL;
+}
+
+static struct db_param time_or_null(int64_t ms)
+{
+    return ms != 0 ? P_TIME(ms) : P_NULL;
+}
+
+/* Nothing but an event moves it on from there. */
+static bool is_settled(const char *status)
+{
+    return standing_of(status, 0, STR_NONE).rank >= 3;
+}
+
+static void put(struct apply_source *source, struct applied *applied, struct payment_row *row)
+{
+    bool settled = is_settled(row->status);
+
+    if (row->reference.len == 0)
+        row->reference = row->invoice_payment_id;
+    announce_payment_row(source, applied, row);
+    applied_add(source,
+                applied,
+                &SQL_APPLY_PAYMENT_PUT,
+                PARAMS(P_I64(row->id),
+                       P_STR(row->type),
+                       P_I64(row->amount_minor),
+                       P_STR(row->currency),
+                       P_CSTR(row->status),
+                       P_STR(row->description),
+                       P_STR(row->reference),
+                       P_STR(row->intent_id),
+                       P_STR(row->session_id),
+                       P_STR(row->charge_id),
+                       P_STR(row->invoice_payment_id),
+                       P_STR(row->customer),
+                       P_STR(row->customer_email),
+                       or_null(row->subscriber_id),
+                       or_null(row->subscription_id),
+                       P_STR(row->failure_code),
+                       P_STR(row->failure_message),
+                       P_I64(row->amount_refunded_minor),
+                       P_I64(row->platform_fee_minor),
+                       P_STR(row->disputes.len ? row->disputes : STR("{}")),
+                       time_or_null(row->paid_ms),
+                       P_STR(row->metadata.len ? row->metadata : STR("{}")),
+                       time_or_null(row->event_ms),
+                       P_STR(row->event_id),
+                       settled ? P_NULL : time_or_null(row->settle_ms),
+                       P_I64(row->told),
+                       P_BOOL(settled)));
+}
+
+/* The events that came before the row knew its intent. */
+static void wake(struct apply_source *source, struct applied *applied, struct str intent_id)
+{
+    if (intent_id.len > 0)
+        applied_add_wake(
+            source,
+            applied,
+            arena_printf(source->task->arena, "payment_intent:%.*s", STR_ARG(intent_id)));
+}
+
+static void say(struct apply_source *source,
+                struct applied *applied,
+                const struct payment_row *row,
+                const char *before,
+                bool moved)
+{
+    long long id = (long long)row->id;
+
+    if (before == NULL)
+        applied_say(source, applied, "payment %lld: made, %s", id, row->status);
+    else if (strcmp(before, row->status) != 0)
+        applied_say(source, applied, "payment %lld: %s -> %s", id, before, row->status);
+    else if (moved)
+        applied_say(source, applied, "payment %lld: %s, more is known", id, row->status);
+    else
+        applied_say(source, applied, "nothing: payment %lld knew as much", id);
+    applied->object = arena_printf(source->task->arena, "payment:%lld", id);
+}
+
+static void nobody(struct apply_source *source, struct applied *applied, struct str intent_id)
+{
+    applied->waits = intent_id.len > 0;
+    if (applied->waits)
+        applied->object =
+            arena_printf(source->task->arena, "payment_intent:%.*s", STR_ARG(intent_id));
+    applied_say(source, applied, "nothing: no payment of this project is known by it");
+}
+
+int payment_apply(struct apply_source *source,
+                  struct db *tx,
+                  const struct payment_facts *facts,
+                  struct applied *applied)
+{
+    struct search search = {.facts = *facts};
+    struct payment_row *row = &search.row;
+    struct str object = facts->intent_id.len ? facts->intent_id : facts->invoice_payment_id;
+
+    TRY(look(source, tx, &search));
+    if (row->id == 0 && object.len > 0)
+        TRY(look_alone(source, tx, object, &search));
+    if (row->id == 0) {
+        nobody(source, applied, facts->intent_id);
+        return 0;
+    }
+    const char *before = search.made ? NULL : row->status;
+    struct str known = search.made ? STR_NONE : row->intent_id;
+    bool moved = payment_move(source->task->arena, row, &search.facts);
+    say(source, applied, row, before, moved);
+    if (moved || search.made || (payment_told_due(row->status) & ~row->told) != 0)
+        put(source, applied, row);
+    if (!str_eq(known, row->intent_id))
+        wake(source, applied, row->intent_id);
+    return 0;
+}

@@ -1,0 +1,90 @@
+#pragma once
+/*
+ * Rows of payments, subscriptions and methods as apply and announce work on them: read under a
+ * lock, changed in memory, written back whole. Texts are borrowed from the result rows, the event's
+ * JSON or the arena; STR_NONE and 0 stand for null. The functions are pure but for the calls they
+ * add.
+ */
+#include "payments/apply.h"
+
+/* A column's text may hold what JSON text holds: no NUL. */
+struct payment_row {
+    int64_t id; /* 0 = there is none */
+    const char *status;
+    struct str type, provider, currency, description, reference, intent_id, session_id, charge_id,
+        invoice_payment_id, customer, customer_email, failure_code, failure_message, event_id;
+    struct str metadata, disputes; /* JSON text */
+    int64_t amount_minor, amount_refunded_minor, platform_fee_minor;
+    int64_t subscriber_id, payment_method_id, subscription_id;
+    int64_t paid_ms, event_ms, settle_ms, created_ms;
+    bool calling; /* a call about it is not known to have ended */
+    unsigned told;
+};
+
+struct subscription_row {
+    int64_t id;
+    const char *status;
+    struct str provider, provider_subscription_id, session_id, customer, customer_email, name,
+        description, currency, billing_interval, event_id;
+    struct str metadata; /* JSON text */
+    int64_t plan_id, subscriber_id, amount_minor, interval_count, trial_length_days;
+    int64_t period_start_ms, period_end_ms, trial_end_ms, canceled_ms, ended_ms;
+    int64_t event_ms, event_rank, settle_ms, created_ms, updated_ms;
+    bool cancel_at_period_end;
+    bool calling;
+    unsigned told;
+};
+
+struct method_row {
+    int64_t id;
+    const char *status;
+    struct str provider_id, setup_id, customer, subscriber_email, type, brand, last4, failure_code,
+        failure_message;
+    int64_t subscriber_id, exp_month, exp_year, event_ms, created_ms;
+    bool is_default;
+    unsigned told;
+};
+
+/* any: of the statements that select their columns (apply.sql). */
+void payment_row_read(const struct row *from, struct payment_row *ret);
+void subscription_row_read(const struct row *from, struct subscription_row *ret);
+void method_row_read(const struct row *from, struct method_row *ret);
+
+/* any: the status of the tables that this text is; NULL = none of theirs. */
+const char *payment_status(struct str text);
+const char *subscription_status(struct str text);
+/* any: never left again. */
+bool subscription_is_final(const char *status);
+
+/* --- what is to be written --- */
+
+/* any: adds a call; `params` are copied into the task's arena. */
+void applied_add(struct apply_source *source,
+                 struct applied *applied,
+                 const struct sql *sql,
+                 const struct db_param *params,
+                 size_t param_count);
+/* any: the same of calls whose affected rows mean that somebody is to be told. */
+void applied_add_event(struct apply_source *source,
+                       struct applied *applied,
+                       const char *event,
+                       struct str payload);
+void applied_add_wake(struct apply_source *source, struct applied *applied, struct str object);
+/* any: "payment 12: a -> b" or, when nothing moves, the reason. */
+void applied_say(struct apply_source *source, struct applied *applied, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+/* co: runs what was added, inside `tx`; nothing is left to be added to the commit. */
+AWAITS int applied_write(struct apply_source *source, struct db *tx, struct applied *applied)
+    MUSTCHECK;
+
+/* any: adds the events that the row's state is due and that were not told yet; sets row->told. The
+ * row itself is written by the caller. */
+void announce_payment_row(struct apply_source *source,
+                          struct applied *applied,
+                          struct payment_row *row);
+void announce_subscription_row(struct apply_source *source,
+                               struct applied *applied,
+                               struct subscription_row *row);
+void announce_method_row(struct apply_source *source,
+                         struct applied *applied,
+                         struct method_row *row);

@@ -1,0 +1,556 @@
+/* Subscriptions: how a row moves, and how it is found, made and written. */
+#include "payments/apply_subscription.h"
+
+#include "apply_sql.h"
+#include "base/panic.h"
+#include "payments/announce.h"
+#include "payments/apply_payment.h"
+#include "json/jr.h"
+#include "json/jw.h"
+
+#define SECOND_MS        1000
+#define DAY_MS           (INT64_C(24) * 3600 * 1000)
+#define READING_SPAN_MS  2000 /* between our clock and the processor's, and its cut to seconds */
+#define DETAIL_BYTES_MAX 1024
+
+/* --- how a row moves -----------------------------------------------------------------------------
+ */
+
+int64_t subscription_rank(struct str event_type, const char *status)
+{
+    static const char *const order[] = {"incomplete",
+                                        "trialing",
+                                        "active",
+                                        "past_due",
+                                        "unpaid",
+                                        "paused",
+                                        "incomplete_expired",
+                                        "canceled"};
+    int64_t rank = str_is(event_type, "customer.subscription.created")   ? 0
+                   : str_is(event_type, "customer.subscription.deleted") ? 32
+                                                                         : 16;
+
+    for (size_t i = 0; i < ARRAY_LEN(order); i++)
+        if (strcmp(status, order[i]) == 0)
+            return rank + (int64_t)i;
+    PANIC("unknown status %s", status);
+}
+
+static int compare(const struct subscription_row *row, const struct subscription_facts *facts)
+{
+    int final = subscription_is_final(row->status);
+    int next = subscription_is_final(facts->status);
+
+    if (final != next)
+        return next - final;
+    if (row->event_ms != facts->at_ms)
+        return facts->at_ms > row->event_ms ? 1 : -1;
+    if (row->event_rank != facts->rank)
+        return facts->rank > row->event_rank ? 1 : -1;
+    return str_cmp(facts->event_id, row->event_id);
+}
+
+static bool differs(const struct subscription_row *row, const struct subscription_facts *facts)
+{
+    const struct subscription_object *object = facts->object;
+
+    return strcmp(row->status, facts->status) != 0 ||
+           row->period_start_ms != object->period_start_ms ||
+           row->period_end_ms != object->period_end_ms ||
+           row->trial_end_ms != object->trial_end_ms || row->canceled_ms != object->canceled_ms ||
+           row->ended_ms != object->ended_ms ||
+           row->cancel_at_period_end != object->cancel_at_period_end ||
+           row->amount_minor != object->unit_amount_minor ||
+           (facts->plan_id != 0 && row->plan_id != facts->plan_id);
+}
+
+/* What begins with its first event and ends with a final state needs nobody to be asked. */
+bool subscription_in_doubt(const struct subscription_row *row,
+                           const struct subscription_facts *facts)
+{
+    if (facts->reading || row->event_ms == 0 || subscription_is_final(row->status) ||
+        subscription_is_final(facts->status) || !differs(row, facts))
+        return false;
+    if (row->event_rank == SUBSCRIPTION_RANK_READING) {
+        int64_t apart = facts->at_ms - row->event_ms;
+        return apart >= -READING_SPAN_MS && apart <= READING_SPAN_MS;
+    }
+    if (row->event_ms != facts->at_ms)
+        return false;
+    /* It was created before it was updated. */
+    return row->event_rank / 16 == facts->rank / 16;
+}
+
+static bool set_str(struct str *to, struct str value)
+{
+    if (str_eq(*to, value))
+        return false;
+    *to = value;
+    return true;
+}
+
+static bool fill_str(struct str *to, struct str value)
+{
+    return to->len == 0 && value.len > 0 && set_str(to, value);
+}
+
+static bool set_number(int64_t *to, int64_t value)
+{
+    bool other = *to != value;
+
+    *to = value;
+    return other;
+}
+
+static bool take(struct subscription_row *row, const struct subscription_facts *facts)
+{
+    const struct subscription_object *object = facts->object;
+    bool moved = strcmp(row->status, facts->status) != 0;
+
+    row->status = facts->status;
+    moved |= set_number(&row->event_ms, facts->at_ms);
+    moved |= set_number(&row->event_rank, facts->rank);
+    moved |= set_str(&row->event_id, facts->event_id);
+    moved |= set_number(&row->period_start_ms, object->period_start_ms);
+    moved |= set_number(&row->period_end_ms, object->period_end_ms);
+    moved |= set_number(&row->trial_end_ms, object->trial_end_ms);
+    moved |= set_number(&row->canceled_ms, object->canceled_ms);
+    moved |= set_number(&row->ended_ms,
+                        object->ended_ms == 0 && subscription_is_final(facts->status)
+                            ? facts->at_ms
+                            : object->ended_ms);
+    moved |= row->cancel_at_period_end != object->cancel_at_period_end;
+    row->cancel_at_period_end = object->cancel_at_period_end;
+    if (object->unit_amount_minor != 0)
+        moved |= set_number(&row->amount_minor, object->unit_amount_minor);
+    if (object->interval_count != 0)
+        moved |= set_number(&row->interval_count, object->interval_count);
+    if (object->currency.len > 0)
+        moved |= set_str(&row->currency, object->currency);
+    if (object->interval.len > 0)
+        moved |= set_str(&row->billing_interval, object->interval);
+    if (facts->plan_id != 0)
+        moved |= set_number(&row->plan_id, facts->plan_id);
+    if (object->trial_end_ms > object->trial_start_ms && object->trial_start_ms != 0)
+        moved |= set_number(&row->trial_length_days,
+                            (object->trial_end_ms - object->trial_start_ms) / DAY_MS);
+    return moved;
+}
+
+bool subscription_move(struct subscription_row *row,
+                       const struct subscription_facts *facts,
+                       bool *ret_stands)
+{
+    bool moved = fill_str(&row->provider_subscription_id, facts->object->id);
+
+    moved |= fill_str(&row->session_id, facts->session_id);
+    moved |= fill_str(&row->customer, facts->object->customer);
+    int order = compare(row, facts);
+    *ret_stands = order >= 0;
+    if (order > 0)
+        moved |= take(row, facts);
+    return moved;
+}
+
+/* --- how it is found -----------------------------------------------------------------------------
+ */
+
+struct search {
+    struct str id, session_id, customer, price;
+    int64_t subscription_id, plan_id; /* of our metadata */
+    struct subscription_row row;
+    struct str plan_name, email;
+    int64_t subscriber_id;
+    bool made;
+};
+
+/* Of several rows: the one that has it, else the one that it names as ours and that has no other.
+ */
+static void pick(struct search *search, const struct rows *rows)
+{
+    int best = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row from = rows_at(rows, i);
+        struct subscription_row row;
+        subscription_row_read(&from, &row);
+        struct str has = row.provider_subscription_id;
+        bool same = search->id.len > 0 && str_eq(search->id, has);
+        bool other = search->id.len > 0 && has.len > 0 && !same;
+        int fit = other ? 0 : same ? 3 : row.id == search->subscription_id ? 2 : 1;
+        if (fit > best) {
+            search->row = row;
+            best = fit;
+        }
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row from = rows_at(rows, i);
+        if (row_i64(&from, "id") != search->row.id &&
+            str_eq(row_str(&from, "session_id"), search->session_id))
+            search->session_id = STR_NONE;
+    }
+}
+
+static void read_plan(struct search *search, const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row from = rows_at(rows, i);
+        bool priced = row_bool(&from, "priced");
+        /* The plan of our metadata is only what it started with. */
+        if (priced || search->plan_name.len == 0) {
+            search->plan_name = row_str(&from, "name");
+            search->plan_id = row_i64(&from, "id");
+        }
+        if (priced)
+            return;
+    }
+    if (rows->count == 0)
+        search->plan_id = 0;
+}
+
+static struct db_call lock_call(struct arena *arena, const struct search *search)
+{
+    struct db_param *params = ARENA_ARRAY(arena, params, 3);
+
+    params[0] = P_STR(search->id);
+    params[1] = search->subscription_id != 0 ? P_I64(search->subscription_id) : P_NULL;
+    params[2] = P_STR(search->session_id);
+    return (struct db_call){
+        .sql = &SQL_APPLY_SUBSCRIPTION_LOCK, .params = params, .param_count = 3};
+}
+
+AWAITS static int look(struct apply_source *source, struct db *tx, struct search *search)
+{
+    struct db_call calls[] = {
+        lock_call(source->task->arena, search),
+        {.sql = &SQL_APPLY_CUSTOMER, PARAMS(P_STR(search->customer))},
+        {.sql = &SQL_APPLY_PLAN, PARAMS(P_STR(search->price), P_I64(search->plan_id))},
+    };
+
+    TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
+    pick(search, &calls[0].rows);
+    if (calls[1].rows.count > 0) {
+        const struct row from = rows_at(&calls[1].rows, 0);
+        search->subscriber_id = row_i64(&from, "subscriber_id");
+        search->email = row_str(&from, "email");
+    }
+    read_plan(search, &calls[2].rows);
+    return 0;
+}
+
+AWAITS static int look_alone(struct apply_source *source,
+                             struct db *tx,
+                             const struct subscription_object *object,
+                             struct search *search)
+{
+    struct db_call calls[] = {
+        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(source, search->id)))},
+        lock_call(source->task->arena, search),
+        {.sql = &SQL_APPLY_SUBSCRIPTION_NEXT},
+    };
+
+    TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
+    pick(search, &calls[1].rows);
+    if (search->row.id != 0)
+        return 0;
+    const struct row next = rows_at(&calls[2].rows, 0);
+    search->made = true;
+    search->row = (struct subscription_row){
+        .id = row_i64(&next, "id"),
+        .status = "incomplete",
+        .provider = STR("processor"),
+        .name = search->plan_name,
+        .plan_id = search->plan_id,
+        .metadata =
+            object->metadata != NULL ? jr_print(source->task->arena, object->metadata) : STR("{}"),
+        .created_ms = row_time(&next, "now"),
+        .updated_ms = row_time(&next, "now"),
+    };
+    return 0;
+}
+
+/* --- how it is written ---------------------------------------------------------------------------
+ */
+
+static struct db_param or_null(int64_t value)
+{
+    return value != 0 ? P_I64(value) : P_NULL;
+}
+
+static struct db_param time_or_null(int64_t ms)
+{
+    return ms != 0 ? P_TIME(ms) : P_NULL;
+}
+
+static void put(struct apply_source *source, struct applied *applied, struct subscription_row *row)
+{
+    /* The processor has it, or never will: the call that began it is over. */
+    bool settled = row->provider_subscription_id.len > 0 || subscription_is_final(row->status);
+
+    announce_subscription_row(source, applied, row);
+    applied_add(source,
+                applied,
+                &SQL_APPLY_SUBSCRIPTION_PUT,
+                PARAMS(P_I64(row->id),
+                       or_null(row->plan_id),
+                       or_null(row->subscriber_id),
+                       P_STR(row->customer_email),
+                       P_STR(row->customer),
+                       P_STR(row->provider_subscription_id),
+                       P_STR(row->session_id),
+                       P_STR(row->name),
+                       P_STR(row->description),
+                       or_null(row->amount_minor),
+                       P_STR(row->currency),
+                       P_STR(row->billing_interval),
+                       or_null(row->interval_count),
+                       P_I64(row->trial_length_days),
+                       P_CSTR(row->status),
+                       time_or_null(row->period_start_ms),
+                       time_or_null(row->period_end_ms),
+                       time_or_null(row->trial_end_ms),
+                       P_BOOL(row->cancel_at_period_end),
+                       time_or_null(row->canceled_ms),
+                       time_or_null(row->ended_ms),
+                       time_or_null(row->event_ms),
+                       P_I64(row->event_rank),
+                       P_STR(row->event_id),
+                       settled ? P_NULL : time_or_null(row->settle_ms),
+                       P_I64(row->told),
+                       P_STR(row->metadata.len ? row->metadata : STR("{}")),
+                       P_BOOL(settled)));
+}
+
+/* Every event leaves its mark, also one that comes late: what the rows say does not depend on the
+ * order. Readings leave one when they move something. */
+static void note_history(struct apply_source *source,
+                         struct applied *applied,
+                         const struct subscription_facts *facts,
+                         int64_t id,
+                         const char *before)
+{
+    struct strbuf out;
+    struct jw w;
+
+    if (facts->event_id.len == 0 && before != NULL && strcmp(before, facts->status) == 0)
+        return;
+    strbuf_init(&out, source->task->arena, DETAIL_BYTES_MAX);
+    jw_init(&w, &out);
+    jw_obj(&w);
+    if (facts->event_type.len > 0)
+        JW_STR(&w, "type", facts->event_type);
+    JW_I64(&w, "rank", facts->rank);
+    jw_obj_end(&w);
+    applied_add(source,
+                applied,
+                &SQL_APPLY_HISTORY_ADD,
+                PARAMS(P_I64(id),
+                       P_TIME(facts->at_ms),
+                       before != NULL ? P_CSTR(before) : P_NULL,
+                       P_CSTR(facts->status),
+                       P_STR(facts->event_id),
+                       P_STR(jw_done(&w) ? strbuf_view(&out) : STR("{}"))));
+    applied_add(source, applied, &SQL_APPLY_HISTORY_LINK, PARAMS(P_I64(id)));
+}
+
+static void say(struct apply_source *source,
+                struct applied *applied,
+                const struct subscription_row *row,
+                const char *before,
+                bool stands)
+{
+    long long id = (long long)row->id;
+
+    if (before == NULL)
+        applied_say(source, applied, "subscription %lld: made, %s", id, row->status);
+    else if (strcmp(before, row->status) != 0)
+        applied_say(source, applied, "subscription %lld: %s -> %s", id, before, row->status);
+    else if (stands)
+        applied_say(source, applied, "subscription %lld: %s, as told", id, row->status);
+    else
+        applied_say(source, applied, "nothing: older than what subscription %lld knows", id);
+    applied->object = arena_printf(source->task->arena, "subscription:%lld", id);
+}
+
+/* --- what is said of it --------------------------------------------------------------------------
+ */
+
+bool apply_can_ask(const struct apply_source *source)
+{
+    return source->settings != NULL && source->settings->processor.secret_key.len > 0;
+}
+
+/* A payer's facts have one value each. */
+static bool link_payer(struct subscription_row *row, const struct search *search)
+{
+    bool moved = fill_str(&row->customer_email, search->email);
+
+    if (row->subscriber_id == 0 && search->subscriber_id != 0)
+        moved |= set_number(&row->subscriber_id, search->subscriber_id);
+    return moved;
+}
+
+static bool read_facts(struct apply_source *source,
+                       const struct subscription_object *object,
+                       struct subscription_facts *ret)
+{
+    bool reading = source->event_id.len == 0;
+    struct str status = str_is(source->event_type, "customer.subscription.deleted")
+                            ? STR("canceled")
+                            : object->status;
+
+    *ret = (struct subscription_facts){
+        .object = object,
+        .status = subscription_status(status),
+        .event_id = source->event_id,
+        .event_type = source->event_type,
+        .at_ms = reading ? source->at_ms / SECOND_MS * SECOND_MS : source->at_ms,
+        .reading = reading,
+    };
+    if (ret->status == NULL)
+        return false;
+    ret->rank =
+        reading ? SUBSCRIPTION_RANK_READING : subscription_rank(source->event_type, ret->status);
+    return true;
+}
+
+/* What was read because two events were in doubt is later than both. */
+static bool read_fetched(const struct apply_plan *plan,
+                         const struct subscription_row *row,
+                         struct subscription_object *ret_object,
+                         struct subscription_facts *facts)
+{
+    const char *status;
+
+    if (subscription_read(plan->fetched, ret_object) != 0 ||
+        (status = subscription_status(ret_object->status)) == NULL)
+        return false;
+    int64_t at_ms = plan->fetched_ms / SECOND_MS * SECOND_MS;
+    if (at_ms < facts->at_ms)
+        at_ms = facts->at_ms;
+    if (at_ms < row->event_ms)
+        at_ms = row->event_ms;
+    *facts = (struct subscription_facts){.object = ret_object,
+                                         .status = status,
+                                         .at_ms = at_ms,
+                                         .rank = SUBSCRIPTION_RANK_READING,
+                                         .reading = true,
+                                         .plan_id = facts->plan_id};
+    return true;
+}
+
+AWAITS static int find(struct apply_source *source,
+                       struct db *tx,
+                       const struct subscription_object *object,
+                       struct search *ret)
+{
+    bool ours;
+    bool foreign;
+
+    *ret = (struct search){.id = object->id, .customer = object->customer, .price = object->price};
+    ret->subscription_id =
+        metadata_id(source, object->metadata, "subscription_id", &ours, &foreign);
+    ret->plan_id = metadata_id(source, object->metadata, "plan_id", &ours, &foreign);
+    if (foreign)
+        return APPLY_FOREIGN;
+    TRY(look(source, tx, ret));
+    return ret->row.id != 0 ? 0 : look_alone(source, tx, object, ret);
+}
+
+int subscription_apply(struct apply_source *source,
+                       struct db *tx,
+                       const struct subscription_object *object,
+                       struct apply_plan *plan,
+                       struct applied *applied,
+                       int64_t *ret_id)
+{
+    struct subscription_facts facts;
+    struct subscription_facts read;
+    struct subscription_object fetched;
+    struct search search;
+    bool stands;
+
+    if (!read_facts(source, object, &facts))
+        return APPLY_BROKEN;
+    TRY(find(source, tx, object, &search));
+    struct subscription_row *row = &search.row;
+    const char *before = search.made ? NULL : row->status;
+    facts.plan_id = search.plan_id;
+    if (plan != NULL && !plan->asked && apply_can_ask(source) &&
+        subscription_in_doubt(row, &facts)) {
+        plan->ask = true;
+        return APPLY_AGAIN;
+    }
+    bool moved = link_payer(row, &search);
+    moved |= subscription_move(row, &facts, &stands);
+    read = facts;
+    if (plan != NULL && read_fetched(plan, row, &fetched, &read))
+        moved |= subscription_move(row, &read, &stands);
+    say(source, applied, row, before, stands);
+    if (moved || search.made)
+        put(source, applied, row);
+    note_history(source, applied, &facts, row->id, before);
+    if (ret_id != NULL)
+        *ret_id = row->id;
+    return 0;
+}
+
+/* Nobody will pay at a checkout that is over. */
+static bool
+end_unstarted(struct apply_source *source, struct applied *applied, struct subscription_row *row)
+{
+    const struct subscription_facts facts = {
+        .status = "incomplete_expired",
+        .at_ms = source->at_ms,
+        .rank = subscription_rank(source->event_type, "incomplete_expired"),
+        .event_id = source->event_id,
+        .event_type = source->event_type,
+    };
+
+    if (row->provider_subscription_id.len > 0 || strcmp(row->status, "incomplete") != 0)
+        return false;
+    note_history(source, applied, &facts, row->id, row->status);
+    row->status = facts.status;
+    row->event_ms = facts.at_ms;
+    row->event_rank = facts.rank;
+    row->event_id = facts.event_id;
+    row->ended_ms = facts.at_ms;
+    return true;
+}
+
+int subscription_session(struct apply_source *source,
+                         struct db *tx,
+                         const struct session_object *session,
+                         struct applied *applied)
+{
+    struct search search = {
+        .id = session->subscription,
+        .session_id = session->id,
+        .customer = session->customer,
+    };
+    struct subscription_row *row = &search.row;
+    bool ours;
+    bool foreign;
+
+    search.subscription_id =
+        metadata_id(source, session->metadata, "subscription_id", &ours, &foreign);
+    if (foreign)
+        return APPLY_FOREIGN;
+    TRY(look(source, tx, &search));
+    if (row->id == 0) {
+        applied_say(source, applied, "nothing: no subscription of this project began with it");
+        return 0;
+    }
+    const char *before = row->status;
+    bool moved = fill_str(&row->provider_subscription_id, search.id);
+    moved |= fill_str(&row->session_id, search.session_id);
+    moved |= fill_str(&row->customer, search.customer);
+    moved |= link_payer(row, &search);
+    moved |= fill_str(&row->customer_email, session->customer_email);
+    if (str_is(session->status, "expired"))
+        moved |= end_unstarted(source, applied, row);
+    say(source, applied, row, before, true);
+    if (moved)
+        put(source, applied, row);
+    return 0;
+}
