@@ -9,7 +9,7 @@ from .client import Client
 from .contract import Recorder
 from .daemon import Daemon
 from .processor import (  # noqa: F401
-    make_shop, payments, processor, session_payments, session_processor, shop, start_payments,
+    make_shop, payments, processor, module_payments, session_processor, shop, start_payments,
     with_processor,
 )
 from .project import Project
@@ -21,7 +21,7 @@ __all__ = [
     "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project",
     "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "sink", "mail_sink",
     "start_webhook", "webhook",
-    "session_processor", "processor", "start_payments", "session_payments", "payments", "make_shop", "shop",
+    "session_processor", "processor", "start_payments", "module_payments", "payments", "make_shop", "shop",
     "stripe_client",
 ]
 

@@ -55,10 +55,10 @@ def processor(session_processor):
     assert not wrong, f"requests that the processor does not take: {wrong[:5]}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def start_payments(servers, session_gateway, session_processor):
-    """Starts one more payments-webhook: start_payments(WORKERS=2). All are stopped at the end, and a sanitizer report
-    in any log is an error."""
+    """Starts one more payments-webhook: start_payments(WORKERS=2). All end with the file's tests, so that other files'
+    events are theirs; a sanitizer report in any log is an error."""
     from .fixtures import binary, keep_logs, settings
 
     started = []
@@ -67,7 +67,8 @@ def start_payments(servers, session_gateway, session_processor):
         path = binary().with_name("payments-webhook")
         own = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
         own = with_processor(servers, path, {**own, "WORKERS": 1, "SWEEP_MS": 500, **overrides})
-        daemon = Daemon(str(path), servers.folder / f"{name or f'payments{len(started)}'}.log", **own)
+        log = servers.folder / f"{name or f'payments{len(started)}-{secrets.token_hex(3)}'}.log"
+        daemon = Daemon(str(path), log, **own)
         started.append(daemon.start())
         return daemon
 
@@ -81,18 +82,18 @@ def start_payments(servers, session_gateway, session_processor):
     assert not alarms, "\n\n".join(alarms)
 
 
-@pytest.fixture(scope="session")
-def session_payments(start_payments, servers):
-    return start_payments("payments", PORT=servers.payments_port)
+@pytest.fixture(scope="module")
+def module_payments(start_payments, servers):
+    return start_payments(PORT=servers.payments_port)
 
 
 @pytest.fixture
-def payments(session_payments):
-    """The session's payments-webhook, at the address that the gateway tells; a test that it does not survive fails."""
-    yield session_payments
-    alarms = session_payments.alarms()
+def payments(module_payments):
+    """The file's payments-webhook, at the address that the gateway tells; a test that it does not survive fails."""
+    yield module_payments
+    alarms = module_payments.alarms()
     assert not alarms, alarms[0]
-    assert session_payments.running(), f"payments-webhook ended:\n{session_payments.log_tail()}"
+    assert module_payments.running(), f"payments-webhook ended:\n{module_payments.log_tail()}"
 
 
 @pytest.fixture
