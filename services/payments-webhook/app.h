@@ -1,0 +1,18 @@
+#pragma once
+/*
+ * What the daemon's files share. Events are stored as they come (receive.c, ingest.c); rows that are
+ * due are claimed fairly over the projects (work.c) and applied, each in a transaction of its own
+ * (event.c). Without bells, sweep.c finds what is due; settle.c asks the processor how calls and
+ * payments ended that nobody reported.
+ */
+#include "app/daemon.h"
+#include "domain/project.h"
+
+/* clang-format off: declares struct app_conf from config.def */
+#include "conf/conf_struct.h"
+/* clang-format on */
+
+/* The configuration of this process. */
+const struct app_conf *webhook_conf(void);
+struct directory *webhook_directory(void);
+struct bus *webhook_bus(void);

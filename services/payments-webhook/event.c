@@ -1,0 +1,263 @@
+/*
+ * One event. What it needs from the processor is read before the transaction; inside, the event's
+ * row is locked first, so that no two processes apply it at once whatever became of their leases.
+ */
+#include "event.h"
+
+#include <errno.h>
+
+#include "app/metrics.h"
+#include "base/clock.h"
+#include "base/panic.h"
+#include "base/rand.h"
+#include "domain/events.h"
+#include "log/log.h"
+#include "payments/apply.h"
+#include "payments/store.h"
+#include "webhook_work_sql.h"
+#include "work.h"
+#include "json/jr.h"
+
+#define BACKOFF_FIRST_MS INT64_C(2000)
+#define BACKOFF_LAST_MS  INT64_C(3600000)
+#define CONFLICTS        5 /* two events about one object, met head-on */
+
+/* What became of it, beside the results of apply.h and db.h. */
+enum { EVENT_LOST = 201 };
+
+static const double seconds_bounds[] = {
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600};
+static struct metric *latency;
+
+void event_prepare(void)
+{
+    latency = metric_histogram("groundwork_webhooks_apply_seconds",
+                               "",
+                               "From an event's arrival to its application, seconds",
+                               seconds_bounds,
+                               ARRAY_LEN(seconds_bounds));
+}
+
+struct run {
+    struct task *task;
+    struct event *event;
+    struct apply_source source;
+    struct apply_plan plan;
+    struct applied applied;
+    json_t *json; /* NULL for the store's */
+};
+
+/* --- in the transaction --- */
+
+static struct db_call done_call(struct arena *arena, const struct run *run, const char *state)
+{
+    struct db_param *params = ARENA_ARRAY(arena, params, 5);
+
+    params[0] = P_I64(run->event->id);
+    params[1] = P_I64(run->event->attempts);
+    params[2] = P_CSTR(state);
+    params[3] = P_STR(run->applied.object.len ? run->applied.object : STR_NONE);
+    params[4] = P_STR(run->applied.effect.len ? run->applied.effect : STR_NONE);
+    return (struct db_call){.sql = &SQL_EVENT_DONE, .params = params, .param_count = 5};
+}
+
+AWAITS static int lock(struct run *run, struct db *tx)
+{
+    struct rows rows;
+
+    TRY(db_query(run->task,
+                 tx,
+                 &SQL_EVENT_LOCK,
+                 PARAMS(P_I64(run->event->id), P_I64(run->event->attempts)),
+                 &rows));
+    return rows.count == 1 ? 0 : EVENT_LOST;
+}
+
+static const char *state_of(const struct run *run)
+{
+    return run->applied.waits || run->applied.object.len == 0 ? "ignored" : "applied";
+}
+
+AWAITS static int apply_in(struct run *run, struct db *tx)
+{
+    run->applied = (struct applied){.waits = false};
+    TRY(lock(run, tx));
+    if (run->event->store)
+        TRY(store_apply(&run->source, tx, run->event->payload, &run->applied));
+    else
+        TRY(apply_event(&run->source, tx, &run->plan, &run->applied));
+    struct db_call call = done_call(run->task->arena, run, state_of(run));
+    if (run->event->store)
+        return db_batch_commit(run->task, tx, &call, 1, NULL);
+    return apply_commit(&run->source, tx, &run->applied, &call, 1);
+}
+
+AWAITS static int attempt(struct run *run)
+{
+    struct db *tx;
+
+    TRY(db_begin(run->task, &run->source.project->db, &tx));
+    int rc = apply_in(run, tx);
+    if (rc != 0)
+        (void)db_rollback(run->task, tx);
+    return rc;
+}
+
+/* An order that cannot be told asks for one reading; two that met head-on go again. */
+AWAITS static int apply(struct run *run)
+{
+    int rc = 0;
+
+    if (!run->event->store)
+        rc = apply_prepare(&run->source, run->json, &run->plan);
+    for (int conflicts = 0; rc == 0; conflicts++) {
+        bool asked = run->plan.ask;
+        rc = attempt(run);
+        if (rc == APPLY_AGAIN && run->plan.ask && !asked)
+            rc = apply_prepare(&run->source, run->json, &run->plan);
+        else if (rc == DB_CONFLICT && conflicts < CONFLICTS)
+            rc = task_sleep(run->task, 1 + (int64_t)(rand_u64() % 20));
+        else
+            break;
+    }
+    return rc;
+}
+
+/* --- what came of it --- */
+
+/* Without an effect: another state, and why. */
+AWAITS static void
+note_state(struct run *run, const char *state, const char *effect, uint64_t *counter)
+{
+    run->applied = (struct applied){.effect = str_from(effect)};
+    struct db_call call = done_call(run->task->arena, run, state);
+    int rc = db_query(
+        run->task, &run->source.project->db, call.sql, call.params, call.param_count, NULL);
+
+    if (rc == 0)
+        (*counter)++;
+}
+
+static int64_t backoff_ms(int attempts)
+{
+    int64_t delay = BACKOFF_FIRST_MS;
+
+    for (int i = 1; i < attempts && delay < BACKOFF_LAST_MS; i++)
+        delay *= 2;
+    if (delay > BACKOFF_LAST_MS)
+        delay = BACKOFF_LAST_MS;
+    return delay * 3 / 4 + (int64_t)(rand_u64() % (uint64_t)(delay / 2));
+}
+
+static const char *reason_of(int rc)
+{
+    switch (rc) {
+    case APPLY_BROKEN:
+        return "what it is about cannot be read out of it";
+    case APPLY_AGAIN:
+        return "what it needs is not there yet, or the processor cannot be asked";
+    case DB_CONFLICT:
+    case DB_LOCKED:
+        return "what it changes is being changed by others";
+    case DB_TIMEOUT:
+    case -ETIMEDOUT:
+        return "it took too long";
+    case DB_UNAVAILABLE:
+    case DB_FULL:
+        return "the database is not available";
+    default:
+        return "an error of the service";
+    }
+}
+
+AWAITS static void
+note_failure(struct task *task, struct event *event, struct project *project, int rc)
+{
+    bool dead = rc == APPLY_BROKEN || event->attempts >= webhook_conf()->event_attempts;
+    struct str reason = str_from(reason_of(rc));
+
+    log_warn(dead ? "webhook.dead" : "webhook.failed",
+             L_I64("event", event->id),
+             L_STR("type", event->type),
+             L_I64("attempts", event->attempts),
+             L_I64("rc", rc),
+             L_STR("reason", reason));
+    /* The task's own time may be over. */
+    task->deadline_ms = clock_mono_ms() + 5000;
+    int noted = db_query(task,
+                         &project->db,
+                         &SQL_EVENT_FAILED,
+                         PARAMS(P_I64(event->id),
+                                P_I64(event->attempts),
+                                P_STR(reason),
+                                dead ? P_NULL : P_I64(backoff_ms(event->attempts))),
+                         NULL);
+    if (noted != 0) /* its lease ends, and it comes back */
+        return;
+    work_stats()->failed += !dead;
+    work_stats()->dead += dead;
+}
+
+AWAITS static void tell(struct run *run)
+{
+    struct event *event = run->event;
+    struct project *project = run->source.project;
+    bool ignored = run->applied.object.len == 0 || run->applied.waits;
+
+    work_stats()->applied += !ignored;
+    work_stats()->ignored += ignored;
+    metric_observe(latency, (double)(clock_wall_ms() - event->received_ms) / 1000.0);
+    if (run->applied.rang)
+        events_ring(webhook_directory(), project);
+    if (run->applied.woke)
+        work_due(event->number);
+    if (run->applied.touch)
+        project_touch(run->task, webhook_directory(), project);
+}
+
+AWAITS static void end(struct run *run, int rc)
+{
+    switch (rc) {
+    case 0:
+        tell(run);
+        return;
+    case EVENT_LOST:
+    case DB_UNKNOWN: /* applied or not: if not, it comes back */
+        work_stats()->lost++;
+        return;
+    case APPLY_UNSUPPORTED:
+        note_state(
+            run, "unsupported", "nothing: event type not supported", &work_stats()->unsupported);
+        return;
+    case APPLY_FOREIGN:
+        note_state(
+            run, "ignored", "nothing: it belongs to another project", &work_stats()->ignored);
+        return;
+    default:
+        note_failure(run->task, run->event, run->source.project, rc);
+    }
+}
+
+void event_apply(struct task *task, struct event *event)
+{
+    struct run run = {.task = task, .event = event};
+    struct project *project;
+    struct jr_error error;
+
+    int rc = project_find_number(task, webhook_directory(), event->number, &project);
+    if (rc != 0) /* gone, or it comes back */
+        return;
+    run.source = (struct apply_source){
+        .task = task,
+        .project = project,
+        .event_id = event->event_id,
+        .event_type = event->type,
+    };
+    task->log.project = project->slug;
+    rc = payment_settings_get(task, project, &run.source.settings);
+    if (rc == 0 && !event->store && jr_parse(task->arena, event->payload, &run.json, &error) != 0)
+        rc = APPLY_BROKEN;
+    if (rc == 0)
+        rc = apply(&run);
+    end(&run, rc);
+}

@@ -1,0 +1,306 @@
+/* From the bytes of a request to a row. */
+#include "ingest.h"
+
+#include <errno.h>
+
+#include "app.h"
+#include "app/metrics.h"
+#include "app/reply.h"
+#include "base/clock.h"
+#include "base/panic.h"
+#include "bus/bus.h"
+#include "payments/apply.h"
+#include "payments/store.h"
+#include "payments/webhook_signature.h"
+#include "webhook_ingest_sql.h"
+#include "work.h"
+#include "json/jr.h"
+
+#define ID_BYTES 255 /* of an event, and of its type */
+
+/* How a request ended, as metrics tell it. */
+enum outcome {
+    STORED,
+    DUPLICATE,
+    UNSUPPORTED,
+    MALFORMED_HEADER,
+    STALE,
+    WRONG_SIGNATURE,
+    NO_SECRET,
+    MALFORMED_BODY,
+    FOREIGN,
+    UNAVAILABLE,
+    OUTCOMES
+};
+enum source { PROCESSOR, STORE, SOURCES };
+
+static struct metric *metrics[SOURCES][OUTCOMES];
+
+void ingest_prepare(void)
+{
+    static const char *const labels[SOURCES][OUTCOMES] = {
+#define LABELS(source)                                                                             \
+    {                                                                                              \
+        [STORED] = "source=\"" source "\",outcome=\"stored\"",                                     \
+        [DUPLICATE] = "source=\"" source "\",outcome=\"duplicate\"",                               \
+        [UNSUPPORTED] = "source=\"" source "\",outcome=\"unsupported\"",                           \
+        [MALFORMED_HEADER] = "source=\"" source "\",outcome=\"malformed_signature\"",              \
+        [STALE] = "source=\"" source "\",outcome=\"stale\"",                                       \
+        [WRONG_SIGNATURE] = "source=\"" source "\",outcome=\"wrong_signature\"",                   \
+        [NO_SECRET] = "source=\"" source "\",outcome=\"no_secret\"",                               \
+        [MALFORMED_BODY] = "source=\"" source "\",outcome=\"malformed\"",                          \
+        [FOREIGN] = "source=\"" source "\",outcome=\"foreign\"",                                   \
+        [UNAVAILABLE] = "source=\"" source "\",outcome=\"unavailable\"",                           \
+    }
+        [PROCESSOR] = LABELS("processor"),
+        [STORE] = LABELS("iap_store"),
+#undef LABELS
+    };
+
+    for (int source = 0; source < SOURCES; source++) {
+        for (int outcome = 0; outcome < OUTCOMES; outcome++)
+            metrics[source][outcome] = metric_counter("groundwork_webhooks_received_total",
+                                                      labels[source][outcome],
+                                                      "Events received, by what became of them");
+    }
+}
+
+static void count(enum source source, enum outcome outcome)
+{
+    metric_add(metrics[source][outcome], 1);
+}
+
+/* --- what both have in common --- */
+
+/* The sender tries again by itself; it must never be told that an event is stored when it may not
+ * be. */
+static int unavailable(struct req *r, enum source source)
+{
+    count(source, UNAVAILABLE);
+    return fail(r, "dependency_unavailable", "The event could not be stored; send it again.");
+}
+
+AWAITS static int
+settings_of(struct req *r, enum source source, const struct payment_settings **ret)
+{
+    int rc = payment_settings_get(&r->task, r->project, ret);
+
+    return rc > 0 ? unavailable(r, source) : rc;
+}
+
+AWAITS static int read_body(struct req *r, struct str *ret_body)
+{
+    size_t max = (size_t)webhook_conf()->event_bytes;
+
+    switch (req_body_read_all(r, max, ret_body)) {
+    case 0:
+        return 0;
+    case REQ_BODY_TOO_LARGE:
+        return fail(r, "payload_too_large", "An event may have at most %zu bytes.", max);
+    case REQ_BODY_TIMEOUT:
+        return fail(r, "request_timeout", "The event arrived too slowly.");
+    case REQ_BODY_BROKEN:
+        return fail(r, "bad_request", "The event ended early or is not framed correctly.");
+    default:
+        return -ECANCELED;
+    }
+}
+
+static int reply(struct req *r, enum source source, enum outcome outcome)
+{
+    struct jw w = resp_json(r);
+
+    count(source, outcome);
+    jw_obj(&w);
+    JW_BOOL(&w, "received", true);
+    if (outcome == DUPLICATE)
+        JW_BOOL(&w, "duplicate", true);
+    if (outcome == UNSUPPORTED)
+        JW_CSTR(&w, "message", "event type not supported");
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+struct record {
+    struct str id, type, subtype, api_version, account, payload;
+    int64_t created_ms;
+    bool supported;
+};
+
+/* The one statement of a request. Committed when it returns; a connection that was lost meanwhile
+ * leaves it open whether the row is there, and the sender's next try tells. */
+AWAITS static int store(struct req *r, enum source source, const struct record *record)
+{
+    struct rows rows;
+    int rc = db_query(&r->task,
+                      r->db,
+                      &SQL_EVENT_STORE,
+                      PARAMS(P_STR(source == STORE ? STR("iap_store") : STR("processor")),
+                             P_STR(record->id),
+                             P_STR(record->type),
+                             P_STR(record->subtype),
+                             P_STR(record->api_version),
+                             P_STR(record->account),
+                             P_TIME(record->created_ms),
+                             P_STR(record->payload),
+                             P_BOOL(record->supported)),
+                      &rows);
+
+    if (rc == DB_CHECK)
+        return fail(r, "bad_request", "The event holds a value that cannot be stored.");
+    if (rc == -ETIMEDOUT || rc > 0)
+        return unavailable(r, source);
+    if (rc < 0)
+        return rc;
+    if (record->supported)
+        work_received(r->project);
+    if (!record->supported)
+        return reply(r, source, UNSUPPORTED);
+    return reply(r, source, rows.affected == 1 ? STORED : DUPLICATE);
+}
+
+/* --- the processor --- */
+
+static int refuse_signature(struct req *r, int rc)
+{
+    static const struct {
+        enum outcome outcome;
+        const char *detail;
+    } reasons[] = {
+        [WEBHOOK_SIGNATURE_MALFORMED] = {MALFORMED_HEADER,
+                                         "The header Stripe-Signature is missing or malformed."},
+        [WEBHOOK_SIGNATURE_STALE] = {STALE,
+                                     "The signature was made more than 300 seconds from now."},
+        [WEBHOOK_SIGNATURE_WRONG] = {WRONG_SIGNATURE, "No signature fits the body."},
+        [WEBHOOK_SIGNATURE_NO_SECRET] = {NO_SECRET, "The project has no active webhook secret."},
+    };
+
+    MUST(rc > 0 && rc < (int)ARRAY_LEN(reasons));
+    count(PROCESSOR, reasons[rc].outcome);
+    return fail(r, "bad_request", "%s", reasons[rc].detail);
+}
+
+static int refuse_body(struct req *r, enum source source, const char *detail)
+{
+    count(source, MALFORMED_BODY);
+    return fail(r, "bad_request", "%s", detail);
+}
+
+static int refuse_foreign(struct req *r, enum source source, const char *detail)
+{
+    count(source, FOREIGN);
+    return fail(r, "forbidden", "%s", detail);
+}
+
+/* Why an event is not this project's, NULL when it is, or when only its object can tell. */
+static const char *foreign(const struct project *project,
+                           const struct processor_account *account,
+                           const struct event_object *event)
+{
+    struct str named = jr_str(json_object_get(event->object, "metadata"), "project_id");
+
+    if (named.len > 0 && !str_eq(named, project->slug))
+        return "The event's object belongs to another project.";
+    /* A project with an account of its own may not know that account's id. */
+    bool known = account->mode == PROCESSOR_CONNECT || account->account.len > 0;
+    if (event->account.len > 0 && known && !str_eq(event->account, account->account))
+        return "The event belongs to another account.";
+    return NULL;
+}
+
+static bool fits(struct str text)
+{
+    return text.len > 0 && text.len <= ID_BYTES;
+}
+
+int ingest_processor(struct req *r)
+{
+    const struct payment_settings *settings;
+    struct jr_error error;
+    struct event_object event;
+    struct str body = STR_NONE;
+    json_t *json;
+
+    TRY(settings_of(r, PROCESSOR, &settings));
+    TRY(read_body(r, &body));
+    const struct processor_account *account = &settings->processor;
+    int64_t now_ms = clock_wall_ms();
+    int rc = webhook_signature_check(req_header(r, "stripe-signature"),
+                                     body,
+                                     account->webhook_secrets,
+                                     account->webhook_secret_count,
+                                     now_ms);
+    if (rc != 0)
+        return refuse_signature(r, rc);
+    if (jr_parse(r->task.arena, body, &json, &error) != 0)
+        return refuse_body(
+            r,
+            PROCESSOR,
+            arena_printf(r->task.arena, "The event is not valid JSON: %s.", error.text).ptr);
+    if (event_read(json, &event) != 0 || !fits(event.id) || !fits(event.type))
+        return refuse_body(r, PROCESSOR, "The body is not an event: it has no id or no type.");
+    const char *reason = foreign(r->project, account, &event);
+    if (reason != NULL)
+        return refuse_foreign(r, PROCESSOR, reason);
+    const struct record record = {
+        .id = event.id,
+        .type = event.type,
+        .api_version = event.api_version.len ? event.api_version : STR_NONE,
+        .account = event.account.len ? event.account : STR_NONE,
+        .payload = body,
+        .created_ms = event.created_ms > 0 ? event.created_ms : now_ms,
+        .supported = !event.thin && apply_knows(event.type),
+    };
+    return store(r, PROCESSOR, &record);
+}
+
+/* --- the store --- */
+
+static int refuse_notification(struct req *r, int rc, struct str reason)
+{
+    log_info("webhook.store_refused", L_STR("reason", reason));
+    switch (rc) {
+    case STORE_FOREIGN:
+        return refuse_foreign(r, STORE, "The notification is about another app or environment.");
+    case STORE_STALE:
+        count(STORE, STALE);
+        return fail(
+            r, "bad_request", "The notification was signed too long ago, or in the future.");
+    default:
+        count(STORE, WRONG_SIGNATURE);
+        return fail(r, "bad_request", "The notification is not signed by the store.");
+    }
+}
+
+int ingest_store(struct req *r)
+{
+    const struct payment_settings *settings;
+    struct store_notification notification;
+    struct str body = STR_NONE;
+    struct str reason = STR_NONE;
+
+    TRY(settings_of(r, STORE, &settings));
+    TRY(read_body(r, &body));
+    if (!settings->store.configured) {
+        count(STORE, NO_SECRET);
+        return fail(r, "bad_request", "The project has no credentials of the store.");
+    }
+    int rc = store_notification_read(
+        r->task.arena, body, &settings->store, clock_wall_ms(), &notification, &reason);
+    if (rc != 0)
+        return refuse_notification(r, rc, reason);
+    const struct record record = {
+        .id = arena_printf(r->task.arena,
+                           "%.*s:%.*s",
+                           STR_ARG(notification.environment),
+                           STR_ARG(notification.uuid)),
+        .type = notification.type,
+        .subtype = notification.subtype.len ? notification.subtype : STR_NONE,
+        .payload = notification.document,
+        .created_ms = notification.signed_ms,
+        .supported = true,
+    };
+    if (!fits(record.id) || !fits(record.type))
+        return refuse_body(r, STORE, "The notification has no id or no type.");
+    return store(r, STORE, &record);
+}

@@ -1,0 +1,168 @@
+/* payments-webhook: stores what payment processor and app store report, and applies it. */
+#include "app.h"
+
+#include "app/request.h"
+#include "base/panic.h"
+#include "bus/bus.h"
+#include "event.h"
+#include "http/server.h"
+#include "log/log.h"
+#include "loop/background.h"
+#include "measure.h"
+#include "payments/processor.h"
+#include "payments/store.h"
+#include "receive.h"
+#include "sweep.h"
+#include "work.h"
+
+/* clang-format off: the list must follow its macros */
+#include "conf/conf_items.h"
+/* clang-format on */
+
+#define OTHER_FILES       256 /* database, Redis, outgoing requests, the admin port */
+#define PROCESSOR_RETRIES 2
+
+static struct http_server *server;
+static struct x5c_anchors *anchors;
+
+const struct app_conf *webhook_conf(void)
+{
+    return (const struct app_conf *)(const void *)daemon_app()->conf;
+}
+
+struct directory *webhook_directory(void)
+{
+    return daemon_app()->directory;
+}
+
+struct bus *webhook_bus(void)
+{
+    return daemon_app()->bus;
+}
+
+/* --- life --- */
+
+static const char *check(const struct conf_common *common)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)common;
+    struct x5c_anchors *roots;
+
+    if (store_anchors_load(conf->store_roots_file, &roots) != 0)
+        return "GROUNDWORK_STORE_ROOTS_FILE must be a PEM file of root certificates";
+    x5c_anchors_free(roots);
+    return NULL;
+}
+
+static void prepare(const struct conf_common *common UNUSED)
+{
+    receive_prepare();
+    event_prepare();
+    measure_prepare();
+}
+
+static int start_payments(const struct app_conf *conf)
+{
+    if (store_anchors_load(conf->store_roots_file, &anchors) != 0)
+        return -1;
+    store_init(&(struct store_config){
+        .anchors = anchors,
+        .production_url = conf->store_url,
+        .sandbox_url = conf->store_sandbox_url,
+    });
+    processor_init(&(struct processor_config){
+        .base_url = conf->processor_url,
+        .timeout_ms = conf->processor_timeout_ms,
+        .retries = PROCESSOR_RETRIES,
+    });
+    return 0;
+}
+
+static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
+{
+    const struct app_conf *conf = webhook_conf();
+    struct http_config config = {
+        .host = conf->common.host.ptr,
+        .port = conf->common.port,
+        .reuse_port = true,
+        .limits = http_limits_default,
+        .request_timeout_ms = conf->request_timeout_ms,
+        .handle = receive_run,
+        .finished = receive_finished,
+        .problem = receive_refusal,
+    };
+
+    config.limits.requests_max = (unsigned)conf->requests_max;
+    config.limits.connections_max =
+        http_connections_fit((unsigned)conf->connections_max, OTHER_FILES);
+    const char *wrong = peer_trust(&conf->trusted_proxies);
+    if (wrong != NULL) {
+        *ret_reason = str_from(wrong);
+        return -1;
+    }
+    if (start_payments(conf) != 0) {
+        *ret_reason = STR("the roots of the store cannot be read (GROUNDWORK_STORE_ROOTS_FILE)");
+        return -1;
+    }
+    work_start();
+    sweep_start();
+    if (http_server_start(&config, &server) != 0) {
+        *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
+        return -1;
+    }
+    log_info(
+        "webhook.listening", L_I64("port", http_server_port(server)), L_I64("worker", app->worker));
+    return 0;
+}
+
+/* Requests first: what they store is still rung for others. */
+static struct {
+    loop_fn done;
+    void *arg;
+} ending;
+
+static void on_drained(void *arg UNUSED)
+{
+    ending.done(ending.arg);
+}
+
+static void on_bus_stopped(void *arg UNUSED)
+{
+    work_drain(on_drained, NULL);
+}
+
+static void on_answered(void *arg UNUSED)
+{
+    bus_stop(webhook_bus(), on_bus_stopped, NULL);
+}
+
+static void drain(struct app *app, loop_fn done, void *arg)
+{
+    ending.done = done;
+    ending.arg = arg;
+    sweep_stop();
+    http_server_drain(server, app->conf->drain_timeout_ms / 2, on_answered, NULL);
+}
+
+static void stop(struct app *app UNUSED)
+{
+    http_server_stop(server);
+    work_stop();
+    x5c_anchors_free(anchors);
+}
+
+static const struct daemon payments_webhook = {
+    .name = "payments-webhook",
+    .about = "stores what payment processor and app store report, and applies it",
+    .conf = &app_conf_spec,
+    .check = check,
+    .prepare = prepare,
+    .start = start,
+    .drain = drain,
+    .stop = stop,
+    .measure = measure,
+};
+
+int main(int argc, char **argv)
+{
+    return daemon_main(argc, argv, &payments_webhook);
+}

@@ -1,0 +1,135 @@
+/* The way of a request: id, route, project, handler; its line and metrics. */
+#include "receive.h"
+
+#include "app.h"
+#include "app/metrics.h"
+#include "app/reply.h"
+#include "app/request.h"
+#include "base/clock.h"
+#include "ingest.h"
+
+/* For a reverse proxy; everything else of the kind is on the admin port. */
+static int answer_health(struct req *r)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    JW_CSTR(&w, "status", "ok");
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+static const struct route routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/healthz",
+        .id = "webhooks_health",
+        .auth = AUTH_PUBLIC,
+        .run = answer_health,
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/webhooks/processor/{project_id}",
+        .id = "webhooks_processor",
+        .auth = AUTH_PUBLIC,
+        .run = ingest_processor,
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/webhooks/iap-store/{project_id}",
+        .id = "webhooks_iap_store",
+        .auth = AUTH_PUBLIC,
+        .run = ingest_store,
+    },
+};
+
+static const double seconds_bounds[] = {
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
+
+static struct router *router;
+static struct {
+    struct metric *classes[6]; /* by status / 100 */
+    struct metric *seconds;
+} m;
+
+void receive_prepare(void)
+{
+    static const char *const labels[6] = {[2] = "status=\"2xx\"",
+                                          [3] = "status=\"3xx\"",
+                                          [4] = "status=\"4xx\"",
+                                          [5] = "status=\"5xx\""};
+
+    router = router_new();
+    router_add(router, "", routes, ARRAY_LEN(routes));
+    for (int class = 2; class <= 5; class ++)
+        m.classes[class] = metric_counter(
+            "groundwork_requests_total", labels[class], "Requests answered, by status");
+    m.seconds = metric_histogram("groundwork_request_seconds",
+                                 "",
+                                 "Time from first byte to response, seconds",
+                                 seconds_bounds,
+                                 ARRAY_LEN(seconds_bounds));
+    ingest_prepare();
+}
+
+AWAITS static int find_project(struct req *r)
+{
+    struct str slug = req_param(r, "project_id");
+    int rc = project_find(&r->task, webhook_directory(), slug, &r->project);
+
+    if (rc == PROJECT_NOT_FOUND)
+        return fail(r, "not_found", "There is no such project.");
+    if (rc > 0)
+        return fail(r, "dependency_unavailable", "The project's data cannot be reached right now.");
+    if (rc < 0)
+        return rc;
+    r->db = &r->project->db;
+    r->task.log.project = r->project->slug;
+    return 0;
+}
+
+static int answer_unmatched(struct req *r, int rc, struct str allow)
+{
+    switch (rc) {
+    case ROUTER_METHOD:
+        resp_header(r, "Allow", allow);
+        return fail(r, "method_not_allowed", "This path answers %.*s.", STR_ARG(allow));
+    case ROUTER_BAD_PATH:
+        return fail(r, "bad_request", "The path is not valid.");
+    default:
+        return fail(r, "route_not_found", "This port takes events of the processor and the store.");
+    }
+}
+
+int receive_run(struct req *r)
+{
+    struct str allow = STR_NONE;
+
+    request_id_set(r);
+    peer_set(r);
+    int rc = router_match(router, r, &allow);
+    if (rc != 0)
+        return answer_unmatched(r, rc, allow);
+    r->task.log.route = r->route->id;
+    if (r->param_count > 0)
+        TRY(find_project(r));
+    return r->route->run(r);
+}
+
+void receive_finished(struct req *r)
+{
+    int64_t spent_us = clock_mono_us() - r->started_us;
+    int class = r->status / 100;
+
+    if (class >= 2 && class <= 5)
+        metric_add(m.classes[class], 1);
+    metric_observe(m.seconds, (double)spent_us / 1e6);
+    access_line(r, "none", spent_us);
+}
+
+void receive_refusal(struct req *r, int status, const char *code, const char *detail)
+{
+    if (!r->request_id.len)
+        request_id_set(r);
+    problem_put(r, status, code, detail);
+}

@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * Payments and subscriptions whose settle_at has come: what became of a call that got no answer is
+ * asked by repeating it, with its key, while the processor still knows the key; what nobody reported
+ * is read. Until a state is reached that only an event can change.
+ */
+#include <stdint.h>
+
+/* any: the project has such rows. */
+void settle_due(int64_t number);
+/* Since start: rows asked about; rows given up as outcome_unknown. */
+struct settle_stats {
+    uint64_t asked, unknown;
+};
+const struct settle_stats *settle_stats(void);

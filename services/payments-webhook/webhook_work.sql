@@ -1,0 +1,55 @@
+-- Events that are applied.
+
+-- part: claimed
+update {p}.webhook_events w set state = 'received', attempts = w.attempts + 1,
+  next_attempt_at = now() + $2::bigint * interval '1 millisecond'
+from due d where w.id = d.id
+returning w.id as id, w.source as source, w.event_id as event_id, w.type as type, w.attempts as attempts,
+  w.received_at as received_at, w.payload as payload
+
+-- The claim is a lease: it ends by itself. An event in state received with attempts behind it was left by a process that
+-- ended with it.
+-- name: events_claim :many
+with due as (
+  select e.id from {p}.webhook_events e
+  where e.next_attempt_at <= now() and not (e.state = 'received' and e.attempts > 0)
+  order by e.next_attempt_at limit $1::bigint for update skip locked)
+{claimed}
+
+-- name: events_claim_suspect :many
+with due as (
+  select e.id from {p}.webhook_events e
+  where e.next_attempt_at <= now() and e.state = 'received' and e.attempts > 0
+  order by e.next_attempt_at limit $1::bigint for update skip locked)
+{claimed}
+
+-- name: events_bury_suspects :many
+update {p}.webhook_events w set state = 'dead', next_attempt_at = null, error = 'it ended the process that applied it'
+where w.id in (select e.id from {p}.webhook_events e
+  where e.next_attempt_at <= now() and e.state = 'received' and e.attempts >= $1::smallint
+  order by e.next_attempt_at limit 100 for update skip locked)
+returning w.id as id, w.type as type, w.attempts as attempts
+
+-- What was claimed and not begun was no attempt.
+-- name: events_give_back :exec
+update {p}.webhook_events w set attempts = w.attempts - 1, next_attempt_at = now(),
+  state = case when w.attempts > 1 then 'failed' else 'received' end
+from unnest($1::bigint[], $2::bigint[]) as g (id, attempts)
+where w.id = g.id and w.attempts = g.attempts and w.state = 'received'
+
+-- Nobody else is at it, and it is still ours.
+-- name: event_lock :opt
+select e.id from {p}.webhook_events e
+where e.id = $1::bigint and e.attempts = $2::smallint and e.state = 'received'
+for update skip locked
+
+-- name: event_done :exec
+update {p}.webhook_events w
+set state = $3::text, next_attempt_at = null, applied_at = now(), object = $4::text, effect = $5::text, error = null
+where w.id = $1::bigint and w.attempts = $2::smallint
+
+-- name: event_failed :exec
+update {p}.webhook_events w
+set state = case when $4::bigint is null then 'dead' else 'failed' end, error = $3::text,
+  next_attempt_at = case when $4::bigint is not null then now() + $4::bigint * interval '1 millisecond' end
+where w.id = $1::bigint and w.attempts = $2::smallint and w.state = 'received'

@@ -1,0 +1,431 @@
+/*
+ * Projects with due events take turns. A turn claims as many as its project's queue has room for
+ * and begins as many as there are free slots; what is claimed ahead keeps the slots busy, for a
+ * claim costs as much as an event.
+ */
+#include "work.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/panic.h"
+#include "bus/bus.h"
+#include "event.h"
+#include "log/log.h"
+#include "loop/background.h"
+#include "webhook_work_sql.h"
+
+#define CLAIM_AT_ONCE   64 /* events of a project, claimed ahead */
+#define CLAIM_AGAIN     16 /* when so few are left */
+#define CLAIM_MS        15000
+#define GIVE_BACK_MS    2000
+#define SPARE_MS        2000 /* of a lease: what is begun has to end within it */
+#define RETRY_MS        500  /* after the database refused */
+#define FORGET_MS       300000
+#define HOUSEKEEPING_MS 30000
+
+/* Columns of a claim, in their order. */
+enum { C_ID, C_SOURCE, C_EVENT_ID, C_TYPE, C_ATTEMPTS, C_RECEIVED_AT, C_PAYLOAD };
+
+static struct {
+    struct map *by_number; /* 8 bytes -> struct work */
+    struct list ring, suspects;
+    struct loop_hook pump;
+    struct loop_timer retry, housekeeping;
+    unsigned running;
+    bool suspect; /* one is claimed or runs */
+    bool draining;
+    struct work_stats stats;
+} w;
+
+struct work_stats *work_stats(void)
+{
+    w.stats.running = w.running;
+    w.stats.projects = w.by_number ? map_size(w.by_number) : 0;
+    return &w.stats;
+}
+
+bool work_draining(void)
+{
+    return w.draining;
+}
+
+static struct str number_key(const int64_t *number)
+{
+    return (struct str){(const char *)number, sizeof(*number)};
+}
+
+struct work *work_get(int64_t number)
+{
+    struct work *work = map_get(w.by_number, number_key(&number));
+
+    if (work != NULL)
+        return work;
+    work = calloc(1, sizeof(*work));
+    MUST(work != NULL);
+    work->number = number;
+    list_init(&work->ring);
+    list_init(&work->suspects);
+    list_init(&work->queue);
+    (void)map_put(w.by_number, number_key(&number), work);
+    return work;
+}
+
+static unsigned free_slots(void)
+{
+    unsigned slots = (unsigned)webhook_conf()->apply_slots;
+
+    return w.running < slots ? slots - w.running : 0;
+}
+
+static bool wants_claim(const struct work *work)
+{
+    return work->due && !work->claiming && work->queued <= CLAIM_AGAIN;
+}
+
+static void to_ring(struct work *work)
+{
+    if (w.draining || !list_empty(&work->ring) || (work->queued == 0 && !wants_claim(work)))
+        return;
+    list_append(&w.ring, &work->ring);
+    loop_at_turn_end(&w.pump);
+}
+
+static void to_suspects(struct work *work)
+{
+    if (w.draining || !work->suspects_due || !list_empty(&work->suspects))
+        return;
+    list_append(&w.suspects, &work->suspects);
+    loop_at_turn_end(&w.pump);
+}
+
+/* --- events --- */
+
+static void event_free(struct event *event)
+{
+    arena_free(event->arena);
+}
+
+/* It lives in an arena of its own, from the claim to its end. */
+static struct event *
+event_new(const struct work *work, const struct rows *rows, size_t i, int64_t lease_mono_ms)
+{
+    struct arena *arena = arena_new(0);
+    struct event *event = ARENA_NEW(arena, event);
+
+    *event = (struct event){
+        .arena = arena,
+        .id = rows_i64(rows, i, C_ID),
+        .number = work->number,
+        .received_ms = rows_time(rows, i, C_RECEIVED_AT),
+        .lease_mono_ms = lease_mono_ms,
+        .attempts = (int)rows_i64(rows, i, C_ATTEMPTS),
+        .store = str_is(rows_str(rows, i, C_SOURCE), "iap_store"),
+        .event_id = arena_dup(arena, rows_str(rows, i, C_EVENT_ID)),
+        .type = arena_dup(arena, rows_str(rows, i, C_TYPE)),
+        .payload = arena_dup(arena, rows_str(rows, i, C_PAYLOAD)),
+    };
+    list_init(&event->link);
+    return event;
+}
+
+static void suspect_over(void)
+{
+    w.suspect = false;
+    loop_at_turn_end(&w.pump);
+}
+
+static void event_run(struct task *task, void *arg)
+{
+    struct event *event = arg;
+    struct work *work = work_get(event->number);
+    bool suspect = event->suspect;
+
+    event_apply(task, event);
+    event_free(event);
+    work->running--;
+    w.running--;
+    to_ring(work);
+    if (suspect)
+        suspect_over();
+    if (!list_empty(&w.ring))
+        loop_at_turn_end(&w.pump);
+}
+
+/* What has waited for too long may be another one's by now. */
+static void event_begin(struct work *work, struct event *event)
+{
+    int64_t left_ms = event->lease_mono_ms - SPARE_MS / 2 - clock_mono_ms();
+
+    if (left_ms <= 0) {
+        w.stats.lost++;
+        if (event->suspect)
+            suspect_over();
+        event_free(event);
+        return;
+    }
+    work->running++;
+    w.running++;
+    background_run(left_ms, event_run, event);
+}
+
+/* --- claims --- */
+
+struct claim {
+    struct work *work;
+    unsigned count;
+    bool suspect;
+};
+
+AWAITS static int claim_events(struct task *task, struct claim *claim, unsigned *ret_claimed)
+{
+    const struct app_conf *conf = webhook_conf();
+    int64_t lease_mono_ms = clock_mono_ms() + conf->lease_ms;
+    struct work *work = claim->work;
+    struct project *project;
+    struct rows rows;
+
+    TRY(project_find_number(task, webhook_directory(), work->number, &project));
+    TRY(db_query(task,
+                 &project->db,
+                 claim->suspect ? &SQL_EVENTS_CLAIM_SUSPECT : &SQL_EVENTS_CLAIM,
+                 PARAMS(P_I64(claim->count), P_I64(conf->lease_ms)),
+                 &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        struct event *event = event_new(work, &rows, i, lease_mono_ms);
+        event->suspect = claim->suspect;
+        if (claim->suspect && !w.draining) {
+            event_begin(work, event);
+            continue;
+        }
+        list_append(&work->queue, &event->link);
+        work->queued++;
+    }
+    *ret_claimed = (unsigned)rows.count;
+    w.stats.claimed += rows.count;
+    return 0;
+}
+
+static void give_back_soon(struct work *work);
+
+static void claim_run(struct task *task, void *arg)
+{
+    struct claim *claim = arg;
+    struct work *work = claim->work;
+    unsigned claimed = 0;
+
+    int rc = claim_events(task, claim, &claimed);
+    bool refused = rc != 0 && rc != PROJECT_NOT_FOUND;
+    if (claim->suspect) {
+        work->suspects_due |= refused || claimed > 0;
+        if (claimed == 0)
+            suspect_over();
+        if (!refused)
+            to_suspects(work);
+    } else {
+        work->claiming = false;
+        work->due |= refused || claimed == claim->count;
+    }
+    if (w.draining)
+        give_back_soon(work);
+    else if (refused)
+        loop_timer_start(&w.retry, RETRY_MS);
+    else
+        to_ring(work);
+}
+
+static void claim_start(struct work *work, unsigned count, bool suspect)
+{
+    struct background *background = background_new(CLAIM_MS);
+    struct claim *claim = ARENA_NEW(background_arena(background), claim);
+
+    *claim = (struct claim){.work = work, .count = count, .suspect = suspect};
+    if (suspect) {
+        w.suspect = true;
+        work->suspects_due = false;
+    } else {
+        work->claiming = true;
+        work->due = false; /* a bell from now on asks for another claim */
+    }
+    background_start(background, claim_run, claim);
+}
+
+/* --- turns --- */
+
+static void turn(struct work *work)
+{
+    if (wants_claim(work))
+        claim_start(work, CLAIM_AT_ONCE - work->queued, false);
+    if (work->queued > 0 && free_slots() > 0) {
+        struct event *event = LIST_ITEM(list_shift(&work->queue), struct event, link);
+        work->queued--;
+        event_begin(work, event);
+    }
+}
+
+static void pump(void *arg UNUSED)
+{
+    if (w.draining)
+        return;
+    if (free_slots() > 0 && !w.suspect && !list_empty(&w.suspects))
+        claim_start(LIST_ITEM(list_shift(&w.suspects), struct work, suspects), 1, true);
+    while (free_slots() > 0 && !list_empty(&w.ring)) {
+        struct work *work = LIST_ITEM(list_shift(&w.ring), struct work, ring);
+        turn(work);
+        to_ring(work);
+    }
+}
+
+void work_due(int64_t number)
+{
+    struct work *work = work_get(number);
+
+    work->due = true;
+    to_ring(work);
+}
+
+void work_suspects_due(int64_t number)
+{
+    struct work *work = work_get(number);
+
+    work->suspects_due = true;
+    to_suspects(work);
+}
+
+void work_received(const struct project *project)
+{
+    struct work *work = work_get(project->number);
+
+    if (w.draining || free_slots() == 0 || work->queued > CLAIM_AGAIN)
+        bus_ring(webhook_bus(),
+                 BUS_PAY,
+                 &(struct bus_bell){.project = project->number,
+                                    .partition = project->partition,
+                                    .kind = "payment.received"});
+    work->due = true;
+    to_ring(work);
+}
+
+/* --- timers --- */
+
+/* What the database refused is asked for again. */
+static void on_retry(void *arg UNUSED)
+{
+    size_t cursor = 0;
+    struct str key;
+    void *value;
+
+    while (map_next(w.by_number, &cursor, &key, &value)) {
+        to_ring(value);
+        to_suspects(value);
+    }
+}
+
+static bool idle(const struct work *work)
+{
+    return work->running == 0 && work->queued == 0 && !work->due && !work->suspects_due &&
+           !work->claiming && !work->settling && list_empty(&work->ring) &&
+           list_empty(&work->suspects);
+}
+
+static void on_housekeeping(void *arg UNUSED)
+{
+    int64_t now = clock_mono_ms();
+    size_t cursor = 0;
+    struct str key;
+    void *value;
+
+    while (map_next(w.by_number, &cursor, &key, &value)) {
+        struct work *work = value;
+        if (!idle(work)) {
+            work->idle_since_ms = 0;
+        } else if (work->idle_since_ms == 0) {
+            work->idle_since_ms = now;
+        } else if (now - work->idle_since_ms > FORGET_MS) {
+            (void)map_remove(w.by_number, key);
+            free(work);
+        }
+    }
+    loop_timer_start(&w.housekeeping, HOUSEKEEPING_MS);
+}
+
+/* --- life --- */
+
+void work_start(void)
+{
+    w.by_number = map_new();
+    list_init(&w.ring);
+    list_init(&w.suspects);
+    w.pump = (struct loop_hook){.fn = pump};
+    loop_timer_init(&w.retry, on_retry, NULL);
+    loop_timer_init(&w.housekeeping, on_housekeeping, NULL);
+    loop_timer_start(&w.housekeeping, HOUSEKEEPING_MS);
+}
+
+/* What was claimed and not begun. */
+static void give_back(struct task *task, void *arg)
+{
+    struct work *work = arg;
+    struct project *project;
+    size_t count = 0;
+    int64_t *ids = ARENA_ARRAY(task->arena, ids, work->queued);
+    int64_t *attempts = ARENA_ARRAY(task->arena, attempts, work->queued);
+    struct list *node;
+
+    while ((node = list_shift(&work->queue)) != NULL) {
+        struct event *event = LIST_ITEM(node, struct event, link);
+        ids[count] = event->id;
+        attempts[count++] = event->attempts;
+        event_free(event);
+    }
+    work->queued = 0;
+    int rc = project_find_number(task, webhook_directory(), work->number, &project);
+    if (rc == 0)
+        rc = db_query(task,
+                      &project->db,
+                      &SQL_EVENTS_GIVE_BACK,
+                      PARAMS(P_I64S(ids, count), P_I64S(attempts, count)),
+                      NULL);
+    if (rc != 0) { /* their leases end */
+        log_warn("work.give_back_failed", L_I64("project", work->number), L_I64("rc", rc));
+        return;
+    }
+    bus_ring(webhook_bus(),
+             BUS_PAY,
+             &(struct bus_bell){.project = project->number,
+                                .partition = project->partition,
+                                .kind = "payment.received"});
+}
+
+static void give_back_soon(struct work *work)
+{
+    if (work->queued > 0)
+        background_run(GIVE_BACK_MS, give_back, work);
+}
+
+void work_drain(loop_fn done, void *arg)
+{
+    size_t cursor = 0;
+    struct str key;
+    void *value;
+
+    w.draining = true;
+    while (map_next(w.by_number, &cursor, &key, &value))
+        give_back_soon(value);
+    background_wait(done, arg);
+}
+
+void work_stop(void)
+{
+    size_t cursor = 0;
+    struct str key;
+    void *value;
+
+    loop_timer_stop(&w.retry);
+    loop_timer_stop(&w.housekeeping);
+    while (map_next(w.by_number, &cursor, &key, &value))
+        free(value);
+    map_free(w.by_number);
+    w.by_number = NULL;
+}
