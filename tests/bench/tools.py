@@ -50,13 +50,16 @@ def requests_lua(lines, count=10_000):
     )
 
 
+def pgbench_program():
+    return sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pgbench"))[-1]
+
+
 def pgbench(servers, text, seconds, clients=CLIENTS):
     """{"rate"}: transactions a second of a script in prepared mode."""
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(text)
         script.flush()
-        program = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pgbench"))[-1]
-        command = [program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", str(seconds), "-f", script.name]
+        command = [pgbench_program(), "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", str(seconds), "-f", script.name]
         out = subprocess.run([*command, servers.database_url], capture_output=True, text=True, check=True).stdout
     return {"rate": float(re.search(r"tps = ([\d.]+)", out).group(1))}
 
@@ -64,8 +67,7 @@ def pgbench(servers, text, seconds, clients=CLIENTS):
 def pgbench_steady(servers, scripts, seconds, clients=CLIENTS, warm=20):
     """{"rate"} of scripts chosen at random, in prepared mode, once the rate has had `warm` seconds to
     settle: every client prepares all statements of a script when it first runs it."""
-    program = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pgbench"))[-1]
-    command = [program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-P", "1", "-T", str(warm + seconds)]
+    command = [pgbench_program(), "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-P", "1", "-T", str(warm + seconds)]
     for script in scripts:
         command += ["-f", script]
     done = subprocess.run([*command, servers.database_url], capture_output=True, text=True, check=True)

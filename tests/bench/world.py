@@ -38,7 +38,7 @@ class World:
             raise RuntimeError(migrated.stdout + migrated.stderr)
         self.gateway.start()
         self.operator = Client(self.gateway.url, token=OPERATOR_TOKEN)
-        self.runner = None
+        self.runner = self.webhook = None
 
     def start_runner(self, **settings):
         """A workflow-runner of one process."""
@@ -58,8 +58,27 @@ class World:
             self.runner.stop()
         self.runner = None
 
+    def start_webhook(self, **settings):
+        """A payments-webhook of one process."""
+        self.webhook = Daemon(
+            pathlib.Path(self.gateway.binary).with_name("payments-webhook"),
+            self.servers.folder / "webhook.log",
+            DATABASE_URL=self.servers.database_url,
+            REDIS_URL=self.servers.redis_url,
+            MASTER_KEY=MASTER_KEY,
+            WORKERS=1,
+            **settings,
+        ).start()
+        return self.webhook
+
+    def stop_webhook(self):
+        if self.webhook and self.webhook.running():
+            self.webhook.stop()
+        self.webhook = None
+
     def close(self):
         self.stop_runner()
+        self.stop_webhook()
         self.gateway.stop()
         self.servers.wipe()
 
