@@ -1,0 +1,313 @@
+#pragma once
+/*
+ * Events of the processor delivered to a project in any order, as the payments service does it:
+ * stored, applied, marked, in one transaction; what waits is put back, what is too early comes
+ * again.
+ */
+#include "domain_test.h"
+#include "payments/apply.h"
+#include "json/jr.h"
+
+#define AT        1760000000LL /* seconds: when the stories begin */
+#define STORY_MAX 6
+
+struct world_of_payments {
+    struct task *task;
+    struct project *project;
+    struct payment_settings settings;
+    unsigned again, delivered;
+};
+
+static const char *const listened[] = {"PaymentCreated",
+                                       "PaymentSucceeded",
+                                       "PaymentFailed",
+                                       "SubscriptionCreated",
+                                       "SubscriptionActivated",
+                                       "SubscriptionExpired",
+                                       "PaymentMethodCaptured",
+                                       "PaymentMethodCaptureFailed",
+                                       "PaymentMethodRemoved"};
+
+static void listen_to_all(struct world_of_payments *world)
+{
+    for (size_t i = 0; i < ARRAY_LEN(listened); i++)
+        exec(world->task,
+             &world->project->db,
+             arena_printf(world->task->arena,
+                          "insert into {p}.workflows (name, trigger_kind, event, editor_id) "
+                          "values ('w', 'event', '%s', 1)",
+                          listened[i])
+                 .ptr);
+}
+
+static void world_begin(struct world_of_payments *world,
+                        struct task *task,
+                        struct directory *directory,
+                        const char *slug)
+{
+    *world = (struct world_of_payments){.task = task, .project = create(task, directory, slug)};
+    listen_to_all(world);
+}
+
+/* The next world has its name. */
+static void world_end(struct world_of_payments *world, struct directory *directory)
+{
+    assert_int_equal(project_delete(world->task, directory, world->project), 0);
+}
+
+/* Nothing is left but the project itself. */
+UNUSED static void wipe(struct world_of_payments *world)
+{
+    static const char *const tables[] = {"payments",
+                                         "subscription_history",
+                                         "subscriptions",
+                                         "payment_methods",
+                                         "payment_customers",
+                                         "subscription_plans",
+                                         "webhook_events",
+                                         "outbox"};
+
+    for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+        exec(world->task,
+             &world->project->db,
+             arena_printf(world->task->arena, "delete from {p}.%s", tables[i]).ptr);
+}
+
+UNUSED static struct str text(struct world_of_payments *world, const char *sql)
+{
+    struct sql query = make_sql(sql, SQL_ONE);
+    struct rows rows;
+
+    if (db_query(world->task, &world->project->db, &query, NULL, 0, &rows) != 0)
+        fail_msg("%s: %.*s", sql, STR_ARG(db_error(world->task)->message));
+    return rows_str(&rows, 0, 0);
+}
+
+/* --- one event -----------------------------------------------------------------------------------
+ */
+
+static const struct sql mark = {
+    .name = "test.mark",
+    .text =
+        "insert into {p}.webhook_events as w (source, event_id, type, created_at, payload, state, "
+        "object, effect, next_attempt_at) values ('processor', $1::text, 'x', now(), $2::text, "
+        "$3::text, $4::text, $5::text, null) on conflict (source, event_id) do update set state "
+        "= excluded.state, object = excluded.object, effect = excluded.effect",
+    .hash = 4711,
+    .arity = 5,
+    .kind = SQL_EXEC,
+    .writes = true,
+};
+
+static int attempt(struct apply_source *source,
+                   struct apply_plan *plan,
+                   struct str event,
+                   struct applied *applied)
+{
+    struct task *task = source->task;
+    struct db *tx;
+
+    TRY(db_begin(task, &source->project->db, &tx));
+    int rc = apply_event(source, tx, plan, applied);
+    if (rc == 0) {
+        struct db_call call = {
+            .sql = &mark,
+            PARAMS(P_STR(source->event_id),
+                   P_STR(event),
+                   P_CSTR(applied->waits ? "ignored" : "applied"),
+                   P_STR(applied->object),
+                   P_STR(applied->effect)),
+        };
+        return apply_commit(source, tx, applied, &call, 1);
+    }
+    (void)db_rollback(task, tx);
+    return rc;
+}
+
+/* Its arena is its own, for there are thousands. The result of apply_event(). */
+static int deliver_one(struct world_of_payments *world, struct str event, struct applied *ret)
+{
+    struct task *task = world->task;
+    struct arena *arena = task->arena;
+    struct apply_source source = {
+        .task = task, .project = world->project, .settings = &world->settings};
+    struct apply_plan plan = {.ask = false};
+    struct jr_error error;
+    json_t *json;
+
+    task->arena = arena_new(0);
+    if (jr_parse(task->arena, event, &json, &error) != 0)
+        fail_msg("%s in %.*s", error.text, STR_ARG(event));
+    int rc = apply_prepare(&source, json, &plan);
+    if (rc == 0)
+        rc = attempt(&source, &plan, event, ret);
+    ret->object = arena_dup(arena, ret->object);
+    ret->effect = arena_dup(arena, ret->effect);
+    struct arena *own = task->arena;
+    task->arena = arena;
+    arena_free(own);
+    world->delivered++;
+    return rc;
+}
+
+/* Those that were put back in the queue. */
+static void deliver_woken(struct world_of_payments *world)
+{
+    struct sql query = make_sql("select payload from {p}.webhook_events where state = 'received' "
+                                "order by id desc",
+                                SQL_MANY);
+    struct applied applied;
+    struct rows rows;
+
+    assert_int_equal(db_query(world->task, &world->project->db, &query, NULL, 0, &rows), 0);
+    for (size_t i = 0; i < rows.count; i++)
+        assert_int_equal(deliver_one(world, rows_str(&rows, i, 0), &applied), 0);
+}
+
+/* 0 or APPLY_AGAIN. */
+static int deliver(struct world_of_payments *world, struct str event)
+{
+    struct applied applied = {.waits = false};
+    int rc = deliver_one(world, event, &applied);
+
+    if (rc == 0 && applied.woke)
+        deliver_woken(world);
+    if (rc != 0 && rc != APPLY_AGAIN)
+        fail_msg("%d for %.*s: %.*s", rc, STR_ARG(event), STR_ARG(db_error(world->task)->message));
+    return rc;
+}
+
+/* --- a story -------------------------------------------------------------------------------------
+ */
+
+/* Delivers in this order; what is too early comes again after each that is not. */
+static void deliver_all(struct world_of_payments *world, const struct str *events, size_t count)
+{
+    bool early[STORY_MAX] = {false};
+
+    for (size_t i = 0; i < count; i++) {
+        early[i] = deliver(world, events[i]) == APPLY_AGAIN;
+        world->again += early[i];
+        for (size_t j = 0; j < i; j++)
+            early[j] = early[j] && deliver(world, events[j]) == APPLY_AGAIN;
+    }
+    for (size_t j = 0; j < count; j++)
+        assert_false(early[j]);
+}
+
+/* Everything that a story leaves behind, but for what counts rows and tells the time of work. */
+static struct str state_of(struct world_of_payments *world)
+{
+    return text(
+        world,
+        "select concat_ws(E'\\n', "
+        "(select string_agg((to_jsonb(p) - '{id,created_at,updated_at,settle_at,told,"
+        "subscription_id}'::text[] || jsonb_build_object('of', s.provider_subscription_id))::text, "
+        "E'\\n' order by p.intent_id, p.invoice_payment_id, p.session_id) from {p}.payments p left "
+        "join {p}.subscriptions s on s.id = p.subscription_id), "
+        "(select string_agg((to_jsonb(s) - '{id,created_at,updated_at,settle_at,told,plan_id}'"
+        "::text[])::text, E'\\n' order by s.provider_subscription_id) from {p}.subscriptions s), "
+        "(select string_agg((to_jsonb(h) - '{id,subscription_id}'::text[])::text, E'\\n' order by "
+        "h.event_id) from {p}.subscription_history h), "
+        "(select string_agg((to_jsonb(m) - '{id,created_at,updated_at,told}'::text[])::text, "
+        "E'\\n' order by m.provider_id, m.setup_id) from {p}.payment_methods m))");
+}
+
+static int64_t told(struct world_of_payments *world, const char *event)
+{
+    return number(world->task,
+                  &world->project->db,
+                  arena_printf(world->task->arena,
+                               "select count(*) from {p}.outbox where event = '%s'",
+                               event)
+                      .ptr);
+}
+
+struct story {
+    void (*begin)(struct world_of_payments *world); /* rows of our own; may be NULL */
+    struct str events[STORY_MAX];
+    size_t count;
+    const char *once; /* an event that is told exactly once; NULL = none is */
+};
+
+static void check_order(struct world_of_payments *world,
+                        const struct story *story,
+                        const size_t *order,
+                        struct str *state)
+{
+    struct arena *arena = world->task->arena;
+    struct str events[STORY_MAX];
+
+    world->task->arena = arena_new(0);
+    wipe(world);
+    if (story->begin != NULL)
+        story->begin(world);
+    for (size_t i = 0; i < story->count; i++)
+        events[i] = story->events[order[i]];
+    deliver_all(world, events, story->count);
+    struct str after = state_of(world);
+    /* A second time, from the end, changes nothing. */
+    for (size_t i = story->count; i > 0; i--)
+        assert_int_equal(deliver(world, events[i - 1]), 0);
+    struct str again = state_of(world);
+    if (!str_eq(after, again))
+        fail_msg("repeated:\n%.*s\nwas\n%.*s", STR_ARG(again), STR_ARG(after));
+    if (state->ptr == NULL)
+        *state = arena_dup(arena, after);
+    if (!str_eq(*state, after)) {
+        for (size_t i = 0; i < story->count; i++)
+            print_error("%.*s\n", STR_ARG(events[i]));
+        fail_msg("in this order:\n%.*s\nelse\n%.*s", STR_ARG(after), STR_ARG(*state));
+    }
+    if (story->once != NULL)
+        assert_int_equal(told(world, story->once), 1);
+    struct arena *own = world->task->arena;
+    world->task->arena = arena;
+    arena_free(own);
+}
+
+/* All orders of a story (Heap's algorithm); returns the state that all lead to. */
+UNUSED static struct str check_orders(struct world_of_payments *world, const struct story *story)
+{
+    size_t order[STORY_MAX] = {0, 1, 2, 3, 4, 5};
+    size_t counters[STORY_MAX] = {0};
+    struct str state = STR_NONE;
+
+    check_order(world, story, order, &state);
+    for (size_t i = 1; i < story->count;) {
+        if (counters[i] >= i) {
+            counters[i++] = 0;
+            continue;
+        }
+        size_t other = i % 2 ? counters[i] : 0;
+        size_t kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+        check_order(world, story, order, &state);
+        counters[i]++;
+        i = 1;
+    }
+    return state;
+}
+
+/* An event `seconds` into the story; `object` is JSON. */
+UNUSED PRINTF_LIKE(5, 6) static struct str event(struct world_of_payments *world,
+                                                 const char *id,
+                                                 const char *type,
+                                                 int seconds,
+                                                 const char *object,
+                                                 ...)
+{
+    va_list args;
+
+    va_start(args, object);
+    struct str inner = arena_vprintf(world->task->arena, object, args);
+    va_end(args);
+    return arena_printf(world->task->arena,
+                        "{\"id\": \"%s\", \"object\": \"event\", \"type\": \"%s\", \"created\": "
+                        "%lld, \"data\": {\"object\": %.*s}}",
+                        id,
+                        type,
+                        AT + seconds,
+                        STR_ARG(inner));
+}
