@@ -146,9 +146,9 @@ read_codes(struct req *r, const struct codes_in *in, struct str **ret_codes, siz
 AWAITS static int offer_codes_create(struct req *r)
 {
     struct codes_in in;
-    struct str *codes;
+    struct str *codes = NULL;
     struct rows rows;
-    size_t count;
+    size_t count = 0;
     struct jw w;
     int64_t id;
 
