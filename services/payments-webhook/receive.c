@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "ingest.h"
 
+#define OPTIONS_TOO ", OPTIONS"
+
 /* For a reverse proxy; everything else of the kind is on the admin port. */
 static int answer_health(struct req *r)
 {
@@ -92,6 +94,8 @@ static int answer_unmatched(struct req *r, int rc, struct str allow)
 {
     switch (rc) {
     case ROUTER_METHOD:
+        if (str_ends(allow, STR(OPTIONS_TOO))) /* of a server of pages */
+            allow.len -= sizeof(OPTIONS_TOO) - 1;
         resp_header(r, "Allow", allow);
         return fail(r, "method_not_allowed", "This path answers %.*s.", STR_ARG(allow));
     case ROUTER_BAD_PATH:

@@ -97,5 +97,5 @@ class Hooks:
         return rows(self.db, f"select status from {self.schema}.payments where id = %s", payment)[0][0]
 
     def told(self, name):
-        """Record ids of events of this name in the outbox."""
-        return [r for r, in rows(self.db, f"select record_id from {self.schema}.outbox where event = %s order by id", name)]
+        """Ids of what events of this name in the outbox are about."""
+        return [r for r, in rows(self.db, f"select (payload->>'id')::bigint from {self.schema}.outbox where event = %s order by id", name)]

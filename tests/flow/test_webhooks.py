@@ -1,0 +1,477 @@
+"""W1-W6: events of the payment processor, from the request to what they change."""
+import itertools
+import json
+import re
+import secrets
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+
+from groundwork.project import Project
+from groundwork.records import execute, rows
+from groundwork.runs import condition, until
+from groundwork.webhooks import CREDENTIALS, Hooks, event, failed_intent, intent, sign
+from groundwork.workflows import workflow
+
+LIMIT = 262144
+DAY = 86400
+
+
+@pytest.fixture(scope="module")
+def hooks(shared_project, webhook, servers):
+    connection = servers.connect()
+    yield Hooks(shared_project, webhook, connection)
+    connection.close()
+
+
+def received(daemon, outcome, source="processor"):
+    found = re.search(rf'received_total{{source="{source}",outcome="{outcome}"}} (\d+)', daemon.metrics())
+    return int(found.group(1))
+
+
+def refused(hooks, answer, status=400):
+    """A problem, and no row."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.json()["status"] == status
+    return answer.json()
+
+
+@pytest.fixture
+def nothing_stored(hooks):
+    before = hooks.stored()
+    yield
+    assert hooks.stored() == before
+
+
+# --- addresses ---
+
+
+def test_addresses(hooks, webhook, nothing_stored):
+    assert requests.get(f"{webhook.url}/healthz", timeout=5).json() == {"status": "ok"}
+    for path in ("/", "/webhooks", "/webhooks/processor", "/webhooks/other/x", f"/org/{hooks.project.id}", hooks.url[len(webhook.url):] + "/x"):
+        assert requests.post(webhook.url + path, data=b"{}", timeout=5).status_code == 404, path
+    for kind in ("processor", "iap-store"):
+        for slug in ("nobody", "", "%00", "..", "a" * 300):
+            assert requests.post(f"{webhook.url}/webhooks/{kind}/{slug}", data=b"{}", timeout=5).status_code in (400, 404), slug
+        for method in ("GET", "PUT", "DELETE", "PATCH", "OPTIONS"):
+            answer = requests.request(method, f"{webhook.url}/webhooks/{kind}/{hooks.project.id}", timeout=5)
+            assert answer.status_code == 405 and answer.headers["Allow"] == "POST", method
+
+
+def test_an_event_without_credentials(project, webhook, db):
+    body = json.dumps(event("payment_intent.succeeded", intent("pi_1"))).encode()
+    for secret in ("", "whsec_test"):
+        answer = requests.post(f"{webhook.url}/webhooks/processor/{project.id}", data=body,
+                               headers={"Stripe-Signature": sign(body, secret)}, timeout=5)
+        assert answer.status_code == 400 and "no active webhook secret" in answer.json()["detail"]
+    assert requests.post(f"{webhook.url}/webhooks/iap-store/{project.id}", data=b'{"signedPayload":"a.b.c"}', timeout=5).status_code == 400
+
+
+def test_an_event_is_stored_and_applied(hooks):
+    payment, pi = hooks.payment()
+    told = event("payment_intent.succeeded", intent(pi))
+    answer = hooks.send(told)
+    assert answer.status_code == 200 and answer.json() == {"received": True}
+    assert answer.headers["Content-Type"] == "application/json" and answer.headers["X-Request-Id"]
+    state, about, effect = hooks.wait(told)
+    assert (state, about) == ("applied", f"payment:{payment}") and "succeeded" in effect
+    assert hooks.status(payment) == "succeeded"
+    source, type_, version, payload, attempts, due = hooks.row(
+        told, "source", "type", "api_version", "payload", "attempts", "next_attempt_at")
+    assert (source, type_, version, attempts, due) == ("processor", told["type"], told["api_version"], 1, None)
+    assert json.loads(payload) == told
+
+
+@pytest.mark.parametrize("type_", ["application/json; charset=utf-8", "text/plain", "application/octet-stream", None, "nonsense"])
+def test_any_content_type(hooks, type_):
+    hooks.sent(event("customer.created", {"id": "cus_1"}), **{"Content-Type": type_})
+
+
+# --- W1 ---
+
+BODIES = {
+    "a byte changed": lambda body: body.replace(b"2000", b"2001"),
+    "a byte more": lambda body: body + b" ",
+    "a byte less": lambda body: body[:-1],
+    "serialised again": lambda body: json.dumps(json.loads(body), separators=(",", ":")).encode(),
+    "other order": lambda body: json.dumps(dict(reversed(json.loads(body).items()))).encode(),
+    "other charset": lambda body: body.decode().encode("utf-16"),
+    "byte order mark": lambda body: b"\xef\xbb\xbf" + body,
+    "empty": lambda body: b"",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_w1_other_bytes(hooks, nothing_stored, name):
+    body = json.dumps(event("payment_intent.succeeded", intent("pi_w1"))).encode()
+    before = received(hooks.daemon, "wrong_signature")
+    assert "fits" in refused(hooks, hooks.post(BODIES[name](body), header=sign(body, hooks.secret)))["detail"]
+    assert received(hooks.daemon, "wrong_signature") == before + 1
+
+
+HEADERS = {
+    "none": lambda t, v: None,
+    "empty": lambda t, v: "",
+    "two times": lambda t, v: f"t={t},t={t},v1={v}",
+    "v0 only": lambda t, v: f"t={t},v0={v}",
+    "no time": lambda t, v: f"v1={v}",
+    "no signature": lambda t, v: f"t={t}",
+    "a thousand": lambda t, v: f"t={t}" + f",v1={v}" * 1000,
+    "seventeen": lambda t, v: f"t={t}" + f",v1={v}" * 17,
+    "time is text": lambda t, v: f"t=now,v1={v}",
+    "time with a sign": lambda t, v: f"t=+{t},v1={v}",
+    "time is huge": lambda t, v: f"t={t}0000000000000,v1={v}",
+    "other letters": lambda t, v: f"T={t},V1={v}",
+    "semicolons": lambda t, v: f"t={t};v1={v}",
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_w1_headers(hooks, nothing_stored, name):
+    body = json.dumps(event("payment_intent.succeeded", intent("pi_w1"))).encode()
+    time_, value = sign(body, hooks.secret).removeprefix("t=").split(",v1=")
+    header = HEADERS[name](time_, value)
+    answer = requests.post(hooks.url, data=body, headers={"Stripe-Signature": header} if header is not None else {}, timeout=10)
+    assert answer.status_code in ((400, 431) if name == "a thousand" else (400,)), answer.text
+
+
+@pytest.mark.parametrize("body", [
+    b"", b"{", b"[]", b"null", b'"evt"', b"{}", b'{"id":"evt_1"}', b'{"object":"event","type":"x"}', b'{"id":1,"type":"x"}',
+    b'{"id":"","object":"event","type":"x"}', b'{"id":"evt_1","id":"evt_2","object":"event","type":"x"}',
+    b'{"id":"evt_1","object":"event","type":"x"} {}', b'{"id":"evt_\xff","object":"event","type":"x"}',
+    b'{"id":"evt_\\u0000","object":"event","type":"x"}', b"[" * 100000, b'{"id":"' + b"e" * 300 + b'","object":"event","type":"x"}',
+    json.dumps({"id": "evt_1", "object": "event", "type": "x", "created": 1}).encode("utf-16"),
+])
+def test_signed_and_still_no_event(hooks, nothing_stored, body):
+    refused(hooks, hooks.post(body))
+
+
+def test_sizes(hooks):
+    told = event("customer.created", {"id": "cus_1"})
+    body = json.dumps(told).encode()
+    hooks_room = LIMIT - len(body)
+    assert hooks.post(body + b" " * hooks_room).status_code == 200
+    assert hooks.row(told, "length(payload)") == LIMIT
+    before = hooks.stored()
+    refused(hooks, hooks.post(json.dumps(event("customer.created", {})).encode() + b" " * LIMIT), 413)
+
+    def pieces():
+        for _ in range(LIMIT // 1000 + 100):
+            yield b" " * 1000
+
+    try:
+        assert requests.post(hooks.url, data=pieces(), headers={"Stripe-Signature": "x"}, timeout=10).status_code == 413
+    except requests.ConnectionError:
+        pass  # closed while it still sent
+    assert hooks.stored() == before
+
+
+# --- W2 ---
+
+
+@pytest.mark.parametrize("seconds", [-301, -302, 302, 100000, -100000])
+def test_w2_too_old_or_from_the_future(hooks, nothing_stored, seconds):
+    answer = hooks.send(event("payment_intent.succeeded", intent("pi_w2")), at=int(time.time()) + seconds)
+    assert "300 seconds" in refused(hooks, answer)["detail"]
+
+
+@pytest.mark.parametrize("seconds", [-295, 295])
+def test_w2_clocks_that_differ(hooks, seconds):
+    hooks.sent(event("customer.created", {"id": "cus_1"}), at=int(time.time()) + seconds)
+
+
+def test_w2_again_after_four_days(hooks):
+    payment, pi = hooks.payment()
+    told = event("payment_intent.succeeded", intent(pi), at=int(time.time()) - 4 * DAY)
+    hooks.sent(told)
+    first = hooks.wait(told)
+    assert hooks.sent(told) == {"received": True, "duplicate": True}
+    time.sleep(0.3)
+    assert hooks.row(told, "state", "object", "effect") == first and hooks.row(told, "attempts") == 1
+    assert hooks.status(payment) == "succeeded"
+
+
+def test_w2_a_hundred_at_once(project, webhook, db):
+    hooks = Hooks(project, webhook, db)
+    workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])
+    payment, pi = hooks.payment()
+    told = event("payment_intent.succeeded", intent(pi))
+    body = json.dumps(told).encode()
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: hooks.post(body), range(100)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert sum("duplicate" not in answer.json() for answer in answers) == 1
+    hooks.wait(told, "applied")
+    assert hooks.stored() == 1 and hooks.status(payment) == "succeeded" and hooks.told("PaymentSucceeded") == [payment]
+
+
+def test_two_events_of_one_id(hooks):
+    """The first one counts: ids are the processor's."""
+    one, other = event("customer.created", {"id": "cus_1"}), event("customer.updated", {"id": "cus_2"})
+    other["id"] = one["id"]
+    hooks.sent(one)
+    assert hooks.sent(other)["received"]
+    assert hooks.row(one, "type") == "customer.created"
+
+
+# --- W3 ---
+
+
+@pytest.fixture(scope="module")
+def other_hooks(session_gateway, operator, recorder, webhook, servers):
+    connection = servers.connect()
+    yield Hooks(Project(session_gateway, operator, recorder), webhook, connection)
+    connection.close()
+
+
+def test_w3_another_projects_secret(hooks, other_hooks, nothing_stored):
+    payment, pi = hooks.payment()
+    body = json.dumps(event("payment_intent.succeeded", intent(pi))).encode()
+    refused(hooks, hooks.post(body, secret=other_hooks.secret))
+    refused(hooks, other_hooks.post(body, secret=hooks.secret))
+    assert hooks.status(payment) == "processing"
+
+
+def test_w3_another_projects_object(hooks, other_hooks, nothing_stored):
+    _, pi = hooks.payment()
+    named = intent(pi, metadata={"project_id": other_hooks.project.id, "payment_id": "1"})
+    before = received(hooks.daemon, "foreign")
+    assert "another project" in refused(hooks, hooks.send(event("payment_intent.succeeded", named)), 403)["detail"]
+    assert received(hooks.daemon, "foreign") == before + 1
+
+
+def test_w3_its_own_object(hooks):
+    payment, pi = hooks.payment()
+    told = event("payment_intent.succeeded", intent(pi, metadata={"project_id": hooks.project.id, "payment_id": str(payment)}))
+    hooks.sent(told)
+    hooks.wait(told, "applied")
+
+
+def test_w3_accounts(project, webhook, db):
+    hooks = Hooks(project, webhook, db, account="acct_ours")
+    payment, pi = hooks.payment()
+    for account in ("acct_theirs", "ACCT_OURS", "acct_our", "acct_ours2"):
+        answer = hooks.send(event("payment_intent.succeeded", intent(pi), account=account))
+        assert "another account" in refused(hooks, answer, 403)["detail"]
+    assert hooks.stored() == 0 and hooks.status(payment) == "processing"
+    told = event("payment_intent.succeeded", intent(pi), account="acct_ours")
+    hooks.sent(told)
+    hooks.wait(told, "applied")
+    assert hooks.row(told, "account") == "acct_ours" and hooks.status(payment) == "succeeded"
+
+
+# --- W4 ---
+
+
+def deliver(hooks, events, order):
+    for index in order:
+        hooks.sent(events[index])
+    for told in events:
+        hooks.wait(told, "applied", "ignored")
+
+
+def test_w4_payments_in_any_order(hooks):
+    now = int(time.time())
+    finals = set()
+    for order in itertools.permutations(range(3)):
+        payment, pi = hooks.payment("requires_payment_method")
+        events = [event("payment_intent.payment_failed", failed_intent(pi), at=now - 30),
+                  event("payment_intent.payment_failed", failed_intent(pi), at=now - 20),
+                  event("payment_intent.succeeded", intent(pi), at=now - 10)]
+        deliver(hooks, events, order)
+        finals.add(rows(hooks.db, f"select status, failure_code, paid_at from {hooks.schema}.payments where id = %s", payment)[0])
+    assert len(finals) == 1, finals
+    assert finals.pop()[0] == "succeeded"
+
+
+def subscription(id_, status, local, project, now, **members):
+    return {"id": id_, "object": "subscription", "status": status, "customer": "cus_w4", "created": now - 60,
+            "cancel_at_period_end": False, "canceled_at": None, "ended_at": None, "trial_start": None, "trial_end": None,
+            "items": {"object": "list", "data": [{"id": "si_1", "current_period_start": now - 60, "current_period_end": now + DAY,
+                                                  "price": {"id": "price_1", "product": "prod_1"}, "quantity": 1}]},
+            "metadata": {"project_id": project.id, "subscription_id": str(local)}, **members}
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_w4_subscriptions_in_any_order(hooks, at_once):
+    now = int(time.time())
+    finals = set()
+    for order in itertools.permutations(range(3)):
+        id_ = f"sub_{secrets.token_hex(8)}"
+        local = rows(hooks.db, f"insert into {hooks.schema}.subscriptions (status) values ('incomplete') returning id")[0][0]
+        made = [subscription(id_, status, local, hooks.project, now, **more) for status, more in (
+            ("incomplete", {}), ("active", {}), ("canceled", {"ended_at": now - 5, "canceled_at": now - 5}))]
+        events = [event(f"customer.subscription.{name}", obj, at=now - 30 + 10 * n)
+                  for n, (name, obj) in enumerate(zip(("created", "updated", "deleted"), made))]
+        if at_once:
+            threads = [threading.Thread(target=hooks.sent, args=(events[index],)) for index in order]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        deliver(hooks, events, order)
+        finals.add(rows(hooks.db, "select status, current_period_end, ended_at, canceled_at from"
+                                  f" {hooks.schema}.subscriptions where id = %s", local)[0])
+    assert len(finals) == 1, finals
+    assert finals.pop()[0] == "canceled"
+
+
+# --- W5 ---
+
+
+@pytest.mark.parametrize("type_", ["customer.created", "x", "payment_intent", "payment_intent.succeeded.", "a" * 255, "ü.ö", "'; drop"])
+def test_w5_types_that_nobody_knows(hooks, type_):
+    told = event(type_, {"id": "cus_1", "object": "customer"})
+    assert hooks.sent(told) == {"received": True, "message": "event type not supported"}
+    assert hooks.row(told, "state", "attempts", "next_attempt_at") == ("unsupported", 0, None)
+
+
+def test_w5_thin_events(hooks):
+    told = {"id": "evt_thin", "object": "v2.core.event", "type": "v2.core.account.updated", "created": "2026-11-20T10:00:00.000Z",
+            "related_object": {"id": "acct_1", "type": "v2.core.account", "url": "/v2/core/accounts/acct_1"}}
+    assert hooks.sent(told)["message"] == "event type not supported"
+    assert hooks.row(told, "state") == "unsupported"
+
+
+DRIFT = {
+    "no data": lambda told: told.pop("data"),
+    "no object": lambda told: told["data"].pop("object"),
+    "object is text": lambda told: told["data"].update(object="pi_1"),
+    "object is a list": lambda told: told["data"].update(object=[]),
+    "object is null": lambda told: told["data"].update(object=None),
+    "no id": lambda told: told["data"]["object"].pop("id"),
+    "id is a number": lambda told: told["data"]["object"].update(id=5),
+    "another kind": lambda told: told["data"]["object"].update(object="charge"),
+    "everything null": lambda told: told["data"]["object"].update({k: None for k in told["data"]["object"] if k != "id"}),
+    "numbers as text": lambda told: told["data"]["object"].update(amount="2000", created="yesterday"),
+    "metadata is a list": lambda told: told["data"]["object"].update(metadata=[1]),
+    "references are objects": lambda told: told["data"]["object"].update(customer={"id": "cus_1"}, latest_charge={"id": "ch_1"}),
+    "no time": lambda told: told.pop("created"),
+    "time is text": lambda told: told.update(created="now"),
+    "time is far": lambda told: told.update(created=2**62),
+    "more of everything": lambda told: told.update(context="acct_1", **{f"new_{n}": {"a": [n]} for n in range(100)}),
+}
+KNOWN = ["checkout.session.completed", "checkout.session.expired", "payment_intent.succeeded", "payment_intent.payment_failed",
+         "customer.subscription.created", "customer.subscription.updated", "customer.subscription.deleted", "invoice_payment.paid",
+         "setup_intent.setup_failed", "payment_method.attached", "payment_method.detached", "account.updated"]
+
+
+def test_w5_drift(project, webhook, db):
+    """Stored whatever they look like, and each ends in a state that can be seen."""
+    hooks = Hooks(project, webhook, db)
+    sent = []
+    for type_, (name, change) in itertools.product(KNOWN, DRIFT.items()):
+        told = event(type_, intent(f"x_{secrets.token_hex(6)}"))
+        told["data"]["object"].pop("object")
+        change(told)
+        answer = hooks.send(told)
+        assert answer.status_code == 200, (type_, name, answer.text)
+        sent.append(told)
+    until(lambda: rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'received'") == [], "all are looked at", 60)
+    states = dict(rows(db, f"select event_id, state from {hooks.schema}.webhook_events"))
+    assert len(states) == len(sent)
+    assert webhook.running() and "panic" not in webhook.log()
+
+
+# --- W6 ---
+
+
+def test_w6_rotation(project, webhook, db):
+    hooks = Hooks(project, webhook, db, secret="whsec_the_old_one")
+    old, new = {"secret": "whsec_the_old_one"}, {"secret": "whsec_the_new_one"}
+
+    def configured(*secrets_):
+        project.admin.put(CREDENTIALS, {"webhook_secrets": list(secrets_)}, expect=200)
+
+    def takes(secret):
+        return hooks.send(event("customer.created", {"id": "cus_1"}), secret=secret).status_code == 200
+
+    assert takes(old["secret"]) and not takes(new["secret"])
+    configured(old, new)
+    until(lambda: takes(new["secret"]), "the new one counts within two seconds", 2)
+    assert takes(old["secret"])
+    configured(new)
+    until(lambda: not takes(old["secret"]), "the old one does not any more", 2)
+    assert takes(new["secret"])
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3))
+    configured(new, {**old, "expires_at": soon})
+    until(lambda: takes(old["secret"]), "back for a while", 2)
+    until(lambda: not takes(old["secret"]), "it has run out", 5)
+    assert takes(new["secret"])
+
+
+# --- applied: backoff, death, replay, retention ---
+
+
+def test_a_failure_is_tried_again_later(hooks, project, webhook, db):
+    """The invoice cannot be read: nobody answers for the processor."""
+    own = Hooks(project, webhook, db)
+    told = event("invoice_payment.paid", {"id": "inpay_1", "object": "invoice_payment", "invoice": "in_1", "status": "paid",
+                                          "amount_paid": 500, "currency": "usd", "payment": {"type": "payment_intent", "payment_intent": "pi_x"}})
+    own.sent(told)
+    until(lambda: own.row(told, "state") == "failed", "it fails", 20)
+    attempts, error, wait = own.row(told, "attempts", "error", "extract(epoch from next_attempt_at - now())")
+    assert attempts >= 1 and error and 0 < wait < 6
+    until(lambda: (own.row(told, "attempts") or 0) >= 2, "it is tried again", 20)
+    execute(db, f"update {own.schema}.webhook_events set attempts = 11, next_attempt_at = now(), state = 'failed'")
+    until(lambda: own.row(told, "state") == "dead", "the twelfth was the last", 20)
+    assert own.row(told, "next_attempt_at", "attempts") == (None, 12)
+    listed = project.admin.get("/integrations/svcpay/webhook-events?state=dead", expect=200).json()["items"]
+    assert [item["event_id"] for item in listed] == [told["id"]]
+    replayed = project.admin.post(f"/integrations/svcpay/webhook-events/{listed[0]['id']}/replay", {}, expect=202).json()
+    assert replayed["state"] == "received"
+    until(lambda: own.row(told, "state", "attempts") == ("failed", 1), "the replay begins anew", 20)
+
+
+def test_a_replay_changes_nothing_twice(project, webhook, db):
+    hooks = Hooks(project, webhook, db)
+    workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])
+    payment, pi = hooks.payment()
+    told = event("payment_intent.succeeded", intent(pi))
+    hooks.sent(told)
+    hooks.wait(told, "applied")
+    applied = hooks.row(told, "applied_at")
+    project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
+    until(lambda: hooks.row(told, "state") == "applied" and hooks.row(told, "applied_at") > applied, "applied again", 10)
+    assert hooks.status(payment) == "succeeded" and hooks.told("PaymentSucceeded") == [payment]
+
+
+def test_old_rows_go(project, start_webhook, db):
+    daemon = start_webhook(RETAIN_MS=500, SWEEP_MS=300)
+    hooks = Hooks(project, daemon, db)
+    ages = {"applied": 91, "ignored": 91, "unsupported": 91, "dead": 91, "failed": 91}
+    for state, days in ages.items():
+        for age in (days, days - 2):
+            execute(db, f"insert into {hooks.schema}.webhook_events (source, event_id, type, created_at, received_at, payload, state,"
+                        " next_attempt_at) values ('processor', %s, 'x', now(), now() - make_interval(days => %s), '{}', %s, %s)",
+                    f"{state}-{age}", age, state, "2099-01-01" if state == "failed" else None)
+    for key, hours in (("old", 25), ("new", 23)):
+        execute(db, f"insert into {hooks.schema}.idempotency_keys (principal, key, request_hash, locked_until, created_at)"
+                    " values ('user:1', %s, '', now(), now() - make_interval(hours => %s))", key, hours)
+    until(lambda: not rows(db, f"select 1 from {hooks.schema}.webhook_events where event_id like '%%ed-91' and state <> 'failed'"),
+          "events of 90 days", 10)
+    until(lambda: rows(db, f"select key from {hooks.schema}.idempotency_keys") == [("new",)], "keys of 24 hours", 10)
+    left = {name for name, in rows(db, f"select event_id from {hooks.schema}.webhook_events")}
+    assert left == {"applied-89", "ignored-89", "unsupported-89", "dead-89", "failed-89", "dead-91", "failed-91"}
+    assert daemon.stop() == 0
+
+
+def test_metrics_and_health(hooks, webhook):
+    hooks.sent(event("customer.created", {"id": "cus_1"}))
+    text = webhook.metrics()
+    for name in ("received_total", "applied_total", "failed_total", "dead_total", "backlog", "oldest_due_ms", "apply_seconds_count"):
+        assert f"groundwork_webhooks_{name}" in text, name
+    ready = requests.get(f"{webhook.admin_url}/readyz", timeout=5)
+    assert ready.status_code == 200 and ready.json()["dependencies"]["postgresql"] == "up"
+
+
+def test_nothing_secret_is_logged(hooks, webhook):
+    hooks.sent(event("customer.created", {"id": "cus_1", "email": "canary@example.org"}))
+    hooks.post(b'{"note":"canary-body"}')
+    log = webhook.log()
+    for word in (hooks.secret, "canary@example.org", "canary-body", "v1="):
+        assert word not in log
