@@ -1,0 +1,428 @@
+"""Payments services that die, and a database that goes away (K14, K15, K19, D1, D2, D5-D7). Each test has its own daemons."""
+import json
+import os
+import re
+import signal
+import threading
+import time
+
+import psycopg2
+import pytest
+
+from groundwork.chaos import kill, postgres_proxy, redis_proxy, through_postgres, through_redis
+from groundwork.records import execute, rows
+from groundwork.runs import Held, condition, until
+from groundwork.webhooks import Hooks, event, intent
+from groundwork.workflows import workflow
+
+LEASE = 2000  # the shortest
+
+
+@pytest.fixture
+def start_one(start_webhook):
+    """start_one() is a daemon with a short lease; all of a test's are gone at its end."""
+    started = []
+
+    def start_it(**settings):
+        started.append(start_webhook(LEASE_MS=LEASE, **{"SWEEP_MS": 200, **settings}))
+        return started[-1]
+
+    yield start_it
+    for daemon in started:
+        if daemon.running():
+            kill(daemon)
+
+
+@pytest.fixture
+def listening(project):
+    """A project whose succeeded payments are told."""
+    workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])
+    return project
+
+
+def succeeded(hooks, **columns):
+    """(payment, the event that it has succeeded)."""
+    payment, pi = hooks.payment(**columns)
+    return payment, event("payment_intent.succeeded", intent(pi))
+
+
+def exactly_once(hooks, payments):
+    """Each has succeeded and was told once."""
+    states = dict(rows(hooks.db, f"select id, status from {hooks.schema}.payments"))
+    assert {payment: states[payment] for payment in payments} == dict.fromkeys(payments, "succeeded")
+    assert sorted(hooks.told("PaymentSucceeded")) == sorted(payments)
+
+
+# --- one that dies ---
+
+
+def test_k14_killed_after_the_insert(listening, db, servers, start_one):
+    with postgres_proxy(servers) as proxy:
+        first = start_one(**through_postgres(servers, proxy), APPLY_SLOTS=0)
+        hooks = Hooks(listening, first, db)
+        payment, told = succeeded(hooks)
+        proxy.say("deaf webhook_events")
+        answers = []
+
+        def send():
+            try:
+                answers.append(hooks.send(told))
+            except Exception:  # noqa: BLE001 - killed
+                pass
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        until(lambda: hooks.stored() == 1, "the row is there")
+        assert not answers
+        kill(first)
+        sender.join(10)
+        assert not answers
+    hooks.daemon = start_one()
+    assert hooks.sent(told) == {"received": True, "duplicate": True}
+    hooks.wait(told, "applied")
+    assert hooks.stored() == 1
+    exactly_once(hooks, [payment])
+
+
+def test_k15_killed_between_apply_and_outbox(listening, db, servers, start_one):
+    """One transaction: what was not told was not applied."""
+    with postgres_proxy(servers) as proxy:
+        first = start_one(**through_postgres(servers, proxy))
+        hooks = Hooks(listening, first, db)
+        payment, told = succeeded(hooks)
+        proxy.say("hold into p_%d.outbox" % int(hooks.schema[2:]))
+        hooks.sent(told)
+        until(lambda: hooks.row(told, "attempts") == 1, "it is claimed")
+        time.sleep(0.5)
+        assert hooks.row(told, "state") == "received" and hooks.status(payment) == "processing"
+        kill(first)
+    hooks.daemon = start_one()
+    hooks.wait(told, "applied")
+    assert hooks.row(told, "attempts") == 2
+    exactly_once(hooks, [payment])
+
+
+@pytest.mark.parametrize("at", [0, 0.002, 0.005, 0.01, 0.02, 0.05])
+def test_killed_anywhere(listening, db, start_one, at):
+    """Twenty events, a kill at some point of them; what was answered 200 is applied once."""
+    first = start_one()
+    hooks = Hooks(listening, first, db)
+    made = [succeeded(hooks) for _ in range(20)]
+    acknowledged = []
+
+    def send():
+        for payment, told in made:
+            try:
+                if hooks.send(told).status_code == 200:
+                    acknowledged.append(payment)
+            except Exception:  # noqa: BLE001 - killed
+                return
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    until(lambda: len(acknowledged) >= 3, "some are taken")
+    time.sleep(at)
+    kill(first)
+    sender.join(20)
+    hooks.daemon = start_one()
+    for _, told in made:
+        hooks.sent(told)
+    for _, told in made:
+        hooks.wait(told, "applied")
+    exactly_once(hooks, [payment for payment, _ in made])
+
+
+def test_k19_an_event_that_takes_its_process_down(project, db, servers, start_one):
+    """It ends as dead; others are applied."""
+    hooks = Hooks(project, None, db)
+    payment, told = succeeded(hooks)
+    ends = 3
+    hooks.daemon = start_one(EVENT_ATTEMPTS=ends)
+    others = []
+    with Held(servers, f"{hooks.schema}.payments", mode="exclusive"):
+        for attempt in range(1, ends + 1):
+            hooks.sent(told)
+            until(lambda: hooks.row(told, "attempts") == attempt, f"attempt {attempt}", 20)
+            kill(hooks.daemon)
+            hooks.daemon = start_one(EVENT_ATTEMPTS=ends)
+        until(lambda: hooks.row(told, "state") == "dead", "it is given up", 20)
+    assert hooks.row(told, "attempts", "next_attempt_at") == (ends, None) and "process" in hooks.row(told, "error")
+    others = [succeeded(hooks) for _ in range(5)]
+    for _, other in others:
+        hooks.sent(other)
+    for other, told_of in others:
+        hooks.wait(told_of, "applied")
+    assert hooks.status(payment) == "processing"
+    project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
+    hooks.wait(told, "applied")
+    assert hooks.status(payment) == "succeeded"
+
+
+def test_innocent_ones_survive_a_poisoned_batch(project, db, servers, start_one):
+    """Thirty events beside one that hangs until the kill: all of them are applied by the next process."""
+    hooks = Hooks(project, start_one(APPLY_SLOTS=0), db)
+    made = [succeeded(hooks) for _ in range(30)]
+    for _, told in made:
+        hooks.sent(told)
+    with Held(servers, f"{hooks.schema}.payments", mode="exclusive"):
+        second = start_one()
+        until(lambda: rows(db, f"select count(*) from {hooks.schema}.webhook_events where attempts = 1")[0][0] == 30, "claimed")
+        kill(second)
+    start_one()
+    for _, told in made:
+        hooks.wait(told, "applied", within=60)
+    assert rows(db, f"select max(attempts) from {hooks.schema}.webhook_events")[0][0] == 2
+
+
+def test_a_shutdown_gives_back_what_has_not_begun(listening, db, servers, start_one):
+    hooks = Hooks(listening, start_one(APPLY_SLOTS=0), db)
+    made = [succeeded(hooks) for _ in range(40)]
+    for _, told in made:
+        hooks.sent(told)
+    second = start_one(APPLY_SLOTS=2)
+    with Held(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
+        execute(db, f"update {hooks.schema}.webhook_events set next_attempt_at = now(), attempts = 0, state = 'received' where state = 'applied'")
+        until(lambda: held.awaited(db) or rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'applied'"), "it is at it")
+        second.signal(signal.SIGTERM)
+        time.sleep(0.5)
+    assert second.process.wait(15) == 0
+    leased = rows(db, f"select count(*) from {hooks.schema}.webhook_events where next_attempt_at > now()")[0][0]
+    assert leased == 0
+    assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state <> 'applied' and attempts > 0")[0][0] == 0
+    start_one()
+    for _, told in made:
+        hooks.wait(told, "applied", within=30)
+    exactly_once(hooks, [payment for payment, _ in made])
+
+
+def test_several_daemons_share_the_work(listening, db, start_one):
+    daemons = [start_one(), start_one(WORKERS=2)]
+    hooks = Hooks(listening, daemons[0], db)
+    made = [succeeded(hooks) for _ in range(200)]
+    bodies = [json.dumps(told).encode() for _, told in made]
+
+    def send(index):
+        own = Hooks.__new__(Hooks)
+        own.__dict__.update(hooks.__dict__, daemon=daemons[index])
+        for body in bodies if index else reversed(bodies):
+            assert own.post(body).status_code == 200
+
+    senders = [threading.Thread(target=send, args=(index,)) for index in range(2)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    for _, told in made:
+        hooks.wait(told, "applied", within=60)
+    exactly_once(hooks, [payment for payment, _ in made])
+    assert hooks.stored() == len(made)
+    assert all(daemon.stop() == 0 for daemon in daemons)
+
+
+# --- Redis ---
+
+
+def test_d2_without_redis(listening, db, servers, start_one):
+    """Nobody hears a bell: what is stored here is applied here, what is replayed elsewhere within a sweep or two."""
+    with redis_proxy(servers) as proxy:
+        daemon = start_one(**through_redis(proxy))
+        hooks = Hooks(listening, daemon, db)
+        proxy.say("cut")
+        payment, told = succeeded(hooks)
+        begun = time.monotonic()
+        hooks.sent(told)
+        hooks.wait(told, "applied")
+        assert time.monotonic() - begun < 2
+        listening.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
+        until(lambda: hooks.row(told, "state", "attempts") == ("applied", 1), "replayed", 5)
+        exactly_once(hooks, [payment])
+
+
+def test_a_bell_is_heard(listening, db, start_one):
+    """A replay is applied long before the next sweep."""
+    daemon = start_one(SWEEP_MS=60000)
+    hooks = Hooks(listening, daemon, db)
+    payment, told = succeeded(hooks)
+    hooks.sent(told)
+    hooks.wait(told, "applied")
+    before = hooks.row(told, "applied_at")
+    listening.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
+    until(lambda: hooks.row(told, "applied_at") > before, "replayed", 5)
+
+
+# --- PostgreSQL ---
+
+
+def under_outage(hooks, outage, seconds=2.0):
+    """Sends events all the time around an outage. Answers are 200 or 503; those of 200 end applied, once each."""
+    made = [succeeded(hooks) for _ in range(400)]
+    taken, statuses, stop = [], set(), threading.Event()
+
+    def send(number):
+        for payment, told in made[number::4]:
+            if stop.is_set():
+                return
+            try:
+                answer = hooks.send(told)
+            except OSError:
+                statuses.add("broken")
+                continue
+            statuses.add(answer.status_code)
+            if answer.status_code == 200:
+                taken.append((payment, told))
+            elif answer.status_code == 503:
+                assert int(answer.headers["Retry-After"]) > 0
+            time.sleep(0.02)
+
+    senders = [threading.Thread(target=send, args=(number,)) for number in range(4)]
+    for sender in senders:
+        sender.start()
+    time.sleep(0.5)
+    outage()
+    time.sleep(seconds)
+    stop.set()
+    for sender in senders:
+        sender.join(30)
+    assert statuses <= {200, 503}, statuses
+    assert len(taken) > 10
+    return taken
+
+
+def settled(hooks, servers, taken):
+    hooks.db = servers.connect()
+    try:
+        end = time.monotonic() + 5
+        last = succeeded(hooks)
+        while hooks.send(last[1]).status_code != 200:
+            assert time.monotonic() < end, "not normal again after five seconds"
+            time.sleep(0.1)
+        for _, told in [*taken, last]:
+            hooks.wait(told, "applied", within=30)
+        states = dict(rows(hooks.db, f"select id, status from {hooks.schema}.payments"))
+        for payment, _ in taken:
+            assert states[payment] == "succeeded"
+        told = hooks.told("PaymentSucceeded")
+        assert len(told) == len(set(told)) and {payment for payment, _ in taken} <= set(told)
+    finally:
+        hooks.db.close()
+
+
+@pytest.fixture
+def outage_hooks(listening, start_one, db):
+    return Hooks(listening, start_one(WORKERS=2), db)
+
+
+def test_d5_fast_restart(outage_hooks, servers):
+    settled(outage_hooks, servers, under_outage(outage_hooks, lambda: servers.postgres("restart")))
+
+
+def test_d5_crash(outage_hooks, servers):
+    def crash():
+        servers.postgres("kill")
+        time.sleep(1)
+        servers.postgres("start")
+
+    settled(outage_hooks, servers, under_outage(outage_hooks, crash))
+
+
+def test_d5_backends_are_terminated(outage_hooks, servers, db):
+    def terminate():
+        execute(db, "select pg_terminate_backend(pid) from pg_stat_activity"
+                    " where backend_type = 'client backend' and pid <> pg_backend_pid()")
+
+    settled(outage_hooks, servers, under_outage(outage_hooks, terminate))
+
+
+def test_d5_away(outage_hooks, servers):
+    """503 with Retry-After, at once, and nothing is lost of what was taken."""
+    servers.postgres("kill")
+    try:
+        begun = time.monotonic()
+        answer = outage_hooks.send(event("payment_intent.succeeded", intent("pi_away")))
+        assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
+        assert answer.json()["code"] == "dependency_unavailable"
+        assert time.monotonic() - begun < 2.5
+    finally:
+        servers.postgres("start")
+    settled(outage_hooks, servers, [])
+
+
+def test_d6_commits_whose_answer_is_lost(listening, db, servers, start_one):
+    """ExecuteAndTimeout: one commit in five is carried out and its answer never comes."""
+    with postgres_proxy(servers) as proxy:
+        hooks = Hooks(listening, start_one(**through_postgres(servers, proxy)), db)
+        made = [succeeded(hooks) for _ in range(60)]
+        proxy.say("eat 20")
+        for _, told in made:
+            until(lambda told=told: hooks.send(told).status_code == 200, "taken", 10)
+        for _, told in made:
+            hooks.wait(told, "applied", within=60)
+        exactly_once(hooks, [payment for payment, _ in made])
+
+
+def test_d6_stored_and_the_answer_lost(listening, db, servers, start_one):
+    """Its connection breaks behind the INSERT: 503, and the next try is told that it is there."""
+    with postgres_proxy(servers) as proxy:
+        hooks = Hooks(listening, start_one(**through_postgres(servers, proxy), APPLY_SLOTS=0), db)
+        hooks.sent(event("customer.created", {"id": "cus_1"}))
+        _, told = succeeded(hooks)
+        proxy.say("deaf payment_intent.succeeded")
+        answers = []
+        sender = threading.Thread(target=lambda: answers.append(hooks.send(told, timeout=30)))
+        sender.start()
+        until(lambda: hooks.stored() == 2, "the row is there")
+        proxy.say("cut")
+        sender.join(15)
+        assert answers[0].status_code == 503
+        proxy.say("pass")
+        until(lambda: hooks.send(told).status_code == 200, "again", 10)
+        assert hooks.sent(told)["duplicate"] is True
+
+
+def test_d7_no_connection_left(listening, db, servers, start_one):
+    hooks = Hooks(listening, start_one(), db)
+    taken = []
+    try:
+        for _ in range(8):
+            execute(db, "select pg_terminate_backend(pid) from pg_stat_activity"
+                        " where backend_type = 'client backend' and pid <> pg_backend_pid() and pid <> all(%s)",
+                    [connection.get_backend_pid() for connection in taken])
+            while len(taken) < 300:
+                try:
+                    taken.append(servers.connect())
+                except psycopg2.OperationalError:
+                    break
+        time.sleep(0.2)
+        begun = time.monotonic()
+        answer = hooks.send(event("payment_intent.succeeded", intent("pi_d7")))
+        assert answer.status_code in (503, 200), answer.text
+        assert time.monotonic() - begun < 2.5, "503 came late"
+    finally:
+        for connection in taken:
+            connection.close()
+    payment, told = succeeded(hooks)
+    until(lambda: hooks.send(told).status_code == 200, "normal again by itself", 6)
+    hooks.wait(told, "applied")
+    assert hooks.status(payment) == "succeeded"
+
+
+def test_a_daemon_that_stands_still(listening, db, servers, start_one):
+    """SIGSTOP longer than the lease: another one applies it; the first, awake again, writes nothing."""
+    first = start_one()
+    hooks = Hooks(listening, first, db)
+    payment, told = succeeded(hooks)
+    with Held(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
+        hooks.sent(told)
+        until(lambda: held.awaited(db), "it waits in its transaction")
+        for pid in [first.process.pid, *first.workers()]:
+            os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(LEASE / 1000 + 0.5)
+        second = start_one()
+        assert re.search(r"groundwork_webhooks_dead_total \d", second.metrics())
+    finally:
+        for pid in [first.process.pid, *first.workers()]:
+            os.kill(pid, signal.SIGCONT)
+    hooks.daemon = second
+    hooks.wait(told, "applied", within=30)
+    exactly_once(hooks, [payment])
