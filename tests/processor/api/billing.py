@@ -3,7 +3,7 @@ import calendar
 import datetime
 
 from . import route
-from .catalog import discounted, reduced
+from .catalog import discounted, new_price, reduced
 from .customers import attach, use
 from .intents import check_account, confirm, new_intent
 from .. import cards
@@ -99,13 +99,21 @@ def move(ctx, subscription, status, type_="customer.subscription.updated", **cha
     ctx.emit(type_, subscription, {k: v for k, v in previous.items() if subscription.get(k) != v})
 
 
+def price_of(ctx, item):
+    """The price that an item names, or one that it describes of a product."""
+    if not item.has("price_data"):
+        return ctx.get("price", item.str("price", required=True), item.name("price"))
+    data = item.sub("price_data")
+    return new_price(ctx, data, ctx.get("product", data.str("product", required=True), data.name("product")))
+
+
 @route("POST", "/v1/subscriptions")
 def create(ctx, p):
     customer = ctx.get("customer", p.str("customer", required=True))
     items = p.subs("items")
     if len(items) != 1:
         raise invalid("Missing required param: items.", "items", "parameter_missing")
-    price = ctx.get("price", items[0].str("price", required=True), "items[0][price]")
+    price = price_of(ctx, items[0])
     method = use(ctx, p.str("default_payment_method")) if p.str("default_payment_method") else None
     if method and not method["customer"]:
         attach(ctx, method, customer)
