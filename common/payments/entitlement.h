@@ -11,8 +11,10 @@ struct entitlement {
     int64_t trial_length_days;
     int64_t subscription_id, plan_id;
 };
-/* co: the best of the user's subscriptions: those with access first, then the one that ends last.
- * By the database's clock. */
+/* co: the best of the user's subscriptions, their own and those they are a user of: those with access
+ * first, then the one that ends last. By the database's clock. trialing, active and the days of grace
+ * after a failed payment give access (settings->grace_days, the store's own date for the store's); a
+ * store's subscription also has to be before its end. 0, a db_result, or a negative. */
 AWAITS int entitlement_get(struct task *task,
                            struct project *project,
                            const struct payment_settings *settings,

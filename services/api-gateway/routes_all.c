@@ -27,6 +27,11 @@
     AREA(workflow_jobs)                                                                            \
     AREA(plans)                                                                                    \
     AREA(templates)                                                                                \
+    AREA(subscriptions)                                                                            \
+    AREA(subscriptions_create)                                                                     \
+    AREA(subscriptions_change)                                                                     \
+    AREA(entitlements)                                                                             \
+    AREA(options)                                                                                  \
     AREA(offers)                                                                                   \
     AREA(offer_codes)                                                                              \
     AREA(balances)                                                                                 \

@@ -1,0 +1,2 @@
+-- name: entitlement_user :opt
+select u.id from {p}.users u where u.id = $1::bigint

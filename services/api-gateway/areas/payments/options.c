@@ -1,0 +1,114 @@
+/* /payment-options: by what a client may let its user pay. */
+#include "areas/payments/payments_area.h"
+#include "areas/payments/storefronts.h"
+#include "http/query.h"
+
+static const char *const platforms[] = {"ios", "android", "web", NULL};
+static const char *const providers[] = {"processor_web", "iap_store", NULL};
+
+/* clang-format off */
+static const struct query_param options_query[] = {
+    {.name = "platform", .type = FIELD_STR, .values = platforms, .fallback = "web",
+     .doc = "Where the client runs"},
+    {.name = "storefront", .type = FIELD_STR,
+     .doc = "The app store's country, ISO 3166 alpha-3 as the store tells it, or alpha-2"},
+    {0},
+};
+static const struct field options_fields[] = {
+    {.name = "primary_provider", .type = FIELD_STR, .required = true, .values = providers},
+    {.name = "providers", .type = FIELD_STRS, .required = true, .doc = "The primary one first",
+     .example = "[\"iap_store\",\"processor_web\"]"},
+    {.name = "web_checkout_allowed", .type = FIELD_BOOL, .required = true,
+     .doc = "Whether the client may lead its user to a checkout page"},
+    {.name = "storefront", .type = FIELD_STR, .required = true, .nullable = true,
+     .doc = "Alpha-3, as it was understood", .example = "\"USA\""},
+};
+/* clang-format on */
+static const struct schema options_schema = SCHEMA_OUT("PaymentOptions", options_fields);
+
+static int read_storefront(struct req *r, const struct query *query, struct str *ret_storefront)
+{
+    struct str code = query_get(query, "storefront");
+
+    *ret_storefront = STR_NONE;
+    if (!code.len)
+        return 0;
+    *ret_storefront = storefront_find(code);
+    if (ret_storefront->ptr)
+        return 0;
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    schema_error_add(
+        r->task.arena, errors, STR("storefront"), "validation_failed", "is no country of ISO 3166");
+    return fail_with(r,
+                     "invalid_query",
+                     STR("Query parameter 'storefront': is no country of ISO 3166."),
+                     errors);
+}
+
+static bool allows_web(const struct payment_settings *settings, struct str storefront)
+{
+    for (size_t i = 0; i < settings->web_checkout_storefront_count; i++) {
+        if (storefront.len && str_ieq(settings->web_checkout_storefronts[i], storefront))
+            return true;
+    }
+    return false;
+}
+
+/* Only an iOS app has to sell through its store; beside it the web is an option where the store
+ * lets apps link to it and somebody takes the payment. Without a store there is the web alone, on
+ * every platform and in every storefront. */
+AWAITS static int options_get(struct req *r)
+{
+    const struct payment_settings *settings;
+    const struct query *query;
+    struct str storefront;
+    struct jw w;
+
+    TRY(req_query(r, &query));
+    TRY(read_storefront(r, query, &storefront));
+    TRY(pay_settings(r, false, &settings));
+    bool store = settings->store.configured && str_is(query_get(query, "platform"), "ios");
+    bool web = !store || (payment_processor_ready(settings) && allows_web(settings, storefront));
+
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_CSTR(&w, "primary_provider", store ? "iap_store" : "processor_web");
+    jw_lit(&w, "providers");
+    jw_arr(&w);
+    if (store)
+        jw_cstr(&w, "iap_store");
+    if (web)
+        jw_cstr(&w, "processor_web");
+    jw_arr_end(&w);
+    JW_BOOL(&w, "web_checkout_allowed", web);
+    jw_lit(&w, "storefront");
+    if (storefront.ptr)
+        jw_str(&w, storefront);
+    else
+        jw_null(&w);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+static const struct route options_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/payment-options",
+        .id = "payment_options_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
+        .query = options_query,
+        .ok = {200, &options_schema},
+        .run = options_get,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "Read how a client may let its user pay",
+        .doc = "processor_web everywhere while no in-app purchase is configured. With an app "
+               "store: iap_store first on "
+               "ios, and processor_web beside it only in the storefronts of the setting "
+               "web_checkout_storefronts (USA "
+               "unless changed) while the processor can take payments; processor_web on android "
+               "and web.",
+    },
+};
+ROUTES(options);

@@ -1,0 +1,336 @@
+/* /subscriptions: reading them, and the users whom they give access. */
+#include "areas/payments/subscriptions.h"
+
+#include "base/num.h"
+#include "http/query.h"
+#include "subscriptions_sql.h"
+#include "walk.h"
+
+#define USERS_MAX 1000
+
+/* clang-format off */
+static const char *const statuses[] = {"incomplete", "incomplete_expired", "trialing", "active", "past_due", "unpaid",
+                                       "paused", "canceled", NULL};
+static const char *const providers[] = {"processor", "iap_store", NULL};
+
+#define SUBSCRIPTION_MEMBERS                                                                       \
+    {.name = "id", .type = FIELD_I64, .required = true},                                           \
+    {.name = "plan_id", .type = FIELD_I64, .required = true, .nullable = true},                    \
+    {.name = "subscriber_id", .type = FIELD_I64, .required = true, .nullable = true},              \
+    {.name = "customer_email", .type = FIELD_STR, .required = true, .nullable = true},             \
+    {.name = "name", .type = FIELD_STR, .required = true, .nullable = true},                       \
+    {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},                \
+    {.name = "status", .type = FIELD_STR, .required = true, .values = statuses},                   \
+    {.name = "provider", .type = FIELD_STR, .required = true, .values = providers},                \
+    {.name = "provider_subscription_id", .type = FIELD_STR, .required = true, .nullable = true},   \
+    {.name = "amount", .type = FIELD_F64, .required = true, .nullable = true},                     \
+    {.name = "amount_minor", .type = FIELD_I64, .required = true, .nullable = true},               \
+    {.name = "currency", .type = FIELD_STR, .required = true, .nullable = true},                   \
+    {.name = "billing_interval", .type = FIELD_STR, .required = true, .nullable = true},           \
+    {.name = "interval_count", .type = FIELD_I64, .required = true, .nullable = true},             \
+    {.name = "trial_length_days", .type = FIELD_I64, .required = true},                            \
+    {.name = "current_period_start", .type = FIELD_TIME, .required = true, .nullable = true},      \
+    {.name = "current_period_end", .type = FIELD_TIME, .required = true, .nullable = true},        \
+    {.name = "trial_end", .type = FIELD_TIME, .required = true, .nullable = true},                 \
+    {.name = "cancel_at_period_end", .type = FIELD_BOOL, .required = true},                        \
+    {.name = "canceled_at", .type = FIELD_TIME, .required = true, .nullable = true},               \
+    {.name = "ended_at", .type = FIELD_TIME, .required = true, .nullable = true},                  \
+    {.name = "store_status", .type = FIELD_STR, .required = true, .nullable = true,                \
+     .doc = "The app store's own word: in_grace, billing_retry, expired, revoked, ..."},           \
+    {.name = "store_product_id", .type = FIELD_STR, .required = true, .nullable = true},           \
+    {.name = "environment", .type = FIELD_STR, .required = true, .nullable = true,                 \
+     .doc = "App store: Production or Sandbox"},                                                   \
+    {.name = "metadata", .type = FIELD_MAP, .required = true},                                     \
+    {.name = "created_at", .type = FIELD_TIME, .required = true},                                  \
+    {.name = "updated_at", .type = FIELD_TIME, .required = true}
+static const struct field listed_fields[] = {SUBSCRIPTION_MEMBERS};
+
+static const struct field history_fields[] = {
+    {.name = "at", .type = FIELD_TIME, .required = true, .doc = "By the sender's clock"},
+    {.name = "from", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "to", .type = FIELD_STR, .required = true},
+    {.name = "event_id", .type = FIELD_STR, .required = true, .nullable = true,
+     .doc = "The received event that told it; null: the processor was asked"},
+    {.name = "detail", .type = FIELD_MAP, .required = true},
+};
+static const struct schema history_schema = SCHEMA_OUT("SubscriptionHistory", history_fields);
+static const struct field out_fields[] = {
+    SUBSCRIPTION_MEMBERS,
+    {.name = "history", .type = FIELD_LIST, .required = true, .sub = &history_schema,
+     .doc = "The newest 200 changes, oldest first"},
+    {.name = "checkout_url", .type = FIELD_STR, .nullable = true,
+     .doc = "Only of POST: where the subscriber pays; null when a saved method has been charged"},
+};
+
+static const struct query_param list_query[] = {
+    WALK_QUERY,
+    {.name = "status", .type = FIELD_STR, .values = statuses, .doc = "Only those in this state"},
+    {.name = "plan_id", .type = FIELD_I64, .doc = "Only those of this plan"},
+    {.name = "subscriber_id", .type = FIELD_I64, .doc = "Only those of this user"},
+    {.name = "provider", .type = FIELD_STR, .values = providers},
+    {0},
+};
+/* clang-format on */
+const struct schema subscription_listed_schema = SCHEMA_OUT("SubscriptionListed", listed_fields);
+const struct schema subscription_schema = SCHEMA_OUT("Subscription", out_fields);
+
+/* --- the row --- */
+
+int subscription_load(struct req *r, int64_t id, struct subscription *ret_subscription)
+{
+    struct rows found;
+
+    TRY(sql_one(r, &found, &SQL_SUBSCRIPTION_LOAD, PARAMS(P_I64(id))));
+    const struct row row = rows_at(&found, 0);
+    *ret_subscription = (struct subscription){
+        .id = id,
+        .plan_id = row_i64(&row, "plan_id"),
+        .subscriber_id = row_i64(&row, "subscriber_id"),
+        .provider = row_str(&row, "provider"),
+        .provider_id = row_str(&row, "provider_id"),
+        .session_id = row_str(&row, "session_id"),
+        .status = row_str(&row, "status"),
+        .cancel_at_period_end = row_bool(&row, "cancel_at_period_end"),
+        .call_key = row_str(&row, "call_key"),
+        .call_path = row_str(&row, "call_path"),
+        .call_form = row_str(&row, "call_form"),
+        .failure_code = row_str(&row, "failure_code"),
+        .failure_message = row_str(&row, "failure_message"),
+    };
+    return 0;
+}
+
+bool subscription_has_ended(const struct subscription *subscription)
+{
+    return str_is(subscription->status, "canceled") ||
+           str_is(subscription->status, "incomplete_expired");
+}
+
+int subscription_check_ours(struct req *r, const struct subscription *subscription)
+{
+    if (str_is(subscription->provider, "iap_store"))
+        return fail(r,
+                    "payment_state",
+                    "The app store keeps this subscription: its subscriber changes it there, in "
+                    "the settings of the "
+                    "device.");
+    if (subscription_has_ended(subscription))
+        return fail(r,
+                    "payment_state",
+                    "The subscription has ended: it is %.*s.",
+                    STR_ARG(subscription->status));
+    return 0;
+}
+
+int subscription_reply(struct req *r, int status, int64_t id, struct str checkout_url)
+{
+    struct rows found;
+    struct jw w;
+
+    TRY(sql_one(r, &found, &SQL_SUBSCRIPTION_GET, PARAMS(P_I64(id))));
+    w = resp_json(r);
+    jw_obj(&w);
+    rows_json_members(&w, &found, 0);
+    if (status == 201) {
+        jw_lit(&w, "checkout_url");
+        if (checkout_url.len)
+            jw_str(&w, checkout_url);
+        else
+            jw_null(&w);
+        reply_location(r, id);
+    }
+    jw_obj_end(&w);
+    return reply_json(r, status);
+}
+
+/* --- reading --- */
+
+static const struct walk_list walk = {
+    &SQL_SUBSCRIPTIONS_DESC, &SQL_SUBSCRIPTIONS_ASC, &SQL_SUBSCRIPTIONS_COUNT, "id"};
+
+static struct db_param number_of(const struct query *query, const char *name)
+{
+    int64_t number;
+
+    return num_parse_i64(query_get(query, name), &number) ? P_I64(number) : P_NULL;
+}
+
+AWAITS static int subscriptions_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    return walk_reply(r,
+                      &walk,
+                      PARAMS(P_STR(query_get(query, "status")),
+                             number_of(query, "plan_id"),
+                             number_of(query, "subscriber_id"),
+                             P_STR(query_get(query, "provider"))));
+}
+
+AWAITS static int subscriptions_get(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return subscription_reply(r, 200, id, STR_NONE);
+}
+
+/* --- users --- */
+
+struct users_in {
+    struct in_ids user_ids;
+};
+static const struct field users_fields[] = {
+    {.name = "user_ids",
+     FIELD_AT(struct users_in, user_ids),
+     .type = FIELD_IDS,
+     .required = true,
+     .max = USERS_MAX,
+     .doc = "All of them: who is missing loses access",
+     .example = "[8,9]"},
+};
+static const struct schema users_schema =
+    SCHEMA("SubscriptionUsers", struct users_in, users_fields);
+
+static const struct field user_fields[] = {
+    {.name = "user_id", .type = FIELD_I64, .required = true},
+    {.name = "email", .type = FIELD_STR, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true, .doc = "Since when"},
+};
+static const struct schema user_schema = SCHEMA_OUT("SubscriptionUser", user_fields);
+
+static const struct field set_fields[] = {
+    {.name = "user_ids", .type = FIELD_IDS, .required = true, .example = "[8,9]"},
+};
+static const struct schema set_schema = SCHEMA_OUT("SubscriptionUsersSet", set_fields);
+
+AWAITS static int users_list(struct req *r)
+{
+    struct subscription subscription;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(subscription_load(r, id, &subscription));
+    return reply_page(r, &SQL_SUBSCRIPTION_USERS_LIST, "user_id", PARAMS(P_I64(id)));
+}
+
+AWAITS static int users_put(struct req *r)
+{
+    struct subscription subscription;
+    struct users_in in;
+    int64_t id;
+    struct jw w;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &users_schema, &in));
+    TRY(subscription_load(r, id, &subscription));
+    struct db_call calls[] = {
+        {.sql = &SQL_SUBSCRIPTION_USERS_DROP,
+         PARAMS(P_I64(id), P_I64S(in.user_ids.items, in.user_ids.count))},
+        {.sql = &SQL_SUBSCRIPTION_USERS_ADD,
+         PARAMS(P_I64(id), P_I64S(in.user_ids.items, in.user_ids.count))},
+        gateway_audit(r, "subscriptions.set_users", "subscription", id, STR_NONE),
+    };
+    int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
+    if (rc == DB_FOREIGN_KEY)
+        return fail_field(
+            r, "user_ids", "foreign_key_violation", "names a user that does not exist");
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    w = resp_json(r);
+    jw_obj(&w);
+    jw_lit(&w, "user_ids");
+    jw_arr(&w);
+    for (size_t i = 0; i < in.user_ids.count; i++)
+        jw_i64(&w, in.user_ids.items[i]);
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+AWAITS static int users_remove(struct req *r)
+{
+    struct rows removed;
+    int64_t user_id;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_id(r, "user_id", &user_id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &removed, &SQL_SUBSCRIPTION_USER_REMOVE, PARAMS(P_I64(id), P_I64(user_id))));
+    struct db_call audit =
+        gateway_audit(r, "subscriptions.remove_user", "subscription", id, STR_NONE);
+    TRY(sql_batch(r, &audit, 1));
+    TRY(sql_commit(r));
+    return reply_empty(r, 204);
+}
+
+static const struct route subscriptions_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/subscriptions",
+        .id = "subscriptions_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_READ,
+        .query = list_query,
+        .ok = {200, &subscription_listed_schema, .list = true},
+        .run = subscriptions_list,
+        .class = CLASS_READ,
+        .tag = "Subscriptions",
+        .summary = "List subscriptions, newest first",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/subscriptions/{id}",
+        .id = "subscriptions_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_READ,
+        .ok = {200, &subscription_schema},
+        .fails = {404},
+        .run = subscriptions_get,
+        .class = CLASS_READ,
+        .tag = "Subscriptions",
+        .summary = "Read a subscription with its history",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/subscriptions/{id}/users",
+        .id = "subscriptions_users_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_READ,
+        .query = page_query,
+        .ok = {200, &user_schema, .list = true},
+        .fails = {404},
+        .run = users_list,
+        .class = CLASS_READ,
+        .tag = "Subscriptions",
+        .summary = "List the users whom a subscription gives access besides its subscriber",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = PAYMENTS_BASE "/subscriptions/{id}/users",
+        .id = "subscriptions_users_set",
+        .auth = AUTH_ADMIN,
+        .body = &users_schema,
+        .ok = {200, &set_schema},
+        .fails = {404, 413, 415},
+        .run = users_put,
+        .class = CLASS_WRITE,
+        .tag = "Subscriptions",
+        .summary = "Set the users whom a subscription gives access besides its subscriber",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = PAYMENTS_BASE "/subscriptions/{id}/users/{user_id}",
+        .id = "subscriptions_users_remove",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .fails = {404},
+        .run = users_remove,
+        .class = CLASS_WRITE,
+        .tag = "Subscriptions",
+        .summary = "Take a user off a subscription",
+    },
+};
+ROUTES(subscriptions);

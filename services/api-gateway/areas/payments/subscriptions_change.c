@@ -1,0 +1,424 @@
+/* What changes a subscription: cancelling, resuming, another plan, another subscriber. */
+#include "areas/payments/plans.h"
+#include "areas/payments/subscriptions.h"
+#include "payments/apply.h"
+#include "subscriptions_call_sql.h"
+#include "json/jr.h"
+
+#define TIMEOUT_MS    60000
+#define CONFLICTS_MAX 3
+
+/* A change of a subscription, made by a call that may be made again. */
+struct change {
+    const struct payment_settings *settings;
+    struct subscription subscription;
+    struct processor_reply reply;
+    int64_t plan_id; /* moves to it; 0 = stays */
+    bool subscriber_set;
+    int64_t subscriber_id;  /* 0 = nobody */
+    const json_t *metadata; /* NULL = stays */
+};
+
+/* --- calls --- */
+
+AWAITS static int call(struct req *r,
+                       struct change *change,
+                       const char *method,
+                       struct str path,
+                       const struct form *form)
+{
+    struct processor_request request = {.method = method, .path = path};
+
+    if (form)
+        request.form = form_text(form);
+    if (str_is(str_from(method), "POST"))
+        request.key = plan_fresh_key(r, "subscription-change", change->subscription.id);
+    return processor_call(&r->task, change->settings, &request, &change->reply);
+}
+
+static struct str subscription_path(struct req *r, const struct change *change)
+{
+    return processor_path(r->task.arena, "/v1/subscriptions", change->subscription.provider_id, "");
+}
+
+/* Setting it again does no harm, so nothing was written down before; but the timer reads what
+ * became of it. */
+AWAITS static int fail_call(struct req *r, const struct change *change, int rc)
+{
+    if (rc < 0)
+        return rc;
+    if (rc == PROCESSOR_UNKNOWN)
+        TRY(sql_exec(r, NULL, &SQL_SUBSCRIPTION_IN_DOUBT, PARAMS(P_I64(change->subscription.id))));
+    return pay_fail(r, rc, &change->reply);
+}
+
+/* --- what came of it --- */
+
+AWAITS static int write_own(struct req *r, const struct change *change)
+{
+    const struct subscription *subscription = &change->subscription;
+    int rc = 0;
+
+    if (change->plan_id)
+        rc = db_query(&r->task,
+                      r->db,
+                      &SQL_SUBSCRIPTION_MOVE,
+                      PARAMS(P_I64(subscription->id), P_I64(change->plan_id)),
+                      NULL);
+    if (rc == 0 && (change->subscriber_set || change->metadata))
+        rc = db_query(
+            &r->task,
+            r->db,
+            &SQL_SUBSCRIPTION_SET,
+            PARAMS(P_I64(subscription->id),
+                   P_BOOL(change->subscriber_set),
+                   change->subscriber_id ? P_I64(change->subscriber_id) : P_NULL,
+                   change->metadata ? P_STR(jr_print(r->task.arena, change->metadata)) : P_NULL),
+            NULL);
+    return rc;
+}
+
+/* co: the processor's answer (NULL: none was needed), our own members and the audit row, at once.
+ */
+AWAITS static int
+write_once(struct req *r, const struct change *change, const json_t *object, bool *ret_rang)
+{
+    struct str url = STR_NONE;
+    struct db *tx;
+    int rc = db_begin(&r->task, &r->project->db, &tx);
+
+    if (rc)
+        return rc;
+    r->db = tx;
+    *ret_rang = false;
+    if (object)
+        rc = subscription_take_news(r, change->settings, object, &url, ret_rang);
+    if (rc == 0)
+        rc = write_own(r, change);
+    if (rc == 0 && change->subscriber_set) {
+        struct db_call audit = gateway_audit(
+            r, "subscriptions.set_subscriber", "subscription", change->subscription.id, STR_NONE);
+        rc = db_batch(&r->task, r->db, &audit, 1, NULL);
+    }
+    if (rc == 0)
+        rc = db_commit(&r->task, tx);
+    else
+        (void)db_rollback(&r->task, tx);
+    r->db = &r->project->db;
+    return rc;
+}
+
+AWAITS static int finish(struct req *r, const struct change *change, const json_t *object)
+{
+    int rc = DB_CONFLICT;
+    bool rang = false;
+
+    for (int i = 0; i < CONFLICTS_MAX && rc == DB_CONFLICT; i++)
+        rc = write_once(r, change, object, &rang);
+    if (rc == DB_FOREIGN_KEY)
+        return fail_field(
+            r, "subscriber_id", "foreign_key_violation", "names a user that does not exist");
+    if (rc > 0 && rc < APPLY_FOREIGN)
+        return fail_db(r, rc);
+    if (rc > 0)
+        return fail(r, "provider_error", "The processor's answer cannot be read.");
+    if (rc < 0)
+        return rc;
+    if (rang)
+        events_ring(gateway_directory(), r->project);
+    return subscription_reply(r, 200, change->subscription.id, STR_NONE);
+}
+
+/* --- cancelling and resuming --- */
+
+struct cancel_in {
+    struct in_bool at_period_end;
+};
+static const struct field cancel_fields[] = {
+    {.name = "at_period_end",
+     FIELD_AT(struct cancel_in, at_period_end),
+     .type = FIELD_BOOL,
+     .doc = "true (default): it runs until the end of what is paid; false: it ends now"},
+};
+static const struct schema cancel_schema =
+    SCHEMA("SubscriptionCancel", struct cancel_in, cancel_fields);
+
+AWAITS static int load(struct req *r, struct change *change)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(subscription_load(r, id, &change->subscription));
+    return 0;
+}
+
+/* One that has not begun: its checkout ends. */
+AWAITS static int cancel_checkout(struct req *r, struct change *change)
+{
+    const struct subscription *subscription = &change->subscription;
+    int rc;
+
+    if (!subscription->session_id.len)
+        return fail(r,
+                    "payment_state",
+                    "The subscription is being created; try again when that has ended.");
+    rc = call(
+        r,
+        change,
+        "POST",
+        processor_path(r->task.arena, "/v1/checkout/sessions", subscription->session_id, "/expire"),
+        NULL);
+    if (rc == PROCESSOR_INVALID)
+        return fail(r, "payment_state", "Its checkout has ended just now; read it and try again.");
+    if (rc)
+        return fail_call(r, change, rc);
+    return finish(r, change, change->reply.body);
+}
+
+/* It is gone there already: as it is known there. */
+AWAITS static int cancel_now(struct req *r, struct change *change)
+{
+    int rc = call(r, change, "DELETE", subscription_path(r, change), NULL);
+
+    if (rc == PROCESSOR_NOT_FOUND)
+        rc = call(r, change, "GET", subscription_path(r, change), NULL);
+    if (rc)
+        return fail_call(r, change, rc);
+    return finish(r, change, change->reply.body);
+}
+
+AWAITS static int set_period_end(struct req *r, struct change *change, bool cancel)
+{
+    struct form form;
+    int rc;
+
+    form_init(&form, r->task.arena);
+    form_bool(&form, "cancel_at_period_end", cancel);
+    rc = call(r, change, "POST", subscription_path(r, change), &form);
+    if (rc)
+        return fail_call(r, change, rc);
+    return finish(r, change, change->reply.body);
+}
+
+AWAITS static int subscriptions_cancel(struct req *r)
+{
+    struct change *change = ARENA_NEW(r->task.arena, change);
+    const struct subscription *subscription = &change->subscription;
+    struct cancel_in in;
+
+    TRY(req_json(r, &cancel_schema, &in));
+    TRY(load(r, change));
+    TRY(subscription_check_ours(r, subscription));
+    TRY(pay_settings(r, true, &change->settings));
+    if (!subscription->provider_id.len)
+        return cancel_checkout(r, change);
+    bool now = in.at_period_end.set && !in.at_period_end.value;
+    /* What has not been paid has no period to run to the end. */
+    if (now || str_is(subscription->status, "incomplete"))
+        return cancel_now(r, change);
+    return set_period_end(r, change, true);
+}
+
+AWAITS static int subscriptions_resume(struct req *r)
+{
+    struct change *change = ARENA_NEW(r->task.arena, change);
+
+    TRY(load(r, change));
+    TRY(subscription_check_ours(r, &change->subscription));
+    if (!change->subscription.cancel_at_period_end)
+        return fail(r,
+                    "payment_state",
+                    "The subscription is not about to end: there is nothing to resume.");
+    TRY(pay_settings(r, true, &change->settings));
+    return set_period_end(r, change, false);
+}
+
+/* --- changing --- */
+
+struct update_in {
+    struct in_i64 plan_id, subscriber_id;
+    struct in_json metadata;
+};
+static const struct field update_fields[] = {
+    {.name = "plan_id",
+     FIELD_AT(struct update_in, plan_id),
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "Moves it to this plan; the processor settles the rest of the period"},
+    {.name = "subscriber_id",
+     FIELD_AT(struct update_in, subscriber_id),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1,
+     .doc = "The user who has access; administrators only"},
+    {.name = "metadata",
+     FIELD_AT(struct update_in, metadata),
+     .type = FIELD_MAP,
+     .nullable = true,
+     .doc = "Replaced whole; at most 40 texts of at most 500 characters"},
+};
+static const struct schema update_schema =
+    SCHEMA("SubscriptionUpdate", struct update_in, update_fields);
+
+static bool can_move(const struct subscription *subscription)
+{
+    return subscription->provider_id.len &&
+           (str_is(subscription->status, "trialing") || str_is(subscription->status, "active") ||
+            str_is(subscription->status, "past_due"));
+}
+
+AWAITS static int check_plan(struct req *r, int64_t id)
+{
+    struct rows plan;
+
+    TRY(sql_all(r, &plan, &SQL_SUBSCRIPTION_PLAN, PARAMS(P_I64(id))));
+    if (!plan.count)
+        return fail_field(
+            r, "plan_id", "foreign_key_violation", "names a plan that does not exist");
+    const struct row row = rows_at(&plan, 0);
+    if (!row_bool(&row, "is_active"))
+        return fail(r, "conflict", "The plan is not offered any more: its is_active is false.");
+    return 0;
+}
+
+/* The one item that subscriptions of ours have; STR_NONE when it cannot be read. */
+static struct str item_of(const json_t *object)
+{
+    return jr_str(json_array_get(json_object_get(json_object_get(object, "items"), "data"), 0),
+                  "id");
+}
+
+/* co: *ret_object is the processor's answer. */
+AWAITS static int move(struct req *r, struct change *change, const json_t **ret_object)
+{
+    struct str price;
+    struct str product;
+    struct str item;
+    struct form form;
+    int rc;
+
+    TRY(check_plan(r, change->plan_id));
+    TRY(pay_settings(r, true, &change->settings));
+    TRY(plan_price(r, change->settings, change->plan_id, &price, &product));
+    if (!price.len)
+        return fail(
+            r, "dependency_unavailable", "The processor does not know this plan yet; try again.");
+    rc = call(r, change, "GET", subscription_path(r, change), NULL);
+    if (rc)
+        return fail_call(r, change, rc);
+    item = item_of(change->reply.body);
+    if (!item.len)
+        return fail(r, "provider_error", "The processor's answer cannot be read.");
+    form_init(&form, r->task.arena);
+    form_str(&form, "items[0][id]", item);
+    form_str(&form, "items[0][price]", price);
+    form_i64(&form, "metadata[plan_id]", change->plan_id);
+    rc = call(r, change, "POST", subscription_path(r, change), &form);
+    if (rc)
+        return fail_call(r, change, rc);
+    *ret_object = change->reply.body;
+    return 0;
+}
+
+static int check_update(struct req *r, const struct update_in *in, struct change *change)
+{
+    bool store = str_is(change->subscription.provider, "iap_store");
+
+    if (in->subscriber_id.set && !caller_is_admin(r->caller))
+        return fail(r, "admin_required", "Only an administrator changes the subscriber.");
+    if (in->plan_id.set || (in->metadata.set && store))
+        TRY(subscription_check_ours(r, &change->subscription));
+    if (in->plan_id.set && !can_move(&change->subscription))
+        return fail(r,
+                    "payment_state",
+                    "The subscription is %.*s: only one that runs can be moved to another plan.",
+                    STR_ARG(change->subscription.status));
+    return 0;
+}
+
+AWAITS static int subscriptions_update(struct req *r)
+{
+    struct change *change = ARENA_NEW(r->task.arena, change);
+    const json_t *object = NULL;
+    struct update_in in;
+    json_t *metadata;
+    struct rows user;
+
+    TRY(req_json(r, &update_schema, &in));
+    TRY(load(r, change));
+    TRY(check_update(r, &in, change));
+    if (in.metadata.set) {
+        TRY(pay_user_metadata(r, in.metadata.null ? NULL : in.metadata.value, &metadata));
+        change->metadata = metadata;
+    }
+    change->subscriber_set = in.subscriber_id.set;
+    change->subscriber_id =
+        in.subscriber_id.set && !in.subscriber_id.null ? in.subscriber_id.value : 0;
+    if (change->subscriber_id) {
+        TRY(sql_all(r, &user, &SQL_SUBSCRIPTION_USER, PARAMS(P_I64(change->subscriber_id))));
+        if (!user.count)
+            return fail_field(
+                r, "subscriber_id", "foreign_key_violation", "names a user that does not exist");
+    }
+    if (in.plan_id.set && in.plan_id.value != change->subscription.plan_id) {
+        change->plan_id = in.plan_id.value;
+        TRY(move(r, change, &object));
+    }
+    return finish(r, change, object);
+}
+
+static const struct route subscriptions_change_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/subscriptions/{id}/cancel",
+        .id = "subscriptions_cancel",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_UPDATE,
+        .body = &cancel_schema,
+        .body_optional = true,
+        .ok = {200, &subscription_schema},
+        .fails = {404, 409, 413, 415},
+        .run = subscriptions_cancel,
+        .class = CLASS_WRITE,
+        .timeout_ms = TIMEOUT_MS,
+        .tag = "Subscriptions",
+        .summary = "Cancel a subscription",
+        .doc = "At the end of the period that is paid, or now. One whose checkout is open ends "
+               "with it. 409 "
+               "payment_state when it has ended, or when the app store keeps it.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/subscriptions/{id}/resume",
+        .id = "subscriptions_resume",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_UPDATE,
+        .ok = {200, &subscription_schema},
+        .fails = {404, 409},
+        .run = subscriptions_resume,
+        .class = CLASS_WRITE,
+        .timeout_ms = TIMEOUT_MS,
+        .tag = "Subscriptions",
+        .summary = "Take back a cancellation at the end of the period",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = PAYMENTS_BASE "/subscriptions/{id}",
+        .id = "subscriptions_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_UPDATE,
+        .body = &update_schema,
+        .ok = {200, &subscription_schema},
+        .fails = {402, 404, 409, 413, 415},
+        .run = subscriptions_update,
+        .class = CLASS_WRITE,
+        .timeout_ms = TIMEOUT_MS,
+        .tag = "Subscriptions",
+        .summary = "Move a subscription to another plan, change its subscriber or its metadata",
+        .doc = "subscriber_id is for administrators. The app store keeps plan and metadata of its "
+               "own subscriptions: 409.",
+    },
+};
+ROUTES(subscriptions_change);

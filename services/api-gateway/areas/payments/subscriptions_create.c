@@ -1,0 +1,444 @@
+/* POST /subscriptions: from a plan, a template or terms of its own, by a checkout page or with a
+ * saved method. */
+#include "areas/payments/plans.h"
+#include "areas/payments/subscriptions.h"
+#include "crypto/digest.h"
+#include "subscriptions_call_sql.h"
+#include "json/jr.h"
+
+#define NAME_MAX_CHARS 200
+#define TEXT_MAX_CHARS 500
+#define URL_MAX_CHARS  2000
+#define PRODUCT_DIGITS 32
+#define TIMEOUT_MS     60000
+#define BASIS_POINTS   100 /* in a percent */
+
+struct create_in {
+    struct in_i64 plan_id, template_id, subscriber_id;
+    struct in_str name, description, type, customer_email, success_url, cancel_url, idempotency_key;
+    struct terms_in terms;
+    struct in_json payment_method_id, metadata;
+};
+
+/* clang-format off */
+static const struct field in_fields[] = {
+    {.name = "plan_id", FIELD_AT(struct create_in, plan_id), .type = FIELD_I64, .nullable = true, .has_min = true,
+     .min = 1, .doc = "Takes its terms from this plan"},
+    {.name = "template_id", FIELD_AT(struct create_in, template_id), .type = FIELD_I64, .nullable = true,
+     .has_min = true, .min = 1, .doc = "Takes its terms from this template"},
+    {.name = "name", FIELD_AT(struct create_in, name), .type = FIELD_STR, .min = 1, .max = NAME_MAX_CHARS,
+     .doc = "What the subscriber reads at checkout; required without plan and template", .example = "\"Gold\""},
+    {.name = "description", FIELD_AT(struct create_in, description), .type = FIELD_STR, .nullable = true,
+     .max = TEXT_MAX_CHARS},
+    {.name = "type", FIELD_AT(struct create_in, type), .type = FIELD_STR, .values = terms_types},
+    TERMS_MEMBERS(struct create_in, true),
+    {.name = "subscriber_id", FIELD_AT(struct create_in, subscriber_id), .type = FIELD_I64, .nullable = true,
+     .has_min = true, .min = 1,
+     .doc = "The user who gets access; the calling user when neither this nor customer_email is given"},
+    {.name = "customer_email", FIELD_AT(struct create_in, customer_email), .type = FIELD_STR, .nullable = true,
+     .format = "email", .max = 320, .doc = "Who pays; the subscriber's address when left out"},
+    {.name = "success_url", FIELD_AT(struct create_in, success_url), .type = FIELD_STR, .nullable = true,
+     .format = "url", .max = URL_MAX_CHARS, .doc = "Where the checkout leads when it is paid"},
+    {.name = "cancel_url", FIELD_AT(struct create_in, cancel_url), .type = FIELD_STR, .nullable = true,
+     .format = "url", .max = URL_MAX_CHARS, .doc = "Where the checkout leads when it is left"},
+    {.name = "payment_method_id", FIELD_AT(struct create_in, payment_method_id), .type = FIELD_JSON,
+     .doc = "A saved method (id, or the processor's) that is charged at once, without a checkout", .example = "4"},
+    {.name = "idempotency_key", FIELD_AT(struct create_in, idempotency_key), .type = FIELD_STR, .nullable = true,
+     .max = 255, .doc = "As the header Idempotency-Key"},
+    {.name = "metadata", FIELD_AT(struct create_in, metadata), .type = FIELD_MAP, .nullable = true,
+     .doc = "At most 40 texts of at most 500 characters"},
+};
+/* clang-format on */
+static const struct schema create_schema =
+    SCHEMA("SubscriptionCreate", struct create_in, in_fields);
+
+/* What is created, once everything about it is known. */
+struct draft {
+    const struct payment_settings *settings;
+    int64_t plan_id, subscriber_id;
+    struct str name, description, email;
+    struct terms terms;
+    struct str method;         /* pm_...; empty = by checkout */
+    struct str customer;       /* cus_...; empty = the checkout asks */
+    struct str price, product; /* at the processor; empty = said in the call */
+    struct str success_url, cancel_url;
+    json_t *metadata;
+};
+
+/* --- terms --- */
+
+static int no_terms(struct req *r, const struct create_in *in, const char *whose)
+{
+    const struct terms_in *terms = &in->terms;
+    const char *field = terms->amount.set             ? "amount"
+                        : terms->currency.set         ? "currency"
+                        : terms->billing_interval.set ? "billing_interval"
+                                                      : "interval_count";
+
+    if (!terms_given(terms))
+        return 0;
+    return fail_field(r, field, "validation_failed", "is what the %s says: leave it out", whose);
+}
+
+static void read_terms(const struct row *row, const char *trial, struct terms *terms)
+{
+    terms->amount_minor = row_i64(row, "amount_minor");
+    terms->currency = row_str(row, "currency");
+    terms->billing_interval = row_str(row, "billing_interval");
+    terms->interval_count = row_i64(row, "interval_count");
+    terms->trial_period_days = row_i64(row, trial);
+}
+
+AWAITS static int take_plan(struct req *r, const char *field, int64_t id, struct draft *draft)
+{
+    struct rows found;
+
+    TRY(sql_all(r, &found, &SQL_SUBSCRIPTION_PLAN, PARAMS(P_I64(id))));
+    if (!found.count)
+        return fail_field(r, field, "foreign_key_violation", "names a plan that does not exist");
+    const struct row row = rows_at(&found, 0);
+    if (!row_bool(&row, "is_active"))
+        return fail(r, "conflict", "The plan is not offered any more: its is_active is false.");
+    draft->plan_id = id;
+    draft->name = row_str(&row, "name");
+    draft->description = row_str(&row, "description");
+    read_terms(&row, "trial_period_days", &draft->terms);
+    return 0;
+}
+
+AWAITS static int take_template(struct req *r, int64_t id, struct draft *draft)
+{
+    struct rows found;
+
+    TRY(sql_all(r, &found, &SQL_SUBSCRIPTION_TEMPLATE, PARAMS(P_I64(id))));
+    if (!found.count)
+        return fail_field(
+            r, "template_id", "foreign_key_violation", "names a template that does not exist");
+    const struct row row = rows_at(&found, 0);
+    if (!row_bool(&row, "is_active"))
+        return fail(r, "conflict", "The template is not offered any more: its is_active is false.");
+    if (row_null(&row, "plan_id"))
+        read_terms(&row, "trial_period_days", &draft->terms);
+    else
+        TRY(take_plan(r, "template_id", row_i64(&row, "plan_id"), draft));
+    draft->name = row_str(&row, "name");
+    if (!row_null(&row, "description"))
+        draft->description = row_str(&row, "description");
+    if (!row_null(&row, "trial_period_days"))
+        draft->terms.trial_period_days = row_i64(&row, "trial_period_days");
+    return 0;
+}
+
+static bool given(const struct in_i64 *number)
+{
+    return number->set && !number->null;
+}
+
+AWAITS static int take_terms(struct req *r, const struct create_in *in, struct draft *draft)
+{
+    const struct in_i64 *trial = &in->terms.trial_period_days;
+
+    draft->terms = TERMS_NONE;
+    if (given(&in->plan_id) && given(&in->template_id))
+        return fail_field(
+            r, "template_id", "validation_failed", "give a plan or a template, not both");
+    if (given(&in->plan_id)) {
+        TRY(no_terms(r, in, "plan"));
+        TRY(take_plan(r, "plan_id", in->plan_id.value, draft));
+    } else if (given(&in->template_id)) {
+        TRY(no_terms(r, in, "template"));
+        TRY(take_template(r, in->template_id.value, draft));
+    } else {
+        if (!in->name.set)
+            return fail_field(r, "name", "required", "is required without plan_id and template_id");
+        TRY(terms_merge(r, &in->terms, &draft->terms));
+    }
+    if (in->name.set)
+        draft->name = in->name.value;
+    if (in->description.set)
+        draft->description = in->description.value;
+    if (given(trial))
+        draft->terms.trial_period_days = trial->value;
+    return 0;
+}
+
+/* --- who pays --- */
+
+AWAITS static int take_method(struct req *r, const json_t *value, struct draft *draft)
+{
+    struct str text = {json_string_value(value), json_string_length(value)};
+    struct rows found;
+
+    if (!value || json_is_null(value))
+        return 0;
+    if (!json_is_integer(value) && !text.len)
+        return fail_field(r, "payment_method_id", "type_mismatch", "expected an id");
+    TRY(sql_all(
+        r,
+        &found,
+        &SQL_SUBSCRIPTION_METHOD,
+        PARAMS(json_is_integer(value) ? P_I64(json_integer_value(value)) : P_NULL, P_STR(text))));
+    if (!found.count)
+        return fail_field(
+            r, "payment_method_id", "foreign_key_violation", "names a method that does not exist");
+    const struct row row = rows_at(&found, 0);
+    if (!str_is(row_str(&row, "status"), "active") || row_null(&row, "customer"))
+        return fail(r,
+                    "payment_state",
+                    "The payment method cannot be charged: it is not attached to a customer.");
+    draft->method = row_str(&row, "provider_id");
+    draft->customer = row_str(&row, "customer");
+    if (!draft->email.len)
+        draft->email = row_str(&row, "subscriber_email");
+    if (!draft->subscriber_id)
+        draft->subscriber_id = row_i64(&row, "subscriber_id");
+    return 0;
+}
+
+AWAITS static int take_payer(struct req *r, const struct create_in *in, struct draft *draft)
+{
+    const struct in_str *email = &in->customer_email;
+    struct rows user;
+
+    draft->email = email->set && !email->null ? email->value : STR_NONE;
+    draft->subscriber_id = given(&in->subscriber_id) ? in->subscriber_id.value : 0;
+    TRY(take_method(r, in->payment_method_id.value, draft));
+    if (!in->subscriber_id.set && !draft->subscriber_id && !draft->email.len &&
+        r->caller->kind == CALLER_USER)
+        draft->subscriber_id = r->caller->user_id;
+    if (!draft->subscriber_id)
+        return 0;
+    TRY(sql_all(r, &user, &SQL_SUBSCRIPTION_USER, PARAMS(P_I64(draft->subscriber_id))));
+    if (!user.count)
+        return fail_field(
+            r, "subscriber_id", "foreign_key_violation", "names a user that does not exist");
+    if (!draft->email.len)
+        draft->email = rows_str(&user, 0, 1);
+    return 0;
+}
+
+/* --- what the processor has to know before --- */
+
+/* A subscription that is charged at once refers to a product. Without a plan there is one for each
+ * name. */
+AWAITS static int make_product(struct req *r, struct draft *draft)
+{
+    struct arena *arena = r->task.arena;
+    struct processor_reply reply = {0};
+    struct form form;
+    struct str hash = digest_sha256_hex(
+        arena,
+        arena_printf(arena, "%.*s\n%.*s", STR_ARG(draft->name), STR_ARG(draft->description)));
+    struct str slug = r->project->slug;
+
+    draft->product = arena_printf(arena,
+                                  "gw_%lld_%llx_%.*s",
+                                  (long long)r->project->number,
+                                  (unsigned long long)r->project->created_ms,
+                                  PRODUCT_DIGITS,
+                                  hash.ptr);
+    form_init(&form, arena);
+    form_str(&form, "id", draft->product);
+    form_str(&form, "name", draft->name);
+    if (draft->description.len)
+        form_str(&form, "description", draft->description);
+    form_str(&form, "metadata[project_id]", slug);
+    const struct processor_request request = {
+        .method = "POST",
+        .path = STR("/v1/products"),
+        .form = form_text(&form),
+        .key = plan_fresh_key(r, "product", 0),
+    };
+    int rc = processor_call(&r->task, draft->settings, &request, &reply);
+    if (rc == 0 || (rc == PROCESSOR_INVALID && str_is(reply.code, "resource_already_exists")))
+        return 0;
+    return rc < 0 ? rc : pay_fail(r, rc, &reply);
+}
+
+AWAITS static int prepare(struct req *r, struct draft *draft)
+{
+    if (draft->plan_id)
+        TRY(plan_price(r, draft->settings, draft->plan_id, &draft->price, &draft->product));
+    if (draft->method.len && !draft->price.len && !draft->product.len)
+        TRY(make_product(r, draft));
+    if (!draft->customer.len)
+        TRY(pay_customer(r, draft->settings, draft->subscriber_id, draft->email, &draft->customer));
+    return 0;
+}
+
+/* --- the call --- */
+
+static void put_price(struct form *form, const struct draft *draft, bool checkout)
+{
+#define ITEM(tail) (checkout ? "line_items[0]" tail : "items[0]" tail)
+    if (draft->price.len) {
+        form_str(form, ITEM("[price]"), draft->price);
+    } else {
+        form_str(form, ITEM("[price_data][currency]"), draft->terms.currency);
+        form_i64(form, ITEM("[price_data][unit_amount]"), draft->terms.amount_minor);
+        form_str(form, ITEM("[price_data][recurring][interval]"), draft->terms.billing_interval);
+        form_i64(
+            form, ITEM("[price_data][recurring][interval_count]"), draft->terms.interval_count);
+        if (draft->product.len) {
+            form_str(form, ITEM("[price_data][product]"), draft->product);
+        } else {
+            form_str(form, ITEM("[price_data][product_data][name]"), draft->name);
+            if (draft->description.len)
+                form_str(form, ITEM("[price_data][product_data][description]"), draft->description);
+        }
+    }
+    form_i64(form, ITEM("[quantity]"), 1);
+#undef ITEM
+}
+
+/* Percent with two decimals at most; the processor takes no fixed part of recurring charges. */
+static void put_fee(struct req *r, struct form *form, const struct draft *draft, const char *key)
+{
+    const struct payment_settings *settings = draft->settings;
+    long long points = (long long)settings->fee.basis_points;
+
+    if (settings->processor.mode == PROCESSOR_CONNECT && points > 0)
+        form_str(form,
+                 key,
+                 arena_printf(
+                     r->task.arena, "%lld.%02lld", points / BASIS_POINTS, points % BASIS_POINTS));
+}
+
+static void checkout_form(struct req *r, struct form *form, const struct draft *draft, int64_t id)
+{
+    json_t *metadata = pay_metadata_with(r, draft->metadata, "subscription_id", id);
+
+    form_str(form, "mode", STR("subscription"));
+    put_price(form, draft, true);
+    if (draft->customer.len)
+        form_str(form, "customer", draft->customer);
+    else if (draft->email.len)
+        form_str(form, "customer_email", draft->email);
+    form_str(form, "success_url", draft->success_url);
+    form_str(form, "cancel_url", draft->cancel_url);
+    form_str(form,
+             "client_reference_id",
+             arena_printf(r->task.arena, "subscription:%lld", (long long)id));
+    form_map(form, "metadata", metadata);
+    form_map(form, "subscription_data[metadata]", metadata);
+    if (draft->description.len)
+        form_str(form, "subscription_data[description]", draft->description);
+    if (draft->terms.trial_period_days > 0)
+        form_i64(form, "subscription_data[trial_period_days]", draft->terms.trial_period_days);
+    put_fee(r, form, draft, "subscription_data[application_fee_percent]");
+}
+
+/* Refused as a whole when the first charge is: a subscription that waits for its payer would need a
+ * page for that. */
+static void charge_form(struct req *r, struct form *form, const struct draft *draft, int64_t id)
+{
+    form_str(form, "customer", draft->customer);
+    put_price(form, draft, false);
+    form_str(form, "default_payment_method", draft->method);
+    form_bool(form, "off_session", true);
+    form_str(form, "payment_behavior", STR("error_if_incomplete"));
+    if (draft->description.len)
+        form_str(form, "description", draft->description);
+    form_map(form, "metadata", pay_metadata_with(r, draft->metadata, "subscription_id", id));
+    if (draft->terms.trial_period_days > 0)
+        form_i64(form, "trial_period_days", draft->terms.trial_period_days);
+    put_fee(r, form, draft, "application_fee_percent");
+}
+
+static struct db_param id_or_null(int64_t id)
+{
+    return id ? P_I64(id) : P_NULL;
+}
+
+AWAITS static int add_row(struct req *r, const struct draft *draft, int64_t *ret_id)
+{
+    const struct terms *terms = &draft->terms;
+    struct rows added;
+
+    TRY(sql_begin(r));
+    TRY(sql_one(r,
+                &added,
+                &SQL_SUBSCRIPTION_ADD,
+                PARAMS(id_or_null(draft->plan_id),
+                       id_or_null(draft->subscriber_id),
+                       P_STR(draft->email),
+                       P_STR(draft->customer),
+                       P_STR(draft->name),
+                       P_STR(draft->description),
+                       P_I64(terms->amount_minor),
+                       P_STR(terms->currency),
+                       P_STR(terms->billing_interval),
+                       P_I64(terms->interval_count),
+                       P_I64(terms->trial_period_days),
+                       P_STR(jr_print(r->task.arena, draft->metadata)))));
+    *ret_id = rows_i64(&added, 0, 0);
+    return 0;
+}
+
+AWAITS static int create(struct req *r, const struct create_in *in, struct idem *idem)
+{
+    struct subscription_call call = {.idem = idem};
+    struct draft draft = {0};
+    struct form form;
+
+    TRY(pay_user_metadata(r, in->metadata.null ? NULL : in->metadata.value, &draft.metadata));
+    TRY(pay_settings(r, true, &call.settings));
+    if (idem->target.len)
+        return subscription_call_resume(r, &call);
+    draft.settings = call.settings;
+    TRY(take_terms(r, in, &draft));
+    TRY(take_payer(r, in, &draft));
+    pay_return_urls(r,
+                    draft.settings,
+                    &in->success_url,
+                    &in->cancel_url,
+                    &draft.success_url,
+                    &draft.cancel_url);
+    TRY(prepare(r, &draft));
+    TRY(add_row(r, &draft, &call.id));
+    form_init(&form, r->task.arena);
+    if (draft.method.len)
+        charge_form(r, &form, &draft, call.id);
+    else
+        checkout_form(r, &form, &draft, call.id);
+    call.path = draft.method.len ? STR("/v1/subscriptions") : STR("/v1/checkout/sessions");
+    call.form = form_text(&form);
+    TRY(subscription_call_note(r, &call));
+    return subscription_call_run(r, &call);
+}
+
+AWAITS static int subscriptions_create(struct req *r)
+{
+    struct create_in in;
+    struct idem idem;
+
+    TRY(req_json(r, &create_schema, &in));
+    TRY(idem_begin(r, &in.idempotency_key, &idem));
+    return idem_end(r, &idem, create(r, &in, &idem));
+}
+
+static const struct route subscriptions_create_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/subscriptions",
+        .id = "subscriptions_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_CREATE,
+        .body = &create_schema,
+        .ok = {201, &subscription_schema},
+        .fails = {402, 404, 409, 413, 415, 422},
+        .run = subscriptions_create,
+        .class = CLASS_WRITE,
+        .timeout_ms = TIMEOUT_MS,
+        .tag = "Subscriptions",
+        .summary = "Subscribe somebody",
+        .doc = "From a plan, a template, or with name, amount, currency and billing_interval. The "
+               "answer's checkout_url is "
+               "where the subscriber pays; with a payment_method_id that is charged at once, and a "
+               "decline is 402. Takes "
+               "Idempotency-Key (header) or idempotency_key: repeated within 24 hours it "
+               "subscribes nobody twice. 503 "
+               "outcome_unknown: repeat it with the same key.",
+    },
+};
+ROUTES(subscriptions_create);
