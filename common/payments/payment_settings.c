@@ -35,11 +35,14 @@ static int64_t time_of(const json_t *object, const char *name)
     return clock_parse(jr_str(object, name), &ms) ? ms : 0;
 }
 
-static void read_processor(struct arena *arena,
-                           const json_t *doc,
-                           const json_t *secret,
-                           struct processor_account *ret)
+void processor_account_read(struct arena *arena,
+                            const json_t *doc,
+                            const json_t *secret,
+                            struct processor_account *ret)
 {
+    const json_t *requirements = json_object_get(doc, "requirements");
+
+    *ret = (struct processor_account){0};
     ret->mode = str_is(jr_str(doc, "mode"), "own") ? PROCESSOR_OWN : PROCESSOR_CONNECT;
     ret->account = text_of(arena, doc, "account");
     ret->business_type = text_of(arena, doc, "business_type");
@@ -48,6 +51,7 @@ static void read_processor(struct arena *arena,
     ret->charges_enabled = jr_bool(doc, "charges_enabled", false);
     ret->payouts_enabled = jr_bool(doc, "payouts_enabled", false);
     ret->details_submitted = jr_bool(doc, "details_submitted", false);
+    ret->requirements = json_is_object(requirements) ? jr_print(arena, requirements) : STR_NONE;
     ret->secret_key = text_of(arena, secret, "secret_key");
 
     const json_t *list = json_object_get(secret, "webhook_secrets");
@@ -60,11 +64,14 @@ static void read_processor(struct arena *arena,
     }
 }
 
-static void
-read_store(struct arena *arena, const json_t *doc, const json_t *secret, struct store_account *ret)
+void store_account_read(struct arena *arena,
+                        const json_t *doc,
+                        const json_t *secret,
+                        struct store_account *ret)
 {
     const json_t *environments = json_object_get(doc, "environments");
 
+    *ret = (struct store_account){0};
     ret->issuer_id = text_of(arena, doc, "issuer_id");
     ret->key_id = text_of(arena, doc, "key_id");
     ret->bundle_id = text_of(arena, doc, "bundle_id");
@@ -220,11 +227,11 @@ static int read_all(struct task *task,
             secrets[i] = parse(task->arena, secret);
         }
     }
-    read_processor(arena, docs[0], secrets[0], &ret->processor);
+    processor_account_read(arena, docs[0], secrets[0], &ret->processor);
     read_fees(arena, docs[1], &ret->fee);
     read_schedule(arena, docs[2], ret);
     read_options(arena, docs[3], ret);
-    read_store(arena, docs[4], secrets[4], &ret->store);
+    store_account_read(arena, docs[4], secrets[4], &ret->store);
     return 0;
 }
 

@@ -48,6 +48,7 @@ struct processor_account {
     struct str account; /* acct_...; empty: not created (CONNECT), unknown (OWN) */
     struct str business_type, country, email;
     bool charges_enabled, payouts_enabled, details_submitted;
+    struct str requirements; /* JSON text, as the processor told it; empty = it has not */
 };
 
 enum { STORE_PRODUCTION = 1, STORE_SANDBOX = 2 }; /* bits of .environments */
@@ -77,6 +78,16 @@ struct payment_settings {
 AWAITS int payment_settings_get(struct task *task,
                                 struct project *project,
                                 const struct payment_settings **ret_settings) MUSTCHECK;
+/* any: a row of PAYMENT_SETTINGS_PROCESSOR; either tree may be NULL. Texts are copied. */
+void processor_account_read(struct arena *arena,
+                            const json_t *doc,
+                            const json_t *secret,
+                            struct processor_account *ret);
+/* any: the same of PAYMENT_SETTINGS_STORE. */
+void store_account_read(struct arena *arena,
+                        const json_t *doc,
+                        const json_t *secret,
+                        struct store_account *ret);
 /* any: money can be taken: a key is there and, in CONNECT, an account whose charges are enabled. */
 bool payment_processor_ready(const struct payment_settings *settings);
 

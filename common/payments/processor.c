@@ -178,6 +178,7 @@ read_answer(struct call *call, const struct fetch_response *response, struct pro
     *reply = (struct processor_reply){
         .status = response->status,
         .request_id = fetch_response_header(response, "Request-Id"),
+        .replayed = str_is(fetch_response_header(response, "Idempotent-Replayed"), "true"),
     };
     if (jr_parse(arena, response->body, &body, &error) == 0 && json_is_object(body))
         reply->body = body;

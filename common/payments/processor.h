@@ -65,6 +65,7 @@ struct processor_reply {
     struct str type, code, decline_code, message, param;
     const json_t *intent;  /* error.payment_intent, NULL when absent */
     struct str request_id; /* of the processor: for logs */
+    bool replayed; /* what it answered to this key before, which is all that it will ever answer */
     bool not_done;         /* every attempt was turned away before anything was done (401, 403, 429) or not sent at
                               all: nothing will come of this call unless it is made again */
 };

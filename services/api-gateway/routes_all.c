@@ -25,6 +25,10 @@
     AREA(workflows)                                                                                \
     AREA(workflow_trigger)                                                                         \
     AREA(workflow_jobs)                                                                            \
+    AREA(processor_connect)                                                                        \
+    AREA(processor_credentials)                                                                    \
+    AREA(processor_fees)                                                                           \
+    AREA(payment_settings)                                                                         \
     AREA(plans)                                                                                    \
     AREA(templates)                                                                                \
     AREA(subscriptions)                                                                            \

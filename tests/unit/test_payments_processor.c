@@ -52,6 +52,7 @@ static const char server_py[] =
     "        steps = path.split('/')[2].split('-')\n"
     "        step = steps[min(len(log), len(steps)) - 1]\n"
     "        headers = [('Request-Id', 'req_%d' % len(log))]\n"
+    "        if len(log) > 1: headers.append(('Idempotent-Replayed', 'true'))\n"
     "        if step == 'h': time.sleep(1); return\n"
     "        if step == 'd':\n"
     "            self.close_connection = True\n"
@@ -363,6 +364,7 @@ static void test_repeats(void **state)
             assert_string_equal(header(all, k, "idempotency-key"), "k-1");
             assert_string_equal(member(all, k, "body"), "amount=1000");
         }
+        assert_int_equal(job->reply.replayed, cases[i].requests > 1 && job->reply.status != 0);
         assert_true(job->took_ms >= 400 * ((int64_t)cases[i].requests - 1));
     }
 }

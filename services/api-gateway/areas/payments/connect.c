@@ -1,0 +1,585 @@
+/* /integrations/svcpay/processor-connect: the project's account at the processor, its onboarding
+ * and what it may do. */
+#include "areas/payments/payments_area.h"
+#include "base/clock.h"
+#include "base/rand.h"
+
+#include <errno.h>
+
+/* What was asked for is kept until its outcome is known: a request that was killed, or whose answer
+ * was lost, is repeated with its key by the next one. The processor forgets keys after 24 hours. */
+#define KEY_LIFE_MS (23LL * 3600 * 1000)
+/* Who asks how the account is waits for the processor this long, then hears what is stored. */
+#define STATUS_LIMIT_MS 5000
+#define LINK_LIMIT_MS   20000
+
+static const char *const business_types[] = {
+    "individual", "company", "non_profit", "government_entity", NULL};
+
+struct connect_in {
+    struct in_str business_type, country, email;
+};
+struct onboarding_in {
+    struct in_str return_url, refresh_url;
+};
+
+/* clang-format off */
+static const struct field connect_fields[] = {
+    {.name = "business_type", FIELD_AT(struct connect_in, business_type), .type = FIELD_STR, .required = true,
+     .values = business_types, .example = "\"company\""},
+    {.name = "country", FIELD_AT(struct connect_in, country), .type = FIELD_STR, .required = true, .min = 2,
+     .max = 2, .doc = "ISO 3166 alpha-2; cannot be changed later", .example = "\"US\""},
+    {.name = "email", FIELD_AT(struct connect_in, email), .type = FIELD_STR, .required = true, .format = "email",
+     .example = "\"shop@example.com\""},
+};
+static const struct schema connect_schema = SCHEMA("ProcessorAccountCreate", struct connect_in, connect_fields);
+
+static const struct field onboarding_fields[] = {
+    {.name = "return_url", FIELD_AT(struct onboarding_in, return_url), .type = FIELD_STR, .required = true,
+     .format = "url", .max = 2048, .doc = "Where the browser comes to afterwards",
+     .example = "\"https://app.example.com/payments\""},
+    {.name = "refresh_url", FIELD_AT(struct onboarding_in, refresh_url), .type = FIELD_STR, .required = true,
+     .format = "url", .max = 2048, .doc = "Where it comes to when the link has been used or is too old: ask for another there",
+     .example = "\"https://app.example.com/payments/again\""},
+};
+static const struct schema onboarding_schema =
+    SCHEMA("ProcessorOnboarding", struct onboarding_in, onboarding_fields);
+
+static const struct field link_fields[] = {
+    {.name = "url", .type = FIELD_STR, .required = true, .format = "url", .doc = "Can be used once"},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true, .nullable = true},
+};
+static const struct schema link_schema = SCHEMA_OUT("ProcessorOnboardingLink", link_fields);
+
+static const char *const modes[] = {"connect", "own", NULL};
+static const struct field status_fields[] = {
+    {.name = "mode", .type = FIELD_STR, .required = true, .values = modes},
+    {.name = "account_id", .type = FIELD_STR, .required = true, .nullable = true, .example = "\"acct_1Habc\""},
+    {.name = "onboarding_complete", .type = FIELD_BOOL, .required = true,
+     .doc = "The details are there and charges are enabled"},
+    {.name = "charges_enabled", .type = FIELD_BOOL, .required = true},
+    {.name = "payouts_enabled", .type = FIELD_BOOL, .required = true},
+    {.name = "details_submitted", .type = FIELD_BOOL, .required = true},
+    {.name = "business_type", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "country", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "email", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "requirements", .type = FIELD_MAP, .required = true, .nullable = true,
+     .doc = "What the processor still asks for, as it tells it"},
+    {.name = "current", .type = FIELD_BOOL, .required = true,
+     .doc = "The processor was asked just now; otherwise it is what was known last"},
+};
+static const struct schema status_schema = SCHEMA_OUT("ProcessorAccount", status_fields);
+/* clang-format on */
+
+/* --- the answer ----------------------------------------------------------------------------------
+ */
+
+static void put_text(struct jw *w, const char *name, struct str text)
+{
+    jw_lit(w, name);
+    if (text.len)
+        jw_str(w, text);
+    else
+        jw_null(w);
+}
+
+static int
+reply_status(struct req *r, int status, const struct processor_account *account, bool current)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    JW_CSTR(&w, "mode", modes[account->mode == PROCESSOR_OWN]);
+    put_text(&w, "account_id", account->account);
+    JW_BOOL(&w, "onboarding_complete", account->details_submitted && account->charges_enabled);
+    JW_BOOL(&w, "charges_enabled", account->charges_enabled);
+    JW_BOOL(&w, "payouts_enabled", account->payouts_enabled);
+    JW_BOOL(&w, "details_submitted", account->details_submitted);
+    put_text(&w, "business_type", account->business_type);
+    put_text(&w, "country", account->country);
+    put_text(&w, "email", account->email);
+    jw_lit(&w, "requirements");
+    if (account->requirements.len)
+        jw_raw(&w, account->requirements);
+    else
+        jw_null(&w);
+    JW_BOOL(&w, "current", current);
+    jw_obj_end(&w);
+    return reply_json(r, status);
+}
+
+/* --- what the processor tells --------------------------------------------------------------------
+ */
+
+static void take(struct str *text, struct str told)
+{
+    if (told.len)
+        *text = told;
+}
+
+/* The account as told, over what was known. */
+static void merge_told(struct arena *arena,
+                       const struct account_object *told,
+                       struct processor_account *account)
+{
+    account->account = told->id;
+    take(&account->business_type, told->business_type);
+    take(&account->country, told->country);
+    take(&account->email, told->email);
+    account->charges_enabled = told->charges_enabled;
+    account->payouts_enabled = told->payouts_enabled;
+    account->details_submitted = told->details_submitted;
+    account->requirements =
+        told->requirements ? jr_print(arena, told->requirements) : account->requirements;
+}
+
+static bool same(const struct processor_account *a, const struct processor_account *b)
+{
+    return str_eq(a->account, b->account) && str_eq(a->business_type, b->business_type) &&
+           str_eq(a->country, b->country) && str_eq(a->email, b->email) &&
+           a->charges_enabled == b->charges_enabled && a->payouts_enabled == b->payouts_enabled &&
+           a->details_submitted == b->details_submitted && str_eq(a->requirements, b->requirements);
+}
+
+static void set_text(json_t *doc, const char *name, struct str text)
+{
+    if (text.len)
+        (void)json_object_set_new(doc, name, json_stringn(text.ptr, text.len));
+}
+
+static void set_account(json_t *doc,
+                        const struct account_object *told,
+                        const struct processor_account *account,
+                        int64_t at_ms)
+{
+    char text[CLOCK_TEXT_BYTES];
+
+    set_text(doc, "account", account->account);
+    set_text(doc, "business_type", account->business_type);
+    set_text(doc, "country", account->country);
+    set_text(doc, "email", account->email);
+    (void)json_object_set_new(doc, "charges_enabled", json_boolean(account->charges_enabled));
+    (void)json_object_set_new(doc, "payouts_enabled", json_boolean(account->payouts_enabled));
+    (void)json_object_set_new(doc, "details_submitted", json_boolean(account->details_submitted));
+    if (told->requirements)
+        (void)json_object_set(doc, "requirements", (json_t *)told->requirements);
+    (void)json_object_set_new(doc, "event_at", json_string(clock_format(text, at_ms)));
+}
+
+/* Events tell seconds: one of the same second may be newer than a reading, and is applied. */
+static int64_t second_of(int64_t ms)
+{
+    return ms - ms % 1000;
+}
+
+/* co: in the open transaction: the settings row's document, locked, with the credentials in *ret.
+ */
+AWAITS static int lock_settings(struct req *r, json_t **ret_doc, struct processor_account *ret)
+{
+    struct arena *arena = r->task.arena;
+    struct jr_error error;
+    struct str sealed;
+    json_t *secret = NULL;
+
+    int rc = payment_settings_lock(
+        &r->task, r->db, r->project, PAYMENT_SETTINGS_PROCESSOR, ret_doc, &sealed);
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    if (sealed.len && jr_parse(arena, sealed, &secret, &error) != 0)
+        return -EINVAL;
+    processor_account_read(arena, *ret_doc, secret, ret);
+    return 0;
+}
+
+/* With the audit row, when there is one. */
+AWAITS static int save_doc(struct req *r, json_t *doc, const struct db_call *audit)
+{
+    struct db_call calls[2] = {
+        payment_settings_put(r->task.arena,
+                             r->project,
+                             PAYMENT_SETTINGS_PROCESSOR,
+                             jr_print(r->task.arena, doc),
+                             STR_NONE),
+    };
+
+    if (audit)
+        calls[1] = *audit;
+    TRY(sql_batch(r, calls, audit ? 2 : 1));
+    return sql_commit(r);
+}
+
+/* --- status --------------------------------------------------------------------------------------
+ */
+
+/* Unless an event has told something newer, or other credentials have been stored meanwhile. */
+AWAITS static int keep_status(struct req *r,
+                              const struct processor_account *known,
+                              const struct account_object *told,
+                              const struct processor_account *account,
+                              int64_t at_ms)
+{
+    struct processor_account stored;
+    int64_t event_ms = 0;
+    json_t *doc;
+
+    TRY(sql_begin(r));
+    TRY(lock_settings(r, &doc, &stored));
+    if (!clock_parse(jr_str(doc, "event_at"), &event_ms))
+        event_ms = 0;
+    if (event_ms > at_ms || !str_eq(stored.secret_key, known->secret_key) ||
+        stored.mode != known->mode || !str_eq(stored.account, known->account))
+        return sql_commit(r);
+    set_account(doc, told, account, at_ms);
+    TRY(save_doc(r, doc, NULL));
+    gateway_touch(r);
+    return 0;
+}
+
+AWAITS static int connect_get(struct req *r)
+{
+    const struct payment_settings *settings;
+    struct processor_reply reply;
+    struct account_object told;
+
+    TRY(pay_settings(r, false, &settings));
+    const struct processor_account *known = &settings->processor;
+    bool own = known->mode == PROCESSOR_OWN;
+    if (!known->secret_key.len || (!own && !known->account.len))
+        return reply_status(r, 200, known, false);
+    const struct processor_request request = {
+        .method = "GET",
+        .path = own ? STR("/v1/account")
+                    : processor_path(r->task.arena, "/v1/accounts", known->account, ""),
+        .platform = true,
+        .limit_ms = STATUS_LIMIT_MS,
+    };
+    int64_t at_ms = second_of(clock_wall_ms());
+    int rc = processor_call(&r->task, settings, &request, &reply);
+    if (rc < 0)
+        return rc;
+    if (rc || account_read(reply.body, &told) || (!own && !str_eq(told.id, known->account)))
+        return reply_status(r, 200, known, false);
+    struct processor_account account = *known;
+    merge_told(r->task.arena, &told, &account);
+    if (!same(&account, known))
+        TRY(keep_status(r, known, &told, &account, at_ms));
+    return reply_status(r, 200, &account, true);
+}
+
+/* --- creation ------------------------------------------------------------------------------------
+ */
+
+/* Direct charges: the processor carries losses and collects what it has to know, its fees come out
+ * of the account's own balance. */
+static struct str account_form(struct req *r, const struct connect_in *in)
+{
+    struct form form;
+
+    form_init(&form, r->task.arena);
+    form_str(&form, "country", in->country.value);
+    form_str(&form, "email", in->email.value);
+    form_str(&form, "business_type", in->business_type.value);
+    form_bool(&form, "capabilities[card_payments][requested]", true);
+    form_bool(&form, "capabilities[transfers][requested]", true);
+    form_str(&form, "controller[losses][payments]", STR("stripe"));
+    form_str(&form, "controller[fees][payer]", STR("account"));
+    form_str(&form, "controller[requirement_collection]", STR("stripe"));
+    form_str(&form, "controller[stripe_dashboard][type]", STR("full"));
+    form_str(&form, "metadata[project_id]", r->project->slug);
+    return form_text(&form);
+}
+
+/* The call that is to be made: another request's that is not known to have ended, else this one's.
+ */
+struct creation {
+    struct str form, key;
+    bool ours;
+    struct payment_settings settings; /* as they are stored now */
+};
+
+static struct str new_key(struct req *r)
+{
+    char salt[27];
+
+    rand_ulid(salt);
+    return processor_key(r->task.arena, r->project, "account", 0, str_from(salt));
+}
+
+static bool pending(struct arena *arena, const json_t *doc, struct creation *creation)
+{
+    const json_t *creating = json_object_get(doc, "creating");
+    int64_t at_ms;
+
+    if (!clock_parse(jr_str(creating, "at"), &at_ms) || clock_wall_ms() - at_ms > KEY_LIFE_MS)
+        return false;
+    creation->form = arena_dup(arena, jr_str(creating, "form"));
+    creation->key = arena_dup(arena, jr_str(creating, "key"));
+    return creation->key.len > 0;
+}
+
+AWAITS static int begin_creation(struct req *r, struct str form, struct creation *creation)
+{
+    struct processor_account account;
+    char at[CLOCK_TEXT_BYTES];
+    json_t *doc;
+
+    TRY(sql_begin(r));
+    TRY(lock_settings(r, &doc, &account));
+    if (!account.secret_key.len)
+        return fail(r,
+                    "payments_not_configured",
+                    "This project has no credentials of a payment processor.");
+    if (account.mode == PROCESSOR_OWN)
+        return fail(r, "conflict", "The key is that of the project's own account.");
+    if (account.account.len)
+        return fail(r,
+                    "already_exists",
+                    "The project has an account already: %.*s.",
+                    STR_ARG(account.account));
+    creation->settings = (struct payment_settings){.processor = account};
+    if (pending(r->task.arena, doc, creation)) {
+        creation->ours = str_eq(creation->form, form);
+        return sql_commit(r);
+    }
+    creation->form = form;
+    creation->key = new_key(r);
+    creation->ours = true;
+    json_t *creating = json_object();
+    set_text(creating, "form", creation->form);
+    set_text(creating, "key", creation->key);
+    (void)json_object_set_new(creating, "at", json_string(clock_format(at, clock_wall_ms())));
+    (void)json_object_set_new(doc, "creating", creating);
+    return save_doc(r, doc, NULL);
+}
+
+/* The call ended without an account: the next one is made anew. */
+AWAITS static int end_creation(struct req *r, const struct creation *creation)
+{
+    struct processor_account account;
+    json_t *doc;
+
+    TRY(sql_begin(r));
+    TRY(lock_settings(r, &doc, &account));
+    if (!str_eq(jr_str(json_object_get(doc, "creating"), "key"), creation->key))
+        return sql_commit(r);
+    (void)json_object_del(doc, "creating");
+    return save_doc(r, doc, NULL);
+}
+
+AWAITS static int keep_created(struct req *r,
+                               const struct account_object *told,
+                               int64_t at_ms,
+                               struct processor_account *ret)
+{
+    struct arena *arena = r->task.arena;
+    struct processor_account account;
+    json_t *doc;
+
+    TRY(sql_begin(r));
+    TRY(lock_settings(r, &doc, &account));
+    if (account.account.len && !str_eq(account.account, told->id))
+        return fail(r,
+                    "already_exists",
+                    "The project has another account by now: %.*s.",
+                    STR_ARG(account.account));
+    bool known = account.account.len > 0; /* a request beside this one has told it */
+    merge_told(arena, told, &account);
+    *ret = account;
+    if (known)
+        return sql_commit(r);
+    set_account(doc, told, &account, at_ms);
+    (void)json_object_del(doc, "creating");
+    struct db_call audit =
+        gateway_audit(r,
+                      "processor_account.create",
+                      "processor",
+                      0,
+                      arena_printf(arena, "{\"account\":\"%.*s\"}", STR_ARG(told->id)));
+    TRY(save_doc(r, doc, &audit));
+    gateway_touch(r);
+    return 0;
+}
+
+/* Its complaints name our members, for they are named as its parameters are. */
+static int fail_create(struct req *r, int rc, const struct processor_reply *reply)
+{
+    if (rc != PROCESSOR_INVALID || !reply->param.len)
+        return pay_fail(r, rc, reply);
+    return fail_field(r,
+                      arena_cstr(r->task.arena, reply->param),
+                      "validation_failed",
+                      "%.*s",
+                      STR_ARG(reply->message));
+}
+
+/* Under this key there will be no account: refused, not carried out, or failed for good. */
+static bool nothing_follows(int rc, const struct processor_reply *reply)
+{
+    return pay_refused(rc) || pay_not_done(rc, reply) || rc == PROCESSOR_REUSED_KEY ||
+           (rc == PROCESSOR_UNAVAILABLE && reply->replayed);
+}
+
+/* 0: the call was another request's and came to nothing: this one's turn. */
+AWAITS static int create_once(struct req *r, struct str form)
+{
+    struct processor_reply reply;
+    struct processor_account account;
+    struct account_object told;
+    struct creation creation;
+
+    TRY(begin_creation(r, form, &creation));
+    const struct processor_request request = {
+        .method = "POST",
+        .path = STR("/v1/accounts"),
+        .form = creation.form,
+        .key = creation.key,
+        .platform = true,
+    };
+    int64_t at_ms = second_of(clock_wall_ms());
+    int rc = processor_call(&r->task, &creation.settings, &request, &reply);
+    if (rc < 0)
+        return rc;
+    if (rc == 0 && account_read(reply.body, &told) != 0)
+        rc = PROCESSOR_UNKNOWN;
+    if (nothing_follows(rc, &reply)) {
+        TRY(end_creation(r, &creation));
+        return creation.ours ? fail_create(r, rc, &reply) : 0;
+    }
+    if (rc)
+        return pay_fail(r, rc, &reply);
+    TRY(keep_created(r, &told, at_ms, &account));
+    if (!creation.ours)
+        return fail(r,
+                    "already_exists",
+                    "The project's account, %.*s, was created by an earlier request.",
+                    STR_ARG(account.account));
+    resp_header(r, "Location", r->path);
+    return reply_status(r, 201, &account, true);
+}
+
+static bool read_country(struct req *r, struct in_str *country)
+{
+    char *upper = arena_cstr(r->task.arena, country->value);
+
+    for (size_t i = 0; i < country->value.len; i++) {
+        if (upper[i] >= 'a' && upper[i] <= 'z')
+            upper[i] = (char)(upper[i] - 'a' + 'A');
+        if (upper[i] < 'A' || upper[i] > 'Z')
+            return false;
+    }
+    country->value.ptr = upper;
+    return true;
+}
+
+AWAITS static int connect_create(struct req *r)
+{
+    struct connect_in in;
+
+    TRY(req_json(r, &connect_schema, &in));
+    if (!read_country(r, &in.country))
+        return fail_field(r, "country", "pattern", "must be a country of two letters");
+    struct str form = account_form(r, &in);
+    TRY(create_once(r, form));
+    TRY(create_once(r, form));
+    return fail(r, "conflict", "Other requests create the account at the same time; try again.");
+}
+
+/* --- onboarding ----------------------------------------------------------------------------------
+ */
+
+/* A link is good once and for minutes: every request makes one. */
+AWAITS static int onboarding_create(struct req *r)
+{
+    const struct payment_settings *settings;
+    struct processor_reply reply;
+    struct onboarding_in in;
+    struct form form;
+    char salt[27];
+
+    TRY(req_json(r, &onboarding_schema, &in));
+    TRY(pay_settings(r, false, &settings));
+    if (settings->processor.secret_key.len && settings->processor.mode == PROCESSOR_OWN)
+        return fail(r, "conflict", "The key is that of the project's own account.");
+    if (!settings->processor.secret_key.len || !settings->processor.account.len)
+        return fail(r,
+                    "payments_not_configured",
+                    "The project has no account at the processor yet: create it first.");
+    form_init(&form, r->task.arena);
+    form_str(&form, "account", settings->processor.account);
+    form_str(&form, "type", STR("account_onboarding"));
+    form_str(&form, "return_url", in.return_url.value);
+    form_str(&form, "refresh_url", in.refresh_url.value);
+    rand_ulid(salt);
+    const struct processor_request request = {
+        .method = "POST",
+        .path = STR("/v1/account_links"),
+        .form = form_text(&form),
+        .key = processor_key(r->task.arena, r->project, "onboarding", 0, str_from(salt)),
+        .platform = true,
+        .limit_ms = LINK_LIMIT_MS,
+    };
+    int rc = processor_call(&r->task, settings, &request, &reply);
+    if (rc == PROCESSOR_UNKNOWN) /* a link that nobody has heard of is none */
+        rc = PROCESSOR_UNAVAILABLE;
+    if (rc)
+        return rc == PROCESSOR_INVALID ? fail_create(r, rc, &reply) : pay_fail(r, rc, &reply);
+    struct str url = jr_str(reply.body, "url");
+    int64_t expires_ms = object_time_ms(reply.body, "expires_at");
+    if (!url.len)
+        return fail(r, "provider_error", "The processor's answer has no link.");
+    struct jw w = resp_json(r);
+    jw_obj(&w);
+    JW_STR(&w, "url", url);
+    jw_lit(&w, "expires_at");
+    if (expires_ms)
+        jw_time(&w, expires_ms);
+    else
+        jw_null(&w);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+static const struct route processor_connect_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/processor-connect",
+        .id = "processor_connect_get",
+        .auth = AUTH_ADMIN,
+        .ok = {200, &status_schema},
+        .run = connect_get,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "The project's account at the processor",
+        .doc = "Asks the processor; when it cannot be asked, what was known last.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/processor-connect",
+        .id = "processor_connect_create",
+        .auth = AUTH_ADMIN,
+        .body = &connect_schema,
+        .ok = {201, &status_schema},
+        .fails = {409, 413, 415},
+        .run = connect_create,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Create the project's account at the processor",
+        .doc =
+            "One account a project, however often it is asked for: an unknown outcome is settled "
+            "by the next request.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/processor-connect/onboarding",
+        .id = "processor_connect_onboarding",
+        .auth = AUTH_ADMIN,
+        .body = &onboarding_schema,
+        .ok = {200, &link_schema},
+        .fails = {409, 413, 415},
+        .run = onboarding_create,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Get a link to the processor's onboarding",
+    },
+};
+ROUTES(processor_connect);

@@ -1,0 +1,466 @@
+/* /integrations/svcpay/processor-connect/credentials: with whose key the processor is called, and
+ * what its events are signed with. They go in and never come out: answers show the last characters.
+ */
+#include "areas/payments/payments_area.h"
+#include "base/clock.h"
+
+#include <errno.h>
+
+#define MASK            "********"
+#define HINT_CHARACTERS 4
+#define SECRET_MIN      8
+#define SECRET_MAX      255
+#define ACCOUNT_MAX     64
+
+static const char *const modes[] = {"connect", "own", NULL};
+
+struct secret_in {
+    struct in_str secret;
+    struct in_str expires_at;
+};
+
+struct credentials_in {
+    struct in_str mode;
+    struct in_str secret_key;
+    struct in_str account_id;
+    struct in_list webhook_secrets; /* struct secret_in */
+};
+
+static const struct field secret_fields[] = {
+    {.name = "secret",
+     FIELD_AT(struct secret_in, secret),
+     .type = FIELD_STR,
+     .required = true,
+     .min = SECRET_MIN,
+     .max = SECRET_MAX,
+     .doc =
+         "As the processor shows it; in answers ******** and its last characters, which keeps it",
+     .example = "\"whsec_5f2c81d0\""},
+    {.name = "expires_at",
+     FIELD_AT(struct secret_in, expires_at),
+     .type = FIELD_TIME,
+     .nullable = true,
+     .doc = "Until when events may be signed with it; null: until it is taken away"},
+};
+static const struct schema secret_schema =
+    SCHEMA("ProcessorWebhookSecret", struct secret_in, secret_fields);
+
+#define MODE_FIELD(...)                                                                            \
+    {                                                                                              \
+        .name = "mode", .type = FIELD_STR, .values = modes,                                        \
+        .doc = "connect: the key is a platform's, charges go to the project's connected account; " \
+               "own: the key is the project's own account",                                        \
+        .example = "\"connect\"", __VA_ARGS__                                                      \
+    }
+
+static const struct field in_fields[] = {
+    MODE_FIELD(FIELD_AT(struct credentials_in, mode), .nullable = true),
+    {.name = "secret_key",
+     FIELD_AT(struct credentials_in, secret_key),
+     .type = FIELD_STR,
+     .nullable = true,
+     .min = SECRET_MIN,
+     .max = SECRET_MAX,
+     .doc = "Secret or restricted key of the processor; ******** and its last characters keep it",
+     .example = "\"sk_test_51Habc4242\""},
+    {.name = "account_id",
+     FIELD_AT(struct credentials_in, account_id),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = ACCOUNT_MAX,
+     .doc = "An account that is connected to the platform already",
+     .example = "\"acct_1Habc\""},
+    {.name = "webhook_secrets",
+     FIELD_AT(struct credentials_in, webhook_secrets),
+     .type = FIELD_LIST,
+     .nullable = true,
+     .max = WEBHOOK_SECRETS_MAX,
+     .sub = &secret_schema,
+     .doc = "Replaces the list; several are active while one is exchanged for another"},
+};
+static const struct schema in_schema =
+    SCHEMA("ProcessorCredentialsUpdate", struct credentials_in, in_fields);
+
+static const struct field out_fields[] = {
+    MODE_FIELD(.required = true),
+    {.name = "configured", .type = FIELD_BOOL, .required = true, .doc = "A key is there"},
+    {.name = "secret_key",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .example = "\"********4242\""},
+    {.name = "account_id", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "webhook_secrets", .type = FIELD_LIST, .required = true, .sub = &secret_schema},
+    {.name = "webhook_url",
+     .type = FIELD_STR,
+     .required = true,
+     .format = "url",
+     .doc = "Where the processor is to send its events"},
+};
+static const struct schema out_schema = SCHEMA_OUT("ProcessorCredentials", out_fields);
+
+/* --- the answer ----------------------------------------------------------------------------------
+ */
+
+static struct str hint(struct arena *arena, struct str secret)
+{
+    size_t shown = secret.len < HINT_CHARACTERS ? secret.len : HINT_CHARACTERS;
+
+    return arena_printf(arena, MASK "%.*s", (int)shown, secret.ptr + secret.len - shown);
+}
+
+static void put_text(struct jw *w, const char *name, struct str text)
+{
+    jw_lit(w, name);
+    if (text.len)
+        jw_str(w, text);
+    else
+        jw_null(w);
+}
+
+static int reply_credentials(struct req *r, const struct processor_account *account)
+{
+    struct arena *arena = r->task.arena;
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    JW_CSTR(&w, "mode", modes[account->mode == PROCESSOR_OWN]);
+    JW_BOOL(&w, "configured", account->secret_key.len > 0);
+    put_text(
+        &w, "secret_key", account->secret_key.len ? hint(arena, account->secret_key) : STR_NONE);
+    put_text(&w, "account_id", account->account);
+    jw_lit(&w, "webhook_secrets");
+    jw_arr(&w);
+    for (size_t i = 0; i < account->webhook_secret_count; i++) {
+        const struct webhook_secret *secret = &account->webhook_secrets[i];
+        jw_obj(&w);
+        JW_STR(&w, "secret", hint(arena, secret->secret));
+        jw_lit(&w, "expires_at");
+        if (secret->expires_ms)
+            jw_time(&w, secret->expires_ms);
+        else
+            jw_null(&w);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    JW_STR(&w,
+           "webhook_url",
+           arena_printf(arena,
+                        "%.*s/webhooks/processor/%.*s",
+                        STR_ARG(gateway_payments_url(r)),
+                        STR_ARG(r->project->slug)));
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+AWAITS static int credentials_get(struct req *r)
+{
+    const struct payment_settings *settings;
+
+    TRY(pay_settings(r, false, &settings));
+    return reply_credentials(r, &settings->processor);
+}
+
+/* --- changes -------------------------------------------------------------------------------------
+ */
+
+/* What can stand in a header. */
+static bool printable(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
+            return false;
+    return true;
+}
+
+static bool account_ok(struct str text)
+{
+    if (!str_starts(text, STR("acct_")) || text.len == 5)
+        return false;
+    for (size_t i = 5; i < text.len; i++) {
+        char c = text.ptr[i];
+        if ((c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '_')
+            return false;
+    }
+    return true;
+}
+
+static bool masked(struct str text)
+{
+    return str_starts(text, STR(MASK));
+}
+
+static int check(struct req *r, const struct credentials_in *in)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    const struct secret_in *secrets = in->webhook_secrets.items;
+    struct arena *arena = r->task.arena;
+
+    if (!printable(in->secret_key.value))
+        schema_error_add(
+            arena, errors, STR("secret_key"), "pattern", "must be printable ASCII without spaces");
+    if (str_starts(in->secret_key.value, STR("pk_")))
+        schema_error_add(arena, errors, STR("secret_key"), "pattern", "is a publishable key");
+    if (in->account_id.value.len && !account_ok(in->account_id.value))
+        schema_error_add(arena, errors, STR("account_id"), "pattern", "must be acct_...");
+    for (size_t i = 0; i < in->webhook_secrets.count; i++)
+        if (!printable(secrets[i].secret.value))
+            schema_error_add(arena,
+                             errors,
+                             arena_printf(arena, "webhook_secrets[%zu].secret", i),
+                             "pattern",
+                             "must be printable ASCII without spaces");
+    return errors->count ? fail_fields(r, errors) : 0;
+}
+
+/* The stored secret that a masked one stands for, the one in the same place first; STR_NONE when
+ * there is none. */
+static struct str find_masked(struct arena *arena,
+                              const struct processor_account *account,
+                              size_t place,
+                              struct str text)
+{
+    if (place < account->webhook_secret_count &&
+        str_eq(hint(arena, account->webhook_secrets[place].secret), text))
+        return account->webhook_secrets[place].secret;
+    for (size_t i = 0; i < account->webhook_secret_count; i++)
+        if (str_eq(hint(arena, account->webhook_secrets[i].secret), text))
+            return account->webhook_secrets[i].secret;
+    return STR_NONE;
+}
+
+static int
+merge_secrets(struct req *r, const struct in_list *list, struct processor_account *account)
+{
+    const struct secret_in *items = list->items;
+    struct webhook_secret merged[WEBHOOK_SECRETS_MAX];
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct str secret = items[i].secret.value;
+        if (masked(secret))
+            secret = find_masked(r->task.arena, account, i, secret);
+        if (!secret.len) {
+            struct str field = arena_printf(r->task.arena, "webhook_secrets[%zu].secret", i);
+            return fail_field(r, field.ptr, "pattern", "stands for none of the stored secrets");
+        }
+        merged[i] = (struct webhook_secret){.secret = secret};
+        if (items[i].expires_at.value.len &&
+            !clock_parse(items[i].expires_at.value, &merged[i].expires_ms))
+            return -EINVAL; /* the schema has checked it */
+    }
+    if (list->count)
+        memcpy(account->webhook_secrets, merged, list->count * sizeof(merged[0]));
+    account->webhook_secret_count = list->count;
+    return 0;
+}
+
+static int merge_key(struct req *r, const struct in_str *key, struct processor_account *account)
+{
+    if (!key->set)
+        return 0;
+    if (masked(key->value)) {
+        if (!account->secret_key.len ||
+            !str_eq(hint(r->task.arena, account->secret_key), key->value))
+            return fail_field(r, "secret_key", "pattern", "does not stand for the stored key");
+        return 0;
+    }
+    account->secret_key = key->value;
+    return 0;
+}
+
+/* Of another account nothing is known until the processor tells it. */
+static void forget_account(struct processor_account *account, json_t *doc)
+{
+    static const char *const told[] = {"account",
+                                       "charges_enabled",
+                                       "payouts_enabled",
+                                       "details_submitted",
+                                       "requirements",
+                                       "event_at",
+                                       "creating",
+                                       "business_type",
+                                       "country",
+                                       "email"};
+
+    account->account = STR_NONE;
+    for (size_t i = 0; i < ARRAY_LEN(told); i++)
+        (void)json_object_del(doc, told[i]);
+}
+
+static void
+merge_account(const struct credentials_in *in, struct processor_account *account, json_t *doc)
+{
+    enum processor_mode mode = account->mode;
+    struct str id = in->account_id.value;
+
+    if (in->mode.set)
+        mode = str_is(in->mode.value, "own") ? PROCESSOR_OWN : PROCESSOR_CONNECT;
+    if (mode != account->mode || (in->account_id.set && !str_eq(id, account->account)))
+        forget_account(account, doc);
+    account->mode = mode;
+    (void)json_object_set_new(doc, "mode", json_string(modes[mode == PROCESSOR_OWN]));
+    if (id.len) {
+        account->account = id;
+        (void)json_object_set_new(doc, "account", json_stringn(id.ptr, id.len));
+    }
+}
+
+static struct str secret_text(struct req *r, const struct processor_account *account)
+{
+    struct strbuf out;
+    struct jw w;
+
+    strbuf_init(&out, r->task.arena, 16384);
+    jw_init(&w, &out);
+    jw_obj(&w);
+    put_text(&w, "secret_key", account->secret_key);
+    jw_lit(&w, "webhook_secrets");
+    jw_arr(&w);
+    for (size_t i = 0; i < account->webhook_secret_count; i++) {
+        jw_obj(&w);
+        JW_STR(&w, "secret", account->webhook_secrets[i].secret);
+        if (account->webhook_secrets[i].expires_ms) {
+            jw_lit(&w, "expires_at");
+            jw_time(&w, account->webhook_secrets[i].expires_ms);
+        }
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return strbuf_view(&out);
+}
+
+/* Which members were set; never their values. */
+static struct str changed_members(struct req *r, const struct credentials_in *in)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, r->task.arena, 256);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    jw_lit(&w, "changed");
+    jw_arr(&w);
+    if (in->mode.set)
+        jw_cstr(&w, "mode");
+    if (in->secret_key.set)
+        jw_cstr(&w, "secret_key");
+    if (in->account_id.set)
+        jw_cstr(&w, "account_id");
+    if (in->webhook_secrets.set)
+        jw_cstr(&w, "webhook_secrets");
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
+/* From then on the payments service looks at the project. */
+AWAITS static int register_project(struct req *r)
+{
+    int rc = payment_project_register(&r->task, gateway_directory(), r->project->number);
+
+    return rc > 0 ? fail_db(r, rc) : rc;
+}
+
+AWAITS static int lock_settings(struct req *r, json_t **ret_doc, struct processor_account *ret)
+{
+    struct arena *arena = r->task.arena;
+    struct jr_error error;
+    struct str sealed;
+    json_t *secret = NULL;
+
+    int rc = payment_settings_lock(
+        &r->task, r->db, r->project, PAYMENT_SETTINGS_PROCESSOR, ret_doc, &sealed);
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    if (sealed.len && jr_parse(arena, sealed, &secret, &error) != 0)
+        return -EINVAL;
+    processor_account_read(arena, *ret_doc, secret, ret);
+    return 0;
+}
+
+AWAITS static int credentials_update(struct req *r)
+{
+    struct processor_account account;
+    struct arena *arena = r->task.arena;
+    struct credentials_in in;
+    json_t *doc;
+
+    TRY(req_json(r, &in_schema, &in));
+    TRY(check(r, &in));
+    TRY(register_project(r));
+    TRY(sql_begin(r));
+    TRY(lock_settings(r, &doc, &account));
+    TRY(merge_key(r, &in.secret_key, &account));
+    if (in.webhook_secrets.set)
+        TRY(merge_secrets(r, &in.webhook_secrets, &account));
+    merge_account(&in, &account, doc);
+    struct db_call calls[] = {
+        payment_settings_put(arena,
+                             r->project,
+                             PAYMENT_SETTINGS_PROCESSOR,
+                             jr_print(arena, doc),
+                             secret_text(r, &account)),
+        gateway_audit(r, "processor_credentials.update", "processor", 0, changed_members(r, &in)),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    return reply_credentials(r, &account);
+}
+
+/* The account stays at the processor; its id, given again, connects it again. */
+AWAITS static int credentials_delete(struct req *r)
+{
+    struct db_call calls[] = {
+        payment_settings_put(
+            r->task.arena, r->project, PAYMENT_SETTINGS_PROCESSOR, STR("{}"), STR("")),
+        gateway_audit(r, "processor_credentials.delete", "processor", 0, STR_NONE),
+    };
+
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    gateway_touch(r);
+    return reply_empty(r, 204);
+}
+
+static const struct route processor_credentials_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/processor-connect/credentials",
+        .id = "processor_credentials_get",
+        .auth = AUTH_ADMIN,
+        .ok = {200, &out_schema},
+        .run = credentials_get,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "Which processor credentials are stored; values are never returned",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = PAYMENTS_BASE "/processor-connect/credentials",
+        .id = "processor_credentials_update",
+        .auth = AUTH_ADMIN,
+        .body = &in_schema,
+        .ok = {200, &out_schema},
+        .fails = {413, 415},
+        .run = credentials_update,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Store the processor's key and webhook secrets",
+        .doc = "Members left out keep their value, null clears. The key is not tried: GET "
+               "/processor-connect does so.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = PAYMENTS_BASE "/processor-connect/credentials",
+        .id = "processor_credentials_delete",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .run = credentials_delete,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Forget the processor's key, webhook secrets and account",
+        .doc = "The account stays at the processor: its id connects it again.",
+    },
+};
+ROUTES(processor_credentials);
