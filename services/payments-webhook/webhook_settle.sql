@@ -15,7 +15,7 @@ update {p}.subscriptions s set settle_at = now() + interval '2 minutes'
 where s.id in (select d.id from {p}.subscriptions d where d.settle_at <= now() and d.provider = 'processor'
                order by d.settle_at limit $1::bigint for update skip locked)
 returning s.id as id, s.provider_subscription_id as object_id, s.session_id as session_id, s.call_key as call_key,
-  null::text as call_path, s.call_form as call_form,
+  s.call_path as call_path, s.call_form as call_form,
   (extract(epoch from now() - s.created_at) * 1000)::bigint as age_ms
 
 -- Answered. Rows in a state that only an event changes are settled; the others are read again, each time after half
@@ -28,7 +28,7 @@ update {p}.payments p set call_key = null, call_path = null, call_form = null,
 where p.id = $1::bigint and p.call_key is not distinct from $2::text
 
 -- name: settle_subscription_answered :exec
-update {p}.subscriptions s set call_key = null, call_form = null,
+update {p}.subscriptions s set call_key = null, call_path = null, call_form = null,
   settle_at = case when s.status <> 'incomplete' or s.created_at < now() - interval '30 days' then null
     else now() + least(greatest((now() - s.created_at) / 2, interval '30 seconds'), interval '6 hours') end
 where s.id = $1::bigint and s.call_key is not distinct from $2::text
@@ -53,7 +53,7 @@ where p.id = $1::bigint and p.call_key is not distinct from $2::text and p.inten
 
 -- name: settle_subscription_failed :exec
 update {p}.subscriptions s set status = 'incomplete_expired', updated_at = now(), ended_at = now(),
-  call_key = null, call_form = null, settle_at = null,
+  call_key = null, call_path = null, call_form = null, settle_at = null,
   metadata = s.metadata || jsonb_build_object('failure_code', $3::text, 'failure_message', $4::text)
 where s.id = $1::bigint and s.call_key is not distinct from $2::text and s.provider_subscription_id is null
   and s.session_id is null and s.status = 'incomplete'

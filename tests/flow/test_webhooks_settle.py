@@ -1,0 +1,231 @@
+"""Calls whose answer was lost and payments that nobody reported: the timer asks, and nothing is done twice."""
+import secrets
+import time
+
+import pytest
+import requests
+
+from groundwork.records import execute, rows
+from groundwork.runs import condition, until
+from groundwork.workflows import workflow
+
+HOUR = 3600
+
+
+class Till:
+    """Rows of a shop that are to be settled."""
+
+    def __init__(self, shop, db):
+        self.shop, self.db = shop, db
+        self.schema = shop.project.schema(db)
+
+    def call(self, path, form):
+        """A call of the shop's own to the processor."""
+        answer = requests.post(self.shop.processor.url + path, data=form, timeout=10, headers={
+            "Authorization": f"Bearer {self.shop.key}", "Stripe-Account": self.shop.account, "Idempotency-Key": secrets.token_hex(8)})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def add(self, table, age=0, **columns):
+        """A row, so many seconds old, that is due now; #ID# in its form is its id."""
+        names = ", ".join(columns)
+        made = rows(self.db, f"insert into {self.schema}.{table} ({names}) values ({', '.join(['%s'] * len(columns))}) returning id",
+                    *columns.values())[0][0]
+        execute(self.db, f"update {self.schema}.{table} set call_form = replace(call_form, '#ID#', id::text),"
+                         " created_at = now() - make_interval(secs => %s), settle_at = now() where id = %s", age, made)
+        return made
+
+    def charge(self, method="pm_card_visa", **columns):
+        """A charge of a saved method that was written down; whether it was made is not known."""
+        customer = self.call("/v1/customers", {"email": "payer@example.org"})["id"]
+        form = (f"amount=2000&currency=usd&customer={customer}&payment_method={method}&confirm=true&off_session=true"
+                "&automatic_payment_methods[enabled]=true&automatic_payment_methods[allow_redirects]=never"
+                f"&metadata[project_id]={self.shop.project.id}&metadata[payment_id]=#ID#")
+        return self.add("payments", **{"type": "saved_method", "amount_minor": 2000, "currency": "usd", "call_form": form,
+                                       "call_key": f"gw:{secrets.token_hex(8)}", "call_path": "/v1/payment_intents", **columns})
+
+    def checkout(self, **columns):
+        form = ("mode=payment&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd"
+                "&line_items[0][price_data][unit_amount]=2000&line_items[0][price_data][product_data][name]=Thing"
+                "&success_url=https://example.org/ok&cancel_url=https://example.org/no"
+                f"&metadata[project_id]={self.shop.project.id}&metadata[payment_id]=#ID#"
+                f"&payment_intent_data[metadata][project_id]={self.shop.project.id}&payment_intent_data[metadata][payment_id]=#ID#")
+        return self.add("payments", **{"type": "one_off", "amount_minor": 2000, "currency": "usd", "call_form": form,
+                                       "call_key": f"gw:{secrets.token_hex(8)}", "call_path": "/v1/checkout/sessions", **columns})
+
+    def get(self, id_, *columns, table="payments"):
+        found = rows(self.db, f"select {', '.join(columns)} from {self.schema}.{table} where id = %s", id_)[0]
+        return found[0] if len(columns) == 1 else found
+
+    def settled(self, id_, status, table="payments", within=20):
+        until(lambda: self.get(id_, "status", table=table) == status, f"{status}, not {self.get(id_, 'status', table=table)}", within)
+
+    def due(self, id_, table="payments"):
+        execute(self.db, f"update {self.schema}.{table} set settle_at = now() where id = %s", id_)
+
+    def told(self, name):
+        return [r for r, in rows(self.db, f"select (payload->>'id')::bigint from {self.schema}.outbox where event = %s", name)]
+
+
+@pytest.fixture
+def till(shop, payments, db):
+    """A shop whose events are lost."""
+    shop.switch(drop=True)
+    for name in ("PaymentSucceeded", "PaymentFailed"):
+        workflow(shop.admin, {"kind": "event", "event": name}, [condition()], name=name)
+    return Till(shop, db)
+
+
+def test_a_call_that_was_never_made(till, processor):
+    payment = till.charge()
+    till.settled(payment, "succeeded")
+    assert len(till.shop.charges()) == 1 and till.told("PaymentSucceeded") == [payment]
+    assert till.get(payment, "call_key", "call_path", "call_form", "settle_at") == (None, None, None, None)
+    assert till.get(payment, "intent_id") == till.shop.objects("payment_intent")[0]["id"]
+
+
+@pytest.mark.parametrize("kind", ["timeout", "reset", "garbage"])
+def test_a_call_that_was_made_and_not_answered(till, processor, kind):
+    """The same call with the same key: the processor answers as it would have the first time."""
+    till.shop.fault(kind, 4, path="/v1/payment_intents", seconds=4)
+    payment = till.charge()
+    until(lambda: till.shop.charges(), "it is charged", 20)
+    until(lambda: not processor.faults_left(), "all of them are met", 60)
+    till.due(payment)
+    till.settled(payment, "succeeded", within=40)
+    assert len(till.shop.charges()) == 1 and till.told("PaymentSucceeded") == [payment]
+    assert len({made["key"] for made in till.shop.requests("POST", "/v1/payment_intents")}) == 1
+    processor.assert_never_charged_twice(till.shop.account)
+
+
+def test_a_declined_call(till):
+    payment = till.charge("pm_card_chargeDeclined")
+    till.settled(payment, "failed")
+    code, message, settle_at = till.get(payment, "failure_code", "failure_message", "settle_at")
+    assert code == "card_declined" and message and settle_at is None
+    assert till.told("PaymentFailed") == [payment] and till.shop.charges() == []
+
+
+def test_a_call_that_is_refused(till):
+    payment = till.charge(call_form=f"amount=0&currency=usd&metadata[project_id]={till.shop.project.id}&metadata[payment_id]=#ID#")
+    till.settled(payment, "failed")
+    assert till.get(payment, "failure_code", "call_key", "settle_at")[1:] == (None, None)
+    assert till.told("PaymentFailed") == [payment]
+
+
+def test_a_key_that_the_processor_has_forgotten(till):
+    """After 23 hours nothing is repeated."""
+    payment, young = till.charge(age=23 * HOUR + 60), till.charge(age=23 * HOUR - 60)
+    till.settled(payment, "failed")
+    assert till.get(payment, "failure_code", "settle_at") == ("outcome_unknown", None)
+    till.settled(young, "succeeded")
+    assert len(till.shop.requests("POST", "/v1/payment_intents")) == 1
+    assert till.told("PaymentFailed") == [payment]
+
+
+def test_a_processor_that_is_away(till, processor):
+    till.shop.fault("status", 6, path="/v1/payment_intents", status=503)
+    payment = till.charge()
+    until(lambda: till.get(payment, "settle_at > now() + interval '10 seconds'"), "later", 20)
+    assert till.get(payment, "status", "call_key is not null") == ("requires_payment_method", True)
+    processor.clear_faults()
+    till.due(payment)
+    till.settled(payment, "succeeded")
+    assert len(till.shop.charges()) == 1
+
+
+def test_an_intent_is_read(till):
+    """Its event was lost."""
+    made = till.call("/v1/payment_intents", {"amount": 2000, "currency": "usd", "confirm": "true", "payment_method": "pm_card_visa",
+                                             "automatic_payment_methods[enabled]": "true",
+                                             "automatic_payment_methods[allow_redirects]": "never"})
+    payment = till.add("payments", type="one_off", amount_minor=2000, currency="usd", status="processing", intent_id=made["id"])
+    till.settled(payment, "succeeded")
+    assert till.get(payment, "settle_at") is None and till.told("PaymentSucceeded") == [payment]
+
+
+def test_what_is_open_is_read_again(till):
+    made = till.call("/v1/payment_intents", {"amount": 2000, "currency": "usd"})
+    payment = till.add("payments", age=HOUR, type="one_off", amount_minor=2000, currency="usd", status="requires_payment_method",
+                       intent_id=made["id"])
+    until(lambda: till.get(payment, "settle_at > now() + interval '25 minutes'"), "after half its age", 20)
+    till.shop.processor.pay(made["id"])
+    till.due(payment)
+    till.settled(payment, "succeeded")
+
+
+def test_an_object_that_is_not_there(till):
+    payment = till.add("payments", type="one_off", amount_minor=2000, currency="usd", status="processing", intent_id="pi_gone")
+    until(lambda: till.shop.requests("GET", "/v1/payment_intents/pi_gone"), "asked", 20)
+    until(lambda: till.get(payment, "settle_at > now() + interval '20 seconds'"), "and again later", 10)
+    assert till.get(payment, "status") == "processing"
+
+
+def test_a_checkout_from_call_to_payment(till, processor):
+    payment = till.checkout()
+    until(lambda: till.get(payment, "session_id"), "made", 20)
+    assert till.get(payment, "status", "call_key") == ("requires_payment_method", None)
+    session = till.get(payment, "session_id")
+    processor.complete(session)
+    till.due(payment)
+    till.settled(payment, "succeeded")
+    assert len(till.shop.objects("checkout.session")) == 1 and till.told("PaymentSucceeded") == [payment]
+
+
+def test_a_checkout_that_nobody_completes(till, processor):
+    payment = till.checkout()
+    until(lambda: till.get(payment, "session_id"), "made", 20)
+    processor.expire(till.get(payment, "session_id"))
+    till.due(payment)
+    until(lambda: till.get(payment, "status") in ("canceled", "failed"), "over", 20)
+    assert till.get(payment, "settle_at") is None
+
+
+def test_a_subscription_is_read(till, processor):
+    price = till.call("/v1/prices", {"currency": "usd", "unit_amount": 900, "recurring[interval]": "month", "product_data[name]": "Gold"})
+    slug = till.shop.project.id
+    made = till.add("subscriptions", customer_email="payer@example.org", call_key=f"gw:{secrets.token_hex(8)}",
+                    call_path="/v1/checkout/sessions",
+                    call_form=f"mode=subscription&line_items[0][price]={price['id']}&line_items[0][quantity]=1"
+                              "&success_url=https://example.org/ok&cancel_url=https://example.org/no&customer_email=payer@example.org"
+                              f"&metadata[project_id]={slug}&metadata[subscription_id]=#ID#"
+                              f"&subscription_data[metadata][project_id]={slug}&subscription_data[metadata][subscription_id]=#ID#")
+    until(lambda: till.get(made, "session_id", table="subscriptions"), "its checkout is made", 20)
+    processor.complete(till.get(made, "session_id", table="subscriptions"))
+    till.due(made, "subscriptions")
+    till.settled(made, "active", "subscriptions")
+    assert till.get(made, "provider_subscription_id", table="subscriptions") == till.shop.objects("subscription")[0]["id"]
+    assert till.get(made, "settle_at", "call_key", table="subscriptions") == (None, None)
+    assert len(till.shop.objects("subscription")) == 1
+
+
+def test_a_subscription_whose_call_is_forgotten(till):
+    made = till.add("subscriptions", age=24 * HOUR, call_key="gw:old", call_path="/v1/checkout/sessions", call_form="mode=subscription")
+    till.settled(made, "incomplete_expired", "subscriptions")
+    assert till.shop.requests("POST", "/v1/checkout/sessions") == []
+    assert till.get(made, "metadata->>'failure_code'", table="subscriptions") == "outcome_unknown"
+
+
+def test_many_at_once_by_several_daemons(till, start_payments, processor):
+    start_payments(WORKERS=2)
+    made = [till.charge() for _ in range(20)]
+    for payment in made:
+        till.settled(payment, "succeeded", within=60)
+    assert len(till.shop.charges()) == len(made)
+    asked = till.shop.requests("POST", "/v1/payment_intents")
+    assert len(asked) == len(made) == len({each["key"] for each in asked})
+    assert sorted(till.told("PaymentSucceeded")) == sorted(made)
+    processor.assert_never_charged_twice(till.shop.account)
+
+
+def test_events_and_the_timer_at_once(shop, payments, db, processor):
+    """Whoever comes first: one state, told once."""
+    workflow(shop.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])
+    till = Till(shop, db)
+    made = [till.charge() for _ in range(10)]
+    for payment in made:
+        till.settled(payment, "succeeded", within=60)
+    shop.drain()
+    time.sleep(0.5)
+    assert sorted(till.told("PaymentSucceeded")) == sorted(made)
+    assert len(shop.charges()) == len(made)
