@@ -103,6 +103,9 @@ ADMINISTRATOR = {
     "POST /integrations/svcpay/subscription-templates",
     "PUT /integrations/svcpay/subscription-templates/{id}",
     "DELETE /integrations/svcpay/subscription-templates/{id}",
+    "PUT /integrations/svcpay/subscriptions/{id}/users",
+    "DELETE /integrations/svcpay/subscriptions/{id}/users/{user_id}",
+    "GET /integrations/svcpay/subscriptions/by-user/{userId}",
 }
 OPERATOR = {"GET /org", "POST /org", "GET /org/{project_id}", "DELETE /org/{project_id}"}
 TOKEN_ONLY = {"POST /auth/v1/logout", "PUT /users/me"}
