@@ -29,6 +29,11 @@
     AREA(processor_credentials)                                                                    \
     AREA(processor_fees)                                                                           \
     AREA(payment_settings)                                                                         \
+    AREA(payments)                                                                                 \
+    AREA(payments_create)                                                                          \
+    AREA(payments_charge)                                                                          \
+    AREA(payment_intents)                                                                          \
+    AREA(payment_methods)                                                                          \
     AREA(plans)                                                                                    \
     AREA(templates)                                                                                \
     AREA(subscriptions)                                                                            \

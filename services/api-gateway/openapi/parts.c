@@ -354,6 +354,13 @@ struct str openapi_problem(struct arena *arena, bool codes)
     jw_lit(w, "items");
     put_finding(w);
     jw_obj_end(w);
+    jw_lit(w, "payment_id");
+    jw_raw(
+        w,
+        STR("{\"type\":\"integer\",\"format\":\"int64\",\"description\":\"The payment that a call "
+            "to the processor was about\"}"));
+    put_text(
+        w, "client_secret", "Brings the payer back who has to authenticate it", "pi_1_secret_2");
     jw_obj_end(w);
     jw_obj_end(w);
     return strbuf_view(&text);

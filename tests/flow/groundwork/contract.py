@@ -12,7 +12,7 @@ from .schema import Checker
 
 # Answers that any request can get, before or beside its route; not documented one by one.
 ANYWHERE = {400, 401, 403, 404, 405, 408, 413, 414, 415, 417, 429, 431, 500, 501, 503, 504, 505}
-PROBLEM = {"type", "title", "status", "code", "detail", "request_id", "errors"}
+PROBLEM = {"type", "title", "status", "code", "detail", "request_id", "errors", "payment_id", "client_secret"}
 
 
 def precedence(template):

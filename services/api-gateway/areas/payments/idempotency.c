@@ -2,7 +2,7 @@
  * carried out once, however often it is sent within 24 hours. */
 #include "areas/payments/payments_area.h"
 #include "base/clock.h"
-#include "base/num.h"
+#include "base/rand.h"
 #include "catalog/problem.h"
 #include "crypto/digest.h"
 #include "http/server.h"
@@ -13,6 +13,7 @@
 #define LEASE_LEAST_MS 60000
 #define LEASE_EXTRA_MS 30000 /* behind the request's deadline: whoever had it has ended by then */
 #define BODY_MEMBER    "idempotency_key"
+#define SALT_CHARS     32
 
 /* --- what is asked for ---------------------------------------------------------------------------
  */
@@ -168,13 +169,30 @@ static int answer_taken(struct req *r, const struct rows *found)
                 "The first request with this idempotency key has not been answered yet.");
 }
 
+/* The same for all who take the request over, another for one that comes with this key on another
+ * day. */
+static struct str salt_of(struct req *r, const struct idem *idem, int64_t since_ms)
+{
+    struct arena *arena = r->task.arena;
+    struct str whole = arena_printf(arena,
+                                    "%.*s\n%lld\n%.*s",
+                                    STR_ARG(idem->principal),
+                                    (long long)since_ms,
+                                    STR_ARG(idem->key));
+    struct str hex = digest_sha256_hex(arena, whole);
+
+    return (struct str){hex.ptr, SALT_CHARS};
+}
+
 int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_idem)
 {
     struct arena *arena = r->task.arena;
     const struct caller *caller = r->caller;
     uint8_t *hash = arena_alloc(arena, DIGEST_SHA256_BYTES);
     struct idem idem = {.ended = true};
+    uint64_t chance = rand_u64();
 
+    idem.salt = arena_printf(arena, "%016llx", (unsigned long long)chance);
     *ret_idem = idem;
     TRY(read_key(r, body_key, &idem.key));
     if (!idem.key.ptr)
@@ -199,8 +217,8 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
     if (!ours->count)
         return answer_taken(r, &calls[2].rows);
     idem.token = rows_i64(ours, 0, 0);
-    if (ours == &calls[1].rows)
-        idem.target = rows_str(ours, 0, 1);
+    idem.target = rows_str(ours, 0, 1);
+    idem.salt = salt_of(r, &idem, rows_i64(ours, 0, 2));
     idem.ended = false;
     *ret_idem = idem;
     return 0;

@@ -9,14 +9,14 @@ set request_hash = excluded.request_hash, state = 'in_progress', token = k.token
   locked_until = excluded.locked_until, target = null, status = null, response = null, created_at = excluded.created_at
 where k.created_at < excluded.created_at - interval '24 hours'
   and (k.state = 'done' or k.locked_until <= excluded.created_at)
-returning k.token
+returning k.token, k.target, (extract(epoch from k.created_at) * 1000)::bigint as since_ms
 
 -- name: idem_take_over :opt
 update {p}.idempotency_keys k
 set token = k.token + 1, locked_until = now() + $4::bigint * interval '1 millisecond'
 where k.principal = $1::text and k.key = $2::text and k.request_hash = $3::bytea and k.state = 'in_progress'
   and k.locked_until <= now()
-returning k.token, k.target
+returning k.token, k.target, (extract(epoch from k.created_at) * 1000)::bigint as since_ms
 
 -- name: idem_look :opt
 select k.request_hash = $3::bytea as same, k.state, k.status, k.response, k.target,

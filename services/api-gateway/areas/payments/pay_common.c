@@ -122,11 +122,14 @@ static int fail_invalid(struct req *r, const struct processor_reply *reply)
 
     if (is_about_state(reply->code))
         return fail(r, "payment_state", "%.*s", STR_ARG(message));
-    if (!reply->param.len)
+    struct str field = field_of(reply->param);
+    if (str_starts(reply->code, STR("amount_too_")))
+        field = STR("amount");
+    if (!field.len)
         return fail_with(r, "validation_failed", message, NULL);
     schema_error_add(r->task.arena,
                      errors,
-                     field_of(reply->param),
+                     field,
                      reply->code.len ? arena_cstr(r->task.arena, reply->code) : "validation_failed",
                      "%.*s",
                      STR_ARG(message));
@@ -323,7 +326,7 @@ static struct str customer_account(struct req *r, const struct payment_settings 
 }
 
 struct payer {
-    int64_t id, subscriber_id;
+    int64_t id, subscriber_id, since_us; /* of the row, as it was when it was read */
     struct str email, account;
 };
 
@@ -365,15 +368,19 @@ static int make_customer(struct req *r,
         .method = "POST",
         .path = STR("/v1/customers"),
         .form = form_text(&form),
-        .key = processor_key(
-            arena,
-            r->project,
-            "customer",
-            payer->id,
-            arena_printf(
-                arena, "%.*s:%lld", STR_ARG(payer->account), (long long)payer->subscriber_id)),
+        .key = processor_key(arena,
+                             r->project,
+                             "customer",
+                             payer->id,
+                             arena_printf(arena,
+                                          "%.*s:%lld:%llx",
+                                          STR_ARG(payer->account),
+                                          (long long)payer->subscriber_id,
+                                          (unsigned long long)payer->since_us)),
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
+    if (rc > 0 && !pay_refused(rc))
+        TRY(sql_exec(r, NULL, &SQL_PAY_CUSTOMER_AGAIN, PARAMS(P_I64(payer->id))));
     if (rc)
         return pay_fail(r, rc, &reply);
     *ret_id = jr_str(reply.body, "id");
@@ -431,6 +438,7 @@ int pay_customer(struct req *r,
         return 0;
     }
     payer.id = row_i64(&row, "id");
+    payer.since_us = row_i64(&row, "since_us");
     if (known)
         *ret_customer = row_str(&row, "provider_id");
     else

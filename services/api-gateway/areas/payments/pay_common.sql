@@ -8,11 +8,16 @@ insert into {p}.payment_customers (email, subscriber_id)
 values ($1::text, $2::bigint)
 on conflict (email) do nothing
 
--- name: pay_customer_get :one
-select c.id, c.subscriber_id, c.provider_id, c.account from {p}.payment_customers c where c.email = $1::text
+-- name: pay_customer_get :opt
+select c.id, c.subscriber_id, c.provider_id, c.account, (extract(epoch from c.updated_at) * 1000000)::bigint as since_us
+from {p}.payment_customers c where c.email = $1::text
 
 -- Two who made it at the same time have made the same one: their calls carried one key.
 -- name: pay_customer_set :exec
 update {p}.payment_customers
 set provider_id = $2::text, account = $3::text, subscriber_id = coalesce($4::bigint, subscriber_id), updated_at = now()
 where id = $1::bigint
+
+-- The processor keeps what went wrong under a key as well: the next attempt has another one.
+-- name: pay_customer_again :exec
+update {p}.payment_customers set updated_at = now() where id = $1::bigint

@@ -1,0 +1,546 @@
+/* What is done with a payment that exists: confirm, capture, cancel, refund, and how it stands. */
+#include "areas/payments/payments.h"
+#include "payments_sql.h"
+
+/* One kind of change. `build` puts path and form; what cannot be is answered. */
+struct act {
+    const char *what, *done; /* "capture", "captured" */
+    const char *const *states;
+    int (*build)(struct req *r,
+                 struct act *act,
+                 const struct payment *payment,
+                 struct payment_call *call);
+    const void *in;
+    struct form form;
+    int64_t method_id;   /* confirm: of the row */
+    struct str method;   /* confirm: the processor's */
+    bool ready;          /* asks for an account that may take money */
+    const char *session; /* acts on a checkout page as well, under this name */
+};
+
+static bool among(struct str status, const char *const *states)
+{
+    for (; *states; states++) {
+        if (str_is(status, *states))
+            return true;
+    }
+    return false;
+}
+
+static int check_payment(struct req *r, const struct act *act, const struct payment *payment)
+{
+    if (!str_is(payment->provider, "processor"))
+        return fail(r, "payment_state", "The payment was made in an app store.");
+    if (!among(payment->status, act->states))
+        return fail(r,
+                    "payment_state",
+                    "The payment is %.*s: it cannot be %s.",
+                    STR_ARG(payment->status),
+                    act->done);
+    if (!payment->intent_id.len && !(act->session && payment->session_id.len))
+        return fail(r,
+                    "payment_state",
+                    "The payer has not begun to pay: there is nothing that can be %s.",
+                    act->done);
+    return 0;
+}
+
+/* Another request has the same change open: both are one. */
+static int join_open_call(struct req *r, const struct payment *payment, struct payment_call *call)
+{
+    if (!payment->call_key.len)
+        return 0;
+    if (!str_eq(payment->call_path, call->path) || !str_eq(payment->call_form, call->form))
+        return fail(
+            r, "payment_state", "An earlier change of the payment is not settled yet; try again.");
+    call->key = payment->call_key;
+    call->again = true;
+    return 0;
+}
+
+AWAITS static int begin(struct req *r, struct act *act, int64_t id, struct payment_call *call)
+{
+    struct payment payment;
+
+    TRY(sql_begin(r));
+    TRY(payment_load(r, id, true, &payment));
+    TRY(check_payment(r, act, &payment));
+    form_init(&act->form, r->task.arena);
+    TRY(act->build(r, act, &payment, call));
+    call->payment_id = id;
+    call->form = form_text(&act->form);
+    TRY(join_open_call(r, &payment, call));
+    if (act->method_id)
+        TRY(sql_exec(r, NULL, &SQL_PAYMENT_SET_METHOD, PARAMS(P_I64(id), P_I64(act->method_id))));
+    return payment_call_note(r, call, act->what);
+}
+
+/* The abandoned request noted its call. One that is still open is repeated; one that somebody else
+ * closed without it having been made is made now: under its own key, so that it is not made twice.
+ */
+AWAITS static int go_on(struct req *r, struct act *act, struct payment_call *call)
+{
+    struct payment_extra extra;
+    struct payment payment;
+
+    TRY(payment_load_target(r, call->idem, &payment));
+    if (payment.call_key.len)
+        return payment_call_resume(r, call);
+    TRY(payment_reread(r, call->settings, &payment, &extra));
+    if (!among(payment.status, act->states))
+        return payment_reply(r, 200, &payment, &extra);
+    call->again = true;
+    TRY(begin(r, act, payment.id, call));
+    return payment_call_run(r, call);
+}
+
+AWAITS static int run(struct req *r, struct act *act, struct idem *idem)
+{
+    struct payment_call call = {.idem = idem, .status = 200};
+    struct payment_extra extra;
+    struct payment payment;
+
+    TRY(pay_settings(r, act->ready, &call.settings));
+    if (idem->target.len)
+        return go_on(r, act, &call);
+    TRY(payment_load_path(r, &payment));
+    /* Not every change is told by an event: what is known here may be behind. */
+    if (!among(payment.status, act->states) || !payment.intent_id.len)
+        TRY(payment_reread(r, call.settings, &payment, &extra));
+    TRY(begin(r, act, payment.id, &call));
+    return payment_call_run(r, &call);
+}
+
+AWAITS static int act_run(struct req *r, struct act *act, const struct in_str *key)
+{
+    struct idem idem;
+
+    TRY(idem_begin(r, key, &idem));
+    return idem_end(r, &idem, run(r, act, &idem));
+}
+
+static struct str intent_path(struct req *r, const struct payment *payment, const char *tail)
+{
+    return processor_path(r->task.arena, "/v1/payment_intents", payment->intent_id, tail);
+}
+
+#define KEY_FIELD(type_)                                                                           \
+    {                                                                                              \
+        .name = "idempotency_key", FIELD_AT(type_, idempotency_key), .type = FIELD_STR,            \
+        .nullable = true, .max = 255, .doc = "As the header Idempotency-Key"                       \
+    }
+
+/* --- how it stands -------------------------------------------------------------------------------
+ */
+
+AWAITS static int intents_get(struct req *r)
+{
+    const struct payment_settings *settings;
+    struct payment_extra extra;
+    struct payment payment;
+
+    TRY(payment_load_path(r, &payment));
+    TRY(pay_settings(r, false, &settings));
+    TRY(payment_reread(r, settings, &payment, &extra));
+    return payment_reply(r, 200, &payment, &extra);
+}
+
+/* --- confirm -------------------------------------------------------------------------------------
+ */
+
+struct confirm_in {
+    struct in_json payment_method_id;
+    struct in_str return_url;
+    struct in_str idempotency_key;
+};
+
+static const struct field confirm_fields[] = {
+    {.name = "payment_method_id",
+     FIELD_AT(struct confirm_in, payment_method_id),
+     .type = FIELD_JSON,
+     .doc = "Id of the method here (integer) or at the processor (text); the one that the intent "
+            "has when left out",
+     .example = "\"pm_1Q0aBcD\""},
+    {.name = "return_url",
+     FIELD_AT(struct confirm_in, return_url),
+     .type = FIELD_STR,
+     .nullable = true,
+     .format = "url",
+     .max = 2000,
+     .doc = "Where the payer comes back to from pages of a bank; the project's own setting when "
+            "left out"},
+    KEY_FIELD(struct confirm_in),
+};
+static const struct schema confirm_schema =
+    SCHEMA("PaymentConfirm", struct confirm_in, confirm_fields);
+
+static const char *const confirmable[] = {
+    "requires_payment_method", "requires_confirmation", "requires_action", "failed", NULL};
+
+static int build_confirm(struct req *r,
+                         struct act *act,
+                         const struct payment *payment,
+                         struct payment_call *call)
+{
+    const struct confirm_in *in = act->in;
+    static const struct in_str none;
+    struct str back;
+    struct str unused;
+
+    pay_return_urls(r, call->settings, &in->return_url, &none, &back, &unused);
+    call->path = intent_path(r, payment, "/confirm");
+    form_str(&act->form, "payment_method", act->method);
+    form_str(&act->form, "return_url", back);
+    return 0;
+}
+
+/* A method that was made on the payer's device is not known here, and need not be. */
+AWAITS static int resolve_method(struct req *r, const json_t *id, struct act *act)
+{
+    struct payment_method method;
+
+    if (!id || json_is_null(id))
+        return 0;
+    if (json_is_string(id) && json_string_length(id) > 0 && json_string_length(id) <= 255) {
+        act->method = (struct str){json_string_value(id), json_string_length(id)};
+        return 0;
+    }
+    TRY(payment_method_find(r, NULL, id, &method));
+    act->method = method.provider_id;
+    act->method_id = method.id;
+    return 0;
+}
+
+AWAITS static int confirm(struct req *r, struct act *act, struct idem *idem)
+{
+    const struct confirm_in *in = act->in;
+
+    TRY(resolve_method(r, in->payment_method_id.set ? in->payment_method_id.value : NULL, act));
+    return run(r, act, idem);
+}
+
+AWAITS static int intents_confirm(struct req *r)
+{
+    struct confirm_in in;
+    struct act act = {
+        .what = "confirm",
+        .done = "confirmed",
+        .states = confirmable,
+        .build = build_confirm,
+        .in = &in,
+        .ready = true,
+    };
+    struct idem idem;
+
+    TRY(req_json(r, &confirm_schema, &in));
+    TRY(idem_begin(r, &in.idempotency_key, &idem));
+    return idem_end(r, &idem, confirm(r, &act, &idem));
+}
+
+/* --- capture -------------------------------------------------------------------------------------
+ */
+
+struct capture_in {
+    struct in_f64 amount;
+    struct in_str idempotency_key;
+};
+
+static const struct field capture_fields[] = {
+    {.name = "amount",
+     FIELD_AT(struct capture_in, amount),
+     .type = FIELD_F64,
+     .nullable = true,
+     .doc = "A part of what is reserved, the rest is given free; all of it when left out",
+     .example = "10"},
+    KEY_FIELD(struct capture_in),
+};
+static const struct schema capture_schema =
+    SCHEMA("PaymentCapture", struct capture_in, capture_fields);
+
+static const char *const capturable[] = {"requires_capture", NULL};
+
+/* *ret_minor 0: the body names no amount. */
+static int part_amount(struct req *r,
+                       const struct in_f64 *amount,
+                       const struct payment *payment,
+                       int64_t most_minor,
+                       int64_t *ret_minor)
+{
+    struct str currency;
+
+    *ret_minor = 0;
+    if (!amount->set || amount->null)
+        return 0;
+    TRY(payment_amount(r, amount, payment->currency, ret_minor, &currency));
+    if (*ret_minor > most_minor)
+        return fail_field(r,
+                          "amount",
+                          "out_of_range",
+                          "must be at most %.*s",
+                          STR_ARG(money_text(r->task.arena, most_minor, payment->currency)));
+    return 0;
+}
+
+/* Of a part, the platform takes the same share: rounded half up. */
+static int64_t part_fee(const struct payment *payment, int64_t amount_minor)
+{
+    int64_t whole = payment->amount_minor;
+    int64_t fee = (payment->fee_minor * amount_minor * 2 + whole) / (whole * 2);
+
+    return fee < amount_minor ? fee : amount_minor;
+}
+
+static int build_capture(struct req *r,
+                         struct act *act,
+                         const struct payment *payment,
+                         struct payment_call *call)
+{
+    const struct capture_in *in = act->in;
+    int64_t amount_minor;
+
+    TRY(part_amount(r, &in->amount, payment, payment->amount_minor, &amount_minor));
+    call->path = intent_path(r, payment, "/capture");
+    if (amount_minor)
+        form_i64(&act->form, "amount_to_capture", amount_minor);
+    if (amount_minor && payment->fee_minor)
+        form_i64(&act->form, "application_fee_amount", part_fee(payment, amount_minor));
+    return 0;
+}
+
+AWAITS static int intents_capture(struct req *r)
+{
+    struct capture_in in;
+    struct act act = {
+        .what = "capture",
+        .done = "captured",
+        .states = capturable,
+        .build = build_capture,
+        .in = &in,
+    };
+
+    TRY(req_json(r, &capture_schema, &in));
+    return act_run(r, &act, &in.idempotency_key);
+}
+
+/* --- cancel --------------------------------------------------------------------------------------
+ */
+
+struct cancel_in {
+    struct in_str reason;
+    struct in_str idempotency_key;
+};
+
+static const char *const cancel_reasons[] = {
+    "abandoned", "duplicate", "fraudulent", "requested_by_customer", NULL};
+
+static const struct field cancel_fields[] = {
+    {.name = "reason",
+     FIELD_AT(struct cancel_in, reason),
+     .type = FIELD_STR,
+     .nullable = true,
+     .values = cancel_reasons},
+    KEY_FIELD(struct cancel_in),
+};
+static const struct schema cancel_schema = SCHEMA("PaymentCancel", struct cancel_in, cancel_fields);
+
+static const char *const cancelable[] = {"requires_payment_method",
+                                         "requires_confirmation",
+                                         "requires_action",
+                                         "processing",
+                                         "requires_capture",
+                                         "failed",
+                                         NULL};
+
+static int build_cancel(struct req *r,
+                        struct act *act,
+                        const struct payment *payment,
+                        struct payment_call *call)
+{
+    const struct cancel_in *in = act->in;
+
+    /* While the page is open the intent belongs to it. */
+    if (payment->session_id.len && !str_is(payment->status, "requires_capture")) {
+        call->path = processor_path(
+            r->task.arena, "/v1/checkout/sessions", payment->session_id, act->session);
+        return 0;
+    }
+    call->path = intent_path(r, payment, "/cancel");
+    if (in->reason.set && !in->reason.null)
+        form_str(&act->form, "cancellation_reason", in->reason.value);
+    return 0;
+}
+
+AWAITS static int intents_cancel(struct req *r)
+{
+    struct cancel_in in;
+    struct act act = {
+        .what = "cancel",
+        .done = "canceled",
+        .states = cancelable,
+        .build = build_cancel,
+        .in = &in,
+        .session = "/expire",
+    };
+
+    TRY(req_json(r, &cancel_schema, &in));
+    return act_run(r, &act, &in.idempotency_key);
+}
+
+/* --- refund --------------------------------------------------------------------------------------
+ */
+
+struct refund_in {
+    struct in_f64 amount;
+    struct in_str reason;
+    struct in_str idempotency_key;
+};
+
+static const char *const refund_reasons[] = {
+    "duplicate", "fraudulent", "requested_by_customer", NULL};
+
+static const struct field refund_fields[] = {
+    {.name = "amount",
+     FIELD_AT(struct refund_in, amount),
+     .type = FIELD_F64,
+     .nullable = true,
+     .doc = "A part of what was paid; all that is left when left out",
+     .example = "5"},
+    {.name = "reason",
+     FIELD_AT(struct refund_in, reason),
+     .type = FIELD_STR,
+     .nullable = true,
+     .values = refund_reasons},
+    KEY_FIELD(struct refund_in),
+};
+static const struct schema refund_schema = SCHEMA("PaymentRefund", struct refund_in, refund_fields);
+
+static const char *const refundable[] = {"succeeded", "partially_refunded", NULL};
+
+static int build_refund(struct req *r,
+                        struct act *act,
+                        const struct payment *payment,
+                        struct payment_call *call)
+{
+    const struct refund_in *in = act->in;
+    int64_t left_minor = payment->amount_minor - payment->refunded_minor;
+    int64_t amount_minor;
+
+    TRY(part_amount(r, &in->amount, payment, left_minor, &amount_minor));
+    call->path = STR("/v1/refunds");
+    form_str(&act->form, "payment_intent", payment->intent_id);
+    if (amount_minor)
+        form_i64(&act->form, "amount", amount_minor);
+    if (in->reason.set && !in->reason.null)
+        form_str(&act->form, "reason", in->reason.value);
+    form_map(&act->form, "metadata", pay_metadata(r, "payment_id", payment->id));
+    return 0;
+}
+
+AWAITS static int payments_refund(struct req *r)
+{
+    struct refund_in in;
+    struct act act = {
+        .what = "refund",
+        .done = "refunded",
+        .states = refundable,
+        .build = build_refund,
+        .in = &in,
+    };
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &refund_schema, &in));
+    return act_run(r, &act, &in.idempotency_key);
+}
+
+/* --- routes --------------------------------------------------------------------------------------
+ */
+
+#define INTENT_DOC "{id} is the payment's id here or the processor's pi_... "
+#define KEY_DOC                                                                                    \
+    "Takes an Idempotency-Key. 503 outcome_unknown: repeat the request with its key, or read the " \
+    "payment later."
+
+static const struct route payment_intents_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/payments/payment-intent/{id}",
+        .id = "payment_intents_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_READ,
+        .ok = {200, &payment_schema},
+        .fails = {404},
+        .run = intents_get,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "Ask the processor how a payment stands",
+        .doc = INTENT_DOC "When the processor cannot be asked the answer is what is known here.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/payments/payment-intent/{id}/confirm",
+        .id = "payment_intents_confirm",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_UPDATE,
+        .body = &confirm_schema,
+        .body_optional = true,
+        .ok = {200, &payment_schema},
+        .fails = {402, 404, 409, 413, 415, 422, 502},
+        .run = intents_confirm,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Confirm a payment with a method",
+        .doc = INTENT_DOC
+        "With requires_action the answer has next_action. 402 card_error: declined. " KEY_DOC,
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/payments/payment-intent/{id}/capture",
+        .id = "payment_intents_capture",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_UPDATE,
+        .body = &capture_schema,
+        .body_optional = true,
+        .ok = {200, &payment_schema},
+        .fails = {402, 404, 409, 413, 415, 422, 502},
+        .run = intents_capture,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Take what a payment has reserved",
+        .doc = INTENT_DOC "409 payment_state unless it requires_capture. " KEY_DOC,
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/payments/payment-intent/{id}/cancel",
+        .id = "payment_intents_cancel",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_UPDATE,
+        .body = &cancel_schema,
+        .body_optional = true,
+        .ok = {200, &payment_schema},
+        .fails = {402, 404, 409, 413, 415, 422, 502},
+        .run = intents_cancel,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Cancel a payment that is not paid",
+        .doc = INTENT_DOC
+        "An open checkout page is closed. 409 payment_state when it is paid. " KEY_DOC,
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/payments/{id}/refund",
+        .id = "payments_refund",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_UPDATE,
+        .body = &refund_schema,
+        .body_optional = true,
+        .ok = {200, &payment_schema},
+        .fails = {402, 404, 409, 413, 415, 422, 502},
+        .run = payments_refund,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Give back what was paid, or a part of it",
+        .doc = "409 payment_state unless it succeeded and something is left. " KEY_DOC,
+    },
+};
+ROUTES(payment_intents);

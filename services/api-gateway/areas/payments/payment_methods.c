@@ -1,0 +1,513 @@
+/* Saved payment methods: read from what is known here, set up, and taken away. */
+#include "areas/payments/payments.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/rand.h"
+#include "http/query.h"
+#include "payment_methods_sql.h"
+#include "walk.h"
+#include "json/jr.h"
+
+static const char *const statuses[] = {"active", "setup_failed", "detached", NULL};
+
+static const struct field method_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true, .example = "4"},
+    {.name = "type", .type = FIELD_STR, .required = true, .example = "\"card\""},
+    {.name = "brand", .type = FIELD_STR, .required = true, .nullable = true, .example = "\"visa\""},
+    {.name = "last4", .type = FIELD_STR, .required = true, .nullable = true, .example = "\"4242\""},
+    {.name = "exp_month", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "exp_year", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "is_default", .type = FIELD_BOOL, .required = true},
+    {.name = "status", .type = FIELD_STR, .required = true, .values = statuses},
+    {.name = "subscriber_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "subscriber_email", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "provider_id",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "The processor's id, null when its set-up failed",
+     .example = "\"pm_1Q0aBcD\""},
+    {.name = "failure_code", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "failure_message", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema method_schema = SCHEMA_OUT("PaymentMethod", method_fields);
+
+/* --- into the table ------------------------------------------------------------------------------
+ */
+
+/* co: methods as the processor shows them, in one transaction. */
+AWAITS static int apply_methods(struct req *r,
+                                const struct payment_settings *settings,
+                                const json_t *const *methods,
+                                size_t count,
+                                bool attached)
+{
+    struct apply_source source = {
+        .task = &r->task,
+        .project = r->project,
+        .settings = settings,
+        .event_id = STR_NONE,
+        .event_type = STR_NONE,
+        .at_ms = clock_wall_ms(),
+    };
+    bool rang = false;
+
+    TRY(sql_begin(r));
+    for (size_t i = 0; i < count; i++) {
+        struct applied applied = {0};
+        struct method_object method;
+        if (method_read(methods[i], &method))
+            continue;
+        int rc = apply_method(&source, r->db, &method, attached, &applied);
+        if (rc < 0)
+            return rc;
+        if (rc)
+            return fail(
+                r, "dependency_unavailable", "The payment method is being changed; try again.");
+        rang = rang || applied.rang;
+    }
+    TRY(sql_commit(r));
+    if (rang)
+        events_ring(gateway_directory(), r->project);
+    return 0;
+}
+
+/* --- finding one ---------------------------------------------------------------------------------
+ */
+
+static int no_such_method(struct req *r)
+{
+    return fail(r, "not_found", "There is no such payment method.");
+}
+
+AWAITS static int find_row(struct req *r,
+                           int64_t id,
+                           struct str provider_id,
+                           struct payment_method *ret_method,
+                           bool *ret_found)
+{
+    struct rows rows;
+
+    TRY(sql_all(r,
+                &rows,
+                &SQL_METHOD_FIND,
+                PARAMS(id ? P_I64(id) : P_NULL, provider_id.len ? P_STR(provider_id) : P_NULL)));
+    *ret_found = rows.count > 0;
+    if (!rows.count)
+        return 0;
+    struct row row = rows_at(&rows, 0);
+    *ret_method = (struct payment_method){
+        .id = row_i64(&row, "id"),
+        .subscriber_id = row_i64(&row, "subscriber_id"),
+        .provider_id = row_str(&row, "provider_id"),
+        .customer = row_str(&row, "customer"),
+        .email = row_str(&row, "subscriber_email"),
+        .status = row_str(&row, "status"),
+    };
+    return 0;
+}
+
+/* co: one that the processor may know and we do not (yet). */
+AWAITS static int
+fetch_method(struct req *r, const struct payment_settings *settings, struct str provider_id)
+{
+    struct processor_reply reply = {0};
+    const struct processor_request request = {
+        .method = "GET",
+        .path = processor_path(r->task.arena, "/v1/payment_methods", provider_id, ""),
+    };
+    int rc = processor_call(&r->task, settings, &request, &reply);
+
+    if (rc == PROCESSOR_NOT_FOUND || rc == PROCESSOR_INVALID)
+        return no_such_method(r);
+    if (rc)
+        return pay_fail(r, rc, &reply);
+    if (!object_ref(reply.body, "customer").len)
+        return fail(r,
+                    "payment_state",
+                    "The payment method is not saved for a payer: it cannot be charged.");
+    return apply_methods(r, settings, &reply.body, 1, true);
+}
+
+/* Ours as an integer, the processor's as a text. */
+static bool read_id(const json_t *id, int64_t *ret_id, struct str *ret_provider_id)
+{
+    *ret_id = 0;
+    *ret_provider_id = STR_NONE;
+    if (json_is_integer(id)) {
+        *ret_id = json_integer_value(id);
+        return *ret_id > 0;
+    }
+    if (!json_is_string(id))
+        return false;
+    *ret_provider_id = (struct str){json_string_value(id), json_string_length(id)};
+    return ret_provider_id->len > 0 && ret_provider_id->len <= 255;
+}
+
+int payment_method_find(struct req *r,
+                        const struct payment_settings *settings,
+                        const json_t *id,
+                        struct payment_method *ret_method)
+{
+    struct str provider_id;
+    bool found = false;
+    int64_t number;
+
+    if (!read_id(id, &number, &provider_id))
+        return fail_field(r,
+                          "payment_method_id",
+                          "type_mismatch",
+                          "expected the id of a payment method, an integer or a text");
+    TRY(find_row(r, number, provider_id, ret_method, &found));
+    if (!found && provider_id.len && settings) {
+        TRY(fetch_method(r, settings, provider_id));
+        TRY(find_row(r, 0, provider_id, ret_method, &found));
+    }
+    if (!found)
+        return no_such_method(r);
+    if (!str_is(ret_method->status, "active"))
+        return fail(r, "payment_state", "The payment method is %.*s.", STR_ARG(ret_method->status));
+    if (!ret_method->customer.len)
+        return fail(r, "payment_state", "The payment method belongs to nobody at the processor.");
+    return 0;
+}
+
+/* {id} of the path, either kind. */
+static bool path_id(struct req *r, int64_t *ret_id, struct str *ret_provider_id)
+{
+    struct str text = req_param(r, "id");
+
+    *ret_id = 0;
+    *ret_provider_id = STR_NONE;
+    if (num_parse_i64(text, ret_id))
+        return *ret_id > 0;
+    *ret_provider_id = text;
+    return str_starts(text, STR("pm_"));
+}
+
+AWAITS static int methods_get(struct req *r)
+{
+    struct str provider_id;
+    struct rows rows;
+    int64_t id;
+
+    if (!path_id(r, &id, &provider_id))
+        return no_such_method(r);
+    TRY(sql_one(r,
+                &rows,
+                &SQL_METHOD_GET,
+                PARAMS(id ? P_I64(id) : P_NULL, provider_id.len ? P_STR(provider_id) : P_NULL)));
+    return reply_row(r, 200, &rows);
+}
+
+/* --- list ----------------------------------------------------------------------------------------
+ */
+
+static const struct query_param list_query[] = {
+    WALK_QUERY,
+    {.name = "subscriber_id", .type = FIELD_I64, .doc = "Only methods of this user"},
+    {.name = "customer_email", .type = FIELD_STR, .doc = "Only methods of this address"},
+    {.name = "status", .type = FIELD_STR, .values = statuses, .doc = "Only methods in this state"},
+    {.name = "sync",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "true: the processor is asked first for what it has; needs subscriber_id or "
+            "customer_email"},
+    {0},
+};
+
+static const struct walk_list list = {
+    .newest = &SQL_METHODS_DESC,
+    .oldest = &SQL_METHODS_ASC,
+    .count = &SQL_METHODS_COUNT,
+    .key = "id",
+};
+
+/* co: what one customer has at the processor. */
+AWAITS static int
+sync_customer(struct req *r, const struct payment_settings *settings, struct str customer)
+{
+    struct processor_reply reply = {0};
+    struct form form;
+
+    form_init(&form, r->task.arena);
+    form_i64(&form, "limit", 100);
+    const struct processor_request request = {
+        .method = "GET",
+        .path = processor_path(r->task.arena, "/v1/customers", customer, "/payment_methods"),
+        .form = form_text(&form),
+    };
+    int rc = processor_call(&r->task, settings, &request, &reply);
+    if (rc == PROCESSOR_NOT_FOUND || rc == PROCESSOR_INVALID) /* of an account that was left */
+        return 0;
+    if (rc)
+        return pay_fail(r, rc, &reply);
+    const json_t *data = json_object_get(reply.body, "data");
+    size_t count = json_array_size(data);
+    const json_t **methods = ARENA_ARRAY(r->task.arena, methods, count + 1);
+    for (size_t i = 0; i < count; i++)
+        methods[i] = json_array_get(data, i);
+    return count ? apply_methods(r, settings, methods, count, true) : 0;
+}
+
+AWAITS static int sync_payer(struct req *r, struct db_param subscriber, struct db_param email)
+{
+    const struct payment_settings *settings;
+    struct rows customers;
+
+    TRY(pay_settings(r, true, &settings));
+    TRY(sql_all(r, &customers, &SQL_METHOD_CUSTOMERS, PARAMS(subscriber, email)));
+    for (size_t i = 0; i < customers.count; i++)
+        TRY(sync_customer(r, settings, rows_str(&customers, i, 0)));
+    return 0;
+}
+
+AWAITS static int methods_list(struct req *r)
+{
+    const struct query *query;
+    int64_t subscriber_id;
+
+    TRY(req_query(r, &query));
+    bool known = num_parse_i64(query_get(query, "subscriber_id"), &subscriber_id);
+    struct db_param subscriber = known ? P_I64(subscriber_id) : P_NULL;
+    struct db_param email = P_STR(query_get(query, "customer_email"));
+    if (str_is(query_get(query, "sync"), "true")) {
+        if (!known && !email.str.len)
+            return fail(r,
+                        "invalid_query",
+                        "Query parameter 'sync': needs subscriber_id or customer_email.");
+        TRY(sync_payer(r, subscriber, email));
+    }
+    return walk_reply(r, &list, PARAMS(subscriber, email, P_STR(query_get(query, "status"))));
+}
+
+/* --- set-up --------------------------------------------------------------------------------------
+ */
+
+struct setup_in {
+    struct in_i64 subscriber_id;
+    struct in_str customer_email;
+};
+
+static const struct field setup_fields[] = {
+    {.name = "subscriber_id",
+     FIELD_AT(struct setup_in, subscriber_id),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1,
+     .doc = "The user whose method it will be; this or customer_email"},
+    {.name = "customer_email",
+     FIELD_AT(struct setup_in, customer_email),
+     .type = FIELD_STR,
+     .nullable = true,
+     .format = "email",
+     .max = 254},
+};
+static const struct schema setup_schema =
+    SCHEMA("PaymentMethodSetup", struct setup_in, setup_fields);
+
+static const struct field setup_out_fields[] = {
+    {.name = "id",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "The processor's",
+     .example = "\"seti_1Q0aBcD\""},
+    {.name = "client_secret",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "For the processor's library on the payer's device"},
+    {.name = "status",
+     .type = FIELD_STR,
+     .required = true,
+     .example = "\"requires_payment_method\""},
+};
+static const struct schema setup_out_schema =
+    SCHEMA_OUT("PaymentMethodSetupIntent", setup_out_fields);
+
+static int reply_setup(struct req *r, const json_t *body)
+{
+    struct setup_object setup;
+    struct jw w;
+
+    if (setup_read(body, &setup) || !setup.client_secret.len)
+        return fail(r, "provider_error", "The processor's answer cannot be read.");
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_STR(&w, "id", setup.id);
+    JW_STR(&w, "client_secret", setup.client_secret);
+    JW_STR(&w, "status", setup.status);
+    jw_obj_end(&w);
+    return reply_json(r, 201);
+}
+
+AWAITS static int setup(struct req *r, const struct setup_in *in, struct idem *idem)
+{
+    const struct payment_settings *settings;
+    struct processor_reply reply = {0};
+    struct str email = in->customer_email.null ? STR_NONE : in->customer_email.value;
+    int64_t subscriber_id = in->subscriber_id.null ? 0 : in->subscriber_id.value;
+    struct str customer;
+    struct form form;
+
+    TRY(pay_settings(r, true, &settings));
+    TRY(pay_customer(r, settings, subscriber_id, email, &customer));
+    form_init(&form, r->task.arena);
+    form_str(&form, "customer", customer);
+    form_str(&form, "usage", STR("off_session"));
+    form_bool(&form, "automatic_payment_methods[enabled]", true);
+    form_map(&form, "metadata", pay_metadata(r, "subscriber_id", subscriber_id));
+    const struct processor_request request = {
+        .method = "POST",
+        .path = STR("/v1/setup_intents"),
+        .form = form_text(&form),
+        .key = processor_key(r->task.arena, r->project, "setup", subscriber_id, idem->salt),
+    };
+    int rc = processor_call(&r->task, settings, &request, &reply);
+    return rc ? pay_fail(r, rc, &reply) : reply_setup(r, reply.body);
+}
+
+AWAITS static int methods_setup(struct req *r)
+{
+    struct setup_in in;
+    struct idem idem;
+
+    TRY(req_json(r, &setup_schema, &in));
+    if ((!in.subscriber_id.set || in.subscriber_id.null) &&
+        (!in.customer_email.set || in.customer_email.null || !in.customer_email.value.len))
+        return fail_field(r, "customer_email", "required", "is required, or subscriber_id");
+    TRY(idem_begin(r, NULL, &idem));
+    return idem_end(r, &idem, setup(r, &in, &idem));
+}
+
+/* --- removal -------------------------------------------------------------------------------------
+ */
+
+/* The processor says of a method that is nobody's (any more) that it cannot be detached. */
+static bool was_detached(int rc, const struct processor_reply *reply)
+{
+    return rc == PROCESSOR_NOT_FOUND ||
+           (rc == PROCESSOR_INVALID && !str_is(reply->code, "parameter_unknown"));
+}
+
+AWAITS static int detach(struct req *r, const struct payment_method *method)
+{
+    struct arena *arena = r->task.arena;
+    const struct payment_settings *settings;
+    struct processor_reply reply = {0};
+    struct str salt = arena_printf(arena, "%016llx", (unsigned long long)rand_u64());
+    struct jr_error error;
+    json_t *gone;
+
+    TRY(pay_settings(r, false, &settings));
+    const struct processor_request request = {
+        .method = "POST",
+        .path = processor_path(arena, "/v1/payment_methods", method->provider_id, "/detach"),
+        .form = STR(""),
+        .key = processor_key(arena, r->project, "detach", method->id, salt),
+    };
+    int rc = processor_call(&r->task, settings, &request, &reply);
+    if (rc && !was_detached(rc, &reply))
+        return pay_fail(r, rc, &reply);
+    const json_t *body = reply.body;
+    if (rc) {
+        struct str text = arena_printf(
+            arena, "{\"object\":\"payment_method\",\"id\":\"%.*s\"}", STR_ARG(method->provider_id));
+        if (jr_parse(arena, text, &gone, &error))
+            return no_such_method(r);
+        body = gone;
+    }
+    TRY(apply_methods(r, settings, &body, 1, false));
+    return reply_empty(r, 204);
+}
+
+AWAITS static int methods_delete(struct req *r)
+{
+    struct payment_method method;
+    struct str provider_id;
+    bool found = false;
+    int64_t id;
+
+    if (!path_id(r, &id, &provider_id))
+        return no_such_method(r);
+    TRY(find_row(r, id, provider_id, &method, &found));
+    if (!found)
+        return no_such_method(r);
+    if (str_is(method.status, "detached"))
+        return reply_empty(r, 204);
+    if (!method.provider_id.len) {
+        TRY(sql_exec(r, NULL, &SQL_METHOD_FORGET, PARAMS(P_I64(method.id))));
+        return reply_empty(r, 204);
+    }
+    return detach(r, &method);
+}
+
+#define ID_DOC "{id} is the method's id here or the processor's pm_... "
+
+static const struct route payment_methods_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/payment-methods",
+        .id = "payment_methods_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_READ,
+        .perm_or = PERM_SVC_PAYMENT_METHODS_READ,
+        .query = list_query,
+        .ok = {200, &method_schema, .list = true},
+        .fails = {409, 502},
+        .run = methods_list,
+        .class = CLASS_READ,
+        .tag = "Payment methods",
+        .summary = "List saved payment methods, newest first",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/payment-methods/{id}",
+        .id = "payment_methods_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_READ,
+        .perm_or = PERM_SVC_PAYMENT_METHODS_READ,
+        .ok = {200, &method_schema},
+        .fails = {404},
+        .run = methods_get,
+        .class = CLASS_READ,
+        .tag = "Payment methods",
+        .summary = "Read a saved payment method",
+        .doc = ID_DOC,
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/payment-methods/setup-intent",
+        .id = "payment_methods_setup",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_CREATE,
+        .perm_or = PERM_SVC_PAYMENT_METHODS_CREATE,
+        .body = &setup_schema,
+        .ok = {201, &setup_out_schema},
+        .fails = {404, 409, 413, 415, 422, 502},
+        .run = methods_setup,
+        .class = CLASS_WRITE,
+        .tag = "Payment methods",
+        .summary = "Begin to save a payment method without charging it",
+        .doc = "The method appears in the list when the payer has given it.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = PAYMENTS_BASE "/payment-methods/{id}",
+        .id = "payment_methods_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_UPDATE,
+        .perm_or = PERM_SVC_PAYMENT_METHODS_DELETE,
+        .ok = {204},
+        .fails = {404, 409, 502},
+        .run = methods_delete,
+        .class = CLASS_WRITE,
+        .tag = "Payment methods",
+        .summary = "Remove a saved payment method",
+        .doc = ID_DOC
+        "It cannot be charged or brought back any more. 204 as well when it was removed before.",
+    },
+};
+ROUTES(payment_methods);

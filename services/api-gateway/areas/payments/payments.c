@@ -1,0 +1,300 @@
+/* Payments as they are listed and read, and what the other payment files know of a row. */
+#include "areas/payments/payments.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "http/query.h"
+#include "payments_sql.h"
+#include "walk.h"
+
+/* --- rows ----------------------------------------------------------------------------------------
+ */
+
+static void write_columns(struct jw *w, const struct rows *rows, size_t row)
+{
+    struct str currency = rows_str(rows, row, rows_column(rows, "currency"));
+
+    for (size_t i = 0; i < rows->columns; i++) {
+        const char *name = rows_column_name(rows, i);
+        struct str text = str_from(name);
+        if (name[0] == '_')
+            continue;
+        if (str_is(text, "amount_minor"))
+            money_json(w, "amount", rows_i64(rows, row, i), currency);
+        else if (str_is(text, "amount_refunded_minor"))
+            money_json(w, "amount_refunded", rows_i64(rows, row, i), currency);
+        else if (str_is(text, "platform_fee_minor"))
+            money_json(w, "platform_fee", rows_i64(rows, row, i), currency);
+        else {
+            jw_lit(w, name);
+            rows_json_value(w, rows, row, i);
+        }
+    }
+}
+
+void payment_write(struct jw *w, const struct rows *rows, size_t row)
+{
+    jw_obj(w);
+    write_columns(w, rows, row);
+    jw_obj_end(w);
+}
+
+int payment_reply(struct req *r,
+                  int status,
+                  const struct payment *payment,
+                  const struct payment_extra *extra)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    write_columns(&w, &payment->rows, 0);
+    if (extra && extra->client_secret.len) {
+        JW_STR(&w, "client_secret", extra->client_secret);
+        jw_lit(&w, "next_action");
+        if (json_is_object(extra->next_action))
+            jw_json(&w, extra->next_action);
+        else
+            jw_null(&w);
+    }
+    jw_obj_end(&w);
+    return reply_json(r, status);
+}
+
+static void read_row(const struct rows *rows, struct payment *payment)
+{
+    struct row row = rows_at(rows, 0);
+
+    *payment = (struct payment){
+        .rows = *rows,
+        .id = row_i64(&row, "id"),
+        .amount_minor = row_i64(&row, "amount_minor"),
+        .refunded_minor = row_i64(&row, "amount_refunded_minor"),
+        .fee_minor = row_i64(&row, "platform_fee_minor"),
+        .status = row_str(&row, "status"),
+        .currency = row_str(&row, "currency"),
+        .provider = row_str(&row, "provider"),
+        .failure_code = row_str(&row, "failure_code"),
+        .failure_message = row_str(&row, "failure_message"),
+        .intent_id = row_str(&row, "_intent_id"),
+        .session_id = row_str(&row, "_session_id"),
+        .call_key = row_str(&row, "_call_key"),
+        .call_path = row_str(&row, "_call_path"),
+        .call_form = row_str(&row, "_call_form"),
+    };
+}
+
+int payment_load(struct req *r, int64_t id, bool lock, struct payment *ret_payment)
+{
+    struct rows rows;
+
+    TRY(sql_one(r, &rows, lock ? &SQL_PAYMENT_LOCK : &SQL_PAYMENT_GET, PARAMS(P_I64(id))));
+    read_row(&rows, ret_payment);
+    return 0;
+}
+
+int payment_load_path(struct req *r, struct payment *ret_payment)
+{
+    struct str text = req_param(r, "id");
+    struct rows rows;
+    int64_t id;
+
+    if (num_parse_i64(text, &id) && id > 0)
+        return payment_load(r, id, false, ret_payment);
+    if (!str_starts(text, STR("pi_")))
+        return fail(r, "not_found", NULL);
+    TRY(sql_one(r, &rows, &SQL_PAYMENT_BY_INTENT, PARAMS(P_STR(text))));
+    read_row(&rows, ret_payment);
+    return 0;
+}
+
+static void release_json(void *json)
+{
+    json_decref(json);
+}
+
+int payment_amount(struct req *r,
+                   const struct in_f64 *amount,
+                   struct str currency,
+                   int64_t *ret_minor,
+                   struct str *ret_currency)
+{
+    json_t *number = amount->set && !amount->null ? json_real(amount->value) : NULL;
+
+    if (number)
+        arena_defer(r->task.arena, release_json, number);
+    return pay_amount(r, number, currency, ret_minor, ret_currency);
+}
+
+int64_t
+payment_fee(const struct payment_settings *settings, int64_t amount_minor, struct str currency)
+{
+    if (settings->processor.mode != PROCESSOR_CONNECT)
+        return 0;
+    return fee_platform(&settings->fee, amount_minor, currency);
+}
+
+/* --- lists ---------------------------------------------------------------------------------------
+ */
+
+static const char *const types[] = {"one_off", "recurring", "saved_method", NULL};
+static const char *const providers[] = {"processor", "iap_store", NULL};
+
+#define FILTERS                                                                                    \
+    {.name = "type", .type = FIELD_STR, .values = types, .doc = "Only payments of this type"},     \
+        {.name = "provider",                                                                       \
+         .type = FIELD_STR,                                                                        \
+         .values = providers,                                                                      \
+         .doc = "Only payments of this provider"},                                                 \
+        {.name = "subscriber_id", .type = FIELD_I64, .doc = "Only payments of this user"},         \
+        {.name = "subscription_id",                                                                \
+         .type = FIELD_I64,                                                                        \
+         .doc = "Only payments of this subscription"},                                             \
+        {.name = "created_from",                                                                   \
+         .type = FIELD_STR,                                                                        \
+         .doc = "Only payments made at this time (RFC 3339) or later"},                            \
+    {                                                                                              \
+        .name = "created_to", .type = FIELD_STR, .doc = "Only payments made before this time"      \
+    }
+
+static const struct query_param list_query[] = {
+    WALK_QUERY,
+    {.name = "status",
+     .type = FIELD_STR,
+     .values = payment_statuses,
+     .doc = "Only payments in this state"},
+    FILTERS,
+    {0},
+};
+static const struct query_param status_query[] = {WALK_QUERY, FILTERS, {0}};
+
+static const struct walk_list list = {
+    .newest = &SQL_PAYMENTS_DESC,
+    .oldest = &SQL_PAYMENTS_ASC,
+    .count = &SQL_PAYMENTS_COUNT,
+    .key = "id",
+};
+
+static struct db_param number_param(const struct query *query, const char *name)
+{
+    int64_t number;
+
+    return num_parse_i64(query_get(query, name), &number) ? P_I64(number) : P_NULL;
+}
+
+static int
+time_param(struct req *r, const struct query *query, const char *name, struct db_param *ret_param)
+{
+    struct str text = query_get(query, name);
+    int64_t at_ms;
+
+    *ret_param = P_NULL;
+    if (!text.ptr)
+        return 0;
+    if (!clock_parse(text, &at_ms)) {
+        struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+        schema_error_add(r->task.arena,
+                         errors,
+                         str_from(name),
+                         "pattern",
+                         "expected a time such as 2026-01-31T12:00:00Z");
+        return fail_with(r,
+                         "invalid_query",
+                         arena_printf(r->task.arena, "Query parameter '%s' is no time.", name),
+                         errors);
+    }
+    *ret_param = P_TIME(at_ms);
+    return 0;
+}
+
+AWAITS static int reply_list(struct req *r, const struct query *query, struct str status)
+{
+    struct db_param from;
+    struct db_param until;
+
+    TRY(time_param(r, query, "created_from", &from));
+    TRY(time_param(r, query, "created_to", &until));
+    return walk_reply_with(r,
+                           &list,
+                           PARAMS(P_STR(status),
+                                  P_STR(query_get(query, "type")),
+                                  P_STR(query_get(query, "provider")),
+                                  number_param(query, "subscriber_id"),
+                                  number_param(query, "subscription_id"),
+                                  from,
+                                  until),
+                           payment_write);
+}
+
+AWAITS static int payments_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    return reply_list(r, query, query_get(query, "status"));
+}
+
+AWAITS static int payments_by_status(struct req *r)
+{
+    struct str status = req_param(r, "status");
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    for (const char *const *known = payment_statuses; *known; known++) {
+        if (str_is(status, *known))
+            return reply_list(r, query, status);
+    }
+    return fail_field(r, "status", "validation_failed", "is not one of the allowed values");
+}
+
+AWAITS static int payments_get(struct req *r)
+{
+    struct payment payment;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(payment_load(r, id, false, &payment));
+    return payment_reply(r, 200, &payment, NULL);
+}
+
+static const struct route payments_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/payments",
+        .id = "payments_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_READ,
+        .query = list_query,
+        .ok = {200, &payment_schema, .list = true},
+        .run = payments_list,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "List payments, newest first",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/payments/status/{status}",
+        .id = "payments_by_status",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_READ,
+        .query = status_query,
+        .ok = {200, &payment_schema, .list = true},
+        .run = payments_by_status,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "List the payments in a state, newest first",
+        .doc = "An unknown state is a 400.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/payments/{id}",
+        .id = "payments_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_READ,
+        .ok = {200, &payment_schema},
+        .fails = {404},
+        .run = payments_get,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "Read a payment as it is known here",
+    },
+};
+ROUTES(payments);

@@ -1,0 +1,88 @@
+#pragma once
+/*
+ * What the areas of payments and saved methods share: rows as they are shown, and the engine that makes
+ * a call about one payment (payment_call.c).
+ */
+#include "areas/payments/payments_area.h"
+#include "payments/apply.h"
+
+/* --- rows --- */
+
+/* One payment; texts borrow from its row. */
+struct payment {
+    struct rows rows; /* row 0 */
+    int64_t id, amount_minor, refunded_minor, fee_minor;
+    struct str status, currency, provider, failure_code, failure_message;
+    struct str intent_id, session_id;                       /* empty: not known (yet) */
+    struct str call_key, call_path, call_form;              /* empty: no call is open */
+};
+extern const struct schema payment_schema;
+extern const char *const payment_statuses[];
+
+/* Shown once, to whoever acts: texts and tree borrowed. */
+struct payment_extra {
+    struct str client_secret;
+    const json_t *next_action; /* NULL = none */
+};
+/* any: writes row `row` of a statement with the columns of payments.sql as an object. */
+void payment_write(struct jw *w, const struct rows *rows, size_t row);
+/* any: a payment as the answer; `extra` may be NULL. */
+int payment_reply(struct req *r, int status, const struct payment *payment, const struct payment_extra *extra);
+/* co: 404 when there is none. `lock`: for update, in the open transaction. */
+AWAITS int payment_load(struct req *r, int64_t id, bool lock, struct payment *ret_payment) MUSTCHECK;
+/* co: the payment of {id} in the path: ours or the processor's pi_... */
+AWAITS int payment_load_path(struct req *r, struct payment *ret_payment) MUSTCHECK;
+/* any: amount of a body as it was written. */
+int payment_amount(struct req *r, const struct in_f64 *amount, struct str currency, int64_t *ret_minor,
+                   struct str *ret_currency) MUSTCHECK;
+/* any: the platform's share of an amount: none where the key is the project's own. */
+int64_t payment_fee(const struct payment_settings *settings, int64_t amount_minor, struct str currency);
+
+/* --- making one --- */
+
+struct payment_draft {
+    const char *type; /* one_off, saved_method */
+    int64_t amount_minor, fee_minor, subscriber_id, payment_method_id; /* 0 = none */
+    struct str currency, description, customer, customer_email;
+    json_t *metadata; /* the caller's */
+};
+
+/* One call about one payment: made, repeated by whoever takes over, and brought home. */
+struct payment_call {
+    const struct payment_settings *settings;
+    struct idem *idem;
+    int64_t payment_id;
+    struct str path, form, key;
+    bool creates; /* a refusal fails the payment; without the call there is none */
+    bool again;   /* it may have been made before */
+    int status;   /* of the answer when it goes well */
+};
+
+/* co: opens a transaction (r->db) and adds the row: *ret_id. */
+AWAITS int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_id) MUSTCHECK;
+/* co: in the open transaction: notes the call (path, form, and a key made here) in its row, and the row in idem;
+ * commits. */
+AWAITS int payment_call_note(struct req *r, struct payment_call *call, const char *what) MUSTCHECK;
+/* co: makes the call and answers: what came of it is applied, the call closed and the answer kept in one
+ * transaction. The answer of an unknown outcome (503) names the payment in Location. */
+AWAITS int payment_call_run(struct req *r, struct payment_call *call) MUSTCHECK;
+/* co: the row that an abandoned request made (idem->target). */
+AWAITS int payment_load_target(struct req *r, const struct idem *idem, struct payment *ret_payment) MUSTCHECK;
+/* co: goes on where an abandoned request ended (idem->target): repeats the call that is still open, else tells how the
+ * payment stands. */
+AWAITS int payment_call_resume(struct req *r, struct payment_call *call) MUSTCHECK;
+/* co: reads the payment's object from the processor and applies it; *payment is what is known now, also when the
+ * processor cannot be asked. *extra is filled. */
+AWAITS int payment_reread(struct req *r, const struct payment_settings *settings, struct payment *payment,
+                          struct payment_extra *ret_extra) MUSTCHECK;
+
+/* --- saved methods --- */
+
+struct payment_method {
+    int64_t id, subscriber_id;
+    struct str provider_id, customer, email, status;
+};
+/* co: a body's payment_method_id: ours (integer) or the processor's (pm_...), which is looked up there when it is not
+ * known here. Unknown 404; not active, or nobody's 409 payment_state. */
+AWAITS int payment_method_find(struct req *r, const struct payment_settings *settings, const json_t *id,
+                               struct payment_method *ret_method) MUSTCHECK;

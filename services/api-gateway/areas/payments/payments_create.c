@@ -1,0 +1,276 @@
+/* POST /payments: a one-off payment, paid on the processor's page or on the payer's device. */
+#include "areas/payments/payments.h"
+
+struct create_in {
+    struct in_str type;
+    struct in_f64 amount;
+    struct in_str currency;
+    struct in_str description;
+    struct in_str customer_email;
+    struct in_i64 subscriber_id;
+    struct in_json metadata;
+    struct in_str mode;
+    struct in_str capture_method;
+    struct in_bool save_payment_method;
+    struct in_str success_url;
+    struct in_str cancel_url;
+    struct in_str idempotency_key;
+};
+
+static const char *const types[] = {"one_off", NULL};
+static const char *const modes[] = {"checkout", "intent", NULL};
+static const char *const capture_methods[] = {"automatic", "manual", NULL};
+
+static const struct field create_fields[] = {
+    {.name = "type",
+     FIELD_AT(struct create_in, type),
+     .type = FIELD_STR,
+     .required = true,
+     .values = types},
+    {.name = "amount",
+     FIELD_AT(struct create_in, amount),
+     .type = FIELD_F64,
+     .required = true,
+     .doc = "In the currency's major unit, with no more decimals than it has",
+     .example = "12.5"},
+    {.name = "currency",
+     FIELD_AT(struct create_in, currency),
+     .type = FIELD_STR,
+     .required = true,
+     .max = 10,
+     .doc = "ISO 4217",
+     .example = "\"usd\""},
+    {.name = "description",
+     FIELD_AT(struct create_in, description),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 500,
+     .doc = "What is paid for, as the payer sees it",
+     .example = "\"Season ticket\""},
+    {.name = "customer_email",
+     FIELD_AT(struct create_in, customer_email),
+     .type = FIELD_STR,
+     .nullable = true,
+     .format = "email",
+     .max = 254},
+    {.name = "subscriber_id",
+     FIELD_AT(struct create_in, subscriber_id),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1,
+     .doc = "The user who pays"},
+    {.name = "metadata",
+     FIELD_AT(struct create_in, metadata),
+     .type = FIELD_MAP,
+     .nullable = true,
+     .doc = "At most 40 members; texts of at most 500 characters",
+     .example = "{\"order\":\"A-17\"}"},
+    {.name = "mode",
+     FIELD_AT(struct create_in, mode),
+     .type = FIELD_STR,
+     .values = modes,
+     .doc = "checkout (default): the payer is sent to checkout_url; intent: a client pays with "
+            "client_secret"},
+    {.name = "capture_method",
+     FIELD_AT(struct create_in, capture_method),
+     .type = FIELD_STR,
+     .values = capture_methods,
+     .doc = "manual: the amount is reserved until it is captured"},
+    {.name = "save_payment_method",
+     FIELD_AT(struct create_in, save_payment_method),
+     .type = FIELD_BOOL,
+     .doc = "Keep the method for later charges; needs subscriber_id or customer_email"},
+    {.name = "success_url",
+     FIELD_AT(struct create_in, success_url),
+     .type = FIELD_STR,
+     .nullable = true,
+     .format = "url",
+     .max = 2000,
+     .doc = "checkout: where the payer comes back to; the project's own setting when left out"},
+    {.name = "cancel_url",
+     FIELD_AT(struct create_in, cancel_url),
+     .type = FIELD_STR,
+     .nullable = true,
+     .format = "url",
+     .max = 2000,
+     .doc = "checkout: where a payer comes back to who does not pay"},
+    {.name = "idempotency_key",
+     FIELD_AT(struct create_in, idempotency_key),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 255,
+     .doc = "As the header Idempotency-Key"},
+};
+static const struct schema create_schema = SCHEMA("PaymentCreate", struct create_in, create_fields);
+
+static bool given(const struct in_str *text)
+{
+    return text->set && !text->null && text->value.len > 0;
+}
+
+static struct str text_of(const struct in_str *text)
+{
+    return given(text) ? text->value : STR_NONE;
+}
+
+static bool is_checkout(const struct create_in *in)
+{
+    return !given(&in->mode) || str_is(in->mode.value, "checkout");
+}
+
+static bool saves(const struct create_in *in)
+{
+    return in->save_payment_method.set && in->save_payment_method.value;
+}
+
+/* --- what the processor is asked for -------------------------------------------------------------
+ */
+
+static void put_checkout(struct req *r,
+                         struct form *form,
+                         const struct create_in *in,
+                         const struct payment_call *call,
+                         const struct payment_draft *draft)
+{
+    json_t *metadata = pay_metadata_with(r, draft->metadata, "payment_id", call->payment_id);
+    struct str name = draft->description.len ? draft->description : r->project->name;
+    struct str success;
+    struct str cancel;
+
+    pay_return_urls(r, call->settings, &in->success_url, &in->cancel_url, &success, &cancel);
+    form_str(form, "mode", STR("payment"));
+    form_i64(form, "line_items[0][quantity]", 1);
+    form_str(form, "line_items[0][price_data][currency]", draft->currency);
+    form_i64(form, "line_items[0][price_data][unit_amount]", draft->amount_minor);
+    form_str(form, "line_items[0][price_data][product_data][name]", name);
+    form_str(form, "success_url", success);
+    form_str(form, "cancel_url", cancel);
+    if (draft->customer.len)
+        form_str(form, "customer", draft->customer);
+    else if (draft->customer_email.len)
+        form_str(form, "customer_email", draft->customer_email);
+    form_i64(form, "client_reference_id", call->payment_id);
+    form_map(form, "metadata", metadata);
+    form_map(form, "payment_intent_data[metadata]", metadata);
+    if (draft->description.len)
+        form_str(form, "payment_intent_data[description]", draft->description);
+    if (draft->fee_minor)
+        form_i64(form, "payment_intent_data[application_fee_amount]", draft->fee_minor);
+    if (saves(in))
+        form_str(form, "payment_intent_data[setup_future_usage]", STR("off_session"));
+    if (given(&in->capture_method))
+        form_str(form, "payment_intent_data[capture_method]", in->capture_method.value);
+}
+
+static void put_intent(struct req *r,
+                       struct form *form,
+                       const struct create_in *in,
+                       const struct payment_call *call,
+                       const struct payment_draft *draft)
+{
+    form_i64(form, "amount", draft->amount_minor);
+    form_str(form, "currency", draft->currency);
+    if (draft->customer.len)
+        form_str(form, "customer", draft->customer);
+    if (draft->description.len)
+        form_str(form, "description", draft->description);
+    if (draft->customer_email.len)
+        form_str(form, "receipt_email", draft->customer_email);
+    form_bool(form, "automatic_payment_methods[enabled]", true);
+    form_map(
+        form, "metadata", pay_metadata_with(r, draft->metadata, "payment_id", call->payment_id));
+    if (draft->fee_minor)
+        form_i64(form, "application_fee_amount", draft->fee_minor);
+    if (saves(in))
+        form_str(form, "setup_future_usage", STR("off_session"));
+    if (given(&in->capture_method))
+        form_str(form, "capture_method", in->capture_method.value);
+}
+
+/* --- the endpoint --------------------------------------------------------------------------------
+ */
+
+AWAITS static int draft_payment(struct req *r,
+                                const struct create_in *in,
+                                const struct payment_settings *settings,
+                                struct payment_draft *draft)
+{
+    bool subscriber = in->subscriber_id.set && !in->subscriber_id.null;
+
+    draft->type = "one_off";
+    draft->description = text_of(&in->description);
+    draft->customer_email = text_of(&in->customer_email);
+    draft->subscriber_id = subscriber ? in->subscriber_id.value : 0;
+    draft->fee_minor = payment_fee(settings, draft->amount_minor, draft->currency);
+    /* Who only pays once needs no account at the processor. */
+    if (!subscriber && !saves(in))
+        return 0;
+    return pay_customer(r, settings, draft->subscriber_id, draft->customer_email, &draft->customer);
+}
+
+AWAITS static int
+create(struct req *r, const struct create_in *in, struct payment_draft *draft, struct idem *idem)
+{
+    struct payment_call call = {.idem = idem, .creates = true, .status = 201};
+    struct form form;
+
+    TRY(pay_settings(r, true, &call.settings));
+    if (idem->target.len)
+        return payment_call_resume(r, &call);
+    TRY(draft_payment(r, in, call.settings, draft));
+    TRY(payment_add(r, draft, &call.payment_id));
+    form_init(&form, r->task.arena);
+    if (is_checkout(in)) {
+        call.path = STR("/v1/checkout/sessions");
+        put_checkout(r, &form, in, &call, draft);
+    } else {
+        call.path = STR("/v1/payment_intents");
+        put_intent(r, &form, in, &call, draft);
+    }
+    call.form = form_text(&form);
+    TRY(payment_call_note(r, &call, "payment"));
+    return payment_call_run(r, &call);
+}
+
+AWAITS static int payments_create(struct req *r)
+{
+    struct payment_draft draft = {0};
+    struct create_in in;
+    struct idem idem;
+
+    TRY(req_json(r, &create_schema, &in));
+    TRY(payment_amount(r, &in.amount, in.currency.value, &draft.amount_minor, &draft.currency));
+    TRY(pay_user_metadata(r, in.metadata.null ? NULL : in.metadata.value, &draft.metadata));
+    if (saves(&in) && !given(&in.customer_email) &&
+        (!in.subscriber_id.set || in.subscriber_id.null))
+        return fail_field(r,
+                          "customer_email",
+                          "required",
+                          "is required, or subscriber_id, to keep the payment method");
+    TRY(idem_begin(r, &in.idempotency_key, &idem));
+    return idem_end(r, &idem, create(r, &in, &draft, &idem));
+}
+
+static const struct route payments_create_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/payments",
+        .id = "payments_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_PAYMENTS_CREATE,
+        .body = &create_schema,
+        .ok = {201, &payment_schema},
+        .fails = {402, 404, 409, 413, 415, 422, 502},
+        .run = payments_create,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Make a payment, or the intent of one",
+        .doc = "The answer has checkout_url, or with mode intent the client_secret. Repeated with "
+               "the same "
+               "Idempotency-Key within 24 hours it is answered as before; 409 while the first "
+               "request runs, 422 "
+               "when it was a different one. 503 outcome_unknown: repeat it with its key.",
+    },
+};
+ROUTES(payments_create);
