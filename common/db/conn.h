@@ -135,6 +135,7 @@ struct str sqlstate_constraint(const char *message);
 /* --- connection (conn.c) --- */
 enum conn_state { CONN_CONNECTING, CONN_READY, CONN_LOST };
 enum conn_pool { POOL_READ, POOL_WRITE };
+enum { SERVED_SCHEMAS = 1024 }; /* power of two */
 
 struct conn_poll {
     uv_poll_t handle;
@@ -173,6 +174,9 @@ struct db_conn {
     bool lease_heavy;
     bool release_when_idle; /* its owner left: back to the pool when drained */
     int64_t lease_schema;   /* of the current or last lease */
+    /* Schemas it has served, by hash: their statements are prepared here and their tables known,
+     * as far as that goes. */
+    uint32_t served[SERVED_SCHEMAS];
 };
 
 /* Starts connecting; the server hears server_conn_ready() or server_conn_lost(), perhaps at once.

@@ -1,7 +1,8 @@
 /*
  * Leases: connections of the write pool, each used by one task at a time. First come, first served,
- * except that a schema holding more than a quarter of the pool stands behind the others, and heavy
- * reads get at most half.
+ * except that a schema holding more than a quarter of the pool stands behind the others, heavy
+ * reads get at most half, and whoever has a connection that knows its schema waits a moment for
+ * that one.
  */
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct lease_wait {
     int64_t schema;
     int64_t queued_ms;
     bool heavy;
+    bool soon; /* when it came, a connection that knows its schema was busy with another's */
 };
 
 static bool is_free(const struct db_conn *conn)
@@ -23,21 +25,45 @@ static bool is_free(const struct db_conn *conn)
     return conn->state == CONN_READY && !conn->leased && conn->ring_count == 0;
 }
 
-/* A free one, best the one that served this schema last: its plans and caches are warm. */
-static struct db_conn *find_free(struct db_server *server, int64_t schema)
+static uint32_t *served_place(struct db_conn *conn, int64_t schema)
+{
+    uint64_t hash = (uint64_t)schema * 0x9e3779b97f4a7c15ULL;
+
+    return &conn->served[(hash >> 32) & (SERVED_SCHEMAS - 1)];
+}
+
+static bool has_served(struct db_conn *conn, int64_t schema)
+{
+    return *served_place(conn, schema) == (uint32_t)schema + 1;
+}
+
+/* A free one, best the one that served this schema last, or before: its plans and caches are warm.
+ * *ret_soon: none that is free knows the schema, but one that does is busy with another's. */
+static struct db_conn *find_free(struct db_server *server, int64_t schema, bool *ret_soon)
 {
     struct db_conn *found = NULL;
+    struct db_conn *known = NULL;
 
+    *ret_soon = false;
     LIST_FOR (it, &server->write) {
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
-        if (!is_free(conn))
+        bool last = conn->lease_schema == schema;
+        if (!is_free(conn)) {
+            *ret_soon = *ret_soon || (!last && has_served(conn, schema));
             continue;
-        if (conn->lease_schema == schema)
-            return conn;
+        }
+        if (last) {
+            known = conn;
+            break;
+        }
+        if (!known && has_served(conn, schema))
+            known = conn;
         if (!found)
             found = conn;
     }
-    return found;
+    if (known)
+        *ret_soon = false;
+    return known ? known : found;
 }
 
 static unsigned held_by(struct db_server *server, int64_t schema)
@@ -63,18 +89,41 @@ static void grant(struct db_server *server, struct db_conn *conn, int64_t schema
     conn->lease_heavy = heavy;
     conn->release_when_idle = false;
     conn->lease_schema = schema;
+    *served_place(conn, schema) = (uint32_t)schema + 1;
     server->heavy_count += heavy;
 }
 
-/* Who is next: the first that may run and whose schema is within its quarter, else the first that
- * may run at all. */
-static struct lease_wait *pick_waiter(struct db_server *server)
+/* A free connection for it; NULL when there is none, or when one that knows its schema is soon
+ * free: elsewhere its statements have to be prepared and its tables' descriptions read, which takes
+ * longer than most of what keeps a connection busy. */
+static struct db_conn *conn_for(struct db_server *server, const struct lease_wait *wait)
+{
+    bool soon;
+    struct db_conn *conn = find_free(server, wait->schema, &soon);
+
+    return soon && server_now_ms() - wait->queued_ms < KNOWN_MS ? NULL : conn;
+}
+
+static bool any_free(struct db_server *server)
+{
+    LIST_FOR (it, &server->write)
+        if (is_free(LIST_ITEM(it, struct db_conn, link)))
+            return true;
+    return false;
+}
+
+/* Who is next, and where: the first that may run and whose schema is within its quarter, else the
+ * first that may run at all. */
+static struct lease_wait *pick_waiter(struct db_server *server, struct db_conn **ret_conn)
 {
     struct lease_wait *first = NULL;
+    struct db_conn *first_conn = NULL;
     unsigned quarter = server->config.write_connections / 4;
     int64_t seen = INT64_MIN; /* runs of one schema are judged once */
     bool seen_over = false;
 
+    if (!any_free(server))
+        return NULL;
     LIST_FOR (it, &server->leases) {
         struct lease_wait *wait = LIST_ITEM(it, struct lease_wait, link);
         if (wait->heavy && heavy_full(server))
@@ -83,11 +132,18 @@ static struct lease_wait *pick_waiter(struct db_server *server)
             seen = wait->schema;
             seen_over = held_by(server, seen) >= (quarter > 0 ? quarter : 1);
         }
+        if (seen_over && first)
+            continue;
+        struct db_conn *conn = conn_for(server, wait);
+        if (!conn)
+            continue;
+        *ret_conn = conn;
         if (!seen_over)
             return wait;
-        if (!first)
-            first = wait;
+        first = wait;
+        first_conn = conn;
     }
+    *ret_conn = first_conn;
     return first;
 }
 
@@ -100,9 +156,9 @@ static void leave_queue(struct db_server *server, struct lease_wait *wait)
 void lease_serve(struct db_server *server)
 {
     while (server->leases_count > 0) {
-        struct lease_wait *wait = pick_waiter(server);
-        struct db_conn *conn = wait ? find_free(server, wait->schema) : NULL;
-        if (!conn)
+        struct db_conn *conn;
+        struct lease_wait *wait = pick_waiter(server, &conn);
+        if (!wait)
             return;
         leave_queue(server, wait);
         grant(server, conn, wait->schema, wait->heavy);
@@ -116,10 +172,23 @@ void lease_expire(struct db_server *server, int64_t now_ms)
     LIST_FOR (it, &server->leases) {
         struct lease_wait *wait = LIST_ITEM(it, struct lease_wait, link);
         if (now_ms - wait->queued_ms < server->config.lease_timeout_ms)
-            return;
+            break;
         leave_queue(server, wait);
         await_done(&wait->await, DB_UNAVAILABLE);
     }
+    lease_serve(server); /* who waited for a connection of its own long enough */
+}
+
+unsigned lease_wanting(const struct db_server *server)
+{
+    int64_t now_ms = server_now_ms();
+    unsigned wanting = 0;
+
+    for (const struct list *it = server->leases.next; it != &server->leases; it = it->next) {
+        const struct lease_wait *wait = CONTAINER_OF(it, struct lease_wait, link);
+        wanting += !wait->soon || now_ms - wait->queued_ms >= KNOWN_MS;
+    }
+    return wanting;
 }
 
 static void lease_abandon(struct await *await)
@@ -135,14 +204,15 @@ int lease_take(struct task *task,
                struct db_conn **ret_conn)
 {
     bool may_run = server->leases_count == 0 && !(heavy && heavy_full(server));
-    struct db_conn *conn = may_run ? find_free(server, schema) : NULL;
+    bool soon = false;
+    struct db_conn *conn = find_free(server, schema, &soon);
 
-    if (conn) {
+    if (conn && may_run && !soon) {
         grant(server, conn, schema, heavy);
         *ret_conn = conn;
         return 0;
     }
-    struct lease_wait wait = {.server = server, .schema = schema, .heavy = heavy};
+    struct lease_wait wait = {.server = server, .schema = schema, .heavy = heavy, .soon = soon};
     wait.queued_ms = server_now_ms();
     await_init(&wait.await);
     wait.await.abandon = lease_abandon;

@@ -109,7 +109,7 @@ static void grow_writes(struct db_server *server)
 {
     struct tally write = count_pool(&server->write);
     /* One is kept open, so that the first write after a pause does not wait for a connection. */
-    unsigned wanted = server->leases_count;
+    unsigned wanted = lease_wanting(server);
 
     if (wanted == 0 && server->write_count == 0 && db_server_up(server))
         wanted = 1;

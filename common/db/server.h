@@ -22,6 +22,7 @@ enum {
     HEAVY_MS = 30000,
     HEAVY_MAX = 64,
     TRAITS = 1024, /* power of two */
+    KNOWN_MS = 20, /* waited for a connection that knows the schema */
     CONNECT_MS = 5000,
     CONN_AGE_MS = 1800000, /* recycled when older and idle */
 };
@@ -107,6 +108,8 @@ void lease_release(struct db_conn *conn);
 /* Gives free connections to those who wait. */
 void lease_serve(struct db_server *server);
 void lease_expire(struct db_server *server, int64_t now_ms);
+/* How many wait for a connection that is not there, rather than for one that is busy now. */
+unsigned lease_wanting(const struct db_server *server);
 
 /* co: sends ops as one group on a leased connection and waits for its Sync. Each op's rc and result
  * are filled; 0 or the first failure, its index in *ret_failed. Not `interruptible`: waits whatever

@@ -1,4 +1,5 @@
-/* Which connection a read goes to: its statement is prepared once, unless it is many at a time. */
+/* Which connection a statement goes to: a read's is prepared once, unless it is many at a time; a
+ * write goes where its schema is known, unless that takes too long. */
 #include "db_test.h"
 
 enum { READERS = 48, STATEMENTS = 400, ROUNDS = 60, PIDS = 64 };
@@ -92,11 +93,127 @@ static void test_same(void **state)
     run_with((struct db_config){.read_connections = 4}, same, NULL);
 }
 
+/* --- writes --- */
+
+enum { SCHEMAS = 64, WRITERS = 16, WRITE_ROUNDS = 400, HOLD_MS = 400 };
+
+static int64_t known_by[SCHEMAS + 1][8]; /* backends that have served it */
+static unsigned known_count[SCHEMAS + 1];
+static unsigned strangers;
+
+static int64_t write_pid(struct task *task, struct db *db)
+{
+    struct sql sql = make_sql("select pg_backend_pid()", SQL_ONE);
+    struct rows rows;
+
+    sql.writes = true;
+    assert_int_equal(db_query(task, db, &sql, NULL, 0, &rows), 0);
+    return rows_i64(&rows, 0, 0);
+}
+
+static void write_one(struct task *task, int64_t schema)
+{
+    struct db db = {.server = server, .schema = schema};
+    int64_t pid = write_pid(task, &db);
+    unsigned at = 0;
+
+    while (at < known_count[schema] && known_by[schema][at] != pid)
+        at++;
+    if (at < known_count[schema])
+        return;
+    strangers++;
+    if (at < 8)
+        known_by[schema][known_count[schema]++] = pid;
+}
+
+static void write_many(struct task *task, struct db *db, void *arg)
+{
+    unsigned at = (unsigned)(intptr_t)arg * 7919;
+
+    (void)db;
+    for (int i = 0; i < WRITE_ROUNDS; i++) {
+        at = (at * 1103515245U + 12345U) & 0x7fffffffU;
+        write_one(task, 1 + (int64_t)((at >> 8) % SCHEMAS));
+    }
+    ended++;
+}
+
+static void write_all(struct task *task, struct db *db, void *arg)
+{
+    (void)db;
+    for (int64_t schema = 1 + (intptr_t)arg; schema <= SCHEMAS; schema += 4)
+        write_one(task, schema);
+    ended++;
+}
+
+static void writes(struct task *task, struct db *db, void *arg)
+{
+    struct str reason;
+
+    (void)db;
+    (void)arg;
+    assert_int_equal(db_server_wait(task, server, 5000, &reason), 0);
+    for (int i = 0; i < 4; i++) /* spread over four connections */
+        spawn(write_all, (void *)(intptr_t)i, 0);
+    while (ended < 4)
+        assert_int_equal(task_sleep(task, 5), 0);
+    strangers = 0;
+    for (int i = 0; i < WRITERS; i++)
+        spawn(write_many, (void *)(intptr_t)(i + 1), 0);
+    while (ended < 4 + WRITERS)
+        assert_int_equal(task_sleep(task, 5), 0);
+    /* Of 6,400 writes; otherwise each schema would soon be known everywhere: 64 times 12. */
+    assert_in_range(strangers, 0, SCHEMAS * 2);
+}
+
+static void test_writes(void **state)
+{
+    (void)state;
+    ended = 0;
+    run_with((struct db_config){.write_connections = 16, .read_connections = 1}, writes, NULL);
+}
+
+static void hold(struct task *task, struct db *db, void *arg)
+{
+    struct db *tx;
+
+    (void)arg;
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    (void)write_pid(task, tx);
+    assert_int_equal(task_sleep(task, HOLD_MS), 0);
+    assert_int_equal(db_commit(task, tx), 0);
+}
+
+static void patience(struct task *task, struct db *db, void *arg)
+{
+    struct db one = {.server = server, .schema = 1};
+    struct str reason;
+
+    (void)db;
+    (void)arg;
+    assert_int_equal(db_server_wait(task, server, 5000, &reason), 0);
+    int64_t first = write_pid(task, &one);
+    spawn(hold, NULL, 2); /* the only connection, for long */
+    assert_int_equal(task_sleep(task, 20), 0);
+    int64_t begin_ms = clock_mono_ms();
+    int64_t second = write_pid(task, &one);
+    assert_true(second != first);
+    assert_true(clock_mono_ms() - begin_ms < HOLD_MS / 2);
+}
+
+static void test_patience(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.write_connections = 4, .read_connections = 1}, patience, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_different),
         cmocka_unit_test(test_same),
+        cmocka_unit_test(test_writes),
+        cmocka_unit_test(test_patience),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
