@@ -10,14 +10,23 @@
 #include "runner_schedule_sql.h"
 #include "work.h"
 
-#define AHEAD_MS      30000  /* before the tick */
-#define EVERY_MS      5000   /* looked for */
-#define READY_MS      200000 /* what was made ready is taken to be so; caches keep it longer */
-#define ROUND_MS      20000
-#define READY_AT_ONCE 3
+#define READY_EVERY_MS 5000
+#define READY_AHEAD_MS 30000  /* before the tick */
+#define READY_MS       200000 /* what was made ready is taken to be so; caches keep it longer */
+#define FRESH_EVERY_MS 1000
+#define FRESH_AHEAD_MS 3500 /* rights are read again after five seconds (project_rights) */
+#define ROUND_MS       20000
+#define AT_ONCE        3
+
+/* What is looked for every so often, for ticks that are so near, and what is done about each. */
+struct kind {
+    int64_t every_ms, ahead_ms;
+    bool (*wanted)(int64_t number, int64_t fire_ms);
+    int (*make)(struct task *task, int64_t number, int64_t fire_ms); /* AWAITS */
+    struct loop_timer timer;
+};
 
 static struct {
-    struct loop_timer timer;
     size_t index, runners;
     bool stopped;
 } s = {.runners = 1};
@@ -31,11 +40,11 @@ void ahead_share(size_t index, size_t runners)
 /* --- one project --- */
 
 /* co: versions and rights of the workflows that are due soon. */
-AWAITS static int ready_workflows(struct task *task, struct project *project)
+AWAITS static int read_workflows(struct task *task, struct project *project, int64_t ahead_ms)
 {
     struct rows due;
 
-    TRY(db_query(task, &project->db, &SQL_SCHEDULE_LOOK, PARAMS(P_I64(AHEAD_MS)), &due));
+    TRY(db_query(task, &project->db, &SQL_SCHEDULE_LOOK, PARAMS(P_I64(ahead_ms)), &due));
     for (size_t i = 0; i < due.count; i++) {
         const struct row workflow = rows_at(&due, i);
         const struct workflow_version *version;
@@ -66,93 +75,133 @@ AWAITS static int ready_statements(struct task *task, struct db *db)
     return db_batch(task, db, calls, 1 + ledger_nothing(task->arena, calls + 1), NULL);
 }
 
-AWAITS static int ready_project(struct task *task, int64_t number)
+AWAITS static int make_ready(struct task *task, int64_t number, int64_t fire_ms UNUSED)
 {
     struct project *project;
 
     TRY(project_find_number(task, runner_directory(), number, &project));
-    TRY(ready_workflows(task, project));
+    TRY(read_workflows(task, project, READY_AHEAD_MS));
     TRY(ready_statements(task, &project->db));
     work_get(number)->ready_ms = clock_mono_ms();
     return 0;
 }
 
+static bool wants_ready(int64_t number, int64_t fire_ms UNUSED)
+{
+    const struct work *work = work_find(number);
+
+    return work == NULL || work->ready_ms == 0 || clock_mono_ms() - work->ready_ms > READY_MS;
+}
+
+AWAITS static int make_fresh(struct task *task, int64_t number, int64_t fire_ms)
+{
+    struct project *project;
+
+    TRY(project_find_number(task, runner_directory(), number, &project));
+    TRY(read_workflows(task, project, FRESH_AHEAD_MS));
+    work_get(number)->fresh_for_ms = fire_ms;
+    return 0;
+}
+
+static bool wants_fresh(int64_t number, int64_t fire_ms)
+{
+    const struct work *work = work_find(number);
+
+    return work == NULL || work->fresh_for_ms != fire_ms;
+}
+
+static struct kind kinds[] = {
+    {.every_ms = READY_EVERY_MS,
+     .ahead_ms = READY_AHEAD_MS,
+     .wanted = wants_ready,
+     .make = make_ready},
+    {.every_ms = FRESH_EVERY_MS,
+     .ahead_ms = FRESH_AHEAD_MS,
+     .wanted = wants_fresh,
+     .make = make_fresh},
+};
+
 /* --- all of them --- */
 
 struct round {
+    const struct kind *kind;
     const struct rows *soon;
     size_t next;
 };
 
-static bool is_ready(int64_t number)
+AWAITS static int make_one(struct task *task, const struct kind *kind, const struct row *project)
 {
-    const struct work *work = work_find(number);
-
-    return work != NULL && work->ready_ms != 0 && clock_mono_ms() - work->ready_ms < READY_MS;
-}
-
-AWAITS static int ready_around(struct task *task, void *arg)
-{
-    struct round *round = arg;
+    int64_t number = row_i64(project, "number");
+    int64_t fire_ms = row_time(project, "next_fire_at");
     struct arena *own = task->arena;
 
+    if (!kind->wanted(number, fire_ms))
+        return 0;
+    task->arena = arena_new(0);
+    int rc = kind->make(task, number, fire_ms);
+    arena_free(task->arena);
+    task->arena = own;
+    if (rc > 0)
+        log_debug("ahead.failed", L_I64("project", number), L_I64("rc", rc));
+    return rc < 0 ? rc : 0;
+}
+
+AWAITS static int make_around(struct task *task, void *arg)
+{
+    struct round *round = arg;
+
     while (round->next < round->soon->count && !s.stopped) {
-        int64_t number = rows_i64(round->soon, round->next++, 0);
-        if (is_ready(number))
-            continue;
-        task->arena = arena_new(0);
-        int rc = ready_project(task, number);
-        arena_free(task->arena);
-        task->arena = own;
-        if (rc > 0)
-            log_debug("ahead.failed", L_I64("project", number), L_I64("rc", rc));
-        if (rc < 0)
-            return rc;
+        const struct row project = rows_at(round->soon, round->next++);
+        TRY(make_one(task, round->kind, &project));
     }
     return 0;
 }
 
-AWAITS static int look_ahead(struct task *task)
+AWAITS static int look_ahead(struct task *task, const struct kind *kind)
 {
-    struct task_call calls[READY_AT_ONCE];
+    struct task_call calls[AT_ONCE];
     struct rows soon;
 
     TRY(db_query(task,
                  directory_control(runner_directory()),
                  &SQL_SCHEDULE_SOON,
-                 PARAMS(P_I64((int64_t)s.runners), P_I64((int64_t)s.index), P_I64(AHEAD_MS)),
+                 PARAMS(P_I64((int64_t)s.runners), P_I64((int64_t)s.index), P_I64(kind->ahead_ms)),
                  &soon));
-    struct round round = {.soon = &soon};
-    for (size_t i = 0; i < READY_AT_ONCE; i++)
-        calls[i] = (struct task_call){.fn = ready_around, .arg = &round};
-    return task_all(task, calls, READY_AT_ONCE);
+    struct round round = {.kind = kind, .soon = &soon};
+    for (size_t i = 0; i < AT_ONCE; i++)
+        calls[i] = (struct task_call){.fn = make_around, .arg = &round};
+    return task_all(task, calls, AT_ONCE);
 }
 
 /* --- the clock --- */
 
-static void ahead_run(struct task *task, void *arg UNUSED)
+static void ahead_run(struct task *task, void *arg)
 {
-    int rc = look_ahead(task);
+    struct kind *kind = arg;
 
+    int rc = look_ahead(task, kind);
     if (rc > 0)
         log_debug("ahead.look_failed", L_I64("rc", rc));
     if (!s.stopped)
-        loop_timer_start(&s.timer, EVERY_MS);
+        loop_timer_start(&kind->timer, kind->every_ms);
 }
 
-static void on_timer(void *arg UNUSED)
+static void on_timer(void *arg)
 {
-    background_run(ROUND_MS, ahead_run, NULL);
+    background_run(ROUND_MS, ahead_run, arg);
 }
 
 void ahead_start(void)
 {
-    loop_timer_init(&s.timer, on_timer, NULL);
-    loop_timer_start(&s.timer, EVERY_MS);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        loop_timer_init(&kinds[i].timer, on_timer, &kinds[i]);
+        loop_timer_start(&kinds[i].timer, kinds[i].every_ms);
+    }
 }
 
 void ahead_stop(void)
 {
     s.stopped = true;
-    loop_timer_stop(&s.timer);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        loop_timer_stop(&kinds[i].timer);
 }

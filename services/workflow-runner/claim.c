@@ -68,6 +68,7 @@ static struct job *job_new(const struct rows *rows, size_t i)
 
     MUST(job != NULL);
     job->arena = arena;
+    list_init(&job->turn);
     job->task.arena = arena;
     job->id = rows_i64(rows, i, C_ID);
     job->workflow_id = rows_i64(rows, i, C_WORKFLOW_ID);
@@ -96,7 +97,8 @@ unsigned claim_begin(struct work *work,
                      const struct db *db,
                      struct project *project,
                      const struct rows *rows,
-                     int64_t sent_ms)
+                     int64_t sent_ms,
+                     void (*start)(struct job *job))
 {
     int64_t now = clock_mono_ms();
     unsigned begun = 0;
@@ -115,7 +117,7 @@ unsigned claim_begin(struct work *work,
         job->releasing = work_draining();
         list_append(&work->jobs, &job->link);
         list_append(&beats.jobs, &job->beat);
-        run_start(job);
+        start(job);
         begun++;
     }
     return begun;
@@ -140,7 +142,7 @@ int claim_jobs(struct task *task,
     if (rc != 0)
         return rc < 0 ? rc : rc + 100;
 
-    *ret_claimed = claim_begin(work, &project->db, project, &calls[1].rows, sent_ms);
+    *ret_claimed = claim_begin(work, &project->db, project, &calls[1].rows, sent_ms, run_start);
     return 0;
 }
 

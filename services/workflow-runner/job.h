@@ -24,10 +24,12 @@ struct job {
     struct task task;    /* task.arena is the job's own, during a step one of the step's */
     struct arena *arena; /* the job's own */
     struct loop_hook freed;
-    struct list link;        /* work->jobs */
-    struct list beat;        /* all jobs of this process (claim.c) */
-    struct work *work;       /* the project's work in this process */
-    struct db db;            /* its schema */
+    struct list link;  /* work->jobs */
+    struct list beat;  /* all jobs of this process (claim.c) */
+    struct list turn;  /* of a tick: waits for its turn to begin, or has just begun (begin.c) */
+    int64_t begun_ms;  /* mono */
+    struct work *work; /* the project's work in this process */
+    struct db db;      /* its schema */
     struct project *project; /* held by the arena; NULL until run.c has found it */
     int64_t id, workflow_id, token;
     int version, run, attempt, depth;
@@ -61,14 +63,15 @@ AWAITS int claim_jobs(struct task *task,
                       unsigned count,
                       unsigned *ret_claimed) MUSTCHECK;
 /* any: jobs that a statement has just claimed for this runner, a row each with the columns of
- * claim_jobs (rows without an id are none): each starts in a coroutine and joins work->jobs.
+ * claim_jobs (rows without an id are none): each joins work->jobs and is handed to start().
  * `project` NULL = it finds it itself. sent_ms (mono): before the statement was sent. Returns how
  * many. */
 unsigned claim_begin(struct work *work,
                      const struct db *db,
                      struct project *project,
                      const struct rows *rows,
-                     int64_t sent_ms);
+                     int64_t sent_ms,
+                     void (*start)(struct job *job));
 /* any: starts the heartbeat: leases of all running jobs of this process are renewed every lease_ms
  * / 3, whatever the jobs do; a job whose row is not ours any more, or that could not be renewed
  * before its lease ended, is cancelled (lost). */
@@ -82,6 +85,16 @@ void claim_lost(struct work *work, int64_t job_id);
 
 /* any: runs the job in a coroutine; when it ended, work_job_ended() is called and the job freed. */
 void run_start(struct job *job);
+
+/* --- beginning together (begin.c) --- */
+
+/* any: runs the job of a tick when its turn has come: what many projects need at once is not asked
+ * for all at once. */
+void begin_in_turn(struct job *job);
+/* any: it ended. */
+void begin_ended(struct job *job);
+/* any: while ticks are being made hardly anything begins. */
+void begin_hold(bool hold);
 
 /* --- bookkeeping (ledger.c) --- */
 

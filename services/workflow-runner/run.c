@@ -439,6 +439,7 @@ static void run_main(struct task *task, void *arg)
     arena_free(run->step_arena);
     count(job, rc);
     list_remove(&job->beat);
+    begin_ended(job);
     job->freed = (struct loop_hook){.fn = free_job, .arg = job};
     loop_at_turn_end(&job->freed);
 }

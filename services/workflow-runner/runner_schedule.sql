@@ -9,7 +9,7 @@ order by f.next_fire_at limit 5000
 
 -- Those whose tick comes within so many milliseconds.
 -- name: schedule_soon :many
-select f.number as number, p.server as server
+select f.number as number, f.next_fire_at as next_fire_at
 from platform.workflow_projects f join platform.projects p on p.number = f.number
 where f.next_fire_at > now() and f.next_fire_at <= now() + $3::bigint * interval '1 millisecond' and p.state = 'active'
   and f.number % $1::bigint = $2::bigint

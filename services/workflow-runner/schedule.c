@@ -15,8 +15,8 @@
 #define POLL_MS         1000
 #define AFTER_SECOND_MS 5      /* the poll comes this long after the wall clock's second */
 #define MISSED_MS       300000 /* older ticks are passed over */
-#define TICKS_AT_ONCE   32
-#define JOBS_PER_TICK   16 /* of one workflow: five minutes and a bit */
+#define TICKS_AT_ONCE   8      /* what a tick costs is the processor's time, not waiting */
+#define JOBS_PER_TICK   16     /* of one workflow: five minutes and a bit */
 
 static struct {
     struct loop_timer timer;
@@ -106,7 +106,7 @@ make_jobs(struct task *task, struct db *db, const struct fires *fires, struct ro
                       ret_rows);
     struct work *work = work_get(db->schema);
     if (rc == 0)
-        begun = claim_begin(work, db, NULL, ret_rows, sent_ms);
+        begun = claim_begin(work, db, NULL, ret_rows, sent_ms, begin_in_turn);
     work->ready_ms = clock_mono_ms();
     work_claimed(work, reserved, begun);
     return rc;
@@ -180,7 +180,10 @@ AWAITS static int tick_around(struct task *task, void *arg)
 
     while (round->next < round->due->count && !s.stopped) {
         const struct row project = rows_at(round->due, round->next++);
-        TRY(tick_one(task, round, &project));
+        int rc = tick_one(task, round, &project);
+        if (round->next == round->due->count)
+            begin_hold(false);
+        TRY(rc);
     }
     return 0;
 }
@@ -207,7 +210,10 @@ AWAITS static int tick(struct task *task)
     struct task_call *calls = ARENA_ARRAY(task->arena, calls, count);
     for (size_t i = 0; i < count; i++)
         calls[i] = (struct task_call){.fn = tick_around, .arg = &round};
-    TRY(task_all(task, calls, count));
+    begin_hold(true);
+    int rc = task_all(task, calls, count);
+    begin_hold(false);
+    TRY(rc);
     return db_query(task,
                     control,
                     &SQL_SCHEDULE_HINTS,

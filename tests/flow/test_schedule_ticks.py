@@ -1,0 +1,147 @@
+"""Ticks: made and claimed in one statement, once each, by whoever gets there, as far as there is room."""
+import os
+import signal
+import time
+
+import pytest
+from groundwork.records import execute, rows
+from groundwork.runs import Held, condition, until
+from groundwork.workflows import timed, workflow
+
+LEASE = 2000  # the shortest
+YEARLY = "0 0 1 1 *"
+MANY = 20
+
+
+@pytest.fixture
+def start_one(start_runner):
+    """start_one() is a runner with a short lease; all of a test's are gone at its end."""
+    started = []
+
+    def start_it(**settings):
+        started.append(start_runner(LEASE_MS=LEASE, SWEEP_MS=200, **settings))
+        return started[-1]
+
+    yield start_it
+    for daemon in started:
+        if daemon.running():
+            kill(daemon)
+
+
+def kill(daemon):
+    """As a power cut: the supervisor and its worker at once."""
+    os.killpg(daemon.process.pid, signal.SIGKILL)
+    daemon.process.wait(5)
+
+
+def yearly(project, count=1):
+    """Workflows that are due when due() says so."""
+    return [workflow(project.admin, timed(YEARLY), [condition()])["id"] for _ in range(count)]
+
+
+def due(project, db, since="now()"):
+    """All of them are due now; every runner looks at what has been due for long."""
+    execute(db, f"update {project.schema(db)}.workflows set next_fire_at = date_trunc('minute', now())")
+    execute(db, f"update platform.workflow_projects set next_fire_at = {since} where number ="
+                " (select number from platform.projects where slug = %s)", project.id)
+
+
+def ticks(project, db, *columns):
+    return rows(db, f"select {', '.join(columns)} from {project.schema(db)}.jobs where fire_at is not null order by id")
+
+
+def all_ended(project, db, count):
+    until(lambda: [s for (s,) in ticks(project, db, "status")] == ["succeeded"] * count, f"{count} ticks ran", 40)
+
+
+def test_killed_between_tick_and_first_step(project, db, servers, start_one):
+    """The job is claimed as it is made: its lease ends, another runner runs it, nobody makes it again."""
+    yearly(project)
+    first = start_one()
+    with Held(servers, f"{project.schema(db)}.users") as held:  # its editor's rights cannot be read
+        due(project, db)
+        until(lambda: held.awaited(db), "the claimed job waits")
+        (made,) = ticks(project, db, "status", "attempt", "token", "runner is not null", "lease_until > now()", "started_at is not null")
+        assert made == ("running", 1, 1, True, True, True)
+        kill(first)
+    start_one()
+    all_ended(project, db, 1)
+    assert ticks(project, db, "attempt", "token > 1") == [(2, True)]
+    assert rows(db, f"select count(*) from {project.schema(db)}.job_steps") == [(1,)]
+
+
+def test_stopped_between_tick_and_first_step(project, db, servers, start_one):
+    """K11 of a tick: who slept through its lease writes nothing when it wakes up."""
+    yearly(project)
+    first = start_one()
+    with Held(servers, f"{project.schema(db)}.users") as held:
+        due(project, db)
+        until(lambda: held.awaited(db), "the claimed job waits")
+        worker = first.workers()[0]
+        os.kill(worker, signal.SIGSTOP)
+    start_one()
+    all_ended(project, db, 1)
+    before = ticks(project, db, "attempt", "token", "finished_at")
+    os.kill(worker, signal.SIGCONT)
+    time.sleep(2)
+    assert ticks(project, db, "attempt", "token", "finished_at") == before
+    assert rows(db, f"select count(*) from {project.schema(db)}.job_steps") == [(1,)]
+
+
+def test_many_runners_at_one_tick(project, db, start_one):
+    """One job each, at the first attempt, whoever gets there first."""
+    flows = yearly(project, MANY)
+    for _ in range(3):
+        start_one()
+    time.sleep(1)
+    for round_ in range(1, 4):
+        execute(db, f"delete from {project.schema(db)}.jobs")
+        due(project, db, "now() - interval '10 seconds'")
+        all_ended(project, db, MANY)
+        assert sorted(ticks(project, db, "workflow_id", "attempt", "token")) == [(flow, 1, 1) for flow in flows], round_
+    time.sleep(2)
+    assert len(ticks(project, db, "id")) == MANY
+
+
+def test_more_ticks_than_room(project, db, servers, start_one):
+    """What there is no room for waits as any other job does."""
+    yearly(project, MANY)
+    start_one(JOB_SLOTS_PER_PROJECT=3)
+    with Held(servers, f"{project.schema(db)}.users") as held:
+        due(project, db)
+        until(lambda: held.awaited(db), "the claimed jobs wait")
+        found = ticks(project, db, "status", "attempt", "token", "started_at is null")
+        assert found == [("running", 1, 1, False)] * 3 + [("queued", 0, 0, True)] * (MANY - 3)
+    all_ended(project, db, MANY)
+
+
+@pytest.mark.parametrize("change", [
+    "next_fire_at = now() + interval '1 hour'", "enabled = false", "version = version + 1", "next_fire_at = null",
+])
+def test_changed_between_look_and_tick(project, db, servers, start_one, change):
+    """What was read holds only as long as it is so: a workflow that was saved meanwhile does not tick as it was."""
+    (flow,) = yearly(project)
+    start_one()
+    schema = project.schema(db)
+    with Held(servers, f"{schema}.jobs") as held:
+        due(project, db)
+        until(lambda: rows(db, "select 1 from pg_stat_activity where query like '%%made as (%%' and wait_event_type = 'Lock'"
+                               " and %s = any (pg_blocking_pids(pid))", held.pid), "the tick is made")
+        execute(db, f"update {schema}.workflows set {change} where id = %s", flow)
+    time.sleep(2.5)
+    # A new version ticks as it is now; what is not due any more, or disabled, does not.
+    wanted = [(2,)] if "version" in change else []
+    assert ticks(project, db, "version") == wanted
+
+
+def test_missed_ticks_are_made_up_for(project, db, start_one):
+    """Of the last five minutes, once each; older ones are passed over."""
+    made = workflow(project.admin, timed("* * * * *"), [condition()])
+    schema = project.schema(db)
+    execute(db, f"update {schema}.workflows set next_fire_at = date_trunc('minute', now()) - interval '20 minutes' where id = %s", made["id"])
+    execute(db, "update platform.workflow_projects set next_fire_at = now()")
+    start_one()
+    until(lambda: len(ticks(project, db, "id")) >= 5, "missed ticks are made")
+    found = rows(db, f"select fire_at, extract(epoch from fire_at - lag(fire_at) over (order by fire_at)), queued_at - fire_at < interval '6 minutes'"
+                     f" from {schema}.jobs order by fire_at")
+    assert 5 <= len(found) <= 6 and all(gap in (None, 60) and young for _, gap, young in found)
