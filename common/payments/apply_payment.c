@@ -47,7 +47,12 @@ static int compare(const struct standing *one, const struct standing *other)
         return one->at_ms < other->at_ms ? -1 : 1;
     if (one->within != other->within)
         return one->within - other->within;
-    return str_cmp(one->event_id, other->event_id);
+    if (one->at_ms == 0)
+        return 0;
+    /* A reading is as good as all events of its second; of two readings the later stands. */
+    if (one->event_id.len == 0)
+        return 1;
+    return other->event_id.len == 0 ? -1 : str_cmp(one->event_id, other->event_id);
 }
 
 static bool set_str(struct str *to, struct str value)

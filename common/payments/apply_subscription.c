@@ -62,7 +62,7 @@ static bool differs(const struct subscription_row *row, const struct subscriptio
            row->trial_end_ms != object->trial_end_ms || row->canceled_ms != object->canceled_ms ||
            row->ended_ms != object->ended_ms ||
            row->cancel_at_period_end != object->cancel_at_period_end ||
-           row->amount_minor != object->unit_amount_minor ||
+           (object->unit_amount_minor != 0 && row->amount_minor != object->unit_amount_minor) ||
            (facts->plan_id != 0 && row->plan_id != facts->plan_id);
 }
 

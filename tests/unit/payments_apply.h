@@ -10,12 +10,13 @@
 
 #define AT        1760000000LL /* seconds: when the stories begin */
 #define STORY_MAX 6
+#define REPEATED  5 /* one order of as many is told twice */
 
 struct world_of_payments {
     struct task *task;
     struct project *project;
     struct payment_settings settings;
-    unsigned again, delivered;
+    unsigned again, orders;
 };
 
 static const char *const listened[] = {"PaymentCreated",
@@ -58,19 +59,12 @@ static void world_end(struct world_of_payments *world, struct directory *directo
 /* Nothing is left but the project itself. */
 UNUSED static void wipe(struct world_of_payments *world)
 {
-    static const char *const tables[] = {"payments",
-                                         "subscription_history",
-                                         "subscriptions",
-                                         "payment_methods",
-                                         "payment_customers",
-                                         "subscription_plans",
-                                         "webhook_events",
-                                         "outbox"};
-
-    for (size_t i = 0; i < ARRAY_LEN(tables); i++)
-        exec(world->task,
-             &world->project->db,
-             arena_printf(world->task->arena, "delete from {p}.%s", tables[i]).ptr);
+    exec(world->task,
+         &world->project->db,
+         "with a as (delete from {p}.payments), b as (delete from {p}.subscription_history), "
+         "c as (delete from {p}.subscriptions), d as (delete from {p}.payment_methods), "
+         "e as (delete from {p}.payment_customers), f as (delete from {p}.subscription_plans), "
+         "g as (delete from {p}.webhook_events) delete from {p}.outbox");
 }
 
 UNUSED static struct str text(struct world_of_payments *world, const char *sql)
@@ -146,7 +140,6 @@ static int deliver_one(struct world_of_payments *world, struct str event, struct
     struct arena *own = task->arena;
     task->arena = arena;
     arena_free(own);
-    world->delivered++;
     return rc;
 }
 
@@ -230,6 +223,19 @@ struct story {
     const char *once; /* an event that is told exactly once; NULL = none is */
 };
 
+/* A second time, from the end, changes nothing. */
+static void check_repeated(struct world_of_payments *world,
+                           const struct str *events,
+                           size_t count,
+                           struct str before)
+{
+    for (size_t i = count; i > 0; i--)
+        assert_int_equal(deliver(world, events[i - 1]), 0);
+    struct str after = state_of(world);
+    if (!str_eq(after, before))
+        fail_msg("repeated:\n%.*s\nwas\n%.*s", STR_ARG(after), STR_ARG(before));
+}
+
 static void check_order(struct world_of_payments *world,
                         const struct story *story,
                         const size_t *order,
@@ -246,12 +252,8 @@ static void check_order(struct world_of_payments *world,
         events[i] = story->events[order[i]];
     deliver_all(world, events, story->count);
     struct str after = state_of(world);
-    /* A second time, from the end, changes nothing. */
-    for (size_t i = story->count; i > 0; i--)
-        assert_int_equal(deliver(world, events[i - 1]), 0);
-    struct str again = state_of(world);
-    if (!str_eq(after, again))
-        fail_msg("repeated:\n%.*s\nwas\n%.*s", STR_ARG(again), STR_ARG(after));
+    if (world->orders++ % REPEATED == 0)
+        check_repeated(world, events, story->count, after);
     if (state->ptr == NULL)
         *state = arena_dup(arena, after);
     if (!str_eq(*state, after)) {
