@@ -49,6 +49,21 @@ is_daemon() { # PID NAME
     return 1
 }
 
+# Is PID alive and the test processor of this .run?
+is_processor() { # PID
+    [ -n "${1:-}" ] && tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -qF -- "tests/processor --state $RUN/processor.json"
+}
+
+stop_processor() { # PID
+    kill -TERM "$1" 2>/dev/null || return 0
+    local _
+    for _ in $(seq 50); do
+        is_processor "$1" || return 0
+        sleep 0.1
+    done
+    kill -KILL "$1" 2>/dev/null || true
+}
+
 # api-gateway -> GATEWAY, workflow-runner -> WORKFLOW_RUNNER: the prefix of its lines in .run/env.
 daemon_prefix() {
     case "$1" in
