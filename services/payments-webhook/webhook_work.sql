@@ -37,11 +37,11 @@ update {p}.webhook_events w set attempts = w.attempts - 1, next_attempt_at = now
 from unnest($1::bigint[], $2::bigint[]) as g (id, attempts)
 where w.id = g.id and w.attempts = g.attempts and w.state = 'received'
 
--- Nobody else is at it, and it is still ours.
+-- Nobody else is at it, and it is still ours. Waits: our own attempt before this one may still be rolling back.
 -- name: event_lock :opt
 select e.id from {p}.webhook_events e
 where e.id = $1::bigint and e.attempts = $2::smallint and e.state = 'received'
-for update skip locked
+for update
 
 -- name: event_done :exec
 update {p}.webhook_events w
