@@ -1,0 +1,291 @@
+"""Payments while the processor misbehaves, its events come as they like, and gateways die: nobody is charged twice, every
+payment ends as it did at the processor, each fact is told once."""
+import collections
+import concurrent.futures
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+import requests
+
+from groundwork.client import Client
+from groundwork.daemon import free_port
+from groundwork.processor import PAY, Shop
+from groundwork.project import Project
+from groundwork.records import execute, rows
+from groundwork.runs import until
+
+CHARGE = f"{PAY}/payments/charge-payment-method"
+
+
+@pytest.fixture(scope="module")
+def hasty_gateway(start_gateway, session_gateway):
+    """It gives the processor 300 ms; it is killed a lot."""
+    return start_gateway("gateway-hasty", WORKERS=1, PROCESSOR_TIMEOUT_MS=300, REQUEST_TIMEOUT_MS=8000)
+
+
+@pytest.fixture
+def hasty(hasty_gateway, processor, servers, recorder):
+    """A shop behind it, with a saved card."""
+    if not hasty_gateway.running():
+        hasty_gateway.start()
+    operator = Client(f"{hasty_gateway.url}/org", token=servers.operator_token, recorder=recorder)
+    shop = Shop(processor, Project(hasty_gateway, operator, recorder))
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=201).json()
+    shop.method = processor.setup(setup["id"])["payment_method"]
+    yield shop
+    processor.remove_endpoint(shop.endpoint)
+
+
+def charge(shop, key, **changes):
+    body = {"payment_method_id": shop.method, "amount": 20, "currency": "usd", **changes}
+    try:
+        return shop.admin.post(CHARGE, body, headers={"Idempotency-Key": key}, timeout=20)
+    except requests.RequestException:
+        return None
+
+
+def insist(shop, key, tries=40, **changes):
+    """The same request until it is answered for good."""
+    for _ in range(tries):
+        answer = charge(shop, key, **changes)
+        if answer is not None and answer.status_code not in (409, 500, 502, 503, 504):
+            return answer
+        time.sleep(0.1)
+    raise AssertionError(f"no end after {tries} tries: {answer.text if answer is not None else 'no answer'}")
+
+
+def payments(shop):
+    return shop.admin.get(f"{PAY}/payments", params={"limit": 500}, expect=200).json()["items"]
+
+
+def one_charge(shop, processor):
+    """Charged once, and the one payment says so."""
+    assert len(shop.charges()) == 1 and processor.assert_never_charged_twice(shop.account)
+    found = payments(shop)
+    assert [each["status"] for each in found if each["status"] != "failed"] == ["succeeded"], found
+    assert found[-1]["reference"] == shop.charges()[0]["payment_intent"]
+
+
+# --- the processor misbehaves --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [
+    {"kind": "timeout"}, {"kind": "timeout", "act": False}, {"kind": "reset"}, {"kind": "reset", "act": False},
+    {"kind": "garbage"}, {"kind": "garbage", "act": False}, {"kind": "delay", "seconds": 0.5},
+    {"kind": "status", "status": 502, "act": True}, {"kind": "status", "status": 503}, {"kind": "status", "status": 504},
+    {"kind": "status", "status": 409}, {"kind": "status", "status": 429}, {"kind": "status", "status": 424},
+    {"kind": "status", "status": 500, "stored": False, "act": True}, {"kind": "status", "status": 503, "header": "false"},
+], ids=lambda fault: "-".join(str(each) for each in fault.values()))
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_fault_never_charges_twice(hasty, processor, fault, times):
+    hasty.fault(path="/v1/payment_intents", times=times, **fault)
+    answer = insist(hasty, "k")
+    assert (answer.status_code, answer.json()["status"]) == (201, "succeeded"), answer.text
+    one_charge(hasty, processor)
+    keys = {each["key"] for each in hasty.requests("POST", "/v1/payment_intents") if each["acted"] or each["replayed"]}
+    assert len(keys) == 1
+    again = charge(hasty, "k")
+    assert again.json() == answer.json() and again.headers["Idempotent-Replayed"] == "true"
+    assert len(hasty.charges()) == 1
+
+
+def test_an_error_that_the_processor_keeps(hasty, processor):
+    """A 500 that is replayed for a day says nothing of what happened: the payment stays open, whoever asks."""
+    hasty.fault("status", status=500, path="/v1/payment_intents", act=True)
+    for _ in range(2):
+        answer = charge(hasty, "k")
+        assert answer.status_code in (502, 503), answer.text
+    assert len(hasty.charges()) == 1 and processor.assert_never_charged_twice(hasty.account)
+    assert [each["status"] in ("succeeded", "failed") for each in payments(hasty)] == [False]
+
+
+def test_a_declined_card_stays_declined(hasty, processor):
+    setup = hasty.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "bo@example.org"}, expect=201).json()
+    method = processor.setup(setup["id"], "4000000000000341")["payment_method"]
+    hasty.fault("reset", path="/v1/payment_intents", times=3)
+    first = insist(hasty, "k", payment_method_id=method)
+    assert (first.status_code, first.json()["code"]) == (402, "card_error")
+    assert insist(hasty, "k", payment_method_id=method).json()["errors"] == first.json()["errors"]
+    assert hasty.charges() == [] and len(payments(hasty)) == 1
+
+
+def test_many_requests_of_one_key(hasty, processor):
+    hasty.fault("delay", seconds=0.2, path="/v1/payment_intents")
+    clients = [hasty.project.client(token=hasty.admin.token) for _ in range(20)]
+
+    def ask(client):
+        return client.post(CHARGE, {"payment_method_id": hasty.method, "amount": 20, "currency": "usd"},
+                           headers={"Idempotency-Key": "k"})
+
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(ask, clients * 5))
+    assert collections.Counter(each.status_code for each in answers).keys() <= {201, 409}
+    assert len({each.json()["id"] for each in answers if each.status_code == 201}) == 1
+    assert insist(hasty, "k").status_code == 201
+    assert charge(hasty, "k", amount=21).status_code == 422
+    one_charge(hasty, processor)
+
+
+# --- the gateway dies ----------------------------------------------------------------------------------------
+
+
+def kill(daemon):
+    os.killpg(daemon.process.pid, signal.SIGKILL)
+    daemon.process.wait(10)
+
+
+def killed_while(daemon, shop, db, key, when):
+    """One charge; the gateway is killed as soon as `when` says so, and comes back when its hold on the key has ended."""
+    asking = threading.Thread(target=charge, args=(shop, key))
+    asking.start()
+    when()
+    kill(daemon)
+    asking.join()
+    execute(db, f"update {shop.project.schema(db)}.idempotency_keys set locked_until = now() where state = 'in_progress'")
+    daemon.start()
+
+
+def arrived(shop):
+    """Until the processor has been asked once more than now."""
+    seen = len(shop.requests("POST", "/v1/payment_intents"))
+    left = len(shop.processor.faults_left())
+    until(lambda: len(shop.processor.faults_left()) < left or len(shop.requests("POST", "/v1/payment_intents")) > seen,
+          "the processor is asked")
+
+
+@pytest.mark.parametrize("act", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("who", ["caller", "timer"])
+def test_killed_around_the_charge(hasty, hasty_gateway, processor, payments_of, db, act, who):
+    """Asked, and killed before or after the processor acted: the caller's repetition or the timer brings it home."""
+    hasty.fault("timeout", path="/v1/payment_intents", act=act, seconds=1)
+    killed_while(hasty_gateway, hasty, db, "k", lambda: arrived(hasty))
+    if who == "caller":
+        assert insist(hasty, "k").json()["status"] == "succeeded"
+    else:
+        payments_of(hasty)
+        schema = hasty.project.schema(db)
+        execute(db, f"update {schema}.payments set settle_at = now() where settle_at is not null")
+        until(lambda: [each["status"] for each in payments(hasty)] == ["succeeded"], "the timer settles it")
+        assert insist(hasty, "k").json()["status"] == "succeeded"
+    one_charge(hasty, processor)
+
+
+@pytest.fixture
+def payments_of(start_payments, servers, processor):
+    """Starts a payments service for a shop; it ends with the test."""
+    started = []
+
+    def start(_shop):
+        started.append(start_payments(PROCESSOR_TIMEOUT_MS=1000, SWEEP_MS=200))
+
+    yield start
+    for daemon in started:
+        daemon.stop()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_killed_at_any_moment(hasty, hasty_gateway, processor, db, seed):
+    moment = random.Random(seed).uniform(0, 0.06)
+    killed_while(hasty_gateway, hasty, db, "k", lambda: time.sleep(moment))
+    assert insist(hasty, "k").json()["status"] == "succeeded"
+    one_charge(hasty, processor)
+
+
+# --- events come as they like --------------------------------------------------------------------------------
+
+KINDS = ("PaymentCreated", "PaymentSucceeded", "PaymentFailed", "SubscriptionCreated", "SubscriptionActivated",
+         "SubscriptionExpired", "PaymentMethodCaptured", "PaymentMethodRemoved")
+
+
+def listen(project):
+    """A workflow for each kind of event: {workflow's id: kind}."""
+    step = {"key": "hold", "action": "Condition", "params": {"field": "$svc.trigger.kind", "op": "not_empty"}}
+    return {project.admin.post("/workflows", {
+        "name": kind, "enabled": True, "trigger": {"kind": "event", "event": kind}, "start_step": "hold", "steps": [step],
+    }, expect=201).json()["id"]: kind for kind in KINDS}
+
+
+def told(shop, db, kinds):
+    found = rows(db, f"select workflow_id, count(*) from {shop.project.schema(db)}.jobs group by workflow_id")
+    return {kinds[id_]: count for id_, count in found}
+
+
+def all_applied(shop, db, within=60):
+    open_ones = f"""select type, state, attempts, error, next_attempt_at - now() from {shop.project.schema(db)}.webhook_events
+                    where state not in ('applied', 'ignored', 'unsupported')"""
+    end = time.monotonic() + within
+    while left := rows(db, open_ones):
+        assert time.monotonic() < end, f"not applied within {within} s: {left}"
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("generation, switches", [
+    ("dahlia", {}), ("acacia", {}), ("dahlia", {"duplicate": 2, "shuffle": True}),
+    ("acacia", {"duplicate": 1, "shuffle": True, "delay": [0, 0.5]}), ("endive", {"shuffle": True, "delay": [0, 1]}),
+    ("basil", {"drop": True}),
+], ids=lambda each: each if isinstance(each, str) else "-".join(each) or "well")
+def test_a_subscription_from_start_to_end(make_shop, project, processor, payments, runner, db, generation, switches):
+    shop = make_shop(project, api=generation)
+    kinds = listen(project)
+    plan = shop.admin.post(f"{PAY}/subscription-plans", {
+        "plan_name": "pro", "name": "Pro", "amount": 9, "currency": "usd", "billing_interval": "month"}, expect=201).json()
+    member = project.user(permissions=["svc_payments:create", "svc_payments:read", "svc_subscription_plans:read"])
+    made = member.post(f"{PAY}/subscriptions", {"plan_id": plan["id"]}, expect=201).json()
+    shop.switch(**switches)
+    session = shop.objects("checkout.session")[-1]
+    processor.complete(session["id"])
+    subscription = processor.get(session["id"])["subscription"]
+    deliver(shop, processor, switches)
+    mine = f"{PAY}/subscriptions/me/entitlement"
+    until(lambda: member.get(mine, expect=200).json()["has_access"], "access")
+    assert member.get(mine).json()["status"] == "active"
+    processor.renew(subscription)
+    processor.fail_renewal(subscription)
+    deliver(shop, processor, switches)
+    path = f"{PAY}/subscriptions/{made['id']}"
+    until(lambda: shop.admin.get(path, expect=200).json()["status"] == "past_due", "past due")
+    processor.cancel(subscription)
+    deliver(shop, processor, switches)
+    until(lambda: shop.admin.get(path, expect=200).json()["status"] == "canceled", "canceled")
+    until(lambda: not member.get(mine, expect=200).json()["has_access"], "no access")
+    all_applied(shop, db, 8)
+    wanted = {"PaymentCreated": 2, "PaymentSucceeded": 2, "SubscriptionCreated": 1, "SubscriptionActivated": 1,
+              "SubscriptionExpired": 1, "PaymentMethodCaptured": 1}
+    until(lambda: all(told(shop, db, kinds).get(kind) == count for kind, count in wanted.items()),
+          f"told {told(shop, db, kinds)}")
+    time.sleep(0.3)
+    got = told(shop, db, kinds)
+    assert {kind: count for kind, count in got.items() if kind in wanted} == wanted, got
+    assert processor.assert_never_charged_twice(shop.account) and len(shop.charges()) == 2
+    paid = [each for each in shop.admin.get(f"{PAY}/payments", expect=200).json()["items"] if each["status"] == "succeeded"]
+    assert sorted(each["reference"] for each in paid) == sorted(each["payment_intent"] for each in shop.charges())
+
+
+def deliver(shop, processor, switches):
+    if switches.get("drop"):
+        time.sleep(0.2)
+        assert processor.resend(endpoint=shop.endpoint) > 0
+    shop.drain(30)
+
+
+def test_a_service_that_was_away(make_shop, project, processor, start_payments, db):
+    """What could not be delivered is delivered later: nothing is lost, nothing is done twice."""
+    shop, port = make_shop(project), free_port()
+    processor.update_endpoint(shop.endpoint, url=f"http://127.0.0.1:{port}/webhooks/processor/{project.id}")
+    made = shop.admin.post(f"{PAY}/payments", {"type": "one_off", "amount": 5, "currency": "usd"}, expect=201).json()
+    processor.complete(shop.objects("checkout.session")[-1]["id"])
+    time.sleep(0.5)
+    with pytest.raises(AssertionError, match="not taken"):
+        shop.drain(0)
+    daemon = start_payments(PORT=port)
+    try:
+        shop.drain(30)
+        schema = project.schema(db)
+        until(lambda: rows(db, f"select status from {schema}.payments where id = %s", made["id"]) == [("succeeded",)], "paid")
+        assert max(each["try"] for each in processor.attempts(shop.endpoint)) > 1
+    finally:
+        daemon.stop()
