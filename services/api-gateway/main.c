@@ -10,6 +10,7 @@
 #include "fetch/fetch.h"
 #include "http/server.h"
 #include "payments/processor.h"
+#include "payments/store.h"
 #include "routes_list.h"
 #include "stages/stages.h"
 
@@ -29,6 +30,7 @@ static struct http_server *server;
 static struct str operator_token;
 static struct str public_url;
 static struct str payments_url;
+static struct x5c_anchors *store_anchors;
 
 struct directory *gateway_directory(void)
 {
@@ -136,6 +138,27 @@ static void put_refusal(struct req *r, int status, const char *code, const char 
     problem_put(r, status, code, detail);
 }
 
+/* The app store's server API; its notifications go to the payments service. */
+static int start_store(const struct app_conf *conf, struct str *ret_reason)
+{
+    if (store_anchors_load(conf->store_roots_file, &store_anchors) != 0) {
+        *ret_reason =
+            STR("the file of the store's roots cannot be used (GROUNDWORK_STORE_ROOTS_FILE)");
+        return -1;
+    }
+    if (fetch_url_check(conf->store_url) != 0 || fetch_url_check(conf->store_sandbox_url) != 0) {
+        *ret_reason = STR("the store's addresses may not be called (GROUNDWORK_STORE_URL, "
+                          "GROUNDWORK_STORE_SANDBOX_URL, GROUNDWORK_FETCH_ALLOW)");
+        return -1;
+    }
+    store_init(&(struct store_config){
+        .anchors = store_anchors,
+        .production_url = conf->store_url,
+        .sandbox_url = conf->store_sandbox_url,
+    });
+    return 0;
+}
+
 static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)app->conf;
@@ -168,6 +191,8 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         .timeout_ms = conf->processor_timeout_ms,
         .retries = PROCESSOR_RETRIES,
     });
+    if (start_store(conf, ret_reason) != 0)
+        return -1;
     const char *wrong = peer_trust(&conf->trusted_proxies);
     if (wrong) {
         *ret_reason = str_from(wrong);
@@ -200,6 +225,8 @@ static void drain(struct app *app, loop_fn done, void *arg)
 static void stop(struct app *app UNUSED)
 {
     http_server_stop(server);
+    x5c_anchors_free(store_anchors);
+    store_anchors = NULL;
 }
 
 static const struct daemon_flag flags[] = {

@@ -45,6 +45,8 @@
     AREA(offer_codes)                                                                              \
     AREA(balances)                                                                                 \
     AREA(webhook_events)                                                                           \
+    AREA(iap_store)                                                                                \
+    AREA(iap_store_test)                                                                           \
     AREA(tasks)                                                                                    \
     AREA(docs)
 

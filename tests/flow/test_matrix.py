@@ -75,6 +75,13 @@ ROWS = {
     "PUT /integrations/svcpay/processor-connect/processor-fees": (f"{PAY}/processor-connect/processor-fees", {"rows": None}),
     "POST /integrations/svcpay/processor-connect/fees/calculate":
         (f"{PAY}/processor-connect/fees/calculate", {"amount": 10, "currency": "usd"}),
+    "GET /integrations/svcpay/iap-store/credentials": (f"{PAY}/iap-store/credentials", None),
+    "PUT /integrations/svcpay/iap-store/credentials": (f"{PAY}/iap-store/credentials", {"issuer_id": "x"}),
+    "DELETE /integrations/svcpay/iap-store/credentials": (f"{PAY}/iap-store/credentials", None),
+    "POST /integrations/svcpay/iap-store/test-notification": (f"{PAY}/iap-store/test-notification?environment=x", None),
+    "GET /integrations/svcpay/iap-store/test-notification/{token}":
+        (f"{PAY}/iap-store/test-notification/NONE?environment=x", None),
+    "GET /integrations/svcpay/iap-store/account-token": (f"{PAY}/iap-store/account-token", None),
     "GET /integrations/svcpay/settings": (f"{PAY}/settings", None),
     "PUT /integrations/svcpay/settings": (f"{PAY}/settings", {"grace_days": 3}),
     "GET /integrations/svcpay/offers": (f"{PAY}/offers", None),

@@ -1,0 +1,242 @@
+/* /integrations/svcpay/iap-store: test notifications of the app store, and the token by which the
+ * app tells whose a purchase is. */
+#include "areas/payments/payments_area.h"
+#include "iap_store_sql.h"
+#include "payments/store.h"
+
+#define TOKEN_MAX 128
+
+static const char *const environment_names[] = {"production", "sandbox", NULL};
+
+/* --- test notifications --------------------------------------------------------------------------
+ */
+
+/* clang-format off */
+static const struct query_param environment_query[] = {
+    {.name = "environment", .type = FIELD_STR, .values = environment_names,
+     .doc = "production or sandbox: whose server is asked; required"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static const struct field sent_fields[] = {
+    {.name = "test_notification_token",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "Names it; GET .../iap-store/test-notification/{token} tells how it went"},
+    {.name = "environment", .type = FIELD_STR, .required = true, .values = environment_names},
+};
+static const struct schema sent_schema = SCHEMA_OUT("StoreTestNotification", sent_fields);
+
+static const char *const test_states[] = {"pending", "received", "delivered", "failed", NULL};
+static const struct field attempt_fields[] = {
+    {.name = "at", .type = FIELD_TIME, .required = true},
+    {.name = "result", .type = FIELD_STR, .required = true, .example = "\"SUCCESS\""},
+};
+static const struct schema attempt_schema = SCHEMA_OUT("StoreTestAttempt", attempt_fields);
+static const struct field outcome_fields[] = {
+    {.name = "status",
+     .type = FIELD_STR,
+     .required = true,
+     .values = test_states,
+     .doc =
+         "received: it arrived here and was taken; delivered: the store says that it was sent, "
+         "but it was not taken here; failed: the store could not send it; pending: not sent yet"},
+    {.name = "environment", .type = FIELD_STR, .required = true, .values = environment_names},
+    {.name = "received_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "attempts", .type = FIELD_LIST, .required = true, .sub = &attempt_schema},
+};
+static const struct schema outcome_schema = SCHEMA_OUT("StoreTestOutcome", outcome_fields);
+
+/* What a call to the store needs; the settings are held until the request ends. */
+AWAITS static int
+call_begin(struct req *r, const struct store_account **ret_account, bool *ret_sandbox)
+{
+    const struct payment_settings *settings;
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    struct str environment = query_get(query, "environment");
+    if (!environment.len)
+        return fail_field(r, "environment", "required", "must be production or sandbox");
+    TRY(pay_settings(r, false, &settings));
+    if (!settings->store.configured)
+        return fail(r, "payments_not_configured", "There are no credentials of the app store.");
+    *ret_account = &settings->store;
+    *ret_sandbox = str_is(environment, "sandbox");
+    return 0;
+}
+
+static int call_failed(struct req *r, int rc, struct str reason)
+{
+    if (rc < 0)
+        return rc;
+    if (rc == STORE_API_DOWN)
+        return fail(r, "dependency_unavailable", "The app store: %.*s.", STR_ARG(reason));
+    return fail(r, "provider_error", "The app store: %.*s.", STR_ARG(reason));
+}
+
+AWAITS static int store_test(struct req *r)
+{
+    const struct store_account *account;
+    struct str reason = STR_NONE;
+    struct str token;
+    bool sandbox;
+
+    TRY(call_begin(r, &account, &sandbox));
+    int rc = store_request_test(&r->task, account, sandbox, &token, &reason);
+    if (rc != 0)
+        return call_failed(r, rc, reason);
+    struct jw w = resp_json(r);
+    jw_obj(&w);
+    JW_STR(&w, "test_notification_token", token);
+    JW_CSTR(&w, "environment", environment_names[sandbox]);
+    jw_obj_end(&w);
+    return reply_json(r, 202);
+}
+
+/* When the notification arrived and was taken; 0 = it was not. */
+AWAITS static int
+received_at(struct req *r, bool sandbox, const struct store_test *test, int64_t *ret_ms)
+{
+    struct rows rows;
+
+    *ret_ms = 0;
+    if (!test->uuid.len)
+        return 0;
+    struct str event_id = arena_printf(
+        r->task.arena, "%s:%.*s", sandbox ? "Sandbox" : "Production", STR_ARG(test->uuid));
+    TRY(sql_all(r, &rows, &SQL_IAP_EVENT_RECEIVED, PARAMS(P_STR(event_id))));
+    if (rows.count)
+        *ret_ms = rows_time(&rows, 0, rows_column(&rows, "received_at"));
+    return 0;
+}
+
+static const char *test_state(const struct store_test *test, int64_t received_ms)
+{
+    if (received_ms)
+        return "received";
+    for (size_t i = 0; i < test->attempt_count; i++)
+        if (str_is(test->attempts[i].result, "SUCCESS"))
+            return "delivered";
+    return test->attempt_count ? "failed" : "pending";
+}
+
+/* As the store makes them: a UUID and a time. Nothing else goes into the address of a call. */
+static bool token_ok(struct str token)
+{
+    for (size_t i = 0; i < token.len; i++) {
+        char c = token.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && (c < '0' || c > '9') && c != '-' && c != '_')
+            return false;
+    }
+    return token.len > 0 && token.len <= TOKEN_MAX;
+}
+
+AWAITS static int store_outcome(struct req *r)
+{
+    const struct store_account *account;
+    struct str token = req_param(r, "token");
+    struct store_test test = {0};
+    struct str reason = STR_NONE;
+    int64_t received_ms;
+    bool sandbox;
+
+    TRY(call_begin(r, &account, &sandbox));
+    if (!token_ok(token))
+        return fail(r, "not_found", "The store knows no such test notification.");
+    int rc = store_test_outcome(&r->task, account, sandbox, token, &test, &reason);
+    if (rc == STORE_API_NOT_FOUND)
+        return fail(r, "not_found", "The store knows no such test notification, or not yet.");
+    if (rc != 0)
+        return call_failed(r, rc, reason);
+    TRY(received_at(r, sandbox, &test, &received_ms));
+    struct jw w = resp_json(r);
+    jw_obj(&w);
+    JW_CSTR(&w, "status", test_state(&test, received_ms));
+    JW_CSTR(&w, "environment", environment_names[sandbox]);
+    jw_lit(&w, "received_at");
+    if (received_ms)
+        jw_time(&w, received_ms);
+    else
+        jw_null(&w);
+    jw_lit(&w, "attempts");
+    jw_arr(&w);
+    for (size_t i = 0; i < test.attempt_count; i++) {
+        jw_obj(&w);
+        jw_lit(&w, "at");
+        jw_time(&w, test.attempts[i].at_ms);
+        JW_STR(&w, "result", test.attempts[i].result);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+/* --- the caller's token --------------------------------------------------------------------------
+ */
+
+static const struct field token_fields[] = {
+    {.name = "app_account_token",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "What the app passes as appAccountToken when the user buys",
+     .example = "\"00000000-0000-4000-8000-00000000000c\""},
+};
+static const struct schema token_schema = SCHEMA_OUT("StoreAccountToken", token_fields);
+
+AWAITS static int store_token(struct req *r)
+{
+    char token[STORE_ACCOUNT_TOKEN_BYTES + 1];
+    struct jw w = resp_json(r);
+
+    store_account_token(r->caller->user_id, token);
+    jw_obj(&w);
+    JW_CSTR(&w, "app_account_token", token);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+static const struct route iap_store_test_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = PAYMENTS_BASE "/iap-store/test-notification",
+        .id = "iap_store_test",
+        .auth = AUTH_ADMIN,
+        .query = environment_query,
+        .ok = {202, &sent_schema},
+        .fails = {409, 502, 503},
+        .run = store_test,
+        .class = CLASS_WRITE,
+        .tag = "Payments",
+        .summary = "Ask the store to send a test notification",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/iap-store/test-notification/{token}",
+        .id = "iap_store_test_outcome",
+        .auth = AUTH_ADMIN,
+        .query = environment_query,
+        .ok = {200, &outcome_schema},
+        .fails = {404, 409, 502, 503},
+        .run = store_outcome,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "How a test notification went",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = PAYMENTS_BASE "/iap-store/account-token",
+        .id = "iap_store_account_token",
+        .auth = AUTH_USER,
+        .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
+        .ok = {200, &token_schema},
+        .run = store_token,
+        .class = CLASS_READ,
+        .tag = "Payments",
+        .summary = "The token by which the app store tells whose a purchase is",
+    },
+};
+ROUTES(iap_store_test);
