@@ -39,20 +39,20 @@ static struct {
     char base_url[BASE_URL_BYTES];
     int64_t timeout_ms;
     unsigned retries;
-} config = {.base_url = "https://api.stripe.com",
-            .timeout_ms = DEFAULT_TIMEOUT_MS,
-            .retries = DEFAULT_RETRIES};
+} configured = {.base_url = "https://api.stripe.com",
+                .timeout_ms = DEFAULT_TIMEOUT_MS,
+                .retries = DEFAULT_RETRIES};
 
-void processor_init(const struct processor_config *from)
+void processor_init(const struct processor_config *config)
 {
-    struct str url = from->base_url;
+    struct str url = config->base_url;
 
     while (str_ends(url, STR("/")))
         url.len--;
-    MUST(url.len < sizeof(config.base_url));
-    (void)snprintf(config.base_url, sizeof(config.base_url), "%.*s", STR_ARG(url));
-    config.timeout_ms = from->timeout_ms;
-    config.retries = from->retries;
+    MUST(url.len < sizeof(configured.base_url));
+    (void)snprintf(configured.base_url, sizeof(configured.base_url), "%.*s", STR_ARG(url));
+    configured.timeout_ms = config->timeout_ms;
+    configured.retries = config->retries;
 }
 
 /* --- what is sent --------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ static int call_init(struct call *call, struct task *task, const struct processo
     bool query = !posts && request->form.len > 0;
     call->url = arena_printf(arena,
                              "%s%.*s%s%.*s",
-                             config.base_url,
+                             configured.base_url,
                              STR_ARG(request->path),
                              query ? "?" : "",
                              query ? (int)request->form.len : 0,
@@ -231,9 +231,9 @@ static int64_t end_of(const struct task *task, const struct processor_request *r
 /* Milliseconds that an attempt may take from now on. */
 static int64_t time_left(int64_t end_ms)
 {
-    int64_t left = end_ms > 0 ? end_ms - clock_mono_ms() : config.timeout_ms;
+    int64_t left = end_ms > 0 ? end_ms - clock_mono_ms() : configured.timeout_ms;
 
-    return left < config.timeout_ms ? left : config.timeout_ms;
+    return left < configured.timeout_ms ? left : configured.timeout_ms;
 }
 
 static int64_t backoff_ms(unsigned repeat)
@@ -314,7 +314,7 @@ int processor_call(struct task *task,
         lost = lost || last.lost;
         not_done = not_done && last.turned_away;
         int64_t delay_ms = backoff_ms(tries);
-        if (!last.again || tries >= config.retries ||
+        if (!last.again || tries >= configured.retries ||
             (end_ms > 0 && end_ms - clock_mono_ms() < delay_ms + ATTEMPT_LEAST_MS))
             break;
         TRY(task_sleep(task, delay_ms));

@@ -218,9 +218,9 @@ AWAITS static int keep_status(struct req *r,
                               const struct processor_account *account,
                               int64_t at_ms)
 {
-    struct processor_account stored;
+    struct processor_account stored = {0};
     int64_t event_ms = 0;
-    json_t *doc;
+    json_t *doc = NULL;
 
     TRY(sql_begin(r));
     TRY(lock_settings(r, &doc, &stored));
@@ -238,8 +238,8 @@ AWAITS static int keep_status(struct req *r,
 AWAITS static int connect_get(struct req *r)
 {
     const struct payment_settings *settings;
-    struct processor_reply reply;
-    struct account_object told;
+    struct processor_reply reply = {0};
+    struct account_object told = {0};
 
     TRY(pay_settings(r, false, &settings));
     const struct processor_account *known = &settings->processor;
@@ -319,9 +319,9 @@ static bool pending(struct arena *arena, const json_t *doc, struct creation *cre
 
 AWAITS static int begin_creation(struct req *r, struct str form, struct creation *creation)
 {
-    struct processor_account account;
+    struct processor_account account = {0};
     char at[CLOCK_TEXT_BYTES];
-    json_t *doc;
+    json_t *doc = NULL;
 
     TRY(sql_begin(r));
     TRY(lock_settings(r, &doc, &account));
@@ -355,8 +355,8 @@ AWAITS static int begin_creation(struct req *r, struct str form, struct creation
 /* The call ended without an account: the next one is made anew. */
 AWAITS static int end_creation(struct req *r, const struct creation *creation)
 {
-    struct processor_account account;
-    json_t *doc;
+    struct processor_account account = {0};
+    json_t *doc = NULL;
 
     TRY(sql_begin(r));
     TRY(lock_settings(r, &doc, &account));
@@ -372,8 +372,8 @@ AWAITS static int keep_created(struct req *r,
                                struct processor_account *ret)
 {
     struct arena *arena = r->task.arena;
-    struct processor_account account;
-    json_t *doc;
+    struct processor_account account = {0};
+    json_t *doc = NULL;
 
     TRY(sql_begin(r));
     TRY(lock_settings(r, &doc, &account));
@@ -422,10 +422,10 @@ static bool nothing_follows(int rc, const struct processor_reply *reply)
 /* 0: the call was another request's and came to nothing: this one's turn. */
 AWAITS static int create_once(struct req *r, struct str form)
 {
-    struct processor_reply reply;
-    struct processor_account account;
-    struct account_object told;
-    struct creation creation;
+    struct processor_reply reply = {0};
+    struct processor_account account = {0};
+    struct account_object told = {0};
+    struct creation creation = {0};
 
     TRY(begin_creation(r, form, &creation));
     const struct processor_request request = {
@@ -491,7 +491,7 @@ AWAITS static int connect_create(struct req *r)
 AWAITS static int onboarding_create(struct req *r)
 {
     const struct payment_settings *settings;
-    struct processor_reply reply;
+    struct processor_reply reply = {0};
     struct onboarding_in in;
     struct form form;
     char salt[27];

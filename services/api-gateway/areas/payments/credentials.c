@@ -233,7 +233,7 @@ static int
 merge_secrets(struct req *r, const struct in_list *list, struct processor_account *account)
 {
     const struct secret_in *items = list->items;
-    struct webhook_secret merged[WEBHOOK_SECRETS_MAX];
+    struct webhook_secret merged[WEBHOOK_SECRETS_MAX] = {0};
 
     for (size_t i = 0; i < list->count; i++) {
         struct str secret = items[i].secret.value;
@@ -381,10 +381,10 @@ AWAITS static int lock_settings(struct req *r, json_t **ret_doc, struct processo
 
 AWAITS static int credentials_update(struct req *r)
 {
-    struct processor_account account;
+    struct processor_account account = {0};
     struct arena *arena = r->task.arena;
     struct credentials_in in;
-    json_t *doc;
+    json_t *doc = NULL;
 
     TRY(req_json(r, &in_schema, &in));
     TRY(check(r, &in));
