@@ -11,12 +11,13 @@
 #include "work.h"
 
 #define READY_EVERY_MS 5000
-#define READY_AHEAD_MS 30000  /* before the tick */
+#define READY_AHEAD_MS 60000  /* before the tick */
 #define READY_MS       200000 /* what was made ready is taken to be so; caches keep it longer */
 #define FRESH_EVERY_MS 1000
 #define FRESH_AHEAD_MS 3500 /* rights are read again after five seconds (project_rights) */
+#define FIRST_MS       1000 /* after the start */
 #define ROUND_MS       20000
-#define AT_ONCE        3
+#define AT_ONCE        6
 
 /* What is looked for every so often, for ticks that are so near, and what is done about each. */
 struct kind {
@@ -195,7 +196,7 @@ void ahead_start(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         loop_timer_init(&kinds[i].timer, on_timer, &kinds[i]);
-        loop_timer_start(&kinds[i].timer, kinds[i].every_ms);
+        loop_timer_start(&kinds[i].timer, FIRST_MS);
     }
 }
 

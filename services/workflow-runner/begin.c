@@ -7,7 +7,7 @@
 #include "job.h"
 #include "loop/loop.h"
 
-#define AT_ONCE      12
+#define AT_ONCE      8
 #define HELD_AT_ONCE 2
 #define MOMENT_MS    25
 #define LOOK_MS      5

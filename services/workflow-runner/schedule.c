@@ -15,7 +15,7 @@
 #define POLL_MS         1000
 #define AFTER_SECOND_MS 5      /* the poll comes this long after the wall clock's second */
 #define MISSED_MS       300000 /* older ticks are passed over */
-#define TICKS_AT_ONCE   8      /* what a tick costs is the processor's time, not waiting */
+#define TICKS_AT_ONCE   6      /* what a tick costs is the processor's time, not waiting */
 #define JOBS_PER_TICK   16     /* of one workflow: five minutes and a bit */
 
 static struct {
