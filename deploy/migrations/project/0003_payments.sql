@@ -88,6 +88,7 @@ create table {p}.subscription_plans (
   processor_price_id   text,
   processor_account    text,                       -- where those two live
   synced               jsonb,                      -- what the processor knows of the plan (plan_sync.sql); null = nothing
+  sync_until           timestamptz,                -- a gateway is telling the processor until then
   created_at           timestamptz not null default now(),
   updated_at           timestamptz not null default now(),
   constraint subscription_plans_name_key unique (plan_name),

@@ -2,28 +2,32 @@
  * A plan at the processor. A product is made under an id of ours: made twice, it is the same. A
  * price cannot be changed: each state of a plan has one, told apart by a lookup key made of the
  * state and of the price before it, so that a price whose answer was lost is found again. The price
- * that was replaced stays noted until it is inactive.
+ * that was replaced stays noted until it is inactive. One gateway at a time tells of a plan; it
+ * says so in the row, for as long as its next call may take.
  */
-#include <string.h>
-
 #include "areas/payments/payments_area.h"
 #include "areas/payments/plans.h"
+#include "base/clock.h"
 #include "base/rand.h"
 #include "crypto/digest.h"
 #include "plan_sync_sql.h"
 
-#define ROUNDS_MAX   3  /* how often another save may come between */
+#define ROUNDS_MAX   10 /* how often another save may come between */
 #define RETIRED_MAX  20 /* prices noted; older ones stay as they are, nothing uses them */
 #define STATE_DIGITS 24 /* of a lookup key's hash */
 
+#define CALL_LIMIT_MS 8000  /* of one call with its repeats */
+#define LEASE_MS      10000 /* renewed before each call: outlives it */
+#define WAIT_MS       12000 /* for another gateway that is at it, or has died at it */
+#define POLL_MS       100
+
 struct plan_state {
     int64_t id, amount_minor, interval_count;
-    int64_t failures; /* answers of the processor that it repeats for their key: the next try has
-                         another one */
+    int64_t
+        failures; /* answers that the processor repeats for their key: the next try has another */
     struct str name, description, currency, interval;
     bool active;
     struct str product_state, price_state; /* as the row says it */
-    struct str row_price;                  /* as read: the guard of the write */
     /* What the processor knows; moves along as it is told. */
     struct str product, price, known_product, known_price;
     struct str retired[RETIRED_MAX];
@@ -35,32 +39,77 @@ struct sync {
     const struct payment_settings *settings;
     struct plan_state plan;
     struct processor_reply reply;
-    struct str extra[ROUNDS_MAX]; /* prices made for a state that another save replaced */
-    size_t extra_count;
+    struct str lease; /* empty = not ours */
 };
+
+/* The lease was lost: somebody else is telling the processor. */
+#define LOST PROCESSOR_CONFLICT
+
+/* --- the lease --- */
+
+/* co: *ret_ours is false while another has it. */
+AWAITS static int claim(struct sync *sync, int64_t id, bool *ret_ours)
+{
+    struct rows claimed;
+
+    TRY(sql_all(sync->r, &claimed, &SQL_PLAN_SYNC_CLAIM, PARAMS(P_I64(id), P_I64(LEASE_MS))));
+    *ret_ours = claimed.count > 0;
+    if (*ret_ours)
+        sync->lease = rows_str(&claimed, 0, 0);
+    return 0;
+}
+
+/* co: for as long as the next call may take. LOST when another has it by now; a negative. */
+AWAITS static int extend(struct sync *sync)
+{
+    struct rows extended;
+    int rc = db_query(&sync->r->task,
+                      sync->r->db,
+                      &SQL_PLAN_SYNC_EXTEND,
+                      PARAMS(P_I64(sync->plan.id), P_STR(sync->lease), P_I64(LEASE_MS)),
+                      &extended);
+
+    if (rc)
+        return rc < 0 ? rc : LOST;
+    if (!extended.count)
+        return LOST;
+    sync->lease = rows_str(&extended, 0, 0);
+    return 0;
+}
+
+AWAITS static int release(struct sync *sync)
+{
+    return sql_exec(
+        sync->r, NULL, &SQL_PLAN_SYNC_RELEASE, PARAMS(P_I64(sync->plan.id), P_STR(sync->lease)));
+}
 
 /* --- calls --- */
 
 AWAITS static int
+ask(struct sync *sync, const char *method, struct str path, const struct form *form, struct str key)
+{
+    const struct processor_request request = {
+        .method = method,
+        .path = path,
+        .form = form_text(form),
+        .key = key,
+        .limit_ms = CALL_LIMIT_MS,
+    };
+
+    TRY(extend(sync));
+    return processor_call(&sync->r->task, sync->settings, &request, &sync->reply);
+}
+
+/* What makes something: the same for the same state, so that a lost answer is heard again. */
+AWAITS static int
 call(struct sync *sync, const char *what, struct str path, const struct form *form)
 {
     struct arena *arena = sync->r->task.arena;
-    const struct processor_request request = {
-        .method = "POST",
-        .path = path,
-        .form = form_text(form),
-        .key = processor_key(arena,
-                             sync->r->project,
-                             what,
-                             sync->plan.id,
-                             arena_printf(arena,
-                                          "%lld:%.*s?%.*s",
-                                          (long long)sync->plan.failures,
-                                          STR_ARG(path),
-                                          STR_ARG(form_text(form)))),
-    };
+    struct str salt =
+        arena_printf(arena, "%lld:%.*s", (long long)sync->plan.failures, STR_ARG(form_text(form)));
+    struct str key = processor_key(arena, sync->r->project, what, sync->plan.id, salt);
 
-    return processor_call(&sync->r->task, sync->settings, &request, &sync->reply);
+    return ask(sync, "POST", path, form, key);
 }
 
 struct str plan_fresh_key(struct req *r, const char *what, int64_t id)
@@ -71,18 +120,10 @@ struct str plan_fresh_key(struct req *r, const char *what, int64_t id)
     return processor_key(r->task.arena, r->project, what, id, str_from(salt));
 }
 
-/* Like the first, but repeated as often as it is needed: what it sets may have been set back since.
- */
+/* What sets something: it may have been set back since. */
 AWAITS static int call_again(struct sync *sync, struct str path, const struct form *form)
 {
-    const struct processor_request request = {
-        .method = "POST",
-        .path = path,
-        .form = form_text(form),
-        .key = plan_fresh_key(sync->r, "plan", sync->plan.id),
-    };
-
-    return processor_call(&sync->r->task, sync->settings, &request, &sync->reply);
+    return ask(sync, "POST", path, form, plan_fresh_key(sync->r, "plan", sync->plan.id));
 }
 
 static struct str product_id(struct sync *sync)
@@ -179,9 +220,7 @@ AWAITS static int find_price(struct sync *sync, struct str lookup, struct str *r
     form_init(&form, sync->r->task.arena);
     form_str(&form, "lookup_keys[0]", lookup);
     form_i64(&form, "limit", 1);
-    const struct processor_request request = {
-        .method = "GET", .path = STR("/v1/prices"), .form = form_text(&form)};
-    rc = processor_call(&sync->r->task, sync->settings, &request, &sync->reply);
+    rc = ask(sync, "GET", STR("/v1/prices"), &form, STR_NONE);
     if (rc)
         return rc;
     *ret_price = jr_str(json_array_get(json_object_get(sync->reply.body, "data"), 0), "id");
@@ -215,6 +254,14 @@ AWAITS static int create_price(struct sync *sync, struct str *ret_price)
     return ret_price->len ? 0 : PROCESSOR_UNKNOWN;
 }
 
+/* The key is another account's by now, or somebody removed the product there. */
+AWAITS static int create_price_anew(struct sync *sync, struct str *ret_price)
+{
+    sync->plan.known_product = STR_NONE;
+    int rc = sync_product(sync);
+    return rc ? rc : create_price(sync, ret_price);
+}
+
 AWAITS static int sync_price(struct sync *sync)
 {
     struct plan_state *plan = &sync->plan;
@@ -224,6 +271,8 @@ AWAITS static int sync_price(struct sync *sync)
     if (plan->price.len && str_eq(plan->known_price, plan->price_state))
         return 0;
     rc = create_price(sync, &made);
+    if (rc == PROCESSOR_INVALID && str_is(sync->reply.code, "resource_missing"))
+        rc = create_price_anew(sync, &made);
     if (rc)
         return rc;
     if (plan->price.len && plan->retired_count < RETIRED_MAX)
@@ -233,7 +282,7 @@ AWAITS static int sync_price(struct sync *sync)
     return 0;
 }
 
-/* The first of those that are still active; none left is 0. What is not there needs nothing. */
+/* What is not there needs nothing. */
 AWAITS static int retire_price(struct sync *sync, struct str price)
 {
     struct form form;
@@ -289,7 +338,6 @@ AWAITS static int read_state(struct sync *sync, int64_t id)
         .active = row_bool(&row, "is_active"),
         .product_state = row_str(&row, "product_state"),
         .price_state = row_str(&row, "price_state"),
-        .row_price = row_str(&row, "price"),
         .product = row_str(&row, "product"),
         .price = row_str(&row, "price"),
         .known_product = row_str(&row, "known_product"),
@@ -300,11 +348,16 @@ AWAITS static int read_state(struct sync *sync, int64_t id)
     return 0;
 }
 
-static bool in_step(const struct plan_state *plan)
+static bool usable(const struct plan_state *plan)
 {
-    return plan->product.len && plan->price.len && !plan->retired_count &&
+    return plan->product.len && plan->price.len &&
            str_eq(plan->known_product, plan->product_state) &&
            str_eq(plan->known_price, plan->price_state);
+}
+
+static bool in_step(const struct plan_state *plan)
+{
+    return usable(plan) && !plan->retired_count;
 }
 
 /* What stands in the row for people: the processor's own words, or that it was away. */
@@ -324,29 +377,25 @@ static struct str error_text(struct sync *sync, int rc)
                                    : STR("the processor could not be reached or did not answer");
 }
 
-AWAITS static int write_state(struct sync *sync, int rc, bool *ret_written)
+/* co: `rc` is how telling it ended. */
+AWAITS static int write_state(struct sync *sync, int rc)
 {
     const struct plan_state *plan = &sync->plan;
     const struct str account = sync->settings->processor.account;
-    int64_t written = 0;
 
-    TRY(sql_exec(sync->r,
-                 &written,
-                 &SQL_PLAN_SYNC_WRITE,
-                 PARAMS(P_I64(plan->id),
-                        P_STR(plan->product_state),
-                        P_STR(plan->price_state),
-                        P_STR(plan->row_price),
-                        P_STR(plan->product),
-                        P_STR(plan->price),
-                        P_STR(account.len ? account : STR("")),
-                        P_STR(plan->known_product),
-                        P_STR(plan->known_price),
-                        P_STRS(plan->retired, plan->retired_count),
-                        P_STR(error_text(sync, rc)),
-                        P_I64(plan->failures + (rc == PROCESSOR_UNAVAILABLE)))));
-    *ret_written = written > 0;
-    return 0;
+    return sql_exec(sync->r,
+                    NULL,
+                    &SQL_PLAN_SYNC_WRITE,
+                    PARAMS(P_I64(plan->id),
+                           P_STR(sync->lease),
+                           P_STR(plan->product),
+                           P_STR(plan->price),
+                           P_STR(account.len ? account : STR("")),
+                           P_STR(plan->known_product),
+                           P_STR(plan->known_price),
+                           P_STRS(plan->retired, plan->retired_count),
+                           P_STR(error_text(sync, rc)),
+                           P_I64(plan->failures + (rc == PROCESSOR_UNAVAILABLE))));
 }
 
 /* Makes inactive what is noted; *ret_changed when the note is shorter now. */
@@ -354,6 +403,7 @@ AWAITS static int retire_noted(struct sync *sync, bool *ret_changed)
 {
     struct plan_state *plan = &sync->plan;
 
+    *ret_changed = false;
     while (plan->retired_count) {
         int rc = retire_price(sync, plan->retired[plan->retired_count - 1]);
         if (rc)
@@ -364,72 +414,110 @@ AWAITS static int retire_noted(struct sync *sync, bool *ret_changed)
     return 0;
 }
 
-/* A price that was made for nothing, because the plan was saved again meanwhile. */
-static void note_extra(struct sync *sync)
+/* co: tells what the row said when it was read. *ret_rc: an enum processor_result. */
+AWAITS static int tell(struct sync *sync, int *ret_rc)
 {
-    if (sync->plan.price.len && !str_eq(sync->plan.price, sync->plan.row_price))
-        sync->extra[sync->extra_count++] = sync->plan.price;
-}
+    bool changed;
+    int rc = sync_product(sync);
 
-static void take_extra(struct sync *sync)
-{
-    struct plan_state *plan = &sync->plan;
-
-    for (size_t i = 0; i < sync->extra_count; i++) {
-        if (!str_eq(sync->extra[i], plan->price) && plan->retired_count < RETIRED_MAX)
-            plan->retired[plan->retired_count++] = sync->extra[i];
-    }
-    sync->extra_count = 0;
-}
-
-/* *ret_done is false when the plan changed meanwhile. Negative, or an answered status. */
-AWAITS static int sync_round(struct sync *sync, bool *ret_done)
-{
-    bool changed = false;
-    int rc;
-
-    take_extra(sync);
-    rc = sync_product(sync);
     if (rc == 0)
         rc = sync_price(sync);
     if (rc < 0)
         return rc;
-    TRY(write_state(sync, rc, ret_done));
-    if (!*ret_done) {
-        note_extra(sync);
-        return 0;
-    }
-    sync->plan.row_price = sync->plan.price;
-    if (rc == 0)
+    /* Which price is to be retired stands in the row before it is. */
+    TRY(write_state(sync, rc));
+    if (rc == 0) {
         rc = retire_noted(sync, &changed);
-    if (rc < 0)
-        return rc;
-    if (changed)
-        TRY(write_state(sync, rc, &changed));
+        if (rc < 0)
+            return rc;
+        if (rc || changed)
+            TRY(write_state(sync, rc));
+    }
+    *ret_rc = rc;
+    return 0;
+}
+
+/* co: as often as somebody saves it meanwhile. */
+AWAITS static int tell_all(struct sync *sync, int64_t plan_id)
+{
+    int rc = 0;
+
+    for (int i = 0; i < ROUNDS_MAX && rc == 0; i++) {
+        TRY(read_state(sync, plan_id));
+        if (in_step(&sync->plan))
+            break;
+        TRY(tell(sync, &rc));
+    }
     if (rc)
         log_warn("plan.not_synced",
-                 L_I64("plan", sync->plan.id),
+                 L_I64("plan", plan_id),
                  L_I64("result", rc),
                  L_STR("code", sync->reply.code));
     return 0;
 }
 
-int plan_sync(struct req *r, const struct payment_settings *settings, int64_t plan_id)
+/* co: the lease, or that the plan is in step already: *ret_ours is false then, and when somebody
+ * else takes too long. */
+AWAITS static int wait_lease(struct sync *sync, int64_t plan_id, bool *ret_ours)
+{
+    int64_t until_ms = clock_mono_ms() + WAIT_MS;
+
+    *ret_ours = false;
+    for (;;) {
+        TRY(read_state(sync, plan_id));
+        if (in_step(&sync->plan))
+            return 0;
+        TRY(claim(sync, plan_id, ret_ours));
+        if (*ret_ours || clock_mono_ms() >= until_ms)
+            return 0;
+        TRY(task_sleep(&sync->r->task, POLL_MS));
+    }
+}
+
+static struct sync *sync_new(struct req *r, const struct payment_settings *settings)
 {
     struct sync *sync = ARENA_NEW(r->task.arena, sync);
-    bool done = false;
+
+    sync->r = r;
+    sync->settings = settings;
+    return sync;
+}
+
+int plan_sync(struct req *r, const struct payment_settings *settings, int64_t plan_id)
+{
+    struct sync *sync = sync_new(r, settings);
+    bool ours;
 
     if (!payment_processor_ready(settings))
         return 0;
-    sync->r = r;
-    sync->settings = settings;
-    for (int i = 0; i < ROUNDS_MAX && !done; i++) {
-        TRY(read_state(sync, plan_id));
-        if (in_step(&sync->plan) && !sync->extra_count)
-            return 0;
-        TRY(sync_round(sync, &done));
+    TRY(wait_lease(sync, plan_id, &ours));
+    if (!ours)
+        return 0;
+    TRY(tell_all(sync, plan_id));
+    return release(sync);
+}
+
+/* co: the product becomes inactive, and every price of it that is known. */
+AWAITS static int retire_all(struct sync *sync)
+{
+    struct plan_state *plan = &sync->plan;
+    bool changed;
+    int rc;
+
+    if (plan->price.len && plan->retired_count < RETIRED_MAX)
+        plan->retired[plan->retired_count++] = plan->price;
+    /* Who saves the plan again, because it could not be removed, begins with making it active. */
+    plan->known_product = plan->known_price = STR_NONE;
+    TRY(write_state(sync, 0));
+    rc = retire_noted(sync, &changed);
+    if (rc == 0) {
+        plan->active = false;
+        rc = update_product(sync, plan->product);
     }
-    return 0;
+    if (rc < 0)
+        return rc;
+    TRY(release(sync));
+    return rc == PROCESSOR_NOT_FOUND ? 0 : rc;
 }
 
 int plan_retire(struct req *r,
@@ -437,27 +525,20 @@ int plan_retire(struct req *r,
                 int64_t plan_id,
                 struct processor_reply *ret_reply)
 {
-    struct sync *sync = ARENA_NEW(r->task.arena, sync);
-    struct plan_state *plan = &sync->plan;
-    bool changed = false;
-    int rc = 0;
+    struct sync *sync = sync_new(r, settings);
+    bool ours;
 
-    sync->r = r;
-    sync->settings = settings;
     *ret_reply = (struct processor_reply){0};
     TRY(read_state(sync, plan_id));
-    if (!plan->product.len || !payment_processor_ready(settings))
+    if (!sync->plan.product.len || !payment_processor_ready(settings))
         return 0;
-    TRY(sql_exec(r, NULL, &SQL_PLAN_SYNC_FORGET, PARAMS(P_I64(plan_id))));
-    if (plan->price.len && plan->retired_count < RETIRED_MAX)
-        plan->retired[plan->retired_count++] = plan->price;
-    rc = retire_noted(sync, &changed);
-    if (rc == 0) {
-        plan->active = false;
-        rc = update_product(sync, plan->product);
-    }
+    TRY(claim(sync, plan_id, &ours));
+    if (!ours)
+        return fail(r, "conflict", "The processor is being told of the plan; try again soon.");
+    TRY(read_state(sync, plan_id));
+    int rc = retire_all(sync);
     *ret_reply = sync->reply;
-    return rc == PROCESSOR_NOT_FOUND ? 0 : rc;
+    return rc;
 }
 
 int plan_price(struct req *r,
@@ -466,20 +547,18 @@ int plan_price(struct req *r,
                struct str *ret_price,
                struct str *ret_product)
 {
-    struct sync *sync = ARENA_NEW(r->task.arena, sync);
+    struct sync *sync = sync_new(r, settings);
     struct plan_state *plan = &sync->plan;
 
-    sync->r = r;
-    sync->settings = settings;
     *ret_price = *ret_product = STR_NONE;
     TRY(read_state(sync, plan_id));
-    if (!in_step(plan)) {
+    if (!usable(plan)) {
         TRY(plan_sync(r, settings, plan_id));
         TRY(read_state(sync, plan_id));
     }
     if (str_eq(plan->known_product, plan->product_state))
         *ret_product = plan->product;
-    if (ret_product->len && str_eq(plan->known_price, plan->price_state))
+    if (usable(plan))
         *ret_price = plan->price;
     return 0;
 }

@@ -1,0 +1,206 @@
+"""What the processor knows of plans: one product a plan, one active price of its state, whatever goes wrong when."""
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from groundwork.client import Client
+
+PAY = "/integrations/svcpay"
+PLANS = f"{PAY}/subscription-plans"
+GOLD = {"plan_name": "gold", "name": "Gold", "description": "Everything", "amount": 12.5, "currency": "usd",
+        "billing_interval": "month", "interval_count": 3}
+
+
+def make(shop, **body):
+    return shop.admin.post(PLANS, GOLD | body, expect=201).json()
+
+
+def save(shop, plan, **body):
+    return shop.admin.put(f"{PLANS}/{plan['id']}", body, expect=200).json()
+
+
+def prices(shop, active=True):
+    return [price for price in shop.objects("price") if price["active"] is active]
+
+
+def agrees(shop, plan):
+    """The processor knows exactly this plan."""
+    assert plan["synced"] is True and plan["sync_error"] is None
+    products = [each for each in shop.objects("product") if each["metadata"].get("plan_id") == str(plan["id"])]
+    assert [each["id"] for each in products] == [plan["processor_product_id"]]
+    assert products[0]["name"] == plan["name"] and products[0]["active"] is plan["is_active"]
+    assert products[0]["description"] == plan["description"]
+    assert products[0]["metadata"]["project_id"] == shop.project.id
+    active = [each for each in prices(shop) if each["product"] == products[0]["id"]]
+    assert [each["id"] for each in active] == [plan["processor_price_id"]]
+    assert active[0]["unit_amount"] == plan["amount_minor"] and active[0]["currency"] == plan["currency"]
+    assert active[0]["recurring"]["interval"] == plan["billing_interval"]
+    assert active[0]["recurring"]["interval_count"] == plan["interval_count"]
+
+
+def test_a_plan_is_told_when_it_is_made_and_changed(shop):
+    plan = make(shop)
+    agrees(shop, plan)
+    assert shop.admin.get(f"{PLANS}/{plan['id']}").json() == plan
+    calls = len(shop.requests("POST"))
+    assert save(shop, plan, trial_period_days=3, store_product_id="x")["synced"] is True
+    assert len(shop.requests("POST")) == calls, "neither is the processor's business"
+    renamed = save(shop, plan, name="Golden", description=None, is_active=False)
+    agrees(shop, renamed)
+    assert renamed["processor_price_id"] == plan["processor_price_id"]
+    for change in ({"amount": 15}, {"currency": "eur"}, {"billing_interval": "year", "interval_count": 1}, {"amount": 12.5},
+                   {"currency": "usd", "billing_interval": "month", "interval_count": 3}):
+        before = shop.admin.get(f"{PLANS}/{plan['id']}").json()
+        changed = save(shop, plan, **change)
+        agrees(shop, changed)
+        assert changed["processor_price_id"] != before["processor_price_id"]
+        assert changed["processor_product_id"] == plan["processor_product_id"]
+    assert len(prices(shop, False)) == 5
+
+
+def test_ids_are_null_until_the_account_is_onboarded(project, make_shop):
+    shop = make_shop(project, ready=False)
+    plan = make(shop)
+    assert plan["processor_product_id"] is None and plan["processor_price_id"] is None and plan["synced"] is False
+    shop.connect()
+    assert save(shop, plan, name="x")["processor_product_id"] is None
+    shop.onboard()
+    assert shop.admin.get(f"{PLANS}/{plan['id']}").json()["synced"] is False
+    agrees(shop, save(shop, plan, name="Gold"))
+
+
+def test_an_account_of_its_own(project, make_shop):
+    shop = make_shop(project, mode="own")
+    agrees(shop, save(shop, make(shop), amount=1))
+
+
+def test_another_key_of_its_own(project, make_shop):
+    """Nobody says that it is another account's: what is not there is made."""
+    shop = make_shop(project, mode="own")
+    plan = make(shop)
+    other = make_shop(project, mode="own")
+    agrees(other, save(other, plan, amount=20))
+
+
+def test_another_account_gets_products_of_its_own(project, make_shop):
+    shop = make_shop(project)
+    plan = make(shop)
+    project.admin.delete(f"{PAY}/processor-connect/credentials", expect=204)
+    other = make_shop(project)
+    assert other.account != shop.account
+    moved = save(other, plan, amount=20)
+    agrees(other, moved)
+
+
+def test_what_is_deleted_is_retired(shop):
+    plan = save(shop, make(shop), amount=20)
+    shop.admin.delete(f"{PLANS}/{plan['id']}", expect=204)
+    assert not prices(shop) and [each["active"] for each in shop.objects("product")] == [False]
+
+
+def test_a_plan_stays_while_it_cannot_be_retired(shop):
+    plan = make(shop)
+    shop.fault("status", 9, status=503, path="/v1/p*")
+    shop.admin.delete(f"{PLANS}/{plan['id']}", expect=503)
+    shop.processor.clear_faults()
+    assert shop.admin.get(f"{PLANS}/{plan['id']}", expect=200).json()["synced"] is False
+    agrees(shop, save(shop, plan, name="Still here"))
+    shop.admin.delete(f"{PLANS}/{plan['id']}", expect=204)
+    assert not prices(shop)
+
+
+# --- when it goes wrong ---
+
+@pytest.mark.parametrize("path", ["/v1/products", "/v1/prices"])
+@pytest.mark.parametrize("kind", [("status", 500), ("status", 503), ("status", 401), ("status", 429), ("timeout", 0),
+                                  ("reset", 0), ("garbage", 0)])
+def test_it_is_saved_without_the_processor_and_told_later(shop, path, kind):
+    shop.fault(kind[0], 3, method="POST", path=path, status=kind[1] or 500)
+    plan = make(shop)
+    assert plan["synced"] is False and plan["sync_error"]
+    shop.processor.clear_faults()
+    agrees(shop, save(shop, plan, description="Everything"))
+
+
+@pytest.mark.parametrize("step", range(4))
+@pytest.mark.parametrize("kind", ["reset", "status"])
+def test_a_change_of_price_at_any_step(shop, step, kind):
+    """Product, price, and the old price made inactive: whichever is not heard of, the next save goes on."""
+    plan = make(shop)
+    shop.fault(kind, 3, method="POST", path="/v1/p*", skip=step, status=503, act=kind == "reset")
+    changed = save(shop, plan, name="Other", amount=99)
+    assert changed["amount"] == 99
+    shop.processor.clear_faults()
+    agrees(shop, save(shop, plan, name="Other"))
+    assert len(shop.objects("price")) == 2
+
+
+def test_the_processors_refusal_is_told(shop):
+    shop.fault("status", 1, status=400, method="POST", path="/v1/prices")
+    plan = make(shop)
+    assert plan["synced"] is False and plan["sync_error"] and plan["processor_product_id"]
+    agrees(shop, save(shop, plan))
+
+
+def test_an_answer_lost_for_longer_than_keys_are_kept(shop):
+    shop.fault("reset", 3, method="POST", path="/v1/prices", act=True)
+    plan = make(shop)
+    assert plan["processor_price_id"] is None
+    shop.processor.clear_faults()
+    shop.processor.store.results.clear()
+    agrees(shop, save(shop, plan))
+    shop.processor.store.results.clear()
+    assert len(shop.objects("price")) == 1
+
+
+def test_what_was_removed_there_is_made_anew(shop):
+    plan = make(shop)
+    with shop.processor.store.lock:
+        for kind in ("product", "price"):
+            shop.processor.store.spaces[shop.account][kind].clear()
+        shop.processor.store.results.clear()
+    agrees(shop, save(shop, plan, amount=3))
+
+
+def test_saves_side_by_side_end_in_one_state(shop):
+    plan = make(shop)
+    clients = [Client(shop.admin.base_url, token=shop.admin.token) for _ in range(8)]
+
+    def change(number):
+        for turn in range(4):
+            clients[number].put(f"{PLANS}/{plan['id']}", {"amount": 1 + number * 10 + turn}, timeout=60)
+
+    threads = [threading.Thread(target=change, args=(number,)) for number in range(len(clients))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    agrees(shop, save(shop, plan))
+
+
+@pytest.mark.parametrize("skip", range(3))
+def test_a_gateway_that_is_killed_in_the_middle(shop, start_gateway, skip):
+    """Whatever it had told by then, the next save goes on from there."""
+    plan = make(shop)
+    gateway = start_gateway(WORKERS=1)
+    client = Client(f"{gateway.url}/org/{shop.project.id}", token=shop.admin.token)
+    shop.fault("delay", 1, method="POST", path="/v1/p*", skip=skip, seconds=1.5)
+
+    def change():
+        try:
+            client.put(f"{PLANS}/{plan['id']}", {"name": "Killed", "amount": 77})
+        except OSError:
+            pass
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    time.sleep(0.7)
+    os.killpg(gateway.process.pid, signal.SIGKILL)
+    thread.join()
+    changed = shop.admin.get(f"{PLANS}/{plan['id']}").json()
+    assert changed["amount"] == 77
+    agrees(shop, save(shop, plan))
+    assert len(shop.objects("price")) == 2
