@@ -1,8 +1,11 @@
 """/integrations/svcpay/processor-connect and /settings: account, onboarding, credentials, fees, options."""
 import concurrent.futures
+import os
+import signal
 import time
 
 import pytest
+import requests
 
 PAY = "/integrations/svcpay"
 CONNECT = f"{PAY}/processor-connect"
@@ -174,6 +177,29 @@ def test_many_requests_make_one_account(with_key, processor, platform):
     [account] = accounts_of(processor, platform)
     assert {a.json()["account_id"] for a in answers if a.status_code == 201} == {account}
     assert len(audited(with_key.admin, "processor_account.create")) == 1
+
+
+def test_killed_while_the_account_is_made(with_key, processor, platform, start_gateway):
+    """Whoever comes next finds what was asked for, and asks again under the same key."""
+    doomed = start_gateway("doomed-connect", WORKERS=1)
+    client = with_key.client(token=with_key.admin.token)
+    client.base_url = f"{doomed.url}/org/{with_key.id}"
+    client.recorder = None
+    processor.fault("timeout", 1, path="/v1/accounts", seconds=3)  # made, and not told
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        lost = pool.submit(lambda: client.post(CONNECT, WHO))
+        end = time.monotonic() + 10
+        while not accounts_of(processor, platform):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        for pid in [*doomed.workers(), doomed.process.pid]:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(requests.exceptions.RequestException):
+            lost.result()
+    [account] = accounts_of(processor, platform)
+    assert with_key.admin.get(CONNECT, expect=200).json()["account_id"] is None
+    assert with_key.admin.post(CONNECT, WHO, expect=201).json()["account_id"] == account
+    assert accounts_of(processor, platform) == [account]
 
 
 # --- credentials -------------------------------------------------------------------------------------------------
