@@ -340,9 +340,14 @@ static bool is_settled(const char *status)
     return standing_of(status, 0, STR_NONE).rank >= 3;
 }
 
-static void put(struct apply_source *source, struct applied *applied, struct payment_row *row)
+/* With the state that its call was to bring, the call has ended. One that is about a payment which
+ * was settled before (a capture, a refund) is not: news of the payment say nothing of it. */
+static void put(struct apply_source *source,
+                struct applied *applied,
+                struct payment_row *row,
+                const char *before)
 {
-    bool settled = is_settled(row->status);
+    bool settled = is_settled(row->status) && (before == NULL || !is_settled(before));
 
     if (row->reference.len == 0)
         row->reference = row->invoice_payment_id;
@@ -377,6 +382,14 @@ static void put(struct apply_source *source, struct applied *applied, struct pay
                        settled ? P_NULL : time_or_null(row->settle_ms),
                        P_I64(row->told),
                        P_BOOL(settled)));
+}
+
+/* An existing row learns of its intent: nobody who knows only the intent is between looking for it
+ * and noting that it waits. */
+static void stand_alone(struct apply_source *source, struct applied *applied, struct str intent_id)
+{
+    applied_add(
+        source, applied, &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(source, intent_id))));
 }
 
 /* The events that came before the row knew its intent. */
@@ -437,8 +450,10 @@ int payment_apply(struct apply_source *source,
     struct str known = search.made ? STR_NONE : row->intent_id;
     bool moved = payment_move(source->task->arena, row, &search.facts);
     say(source, applied, row, before, moved);
+    if (!search.made && !str_eq(known, row->intent_id))
+        stand_alone(source, applied, row->intent_id);
     if (moved || search.made || (payment_told_due(row->status) & ~row->told) != 0)
-        put(source, applied, row);
+        put(source, applied, row, before);
     if (!str_eq(known, row->intent_id))
         wake(source, applied, row->intent_id);
     return 0;
