@@ -7,6 +7,7 @@
 #include "app/metrics.h"
 #include "app/reply.h"
 #include "base/clock.h"
+#include "base/num.h"
 #include "base/panic.h"
 #include "bus/bus.h"
 #include "payments/apply.h"
@@ -14,9 +15,11 @@
 #include "payments/webhook_signature.h"
 #include "webhook_ingest_sql.h"
 #include "work.h"
-#include "json/jr.h"
+#include "json/skim.h"
 
-#define ID_BYTES 255 /* of an event, and of its type */
+#define ID_BYTES      255 /* of an event, and of its type */
+#define THIN_EVENT    "v2.core.event"
+#define CREATED_MAX_S INT64_C(253402300799) /* the last second of the year 9999 */
 
 /* How a request ended, as metrics tell it. */
 enum outcome {
@@ -192,18 +195,29 @@ static int refuse_foreign(struct req *r, enum source source, const char *detail)
     return fail(r, "forbidden", "%s", detail);
 }
 
+/* What has to be known of an event to store it; the rest is read when it is applied. */
+enum member { ID, OBJECT, TYPE, API_VERSION, ACCOUNT, CREATED, PROJECT_ID, MEMBERS };
+
+static struct str text_of(const struct skim *members, enum member member)
+{
+    const struct skim *found = &members[member];
+
+    return found->kind == SKIM_STRING && found->text.len > 0 ? found->text : STR_NONE;
+}
+
 /* Why an event is not this project's, NULL when it is, or when only its object can tell. */
 static const char *foreign(const struct project *project,
                            const struct processor_account *account,
-                           const struct event_object *event)
+                           const struct skim *members)
 {
-    struct str named = jr_str(json_object_get(event->object, "metadata"), "project_id");
+    struct str named = text_of(members, PROJECT_ID);
+    struct str from = text_of(members, ACCOUNT);
 
     if (named.len > 0 && !str_eq(named, project->slug))
         return "The event's object belongs to another project.";
     /* A project with an account of its own may not know that account's id. */
     bool known = account->mode == PROCESSOR_CONNECT || account->account.len > 0;
-    if (event->account.len > 0 && known && !str_eq(event->account, account->account))
+    if (from.len > 0 && known && !str_eq(from, account->account))
         return "The event belongs to another account.";
     return NULL;
 }
@@ -213,13 +227,45 @@ static bool fits(struct str text)
     return text.len > 0 && text.len <= ID_BYTES;
 }
 
+static int64_t created_ms(const struct skim *members, int64_t now_ms)
+{
+    int64_t seconds = 0;
+
+    if (members[CREATED].kind != SKIM_NUMBER || !num_parse_i64(members[CREATED].text, &seconds) ||
+        seconds <= 0 || seconds > CREATED_MAX_S)
+        return now_ms;
+    return seconds * 1000;
+}
+
+/* 0, or the refusal. */
+static int read_event(struct req *r, struct str body, struct skim *members)
+{
+    const char *reason = NULL;
+
+    members[ID].path = "id";
+    members[OBJECT].path = "object";
+    members[TYPE].path = "type";
+    members[API_VERSION].path = "api_version";
+    members[ACCOUNT].path = "account";
+    members[CREATED].path = "created";
+    members[PROJECT_ID].path = "data.object.metadata.project_id";
+    if (skim(r->task.arena, body, members, MEMBERS, &reason) != 0)
+        return refuse_body(
+            r,
+            PROCESSOR,
+            arena_printf(r->task.arena, "The event is not valid JSON: %s.", reason).ptr);
+    struct str object = text_of(members, OBJECT);
+    if (!fits(text_of(members, ID)) || !fits(text_of(members, TYPE)) ||
+        (object.len > 0 && !str_is(object, "event") && !str_is(object, THIN_EVENT)))
+        return refuse_body(r, PROCESSOR, "The body is not an event: it has no id or no type.");
+    return 0;
+}
+
 int ingest_processor(struct req *r)
 {
     const struct payment_settings *settings;
-    struct jr_error error;
-    struct event_object event;
+    struct skim members[MEMBERS];
     struct str body = STR_NONE;
-    json_t *json;
 
     TRY(settings_of(r, PROCESSOR, &settings));
     TRY(read_body(r, &body));
@@ -232,24 +278,19 @@ int ingest_processor(struct req *r)
                                      now_ms);
     if (rc != 0)
         return refuse_signature(r, rc);
-    if (jr_parse(r->task.arena, body, &json, &error) != 0)
-        return refuse_body(
-            r,
-            PROCESSOR,
-            arena_printf(r->task.arena, "The event is not valid JSON: %s.", error.text).ptr);
-    if (event_read(json, &event) != 0 || !fits(event.id) || !fits(event.type))
-        return refuse_body(r, PROCESSOR, "The body is not an event: it has no id or no type.");
-    const char *reason = foreign(r->project, account, &event);
+    TRY(read_event(r, body, members));
+    const char *reason = foreign(r->project, account, members);
     if (reason != NULL)
         return refuse_foreign(r, PROCESSOR, reason);
     const struct record record = {
-        .id = event.id,
-        .type = event.type,
-        .api_version = event.api_version.len ? event.api_version : STR_NONE,
-        .account = event.account.len ? event.account : STR_NONE,
+        .id = text_of(members, ID),
+        .type = text_of(members, TYPE),
+        .api_version = text_of(members, API_VERSION),
+        .account = text_of(members, ACCOUNT),
         .payload = body,
-        .created_ms = event.created_ms > 0 ? event.created_ms : now_ms,
-        .supported = !event.thin && apply_knows(event.type),
+        .created_ms = created_ms(members, now_ms),
+        .supported =
+            !str_is(text_of(members, OBJECT), THIN_EVENT) && apply_knows(text_of(members, TYPE)),
     };
     return store(r, PROCESSOR, &record);
 }

@@ -1,0 +1,411 @@
+/* One pass over the text with a stack of open scopes; what is wanted is carried along as a set of
+ * candidates whose keys have matched so far. */
+#include "json/skim.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "json/jr.h"
+
+
+#define LONG_NUMBER 15 /* digits that fit any kind of number without a look */
+
+struct scope {
+    bool object;
+    uint32_t wanted; /* below this scope */
+    uint32_t seen;   /* what was met in it: a second time is a duplicate */
+};
+
+struct reader {
+    struct arena *arena;
+    const char *at, *end;
+    struct skim *items;
+    size_t count;
+    struct str keys[SKIM_WANTED_MAX][SKIM_DEPTH_MAX];
+    size_t lengths[SKIM_WANTED_MAX];
+    struct scope scopes[JR_MAX_DEPTH + 1]; /* [0] is what holds the root */
+    size_t depth;
+    uint32_t wanted; /* for the value that comes */
+    const char *reason;
+};
+
+static bool refuse(struct reader *r, const char *reason)
+{
+    r->reason = reason;
+    return false;
+}
+
+static void skip_space(struct reader *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t'))
+        r->at++;
+}
+
+static bool take(struct reader *r, char c)
+{
+    if (r->at == r->end || *r->at != c)
+        return false;
+    r->at++;
+    return true;
+}
+
+/* --- strings --- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static bool read_unit(struct reader *r, unsigned *ret_unit)
+{
+    unsigned unit = 0;
+
+    if (r->end - r->at < 4)
+        return false;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit(*r->at++);
+        if (digit < 0)
+            return false;
+        unit = unit << 4 | (unsigned)digit;
+    }
+    *ret_unit = unit;
+    return true;
+}
+
+/* Behind "\u": one code point, of two units when they are a pair. */
+static bool read_escape_u(struct reader *r, unsigned *ret_point)
+{
+    unsigned high;
+    unsigned low;
+
+    if (!read_unit(r, &high))
+        return false;
+    if (high < 0xd800 || high > 0xdfff) {
+        *ret_point = high;
+        return high != 0;
+    }
+    if (high > 0xdbff || !take(r, '\\') || !take(r, 'u') || !read_unit(r, &low) || low < 0xdc00 ||
+        low > 0xdfff)
+        return false;
+    *ret_point = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+    return true;
+}
+
+static void put_point(struct strbuf *out, unsigned point)
+{
+    if (point < 0x80) {
+        strbuf_char(out, (char)point);
+        return;
+    }
+    if (point < 0x800) {
+        strbuf_char(out, (char)(0xc0U | point >> 6));
+    } else {
+        if (point < 0x10000) {
+            strbuf_char(out, (char)(0xe0U | point >> 12));
+        } else {
+            strbuf_char(out, (char)(0xf0U | point >> 18));
+            strbuf_char(out, (char)(0x80U | (point >> 12 & 0x3fU)));
+        }
+        strbuf_char(out, (char)(0x80U | (point >> 6 & 0x3fU)));
+    }
+    strbuf_char(out, (char)(0x80U | (point & 0x3fU)));
+}
+
+/* Behind a backslash; `out` NULL only checks. */
+static bool read_escape(struct reader *r, struct strbuf *out)
+{
+    static const char from[] = "\"\\/bfnrt";
+    static const char to[] = "\"\\/\b\f\n\r\t";
+    unsigned point;
+
+    if (r->at == r->end)
+        return false;
+    char c = *r->at++;
+    const char *found = memchr(from, c, sizeof(from) - 1);
+    if (found != NULL)
+        point = (unsigned char)to[found - from];
+    else if (c != 'u' || !read_escape_u(r, &point))
+        return false;
+    if (out != NULL)
+        put_point(out, point);
+    return true;
+}
+
+/* Behind the opening quote. *ret_raw is what stands between the quotes. */
+static bool read_string(struct reader *r, struct str *ret_raw, bool *ret_escaped)
+{
+    const char *from = r->at;
+
+    *ret_escaped = false;
+    while (r->at < r->end) {
+        char c = *r->at++;
+        if (c == '"') {
+            *ret_raw = (struct str){from, (size_t)(r->at - 1 - from)};
+            return true;
+        }
+        if ((unsigned char)c < 0x20)
+            return refuse(r, "control character in a string");
+        if (c == '\\') {
+            *ret_escaped = true;
+            if (!read_escape(r, NULL))
+                return refuse(r, "invalid escape in a string");
+        }
+    }
+    return refuse(r, "unexpected end of text");
+}
+
+/* A string that was read before, without its escapes. */
+static struct str decode(struct reader *r, struct str raw)
+{
+    struct reader again = {.at = raw.ptr, .end = raw.ptr + raw.len};
+    struct strbuf out;
+
+    strbuf_init(&out, r->arena, raw.len + 1);
+    while (again.at < again.end) {
+        char c = *again.at++;
+        if (c == '\\')
+            (void)read_escape(&again, &out);
+        else
+            strbuf_char(&out, c);
+    }
+    return out.len > 0 ? strbuf_view(&out) : STR("");
+}
+
+/* --- numbers --- */
+
+static size_t skip_digits(struct reader *r)
+{
+    const char *from = r->at;
+
+    while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
+        r->at++;
+    return (size_t)(r->at - from);
+}
+
+static bool read_number(struct reader *r, struct str *ret_text)
+{
+    const char *from = r->at;
+    bool integer = true;
+    int64_t whole;
+    double real;
+
+    (void)take(r, '-');
+    const char *digits = r->at;
+    if (skip_digits(r) == 0 || (*digits == '0' && r->at - digits > 1))
+        return refuse(r, "invalid syntax");
+    if (take(r, '.')) {
+        integer = false;
+        if (skip_digits(r) == 0)
+            return refuse(r, "invalid syntax");
+    }
+    if (take(r, 'e') || take(r, 'E')) {
+        integer = false;
+        (void)(take(r, '+') || take(r, '-'));
+        if (skip_digits(r) == 0)
+            return refuse(r, "invalid syntax");
+    }
+    *ret_text = (struct str){from, (size_t)(r->at - from)};
+    if (ret_text->len <= LONG_NUMBER && integer)
+        return true;
+    if (integer ? !num_parse_i64(*ret_text, &whole) : !num_parse_f64(*ret_text, &real))
+        return refuse(r, "number is out of range");
+    return true;
+}
+
+/* --- what is wanted --- */
+
+static void split_paths(struct reader *r)
+{
+    MUST(r->count <= SKIM_WANTED_MAX);
+    for (size_t i = 0; i < r->count; i++) {
+        struct str rest = str_from(r->items[i].path);
+        while (rest.ptr != NULL) {
+            MUST(r->lengths[i] < SKIM_DEPTH_MAX);
+            r->keys[i][r->lengths[i]++] = str_split(&rest, '.');
+        }
+        r->items[i].kind = SKIM_MISSING;
+        r->items[i].text = STR_NONE;
+    }
+}
+
+/* The candidates of a scope that go on with this key. */
+static bool follow_key(struct reader *r, struct str raw, bool escaped)
+{
+    struct scope *scope = &r->scopes[r->depth];
+    size_t level = r->depth - 1; /* of keys: the root object's are level 0 */
+
+    r->wanted = 0;
+    if (scope->wanted == 0)
+        return true;
+    struct str key = escaped ? decode(r, raw) : raw;
+    for (size_t i = 0; i < r->count; i++) {
+        if (!(scope->wanted >> i & 1U) || !str_eq(r->keys[i][level], key))
+            continue;
+        if (scope->seen >> i & 1U)
+            return refuse(r, "duplicate object key");
+        r->wanted |= 1U << i;
+    }
+    scope->seen |= r->wanted;
+    return true;
+}
+
+/* The value at the end of a path. */
+static void keep(struct reader *r, enum skim_kind kind, struct str text, bool escaped)
+{
+    for (size_t i = 0; r->wanted != 0 && i < r->count; i++) {
+        if (!(r->wanted >> i & 1U) || r->lengths[i] != r->depth)
+            continue;
+        r->items[i].kind = kind;
+        r->items[i].text = escaped ? decode(r, text) : text;
+    }
+}
+
+static bool open_scope(struct reader *r, bool object)
+{
+    uint32_t deeper = 0;
+
+    keep(r, SKIM_OTHER, STR_NONE, false);
+    for (size_t i = 0; object && i < r->count; i++) {
+        if ((r->wanted >> i & 1U) && r->lengths[i] > r->depth)
+            deeper |= 1U << i;
+    }
+    if (r->depth == JR_MAX_DEPTH)
+        return refuse(r, "nested deeper than 64 levels");
+    r->scopes[++r->depth] = (struct scope){.object = object, .wanted = deeper};
+    return true;
+}
+
+/* --- values --- */
+
+static bool read_word(struct reader *r)
+{
+    static const struct str words[] = {STR_INIT("true"), STR_INIT("false"), STR_INIT("null")};
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (!str_starts((struct str){r->at, (size_t)(r->end - r->at)}, words[i]))
+            continue;
+        r->at += words[i].len;
+        keep(r, SKIM_OTHER, STR_NONE, false);
+        return true;
+    }
+    return refuse(r, "invalid syntax");
+}
+
+static bool read_scalar(struct reader *r)
+{
+    struct str text;
+    bool escaped;
+
+    if (take(r, '"')) {
+        if (!read_string(r, &text, &escaped))
+            return false;
+        keep(r, SKIM_STRING, text, escaped);
+        return true;
+    }
+    if (*r->at != '-' && (*r->at < '0' || *r->at > '9'))
+        return read_word(r);
+    if (!read_number(r, &text))
+        return false;
+    keep(r, SKIM_NUMBER, text, false);
+    return true;
+}
+
+static bool read_key(struct reader *r)
+{
+    struct str raw;
+    bool escaped;
+
+    skip_space(r);
+    if (!take(r, '"'))
+        return refuse(r, "expected a key or \"}\"");
+    if (!read_string(r, &raw, &escaped) || !follow_key(r, raw, escaped))
+        return false;
+    skip_space(r);
+    return take(r, ':') || refuse(r, "expected \":\"");
+}
+
+/* After "{" or "[": is it empty? Else up to its first value. */
+static bool enter(struct reader *r, bool *ret_closed)
+{
+    const struct scope *scope = &r->scopes[r->depth];
+
+    skip_space(r);
+    *ret_closed = take(r, scope->object ? '}' : ']');
+    if (*ret_closed) {
+        r->depth--;
+        return true;
+    }
+    r->wanted = 0;
+    return !scope->object || read_key(r);
+}
+
+/* After a value: closes what ends here; false in *ret_more when all is closed. */
+static bool leave(struct reader *r, bool *ret_more)
+{
+    *ret_more = false;
+    while (r->depth > 0) {
+        const struct scope *scope = &r->scopes[r->depth];
+        skip_space(r);
+        if (take(r, ',')) {
+            *ret_more = true;
+            r->wanted = 0;
+            return !scope->object || read_key(r);
+        }
+        if (!take(r, scope->object ? '}' : ']'))
+            return refuse(r, scope->object ? "expected \",\" or \"}\"" : "expected \",\" or \"]\"");
+        r->depth--;
+    }
+    return true;
+}
+
+static bool read_text(struct reader *r)
+{
+    bool more = true;
+
+    while (more) {
+        bool closed = true;
+        skip_space(r);
+        if (r->at == r->end)
+            return refuse(r, "unexpected end of text");
+        if (*r->at == '{' || *r->at == '[') {
+            if (!open_scope(r, *r->at++ == '{') || !enter(r, &closed))
+                return false;
+        } else if (!read_scalar(r)) {
+            return false;
+        }
+        if (closed && !leave(r, &more))
+            return false;
+    }
+    skip_space(r);
+    return r->at == r->end || refuse(r, "unexpected text after the value");
+}
+
+int skim(
+    struct arena *arena, struct str text, struct skim *items, size_t count, const char **ret_reason)
+{
+    struct reader reader = {
+        .arena = arena,
+        .at = text.ptr,
+        .end = text.ptr + text.len,
+        .items = items,
+        .count = count,
+        .wanted = (1U << count) - 1,
+    };
+
+    split_paths(&reader);
+    if (!utf8_valid(text)) {
+        *ret_reason = "invalid UTF-8";
+        return SKIM_INVALID;
+    }
+    if (read_text(&reader))
+        return 0;
+    *ret_reason = reader.reason;
+    return SKIM_INVALID;
+}
