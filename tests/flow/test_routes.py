@@ -58,6 +58,31 @@ POST /workflows/api/{route} svc_workflows:trigger
 POST /workflows/endpoint/{route} svc_workflows:trigger
 PUT / admin
 POST /cors/clear-cache admin
+GET /integrations/svcpay/payments svc_payments:read
+GET /integrations/svcpay/payments/{id} svc_payments:read
+GET /integrations/svcpay/payments/status/{status} svc_payments:read
+POST /integrations/svcpay/payments svc_payments:create
+POST /integrations/svcpay/payments/charge-payment-method svc_payments:create
+POST /integrations/svcpay/payments/payment-intent/{id}/confirm svc_payments:update
+POST /integrations/svcpay/payments/payment-intent/{id}/capture svc_payments:update
+GET /integrations/svcpay/payments/payment-intent/{id} svc_payments:read
+GET /integrations/svcpay/payment-methods svc_payments:read
+GET /integrations/svcpay/payment-methods/{id} svc_payments:read
+POST /integrations/svcpay/payment-methods/setup-intent svc_payments:create
+DELETE /integrations/svcpay/payment-methods/{id} svc_payments:update
+GET /integrations/svcpay/processor-connect admin
+POST /integrations/svcpay/processor-connect admin
+POST /integrations/svcpay/processor-connect/onboarding admin
+GET /integrations/svcpay/processor-connect/fees admin
+GET /integrations/svcpay/processor-connect/processor-fees admin
+POST /integrations/svcpay/processor-connect/fees/calculate admin
+GET /integrations/svcpay/payment-options svc_subscription_plans:read
+POST /integrations/svcpay/subscription-plans admin
+POST /integrations/svcpay/subscriptions svc_payments:create
+GET /integrations/svcpay/subscriptions/me/entitlement svc_subscription_plans:read
+GET /integrations/svcpay/subscriptions/by-user/{userId} admin
+GET /integrations/svcpay/iap-store/credentials admin
+POST /integrations/svcpay/iap-store/test-notification admin
 """.split("\n")[1:-1]
 
 # Everything that asks for no credentials, and everything that only administrators call: complete lists.
@@ -103,6 +128,11 @@ ADMINISTRATOR = {
     "POST /integrations/svcpay/subscription-templates",
     "PUT /integrations/svcpay/subscription-templates/{id}",
     "DELETE /integrations/svcpay/subscription-templates/{id}",
+    "GET /integrations/svcpay/iap-store/credentials",
+    "PUT /integrations/svcpay/iap-store/credentials",
+    "DELETE /integrations/svcpay/iap-store/credentials",
+    "POST /integrations/svcpay/iap-store/test-notification",
+    "GET /integrations/svcpay/iap-store/test-notification/{token}",
     "PUT /integrations/svcpay/subscriptions/{id}/users",
     "DELETE /integrations/svcpay/subscriptions/{id}/users/{user_id}",
     "GET /integrations/svcpay/subscriptions/by-user/{userId}",
@@ -110,7 +140,7 @@ ADMINISTRATOR = {
 OPERATOR = {"GET /org", "POST /org", "GET /org/{project_id}", "DELETE /org/{project_id}"}
 TOKEN_ONLY = {"POST /auth/v1/logout", "PUT /users/me"}
 USER = {"GET /users/me", "GET /tasks", "GET /tasks/{id}"}
-AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "workflows", "project"}
+AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "workflows", "project", "payments"}
 LATER = {"GET /storage admin"}  # of these areas, but not there yet
 
 
