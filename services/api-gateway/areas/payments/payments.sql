@@ -56,7 +56,9 @@ where id = $1::bigint
 -- What became of the call is known; another one may have been noted meanwhile.
 -- name: payment_call_close :exec
 update {p}.payments
-set call_key = null, call_path = null, call_form = null, checkout_url = coalesce($3::text, checkout_url)
+set call_key = null, call_path = null, call_form = null, checkout_url = coalesce($3::text, checkout_url),
+  settle_at = case when status in ('succeeded', 'failed', 'canceled', 'refunded', 'partially_refunded', 'disputed') then null
+    else settle_at end
 where id = $1::bigint and coalesce(call_key, $2::text) = $2::text
 
 -- A refusal that comes without an object: the payment was not even begun.

@@ -1,0 +1,180 @@
+"""The gateway dies at each point of a call that moves money: whatever happens next, it moves once.
+
+A worker is killed at the n-th time that it sends something (a statement, a call to the processor, an answer) or
+hears something, for each n until a request ends before that. Afterwards the caller repeats his request, or the
+timer of the payments service settles what was left, and then the caller repeats it.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+import requests
+
+from groundwork.processor import PAY
+from groundwork.records import execute, rows
+
+PAYMENTS = f"{PAY}/payments"
+CHARGE = f"{PAYMENTS}/charge-payment-method"
+POINTS_MAX = 60
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("strace"), reason="strace kills at a system call")]
+
+
+@pytest.fixture
+def victim(start_gateway):
+    daemon = start_gateway(WORKERS=1)
+    yield daemon
+    daemon.stop()
+
+
+class Killer:
+    """Kills the victim's worker when it makes a system call for the n-th time from now on."""
+
+    def __init__(self, victim, call, count):
+        self.worker = victim.workers()[0]
+        self.process = subprocess.Popen(
+            ["strace", "-p", str(self.worker), "-o", "/dev/null", "-e", f"trace={call}",
+             "-e", f"inject={call}:signal=KILL:when={count}"], stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        assert "attached" in line, line
+
+    def killed(self):
+        """True when it came to that."""
+        try:
+            os.kill(self.worker, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(10)
+        self.process.stderr.close()
+
+
+class Caller:
+    """Sends requests to one gateway or another, with the same token."""
+
+    def __init__(self, shop, gateway):
+        self.base = f"{gateway.url}/org/{shop.project.id}"
+        self.headers = {"Authorization": f"Bearer {shop.admin.token}"}
+
+    def post(self, path, body, key):
+        return requests.post(self.base + path, json=body, headers={**self.headers, "Idempotency-Key": key}, timeout=30)
+
+    def ready(self, seconds=20):
+        """Until the gateway's worker is there (again) and knows the project."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                found = requests.get(f"{self.base}{PAYMENTS}", headers=self.headers, timeout=5)
+                if found.status_code == 200:
+                    return
+            except requests.RequestException:
+                pass
+            assert time.monotonic() < end, "the gateway does not come back"
+            time.sleep(0.05)
+
+
+def save(shop, card="4242424242424242"):
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=201).json()
+    method = shop.processor.setup(setup["id"], card)["payment_method"]
+    shop.admin.get(f"{PAY}/payment-methods", params={"customer_email": "ada@example.org", "sync": "true"}, expect=200)
+    return method
+
+
+def deadly(victim, caller, call, point, send):
+    """One request while the killer waits; its answer, or None when the gateway died."""
+    caller.ready()
+    killer = Killer(victim, call, point)
+    try:
+        return send(), killer.killed()
+    except requests.RequestException:
+        return None, True
+    finally:
+        killer.end()
+
+
+def afterwards(shop, db, who):
+    """Time passes: leases end; with `timer`, what is open is settled first."""
+    schema = shop.project.schema(db)
+    if who == "timer":
+        execute(db, f"update {schema}.payments set settle_at = now() where call_key is not null")
+        end = time.monotonic() + 15
+        while rows(db, f"select 1 from {schema}.payments where call_key is not null"):
+            assert time.monotonic() < end, "nobody settles"
+            time.sleep(0.05)
+    execute(db, f"update {schema}.idempotency_keys set locked_until = now() where state = 'in_progress'")
+
+
+def every_point(shop, db, victim, call, who, send):
+    """send(caller, key) at each point, then once more; how many requests there were, and how many of them died."""
+    caller = Caller(shop, victim)
+    died = 0
+    for point in range(1, POINTS_MAX):
+        key = f"{call}-{who}-{point}"
+        answer, dead = deadly(victim, caller, call, point, lambda: send(caller, key))
+        died += dead
+        afterwards(shop, db, who)
+        caller.ready()
+        again = send(caller, key)
+        assert again.status_code in (200, 201), f"{call} {point}: {again.status_code} {again.text}"
+        if answer is not None and answer.status_code < 300:
+            assert again.json()["id"] == answer.json()["id"]
+        assert send(caller, key).json()["id"] == again.json()["id"]
+        if not dead:
+            return point, died
+    raise AssertionError("no request came to its end")
+
+
+@pytest.mark.parametrize("call, who", [("sendto", "caller"), ("sendto", "timer"), ("recvfrom", "caller"), ("writev", "caller")])
+def test_charge(shop, processor, payments, db, victim, call, who):
+    method = save(shop)
+    wanted = {"payment_method_id": method, "amount": 20, "currency": "usd"}
+    count, died = every_point(shop, db, victim, call, who, lambda caller, key: caller.post(CHARGE, wanted, key))
+    if call != "writev":
+        assert died >= 5, f"{died} deaths at {call}"
+    assert len(shop.charges()) == count
+    assert shop.admin.get(PAYMENTS, expect=200).json()["total_items"] == count
+    assert shop.admin.get(f"{PAYMENTS}/status/succeeded", expect=200).json()["total_items"] == count
+    processor.assert_never_charged_twice(shop.account)
+
+
+@pytest.mark.parametrize("who", ["caller", "timer"])
+def test_refund(shop, processor, payments, db, victim, who):
+    """Each of them a part: a second one of the same amount would be taken for good money."""
+    method = save(shop)
+    body = {"payment_method_id": method, "amount": 200, "currency": "usd"}
+    paid = shop.admin.post(CHARGE, body, expect=201).json()
+    path = f"{PAYMENTS}/{paid['id']}/refund"
+    count, died = every_point(shop, db, victim, "sendto", who, lambda caller, key: caller.post(path, {"amount": 2}, key))
+    assert died >= 4, f"{died} deaths"
+    assert len(shop.objects("refund")) == count
+    assert shop.admin.get(f"{PAYMENTS}/{paid['id']}", expect=200).json()["amount_refunded"] == 2 * count
+
+
+def test_capture(shop, processor, payments, db, victim):
+    """A payment for each point: it is captured once."""
+    made = []
+
+    def reserve():
+        body = {"type": "one_off", "amount": 100, "currency": "usd", "mode": "intent", "capture_method": "manual"}
+        one = shop.admin.post(PAYMENTS, body, expect=201).json()
+        shop.admin.post(f"{PAYMENTS}/payment-intent/{one['id']}/confirm", {"payment_method_id": "pm_card_visa"}, expect=200)
+        made.append(one["id"])
+        return one["id"]
+
+    ids = {}
+
+    def send(caller, key):
+        if key not in ids:
+            ids[key] = reserve()
+        return caller.post(f"{PAYMENTS}/payment-intent/{ids[key]}/capture", {"amount": 60}, key)
+
+    count, died = every_point(shop, db, victim, "sendto", "caller", send)
+    assert died >= 4, f"{died} deaths"
+    charges = shop.charges(captured=True)
+    assert len(charges) == count == len(made) and {each["amount_captured"] for each in charges} == {6000}
