@@ -4,7 +4,8 @@
 #include "payments/store_private.h"
 #include "json/jr.h"
 
-enum { FACT_BYTES_MAX = 65536 };
+enum { FACT_BYTES_MAX = 65536, TEXT_BYTES_MAX = 512 };
+#define NUMBER_MAX 253402300799999LL /* the last millisecond of the year 9999 */
 
 /* Where each member of a fact comes from; its name in history. */
 enum part { PART_DATA, PART_TRANSACTION, PART_RENEWAL };
@@ -60,15 +61,20 @@ static int64_t *number_at(struct store_fact *fact, const struct member *member)
     return (int64_t *)(void *)((char *)fact + member->offset);
 }
 
+/* What no store would say is as good as not said: it fits no column, and no sum of it an integer.
+ */
 static void member_read(struct store_fact *fact,
                         const struct member *member,
                         const json_t *from,
                         const char *name)
 {
-    if (member->text)
-        *text_at(fact, member) = jr_str(from, name);
-    else
-        *number_at(fact, member) = jr_i64(from, name, member->absent);
+    if (member->text) {
+        struct str text = jr_str(from, name);
+        *text_at(fact, member) = text.len <= TEXT_BYTES_MAX ? text : STR_NONE;
+    } else {
+        int64_t number = jr_i64(from, name, member->absent);
+        *number_at(fact, member) = number >= 0 && number <= NUMBER_MAX ? number : member->absent;
+    }
 }
 
 /* --- in history ---------------------------------------------------------------------------------
@@ -216,7 +222,8 @@ int store_document_read(struct arena *arena, struct str text, struct store_docum
     fact->subtype = jr_str(notification, "subtype");
     fact->signed_ms = jr_i64(notification, "signedDate", 0);
     struct str uuid = jr_str(notification, "notificationUUID");
-    if (fact->type.len == 0 || uuid.len == 0 || fact->signed_ms <= 0)
+    if (fact->type.len == 0 || uuid.len == 0 || fact->signed_ms <= 0 ||
+        fact->signed_ms > NUMBER_MAX)
         return APPLY_BROKEN;
     document.environment = environment_of(notification);
     fact->event_id = arena_printf(arena, "%.*s:%.*s", STR_ARG(document.environment), STR_ARG(uuid));
@@ -225,6 +232,8 @@ int store_document_read(struct arena *arena, struct str text, struct store_docum
     document.original_id = jr_str(transaction, "originalTransactionId");
     if (document.original_id.len == 0)
         document.original_id = jr_str(renewal, "originalTransactionId");
+    if (document.original_id.len > TEXT_BYTES_MAX)
+        return APPLY_BROKEN;
     if (document.kind == STORE_KIND_SUBSCRIPTION && document.original_id.len == 0)
         return APPLY_BROKEN;
     if (document.kind == STORE_KIND_PURCHASE && fact->transaction_id.len == 0)

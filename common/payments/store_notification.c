@@ -6,7 +6,7 @@
 #include "json/jr.h"
 
 enum { WORD_BYTES_MAX = 64 };
-#define FUTURE_MS (5 * 60 * 1000)
+#define FUTURE_MS (5LL * 60 * 1000)
 
 /* Goes through the reading. */
 struct reading {

@@ -61,7 +61,9 @@ static int64_t trial_days(const struct store_fact *fact)
 {
     int64_t days = period_days(fact->offer_period);
 
-    return days ? days : (fact->expires_ms - fact->purchase_ms + DAY_MS / 2) / DAY_MS;
+    if (days == 0 && fact->expires_ms > fact->purchase_ms)
+        days = (fact->expires_ms - fact->purchase_ms + DAY_MS / 2) / DAY_MS;
+    return days;
 }
 
 static void take_transaction(struct store_state *state, const struct store_fact *fact)

@@ -503,6 +503,31 @@ def test_plan_and_user(spare):
     assert rows(outlet.db, f"select count(*) from {outlet.schema}.outbox where event like 'Subscription%%' or event like 'Payment%%'")[0][0] == 0
 
 
+def test_entitlement(outlet):
+    """What the user bought in the app opens the service, as long as the store says so."""
+    user = outlet.project.only("svc_subscription_plans:read")
+    entitlement = f"{PAY}/subscriptions/me/entitlement"
+    token = user.get(f"{PAY}/iap-store/account-token", expect=200).json()["app_account_token"]
+
+    def found():
+        body = user.get(entitlement, expect=200).json()
+        return body["has_access"], body["provider"], body["status"], body["trial_length_days"]
+
+    assert not found()[0]
+    one = outlet.live(token=token)
+    for step, access, status in (
+        (one.buy(trial="P1W"), True, "trialing"), (one.renew(), True, "active"), (one.renewal(False), True, "active"),
+        (one.fail(16 * DAY), True, "in_grace"), (one.renew(recovered=True), True, "active"),
+        (one.refund(), False, "revoked"), (one.refund_reversed(), True, "active"), (one.expire(), False, "expired"),
+    ):
+        outlet.tell(outlet.sandbox, *step)
+        assert found() == (access, "iap_store", status, 7)
+    # It ends by itself when nothing is told any more.
+    two = outlet.live(token=token, start_ms=now_ms() - 5000, period=3000)
+    outlet.tell(outlet.sandbox, *two.buy())
+    assert found()[0] is False
+
+
 def test_credentials_that_fit_no_more(spare):
     """Another app's id: what was taken stays, what comes is refused."""
     one = spare.live()

@@ -340,8 +340,8 @@ AWAITS static int lock_account(struct req *r, struct store_account *ret_account)
 
 AWAITS static int store_put(struct req *r)
 {
-    struct store_account account;
-    struct store_in in;
+    struct store_account account = {0};
+    struct store_in in = {0};
 
     TRY(req_json(r, &in_schema, &in));
     int rc = payment_project_register(&r->task, gateway_directory(), r->project->number);

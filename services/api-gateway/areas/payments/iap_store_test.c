@@ -78,10 +78,10 @@ static int call_failed(struct req *r, int rc, struct str reason)
 
 AWAITS static int store_test(struct req *r)
 {
-    const struct store_account *account;
+    const struct store_account *account = NULL;
     struct str reason = STR_NONE;
     struct str token;
-    bool sandbox;
+    bool sandbox = false;
 
     TRY(call_begin(r, &account, &sandbox));
     int rc = store_request_test(&r->task, account, sandbox, &token, &reason);
@@ -136,12 +136,12 @@ static bool token_ok(struct str token)
 
 AWAITS static int store_outcome(struct req *r)
 {
-    const struct store_account *account;
+    const struct store_account *account = NULL;
     struct str token = req_param(r, "token");
     struct store_test test = {0};
     struct str reason = STR_NONE;
-    int64_t received_ms;
-    bool sandbox;
+    int64_t received_ms = 0;
+    bool sandbox = false;
 
     TRY(call_begin(r, &account, &sandbox));
     if (!token_ok(token))
