@@ -100,6 +100,43 @@ def test_status_when_the_processor_is_away(with_key, processor, platform):
     assert admin.post(f"{CONNECT}/onboarding", LINKS, expect=502).json()["code"] == "provider_error"
 
 
+def test_an_event_and_a_reading(shop, processor, payments):
+    """Both store what the account may do; the newer one stands, and the other says nothing."""
+    admin, account = shop.admin, shop.account
+
+    def stored():
+        processor.fault("reset", 3, path=f"/v1/accounts/{account}")
+        status = admin.get(CONNECT, expect=200).json()
+        processor.clear_faults()
+        assert status["current"] is False
+        return status["charges_enabled"], status["payouts_enabled"]
+
+    shop.drain()
+    eventually(lambda: stored() == (True, True))
+    processor.onboard(account, payouts=False)
+    shop.drain()
+    eventually(lambda: stored() == (True, False))
+    shop.switch(paused=True)
+    processor.onboard(account, charges=False)
+    time.sleep(1)
+    processor.onboard(account)
+    time.sleep(1)
+    assert admin.get(CONNECT, expect=200).json()["charges_enabled"] is True
+    assert stored() == (True, True)
+    shop.switch(paused=False)  # both events come late
+    shop.drain()
+    eventually(lambda: all(event["state"] in ("applied", "ignored") for event in
+                           admin.get(f"{PAY}/webhook-events", expect=200).json()["items"]))
+    assert stored() == (True, True)
+
+
+def eventually(told, seconds=10):
+    end = time.monotonic() + seconds
+    while not told():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 @pytest.mark.parametrize("body, field", [
     ({**WHO, "business_type": "garage"}, "business_type"), ({**WHO, "country": "USA"}, "country"),
     ({**WHO, "country": "U1"}, "country"), ({**WHO, "country": "\u00e9"}, "country"), ({**WHO, "email": "nobody"}, "email"),

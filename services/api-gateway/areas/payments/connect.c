@@ -164,9 +164,9 @@ static void set_account(json_t *doc,
     if (told->requirements)
         (void)json_object_set(doc, "requirements", (json_t *)told->requirements);
     (void)json_object_set_new(doc, "event_at", json_string(clock_format(text, at_ms)));
+    (void)json_object_del(doc, "event_id");
 }
 
-/* Events tell seconds: one of the same second may be newer than a reading, and is applied. */
 static int64_t second_of(int64_t ms)
 {
     return ms - ms % 1000;
@@ -211,6 +211,17 @@ AWAITS static int save_doc(struct req *r, json_t *doc, const struct db_call *aud
 /* --- status --------------------------------------------------------------------------------------
  */
 
+/* Events tell what they know to the second. One of the second in which the reading began may be
+ * newer: it stays. */
+static bool older_than_event(const json_t *doc, int64_t at_ms)
+{
+    int64_t event_ms;
+
+    if (!clock_parse(jr_str(doc, "event_at"), &event_ms))
+        return false;
+    return event_ms > at_ms || (event_ms == at_ms && jr_str(doc, "event_id").len);
+}
+
 /* Unless an event has told something newer, or other credentials have been stored meanwhile. */
 AWAITS static int keep_status(struct req *r,
                               const struct processor_account *known,
@@ -219,14 +230,11 @@ AWAITS static int keep_status(struct req *r,
                               int64_t at_ms)
 {
     struct processor_account stored = {0};
-    int64_t event_ms = 0;
     json_t *doc = NULL;
 
     TRY(sql_begin(r));
     TRY(lock_settings(r, &doc, &stored));
-    if (!clock_parse(jr_str(doc, "event_at"), &event_ms))
-        event_ms = 0;
-    if (event_ms > at_ms || !str_eq(stored.secret_key, known->secret_key) ||
+    if (older_than_event(doc, at_ms) || !str_eq(stored.secret_key, known->secret_key) ||
         stored.mode != known->mode || !str_eq(stored.account, known->account))
         return sql_commit(r);
     set_account(doc, told, account, at_ms);

@@ -277,6 +277,7 @@ static void forget_account(struct processor_account *account, json_t *doc)
                                        "details_submitted",
                                        "requirements",
                                        "event_at",
+                                       "event_id",
                                        "creating",
                                        "business_type",
                                        "country",
