@@ -191,6 +191,20 @@ class Recorder:
             if all(status >= 400 for status in statuses)
         ]
 
+    def keep(self, path):
+        """What this process saw, for merge() in another one."""
+        hit = [[*route, statuses] for route, statuses in self.hit.items()]
+        path.write_text(json.dumps({"checked": self.checked, "hit": hit, "complaints": self.complaints}))
+
+    def merge(self, path):
+        seen = json.loads(path.read_text())
+        self.checked += seen["checked"]
+        self.complaints += seen["complaints"]
+        for method, template, statuses in seen["hit"]:
+            known = self.hit.setdefault((method, template), {})
+            for status, count in statuses.items():
+                known[int(status)] = known.get(int(status), 0) + count
+
     def report(self, path):
         """Everything seen, for people and for the lists of uncovered statuses."""
         lines = [

@@ -162,7 +162,7 @@ def mail_sink():
 
 
 def keep_logs(daemons):
-    folder = ROOT / "build/flow"
+    folder = ROOT / "build/flow" / os.environ.get("PYTEST_XDIST_WORKER", "")
     folder.mkdir(parents=True, exist_ok=True)
     for daemon in daemons:
         (folder / daemon.log_path.name).write_text(daemon.log())
@@ -172,7 +172,11 @@ def keep_logs(daemons):
 def recorder():
     own = Recorder()
     own.enabled = os.environ.get("CONTRACT", "1") != "0"
-    return own
+    yield own
+    # Several processes share the tests: each leaves its part to the one that sums up (test_zz_contract.py).
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker and "CONTRACT_PARTS" in os.environ:
+        own.keep(pathlib.Path(os.environ["CONTRACT_PARTS"]) / f"{worker}.json")
 
 
 @pytest.fixture(scope="session")
