@@ -81,6 +81,8 @@ AWAITS int db_batch(struct task *task, struct db *db, struct db_call *calls, siz
 /* co: leases a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned and is
  * rolled back when the arena dies without db_commit. BEGIN travels with the first statement. */
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
+/* co: this transaction's statements, and its silences, may take `ms` from now on instead of statement_timeout_ms. */
+AWAITS int db_patience(struct task *task, struct db *tx, int64_t ms) MUSTCHECK;
 AWAITS int db_commit(struct task *task, struct db *tx) MUSTCHECK;
 /* co: db_batch() and db_commit() in one round trip. When a call fails nothing has happened; with DB_UNKNOWN everything
  * may have. The transaction is over either way. */

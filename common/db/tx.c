@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/panic.h"
 
 struct db_tx {
     struct db db; /* first: what the caller holds */
@@ -20,6 +21,12 @@ static const struct sql sql_begin = {
     .name = "db.begin", .text = "begin", .hash = 0xbe9149a86f1c3d57, .kind = SQL_EXEC};
 static const struct sql sql_commit = {
     .name = "db.commit", .text = "commit", .hash = 0xc03317b2d9e4a685, .kind = SQL_EXEC};
+static const struct sql sql_patience = {
+    .name = "db.patience",
+    .text = "select set_config('statement_timeout', $1::text, true)",
+    .hash = 0x83f1d20c6b9e5a47,
+    .arity = 1,
+    .kind = SQL_ONE};
 static const struct sql sql_broken = {.name = "db.broken", .text = "", .kind = SQL_EXEC};
 
 static struct db_tx *tx_of(struct db *db)
@@ -61,6 +68,16 @@ int db_begin(struct task *task, struct db *db, struct db **ret_tx)
     arena_defer(task->arena, tx_end, tx);
     *ret_tx = &tx->db;
     return 0;
+}
+
+/* A server that works on many statements or a long one says nothing meanwhile: the connection must
+ * not be taken for dead before the server itself gives up. */
+int db_patience(struct task *task, struct db *db, int64_t ms)
+{
+    MUST(db->lease != NULL);
+    db->lease->limit_ms = ms + 1000;
+    struct str text = arena_printf(task->arena, "%lld", (long long)ms);
+    return db_query(task, db, &sql_patience, PARAMS(P_STR(text)), NULL);
 }
 
 /* The first group of a transaction: BEGIN in front. */

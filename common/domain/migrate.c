@@ -50,14 +50,7 @@ static const struct sql lock_sql = {
     .no_prepare = true,
 };
 
-/* Rewriting a large table takes longer than a request may. */
-static const struct sql patience_sql = {
-    .name = "migrate.patience",
-    .text = "set local statement_timeout = '10min'",
-    .kind = SQL_EXEC,
-    .writes = true,
-    .no_prepare = true,
-};
+#define PATIENCE_MS 600000 /* rewriting a large table takes longer than a request may */
 
 const struct migration *const migrate_project_list = migrations_project;
 
@@ -194,7 +187,7 @@ static int migrate_platform(struct migrator *m)
     TRY(make_ground(m));
     int rc = db_begin(m->task, &m->directory->control, &tx);
     if (rc == 0)
-        rc = db_query(m->task, tx, &patience_sql, NULL, 0, NULL);
+        rc = db_patience(m->task, tx, PATIENCE_MS);
     if (rc == 0)
         rc = db_query(m->task, tx, &lock_sql, NULL, 0, NULL);
     if (rc == 0)
@@ -247,7 +240,7 @@ static int apply_project(struct migrator *m, struct db *db, struct str slug)
 
     int rc = db_begin(m->task, db, &tx);
     if (rc == 0)
-        rc = db_query(m->task, tx, &patience_sql, NULL, 0, NULL);
+        rc = db_patience(m->task, tx, PATIENCE_MS);
     if (rc == 0)
         rc = db_query(m->task, tx, &SQL_MIGRATE_PROJECT_LOCK, NULL, 0, &known);
     if (rc == 0)

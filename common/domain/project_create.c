@@ -20,6 +20,7 @@
 #define SEEDS         7
 #define FIRST_KEY     1
 #define KEY_DOC_BYTES 1024
+#define DDL_MS        60000
 
 /* Results of work inside the two flights: a db_result + 100, whatever went wrong. */
 static int outcome(int rc)
@@ -147,8 +148,8 @@ static void seed_keys(struct arena *arena, const struct create *create, struct d
     aead_key_wipe(&data_key);
 }
 
-/* Schema, tables and seeds: one round trip, one transaction. *ret_last is the last migration's
- * number. */
+/* Schema, tables and seeds in one transaction. A busy server takes its time over hundreds of
+ * statements. *ret_last is the last migration's number. */
 static int build(struct task *task, struct create *create, int *ret_last)
 {
     static const struct sql schema_sql = {
@@ -179,7 +180,13 @@ static int build(struct task *task, struct create *create, int *ret_last)
     calls[count++] =
         seed(arena, &SQL_SEED_ADMIN, PARAMS(P_STR(email), P_STR(create->in.admin_password_hash)));
     calls[count++] = seed(arena, &SQL_SEED_ADMIN_ROLE, PARAMS(P_STR(email)));
-    return db_batch(task, &create->db, calls, count, NULL);
+    struct db *tx;
+    TRY(db_begin(task, &create->db, &tx));
+    int rc = db_patience(task, tx, CREATE_MS);
+    if (rc == 0)
+        return db_batch_commit(task, tx, calls, count, NULL);
+    (void)db_rollback(task, tx);
+    return rc;
 }
 
 static int create_run(struct task *task, void *arg)
@@ -236,13 +243,6 @@ int project_create(struct task *task,
 /* DDL that may wait for statements under way, in a transaction of its own. */
 static int run_ddl(struct task *task, struct db *db, struct str text)
 {
-    static const struct sql patience_sql = {
-        .name = "delete.patience",
-        .text = "set local statement_timeout = '60s'",
-        .kind = SQL_EXEC,
-        .writes = true,
-        .no_prepare = true,
-    };
     const struct sql sql = {
         .name = "delete.drop",
         .text = arena_cstr(task->arena, text),
@@ -254,7 +254,7 @@ static int run_ddl(struct task *task, struct db *db, struct str text)
     struct db *tx;
 
     TRY(db_begin(task, db, &tx));
-    int rc = db_query(task, tx, &patience_sql, NULL, 0, NULL);
+    int rc = db_patience(task, tx, DDL_MS);
     if (rc == 0)
         rc = db_query(task, tx, &sql, NULL, 0, NULL);
     if (rc == 0)

@@ -270,6 +270,35 @@ static void transactions(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, db, "select count(*) from x"), 1);
 }
 
+/* Together longer than a connection may be silent, each shorter than a statement may take. */
+static void patience(struct task *task, struct db *db, void *arg)
+{
+    const struct sql sql = make_sql("select pg_sleep(0.25)", SQL_ONE);
+    struct db_call calls[8];
+    struct db *tx;
+
+    (void)arg;
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+        calls[i] = (struct db_call){.sql = &sql};
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(db_patience(task, tx, 10000), 0);
+    assert_int_equal(db_batch(task, tx, calls, ARRAY_LEN(calls), NULL), 0);
+    assert_int_equal(db_commit(task, tx), 0);
+
+    /* Only until the connection is given back. */
+    const struct sql slow = make_sql("select pg_sleep(5)", SQL_ONE);
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(db_query(task, tx, &slow, NULL, 0, NULL), DB_TIMEOUT);
+    (void)db_rollback(task, tx);
+}
+
+static void test_patience(void **state)
+{
+    (void)state;
+    run_with(
+        (struct db_config){.statement_timeout_ms = 300, .write_connections = 1}, patience, NULL);
+}
+
 static void test_tx(void **state)
 {
     (void)state;
@@ -520,6 +549,7 @@ int main(void)
         cmocka_unit_test(test_tx),
         cmocka_unit_test(test_batch_commit),
         cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_patience),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_many_statements),
