@@ -105,7 +105,7 @@ def test_an_event_and_a_reading(shop, processor, payments):
     admin, account = shop.admin, shop.account
 
     def stored():
-        processor.fault("reset", 3, path=f"/v1/accounts/{account}")
+        processor.fault("reset", 20, path=f"/v1/accounts/{account}")
         status = admin.get(CONNECT, expect=200).json()
         processor.clear_faults()
         assert status["current"] is False
