@@ -230,13 +230,14 @@ static const struct route iap_store_test_routes[] = {
         .method = HTTP_GET_M,
         .path = PAYMENTS_BASE "/iap-store/account-token",
         .id = "iap_store_account_token",
-        .auth = AUTH_USER,
+        .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .ok = {200, &token_schema},
         .run = store_token,
         .class = CLASS_READ,
         .tag = "Payments",
         .summary = "The token by which the app store tells whose a purchase is",
+        .doc = "The caller's. An API key reads that of the user who made it.",
     },
 };
 ROUTES(iap_store_test);
