@@ -20,6 +20,7 @@ import pytest
 
 from groundwork.client import Client
 from groundwork.project import ADMIN_EMAIL, Project
+from groundwork.webhooks import Hooks, event, sign
 
 pytestmark = pytest.mark.slow
 
@@ -163,6 +164,35 @@ def test_t9_operator_tokens_that_begin_right(timed, servers):
     calls = [lambda wrong=other_key(token, count): ask(wrong) for count in (-1, 0)]
     visible, _ = compare(10000 if FULL else 1200, *calls)
     assert visible < 0.005, "too few samples"
+
+
+def other_digit(value, at):
+    """Hexadecimal digits with another one at a place."""
+    digits = list(value)
+    digits[at] = "0" if digits[at] != "0" else "1"
+    return "".join(digits)
+
+
+def test_t9_webhook_signatures_that_begin_right(timed, start_webhook, db):
+    daemon = start_webhook(WORKERS=1)
+    hooks = Hooks(timed, daemon, db)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
+    body = json.dumps(event("customer.created", {"id": "cus_1"})).encode()
+    head, value = sign(body, hooks.secret, int(time.time()) + 200).split(",v1=")
+
+    def ask(wrong):
+        fields = {"Stripe-Signature": f"{head},v1={wrong}", "Content-Type": "application/json"}
+        begun = time.perf_counter()
+        connection.request("POST", f"/webhooks/processor/{timed.id}", body, fields)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 400
+        return time.perf_counter() - begun
+
+    calls = [lambda wrong=other_digit(value, at): ask(wrong) for at in (-1, 0)]
+    visible, _ = compare(10000 if FULL else 1200, *calls)
+    assert visible < 0.005, "too few samples"
+    assert hooks.stored() == 0
 
 
 def test_the_statistic_sees_what_it_should():
