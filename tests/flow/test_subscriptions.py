@@ -201,6 +201,74 @@ def test_a_lost_charge_is_not_made_twice(shop, saved, kind):
     assert made["status"] == "active" and len(shop.charges()) == 1 and len(shop.objects("subscription")) == 1
 
 
+# --- codes ---
+
+def code_of(shop, code="SUMMER", **offer):
+    made = shop.admin.post(f"{PAY}/offers", {"name": code} | offer, expect=201).json()
+    shop.admin.post(f"{PAY}/offers/{made['id']}/codes", {"codes": [code]}, expect=201)
+    return made
+
+
+def test_a_code_lowers_the_price_for_good(shop):
+    plan, user = plan_of(shop), shop.project.user().user["id"]
+    code_of(shop, kind="percent", percent_off=20)
+    made = subscribe(shop.admin, plan_id=plan["id"], subscriber_id=user, offer_code="summer")
+    assert made["amount"] == 10 and made["plan_id"] == plan["id"]
+    item = shop.requests("POST", "/v1/checkout/sessions")[-1]["params"]["line_items"][0]["price_data"]
+    assert item["unit_amount"] == "1000" and item["product"] == plan["processor_product_id"]
+    again = subscribe(shop.admin, 409, plan_id=plan["id"], subscriber_id=user, offer_code="SUMMER")
+    assert again["code"] == "offer_unavailable"
+    subscribe(shop.admin, 404, plan_id=plan["id"], subscriber_id=user, offer_code="WINTER")
+    shop.admin.post(f"{SUBSCRIPTIONS}/{made['id']}/cancel", expect=200)
+    assert subscribe(shop.admin, plan_id=plan["id"], subscriber_id=user, offer_code="SUMMER")["amount"] == 10
+
+
+@pytest.mark.parametrize("currency, amount, percent, expected", [
+    ("isk", 7, 30, 4), ("kwd", 0.5, 33.3, 0.33), ("jpy", 7, 30, 5), ("usd", 0.01, 100, 0)])
+def test_lower_prices_are_whole_in_their_currency(shop, currency, amount, percent, expected):
+    user = shop.project.user().user["id"]
+    code_of(shop, kind="percent", percent_off=percent)
+    made = subscribe(shop.admin, name="x", amount=amount, currency=currency, billing_interval="month", subscriber_id=user,
+                     offer_code="SUMMER")
+    assert made["amount"] == expected
+
+
+def test_a_code_makes_a_trial_longer(shop):
+    plan, user = plan_of(shop), shop.project.user().user["id"]
+    code_of(shop, kind="trial", trial_days=60)
+    made = subscribe(shop.admin, plan_id=plan["id"], subscriber_id=user, offer_code="SUMMER")
+    assert made["trial_length_days"] == 60 and made["amount"] == 12.5
+    sent = shop.requests("POST", "/v1/checkout/sessions")[-1]["params"]
+    assert sent["subscription_data"]["trial_period_days"] == "60"
+    assert sent["line_items"][0]["price"] == plan["processor_price_id"]
+
+
+def test_codes_that_do_not_fit(shop):
+    plan, user = plan_of(shop), shop.project.user().user["id"]
+    code_of(shop, "EURO", kind="amount", amount=1, currency="eur")
+    code_of(shop, "CREDIT", kind="credit", amount=1, currency="usd")
+    other = plan_of(shop, name="Other")
+    code_of(shop, "OTHER", kind="percent", percent_off=5, plan_ids=[other["id"]])
+    for code in ("EURO", "CREDIT", "OTHER"):
+        refused = subscribe(shop.admin, 409, plan_id=plan["id"], subscriber_id=user, offer_code=code)
+        assert refused["code"] == "offer_unavailable"
+    body = {"plan_id": plan["id"], "subscriber_id": None, "customer_email": "a@example.org", "offer_code": "EURO"}
+    assert subscribe(shop.admin, 400, **body)["errors"][0]["field"] == "subscriber_id"
+    assert shop.admin.get(SUBSCRIPTIONS, expect=200).json()["total_items"] == 0
+    assert shop.admin.get(f"{PAY}/balances", expect=200).json()["items"] == []
+
+
+def test_a_code_of_a_declined_charge_is_free_again(shop, saved):
+    plan, user = plan_of(shop, trial_period_days=0), shop.project.user().user["id"]
+    offer = code_of(shop, kind="amount", amount=2.5, currency="usd")
+    body = {"plan_id": plan["id"], "subscriber_id": user, "offer_code": "SUMMER"}
+    subscribe(shop.admin, 402, **body, payment_method_id=saved("4000000000000341"))
+    assert shop.admin.get(f"{PAY}/offers/{offer['id']}", expect=200).json()["redeemed"] == 0
+    made = subscribe(shop.admin, **body, payment_method_id=saved(email="other@example.org"))
+    assert made["status"] == "active" and shop.charges()[-1]["amount"] == 1000
+    assert shop.admin.get(f"{PAY}/offers/{offer['id']}", expect=200).json()["redeemed"] == 1
+
+
 # --- changes ---
 
 @pytest.fixture

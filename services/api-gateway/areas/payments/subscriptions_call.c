@@ -118,11 +118,11 @@ AWAITS static int bring_refused(struct req *r, struct outcome *outcome)
 
     if (rc || !rows.affected)
         return rc;
-    rc = db_query(&r->task,
-                  r->db,
-                  &SQL_SUBSCRIPTION_REFUSED_HISTORY,
-                  PARAMS(P_I64(call->id), P_STR(code)),
-                  NULL);
+    struct db_call calls[] = {
+        {.sql = &SQL_SUBSCRIPTION_REFUSED_HISTORY, PARAMS(P_I64(call->id), P_STR(code))},
+        {.sql = &SQL_SUBSCRIPTION_CODE_FREE, PARAMS(P_I64(call->id))},
+    };
+    rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
     return rc ? rc : announce_subscription(&r->task, r->db, call->id, &outcome->rang);
 }
 
@@ -201,6 +201,7 @@ AWAITS static int finish(struct req *r, struct outcome *outcome)
 AWAITS static int take_back(struct req *r, struct subscription_call *call)
 {
     TRY(sql_begin(r));
+    TRY(sql_exec(r, NULL, &SQL_SUBSCRIPTION_CODE_FREE, PARAMS(P_I64(call->id))));
     TRY(sql_exec(r, NULL, &SQL_SUBSCRIPTION_NOT_BEGUN, PARAMS(P_I64(call->id), P_STR(call->key))));
     idem_release(r, call->idem, true);
     return sql_commit(r);

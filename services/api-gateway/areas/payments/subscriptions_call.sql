@@ -46,7 +46,8 @@ update {p}.subscriptions set settle_at = now() where id = $1::bigint and settle_
 
 -- name: subscription_move :exec
 update {p}.subscriptions s
-set plan_id = p.id, name = p.name, description = p.description, updated_at = now()
+set plan_id = p.id, name = p.name, description = p.description, amount_minor = p.amount_minor, currency = p.currency,
+  billing_interval = p.billing_interval, interval_count = p.interval_count, updated_at = now()
 from {p}.subscription_plans p
 where s.id = $1::bigint and p.id = $2::bigint
 
@@ -55,6 +56,30 @@ update {p}.subscriptions s
 set subscriber_id = case when $2::boolean then $3::bigint else s.subscriber_id end,
   metadata = coalesce($4::jsonb, s.metadata), updated_at = now()
 where s.id = $1::bigint
+
+-- Codes that it was to be cheaper by.
+
+-- name: subscription_priced :exec
+update {p}.subscriptions set amount_minor = $2::bigint, trial_length_days = $3::integer where id = $1::bigint
+
+-- A code that a subscription was refused with may be used again ...
+-- name: subscription_code_free :exec
+with gone as (
+  delete from {p}.offer_redemptions d where d.subscription_id = $1::bigint returning d.code_id
+)
+update {p}.offer_codes c set redeemed = c.redeemed - 1 from gone g where c.id = g.code_id
+
+-- ... and so may those of an offer whose checkouts nobody paid.
+-- name: subscription_codes_free :exec
+with gone as (
+  delete from {p}.offer_redemptions d using {p}.subscriptions s
+  where d.subscription_id = s.id and s.status = 'incomplete_expired'
+    and d.offer_id = (select o.offer_id from {p}.offer_codes o where o.code = $1::text)
+  returning d.code_id
+)
+update {p}.offer_codes c set redeemed = c.redeemed - g.times
+from (select x.code_id, count(*) as times from gone x group by x.code_id) g
+where c.id = g.code_id
 
 -- What a new one is made of.
 

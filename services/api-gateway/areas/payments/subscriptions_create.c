@@ -1,8 +1,10 @@
 /* POST /subscriptions: from a plan, a template or terms of its own, by a checkout page or with a
  * saved method. */
+#include "areas/payments/offers.h"
 #include "areas/payments/plans.h"
 #include "areas/payments/subscriptions.h"
 #include "crypto/digest.h"
+#include "offers_sql.h"
 #include "subscriptions_call_sql.h"
 #include "json/jr.h"
 
@@ -15,7 +17,8 @@
 
 struct create_in {
     struct in_i64 plan_id, template_id, subscriber_id;
-    struct in_str name, description, type, customer_email, success_url, cancel_url, idempotency_key;
+    struct in_str name, description, type, customer_email, success_url, cancel_url, offer_code,
+        idempotency_key;
     struct terms_in terms;
     struct in_json payment_method_id, metadata;
 };
@@ -43,6 +46,9 @@ static const struct field in_fields[] = {
      .format = "url", .max = URL_MAX_CHARS, .doc = "Where the checkout leads when it is left"},
     {.name = "payment_method_id", FIELD_AT(struct create_in, payment_method_id), .type = FIELD_JSON,
      .doc = "A saved method (id, or the processor's) that is charged at once, without a checkout", .example = "4"},
+    {.name = "offer_code", FIELD_AT(struct create_in, offer_code), .type = FIELD_STR, .nullable = true, .min = 1,
+     .max = 64, .doc = "Redeemed for the subscriber: a lower price for as long as it runs, or a longer trial",
+     .example = "\"SUMMER\""},
     {.name = "idempotency_key", FIELD_AT(struct create_in, idempotency_key), .type = FIELD_STR, .nullable = true,
      .max = 255, .doc = "As the header Idempotency-Key"},
     {.name = "metadata", FIELD_AT(struct create_in, metadata), .type = FIELD_MAP, .nullable = true,
@@ -375,6 +381,53 @@ AWAITS static int add_row(struct req *r, const struct draft *draft, int64_t *ret
     return 0;
 }
 
+/* Down to what the currency can say: whole units, or tens of the third decimal. */
+static int64_t whole(struct arena *arena, int64_t minor, struct str currency)
+{
+    int64_t fits;
+
+    for (int64_t step = 1; step <= 100; step *= 10) {
+        int64_t rounded = minor / step * step;
+        if (money_parse(money_text(arena, rounded, currency), currency, &fits) == 0)
+            return rounded;
+    }
+    return minor;
+}
+
+/* co: in the transaction that made the row: a lower price is said in the call, not the plan's.
+ * Codes of checkouts that nobody paid are free again before it counts. */
+AWAITS static int
+take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t id)
+{
+    struct str normal = offer_code_normal(r->task.arena, code->value);
+    struct terms *terms = &draft->terms;
+    struct offer offer;
+
+    if (!draft->subscriber_id)
+        return fail_field(r, "subscriber_id", "required", "is required with an offer_code");
+    if (!normal.ptr)
+        return fail_field(r, "offer_code", "pattern", "is no code");
+    TRY(sql_exec(r, NULL, &SQL_OFFER_CODE_LOCK, PARAMS(P_STR(normal))));
+    TRY(sql_exec(r, NULL, &SQL_SUBSCRIPTION_CODES_FREE, PARAMS(P_STR(normal))));
+    TRY(offer_redeem(r, code->value, draft->subscriber_id, draft->plan_id, id, &offer));
+    bool price = str_is(offer.kind, "percent") || str_is(offer.kind, "amount");
+    if (!price && !str_is(offer.kind, "trial"))
+        return fail(r, "offer_unavailable", "The offer is not one for subscriptions of this kind.");
+    if (str_is(offer.kind, "amount") && !str_ieq(offer.currency, terms->currency))
+        return fail(r, "offer_unavailable", "The offer is in another currency.");
+    if (price) {
+        terms->amount_minor =
+            whole(r->task.arena, offer_price(&offer, terms->amount_minor), terms->currency);
+        draft->price = STR_NONE;
+    } else if (offer.trial_days > terms->trial_period_days) {
+        terms->trial_period_days = offer.trial_days;
+    }
+    return sql_exec(r,
+                    NULL,
+                    &SQL_SUBSCRIPTION_PRICED,
+                    PARAMS(P_I64(id), P_I64(terms->amount_minor), P_I64(terms->trial_period_days)));
+}
+
 AWAITS static int create(struct req *r, const struct create_in *in, struct idem *idem)
 {
     struct subscription_call call = {.idem = idem};
@@ -396,6 +449,8 @@ AWAITS static int create(struct req *r, const struct create_in *in, struct idem 
                     &draft.cancel_url);
     TRY(prepare(r, &draft));
     TRY(add_row(r, &draft, &call.id));
+    if (in->offer_code.set && !in->offer_code.null)
+        TRY(take_code(r, &in->offer_code, &draft, call.id));
     form_init(&form, r->task.arena);
     if (draft.method.len)
         charge_form(r, &form, &draft, call.id);
