@@ -199,7 +199,7 @@ check-load: ## Load and timing at the attack catalogue's sizes (about forty minu
 	@scripts/test load
 check-sql: ## Migrate an empty database and prepare every statement
 	@scripts/test sql
-chaos: ## Workflows under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then what came of it is checked
+chaos: ## Workflows and payments under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then what came of it is checked
 	@scripts/setup build server test
 	@$(MAKE) --no-print-directory VARIANT=release all
 	@tests/chaos/run --seconds $(CHAOS_SECONDS) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))

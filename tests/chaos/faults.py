@@ -55,7 +55,10 @@ class Faults:
             self.held = None
         self.world.pg_proxy.say("pass")
         self.world.redis_proxy.say("pass")
-        for daemon in [self.world.gateway, *self.world.runners]:
+        self.world.processor.clear_faults()
+        self.world.processor.update_endpoint(duplicate=0, shuffle=False, delay=0, drop=False, paused=False)
+        self.world.processor.resend()
+        for daemon in self.world.daemons():
             if not daemon.running():
                 self.restart_hard(daemon)
 
@@ -83,13 +86,13 @@ class Faults:
         kill_group(self.world.gateway)
 
     def do_kill_all(self):
-        for daemon in [self.world.gateway, *self.world.runners]:
+        for daemon in self.world.daemons():
             kill_group(daemon)
 
     def do_kill_everything(self):
         """[K18] The daemons and both servers."""
         servers = self.world.servers
-        for daemon in [self.world.gateway, *self.world.runners]:
+        for daemon in self.world.daemons():
             kill_group(daemon)
         servers.postgres("kill")
         servers.redis("kill")
@@ -98,7 +101,7 @@ class Faults:
 
     def do_kill_at_word(self):
         """[K1-K5, K9] One daemon is killed when it says a certain thing to PostgreSQL or Redis."""
-        victim = self.random.choice([self.world.gateway, *self.world.runners])
+        victim = self.random.choice(self.world.daemons())
         server, word = self.random.choice(WORDS)
         verb = self.random.choice(("hold", "deaf"))
         self.say(f"  {verb} {word} of {server}")
@@ -134,7 +137,7 @@ class Faults:
 
     def do_kill_at_point(self):
         """The n-th of a system call of one worker never returns: strace kills it there."""
-        workers = self.random.choice([self.world.gateway, *self.world.runners]).workers()
+        workers = self.random.choice(self.world.daemons()).workers()
         if not workers:
             return
         point, when = self.random.choice(POINTS), self.random.randrange(1, 40)
@@ -157,6 +160,34 @@ class Faults:
         daemon.prefix = faked(self.random.choice(("+2h", "-2h")), daemon.binary)
         self.restart_hard(daemon)
         daemon.prefix = []
+
+    # --- the payment processor ---
+
+    def do_kill_webhook(self):
+        """[K14, K15]"""
+        kill_group(self.random.choice(self.world.webhooks))
+
+    def do_bad_processor(self):
+        """It fails, before or after it acted, and has mostly healed when the same is asked again."""
+        for _ in range(self.random.randrange(1, 6)):
+            kind = self.random.choice(("timeout", "reset", "garbage", "delay", "status"))
+            self.world.processor.fault(
+                kind, times=self.random.randrange(1, 5), act=self.random.random() < 0.5, stored=False,
+                status=self.random.choice((409, 429, 500, 502, 503, 504)), seconds=self.random.uniform(0.1, 2))
+        time.sleep(self.random.uniform(1, 5))
+
+    def do_bad_events(self):
+        """[W2, W4] Twice, late, in any order, or not at all until they are sent anew."""
+        self.world.processor.update_endpoint(
+            duplicate=self.random.randrange(3), shuffle=self.random.random() < 0.5, delay=[0, self.random.uniform(0, 3)],
+            drop=self.random.random() < 0.3)
+        time.sleep(self.random.uniform(1, 5))
+
+    def do_kill_while_charging(self):
+        """[K14] The gateway, while the processor has been asked and has not answered."""
+        self.world.processor.fault("timeout", path="/v1/payment_intents", act=self.random.random() < 0.5, times=3, seconds=2)
+        time.sleep(self.random.uniform(0.2, 2))
+        kill_group(self.world.gateway)
 
     # --- PostgreSQL ---
 
@@ -211,7 +242,8 @@ class Faults:
         self.held.autocommit = False
         with self.held.cursor() as cursor:
             cursor.execute("set statement_timeout = 5000")
-            name = self.random.choice(("jobs", "job_steps", "outbox", "workflow_versions", "workflows"))
+            name = self.random.choice(("jobs", "job_steps", "outbox", "workflow_versions", "workflows", "payments", "webhook_events",
+                                       "idempotency_keys"))
             mode = self.random.choice(("share", "access exclusive"))
             self.say(f"  {name}, {mode}")
             cursor.execute(f"lock table {schema}.{name} in {mode} mode")

@@ -1,4 +1,5 @@
-"""What a chaos run consists of: servers behind proxies, one gateway, runners, a sink, and a project with workflows."""
+"""What a chaos run consists of: servers behind proxies, one gateway, runners, payments services, a sink, a test processor,
+and a project with workflows."""
 import os
 import pathlib
 import random
@@ -11,6 +12,7 @@ sys.path.insert(0, str(ROOT / "tests/flow"))
 
 from groundwork.client import Client  # noqa: E402
 from groundwork.daemon import Daemon, free_port  # noqa: E402
+from groundwork.processor import SCHEMAS, Processor  # noqa: E402
 from groundwork.project import Project  # noqa: E402
 from groundwork.proxy import Proxy  # noqa: E402
 from groundwork.servers import Servers  # noqa: E402
@@ -48,8 +50,11 @@ class World:
         self.sink = Dawdler()
         self.pg_proxy = Proxy(self.pg_socket())
         self.redis_proxy = Proxy(self.servers.redis_url.removeprefix("unix:"))
+        self.processor = Processor(schemas=SCHEMAS if SCHEMAS.is_dir() else None)
+        self.webhook_port = free_port()
         self.gateway = None
         self.runners = []
+        self.webhooks = []
         self.log_number = 0
 
     def pg_socket(self):
@@ -66,12 +71,21 @@ class World:
             "MASTER_KEY": "0f1e2d3c4b5a69788796a5b4c3d2e1f0" * 2,
         }
 
+    def paying(self):
+        """What a daemon that calls the processor has to know besides."""
+        return {"PROCESSOR_URL": self.processor.url, "PROCESSOR_TIMEOUT_MS": 1000,
+                "FETCH_ALLOW": f"127.0.0.1:{self.processor.port}"}
+
+    def daemons(self):
+        return [self.gateway, *self.runners, *self.webhooks]
+
     def next_log(self, name):
         self.log_number += 1
         return self.folder / f"{self.log_number:03}-{name}.log"
 
     def start_gateway(self):
         self.gateway = Daemon(str(self.binaries / "api-gateway"), self.next_log("gateway"), **self.settings(),
+                              **self.paying(), PAYMENTS_URL=f"http://127.0.0.1:{self.webhook_port}",
                               OPERATOR_TOKEN=OPERATOR_TOKEN, WORKERS=1)
         if self.log_number == 1:
             done = self.gateway.run("--migrate")
@@ -83,6 +97,14 @@ class World:
                         SWEEP_MS=500, FETCH_ALLOW=f"127.0.0.1:{self.sink.port}", DRAIN_TIMEOUT_MS=6000)
         daemon.prefix = list(prefix)
         self.runners.append(daemon)
+        return daemon
+
+    def start_webhook(self):
+        """The first one is where events are sent; others help it to apply them."""
+        daemon = Daemon(str(self.binaries / "payments-webhook"), self.next_log("webhook"), **{
+            **self.settings(), **self.paying(), "WORKERS": 1, "LEASE_MS": LEASE_MS, "SWEEP_MS": 500, "EVENT_ATTEMPTS": 100,
+            **({} if self.webhooks else {"PORT": self.webhook_port})})
+        self.webhooks.append(daemon)
         return daemon
 
     def build_project(self):
@@ -125,7 +147,7 @@ class World:
         connection.close()
 
     def close(self):
-        for daemon in [*self.runners, self.gateway]:
+        for daemon in self.daemons():
             if daemon is not None and daemon.running():
                 os.killpg(daemon.process.pid, signal.SIGCONT)
                 os.killpg(daemon.process.pid, signal.SIGKILL)
@@ -133,4 +155,5 @@ class World:
         self.pg_proxy.close()
         self.redis_proxy.close()
         self.sink.close()
+        self.processor.close()
         self.servers.wipe()
