@@ -28,6 +28,7 @@
 #define ATTEMPT_LEAST_MS   200  /* with less left there is no use in sending */
 #define BACKOFF_FIRST_MS   500
 #define BACKOFF_MOST_MS    5000
+#define ID_BYTES_MAX       255U
 #define KEY_BYTES_MAX      255U
 #define LOCAL_KEY_BYTES    200U
 #define HEADERS_MAX        6U
@@ -335,9 +336,10 @@ int processor_call(struct task *task,
 struct str processor_path(struct arena *arena, const char *head, struct str id, const char *tail)
 {
     struct strbuf escaped;
-    struct str rest = codec_percent(arena, id);
+    struct str rest = codec_percent(arena, id.len <= ID_BYTES_MAX ? id : STR_NONE);
 
-    /* "." and ".." would be folded into another path on their way; an empty id would be one. */
+    /* "." and ".." would be folded into another path on their way; an empty id would be one. What
+     * is too long to be an id is none, and an address that is too long could not be called. */
     strbuf_init(&escaped, arena, rest.len * 3 + 1);
     for (size_t i = 0; i < rest.len; i++) {
         if (rest.ptr[i] == '.')

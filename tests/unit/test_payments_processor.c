@@ -485,6 +485,10 @@ static void test_path(void **state)
         struct str path = processor_path(arena, "/v1/x", str_from(cases[i].id), "/confirm");
         assert_string_equal(arena_cstr(arena, path), cases[i].path);
     }
+    char id[256];
+    memset(id, '/', sizeof(id));
+    assert_int_equal(processor_path(arena, "/v1/x", (struct str){id, 255}, "").len, 6 + 3 * 255);
+    assert_true(str_is(processor_path(arena, "/v1/x", (struct str){id, 256}, ""), "/v1/x/-"));
 }
 
 static void test_key(void **state)
