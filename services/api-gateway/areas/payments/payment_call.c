@@ -398,7 +398,7 @@ answer_settled(struct req *r, const struct payment_call *call, struct payment *p
 int payment_load_target(struct req *r, const struct idem *idem, struct payment *ret_payment)
 {
     struct str id = idem->target;
-    int64_t number;
+    int64_t number = 0;
 
     (void)str_split(&id, ':');
     if (!num_parse_i64(id, &number))
@@ -408,7 +408,7 @@ int payment_load_target(struct req *r, const struct idem *idem, struct payment *
 
 int payment_call_resume(struct req *r, struct payment_call *call)
 {
-    struct payment payment;
+    struct payment payment = {0};
 
     TRY(payment_load_target(r, call->idem, &payment));
     call->payment_id = payment.id;
