@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 #include "app.h"
-#include "background.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "job.h"
 #include "log/log.h"
+#include "loop/background.h"
 #include "runner_claim_sql.h"
 #include "work.h"
 

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 
 #include "app.h"
-#include "background.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/panic.h"
 #include "job.h"
 #include "log/log.h"
+#include "loop/background.h"
 #include "runner_claim_sql.h"
 #include "runner_ledger_sql.h"
 

@@ -3,10 +3,10 @@
 
 #include "ahead.h"
 #include "app.h"
-#include "background.h"
 #include "base/clock.h"
 #include "job.h"
 #include "log/log.h"
+#include "loop/background.h"
 #include "runner_schedule_sql.h"
 #include "work.h"
 #include "workflow/cron.h"

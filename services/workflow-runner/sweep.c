@@ -2,11 +2,11 @@
 #include "sweep.h"
 
 #include "app.h"
-#include "background.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "bus/bus.h"
 #include "log/log.h"
+#include "loop/background.h"
 #include "runner_sweep_sql.h"
 #include "schedule.h"
 #include "work.h"

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "background.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/panic.h"
@@ -15,6 +14,7 @@
 #include "events.h"
 #include "job.h"
 #include "log/log.h"
+#include "loop/background.h"
 #include "runner_sweep_sql.h"
 #include "workflow/jobs.h"
 

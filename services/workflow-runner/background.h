@@ -1,3 +1,0 @@
-#pragma once
-/* Tasks of the runner itself. */
-#include "loop/background.h"
