@@ -1,0 +1,351 @@
+/* What the notifications about a subscription add up to, case by case; prices. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "payments/store_private.h"
+
+#define DAY    86400000LL
+#define START  (1800000000LL * 1000)
+#define END    (START + 30 * DAY)
+#define SECOND 1000LL
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = arena_new(0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+/* A notification about the first period, `seconds` after its beginning. */
+static struct store_fact fact(const char *type, const char *subtype, int64_t seconds)
+{
+    return (struct store_fact){
+        .event_id = arena_printf(arena, "Sandbox:%s-%lld", type, (long long)seconds),
+        .type = str_from(type),
+        .subtype = str_from(subtype),
+        .signed_ms = START + seconds * SECOND,
+        .transaction_id = STR("t1"),
+        .product_id = STR("pro"),
+        .currency = STR("USD"),
+        .price_milli = 9990,
+        .purchase_ms = START,
+        .expires_ms = END,
+        .auto_renew = -1,
+    };
+}
+
+static void tell(struct store_state *state, struct store_fact one)
+{
+    store_state_add(state, &one);
+}
+
+static void check(const struct store_state *state, const char *word, const char *status)
+{
+    assert_string_equal(state->word, word);
+    assert_string_equal(store_state_status(state), status);
+}
+
+static struct store_state bought(void)
+{
+    struct store_state state = {0};
+
+    tell(&state, fact("SUBSCRIBED", "INITIAL_BUY", 0));
+    check(&state, "active", "active");
+    return state;
+}
+
+static void test_types(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *type, *subtype, *word, *status;
+    } cases[] = {
+        {"SUBSCRIBED", "RESUBSCRIBE", "active", "active"},
+        {"DID_RENEW", NULL, "active", "active"},
+        {"DID_RENEW", "BILLING_RECOVERY", "active", "active"},
+        {"DID_FAIL_TO_RENEW", "GRACE_PERIOD", "in_grace", "past_due"},
+        {"DID_FAIL_TO_RENEW", NULL, "billing_retry", "past_due"},
+        {"GRACE_PERIOD_EXPIRED", NULL, "billing_retry", "past_due"},
+        {"EXPIRED", "VOLUNTARY", "expired", "canceled"},
+        {"EXPIRED", "PRODUCT_NOT_FOR_SALE", "expired", "canceled"},
+        {"REVOKE", NULL, "revoked", "canceled"},
+        {"REFUND", NULL, "revoked", "canceled"},
+        {"REFUND_REVERSED", NULL, "active", "active"},
+        {"PRICE_INCREASE", "PENDING", "active", "active"},
+        {"RENEWAL_EXTENDED", NULL, "active", "active"},
+        {"CONSUMPTION_REQUEST", NULL, "active", "active"},
+        {"DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED", "active", "active"},
+    };
+
+    assert_null(store_state_status(&(struct store_state){0}));
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct store_state state = bought();
+        tell(&state, fact(cases[i].type, cases[i].subtype, 10));
+        check(&state, cases[i].word, cases[i].status);
+        /* The first that is heard of it, too. */
+        state = (struct store_state){0};
+        tell(&state, fact(cases[i].type, cases[i].subtype, 10));
+        check(&state, cases[i].word, cases[i].status);
+    }
+}
+
+/* A first notification that tells nothing of access goes by the transaction's dates. */
+static void test_first_by_dates(void **unused)
+{
+    (void)unused;
+    struct store_state state = {0};
+
+    tell(&state, fact("PRICE_INCREASE", "PENDING", 30 * 86400 + 1));
+    check(&state, "expired", "canceled");
+    assert_int_equal(state.ended_ms, END);
+    state = (struct store_state){0};
+    tell(&state, fact("REFUND_REVERSED", NULL, 30 * 86400 + 1));
+    check(&state, "expired", "canceled");
+}
+
+static void test_grace(void **unused)
+{
+    (void)unused;
+    struct store_state state = bought();
+    struct store_fact failed = fact("DID_FAIL_TO_RENEW", "GRACE_PERIOD", 10);
+
+    failed.grace_ms = END + 16 * DAY;
+    tell(&state, failed);
+    assert_int_equal(state.grace_ms, END + 16 * DAY);
+    tell(&state, fact("PRICE_CHANGE", NULL, 11)); /* says nothing of it */
+    check(&state, "in_grace", "past_due");
+    assert_int_equal(state.grace_ms, END + 16 * DAY);
+    tell(&state, fact("GRACE_PERIOD_EXPIRED", NULL, 12));
+    assert_int_equal(state.grace_ms, END);
+    tell(&state, fact("DID_RENEW", "BILLING_RECOVERY", 13));
+    assert_int_equal(state.grace_ms, 0);
+    /* Grace without its date ends with what was paid. */
+    state = bought();
+    tell(&state, fact("DID_FAIL_TO_RENEW", "GRACE_PERIOD", 10));
+    assert_int_equal(state.grace_ms, END);
+}
+
+static void test_cancellation(void **unused)
+{
+    (void)unused;
+    struct store_state state = bought();
+    struct store_fact off = fact("DID_CHANGE_RENEWAL_STATUS", NULL, 10);
+    struct store_fact on = fact("DID_CHANGE_RENEWAL_STATUS", NULL, 30);
+
+    off.auto_renew = 0;
+    on.auto_renew = 1;
+    tell(&state, off);
+    assert_true(state.renews_not);
+    assert_int_equal(state.canceled_ms, START + 10 * SECOND);
+    off.signed_ms += 5 * SECOND; /* told again: since when stays */
+    tell(&state, off);
+    assert_int_equal(state.canceled_ms, START + 10 * SECOND);
+    tell(&state, fact("PRICE_CHANGE", NULL, 20)); /* without renewal info */
+    assert_true(state.renews_not);
+    tell(&state, on);
+    assert_false(state.renews_not);
+    assert_int_equal(state.canceled_ms, 0);
+    tell(&state, off);
+    tell(&state, fact("EXPIRED", "VOLUNTARY", 40));
+    assert_int_equal(state.canceled_ms, START + 15 * SECOND);
+    assert_int_equal(state.ended_ms, START + 40 * SECOND);
+    tell(&state, fact("EXPIRED", "VOLUNTARY", 50)); /* it ended once */
+    assert_int_equal(state.ended_ms, START + 40 * SECOND);
+    tell(&state, fact("SUBSCRIBED", "RESUBSCRIBE", 60));
+    assert_int_equal(state.ended_ms, 0);
+    check(&state, "active", "active");
+}
+
+static void test_refunds(void **unused)
+{
+    (void)unused;
+    struct store_state state = bought();
+    struct store_fact refund = fact("REFUND", NULL, 10);
+    struct store_fact later = fact("DID_RENEW", NULL, 5);
+
+    /* In full, although the status still says active. */
+    refund.status = 1;
+    refund.revoked_ms = START + 9 * SECOND;
+    tell(&state, refund);
+    check(&state, "revoked", "canceled");
+    assert_int_equal(state.ended_ms, START + 9 * SECOND);
+    tell(&state, fact("REFUND_REVERSED", NULL, 20));
+    check(&state, "active", "active");
+
+    /* In part: it ends when it was paid back. */
+    state = bought();
+    refund.revocation_type = STR("REFUND_PRORATED");
+    tell(&state, refund);
+    check(&state, "active", "active");
+    assert_int_equal(store_state_end(&state), START + 9 * SECOND);
+    tell(&state, fact("REFUND_REVERSED", NULL, 20));
+    assert_int_equal(store_state_end(&state), END);
+
+    /* Of an earlier period: the current one goes on, whatever order the renewal was told in. */
+    state = bought();
+    later.transaction_id = STR("t2");
+    later.purchase_ms = END;
+    later.expires_ms = END + 30 * DAY;
+    tell(&state, later);
+    refund.revocation_type = STR_NONE;
+    refund.status = 0;
+    tell(&state, refund);
+    check(&state, "active", "active");
+    assert_int_equal(store_state_end(&state), END + 30 * DAY);
+    assert_true(str_is(state.transaction_id, "t2"));
+    /* Not told at all: the renewal info has its date. */
+    state = bought();
+    refund.renewal_ms = END + 30 * DAY;
+    tell(&state, refund);
+    check(&state, "active", "active");
+}
+
+static void test_trials(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *period;
+        int64_t days;
+    } cases[] = {
+        {"P3D", 3},
+        {"P1W", 7},
+        {"P4W", 28},
+        {"P1M", 30},
+        {"P1Y", 30},
+        {"", 30},
+        {"P", 30},
+        {"PXD", 30},
+        {"P-1D", 30},
+        {"P0D", 30},
+        {"P99999999999999999999D", 30},
+        {"1W", 30},
+        {"P1", 30},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct store_state state = {0};
+        struct store_fact first = fact("SUBSCRIBED", "INITIAL_BUY", 0);
+        first.offer_discount = STR("FREE_TRIAL");
+        first.offer_period = str_from(cases[i].period);
+        tell(&state, first);
+        assert_string_equal(store_state_status(&state), "trialing");
+        assert_int_equal(state.trial_days, cases[i].days);
+        assert_int_equal(state.trial_end_ms, END);
+        tell(&state, fact("DID_RENEW", NULL, 10));
+        assert_string_equal(store_state_status(&state), "active");
+        assert_int_equal(state.trial_days, cases[i].days);
+    }
+    /* Dates that make no sense make no days. */
+    struct store_state state = {0};
+    struct store_fact odd = fact("SUBSCRIBED", "INITIAL_BUY", 0);
+    odd.offer_discount = STR("FREE_TRIAL");
+    odd.expires_ms = START - DAY;
+    tell(&state, odd);
+    assert_int_equal(state.trial_days, 0);
+}
+
+static void test_order(void **unused)
+{
+    (void)unused;
+    struct store_fact buy = fact("SUBSCRIBED", NULL, 0);
+    struct store_fact renew = fact("DID_RENEW", NULL, 0);
+    struct store_fact end = fact("EXPIRED", NULL, 0);
+    struct store_fact later = fact("SUBSCRIBED", NULL, 1);
+    struct store_fact twin = buy;
+
+    twin.event_id = STR("Sandbox:a");
+    assert_true(store_fact_order(&buy, &renew) < 0 && store_fact_order(&renew, &buy) > 0);
+    assert_true(store_fact_order(&renew, &end) < 0 && store_fact_order(&end, &later) < 0);
+    assert_true(store_fact_order(&buy, &twin) != 0);
+    assert_int_equal(store_fact_order(&buy, &twin) < 0, store_fact_order(&twin, &buy) > 0);
+    assert_int_equal(store_fact_order(&buy, &buy), 0);
+}
+
+static void test_money(void **unused)
+{
+    (void)unused;
+    assert_int_equal(store_minor(9990, STR("USD")), 999);
+    assert_int_equal(store_minor(9995, STR("USD")), 1000);
+    assert_int_equal(store_minor(9994, STR("USD")), 999);
+    assert_int_equal(store_minor(150000, STR("JPY")), 150);
+    assert_int_equal(store_minor(150499, STR("JPY")), 150);
+    assert_int_equal(store_minor(150500, STR("JPY")), 151);
+    assert_int_equal(store_minor(1234, STR("KWD")), 1234);
+    assert_int_equal(store_minor(5000, STR("isk")), 500);
+    assert_int_equal(store_minor(0, STR("EUR")), 0);
+    assert_true(str_is(store_currency(arena, STR("EUR")), "eur"));
+    assert_true(str_is(store_currency(arena, STR_NONE), "xxx"));
+    assert_true(str_is(store_currency(arena, STR("E1R")), "xxx"));
+}
+
+/* What no store would say is as good as not said. */
+static void test_documents(void **unused)
+{
+    (void)unused;
+    struct store_document document;
+    static const char *const broken[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"notification\":{\"notificationType\":\"TEST\",\"signedDate\":5}}",
+        "{\"notification\":{\"notificationType\":\"TEST\",\"notificationUUID\":\"u\"}}",
+        "{\"notification\":{\"notificationType\":\"X\",\"notificationUUID\":\"u\",\"signedDate\":5}"
+        ","
+        "\"transaction\":{\"type\":\"Auto-Renewable Subscription\"}}",
+        "{\"notification\":{\"notificationType\":\"X\",\"notificationUUID\":\"u\",\"signedDate\":5}"
+        ","
+        "\"transaction\":{\"type\":\"Consumable\"}}",
+    };
+    static const char odd[] =
+        "{\"notification\":{\"notificationType\":\"X\",\"notificationUUID\":\"u\",\"signedDate\":5,"
+        "\"data\":{\"environment\":\"Sandbox\",\"status\":\"1\"}},"
+        "\"transaction\":{\"originalTransactionId\":\"1\",\"transactionId\":2,"
+        "\"expiresDate\":9223372036854775807,\"purchaseDate\":-5,\"price\":1.5,\"productId\":null}"
+        "}";
+
+    for (size_t i = 0; i < ARRAY_LEN(broken); i++)
+        assert_int_equal(store_document_read(arena, str_from(broken[i]), &document), APPLY_BROKEN);
+    assert_int_equal(store_document_read(arena, str_from(odd), &document), APPLY_BROKEN);
+    struct str renewed =
+        arena_printf(arena, "%.*s,\"renewal\":{\"autoRenewStatus\":7}}", (int)sizeof(odd) - 2, odd);
+    assert_int_equal(store_document_read(arena, renewed, &document), 0);
+    assert_false(document.known);
+    assert_true(document.kind == STORE_KIND_SUBSCRIPTION);
+    assert_true(str_is(document.original_id, "1") && str_is(document.fact.event_id, "Sandbox:u"));
+    assert_int_equal(document.fact.status, 0);
+    assert_int_equal(document.fact.expires_ms, 0);
+    assert_int_equal(document.fact.purchase_ms, 0);
+    assert_int_equal(document.fact.price_milli, 0);
+    assert_int_equal(document.fact.auto_renew, 7);
+    assert_int_equal(document.fact.transaction_id.len, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_types, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_first_by_dates, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_grace, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cancellation, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refunds, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_trials, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_money, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_documents, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
