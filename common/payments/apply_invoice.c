@@ -43,7 +43,7 @@ AWAITS static int look(struct apply_source *source,
     TRY(db_query(source->task,
                  tx,
                  &SQL_APPLY_SUBSCRIPTION_OF,
-                 PARAMS(P_STR(invoice->subscription), id != 0 ? P_I64(id) : P_NULL),
+                 PARAMS(key_str(invoice->subscription), P_I64(id)),
                  &rows));
     pick(&rows, invoice->subscription, owner);
     return 0;

@@ -21,8 +21,8 @@ static struct db_call lock_call(struct arena *arena, const struct search *search
 {
     struct db_param *params = ARENA_ARRAY(arena, params, 2);
 
-    params[0] = P_STR(search->provider_id);
-    params[1] = P_STR(search->setup_id);
+    params[0] = key_str(search->provider_id);
+    params[1] = key_str(search->setup_id);
     return (struct db_call){.sql = &SQL_APPLY_METHOD_LOCK, .params = params, .param_count = 2};
 }
 

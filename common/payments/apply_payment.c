@@ -263,10 +263,10 @@ static struct db_call lock_call(struct arena *arena, const struct payment_facts 
 {
     struct db_param *params = ARENA_ARRAY(arena, params, 4);
 
-    params[0] = P_STR(facts->intent_id);
-    params[1] = P_STR(facts->session_id);
-    params[2] = P_STR(facts->invoice_payment_id);
-    params[3] = facts->payment_id != 0 ? P_I64(facts->payment_id) : P_NULL;
+    params[0] = key_str(facts->intent_id);
+    params[1] = key_str(facts->session_id);
+    params[2] = key_str(facts->invoice_payment_id);
+    params[3] = P_I64(facts->payment_id);
     return (struct db_call){.sql = &SQL_APPLY_PAYMENT_LOCK, .params = params, .param_count = 4};
 }
 

@@ -56,6 +56,13 @@ const char *subscription_status(struct str text);
 /* any: never left again. */
 bool subscription_is_final(const char *status);
 
+/* any: a key that is searched for, or one that nothing has. Null would do as well, but PostgreSQL
+ * then plans the search anew each time, for it looks cheaper with a part of it gone. */
+static inline struct db_param key_str(struct str key)
+{
+    return P_STR(key.len > 0 ? key : STR(""));
+}
+
 /* --- what is to be written --- */
 
 /* any: adds a call; `params` are copied into the task's arena. */

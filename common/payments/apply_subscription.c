@@ -214,9 +214,9 @@ static struct db_call lock_call(struct arena *arena, const struct search *search
 {
     struct db_param *params = ARENA_ARRAY(arena, params, 3);
 
-    params[0] = P_STR(search->id);
-    params[1] = search->subscription_id != 0 ? P_I64(search->subscription_id) : P_NULL;
-    params[2] = P_STR(search->session_id);
+    params[0] = key_str(search->id);
+    params[1] = P_I64(search->subscription_id);
+    params[2] = key_str(search->session_id);
     return (struct db_call){
         .sql = &SQL_APPLY_SUBSCRIPTION_LOCK, .params = params, .param_count = 3};
 }
@@ -225,8 +225,8 @@ AWAITS static int look(struct apply_source *source, struct db *tx, struct search
 {
     struct db_call calls[] = {
         lock_call(source->task->arena, search),
-        {.sql = &SQL_APPLY_CUSTOMER, PARAMS(P_STR(search->customer))},
-        {.sql = &SQL_APPLY_PLAN, PARAMS(P_STR(search->price), P_I64(search->plan_id))},
+        {.sql = &SQL_APPLY_CUSTOMER, PARAMS(key_str(search->customer))},
+        {.sql = &SQL_APPLY_PLAN, PARAMS(key_str(search->price), P_I64(search->plan_id))},
     };
 
     TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
@@ -302,7 +302,7 @@ static void put(struct apply_source *source, struct applied *applied, struct sub
                        P_STR(row->session_id),
                        P_STR(row->name),
                        P_STR(row->description),
-                       or_null(row->amount_minor),
+                       row->currency.len > 0 ? P_I64(row->amount_minor) : P_NULL,
                        P_STR(row->currency),
                        P_STR(row->billing_interval),
                        or_null(row->interval_count),
