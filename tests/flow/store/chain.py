@@ -62,6 +62,22 @@ class Chain:
         self.leaf = certificate(
             f"{name} Signer", self.leaf_key, self.authority, self.authority_key, **{"mark": LEAF_MARK, **(leaf or {})})
 
+    @classmethod
+    def kept(cls, folder, name="Test Store"):
+        """Under the root that the folder holds, so that whoever trusts it goes on doing so; made when there is none."""
+        key, pem = folder / "root-key.pem", folder / "roots.pem"
+        if not key.exists():
+            made = cls(name=name)
+            key.touch(mode=0o600)
+            key.write_bytes(made.root_key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+            pem.write_text(made.root_pem)
+            return made
+        root = cls.__new__(cls)
+        root.root_key = serialization.load_pem_private_key(key.read_bytes(), None)
+        root.root = x509.load_pem_x509_certificate(pem.read_bytes())
+        return cls(parent=root, name=name)
+
     @property
     def x5c(self):
         chain = (self.leaf, self.authority, self.root)

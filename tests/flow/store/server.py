@@ -32,8 +32,8 @@ class Refused(Exception):
 
 
 class Store:
-    def __init__(self, port=0, bundle=None, app_id=None):
-        self.chain = Chain()
+    def __init__(self, port=0, bundle=None, app_id=None, chain=None):
+        self.chain = chain or Chain()
         self.own = {name: value for name, value in (("bundle", bundle), ("app_id", app_id)) if value}
         self.keys = {}      # key_id -> (issuer_id, public key)
         self.urls = {}      # environment -> where notifications go
