@@ -1,8 +1,12 @@
 """Payments: made on the processor's page or on a device, charged, captured, cancelled, refunded, listed."""
+import time
+
 import pytest
 
 from groundwork.processor import PAY
+from groundwork.records import execute, rows
 from groundwork.soon import soon
+from groundwork.workflows import workflow
 
 PAYMENTS = f"{PAY}/payments"
 CHARGE = f"{PAYMENTS}/charge-payment-method"
@@ -247,6 +251,33 @@ def test_methods_of_others_are_not_there(shop, make_shop, operator, gateway, rec
     assert other.charges() == []
 
 
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def test_events(shop, payments, db):
+    """Once each, whatever the answers and the processor's own events say and say again."""
+    for event in ("PaymentCreated", "PaymentSucceeded", "PaymentFailed"):
+        workflow(shop.admin, {"kind": "event", "event": event})
+    paid = charge(shop, saved(shop)).json()
+    refused = charge(shop, saved(shop, "4000000000000341", "bob@example.org"), expect=402).json()
+    made = pay(shop).json()
+    shop.switch(duplicate=2)
+    shop.processor.complete(shop.objects("checkout.session")[-1]["id"])
+    shop.drain()
+    wanted = sorted([("PaymentCreated", paid["id"]), ("PaymentSucceeded", paid["id"]),
+                     ("PaymentCreated", refused["payment_id"]), ("PaymentFailed", refused["payment_id"]),
+                     ("PaymentCreated", made["id"]), ("PaymentSucceeded", made["id"])])
+
+    def told():
+        found = rows(db, f"select event, (payload ->> 'id')::bigint from {shop.project.schema(db)}.outbox")
+        return sorted((event, number) for event, number in found if event.startswith("Payment"))
+
+    end = time.monotonic() + 10
+    while told() != wanted and time.monotonic() < end:
+        time.sleep(0.05)
+    assert told() == wanted
+
+
 # --- what is refused -------------------------------------------------------------------------------
 
 
@@ -302,6 +333,13 @@ def test_subscriber(shop):
     pay(shop, subscriber_id=user.user["id"], customer_email=None, mode="intent")
     customers = shop.objects("customer")
     assert len(customers) == 1 and customers[0]["email"] == user.user["email"]
+
+
+def test_customer_that_is_gone(shop, db):
+    pay(shop, save_payment_method=True)
+    execute(db, f"update {shop.project.schema(db)}.payment_customers set provider_id = 'cus_gone'")
+    pay(shop, save_payment_method=True, expect=400)
+    assert pay(shop, save_payment_method=True).json()["checkout_url"]
 
 
 # --- outages ---------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import time
 import pytest
 import requests
 
+from groundwork.chaos import postgres_proxy, through_postgres
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
 
@@ -178,3 +179,31 @@ def test_capture(shop, processor, payments, db, victim):
     assert died >= 4, f"{died} deaths"
     charges = shop.charges(captured=True)
     assert len(charges) == count == len(made) and {each["amount_captured"] for each in charges} == {6000}
+
+
+def test_d6_commits_without_an_answer(shop, processor, payments, db, servers, start_gateway):
+    """A part of all COMMITs is carried out and not answered; the caller repeats until he knows."""
+    method = save(shop)
+    wanted = {"payment_method_id": method, "amount": 20, "currency": "usd"}
+    with postgres_proxy(servers) as proxy:
+        gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
+        caller = Caller(shop, gateway)
+        caller.ready()
+        proxy.say("eat 30")
+        unknown = 0
+        for number in range(30):
+            for _ in range(30):
+                answer = caller.post(CHARGE, wanted, f"d6-{number}")
+                if answer.status_code == 201:
+                    break
+                assert answer.status_code in (409, 503), answer.text
+                unknown += 1
+                afterwards(shop, db, "caller")
+            else:
+                raise AssertionError("no request came to its end")
+        proxy.say("eat 0")
+        gateway.stop()
+    assert unknown
+    assert len(shop.charges()) == 30
+    assert shop.admin.get(f"{PAYMENTS}/status/succeeded", expect=200).json()["total_items"] == 30
+    processor.assert_never_charged_twice(shop.account)

@@ -458,6 +458,18 @@ int pay_customer(struct req *r,
     return rc > 0 ? fail_db(r, rc) : rc;
 }
 
+void pay_customer_gone(struct req *r, const struct processor_reply *reply, struct str customer)
+{
+    struct rows rows;
+
+    if (!customer.len || !str_is(reply->param, "customer") ||
+        !str_is(reply->code, "resource_missing"))
+        return;
+    int rc = db_query(&r->task, r->db, &SQL_PAY_CUSTOMER_GONE, PARAMS(P_STR(customer)), &rows);
+    if (rc)
+        log_debug("payments.customer_kept", L_I64("rc", rc));
+}
+
 /* --- where payers come back to -------------------------------------------------------------------
  */
 

@@ -21,3 +21,7 @@ where id = $1::bigint
 -- The processor keeps what went wrong under a key as well: the next attempt has another one.
 -- name: pay_customer_again :exec
 update {p}.payment_customers set updated_at = now() where id = $1::bigint
+
+-- Taken away at the processor, or of an account that was left: made anew the next time.
+-- name: pay_customer_gone :exec
+update {p}.payment_customers set provider_id = null, updated_at = now() where provider_id = $1::text

@@ -278,6 +278,8 @@ AWAITS static int bring_home(struct req *r, struct outcome *outcome)
     rc = payment_load(r, call->payment_id, false, &payment);
     if (rc)
         return rc < 0 ? rc : DB_FAILED;
+    if (pay_refused(outcome->rc))
+        pay_customer_gone(r, outcome->reply, payment.customer);
     r->body.len = 0;
     if (outcome->rc == 0) {
         (void)payment_reply(r, call->status, &payment, &outcome->extra);

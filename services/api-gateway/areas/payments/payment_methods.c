@@ -366,7 +366,11 @@ AWAITS static int setup(struct req *r, const struct setup_in *in, struct idem *i
         .key = processor_key(r->task.arena, r->project, "setup", subscriber_id, idem->salt),
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
-    return rc ? pay_fail(r, rc, &reply) : reply_setup(r, reply.body);
+    if (rc == 0)
+        return reply_setup(r, reply.body);
+    if (pay_refused(rc))
+        pay_customer_gone(r, &reply, customer);
+    return pay_fail(r, rc, &reply);
 }
 
 AWAITS static int methods_setup(struct req *r)

@@ -74,6 +74,7 @@ static void read_row(const struct rows *rows, struct payment *payment)
         .provider = row_str(&row, "provider"),
         .failure_code = row_str(&row, "failure_code"),
         .failure_message = row_str(&row, "failure_message"),
+        .customer = row_str(&row, "_customer"),
         .intent_id = row_str(&row, "_intent_id"),
         .session_id = row_str(&row, "_session_id"),
         .call_key = row_str(&row, "_call_key"),

@@ -13,6 +13,7 @@ struct payment {
     struct rows rows; /* row 0 */
     int64_t id, amount_minor, refunded_minor, fee_minor;
     struct str status, currency, provider, failure_code, failure_message;
+    struct str customer;                                    /* of the processor; empty: none */
     struct str intent_id, session_id;                       /* empty: not known (yet) */
     struct str call_key, call_path, call_form;              /* empty: no call is open */
 };

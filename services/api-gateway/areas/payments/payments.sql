@@ -8,7 +8,7 @@ p.id, p.type, p.provider, p.amount_minor, p.currency, p.status, p.description, p
   p.updated_at
 
 -- part: inside
-p.intent_id as _intent_id, p.session_id as _session_id, p.call_key as _call_key, p.call_path as _call_path,
+p.customer as _customer, p.intent_id as _intent_id, p.session_id as _session_id, p.call_key as _call_key, p.call_path as _call_path,
   p.call_form as _call_form
 
 -- part: filtered

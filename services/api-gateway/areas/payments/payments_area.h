@@ -52,6 +52,9 @@ json_t *pay_metadata_with(struct req *r, const json_t *given, const char *name, 
  * subscriber is 404. */
 AWAITS int pay_customer(struct req *r, const struct payment_settings *settings, int64_t subscriber_id, struct str email,
                         struct str *ret_customer) MUSTCHECK;
+/* co: a refusal of the processor: when it says that it does not know this customer (any more), the next request has
+ * another one. Joins an open transaction. */
+AWAITS void pay_customer_gone(struct req *r, const struct processor_reply *reply, struct str customer);
 /* any: where the payer comes back to: the body's, else the project's settings, else its web application (the first
  * allowed origin), else the gateway. */
 void pay_return_urls(struct req *r, const struct payment_settings *settings, const struct in_str *success,
