@@ -2,6 +2,7 @@
 #include "ingest.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "app.h"
 #include "app/metrics.h"
@@ -39,32 +40,33 @@ enum source { PROCESSOR, STORE, SOURCES };
 
 static struct metric *metrics[SOURCES][OUTCOMES];
 
+static const char *const outcome_names[OUTCOMES] = {
+    [STORED] = "stored",
+    [DUPLICATE] = "duplicate",
+    [UNSUPPORTED] = "unsupported",
+    [MALFORMED_HEADER] = "malformed_signature",
+    [STALE] = "stale",
+    [WRONG_SIGNATURE] = "wrong_signature",
+    [NO_SECRET] = "no_secret",
+    [MALFORMED_BODY] = "malformed",
+    [FOREIGN] = "foreign",
+    [UNAVAILABLE] = "unavailable",
+};
+static const char *const source_names[SOURCES] = {"processor", "iap_store"};
+
 void ingest_prepare(void)
 {
-    static const char *const labels[SOURCES][OUTCOMES] = {
-#define LABELS(source)                                                                             \
-    {                                                                                              \
-        [STORED] = "source=\"" source "\",outcome=\"stored\"",                                     \
-        [DUPLICATE] = "source=\"" source "\",outcome=\"duplicate\"",                               \
-        [UNSUPPORTED] = "source=\"" source "\",outcome=\"unsupported\"",                           \
-        [MALFORMED_HEADER] = "source=\"" source "\",outcome=\"malformed_signature\"",              \
-        [STALE] = "source=\"" source "\",outcome=\"stale\"",                                       \
-        [WRONG_SIGNATURE] = "source=\"" source "\",outcome=\"wrong_signature\"",                   \
-        [NO_SECRET] = "source=\"" source "\",outcome=\"no_secret\"",                               \
-        [MALFORMED_BODY] = "source=\"" source "\",outcome=\"malformed\"",                          \
-        [FOREIGN] = "source=\"" source "\",outcome=\"foreign\"",                                   \
-        [UNAVAILABLE] = "source=\"" source "\",outcome=\"unavailable\"",                           \
-    }
-        [PROCESSOR] = LABELS("processor"),
-        [STORE] = LABELS("iap_store"),
-#undef LABELS
-    };
-
     for (int source = 0; source < SOURCES; source++) {
-        for (int outcome = 0; outcome < OUTCOMES; outcome++)
+        for (int outcome = 0; outcome < OUTCOMES; outcome++) {
+            char *labels = NULL;
+            MUST(asprintf(&labels,
+                          "source=\"%s\",outcome=\"%s\"",
+                          source_names[source],
+                          outcome_names[outcome]) > 0);
             metrics[source][outcome] = metric_counter("groundwork_webhooks_received_total",
-                                                      labels[source][outcome],
+                                                      labels,
                                                       "Events received, by what became of them");
+        }
     }
 }
 
@@ -138,7 +140,7 @@ AWAITS static int store(struct req *r, enum source source, const struct record *
     int rc = db_query(&r->task,
                       r->db,
                       &SQL_EVENT_STORE,
-                      PARAMS(P_STR(source == STORE ? STR("iap_store") : STR("processor")),
+                      PARAMS(P_CSTR(source_names[source]),
                              P_STR(record->id),
                              P_STR(record->type),
                              P_STR(record->subtype),
