@@ -136,7 +136,7 @@ static void disputed(struct task *task, struct directory *one, struct directory 
                 event(&world,
                       "evt_2",
                       "checkout.session.completed",
-                      2,
+                      3,
                       "{\"id\": \"cs_1\", \"object\": \"checkout.session\", \"mode\": \"payment\", "
                       "\"payment_status\": \"paid\", \"status\": \"complete\", \"payment_intent\": "
                       "\"pi_1\", \"customer_details\": {\"email\": \"typed@example.com\"}, " OURS
@@ -163,8 +163,9 @@ static void disputed(struct task *task, struct directory *one, struct directory 
     };
     (void)check_orders(&world, &story);
     expect(&world,
-           "select concat_ws(' ', status, customer_email, charge_id) from {p}.payments",
-           "succeeded typed@example.com ch_1");
+           "select concat_ws(' ', status, customer_email, charge_id, extract(epoch from "
+           "paid_at)::bigint) from {p}.payments",
+           "succeeded typed@example.com ch_1 1760000002");
     story.events[4] =
         event(&world,
               "evt_5",
@@ -394,6 +395,14 @@ static void elsewhere(struct task *task, struct directory *one, struct directory
            "ended_at)::bigint) from {p}.subscriptions",
            "canceled f 1760000090");
     expect(&world, "select concat_ws(' ', type, reference) from {p}.payments", "recurring pi_9");
+    /* What has ended does not begin again, whoever says so. */
+    struct str late = event(&world,
+                            "evt_9",
+                            "customer.subscription.updated",
+                            99,
+                            SUBSCRIPTION("active", 1765184000) "\"ended_at\": null}");
+    assert_int_equal(deliver(&world, late), 0);
+    expect(&world, "select status from {p}.subscriptions", "canceled");
     struct story open = story;
     open.events[3] = story.events[4];
     open.count = 4;
