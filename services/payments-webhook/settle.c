@@ -15,6 +15,7 @@
 #include "json/jr.h"
 
 #define ROWS_AT_ONCE   8
+#define ROUNDS         20
 #define ROUND_MS       90000                       /* a row belongs to us for 120 s */
 #define KEY_LIFE_MS    (INT64_C(23) * 3600 * 1000) /* the processor forgets a key after 24 h */
 #define CREATE_SESSION "/v1/checkout/sessions"
@@ -282,13 +283,15 @@ AWAITS static int settle_one(struct task *task, void *arg)
 
 /* --- rounds --- */
 
-AWAITS static int settle_kind(struct task *task,
+AWAITS static int settle_some(struct task *task,
                               struct project *project,
                               const struct payment_settings *settings,
-                              const struct kind *kind)
+                              const struct kind *kind,
+                              size_t *ret_count)
 {
     struct rows rows;
 
+    *ret_count = 0;
     TRY(db_query(task, &project->db, kind->claim, PARAMS(P_I64(ROWS_AT_ONCE)), &rows));
     struct settle *settles = ARENA_ARRAY(task->arena, settles, rows.count);
     struct task_call *calls = ARENA_ARRAY(task->arena, calls, rows.count);
@@ -308,7 +311,20 @@ AWAITS static int settle_kind(struct task *task,
         };
         calls[i] = (struct task_call){.fn = settle_one, .arg = &settles[i]};
     }
+    *ret_count = rows.count;
     return rows.count > 0 ? task_all(task, calls, rows.count) : 0;
+}
+
+AWAITS static int settle_kind(struct task *task,
+                              struct project *project,
+                              const struct payment_settings *settings,
+                              const struct kind *kind)
+{
+    size_t count = ROWS_AT_ONCE;
+
+    for (int round = 0; round < ROUNDS && count == ROWS_AT_ONCE && !work_draining(); round++)
+        TRY(settle_some(task, project, settings, kind, &count));
+    return 0;
 }
 
 static void settle_run(struct task *task, void *arg)

@@ -20,7 +20,7 @@
 #define CLAIM_AGAIN     16 /* when so few are left */
 #define CLAIM_MS        15000
 #define GIVE_BACK_MS    2000
-#define SPARE_MS        2000 /* of a lease: what is begun has to end within it */
+#define SPARE_MS        1000 /* of a lease: what is begun has to end within it */
 #define RETRY_MS        500  /* after the database refused */
 #define FORGET_MS       300000
 #define HOUSEKEEPING_MS 30000
@@ -130,6 +130,15 @@ event_new(const struct work *work, const struct rows *rows, size_t i, int64_t le
     return event;
 }
 
+static void ring_others(const struct project *project)
+{
+    bus_ring(webhook_bus(),
+             BUS_PAY,
+             &(struct bus_bell){.project = project->number,
+                                .partition = project->partition,
+                                .kind = "payment.received"});
+}
+
 static void suspect_over(void)
 {
     w.suspect = false;
@@ -153,21 +162,17 @@ static void event_run(struct task *task, void *arg)
         loop_at_turn_end(&w.pump);
 }
 
-/* What has waited for too long may be another one's by now. */
+static int64_t left_ms(const struct event *event)
+{
+    return event->lease_mono_ms - SPARE_MS - clock_mono_ms();
+}
+
+/* Within its lease, or not at all. */
 static void event_begin(struct work *work, struct event *event)
 {
-    int64_t left_ms = event->lease_mono_ms - SPARE_MS / 2 - clock_mono_ms();
-
-    if (left_ms <= 0) {
-        w.stats.lost++;
-        if (event->suspect)
-            suspect_over();
-        event_free(event);
-        return;
-    }
     work->running++;
     w.running++;
-    background_run(left_ms, event_run, event);
+    background_run(left_ms(event), event_run, event);
 }
 
 /* --- claims --- */
@@ -207,7 +212,67 @@ AWAITS static int claim_events(struct task *task, struct claim *claim, unsigned 
     return 0;
 }
 
-static void give_back_soon(struct work *work);
+/* What was claimed and not begun. */
+struct unbegun {
+    struct work *work;
+    struct list events;
+    unsigned count;
+};
+
+AWAITS static void give_back(struct task *task, void *arg)
+{
+    struct unbegun *unbegun = arg;
+    struct work *work = unbegun->work;
+    struct project *project;
+    size_t count = 0;
+    int64_t *ids = ARENA_ARRAY(task->arena, ids, unbegun->count);
+    int64_t *attempts = ARENA_ARRAY(task->arena, attempts, unbegun->count);
+    struct list *node;
+
+    while ((node = list_shift(&unbegun->events)) != NULL) {
+        struct event *event = LIST_ITEM(node, struct event, link);
+        ids[count] = event->id;
+        attempts[count++] = event->attempts;
+        event_free(event);
+    }
+    int rc = project_find_number(task, webhook_directory(), work->number, &project);
+    if (rc == 0)
+        rc = db_query(task,
+                      &project->db,
+                      &SQL_EVENTS_GIVE_BACK,
+                      PARAMS(P_I64S(ids, count), P_I64S(attempts, count)),
+                      NULL);
+    work->claiming = false;
+    if (rc != 0) { /* their leases end */
+        log_warn("work.give_back_failed", L_I64("project", work->number), L_I64("rc", rc));
+        return;
+    }
+    if (w.draining)
+        ring_others(project);
+    else
+        work_due(work->number);
+}
+
+/* any: the project's queue is empty afterwards, and stays so until they are given back. */
+static void take_back(struct work *work)
+{
+    struct background *background;
+    struct unbegun *unbegun;
+    struct list *node;
+
+    if (work->queued == 0)
+        return;
+    background = background_new(GIVE_BACK_MS);
+    unbegun = ARENA_NEW(background_arena(background), unbegun);
+    unbegun->work = work;
+    unbegun->count = work->queued;
+    list_init(&unbegun->events);
+    while ((node = list_shift(&work->queue)) != NULL)
+        list_append(&unbegun->events, node);
+    work->queued = 0;
+    work->claiming = true;
+    background_start(background, give_back, unbegun);
+}
 
 static void claim_run(struct task *task, void *arg)
 {
@@ -228,7 +293,7 @@ static void claim_run(struct task *task, void *arg)
         work->due |= refused || claimed == claim->count;
     }
     if (w.draining)
-        give_back_soon(work);
+        take_back(work);
     else if (refused)
         loop_timer_start(&w.retry, RETRY_MS);
     else
@@ -253,8 +318,21 @@ static void claim_start(struct work *work, unsigned count, bool suspect)
 
 /* --- turns --- */
 
+/* What has waited for half of its lease would have too little of it left: claimed again, it has
+ * all.
+ */
+static bool gone_stale(const struct work *work)
+{
+    return work->queued > 0 && left_ms(LIST_ITEM(work->queue.next, struct event, link)) <
+                                   (webhook_conf()->lease_ms - SPARE_MS) / 2;
+}
+
 static void turn(struct work *work)
 {
+    if (gone_stale(work)) {
+        take_back(work);
+        return;
+    }
     if (wants_claim(work))
         claim_start(work, CLAIM_AT_ONCE - work->queued, false);
     if (work->queued > 0 && free_slots() > 0) {
@@ -298,11 +376,7 @@ void work_received(const struct project *project)
     struct work *work = work_get(project->number);
 
     if (w.draining || free_slots() == 0 || work->queued > CLAIM_AGAIN)
-        bus_ring(webhook_bus(),
-                 BUS_PAY,
-                 &(struct bus_bell){.project = project->number,
-                                    .partition = project->partition,
-                                    .kind = "payment.received"});
+        ring_others(project);
     work->due = true;
     to_ring(work);
 }
@@ -363,47 +437,6 @@ void work_start(void)
     loop_timer_start(&w.housekeeping, HOUSEKEEPING_MS);
 }
 
-/* What was claimed and not begun. */
-static void give_back(struct task *task, void *arg)
-{
-    struct work *work = arg;
-    struct project *project;
-    size_t count = 0;
-    int64_t *ids = ARENA_ARRAY(task->arena, ids, work->queued);
-    int64_t *attempts = ARENA_ARRAY(task->arena, attempts, work->queued);
-    struct list *node;
-
-    while ((node = list_shift(&work->queue)) != NULL) {
-        struct event *event = LIST_ITEM(node, struct event, link);
-        ids[count] = event->id;
-        attempts[count++] = event->attempts;
-        event_free(event);
-    }
-    work->queued = 0;
-    int rc = project_find_number(task, webhook_directory(), work->number, &project);
-    if (rc == 0)
-        rc = db_query(task,
-                      &project->db,
-                      &SQL_EVENTS_GIVE_BACK,
-                      PARAMS(P_I64S(ids, count), P_I64S(attempts, count)),
-                      NULL);
-    if (rc != 0) { /* their leases end */
-        log_warn("work.give_back_failed", L_I64("project", work->number), L_I64("rc", rc));
-        return;
-    }
-    bus_ring(webhook_bus(),
-             BUS_PAY,
-             &(struct bus_bell){.project = project->number,
-                                .partition = project->partition,
-                                .kind = "payment.received"});
-}
-
-static void give_back_soon(struct work *work)
-{
-    if (work->queued > 0)
-        background_run(GIVE_BACK_MS, give_back, work);
-}
-
 void work_drain(loop_fn done, void *arg)
 {
     size_t cursor = 0;
@@ -412,7 +445,7 @@ void work_drain(loop_fn done, void *arg)
 
     w.draining = true;
     while (map_next(w.by_number, &cursor, &key, &value))
-        give_back_soon(value);
+        take_back(value);
     background_wait(done, arg);
 }
 

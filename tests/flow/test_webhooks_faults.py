@@ -426,3 +426,20 @@ def test_a_daemon_that_stands_still(listening, db, servers, start_one):
     hooks.daemon = second
     hooks.wait(told, "applied", within=30)
     exactly_once(hooks, [payment])
+
+
+def test_a_queue_that_waits_longer_than_its_lease(listening, db, servers, start_one):
+    """What was claimed ahead and not begun is claimed anew in time: it is no suspect of anything."""
+    hooks = Hooks(listening, start_one(APPLY_SLOTS=0), db)
+    made = [succeeded(hooks) for _ in range(30)]
+    for _, told in made:
+        hooks.sent(told)
+    with Held(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
+        start_one(APPLY_SLOTS=2)
+        until(lambda: held.awaited(db), "it is at it")
+        time.sleep(LEASE / 1000 * 2.5)
+    for _, told in made:
+        hooks.wait(told, "applied", within=60)
+    exactly_once(hooks, [payment for payment, _ in made])
+    tries = [attempts for attempts, in rows(db, f"select attempts from {hooks.schema}.webhook_events")]
+    assert sorted(tries)[len(made) // 2] == 1, tries
