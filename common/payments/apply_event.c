@@ -160,6 +160,27 @@ AWAITS static int answer(struct apply_source *source, struct apply_plan *plan, e
     return get_subscription(source, plan, invoice.subscription, &plan->fetched_subscription);
 }
 
+/* A platform's endpoint also gets what happens in the platform's own account: those events name no
+ * account, and only what says that it is this project's is. */
+static bool
+is_elsewhere(const struct apply_source *source, const struct event_object *event, enum about about)
+{
+    const struct processor_account *account =
+        source->settings != NULL ? &source->settings->processor : NULL;
+    bool ours;
+    bool foreign;
+
+    if (account == NULL)
+        return false;
+    if (event->account.len > 0)
+        return account->account.len > 0 && !str_eq(event->account, account->account);
+    if (account->mode != PROCESSOR_CONNECT || account->account.len == 0 || about == ABOUT_ACCOUNT)
+        return false;
+    (void)metadata_id(
+        source, json_object_get(event->object, "metadata"), "payment_id", &ours, &foreign);
+    return !ours;
+}
+
 int apply_prepare(struct apply_source *source, const json_t *event, struct apply_plan *ret_plan)
 {
     struct apply_plan *plan = ret_plan;
@@ -171,8 +192,7 @@ int apply_prepare(struct apply_source *source, const json_t *event, struct apply
         return APPLY_UNSUPPORTED;
     if (plan->event.object == NULL)
         return APPLY_BROKEN;
-    struct str account = source->settings != NULL ? source->settings->processor.account : STR_NONE;
-    if (plan->event.account.len > 0 && account.len > 0 && !str_eq(plan->event.account, account))
+    if (is_elsewhere(source, &plan->event, kind->about))
         return APPLY_FOREIGN;
     source->event_id = plan->event.id;
     source->event_type = plan->event.type;

@@ -528,6 +528,18 @@ static void foreign(struct task *task, struct directory *one, struct directory *
                                    0,
                                    "{\"id\": \"acct_1\", \"object\": \"account\"}")),
                      APPLY_FOREIGN);
+    /* Of the platform's own account: only what says that it is ours. */
+    world.settings.processor.mode = PROCESSOR_CONNECT;
+    world.settings.processor.account = STR("acct_1");
+    assert_int_equal(refusal(&world,
+                             event(&world,
+                                   "evt_8",
+                                   "customer.subscription.created",
+                                   0,
+                                   SUBSCRIPTION("active", 1762592000) "\"ended_at\": null}")),
+                     APPLY_FOREIGN);
+    expect(&world, "select count(*) from {p}.subscriptions", "0");
+    world.settings.processor.account = STR_NONE;
     expect(&world, "select status from {p}.payments", "requires_payment_method");
     /* Nobody's: it waits, and is not made. */
     assert_int_equal(deliver(&world,
