@@ -60,6 +60,16 @@ def test_by_checkout_with_terms_of_its_own(shop):
     assert sent["success_url"] == "https://shop.test/yes" and sent["cancel_url"] == "https://shop.test/no"
 
 
+def test_the_platforms_share(shop, saved):
+    shop.admin.put(f"{PAY}/processor-connect/fees", {"percent": 2.25}, expect=200)
+    subscribe(shop.admin, **INLINE, success_url="https://shop.test/paid?session={CHECKOUT_SESSION_ID}")
+    sent = shop.requests("POST", "/v1/checkout/sessions")[-1]["params"]
+    assert sent["subscription_data"]["application_fee_percent"] == "2.25"
+    assert sent["success_url"] == "https://shop.test/paid?session={CHECKOUT_SESSION_ID}"
+    subscribe(shop.admin, **INLINE, payment_method_id=saved())
+    assert shop.requests("POST", "/v1/subscriptions")[-1]["params"]["application_fee_percent"] == "2.25"
+
+
 def test_from_templates(shop):
     plan = plan_of(shop)
     of_plan = shop.admin.post(TEMPLATES, {"name": "Long trial", "plan_id": plan["id"], "trial_period_days": 30},
