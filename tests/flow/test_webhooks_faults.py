@@ -2,16 +2,22 @@
 import json
 import os
 import re
+import shutil
 import signal
+import subprocess
 import threading
 import time
+from types import SimpleNamespace
 
 import psycopg2
 import pytest
+import requests
 
 from groundwork.chaos import kill, postgres_proxy, redis_proxy, through_postgres, through_redis
+from groundwork.daemon import free_port
 from groundwork.records import execute, rows
 from groundwork.runs import Held, condition, until
+from groundwork.servers import ROOT
 from groundwork.webhooks import Hooks, event, intent
 from groundwork.workflows import workflow
 
@@ -443,3 +449,69 @@ def test_a_queue_that_waits_longer_than_its_lease(listening, db, servers, start_
     exactly_once(hooks, [payment for payment, _ in made])
     tries = [attempts for attempts, in rows(db, f"select attempts from {hooks.schema}.webhook_events")]
     assert sorted(tries)[len(made) // 2] == 1, tries
+
+
+@pytest.fixture
+def proxy(servers):
+    """The shipped configuration of the proxy, in front of daemons of the test: proxy(daemon, ...) is its port for webhooks."""
+    started = []
+
+    def start(*daemons):
+        port = free_port()
+        text = (ROOT / "deploy/proxy/haproxy.cfg").read_text()
+        for old, new in (
+            ("bind :8080", f"bind 127.0.0.1:{free_port()}"), ("bind :8081", f"bind 127.0.0.1:{port}"),
+            ("bind 127.0.0.1:8089", f"bind 127.0.0.1:{free_port()}"),
+            ("server-template webhook 16 payments-webhook:8080",
+             "\n    ".join(f"server webhook{n} 127.0.0.1:{daemon.port}" for n, daemon in enumerate(daemons))),
+        ):
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        config = servers.folder / "webhooks-proxy.cfg"
+        config.write_text(text)
+        started.append(subprocess.Popen(["haproxy", "-db", "-f", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        return port
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(not shutil.which("haproxy"), reason="haproxy is not installed")
+def test_two_daemons_behind_the_proxy(listening, db, start_one, proxy):
+    """One of them dies under load: its share is the other's, and nobody is told of it."""
+    first, second = start_one(), start_one()
+    hooks = Hooks(listening, first, db)
+    port = proxy(first, second)
+    front = Hooks.__new__(Hooks)
+    front.__dict__.update(hooks.__dict__, daemon=SimpleNamespace(url=f"http://127.0.0.1:{port}"))
+
+    def health():
+        try:
+            return requests.get(f"http://127.0.0.1:{port}/healthz", timeout=2).status_code == 200
+        except requests.RequestException:
+            return False
+
+    until(health, "the proxy has found them")
+    made = [succeeded(hooks) for _ in range(150)]
+    answers = []
+
+    def send(number):
+        for _, told in made[number::3]:
+            answers.append(front.send(told).status_code)
+            time.sleep(0.01)
+
+    senders = [threading.Thread(target=send, args=(number,)) for number in range(3)]
+    for sender in senders:
+        sender.start()
+    until(lambda: len(answers) > 30, "both are asked")
+    kill(first)
+    for sender in senders:
+        sender.join(60)
+    assert set(answers) == {200} and len(answers) == len(made)
+    assert requests.post(f"http://127.0.0.1:{port}/webhooks/processor/nobody", timeout=5).status_code == 404
+    assert hooks.stored() == len(made)
+    for _, told in made:
+        hooks.wait(told, "applied", within=30)
+    exactly_once(hooks, [payment for payment, _ in made])
