@@ -35,7 +35,7 @@ from {p}.payment_methods m
 
 -- Serializes those who make a row of one of the processor's objects, and those who find none.
 -- name: apply_alone :exec
-select pg_advisory_xact_lock($1::bigint);
+select l.slot from {p}.apply_locks l where l.slot = ($1::bigint & 255) for update;
 
 -- name: apply_customer :opt
 select c.subscriber_id as subscriber_id, c.email as email from {p}.payment_customers c where c.provider_id = $1::text;

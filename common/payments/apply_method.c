@@ -66,7 +66,7 @@ AWAITS static int look_alone(struct apply_source *source,
                              struct method_row *made)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(source, object)))},
+        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(object)))},
         lock_call(source->task->arena, search),
         {.sql = &SQL_APPLY_METHOD_NEXT},
     };

@@ -211,11 +211,9 @@ bool payment_move(struct arena *arena, struct payment_row *row, const struct pay
 /* --- how it is found -----------------------------------------------------------------------------
  */
 
-int64_t apply_alone_key(const struct apply_source *source, struct str id)
+int64_t apply_alone_key(struct str id)
 {
-    uint64_t hash = str_hash(id) ^ ((uint64_t)source->project->number * 0x9E3779B97F4A7C15ULL);
-
-    return (int64_t)hash;
+    return (int64_t)str_hash(id);
 }
 
 struct search {
@@ -295,7 +293,7 @@ AWAITS static int
 look_alone(struct apply_source *source, struct db *tx, struct str object, struct search *search)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(source, object)))},
+        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(object)))},
         lock_call(source->task->arena, &search->facts),
         {.sql = &SQL_APPLY_PAYMENT_NEXT},
     };
@@ -388,8 +386,7 @@ static void put(struct apply_source *source,
  * and noting that it waits. */
 static void stand_alone(struct apply_source *source, struct applied *applied, struct str intent_id)
 {
-    applied_add(
-        source, applied, &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(source, intent_id))));
+    applied_add(source, applied, &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(intent_id))));
 }
 
 /* The events that came before the row knew its intent. */

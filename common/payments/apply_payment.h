@@ -63,4 +63,4 @@ int64_t metadata_id(const struct apply_source *source,
                     bool *ret_ours,
                     bool *ret_foreign);
 /* any: a key for those who make a row of this object or find none. */
-int64_t apply_alone_key(const struct apply_source *source, struct str id);
+int64_t apply_alone_key(struct str id);

@@ -246,7 +246,7 @@ AWAITS static int look_alone(struct apply_source *source,
                              struct search *search)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(source, search->id)))},
+        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(search->id)))},
         lock_call(source->task->arena, search),
         {.sql = &SQL_APPLY_SUBSCRIPTION_NEXT},
     };
