@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 #include "json/jr.h"
 
-
 #define LONG_NUMBER 15 /* digits that fit any kind of number without a look */
 
 struct scope {
