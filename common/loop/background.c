@@ -4,15 +4,18 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/panic.h"
 
 struct background {
     struct task task;
+    struct list link; /* running */
     task_fn fn;
     void *arg;
     struct loop_hook hook;
 };
 
+static struct list running = {&running, &running};
 static size_t alive;
 static loop_fn waiting;
 static void *waiting_arg;
@@ -59,6 +62,7 @@ static void background_main(struct task *task, void *arg)
     struct background *background = arg;
 
     background->fn(task, background->arg);
+    list_remove(&background->link);
     background->hook = (struct loop_hook){.fn = background_free, .arg = background};
     loop_at_turn_end(&background->hook);
 }
@@ -67,12 +71,19 @@ void background_start(struct background *background, task_fn fn, void *arg)
 {
     background->fn = fn;
     background->arg = arg;
+    list_append(&running, &background->link);
     task_start(&background->task, background_main, background);
 }
 
 void background_run(int64_t limit_ms, task_fn fn, void *arg)
 {
     background_start(background_new(limit_ms), fn, arg);
+}
+
+void background_cancel(void)
+{
+    LIST_FOR (node, &running)
+        task_cancel(&LIST_ITEM(node, struct background, link)->task);
 }
 
 size_t background_count(void)

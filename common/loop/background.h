@@ -10,6 +10,8 @@ void background_run(int64_t limit_ms, task_fn fn, void *arg);
 struct background *background_new(int64_t limit_ms);
 struct arena *background_arena(struct background *background);
 void background_start(struct background *background, task_fn fn, void *arg);
+/* any: cancels all that run: whatever they wait for ends with -ECANCELED. */
+void background_cancel(void);
 /* Tasks alive; when the last one ends after background_wait(), done(arg) is called. */
 size_t background_count(void);
 void background_wait(loop_fn done, void *arg);

@@ -19,7 +19,8 @@
 #include "conf/conf_items.h"
 /* clang-format on */
 
-#define OTHER_FILES       256 /* database, Redis, outgoing requests, the admin port */
+#define OTHER_FILES       256  /* database, Redis, outgoing requests, the admin port */
+#define LAST_CALL_MS      2000 /* before the end of the drain */
 #define PROCESSOR_RETRIES 2
 
 static struct http_server *server;
@@ -118,10 +119,18 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
 static struct {
     loop_fn done;
     void *arg;
+    struct loop_timer last_call;
 } ending;
+
+/* Who waits for the processor waits no longer: what it was at comes back after its lease. */
+static void on_last_call(void *arg UNUSED)
+{
+    background_cancel();
+}
 
 static void on_drained(void *arg UNUSED)
 {
+    loop_timer_stop(&ending.last_call);
     ending.done(ending.arg);
 }
 
@@ -137,6 +146,10 @@ static void on_answered(void *arg UNUSED)
 
 static void drain(struct app *app, loop_fn done, void *arg)
 {
+    int64_t patience_ms = app->conf->drain_timeout_ms - LAST_CALL_MS;
+
+    loop_timer_init(&ending.last_call, on_last_call, NULL);
+    loop_timer_start(&ending.last_call, patience_ms > 0 ? patience_ms : 0);
     ending.done = done;
     ending.arg = arg;
     sweep_stop();

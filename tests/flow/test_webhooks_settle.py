@@ -229,3 +229,18 @@ def test_events_and_the_timer_at_once(shop, payments, db, processor):
     time.sleep(0.5)
     assert sorted(till.told("PaymentSucceeded")) == sorted(made)
     assert len(shop.charges()) == len(made)
+
+
+def test_a_shutdown_does_not_wait_for_the_processor(till, start_payments, processor):
+    """K20: a call that hangs is left; the row comes back to another one."""
+    daemon = start_payments(PROCESSOR_TIMEOUT_MS=60000)
+    till.shop.fault("timeout", 50, path="/v1/payment_intents", seconds=30)
+    payment = till.charge()
+    until(lambda: till.get(payment, "settle_at > now() + interval '1 minute'"), "it is at it", 20)
+    begun = time.monotonic()
+    assert daemon.stop() == 0
+    assert time.monotonic() - begun < 10
+    processor.clear_faults()
+    till.due(payment)
+    till.settled(payment, "succeeded", within=40)
+    processor.assert_never_charged_twice(till.shop.account)
