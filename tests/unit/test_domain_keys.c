@@ -606,6 +606,7 @@ static void every_column(struct task *task, struct directory *one, struct direct
         "auth_flows.sealed",
         "auth_flows.state_hash",
         "data_keys.wrapped",
+        "idempotency_keys.request_hash",
         "record_locks.token_hash",
         "refresh_tokens.hash",
         "refresh_tokens.successor",

@@ -506,7 +506,7 @@ static void rolled_back(struct task *task, struct directory *one, struct directo
     struct project *project = create(task, one, "broken");
     struct migration platform[] = {{0, NULL, NULL, NULL}};
     struct migration list[] = {
-        {3, "0003_broken", "dd", broken_commands},
+        {99, "0099_broken", "dd", broken_commands},
         {0, NULL, NULL, NULL},
     };
     struct str reason = STR("");
