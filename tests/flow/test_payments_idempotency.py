@@ -236,8 +236,9 @@ def test_unknown_then_repeated(shop, processor, method, kind):
 
 def test_unknown_then_settled(shop, processor, payments, db, method):
     """The caller gave up; the timer asks again with the same key."""
-    shop.fault("reset", path="/v1/payment_intents", times=3, act=False)
+    shop.fault("reset", path="/v1/payment_intents", times=10, act=False)
     refused = send(shop, body(method), "k-1", 503).json()
+    processor.clear_faults()
     settle(shop, db, refused["payment_id"])
     assert status_of(shop, refused["payment_id"], "succeeded")
     assert len(shop.charges()) == 1
@@ -259,7 +260,7 @@ def test_refund_of_unknown_outcome(shop, processor, payments, db, method):
     """Somebody reads how the payment stands and closes the open call; the caller's repeat refunds no second time."""
     paid = send(shop, body(method)).json()
     path = f"{PAYMENTS}/{paid['id']}/refund"
-    shop.fault("reset", path="/v1/refunds", times=3)
+    shop.fault("reset", path="/v1/refunds", times=10)
     send(shop, {"amount": 5}, "back", 503, path=path)
     processor.clear_faults()
     settle(shop, db, paid["id"])
@@ -274,8 +275,9 @@ def test_capture_that_never_arrived(shop, processor, payments, db):
                 path=PAYMENTS).json()
     base = f"{PAYMENTS}/payment-intent/{made['id']}"
     send(shop, {"payment_method_id": "pm_card_visa"}, None, 200, path=f"{base}/confirm")
-    shop.fault("reset", path="*/capture", times=3, act=False)
+    shop.fault("reset", path="*/capture", times=10, act=False)
     send(shop, {}, "take", 503, path=f"{base}/capture")
+    processor.clear_faults()
     settle(shop, db, made["id"])
     soon(lambda: shop.admin.get(f"{PAYMENTS}/{made['id']}"), 200)
     assert send(shop, {}, "take", 200, path=f"{base}/capture").json()["status"] == "succeeded"

@@ -112,7 +112,7 @@ def test_a_plan_that_was_changed_there(shop, payments):
 @pytest.mark.parametrize("kind", ["reset", "status"])
 def test_the_timer_settles_what_nobody_repeats(shop, payments, db, kind):
     schema = shop.project.schema(db)
-    shop.fault(kind, 3, method="POST", path="/v1/checkout/sessions", status=503, act=kind == "reset")
+    shop.fault(kind, 10, method="POST", path="/v1/checkout/sessions", status=503, act=kind == "reset")
     body = {"name": "Silver", "amount": 5, "currency": "usd", "billing_interval": "week", "customer_email": "a@example.org"}
     shop.admin.post(SUBSCRIPTIONS, body, headers={"Idempotency-Key": "k"}, expect=503)
     shop.processor.clear_faults()
@@ -134,7 +134,7 @@ def test_a_charge_that_nobody_repeats(shop, payments, db):
     life.wait("active")
     method = until(lambda: rows(db, f"select id from {schema}.payment_methods where status = 'active'"), "a saved method")[0][0]
     shop.switch(paused=True)
-    shop.fault("reset", 3, method="POST", path="/v1/subscriptions", act=True)
+    shop.fault("reset", 10, method="POST", path="/v1/subscriptions", act=True)
     body = {"plan_id": life.plan["id"], "payment_method_id": method}
     shop.admin.post(SUBSCRIPTIONS, body, headers={"Idempotency-Key": "k"}, expect=503)
     shop.processor.clear_faults()
