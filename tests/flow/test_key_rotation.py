@@ -73,7 +73,7 @@ class Vault:
         for state, value in self.rows("select encode(state_hash, 'hex'), sealed from {p}.auth_flows"):
             yield f"p{n}:auth_flows:{state}", value
         for entity, field in self.rows("select entity_id, id from {p}.fields where type = 'secret'"):
-            for (value,) in self.rows(f"select f_{field} from {{p}}.e_{entity} where f_{field} is not null"):
+            for (value,) in self.rows(f"select f_{field} from {{p}}.e_{entity} where f_{field} is not null order by id"):
                 yield f"p{n}:e{entity}:f{field}", value
 
     def check(self):

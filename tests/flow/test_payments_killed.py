@@ -133,7 +133,9 @@ def every_point(shop, db, victim, call, who, send):
     raise AssertionError("no request came to its end")
 
 
-@pytest.mark.parametrize("call, who", [("sendto", "caller"), ("sendto", "timer"), ("recvfrom", "caller"), ("writev", "caller")])
+@pytest.mark.parametrize("call, who", [
+    ("sendto", "caller"), ("sendto", "timer"),
+    pytest.param("recvfrom", "caller", marks=pytest.mark.full), pytest.param("writev", "caller", marks=pytest.mark.full)])
 def test_charge(shop, processor, payments, db, victim, call, who):
     method = save(shop)
     wanted = {"payment_method_id": method, "amount": 20, "currency": "usd"}
@@ -146,6 +148,7 @@ def test_charge(shop, processor, payments, db, victim, call, who):
     processor.assert_never_charged_twice(shop.account)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("who", ["caller", "timer"])
 def test_refund(shop, processor, payments, db, victim, who):
     """Each of them a part: a second one of the same amount would be taken for good money."""
@@ -159,6 +162,7 @@ def test_refund(shop, processor, payments, db, victim, who):
     assert shop.admin.get(f"{PAYMENTS}/{paid['id']}", expect=200).json()["amount_refunded"] == 2 * count
 
 
+@pytest.mark.full
 def test_capture(shop, processor, payments, db, victim):
     """A payment for each point: it is captured once."""
     shop.switch(drop=True)

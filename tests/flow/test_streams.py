@@ -11,12 +11,18 @@ ENVELOPE = bytes.fromhex("10011a0d6576656e742e70656e64696e672080c8e2e1c133")
 TOPIC = "pay"  # no daemon here reads it
 
 
+def clear(client):
+    """Daemons of other files leave their groups."""
+    for key in client.scan_iter(TOPIC + ":*"):
+        client.delete(key)
+
+
 @pytest.fixture
 def redis(servers):
     client = servers.redis_client()
+    clear(client)
     yield client
-    for key in client.scan_iter(TOPIC + ":*"):
-        client.delete(key)
+    clear(client)
     client.close()
 
 

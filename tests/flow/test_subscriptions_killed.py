@@ -36,7 +36,9 @@ def subscriptions_are_settled(monkeypatch):
     monkeypatch.setattr(killed, "afterwards", afterwards)
 
 
-@pytest.mark.parametrize("call, who", [("sendto", "caller"), ("sendto", "timer"), ("recvfrom", "caller")])
+@pytest.mark.parametrize("call, who", [
+    ("sendto", "caller"),
+    pytest.param("sendto", "timer", marks=pytest.mark.full), pytest.param("recvfrom", "caller", marks=pytest.mark.full)])
 def test_with_a_saved_method(shop, processor, payments, db, victim, plan, call, who):  # noqa: F811
     body = {"plan_id": plan["id"], "payment_method_id": save(shop)}
     count, died = every_point(shop, db, victim, call, who, lambda caller, key: caller.post(SUBSCRIPTIONS, body, key))
@@ -47,7 +49,7 @@ def test_with_a_saved_method(shop, processor, payments, db, victim, plan, call, 
     processor.assert_never_charged_twice(shop.account)
 
 
-@pytest.mark.parametrize("who", ["caller", "timer"])
+@pytest.mark.parametrize("who", [pytest.param("caller", marks=pytest.mark.full), "timer"])
 def test_by_checkout(shop, payments, db, victim, who):  # noqa: F811
     body = {"name": "Silver", "amount": 5, "currency": "usd", "billing_interval": "week", "customer_email": "a@example.org"}
     count, died = every_point(shop, db, victim, "sendto", who, lambda caller, key: caller.post(SUBSCRIPTIONS, body, key))

@@ -67,7 +67,7 @@ def test_k14_killed_after_the_insert(listening, db, servers, start_one):
         first = start_one(**through_postgres(servers, proxy), APPLY_SLOTS=0)
         hooks = Hooks(listening, first, db)
         payment, told = succeeded(hooks)
-        proxy.say("deaf webhook_events")
+        proxy.say("deaf into p_%d.webhook_events" % int(hooks.schema[2:]))
         answers = []
 
         def send():

@@ -176,7 +176,7 @@ def recorder():
     # Several processes share the tests: each leaves its part to the one that sums up (test_zz_contract.py).
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker and "CONTRACT_PARTS" in os.environ:
-        own.keep(pathlib.Path(os.environ["CONTRACT_PARTS"]) / f"{worker}.json")
+        own.keep(pathlib.Path(os.environ["CONTRACT_PARTS"]) / f"{worker}.{secrets.token_hex(4)}.json")
 
 
 @pytest.fixture(scope="session")

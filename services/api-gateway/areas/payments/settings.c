@@ -29,7 +29,7 @@ static const struct field in_fields[] = {
     GRACE_DAYS(FIELD_AT(struct settings_in, grace_days), .nullable = true),
     STOREFRONTS(FIELD_AT(struct settings_in, web_checkout_storefronts), .nullable = true),
     ADDRESS(success_url, SUCCESS_TEXT, FIELD_AT(struct settings_in, success_url),
-            .example = "\"https://app.example.com/paid?session={CHECKOUT_SESSION_ID}\""),
+            .example = "\"https://app.example.com/paid\""),
     ADDRESS(cancel_url, CANCEL_TEXT, FIELD_AT(struct settings_in, cancel_url)),
 };
 static const struct schema in_schema = SCHEMA("PaymentSettingsUpdate", struct settings_in, in_fields);
