@@ -72,12 +72,12 @@ int db_begin(struct task *task, struct db *db, struct db **ret_tx)
 
 /* A server that works on many statements or a long one says nothing meanwhile: the connection must
  * not be taken for dead before the server itself gives up. */
-int db_patience(struct task *task, struct db *db, int64_t ms)
+int db_patience(struct task *task, struct db *tx, int64_t ms)
 {
-    MUST(db->lease != NULL);
-    db->lease->limit_ms = ms + 1000;
+    MUST(tx->lease != NULL);
+    tx->lease->limit_ms = ms + 1000;
     struct str text = arena_printf(task->arena, "%lld", (long long)ms);
-    return db_query(task, db, &sql_patience, PARAMS(P_STR(text)), NULL);
+    return db_query(task, tx, &sql_patience, PARAMS(P_STR(text)), NULL);
 }
 
 /* The first group of a transaction: BEGIN in front. */

@@ -1,6 +1,4 @@
 /* Codes of offers: making them, changing them, redeeming one. */
-#include <ctype.h>
-
 #include "areas/payments/balances.h"
 #include "areas/payments/offers.h"
 #include "areas/payments/payments_area.h"
@@ -15,6 +13,15 @@
 /* --- codes --------------------------------------------------------------------------------------
  */
 
+/* 0 for what stands in no code. */
+static char normal_char(char c)
+{
+    if (c >= 'a' && c <= 'z')
+        return (char)(c - 'a' + 'A');
+    bool fits = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    return fits ? c : '\0';
+}
+
 struct str offer_code_normal(struct arena *arena, struct str code)
 {
     struct str text = str_trim(code);
@@ -24,10 +31,9 @@ struct str offer_code_normal(struct arena *arena, struct str code)
         return STR_NONE;
     normal = arena_alloc(arena, text.len + 1);
     for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.ptr[i];
-        if (!isalnum(c) && c != '-' && c != '_')
+        normal[i] = normal_char(text.ptr[i]);
+        if (normal[i] == '\0')
             return STR_NONE;
-        normal[i] = (char)toupper(c);
     }
     normal[text.len] = '\0';
     return (struct str){normal, text.len};
@@ -359,7 +365,7 @@ AWAITS static int offers_redeem(struct req *r)
 {
     const struct payment_settings *settings;
     struct redeem_in in;
-    struct offer offer;
+    struct offer offer = {0};
     struct jw w;
 
     TRY(req_json(r, &redeem_schema, &in));
