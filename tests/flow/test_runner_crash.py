@@ -200,6 +200,8 @@ def test_postgres_restarts_under_jobs(project, db, servers, start_one, orders):
     assert rows(again, f"select count(*) from {where}") == [(600,)]
     assert rows(again, f"select count(*), count(distinct (job_id, key)) from {schema}.job_steps") == [(1800, 1800)]
     again.close()
+    # The next test's project needs the gateway, which may still be connecting.
+    until(lambda: project.admin.put("/", {"name": "Back"}).status_code == 200, "the gateway writes again")
 
 
 def test_killed_while_the_sink_holds_the_answer(project, db, sink, start_one):
