@@ -128,7 +128,7 @@ def test_repeats_with_a_key_make_one(shop):
 def test_a_lost_answer_is_settled_by_repeating(shop, kind):
     """The processor has done it and nobody heard: the same key finds the same session."""
     body = INLINE | {"customer_email": "one@example.org"}
-    shop.fault(kind, 3, method="POST", path="/v1/checkout/sessions", act=True)
+    shop.fault(kind, 9, method="POST", path="/v1/checkout/sessions", act=True)
     refused = subscribe(shop.admin, 503, key="k", **body)
     assert refused["code"] == "outcome_unknown"
     shop.processor.clear_faults()
