@@ -273,7 +273,7 @@ def webhooks(world, folder, args, out, say):
     try:
         at_rest(world, out, say)
         world.stop_webhook()
-        world.start_webhook(APPLY_SLOTS=0)
+        world.start_webhook(APPLY_SLOTS=0, DB_WRITE_CONNECTIONS=CLIENTS)  # as many as pgbench has
         ingest(world, folder, args, out, say)
         world.stop_webhook()
         world.start_webhook()
