@@ -6,9 +6,9 @@ from {p}.balances b
 
 -- Minor units in decimals; a unit that is no currency has none.
 -- part: decimals
-case when length(b.unit) <> 3 or b.unit in ('bif','clp','djf','gnf','jpy','kmf','krw','mga','pyg','rwf','vnd','vuv','xaf','xof','xpf')
+case when length(b.unit) <> 3 or b.unit in ({zero_decimal})
        then 1
-     when b.unit in ('bhd','jod','kwd','omr','tnd') then 1000 else 100 end::numeric
+     when b.unit in ({three_decimal}) then 1000 else 100 end::numeric
 
 -- name: balances_list :page sort(user_id,unit,amount_minor,updated_at)
 {balance}

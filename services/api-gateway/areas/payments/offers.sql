@@ -4,9 +4,9 @@
 -- part: offer
 select o.id, o.name, o.description, o.kind, o.percent_off,
   trim_scale(o.amount_minor / case
-    when length(o.currency) <> 3 or o.currency in ('bif','clp','djf','gnf','jpy','kmf','krw','mga','pyg','rwf','vnd','vuv','xaf','xof','xpf')
+    when length(o.currency) <> 3 or o.currency in ({zero_decimal})
       then 1
-    when o.currency in ('bhd','jod','kwd','omr','tnd') then 1000 else 100 end::numeric) as amount,
+    when o.currency in ({three_decimal}) then 1000 else 100 end::numeric) as amount,
   o.amount_minor, o.currency, o.trial_days, o.store_offer_id, o.plan_ids, o.max_redemptions, o.per_user_limit, o.starts_at,
   o.ends_at, o.is_active, (select count(*) from {p}.offer_redemptions d where d.offer_id = o.id) as redeemed,
   o.created_at, o.updated_at

@@ -4,6 +4,7 @@
 #include "pay_common_sql.h"
 #include "json/jr.h"
 
+#define CONFLICTS_MAX      3  /* others' news of the same rows */
 #define METADATA_NAMES_MAX 40 /* the processor takes 50; some are ours */
 #define METADATA_NAME_MAX  40
 #define METADATA_VALUE_MAX 500
@@ -33,6 +34,30 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
 
 /* --- failures ------------------------------------------------------------------------------------
  */
+
+AWAITS static int transact_once(struct req *r, int (*fn)(struct req *r, void *arg), void *arg)
+{
+    struct db *tx;
+
+    TRY(db_begin(&r->task, &r->project->db, &tx));
+    r->db = tx;
+    int rc = fn(r, arg);
+    if (rc == 0)
+        rc = db_commit(&r->task, tx);
+    else
+        (void)db_rollback(&r->task, tx);
+    r->db = &r->project->db;
+    return rc;
+}
+
+int pay_transact(struct req *r, int (*fn)(struct req *r, void *arg), void *arg)
+{
+    int rc = DB_CONFLICT;
+
+    for (int i = 0; i < CONFLICTS_MAX && rc == DB_CONFLICT; i++)
+        rc = transact_once(r, fn, arg);
+    return rc;
+}
 
 bool pay_not_done(int rc, const struct processor_reply *reply)
 {

@@ -15,7 +15,6 @@
 #include "json/jr.h"
 
 #define SETTLE_EXTRA_MS 15000 /* behind the request's deadline */
-#define CONFLICTS_MAX   3
 
 /* --- the row -------------------------------------------------------------------------------------
  */
@@ -249,8 +248,9 @@ AWAITS static int note_refusal(struct req *r, struct outcome *outcome)
 }
 
 /* co: everything of the last transaction but its commit; the answer is in the response. */
-AWAITS static int bring_home(struct req *r, struct outcome *outcome)
+AWAITS static int bring_home(struct req *r, void *arg)
 {
+    struct outcome *outcome = arg;
     struct payment_call *call = outcome->call;
     struct payment payment;
     struct rows rows;
@@ -291,31 +291,10 @@ AWAITS static int bring_home(struct req *r, struct outcome *outcome)
     return rc > 0 ? DB_FAILED : rc;
 }
 
-/* co: 0 when it is committed. */
-AWAITS static int bring_home_once(struct req *r, struct outcome *outcome)
-{
-    struct db *tx;
-    int rc = db_begin(&r->task, &r->project->db, &tx);
-
-    if (rc)
-        return rc;
-    r->db = tx;
-    rc = bring_home(r, outcome);
-    if (rc == 0)
-        rc = db_commit(&r->task, tx);
-    else
-        (void)db_rollback(&r->task, tx);
-    r->db = &r->project->db;
-    return rc;
-}
-
 AWAITS static int finish(struct req *r, struct outcome *outcome)
 {
-    int rc = DB_CONFLICT;
+    int rc = pay_transact(r, bring_home, outcome);
 
-    /* Another's news of the same payment may have come in between. */
-    for (int i = 0; i < CONFLICTS_MAX && rc == DB_CONFLICT; i++)
-        rc = bring_home_once(r, outcome);
     if (rc < 0)
         return rc;
     if (rc) {

@@ -31,6 +31,9 @@ AWAITS int pay_settings(struct req *r, bool ready, const struct payment_settings
  * credentials 409, refused ones 502; unavailable 503; unknown 503 outcome_unknown ("repeat with the same
  * Idempotency-Key"). Negative ones are returned as they are. */
 int pay_fail(struct req *r, int rc, const struct processor_reply *reply);
+/* co: fn(r, arg) in a transaction of its own (r->db), and its commit; begun anew, a few times, when another's news of the
+ * same rows came in between. What fn() or the commit returned; after anything but 0 nothing is written. */
+AWAITS int pay_transact(struct req *r, int (*fn)(struct req *r, void *arg), void *arg) MUSTCHECK;
 /* any: the call has certainly not been carried out and may be made anew: no or refused credentials, too many calls. */
 bool pay_not_done(int rc, const struct processor_reply *reply);
 /* any: a refusal that the same call will always get: declined, invalid, not found. */

@@ -17,8 +17,8 @@ jsonb_build_array(p.amount_minor, p.currency, p.billing_interval, p.interval_cou
 
 -- Minor units in one unit of the currency (payments/money.c).
 -- part: decimals
-case when p.currency in ('bif','clp','djf','gnf','jpy','kmf','krw','mga','pyg','rwf','vnd','vuv','xaf','xof','xpf') then 1
-     when p.currency in ('bhd','jod','kwd','omr','tnd') then 1000 else 100 end::numeric
+case when p.currency in ({zero_decimal}) then 1
+     when p.currency in ({three_decimal}) then 1000 else 100 end::numeric
 
 -- name: plans_list :page sort(id,plan_name,name,amount_minor,created_at,updated_at)
 {plan}

@@ -9,8 +9,8 @@ s.created_at, s.updated_at
 
 -- Minor units in one unit of the currency (payments/money.c).
 -- part: decimals
-case when s.currency in ('bif','clp','djf','gnf','jpy','kmf','krw','mga','pyg','rwf','vnd','vuv','xaf','xof','xpf') then 1
-     when s.currency in ('bhd','jod','kwd','omr','tnd') then 1000 else 100 end::numeric
+case when s.currency in ({zero_decimal}) then 1
+     when s.currency in ({three_decimal}) then 1000 else 100 end::numeric
 
 -- part: filters
 ($1::text is null or s.status = $1::text) and ($2::bigint is null or s.plan_id = $2::bigint)

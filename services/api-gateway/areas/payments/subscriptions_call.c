@@ -14,7 +14,6 @@
 
 #define SETTLE_EXTRA_MS 15000 /* behind the request's deadline */
 #define CLOSED_EXTRA_MS 60000 /* behind the end of a checkout */
-#define CONFLICTS_MAX   3
 
 /* --- writing it down --- */
 
@@ -127,8 +126,11 @@ AWAITS static int bring_refused(struct req *r, struct outcome *outcome)
 }
 
 /* co: everything of the last transaction but its commit; the answer is in the response. */
-AWAITS static int bring_home(struct req *r, struct outcome *outcome)
+AWAITS static int bring_home(struct req *r, void *arg)
 {
+    struct outcome *outcome = arg;
+
+    outcome->rang = false;
     int rc = outcome->rc ? bring_refused(r, outcome) : bring_done(r, outcome);
 
     if (rc)
@@ -140,24 +142,6 @@ AWAITS static int bring_home(struct req *r, struct outcome *outcome)
         return DB_FAILED;
     rc = idem_keep(r, outcome->call->idem, r->status);
     return rc > 0 ? DB_FAILED : rc;
-}
-
-AWAITS static int bring_home_once(struct req *r, struct outcome *outcome)
-{
-    struct db *tx;
-    int rc = db_begin(&r->task, &r->project->db, &tx);
-
-    if (rc)
-        return rc;
-    outcome->rang = false;
-    r->db = tx;
-    rc = bring_home(r, outcome);
-    if (rc == 0)
-        rc = db_commit(&r->task, tx);
-    else
-        (void)db_rollback(&r->task, tx);
-    r->db = &r->project->db;
-    return rc;
 }
 
 /* It may have been done: the row tells, later. */
@@ -177,11 +161,8 @@ static int answer_unknown(struct req *r, const struct subscription_call *call, i
 
 AWAITS static int finish(struct req *r, struct outcome *outcome)
 {
-    int rc = DB_CONFLICT;
+    int rc = pay_transact(r, bring_home, outcome);
 
-    /* Another's news of the same subscription may have come in between. */
-    for (int i = 0; i < CONFLICTS_MAX && rc == DB_CONFLICT; i++)
-        rc = bring_home_once(r, outcome);
     if (rc < 0)
         return rc;
     if (rc) {

@@ -5,8 +5,7 @@
 #include "subscriptions_call_sql.h"
 #include "json/jr.h"
 
-#define TIMEOUT_MS    60000
-#define CONFLICTS_MAX 3
+#define TIMEOUT_MS 60000
 
 /* A change of a subscription, made by a call that may be made again. */
 struct change {
@@ -78,43 +77,38 @@ AWAITS static int write_own(struct req *r, const struct change *change)
     return rc;
 }
 
+struct news {
+    const struct change *change;
+    const json_t *object;
+    bool rang;
+};
+
 /* co: the processor's answer (NULL: none was needed), our own members and the audit row, at once.
  */
-AWAITS static int
-write_once(struct req *r, const struct change *change, const json_t *object, bool *ret_rang)
+AWAITS static int write_all(struct req *r, void *arg)
 {
+    struct news *news = arg;
+    const struct change *change = news->change;
     struct str url = STR_NONE;
-    struct db *tx;
-    int rc = db_begin(&r->task, &r->project->db, &tx);
+    int rc = 0;
 
-    if (rc)
-        return rc;
-    r->db = tx;
-    *ret_rang = false;
-    if (object)
-        rc = subscription_take_news(r, change->settings, object, &url, ret_rang);
+    news->rang = false;
+    if (news->object)
+        rc = subscription_take_news(r, change->settings, news->object, &url, &news->rang);
     if (rc == 0)
         rc = write_own(r, change);
-    if (rc == 0 && change->subscriber_set) {
-        struct db_call audit = gateway_audit(
-            r, "subscriptions.set_subscriber", "subscription", change->subscription.id, STR_NONE);
-        rc = db_batch(&r->task, r->db, &audit, 1, NULL);
-    }
-    if (rc == 0)
-        rc = db_commit(&r->task, tx);
-    else
-        (void)db_rollback(&r->task, tx);
-    r->db = &r->project->db;
-    return rc;
+    if (rc || !change->subscriber_set)
+        return rc;
+    struct db_call audit = gateway_audit(
+        r, "subscriptions.set_subscriber", "subscription", change->subscription.id, STR_NONE);
+    return db_batch(&r->task, r->db, &audit, 1, NULL);
 }
 
 AWAITS static int finish(struct req *r, const struct change *change, const json_t *object)
 {
-    int rc = DB_CONFLICT;
-    bool rang = false;
+    struct news news = {.change = change, .object = object};
+    int rc = pay_transact(r, write_all, &news);
 
-    for (int i = 0; i < CONFLICTS_MAX && rc == DB_CONFLICT; i++)
-        rc = write_once(r, change, object, &rang);
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, "subscriber_id", "foreign_key_violation", "names a user that does not exist");
@@ -124,7 +118,7 @@ AWAITS static int finish(struct req *r, const struct change *change, const json_
         return fail(r, "provider_error", "The processor's answer cannot be read.");
     if (rc < 0)
         return rc;
-    if (rang)
+    if (news.rang)
         events_ring(gateway_directory(), r->project);
     return subscription_reply(r, 200, change->subscription.id, STR_NONE);
 }

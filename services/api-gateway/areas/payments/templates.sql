@@ -7,8 +7,8 @@ from {p}.subscription_templates t
 
 -- Minor units in one unit of the currency (payments/money.c).
 -- part: decimals
-case when t.currency in ('bif','clp','djf','gnf','jpy','kmf','krw','mga','pyg','rwf','vnd','vuv','xaf','xof','xpf') then 1
-     when t.currency in ('bhd','jod','kwd','omr','tnd') then 1000 else 100 end::numeric
+case when t.currency in ({zero_decimal}) then 1
+     when t.currency in ({three_decimal}) then 1000 else 100 end::numeric
 
 -- name: templates_list :page sort(id,name,created_at,updated_at)
 {template}
