@@ -118,7 +118,7 @@ def test_a_plan_stays_while_it_cannot_be_retired(shop):
 @pytest.mark.parametrize("kind", [("status", 500), ("status", 503), ("status", 401), ("status", 429), ("timeout", 0),
                                   ("reset", 0), ("garbage", 0)])
 def test_it_is_saved_without_the_processor_and_told_later(shop, path, kind):
-    shop.fault(kind[0], 3, method="POST", path=path, status=kind[1] or 500)
+    shop.fault(kind[0], 9, method="POST", path=path, status=kind[1] or 500)
     plan = make(shop)
     assert plan["synced"] is False and plan["sync_error"]
     shop.processor.clear_faults()
@@ -130,7 +130,7 @@ def test_it_is_saved_without_the_processor_and_told_later(shop, path, kind):
 def test_a_change_of_price_at_any_step(shop, step, kind):
     """Product, price, and the old price made inactive: whichever is not heard of, the next save goes on."""
     plan = make(shop)
-    shop.fault(kind, 3, method="POST", path="/v1/p*", skip=step, status=503, act=kind == "reset")
+    shop.fault(kind, 9, method="POST", path="/v1/p*", skip=step, status=503, act=kind == "reset")
     changed = save(shop, plan, name="Other", amount=99)
     assert changed["amount"] == 99
     shop.processor.clear_faults()
@@ -146,7 +146,7 @@ def test_the_processors_refusal_is_told(shop):
 
 
 def test_an_answer_lost_for_longer_than_keys_are_kept(shop):
-    shop.fault("reset", 3, method="POST", path="/v1/prices", act=True)
+    shop.fault("reset", 9, method="POST", path="/v1/prices", act=True)
     plan = make(shop)
     assert plan["processor_price_id"] is None
     shop.processor.clear_faults()

@@ -204,7 +204,7 @@ def test_a_decline_is_402_and_kept(shop, saved):
 @pytest.mark.parametrize("kind", ["timeout", "reset"])
 def test_a_lost_charge_is_not_made_twice(shop, saved, kind):
     plan, method = plan_of(shop, trial_period_days=0), saved()
-    shop.fault(kind, 3, method="POST", path="/v1/subscriptions", act=True)
+    shop.fault(kind, 9, method="POST", path="/v1/subscriptions", act=True)
     assert subscribe(shop.admin, 503, key="k", plan_id=plan["id"], payment_method_id=method)["code"] == "outcome_unknown"
     shop.processor.clear_faults()
     made = subscribe(shop.admin, key="k", plan_id=plan["id"], payment_method_id=method)
@@ -351,7 +351,7 @@ def test_changing_what_is_ours(shop, running):
 @pytest.mark.parametrize("kind", ["timeout", "status"])
 def test_an_outage_in_a_change(shop, running, kind):
     path = f"{SUBSCRIPTIONS}/{running[0]['id']}"
-    shop.fault(kind, 3, path="/v1/subscriptions/*", status=503)
+    shop.fault(kind, 9, path="/v1/subscriptions/*", status=503)
     refused = shop.admin.post(f"{path}/cancel", expect=503).json()
     assert refused["code"] == ("outcome_unknown" if kind == "timeout" else "dependency_unavailable")
     shop.processor.clear_faults()
