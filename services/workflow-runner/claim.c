@@ -35,7 +35,6 @@ enum {
     C_TRIGGER_ID,
     C_TRIGGER_DATA,
     C_TRACE,
-    C_EVENT_ID,
     C_CLAIMED_AT,
     C_TRIGGER_ENTITY_ID,
     C_TRIGGER_AT,
@@ -85,7 +84,6 @@ static struct job *job_new(const struct rows *rows, size_t i)
     job->trigger_id = rows_i64(rows, i, C_TRIGGER_ID);
     job->trigger_data = keep_text(arena, rows, i, C_TRIGGER_DATA);
     job->traceparent = keep_text(arena, rows, i, C_TRACE);
-    job->event_id = rows_i64(rows, i, C_EVENT_ID);
     job->claimed_ms = rows_time(rows, i, C_CLAIMED_AT);
     job->trigger_entity_id = rows_i64(rows, i, C_TRIGGER_ENTITY_ID);
     job->trigger_at_ms = rows_time(rows, i, C_TRIGGER_AT);

@@ -39,9 +39,8 @@ struct job {
     struct str trigger_kind, trigger_event, trigger_entity; /* may be empty */
     int64_t trigger_id, trigger_entity_id;                  /* 0 = none */
     struct str trigger_data;                                /* JSON text, STR_NONE = none */
-    int64_t trigger_at_ms;                                  /* of an event: when it was */
+    int64_t trigger_at_ms;                                  /* of an event or a tick: when it was */
     struct str traceparent;
-    int64_t event_id;
     int64_t claimed_ms;      /* the database's clock at the claim ... */
     int64_t claimed_mono_ms; /* ... and ours, so that times in the history are the database's */
     int64_t lease_mono_ms;   /* ours until then, by our monotonic clock */
@@ -123,7 +122,7 @@ AWAITS int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_e
     MUSTCHECK;
 /* any: the statements of a write without a row: whoever runs them makes them known to a
  * connection. Arena-owned; returns how many of LEDGER_CALLS. */
-enum { LEDGER_CALLS = 3 };
+enum { LEDGER_CALLS = 2 };
 size_t ledger_nothing(struct arena *arena, struct db_call *calls);
 /* co: opens a transaction whose first statement locks the job's row by token. */
 AWAITS int ledger_begin(struct job *job, struct task *task, struct db **ret_tx) MUSTCHECK;

@@ -46,7 +46,7 @@ static struct map *lanes; /* 8 bytes -> struct lane, while it has something to d
 /* --- a write as statements ----------------------------------------------------------------------
  */
 
-/* Columns of ledger_jobs and ledger_steps. */
+/* Parameters of ledger_jobs and ledger_steps. */
 struct job_columns {
     int64_t *id, *token;
     struct str *status, *error, *reason;
@@ -135,9 +135,19 @@ call_of(struct arena *arena, const struct sql *sql, const struct db_param *param
     return (struct db_call){.sql = sql, .params = own, .param_count = count};
 }
 
-static struct db_call jobs_call(struct arena *arena, const struct job_columns *in)
+#define STEP_PARAMS(in)                                                                            \
+    P_I64S((in)->job, (in)->count), P_I64S((in)->seq, (in)->count),                                \
+        P_I64S((in)->run, (in)->count), P_STRS((in)->key, (in)->count),                            \
+        P_STRS((in)->action, (in)->count), P_STRS((in)->status, (in)->count),                      \
+        P_I64S((in)->started, (in)->count), P_I64S((in)->finished, (in)->count),                   \
+        P_STRS((in)->input, (in)->count), P_STRS((in)->output, (in)->count),                       \
+        P_STRS((in)->error, (in)->count), P_STRS((in)->log, (in)->count)
+
+static struct db_call
+jobs_call(struct arena *arena, const struct job_columns *in, const struct step_columns *steps)
 {
     const struct db_param params[] = {
+        STEP_PARAMS(steps),
         P_I64S(in->id, in->count),
         P_I64S(in->token, in->count),
         P_STRS(in->status, in->count),
@@ -151,20 +161,7 @@ static struct db_call jobs_call(struct arena *arena, const struct job_columns *i
 
 static struct db_call steps_call(struct arena *arena, const struct step_columns *in)
 {
-    const struct db_param params[] = {
-        P_I64S(in->job, in->count),
-        P_I64S(in->seq, in->count),
-        P_I64S(in->run, in->count),
-        P_STRS(in->key, in->count),
-        P_STRS(in->action, in->count),
-        P_STRS(in->status, in->count),
-        P_I64S(in->started, in->count),
-        P_I64S(in->finished, in->count),
-        P_STRS(in->input, in->count),
-        P_STRS(in->output, in->count),
-        P_STRS(in->error, in->count),
-        P_STRS(in->log, in->count),
-    };
+    const struct db_param params[] = {STEP_PARAMS(in)};
 
     return call_of(arena, &SQL_LEDGER_STEPS, params, ARRAY_LEN(params));
 }
@@ -175,8 +172,7 @@ size_t ledger_nothing(struct arena *arena, struct db_call *calls)
     struct step_columns steps = {0};
 
     calls[0] = (struct db_call){.sql = &SQL_PLAN_BY_INDEX};
-    calls[1] = jobs_call(arena, &jobs);
-    calls[2] = steps_call(arena, &steps);
+    calls[1] = jobs_call(arena, &jobs, &steps);
     return LEDGER_CALLS;
 }
 
@@ -272,9 +268,8 @@ AWAITS static int write_batch(struct task *task, const struct batch *batch, stru
         jobs_add(&jobs, batch->members[i]->job, batch->members[i]->entry);
         steps_add(&steps, batch->members[i]->job, batch->members[i]->entry);
     }
-    struct db_call calls[] = {
-        {.sql = &SQL_PLAN_BY_INDEX}, jobs_call(arena, &jobs), steps_call(arena, &steps)};
-    int rc = db_batch(task, &batch->members[0]->job->db, calls, steps.count ? 3 : 2, NULL);
+    struct db_call calls[] = {{.sql = &SQL_PLAN_BY_INDEX}, jobs_call(arena, &jobs, &steps)};
+    int rc = db_batch(task, &batch->members[0]->job->db, calls, ARRAY_LEN(calls), NULL);
     *ret_ours = calls[1].rows;
     return rc;
 }
@@ -423,22 +418,20 @@ int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)
 int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *entry)
 {
     struct task *task = &job->task;
-    struct db_call calls[3] = {{.sql = &SQL_PLAN_BY_INDEX}};
+    struct db_call calls[2] = {{.sql = &SQL_PLAN_BY_INDEX}};
     struct job_columns jobs;
     struct step_columns steps;
-    size_t count = 1;
 
+    steps_init(task->arena, &steps, entry->count);
+    steps_add(&steps, job, entry);
     if (entry->status != NULL) {
         jobs_init(task->arena, &jobs, 1);
         jobs_add(&jobs, job, entry);
-        calls[count++] = jobs_call(task->arena, &jobs);
+        calls[1] = jobs_call(task->arena, &jobs, &steps);
+    } else {
+        calls[1] = steps_call(task->arena, &steps);
     }
-    if (entry->count > 0) {
-        steps_init(task->arena, &steps, entry->count);
-        steps_add(&steps, job, entry);
-        calls[count++] = steps_call(task->arena, &steps);
-    }
-    int rc = db_batch(task, tx, calls, count, NULL);
+    int rc = db_batch(task, tx, calls, ARRAY_LEN(calls), NULL);
     return rc == 0 ? 0 : tx_result(rc);
 }
 

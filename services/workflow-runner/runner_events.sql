@@ -14,7 +14,7 @@ from {p}.workflows w where w.event is not null and w.enabled order by w.id
 
 -- name: events_make_jobs :exec
 insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
-  trigger_entity, trigger_entity_id, trigger_data, trigger_at, event_id, actor_id, depth, trace)
+  trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace)
 select m.workflow_id, m.version,
   case when o.depth >= $4::smallint then 'skipped' else 'queued' end,
   case when o.depth >= $4::smallint then 'loop_guard' end,
@@ -24,7 +24,7 @@ select m.workflow_id, m.version,
 from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as m (event_id, workflow_id, version)
 join {p}.outbox o on o.id = m.event_id
 left join {p}.entities e on e.id = o.entity_id
-on conflict (workflow_id, event_id) where event_id is not null do nothing
+on conflict (workflow_id, origin) where origin is not null do nothing
 
 -- name: events_taken :exec
 update {p}.outbox set pending = (pending & ~1)::smallint,

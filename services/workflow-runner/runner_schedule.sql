@@ -34,17 +34,19 @@ moved as (
   update {p}.workflows as w set next_fire_at = case when d.next_ms >= 0 then to_timestamp(d.next_ms / 1000.0) end
   from due d where w.id = d.id),
 made as (
-  insert into {p}.jobs as j (workflow_id, version, trigger_kind, fire_at, status, token, attempt, runner, lease_until, started_at)
-  select t.id, t.version, 'timed', t.fire_at, case when t.starts then 'running' else 'queued' end, t.starts::int, t.starts::int,
+  insert into {p}.jobs as j (workflow_id, version, trigger_kind, origin, trigger_at, status, token, attempt, runner, lease_until,
+    started_at)
+  select t.id, t.version, 'timed', t.fire_ms / -1000, to_timestamp(t.fire_ms / 1000.0),
+    case when t.starts then 'running' else 'queued' end, t.starts::int, t.starts::int,
     case when t.starts then $8::text end, case when t.starts then now() + $9::bigint * interval '1 millisecond' end,
     case when t.starts then now() end
-  from (select d.id, d.version, to_timestamp(f.fire_ms / 1000.0) as fire_at, f.at <= $7::bigint as starts
+  from (select d.id, d.version, f.fire_ms, f.at <= $7::bigint as starts
         from unnest($5::bigint[], $6::bigint[]) with ordinality as f (id, fire_ms, at) join due d on d.id = f.id order by f.at) t
-  on conflict (workflow_id, fire_at) where fire_at is not null do nothing
+  on conflict (workflow_id, origin) where origin is not null do nothing
   returning j.id, j.workflow_id, j.version, j.status, j.token)
 select m.id as id, m.workflow_id as workflow_id, m.token as token, m.version as version, 1 as run, 1 as attempt, 0 as depth,
   false as resumed, null as resume_step, 'timed' as trigger_kind, null as trigger_event, null as trigger_entity,
-  0 as trigger_id, null as trigger_data, null as trace, null as event_id, now() as claimed_at, null as trigger_entity_id,
+  0 as trigger_id, null as trigger_data, null as trace, now() as claimed_at, null as trigger_entity_id,
   null as trigger_at, false as orphan, a.moved as moved, a.made as made, a.queued as queued, a.next_fire_at as next_fire_at
 from (select (select count(*) from due) as moved, (select count(*) from made) as made,
         (select count(*) from made q where q.status = 'queued') as queued,

@@ -78,10 +78,10 @@ class Check:
                     self.say("I2", f"{entity} {row['id']} started {started[row['id']]} jobs of '{flow}'")
             for number in started.keys() - {row["id"] for row in self.db[entity]}:
                 self.say("I2", f"a job of '{flow}' was started by {number}, which is not there")
-        ticks = collections.Counter(job["fire_at"] for job in self.jobs["tick"])
-        for fire_at, count in ticks.items():
+        ticks = collections.Counter(job["trigger_at"] for job in self.jobs["tick"])
+        for trigger_at, count in ticks.items():
             if count != 1:
-                self.say("I2", f"tick {fire_at} started {count} jobs")
+                self.say("I2", f"tick {trigger_at} started {count} jobs")
         self.every_minute(sorted(ticks))
         if self.db["pending"]:
             self.say("I2", f"{self.db['pending']} events were never taken")

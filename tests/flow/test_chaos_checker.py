@@ -15,7 +15,7 @@ FLOWS = {"order": 1, "bulk": 2, "branch": 3, "tick": 4, "echo": 5}
 
 def job(number, flow, **members):
     return {"id": number, "workflow_id": FLOWS[flow], "status": "succeeded", "reason": None, "error": None, "depth": 0, "attempt": 1,
-            "trigger_id": 0, "trigger_data": None, "fire_at": None, **members}
+            "trigger_id": 0, "trigger_data": None, "trigger_at": None, **members}
 
 
 def steps(number, *keys):
@@ -31,7 +31,7 @@ def good():
     """One order, one bulk, two branches (one without a call), three ticks, a chain of echoes."""
     jobs = [job(1, "order", trigger_id=11), job(2, "bulk", trigger_data={"mark": "b"}),
             job(3, "branch", trigger_data={"mark": "c"}), job(4, "branch", trigger_data={"mark": "d"})]
-    jobs += [job(5 + n, "tick", fire_at=f"2026-01-01 10:0{n}:00+00") for n in range(3)]
+    jobs += [job(5 + n, "tick", trigger_at=f"2026-01-01 10:0{n}:00+00") for n in range(3)]
     jobs += [job(10 + depth, "echo", trigger_id=20 + depth, depth=depth) for depth in range(DEPTH_MAX + 1)]
     jobs[-1].update(status="skipped", reason="loop_guard")
     history = (steps(1, "save", "call", "note") + steps(2, "make", "save") + steps(3, "check", "high") + steps(4, "check")
@@ -87,9 +87,9 @@ BREAKS = {
     "I2: orders 11 started 2": lambda run: run["database"]["jobs"].append(job(40, "order", trigger_id=11)),
     "I2: a job of 'order' was started by 99": lambda run: run["database"]["jobs"].append(job(40, "order", trigger_id=99)),
     "I2: tick 2026-01-01 10:01:00+00 started 2": lambda run: run["database"]["jobs"].append(
-        job(40, "tick", fire_at="2026-01-01 10:01:00+00")),
+        job(40, "tick", trigger_at="2026-01-01 10:01:00+00")),
     "I2: between the ticks 2026-01-01 10:00": lambda run: drop(run["database"]["jobs"], id=6),
-    "I2: tick 2026-01-01 10:01:30+00 is no full": lambda run: job_of(run, 6).update(fire_at="2026-01-01 10:01:30+00"),
+    "I2: tick 2026-01-01 10:01:30+00 is no full": lambda run: job_of(run, 6).update(trigger_at="2026-01-01 10:01:30+00"),
     "I2: 1 events": lambda run: run["database"].update(pending=1),
     "I3: job 1: its CreateData succeeded and made 0": lambda run: run["database"]["results"].clear(),
     "I3: job 1: made 2": lambda run: run["database"]["results"].append({"id": 2, "mark": "a", "job": 1}),

@@ -225,10 +225,10 @@ def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
         found = finish(project, job, 30)
         assert (found["status"], found["attempt"]) == ("succeeded", 1), found
     until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "ticks ran")
-    ticks = rows(db, f"select fire_at, queued_at, attempt from {schema}.jobs where workflow_id = %s order by 1", ticking["id"])
-    assert 1 <= len(ticks) <= 3 and len({fire_at for fire_at, _, _ in ticks}) == len(ticks)
-    for fire_at, queued_at, attempt in ticks:
-        assert datetime.timedelta(0) <= queued_at - fire_at < datetime.timedelta(minutes=2) and attempt == 1
+    ticks = rows(db, f"select trigger_at, queued_at, attempt from {schema}.jobs where workflow_id = %s order by 1", ticking["id"])
+    assert 1 <= len(ticks) <= 3 and len({trigger_at for trigger_at, _, _ in ticks}) == len(ticks)
+    for trigger_at, queued_at, attempt in ticks:
+        assert datetime.timedelta(0) <= queued_at - trigger_at < datetime.timedelta(minutes=2) and attempt == 1
     assert len(sink.seen("/slow/3")) % 6 == 0
 
 
@@ -324,7 +324,7 @@ def test_every_minute_that_matches_fires_once(clockwork, tmp_path):
         last = rows(db, "select now()")[0][0]
         until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "all ran")
         for cron, (zone, matches) in TICKS.items():
-            fired = [at for (at,) in rows(db, f"select fire_at from {schema}.jobs where workflow_id = %s and fire_at <= %s order by 1",
+            fired = [at for (at,) in rows(db, f"select trigger_at from {schema}.jobs where workflow_id = %s and trigger_at <= %s order by 1",
                                           flows[cron], last)]
             wanted = expected(zone, matches, BEGIN + datetime.timedelta(minutes=1), last)
             first_given = [BEGIN + datetime.timedelta(minutes=1)]  # what next_fire_at was set to is not asked again

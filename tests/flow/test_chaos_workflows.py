@@ -380,7 +380,7 @@ class Triggers:
         assert rows(self.db, f"select count(*), count(distinct trigger_id) from {schema}.jobs where workflow_id = %s",
                     self.flow["id"])[0] == rows(self.db, f"select count(*), count(*) from {where}")[0]
         return float(rows(self.db, f"select extract(epoch from max(j.started_at - o.created_at)) from {schema}.jobs j "
-                                   f"join {schema}.outbox o on o.id = j.event_id where j.workflow_id = %s", self.flow["id"])[0][0])
+                                   f"join {schema}.outbox o on o.id = j.origin where j.workflow_id = %s", self.flow["id"])[0][0])
 
 
 @pytest.mark.parametrize("fault", ["cut", "mute"])
