@@ -62,8 +62,8 @@ struct daemon {
     void (*prepare)(const struct conf_common *conf);
     /* co: in each worker, once the database answers. Non-zero with *ret_reason ends the process. */
     int (*start)(struct task *task, struct app *app, struct str *ret_reason); /* AWAITS */
-    /* any: stop taking work; call done(arg) when nothing is left, at most drain_timeout_ms later.
-     */
+    /* any: stop taking work; call done(arg) when nothing is left, at most drain_timeout_ms
+     * later. */
     void (*drain)(struct app *app, loop_fn done, void *arg);
     /* any: frees what start() made; the loop ends afterwards. */
     void (*stop)(struct app *app);

@@ -25,8 +25,8 @@
 
 /* --- answers --- */
 
-/* Problem body (RFC 9457) of a code in catalog/problem.h; its status. `detail` is a format or NULL.
- */
+/* Problem body (RFC 9457) of a code in catalog/problem.h; its status. `detail` is a format or
+ * NULL. */
 int fail(struct req *r, const char *code, const char *detail, ...) PRINTF_LIKE(3, 4);
 /* validation_failed with the findings in "errors". */
 int fail_fields(struct req *r, const struct schema_errors *errors);
@@ -56,16 +56,16 @@ void reply_location(struct req *r, int64_t id);
 
 /* co: reads the body as JSON against the schema. 400, 408, 413, 415 on its own. */
 AWAITS int req_json(struct req *r, const struct schema *schema, void *ret_struct) MUSTCHECK;
-/* co: the body as any JSON object; *ret_body NULL when there is none and the route says optional.
- */
+/* co: the body as any JSON object; *ret_body NULL when there is none and the route says
+ * optional. */
 AWAITS int req_json_any(struct req *r, json_t **ret_body) MUSTCHECK;
 /* co: the text of a body that may be any JSON value, checked as every body is; STR_NONE when there is
  * none and the route says optional. */
 AWAITS int req_json_text(struct req *r, struct str *ret_text) MUSTCHECK;
 /* Path parameter as an id; anything but a positive integer is 404. */
 int req_id(struct req *r, const char *param, int64_t *ret_id) MUSTCHECK;
-/* The query string, parsed once and checked against route->query (unknown_parameter, type, bounds).
- */
+/* The query string, parsed once and checked against route->query (unknown_parameter, type,
+ * bounds). */
 int req_query(struct req *r, const struct query **ret_query) MUSTCHECK;
 /* Page parameters. */
 int req_page(struct req *r, struct page *ret_page) MUSTCHECK;
@@ -92,8 +92,8 @@ AWAITS int sql_exec(struct req *r,
                     size_t count) MUSTCHECK;
 /* Several in one round trip, one transaction. */
 AWAITS int sql_batch(struct req *r, struct db_call *calls, size_t count) MUSTCHECK;
-/* r->db becomes a transaction until sql_commit; it is rolled back when the handler returns without.
- */
+/* r->db becomes a transaction until sql_commit; it is rolled back when the handler returns
+ * without. */
 AWAITS int sql_begin(struct req *r) MUSTCHECK;
 AWAITS int sql_commit(struct req *r) MUSTCHECK;
 /* A whole list endpoint: page parameters, ORDER BY, count and rows in one round trip, the envelope.

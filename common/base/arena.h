@@ -13,8 +13,8 @@
 struct arena;
 typedef void (*arena_fn)(void *ptr);
 
-/* Returns owned; arena_free() runs all cleanups (last first) and frees it. `block_bytes` 0 = 4 KiB.
- */
+/* Returns owned; arena_free() runs all cleanups (last first) and frees it. `block_bytes` 0 = 4
+ * KiB. */
 struct arena *arena_new(size_t block_bytes);
 /* Runs all cleanups and frees all blocks but the first: ready for the next task. */
 void arena_reset(struct arena *arena);

@@ -27,12 +27,12 @@
             return try_rc_;                                                                        \
     } while (0)
 
-/* Records where a negative result passed on its way up; the edge that reports it prints the path.
- */
+/* Records where a negative result passed on its way up; the edge that reports it prints the
+ * path. */
 #define TRACE(rc) rc_trace((rc), __FILE__, __LINE__)
 
 /* any: notes file:line for a negative rc in a small per-process ring; returns rc unchanged. */
 int rc_trace(int rc, const char *file, int line);
-/* any: the path of the last negative result as "file:line < file:line", borrowed, reset by reading.
- */
+/* any: the path of the last negative result as "file:line < file:line", borrowed, reset by
+ * reading. */
 const char *rc_trace_take(void);

@@ -98,8 +98,8 @@ static const struct problem problems[] = {
         {NULL, 0, NULL},
 };
 
-/* Standard reason phrases (RFC 9110 section 15 and the IANA registry), for answers without a code.
- */
+/* Standard reason phrases (RFC 9110 section 15 and the IANA registry), for answers without a
+ * code. */
 static const struct {
     int status;
     const char *title;

@@ -35,8 +35,7 @@ struct loading {
     char *values; /* the struct app_conf being built */
 };
 
-/* --- parsers: false when the text is not what the entry allows ----------------------------------
- */
+/* --- parsers: false when the text is not what the entry allows --- */
 
 static bool in_bounds(const struct conf_item *item, int64_t value)
 {
@@ -149,7 +148,7 @@ static bool parse(struct loading *l, const struct conf_item *item, struct str te
     return false;
 }
 
-/* --- messages --------------------------------------------------------------------------------- */
+/* --- messages --- */
 
 /* A value fit for a message: one line, not too long, and without the credentials of a URL. */
 static const char *shown(struct arena *arena, struct str text)
@@ -198,7 +197,7 @@ say_missing(struct arena *arena, const struct conf_item *item, const char *varia
     return arena_printf(arena, "%s is required: %s", variable, allowed).ptr;
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* --- loading --- */
 
 /* The value of a variable, STR_NONE when it is not set or empty. */
 static struct str lookup(const struct loading *l, struct str variable)

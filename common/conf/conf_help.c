@@ -1,5 +1,5 @@
-/* Describes the entries: --help-config, the README table, and the "must be ..." of error messages.
- */
+/* Describes the entries: --help-config, the README table, and the "must be ..." of error
+ * messages. */
 #include <inttypes.h>
 
 #include "base/strbuf.h"

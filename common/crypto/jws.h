@@ -77,8 +77,8 @@ struct str jws_claim_str(const struct jws *jws, const char *name);
 bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value);
 
 /* A signed token, arena-owned. `kid` has only letters, digits, '-', '_', '.', '+' and may be empty
- * (then the header has none); `typ` likewise, empty = "JWT". `claims_json` is the payload as it is.
- */
+ * (then the header has none); `typ` likewise, empty = "JWT". `claims_json` is the payload as it
+ * is. */
 struct str jws_sign_es256(struct arena *arena,
                           const struct ec_key *key,
                           struct str kid,

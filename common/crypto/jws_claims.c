@@ -18,8 +18,8 @@ bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value)
     return true;
 }
 
-/* Reads an optional time: *ret_present says whether it is there. JWS_BAD_CLAIM when not an integer.
- */
+/* Reads an optional time: *ret_present says whether it is there. JWS_BAD_CLAIM when not an
+ * integer. */
 static int time_read(const struct jws *jws, const char *name, bool *ret_present, int64_t *ret_s)
 {
     *ret_present = json_object_get(jws->claims, name) != NULL;
@@ -28,8 +28,8 @@ static int time_read(const struct jws *jws, const char *name, bool *ret_present,
     return 0;
 }
 
-/* now_s and leeway_s are ours and small; the token's numbers may be anything, so they stand alone.
- */
+/* now_s and leeway_s are ours and small; the token's numbers may be anything, so they stand
+ * alone. */
 static int times_check(const struct jws *jws, const struct jws_expect *expect)
 {
     int64_t exp = 0;

@@ -56,8 +56,7 @@ struct x5c_anchors {
     size_t count;
 };
 
-/* --- certificates -------------------------------------------------------------------------------
- */
+/* --- certificates --- */
 
 static bool time_read(const ASN1_TIME *time, int64_t *ret_ms)
 {
@@ -114,8 +113,7 @@ static bool has_extension(const X509 *certificate, const char *name)
     return found;
 }
 
-/* --- anchors ------------------------------------------------------------------------------------
- */
+/* --- anchors --- */
 
 /* An encrypted PEM block must not make OpenSSL ask at a terminal. */
 static int no_password(char *buf UNUSED, int size UNUSED, int writing UNUSED, void *arg UNUSED)
@@ -196,8 +194,7 @@ bool x5c_anchor_sha256(const struct x5c_anchors *anchors,
     return true;
 }
 
-/* --- chains that were verified ------------------------------------------------------------------
- */
+/* --- chains that were verified --- */
 
 /* What is remembered is that the signatures, marks and keys fit. When the chain is valid is looked
  * at each time. */
@@ -254,8 +251,7 @@ chain_put(uint64_t anchors, const uint8_t *hash, struct ec_key *key, struct span
     return slot;
 }
 
-/* --- verification -------------------------------------------------------------------------------
- */
+/* --- verification --- */
 
 static bool entry_decode(struct arena *arena, const json_t *list, size_t index, struct str *ret_der)
 {

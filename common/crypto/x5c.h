@@ -23,8 +23,8 @@ int x5c_anchors_from_pem(struct str pem, struct x5c_anchors **ret_anchors) MUSTC
 /* The store's own root, built in. Owned by the caller. */
 struct x5c_anchors *x5c_anchors_default(void);
 void x5c_anchors_free(struct x5c_anchors *anchors); /* NULL is fine */
-/* SHA-256 of a root's certificate, by which people compare them; false when there is no such index.
- */
+/* SHA-256 of a root's certificate, by which people compare them; false when there is no such
+ * index. */
 bool x5c_anchor_sha256(const struct x5c_anchors *anchors,
                        size_t index,
                        uint8_t ret[X5C_SHA256_BYTES]);
@@ -32,8 +32,8 @@ bool x5c_anchor_sha256(const struct x5c_anchors *anchors,
 enum x5c_result {
     X5C_BAD = 1,   /* not three certificates that can be read */
     X5C_UNTRUSTED, /* issuer, signature, CA flag or key do not fit */
-    X5C_NO_MARKER, /* leaf lacks 1.2.840.113635.100.6.11.1 or intermediate 1.2.840.113635.100.6.2.1
-                    */
+    X5C_NO_MARKER, /* leaf lacks 1.2.840.113635.100.6.11.1 or intermediate
+                      1.2.840.113635.100.6.2.1 */
     X5C_EXPIRED,   /* leaf, intermediate or root not valid at at_ms (60 s skew) */
 };
 /* `header` is the JWS header; `at_ms` wall clock. 0 with the leaf's key, borrowed until the next

@@ -104,8 +104,8 @@ void stmt_answered(const struct stmt_cache *cache, uint64_t key, unsigned seq);
  * on a connection. */
 struct stmt *
 stmt_add(struct stmt_cache *cache, const struct sql *sql, int64_t schema, uint64_t key);
-/* Forgets it if it is still the one with this number; `on_server` = it has to be deallocated there.
- */
+/* Forgets it if it is still the one with this number; `on_server` = it has to be deallocated
+ * there. */
 void stmt_drop(struct stmt_cache *cache, uint64_t key, unsigned seq, bool on_server);
 uint64_t stmt_key(const struct sql *sql, int64_t schema);
 /* The text with {p} filled in, arena-owned. */
@@ -179,8 +179,8 @@ struct db_conn {
     uint32_t served[SERVED_SCHEMAS];
 };
 
-/* Starts connecting; the server hears server_conn_ready() or server_conn_lost(), perhaps at once.
- */
+/* Starts connecting; the server hears server_conn_ready() or server_conn_lost(), perhaps at
+ * once. */
 struct db_conn *conn_new(struct db_server *server, enum conn_pool pool);
 void db_conn_open(struct db_conn *conn);
 /* Closes at once: everybody waiting on it gets OP_LOST and the server hears of it. Idempotent. The
@@ -210,8 +210,8 @@ void resolve_cancel(struct resolve *resolve);
 void pipe_op(struct db_conn *conn, struct db_op *op);
 /* A command without parameters or a waiter. */
 void pipe_plain(struct db_conn *conn, const char *text);
-/* Ends the group and flushes; `wait` (may be NULL) is told when everything before it is answered.
- */
+/* Ends the group and flushes; `wait` (may be NULL) is told when everything before it is
+ * answered. */
 void pipe_sync(struct db_conn *conn, struct db_wait *wait);
 /* Handles every result that has arrived. */
 void pipe_receive(struct db_conn *conn);

@@ -258,8 +258,8 @@ static void end_head(struct db_conn *conn, PGresult *result)
     PANIC("a command's end in place of a Sync");
 }
 
-/* A Sync's own answer; an error raised by the Sync itself (a deferred constraint) came before it.
- */
+/* A Sync's own answer; an error raised by the Sync itself (a deferred constraint) came before
+ * it. */
 static void end_sync(struct db_conn *conn)
 {
     struct item item = *pipe_at(conn, 0);

@@ -12,8 +12,7 @@
 
 #define LEGACY_ID 0
 
-/* --- places --------------------------------------------------------------------------------------
- */
+/* --- places --- */
 
 struct str place_setting(struct arena *arena, int64_t project, struct str kind, struct str key)
 {
@@ -53,8 +52,7 @@ static struct str place_key(struct arena *arena, int64_t project, uint32_t id)
     return arena_printf(arena, "p%lld:data_key:%u", (long long)project, id);
 }
 
-/* --- wrapping ------------------------------------------------------------------------------------
- */
+/* --- wrapping --- */
 
 void master_key_prepare(struct aead_key *master)
 {
@@ -108,8 +106,7 @@ int data_key_unwrap(struct arena *arena,
     return fits ? 0 : AEAD_BAD;
 }
 
-/* --- keys of earlier releases --------------------------------------------------------------------
- */
+/* --- keys of earlier releases --- */
 
 static void derive_legacy(struct arena *arena,
                           const struct aead_key *master,
@@ -162,8 +159,7 @@ int data_key_adopt(struct task *task, const struct directory *directory, struct 
     return db_query(task, db, &SQL_DATA_KEY_ADD, PARAMS(P_I64(LEGACY_ID), P_BYTES(wrapped)), NULL);
 }
 
-/* --- rings ---------------------------------------------------------------------------------------
- */
+/* --- rings --- */
 
 void key_ring_done(struct key_ring *ring)
 {
@@ -256,8 +252,7 @@ int key_ring_load(struct task *task,
     return 0;
 }
 
-/* --- use -----------------------------------------------------------------------------------------
- */
+/* --- use --- */
 
 int data_key_open(struct task *task,
                   struct project *project,

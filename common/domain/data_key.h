@@ -15,7 +15,7 @@
 #include "crypto/aead.h"
 #include "domain/project.h"
 
-/* --- places: arena-owned texts ------------------------------------------------------------------- */
+/* --- places: arena-owned texts --- */
 
 /* settings.sealed of (kind, key). */
 struct str place_setting(struct arena *arena, int64_t project, struct str kind, struct str key);
@@ -28,7 +28,7 @@ struct str place_successor(struct arena *arena, int64_t project, int64_t token_i
 /* secret fields of an entity */
 struct str place_field(struct arena *arena, int64_t project, int64_t entity_id, int64_t field_id);
 
-/* --- use ------------------------------------------------------------------------------------------ */
+/* --- use --- */
 
 /* co: opens what the project sealed. Values of a key that this process does not know (another one has begun to use
  * it) make it read the keys again. 0 with the arena-owned plain text, AEAD_BAD, or a negative. To seal:
@@ -36,7 +36,7 @@ struct str place_field(struct arena *arena, int64_t project, int64_t entity_id, 
 AWAITS int data_key_open(struct task *task, struct project *project, struct str sealed, struct str place,
                          struct str *ret_plain) MUSTCHECK;
 
-/* --- rotation ------------------------------------------------------------------------------------- */
+/* --- rotation --- */
 
 /* Both may be ended at any moment and be run again, beside daemons at work and beside each other; progress goes to
  * say(). 0, or a positive with *ret_reason (some projects are not done: run again). */

@@ -35,7 +35,7 @@ int key_ring_read(struct arena *arena, const struct directory *directory, int64_
 AWAITS int key_ring_load(struct task *task, const struct directory *directory, struct db *db,
                          struct key_ring *ret_ring, bool *ret_unfinished) MUSTCHECK;
 
-/* --- rotation: what both share (data_key_rotate.c) -------------------------------------------------- */
+/* --- rotation: what both share (data_key_rotate.c) --- */
 
 struct rotation {
     struct directory *directory;

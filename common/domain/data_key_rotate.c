@@ -19,8 +19,7 @@
 #define PASSES_MAX 20
 #define KEY_BYTES  160
 
-/* --- what both rotations share -------------------------------------------------------------------
- */
+/* --- what both rotations share --- */
 
 int rotation_projects(struct task *task,
                       struct rotation *rotation,
@@ -74,8 +73,7 @@ int rotation_scope(struct task *task, int (*fn)(struct task *task, void *arg), v
     return rc;
 }
 
-/* --- sealed columns ------------------------------------------------------------------------------
- */
+/* --- sealed columns --- */
 
 /* Rows are walked by `key`; it travels as text, and `what` is what their place is made of. */
 struct sealed_column {
@@ -147,8 +145,7 @@ static const struct sealed_column columns[] = {
      .place = flow_at},
 };
 
-/* --- one window of one column --------------------------------------------------------------------
- */
+/* --- one window of one column --- */
 
 struct pass {
     struct rotation *rotation;
@@ -336,8 +333,7 @@ static int rotate_column(struct task *task, struct pass *pass, const struct seal
     return 0;
 }
 
-/* --- one project ---------------------------------------------------------------------------------
- */
+/* --- one project --- */
 
 static int rotate_fields(struct task *task, struct pass *pass, const struct model *model)
 {

@@ -141,8 +141,7 @@ void directory_control_seen(struct directory *directory, int rc)
     }
 }
 
-/* --- loaded projects ----------------------------------------------------------------------------
- */
+/* --- loaded projects --- */
 
 void directory_list(struct directory *directory, struct project *project)
 {
@@ -169,8 +168,7 @@ struct project *directory_by_number(const struct directory *directory, int64_t n
     return map_get(directory->numbers, number_key(&number));
 }
 
-/* --- slugs known to be missing ------------------------------------------------------------------
- */
+/* --- slugs known to be missing --- */
 
 static size_t missing_slot(struct str slug)
 {

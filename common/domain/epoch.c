@@ -17,8 +17,7 @@
 #define SWEEP_MS 60000
 #define IDLE_MS  600000 /* projects nobody asked for are forgotten */
 
-/* --- one read -----------------------------------------------------------------------------------
- */
+/* --- one read --- */
 
 static size_t
 loaded_numbers(struct arena *arena, const struct directory *directory, int64_t **ret_numbers)
@@ -141,8 +140,7 @@ int project_recheck(struct task *task, struct project *project, bool *ret_change
     return 0;
 }
 
-/* --- the clock ----------------------------------------------------------------------------------
- */
+/* --- the clock --- */
 
 static int sweep_run(struct task *task, void *arg)
 {

@@ -10,7 +10,7 @@
 #include "domain/project.h"
 #include "loop/loop.h"
 
-/* --- flights ------------------------------------------------------------------------------------ */
+/* --- flights --- */
 
 typedef int (*flight_fn)(struct task *task, void *arg); /* AWAITS */
 typedef void (*flight_end_fn)(void *arg);
@@ -34,7 +34,7 @@ void flight_run(struct flight *flight, flight_fn fn, flight_end_fn end, void *ar
 /* co: fn's result, or -ECANCELED, -ETIMEDOUT of the waiting task; the flight goes on. */
 AWAITS int flight_join(struct task *task, struct flight *flight) MUSTCHECK;
 
-/* --- the directory ------------------------------------------------------------------------------ */
+/* --- the directory --- */
 
 /* Older knowledge of the control schema is not acted upon. */
 #define EPOCH_STALE_MS 5000
@@ -100,7 +100,7 @@ void directory_close_when_idle(struct directory *directory);
 /* any: notes that the control schema was read just now (rc = 0), or could not be. */
 void directory_control_seen(struct directory *directory, int rc);
 
-/* --- epochs (epoch.c) --------------------------------------------------------------------------- */
+/* --- epochs (epoch.c) --- */
 
 void epoch_start(struct directory *directory);
 void epoch_stop(struct directory *directory);
@@ -109,14 +109,14 @@ AWAITS int epoch_fresh(struct task *task, struct directory *directory) MUSTCHECK
 /* any: the next read now; one more when one is under way. */
 void epoch_read_now(struct directory *directory);
 
-/* --- hints by Redis (doorbell.c) ---------------------------------------------------------------- */
+/* --- hints by Redis (doorbell.c) --- */
 
 void doorbell_listen(struct directory *directory);
 void doorbell_stop(struct directory *directory);
 /* any: tells the other processes. */
 void epoch_publish(struct directory *directory, int64_t number, int64_t epoch);
 
-/* --- projects ----------------------------------------------------------------------------------- */
+/* --- projects --- */
 
 /* Texts of one version of name and settings; requests hold the one they started with. */
 struct facts {
@@ -171,7 +171,7 @@ void data_keys_drop(struct project *project);
 AWAITS int settings_read(struct task *task, struct project *project, struct arena *arena,
                          struct project_settings *ret_settings, int64_t *ret_model_version) MUSTCHECK;
 
-/* --- migrations --------------------------------------------------------------------------------- */
+/* --- migrations --- */
 
 /* co: migrate_all with given migrations (tests). */
 AWAITS int migrate_run(struct task *task, struct directory *directory,

@@ -111,8 +111,7 @@ size_t migrate_calls(struct arena *arena, const struct migration *migration, str
     return count + 1;
 }
 
-/* --- the control schema -------------------------------------------------------------------------
- */
+/* --- the control schema --- */
 
 /* Two migrators at once collide here; the one that loses finds the work done. */
 static int make_ground(struct migrator *m)
@@ -207,8 +206,7 @@ static int migrate_platform(struct migrator *m)
     return rc == 0 ? 0 : failed(m, rc, "control schema");
 }
 
-/* --- projects -----------------------------------------------------------------------------------
- */
+/* --- projects --- */
 
 static int step_project(struct migrator *m,
                         struct db *tx,

@@ -174,8 +174,7 @@ static void load_listeners(const struct model *model, const json_t *items)
     }
 }
 
-/* --- fields -------------------------------------------------------------------------------------
- */
+/* --- fields --- */
 
 /* A number inside the field's bounds, as near to `wish` as they allow. */
 static struct str example_number(struct arena *arena, const struct model_field *field, double wish)

@@ -16,8 +16,7 @@
 
 #define LOAD_MS 5000
 
-/* --- references ---------------------------------------------------------------------------------
- */
+/* --- references --- */
 
 struct project *project_ref(struct project *project)
 {
@@ -72,8 +71,7 @@ void project_hold(struct arena *arena, struct project *project)
     arena_defer(arena, hold_drop, hold);
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /* From a control row; without settings and model, which refresh() brings. NULL when the row names a
  * server that this process does not know. */
@@ -139,8 +137,7 @@ static int refresh(struct task *task, struct project *project, const struct rows
     return 0;
 }
 
-/* --- find ---------------------------------------------------------------------------------------
- */
+/* --- find --- */
 
 struct load {
     struct directory *directory;
@@ -246,8 +243,7 @@ int project_find_number(struct task *task,
     return project_find(task, directory, slug, ret_project);
 }
 
-/* --- sync ---------------------------------------------------------------------------------------
- */
+/* --- sync --- */
 
 static int sync_once(struct task *task, struct project *project)
 {

@@ -54,8 +54,7 @@ void project_cache_init(struct project *project)
     cache->dropped_ms = clock_mono_ms();
 }
 
-/* --- rights -------------------------------------------------------------------------------------
- */
+/* --- rights --- */
 
 static void rights_drop(struct project_cache *cache, struct rights_entry *entry)
 {
@@ -167,8 +166,7 @@ int project_rights(struct task *task,
     return PROJECT_UNAVAILABLE + 100;
 }
 
-/* --- credentials --------------------------------------------------------------------------------
- */
+/* --- credentials --- */
 
 static void credential_drop(struct project_cache *cache, struct credential_entry *entry)
 {
@@ -223,8 +221,7 @@ void project_credential_put(struct project *project,
     list_append(&cache->credentials_order, &entry->link);
 }
 
-/* --- all ----------------------------------------------------------------------------------------
- */
+/* --- all --- */
 
 void project_cache_drop(struct project *project)
 {

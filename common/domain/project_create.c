@@ -30,8 +30,7 @@ static int outcome(int rc)
     return rc == 0 ? 0 : rc + 100;
 }
 
-/* --- create -------------------------------------------------------------------------------------
- */
+/* --- create --- */
 
 struct create {
     struct directory *directory;
@@ -237,8 +236,7 @@ int project_create(struct task *task,
     return rc == PROJECT_UNAVAILABLE || rc == PROJECT_NOT_FOUND ? DB_UNAVAILABLE + 100 : rc;
 }
 
-/* --- delete -------------------------------------------------------------------------------------
- */
+/* --- delete --- */
 
 /* DDL that may wait for statements under way, in a transaction of its own. */
 static int run_ddl(struct task *task, struct db *db, struct str text)

@@ -120,8 +120,7 @@ void project_settings_default(struct project_settings *ret_settings)
     };
 }
 
-/* --- checks -------------------------------------------------------------------------------------
- */
+/* --- checks --- */
 
 static bool in_set(char c, const char *others)
 {
@@ -191,8 +190,7 @@ bool project_in_check(struct arena *arena,
     return errors->count == before;
 }
 
-/* --- merge --------------------------------------------------------------------------------------
- */
+/* --- merge --- */
 
 static void merge_i64(int64_t *value, const struct in_i64 *in, int64_t fallback)
 {
@@ -254,8 +252,7 @@ void project_settings_merge(struct project_settings *settings, const struct proj
         merge_str(&settings->oidc_client_secret, &in->oidc_client_secret);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 static void json_strs(struct jw *w, const char *name, const struct str *items, size_t count)
 {
@@ -319,8 +316,7 @@ void project_json_members(struct jw *w, const struct project *project)
     jw_time(w, project->updated_ms);
 }
 
-/* --- storage ------------------------------------------------------------------------------------
- */
+/* --- storage --- */
 
 static struct str secret_place(struct arena *arena, const struct project *project)
 {

@@ -27,8 +27,7 @@ read_ids(struct arena *arena, const struct rows *rows, const char *name, int64_t
     return rows_i64s(arena, rows, 0, rows_column(rows, name), ret_items);
 }
 
-/* --- field rules --------------------------------------------------------------------------------
- */
+/* --- field rules --- */
 
 static int order_ids(const void *left, const void *right)
 {
@@ -88,8 +87,7 @@ static uint64_t field_key(const struct entity_right *right)
     return key < 2 ? key + 2 : key; /* 0 and 1 are taken (rights.c) */
 }
 
-/* --- entities -----------------------------------------------------------------------------------
- */
+/* --- entities --- */
 
 /* Grants come ordered by entity. */
 static void read_grants(struct arena *scratch, struct rights *rights, const struct rows *rows)
@@ -177,8 +175,7 @@ static void cut_to_key(struct arena *scratch, struct rights *rights, const struc
     perm_set_intersect(&rights->perms, &listed);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static void read_permissions(struct arena *scratch, struct rights *rights, const struct rows *rows)
 {

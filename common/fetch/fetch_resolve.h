@@ -25,8 +25,8 @@ void fetch_resolve_init(unsigned max_threads);
 /* loop: waiting callers get FETCH_UNREACHABLE; late threads clean up after themselves. */
 void fetch_resolve_done(void);
 
-/* co: 0, FETCH_UNREACHABLE (no such name, name server failed), FETCH_BUSY, -ECANCELED, -ETIMEDOUT.
- */
+/* co: 0, FETCH_UNREACHABLE (no such name, name server failed), FETCH_BUSY, -ECANCELED,
+ * -ETIMEDOUT. */
 AWAITS int fetch_resolve(struct task *task,
                          const char *host,
                          int64_t limit_ms,

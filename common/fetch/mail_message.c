@@ -1,5 +1,5 @@
-/* A message as bytes: headers (RFC 5322, encoded words of RFC 2047), bodies in base64 (RFC 2045).
- */
+/* A message as bytes: headers (RFC 5322, encoded words of RFC 2047), bodies in base64 (RFC
+ * 2045). */
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/panic.h"

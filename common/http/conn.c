@@ -79,8 +79,7 @@ void conn_lost(struct http_conn *conn)
     exchange_orphan(ex);
 }
 
-/* --- input ---------------------------------------------------------------------------------------
- */
+/* --- input --- */
 
 static void pending_append(struct http_conn *conn, const char *data, size_t len)
 {
@@ -267,8 +266,7 @@ void conn_open(struct http_server *server, int fd, const char *peer)
     conn_update_reading(conn);
 }
 
-/* --- output --------------------------------------------------------------------------------------
- */
+/* --- output --- */
 
 /* What the socket did not take at once. */
 struct queued_write {
@@ -346,8 +344,7 @@ void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
     }
 }
 
-/* --- timeouts ------------------------------------------------------------------------------------
- */
+/* --- timeouts --- */
 
 /* Slow readers: bytes the peer has acknowledged, counted over windows while something is queued.
  * The kernel's buffer counts as queued, else its size would decide what we see. */

@@ -108,8 +108,7 @@ void exchange_orphan(struct exchange *ex)
     }
 }
 
-/* --- the request ---------------------------------------------------------------------------------
- */
+/* --- the request --- */
 
 /* AWAITS: the body of the request's coroutine. */
 static void exchange_run(struct task *task, void *arg)
@@ -214,8 +213,7 @@ size_t exchange_take_head(struct exchange *ex, const char *data, size_t len)
     return used;
 }
 
-/* --- the response --------------------------------------------------------------------------------
- */
+/* --- the response --- */
 
 bool exchange_keeps_alive(const struct exchange *ex)
 {

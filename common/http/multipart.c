@@ -30,8 +30,7 @@ struct multipart {
     char window[WINDOW_BYTES];
 };
 
-/* --- parameters of a header value
- * ------------------------------------------------------------------ */
+/* --- parameters of a header value --- */
 
 static bool is_token_char(char c)
 {
@@ -117,8 +116,7 @@ static bool take_keyword(struct str *text, struct str wanted)
     return text->len == 0 || text->ptr[0] == ';' || text->ptr[0] == ' ' || text->ptr[0] == '\t';
 }
 
-/* --- construction
- * ---------------------------------------------------------------------------------- */
+/* --- construction --- */
 
 /* RFC 2046 5.1.1: bchars, not ending in a space. */
 static bool boundary_ok(struct str boundary)
@@ -195,8 +193,7 @@ int multipart_new(struct req *req, uint64_t max_total_bytes, struct multipart **
         req->task.arena, req_header(req, "content-type"), read_request, req, max_total_bytes, ret);
 }
 
-/* --- the window
- * ------------------------------------------------------------------------------------ */
+/* --- the window --- */
 
 static struct str window_view(const struct multipart *mp)
 {
@@ -326,8 +323,7 @@ int multipart_read_all(struct multipart *mp, size_t max_bytes, struct str *ret_d
     return 0;
 }
 
-/* --- part heads
- * ------------------------------------------------------------------------------------ */
+/* --- part heads --- */
 
 static bool text_ok(struct str text)
 {

@@ -160,8 +160,7 @@ int head_scan(struct head_scan *scan,
     return HEAD_MORE;
 }
 
-/* --- the request line ---------------------------------------------------------------------------
- */
+/* --- the request line --- */
 
 static const struct {
     struct str name;
@@ -230,8 +229,7 @@ parse_request_line(struct str line, const struct http_limits *limits, struct hea
     return NULL;
 }
 
-/* --- header fields -------------------------------------------------------------------------------
- */
+/* --- header fields --- */
 
 /* What the fields say about framing. */
 struct fields {
@@ -404,8 +402,7 @@ static const struct http_fault *judge_target(struct str host, struct head *head)
     return NULL;
 }
 
-/* --- llhttp --------------------------------------------------------------------------------------
- */
+/* --- llhttp --- */
 
 struct grammar {
     struct head *head;
@@ -456,8 +453,8 @@ static const llhttp_settings_t settings = {
     .on_headers_complete = on_complete,
 };
 
-/* The head is whole and in one piece: the parser lives for this call only, and spans are not split.
- */
+/* The head is whole and in one piece: the parser lives for this call only, and spans are not
+ * split. */
 static const struct http_fault *
 parse_grammar(struct arena *arena, struct str text, size_t header_lines, struct head *head)
 {

@@ -170,8 +170,8 @@ static void on_written(uv_write_t *write, int status)
     exchange_written(ex);
 }
 
-/* One system call when the socket has room; what it does not take stays in the arena until it does.
- */
+/* One system call when the socket has room; what it does not take stays in the arena until it
+ * does. */
 void resp_send(struct exchange *ex)
 {
     struct req *req = &ex->req;

@@ -33,8 +33,7 @@ const struct http_limits http_limits_default = {
     .connections_max = 20000,
 };
 
-/* --- arenas ready for use ------------------------------------------------------------------------
- */
+/* --- arenas ready for use --- */
 
 struct arena *server_arena_take(struct http_server *server)
 {
@@ -53,8 +52,7 @@ void server_arena_give(struct http_server *server, struct arena *arena)
     server->arenas[server->arena_count++] = arena;
 }
 
-/* --- listening -----------------------------------------------------------------------------------
- */
+/* --- listening --- */
 
 /* By hand, because libuv 1.44 cannot set SO_REUSEPORT. */
 static int listen_on(const struct addrinfo *address, bool reuse_port)
@@ -155,8 +153,7 @@ const struct http_stats *http_server_stats(const struct http_server *server)
     return &server->stats;
 }
 
-/* --- accepting -----------------------------------------------------------------------------------
- */
+/* --- accepting --- */
 
 /* IPv4 clients of an IPv6 socket are shown as what they are. */
 static void peer_text(const union address *address, char text[46])
@@ -279,8 +276,7 @@ int http_server_start(const struct http_config *config, struct http_server **ret
     return 0;
 }
 
-/* --- ending --------------------------------------------------------------------------------------
- */
+/* --- ending --- */
 
 static void on_listener_closed(uv_handle_t *handle)
 {

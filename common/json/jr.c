@@ -10,8 +10,7 @@
 
 #define PRINT_MAX ((size_t)1 << 30) /* far above six times the largest body */
 
-/* --- errors: jansson quotes the input in its texts, ours never do -------------------------------
- */
+/* --- errors: jansson quotes the input in its texts, ours never do --- */
 
 static int refuse(struct jr_error *ret_error, size_t line, size_t column, const char *reason)
 {
@@ -78,8 +77,7 @@ static const char *syntax_reason(const json_error_t *error)
     return "invalid syntax";
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /* jansson recurses up to 2,048 deep and reports NUL and BOM as something else: look first. */
 static int scan(struct str text, struct jr_error *ret_error)
@@ -163,8 +161,8 @@ static size_t number_end(struct str text, size_t at, bool *ret_integer)
     return at;
 }
 
-/* The text with ".0" behind every integer that int64 cannot hold; `text` itself when there is none.
- */
+/* The text with ".0" behind every integer that int64 cannot hold; `text` itself when there is
+ * none. */
 static struct str widen(struct arena *arena, struct str text)
 {
     struct strbuf out;
@@ -203,8 +201,7 @@ int jr_parse_stored(struct arena *arena,
     return jr_parse(arena, widen(arena, text), ret_root, ret_error);
 }
 
-/* --- access -------------------------------------------------------------------------------------
- */
+/* --- access --- */
 
 struct str jr_str(const json_t *object, const char *key)
 {

@@ -1,5 +1,5 @@
-/* JSON writer: hot path of every response, so clean runs of text are found eight bytes at a time.
- */
+/* JSON writer: hot path of every response, so clean runs of text are found eight bytes at a
+ * time. */
 #include "json/jw.h"
 
 #include <jansson.h>
@@ -22,8 +22,7 @@ static const char escapes[256] = {
     [0x1c] = 'u',  [0x1d] = 'u', [0x1e] = 'u', [0x1f] = 'u',
 };
 
-/* --- balance: debug builds refuse text that would not be JSON ----------------------------------
- */
+/* --- balance: debug builds refuse text that would not be JSON --- */
 
 #ifdef GW_DEBUG
 static bool in_object(const struct jw *w)
@@ -57,8 +56,7 @@ static void check_end(const struct jw *w, bool object)
 #define check_end(w, object) ((void)(w), (void)(object))
 #endif
 
-/* --- pieces -------------------------------------------------------------------------------------
- */
+/* --- pieces --- */
 
 /* Room for `bytes` and a comma; writes the comma when due. NULL when the buffer is full. */
 static char *begin(struct jw *w, size_t bytes)
@@ -169,8 +167,7 @@ static void close_scope(struct jw *w, char c, bool object)
     strbuf_char(w->out, c);
 }
 
-/* --- interface ----------------------------------------------------------------------------------
- */
+/* --- interface --- */
 
 void jw_init(struct jw *w, struct strbuf *out)
 {

@@ -33,8 +33,7 @@ struct walk {
     bool response; /* check only: no structs, and no limits that the fields do not name */
 };
 
-/* --- findings -----------------------------------------------------------------------------------
- */
+/* --- findings --- */
 
 static void verror(struct arena *arena,
                    struct schema_errors *errors,
@@ -100,8 +99,7 @@ static void PRINTF_LIKE(4, 5)
     va_end(args);
 }
 
-/* --- texts --------------------------------------------------------------------------------------
- */
+/* --- texts --- */
 
 static struct str text_of(const json_t *value)
 {
@@ -196,8 +194,7 @@ static void read_text(const struct walk *walk,
         ((struct in_str *)out)->value = text;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------
- */
+/* --- numbers --- */
 
 static const char *number_print(char buf[40], double value)
 {
@@ -292,8 +289,7 @@ read_bool(const struct walk *walk, const struct place *at, const json_t *value, 
         ((struct in_bool *)out)->value = json_is_true(value);
 }
 
-/* --- containers ---------------------------------------------------------------------------------
- */
+/* --- containers --- */
 
 static void walk_object(const struct walk *walk,
                         const struct place *at,
@@ -376,8 +372,8 @@ static void read_texts(const struct walk *walk,
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as the body, which jr.c limits, and as the schema */
 
-/* A value of a sub-schema; false when it is no object. A raw one documents any shape in a response.
- */
+/* A value of a sub-schema; false when it is no object. A raw one documents any shape in a
+ * response. */
 static bool read_sub(const struct walk *walk,
                      const struct place *at,
                      const struct schema *sub,
@@ -426,8 +422,7 @@ static void read_object(const struct walk *walk,
         out->value = sub->raw ? (void *)value : to;
 }
 
-/* --- members ------------------------------------------------------------------------------------
- */
+/* --- members --- */
 
 /* `out` is the in_* member of the struct, or NULL. */
 static void read_value(const struct walk *walk,
@@ -566,8 +561,7 @@ static void walk_object(const struct walk *walk,
 
 /* NOLINTEND(misc-no-recursion) */
 
-/* --- interface ----------------------------------------------------------------------------------
- */
+/* --- interface --- */
 
 bool schema_decode(struct arena *arena,
                    const struct schema *schema,

@@ -53,6 +53,6 @@ void log_context_set(const struct log_ctx *ctx);
 const struct log_ctx *log_context(void);
 /* debug|info|warn|error -> level; -1 when unknown. */
 int log_level_parse(struct str text);
-/* Lines queued are written when 32 KB are full or this is called (end of loop turn, exit, panic).
- */
+/* Lines queued are written when 32 KB are full or this is called (end of loop turn, exit,
+ * panic). */
 void log_flush(void);

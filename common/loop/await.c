@@ -1,5 +1,5 @@
-/* Awaits: the one place where a coroutine waits, and where cancel, deadline and result are ranked.
- */
+/* Awaits: the one place where a coroutine waits, and where cancel, deadline and result are
+ * ranked. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -67,7 +67,7 @@ int await_wait(struct task *task, struct await *await, int64_t limit_ms)
     return rc != 0 ? rc : await->rc;
 }
 
-/* --- sleep ----------------------------------------------------------------------------------- */
+/* --- sleep --- */
 
 static void on_slept(void *arg)
 {

@@ -33,8 +33,8 @@ size_t co_pool_count(void);
 
 /* any: makes a coroutine for the task and appends it to the ready queue. */
 void co_start(struct task *task, task_fn fn, void *arg);
-/* any: appends a suspended coroutine to the ready queue; nothing happens when it is queued already.
- */
+/* any: appends a suspended coroutine to the ready queue; nothing happens when it is queued
+ * already. */
 void co_ready(struct co *co);
 /* co: back to the loop until co_ready(). Callers check again what they waited for. */
 void co_suspend(void);
@@ -46,8 +46,8 @@ size_t co_count(void);
 
 /* loop: yielded coroutines become ready (start of a turn's end). */
 void co_unyield(void);
-/* loop: runs ready coroutines, also those that become ready meanwhile, at most *budget; lowers it.
- */
+/* loop: runs ready coroutines, also those that become ready meanwhile, at most *budget; lowers
+ * it. */
 void co_drain(unsigned *budget);
 /* Some coroutine is ready or yielded: polling must not block. */
 bool co_pending(void);

@@ -1,5 +1,5 @@
-/* Counting semaphore. A released slot passes straight to the first waiter, so nobody can overtake.
- */
+/* Counting semaphore. A released slot passes straight to the first waiter, so nobody can
+ * overtake. */
 #include "loop/limiter.h"
 
 #include <errno.h>

@@ -41,7 +41,7 @@ static struct {
     int64_t lag_max_ms;
 } loop;
 
-/* --- turn ------------------------------------------------------------------------------------ */
+/* --- turn --- */
 
 void loop_at_turn_end(struct loop_hook *hook)
 {
@@ -124,7 +124,7 @@ int64_t loop_lag_max_ms(void)
     return loop.lag_max_ms;
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life --- */
 
 /* libuv reads its pool size once, at the first piece of work. */
 static void size_thread_pool(void)

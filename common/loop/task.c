@@ -38,7 +38,7 @@ size_t task_stack_count(void)
     return co_pool_count();
 }
 
-/* --- cancel ---------------------------------------------------------------------------------- */
+/* --- cancel --- */
 
 /* Next in the tree below `root`, parents first; NULL after the last. */
 static struct task *next_below(const struct task *root, struct task *task)
@@ -66,7 +66,7 @@ void task_cancel(struct task *task)
     }
 }
 
-/* --- several together ------------------------------------------------------------------------ */
+/* --- several together --- */
 
 struct together {
     struct await await;

@@ -9,8 +9,7 @@
 #define PAYLOAD_BYTES_MAX (256U << 10) /* the processor's metadata ends at 50 texts of 500 */
 #define TIMES_MS_MAX      253402300799999LL
 
-/* --- what is due ---------------------------------------------------------------------------------
- */
+/* --- what is due --- */
 
 static bool is(const char *status, const char *name)
 {
@@ -43,8 +42,7 @@ unsigned method_told_due(const char *status)
     return is(status, "detached") ? METHOD_TOLD_REMOVED : METHOD_TOLD_FAILED;
 }
 
-/* --- what is said --------------------------------------------------------------------------------
- */
+/* --- what is said --- */
 
 static void member_str(struct jw *w, const char *name, struct str text)
 {
@@ -176,8 +174,7 @@ static struct str method_payload(struct arena *arena, const struct method_row *r
     return payload_end(&w);
 }
 
-/* --- telling -------------------------------------------------------------------------------------
- */
+/* --- telling --- */
 
 struct kind {
     unsigned bit;

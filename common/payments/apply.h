@@ -28,8 +28,8 @@ enum apply_result {
     APPLY_FOREIGN = 101, /* another project's object */
     APPLY_UNSUPPORTED,   /* a type that is not handled */
     APPLY_BROKEN,        /* what it is about cannot be read out of it */
-    APPLY_AGAIN, /* what it needs is not there yet or the processor cannot be asked now: try later
-                  */
+    APPLY_AGAIN, /* what it needs is not there yet or the processor cannot be asked now: try
+                    later */
 };
 
 /* Where the news comes from. */
@@ -93,8 +93,7 @@ AWAITS int apply_account(struct apply_source *source,
                          const struct account_object *account,
                          struct applied *ret) MUSTCHECK;
 
-/* --- a whole event
- * -------------------------------------------------------------------------------- */
+/* --- a whole event --- */
 
 /* An event with what had to be read from the processor for it. */
 struct apply_plan {
@@ -118,8 +117,8 @@ AWAITS int apply_prepare(struct apply_source *source,
 /* co: in `tx`: locks and decides, in one or two round trips; nothing is written before
  * apply_commit(). Results as above. APPLY_AGAIN with plan->ask set: roll back and go at once
  * through apply_prepare() with this plan and a new transaction, a second time never asks; without
- * it: later.
- */
+ * it:
+ * later. */
 AWAITS int apply_event(struct apply_source *source,
                        struct db *tx,
                        struct apply_plan *plan,

@@ -73,8 +73,7 @@ bool apply_knows(struct str type)
     return kind_of(type) != NULL;
 }
 
-/* --- what has to be read -------------------------------------------------------------------------
- */
+/* --- what has to be read --- */
 
 /* *ret_json stays NULL when the processor does not have it. */
 AWAITS static int get(struct apply_source *source,
@@ -210,8 +209,7 @@ int apply_prepare(struct apply_source *source, const json_t *event, struct apply
     }
 }
 
-/* --- what it is applied to -----------------------------------------------------------------------
- */
+/* --- what it is applied to --- */
 
 AWAITS static int session_apply(struct apply_source *source,
                                 struct db *tx,
@@ -355,8 +353,7 @@ int apply_event(struct apply_source *source,
     }
 }
 
-/* --- one object, within somebody's transaction ---------------------------------------------------
- */
+/* --- one object, within somebody's transaction --- */
 
 int apply_intent(struct apply_source *source,
                  struct db *tx,

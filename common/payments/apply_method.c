@@ -14,8 +14,7 @@ struct search {
     bool made;
 };
 
-/* --- how it is found -----------------------------------------------------------------------------
- */
+/* --- how it is found --- */
 
 static struct db_call lock_call(struct arena *arena, const struct search *search)
 {
@@ -86,8 +85,7 @@ AWAITS static int look_alone(struct apply_source *source,
     return 0;
 }
 
-/* --- how it is written ---------------------------------------------------------------------------
- */
+/* --- how it is written --- */
 
 static struct db_param or_null(int64_t value)
 {

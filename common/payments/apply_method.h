@@ -5,8 +5,8 @@
  */
 #include "payments/apply_rows.h"
 
-/* co: attached (or read while it is), or detached; `customer` is whom a detached one belonged to.
- */
+/* co: attached (or read while it is), or detached; `customer` is whom a detached one belonged
+ * to. */
 AWAITS int method_apply(struct apply_source *source,
                         struct db *tx,
                         const struct method_object *method,

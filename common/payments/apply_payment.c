@@ -5,8 +5,7 @@
 #include "payments/announce.h"
 #include "json/jr.h"
 
-/* --- how a row moves -----------------------------------------------------------------------------
- */
+/* --- how a row moves --- */
 
 /* The states before a refund or a dispute, in the order in which one gives way to another. */
 static const struct {
@@ -208,8 +207,7 @@ bool payment_move(struct arena *arena, struct payment_row *row, const struct pay
     return moved || strcmp(before, status) != 0;
 }
 
-/* --- how it is found -----------------------------------------------------------------------------
- */
+/* --- how it is found --- */
 
 int64_t apply_alone_key(struct str id)
 {
@@ -319,8 +317,7 @@ look_alone(struct apply_source *source, struct db *tx, struct str object, struct
     return 0;
 }
 
-/* --- how it is written ---------------------------------------------------------------------------
- */
+/* --- how it is written --- */
 
 static struct db_param or_null(int64_t value)
 {

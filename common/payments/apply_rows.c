@@ -7,8 +7,7 @@
 
 #define CALLS_MAX 24U /* far more than one object needs; also the bits of applied.rings */
 
-/* --- statuses ------------------------------------------------------------------------------------
- */
+/* --- statuses --- */
 
 static const char *find(const char *const *names, size_t count, struct str text)
 {
@@ -61,8 +60,7 @@ static const char *method_status(struct str text)
     return find(names, ARRAY_LEN(names), text);
 }
 
-/* --- rows ----------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 void payment_row_read(const struct row *from, struct payment_row *ret)
 {
@@ -164,8 +162,7 @@ void method_row_read(const struct row *from, struct method_row *ret)
     MUST(ret->status != NULL);
 }
 
-/* --- what is to be written -----------------------------------------------------------------------
- */
+/* --- what is to be written --- */
 
 static size_t add(struct apply_source *source, struct applied *applied, struct db_call call)
 {

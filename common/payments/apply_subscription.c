@@ -13,8 +13,7 @@
 #define READING_SPAN_MS  2000 /* between our clock and the processor's, and its cut to seconds */
 #define DETAIL_BYTES_MAX 1024
 
-/* --- how a row moves -----------------------------------------------------------------------------
- */
+/* --- how a row moves --- */
 
 int64_t subscription_rank(struct str event_type, const char *status)
 {
@@ -47,8 +46,8 @@ static int compare(const struct subscription_row *row, const struct subscription
         return facts->at_ms > row->event_ms ? 1 : -1;
     if (row->event_rank != facts->rank)
         return facts->rank > row->event_rank ? 1 : -1;
-    /* Our calls may follow each other faster than the processor's clock tells: the last one stands.
-     */
+    /* Our calls may follow each other faster than the processor's clock tells: the last one
+     * stands. */
     return facts->reading ? 1 : str_cmp(facts->event_id, row->event_id);
 }
 
@@ -154,8 +153,7 @@ bool subscription_move(struct subscription_row *row,
     return moved;
 }
 
-/* --- how it is found -----------------------------------------------------------------------------
- */
+/* --- how it is found --- */
 
 struct search {
     struct str id, session_id, customer, price;
@@ -166,8 +164,8 @@ struct search {
     bool made;
 };
 
-/* Of several rows: the one that has it, else the one that it names as ours and that has no other.
- */
+/* Of several rows: the one that has it, else the one that it names as ours and that has no
+ * other. */
 static void pick(struct search *search, const struct rows *rows)
 {
     int best = 0;
@@ -271,8 +269,7 @@ AWAITS static int look_alone(struct apply_source *source,
     return 0;
 }
 
-/* --- how it is written ---------------------------------------------------------------------------
- */
+/* --- how it is written --- */
 
 static struct db_param or_null(int64_t value)
 {
@@ -374,8 +371,7 @@ static void say(struct apply_source *source,
     applied->object = arena_printf(source->task->arena, "subscription:%lld", id);
 }
 
-/* --- what is said of it --------------------------------------------------------------------------
- */
+/* --- what is said of it --- */
 
 bool apply_can_ask(const struct apply_source *source)
 {

@@ -80,8 +80,7 @@ int money_currency(struct arena *arena, struct str text, struct str *ret_currenc
     return 0;
 }
 
-/* --- text to minor units -------------------------------------------------------------------------
- */
+/* --- text to minor units --- */
 
 /* A number's digits without zeros at either end; its value is digits * 10^power. */
 struct decimal {
@@ -216,8 +215,7 @@ int money_from_json(const json_t *value, struct str currency, int64_t *ret_minor
     return money_parse((struct str){buf, len}, currency, ret_minor);
 }
 
-/* --- minor units to text -------------------------------------------------------------------------
- */
+/* --- minor units to text --- */
 
 struct str money_text(struct arena *arena, int64_t minor, struct str currency)
 {

@@ -7,8 +7,7 @@
 #define AMOUNT_MAX  1000000000000000LL /* beyond any sum; far from overflow */
 #define COUNT_MAX   100000
 
-/* --- members -------------------------------------------------------------------------------------
- */
+/* --- members --- */
 
 static struct str text_of(const json_t *value)
 {
@@ -91,8 +90,7 @@ static bool is_kind(const json_t *json, const char *kind, struct str *ret_id)
     return ret_id->len > 0;
 }
 
-/* --- payments ------------------------------------------------------------------------------------
- */
+/* --- payments --- */
 
 static void read_error(const json_t *error, struct str *ret_code, struct str *ret_message)
 {
@@ -194,11 +192,10 @@ int session_read(const json_t *json, struct session_object *ret)
     return 0;
 }
 
-/* --- subscriptions -------------------------------------------------------------------------------
- */
+/* --- subscriptions --- */
 
-/* Since basil each item has a period of its own: from the first that starts to the last that ends.
- */
+/* Since basil each item has a period of its own: from the first that starts to the last that
+ * ends. */
 static void read_period(const json_t *json, struct subscription_object *subscription)
 {
     const json_t *item;
@@ -264,8 +261,7 @@ int subscription_read(const json_t *json, struct subscription_object *ret)
     return 0;
 }
 
-/* --- invoices ------------------------------------------------------------------------------------
- */
+/* --- invoices --- */
 
 /* Intent and charge of an invoice payment: in "payment", in previews at the top. */
 static void read_paid_by(const json_t *payment, struct str *ret_intent, struct str *ret_charge)
@@ -346,8 +342,7 @@ int invoice_payment_read(const json_t *json, struct invoice_payment_object *ret)
     return 0;
 }
 
-/* --- methods -------------------------------------------------------------------------------------
- */
+/* --- methods --- */
 
 int method_read(const json_t *json, struct method_object *ret)
 {
@@ -391,8 +386,7 @@ int setup_read(const json_t *json, struct setup_object *ret)
     return 0;
 }
 
-/* --- accounts and events -------------------------------------------------------------------------
- */
+/* --- accounts and events --- */
 
 int account_read(const json_t *json, struct account_object *ret)
 {

@@ -17,8 +17,7 @@
 #define GRACE_DAYS_DEFAULT 3
 #define DEFAULT_CURRENCY   "usd"
 
-/* --- reading what is stored ----------------------------------------------------------------------
- */
+/* --- reading what is stored --- */
 
 /* What is stored was checked when it came in; texts are copied, for the tree ends with the task. */
 static struct str text_of(struct arena *arena, const json_t *object, const char *name)
@@ -87,8 +86,8 @@ void store_account_read(struct arena *arena,
     ret->configured = ret->private_key.len > 0 && ret->bundle_id.len > 0;
 }
 
-/* A rate of two decimals is a count of basis points, as an amount of two decimals is one of cents.
- */
+/* A rate of two decimals is a count of basis points, as an amount of two decimals is one of
+ * cents. */
 static int64_t points_of(const json_t *object, const char *name)
 {
     int64_t points = 0;
@@ -235,8 +234,7 @@ static int read_all(struct task *task,
     return 0;
 }
 
-/* --- the cache -----------------------------------------------------------------------------------
- */
+/* --- the cache --- */
 
 /* Settings of a project as of an epoch, in an arena of their own. */
 struct entry {
@@ -332,8 +330,7 @@ bool payment_processor_ready(const struct payment_settings *settings)
     return account->mode == PROCESSOR_OWN || (account->account.len > 0 && account->charges_enabled);
 }
 
-/* --- storing -------------------------------------------------------------------------------------
- */
+/* --- storing --- */
 
 struct db_call payment_settings_put(struct arena *arena,
                                     struct project *project,

@@ -108,8 +108,8 @@ AWAITS int payment_settings_lock(struct task *task,
                                  const char *key,
                                  json_t **ret_doc,
                                  struct str *ret_secret) MUSTCHECK;
-/* co: the sealed text of a key, opened; STR_NONE when there is none. 0, a db_result, or a negative.
- */
+/* co: the sealed text of a key, opened; STR_NONE when there is none. 0, a db_result, or a
+ * negative. */
 AWAITS int payment_settings_secret(struct task *task,
                                    struct project *project,
                                    const char *key,

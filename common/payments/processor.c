@@ -56,8 +56,7 @@ void processor_init(const struct processor_config *config)
     configured.retries = config->retries;
 }
 
-/* --- what is sent --------------------------------------------------------------------------------
- */
+/* --- what is sent --- */
 
 struct call {
     struct task *task;
@@ -112,8 +111,7 @@ static int call_init(struct call *call, struct task *task, const struct processo
     return 0;
 }
 
-/* --- what comes back -----------------------------------------------------------------------------
- */
+/* --- what comes back --- */
 
 /* One attempt: how it ended, and whether another one may end better. */
 struct attempt {
@@ -217,8 +215,7 @@ static struct attempt read_failure(int rc)
     }
 }
 
-/* --- attempts ------------------------------------------------------------------------------------
- */
+/* --- attempts --- */
 
 /* When the last attempt ends; 0 = whenever it does. */
 static int64_t end_of(const struct task *task, const struct processor_request *request)
@@ -330,8 +327,7 @@ int processor_call(struct task *task,
     return last.rc;
 }
 
-/* --- paths and keys ------------------------------------------------------------------------------
- */
+/* --- paths and keys --- */
 
 struct str processor_path(struct arena *arena, const char *head, struct str id, const char *tail)
 {

@@ -15,8 +15,7 @@
 
 #define PROCESSOR_VERSION "2026-10-28.endive"
 
-/* --- forms: a[b][0]=c; brackets of keys are literal, values are escaped
- * --------------------------- */
+/* --- forms: a[b][0]=c; brackets of keys are literal, values are escaped --- */
 
 struct form {
     struct strbuf text;
@@ -30,8 +29,7 @@ void form_bool(struct form *form, const char *key, bool value);
 void form_map(struct form *form, const char *prefix, const json_t *object);
 struct str form_text(const struct form *form);
 
-/* --- the call
- * -------------------------------------------------------------------------------------- */
+/* --- the call --- */
 
 /* How the processor answered. 0 from processor_call() always leaves .body an object. */
 enum processor_result {

@@ -56,8 +56,7 @@ int store_anchors_load(struct str path, struct x5c_anchors **ret_anchors)
     return rc;
 }
 
-/* --- signed texts -------------------------------------------------------------------------------
- */
+/* --- signed texts --- */
 
 static const char *chain_trouble(int rc)
 {
@@ -103,8 +102,7 @@ int store_jws_open(struct arena *arena,
     return 0;
 }
 
-/* --- users --------------------------------------------------------------------------------------
- */
+/* --- users --- */
 
 void store_account_token(int64_t user_id, char ret_token[STORE_ACCOUNT_TOKEN_BYTES + 1])
 {

@@ -29,8 +29,7 @@ void store_init(const struct store_config *config);
  * certificates of authorities. */
 int store_anchors_load(struct str path, struct x5c_anchors **ret_anchors) MUSTCHECK;
 
-/* --- notifications ------------------------------------------------------------------------------
- */
+/* --- notifications --- */
 
 enum store_result {
     STORE_BAD = 1, /* not a notification, or not signed as it must be; *ret_reason for the log */
@@ -65,8 +64,7 @@ AWAITS int
 store_apply(struct apply_source *source, struct db *tx, struct str document, struct applied *ret)
     MUSTCHECK;
 
-/* --- the app's users ----------------------------------------------------------------------------
- */
+/* --- the app's users --- */
 
 #define STORE_ACCOUNT_TOKEN_BYTES 36
 /* any: the appAccountToken that the app passes when this user buys: the UUID
@@ -75,8 +73,7 @@ void store_account_token(int64_t user_id, char ret_token[STORE_ACCOUNT_TOKEN_BYT
 /* any: the user of such a token, in either case of letters; 0 = it is none of ours. */
 int64_t store_account_user(struct str token);
 
-/* --- the server API -----------------------------------------------------------------------------
- */
+/* --- the server API --- */
 
 enum { STORE_KEY_BAD = 1 };
 /* any: a key file as the store hands it out (.p8: PEM, PKCS #8, P-256) -> PKCS #8

@@ -12,8 +12,7 @@
 #define TIMEOUT_MS   10000
 enum { CLAIMS_BYTES_MAX = 4096, KEY_FILE_BYTES_MAX = 4096, STATUS_UNAUTHORIZED = 401 };
 
-/* --- keys ---------------------------------------------------------------------------------------
- */
+/* --- keys --- */
 
 /* The lines between the marks of a PEM block, without white space; STR_NONE when there are none. */
 static struct str pem_body(struct arena *arena, struct str pem)
@@ -51,8 +50,7 @@ int store_key_read(struct arena *arena, struct str pem, struct str *ret_der)
     return 0;
 }
 
-/* --- tokens -------------------------------------------------------------------------------------
- */
+/* --- tokens --- */
 
 static bool plain_word(struct str text)
 {
@@ -92,8 +90,7 @@ static struct str api_token(struct arena *arena, const struct store_account *acc
     return token;
 }
 
-/* --- calls --------------------------------------------------------------------------------------
- */
+/* --- calls --- */
 
 struct api_call {
     const struct store_account *account;

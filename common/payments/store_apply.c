@@ -60,8 +60,7 @@ AWAITS static int lock_row(struct applying *a, struct rows *ret_row)
         task, a->tx, &SQL_STORE_SUBSCRIPTION_LOCK, PARAMS(P_STR(document->original_id)), ret_row);
 }
 
-/* --- history ------------------------------------------------------------------------------------
- */
+/* --- history --- */
 
 static int entry_order(const void *a, const void *b)
 {
@@ -144,8 +143,7 @@ static size_t retell(struct applying *a, struct db_call *calls)
     return count;
 }
 
-/* --- the row ------------------------------------------------------------------------------------
- */
+/* --- the row --- */
 
 static void member(struct jw *w, const char *name, struct str text)
 {

@@ -61,8 +61,8 @@ static int64_t *number_at(struct store_fact *fact, const struct member *member)
     return (int64_t *)(void *)((char *)fact + member->offset);
 }
 
-/* What no store would say is as good as not said: it fits no column, and no sum of it an integer.
- */
+/* What no store would say is as good as not said: it fits no column, and no sum of it an
+ * integer. */
 static void member_read(struct store_fact *fact,
                         const struct member *member,
                         const json_t *from,
@@ -77,8 +77,7 @@ static void member_read(struct store_fact *fact,
     }
 }
 
-/* --- in history ---------------------------------------------------------------------------------
- */
+/* --- in history --- */
 
 struct str store_fact_print(struct arena *arena, const struct store_fact *fact)
 {
@@ -132,8 +131,7 @@ int store_fact_order(const struct store_fact *a, const struct store_fact *b)
     return str_cmp(a->event_id, b->event_id);
 }
 
-/* --- out of a stored notification ---------------------------------------------------------------
- */
+/* --- out of a stored notification --- */
 
 static bool type_known(struct str type)
 {

@@ -35,8 +35,7 @@ static bool is_word(struct str text)
     return text.len > 0 && text.len <= WORD_BYTES_MAX;
 }
 
-/* --- whose it is --------------------------------------------------------------------------------
- */
+/* --- whose it is --- */
 
 static int check_environment(struct reading *reading, struct str environment)
 {
@@ -89,8 +88,7 @@ static int check_parts(struct reading *reading, const json_t *claims)
     return any ? 0 : refuse(reading, STORE_BAD, "it does not say which app it is about");
 }
 
-/* --- what is signed inside ----------------------------------------------------------------------
- */
+/* --- what is signed inside --- */
 
 /* What kind of text is inside, and what it must say of itself. */
 struct inner {
@@ -176,8 +174,7 @@ static int open_document(struct reading *reading, const json_t *claims, struct s
     return 0;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static int body_token(struct reading *reading, struct str body, struct str *ret_token)
 {

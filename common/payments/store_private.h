@@ -15,8 +15,7 @@ int store_jws_open(struct arena *arena,
                    const json_t **ret_claims,
                    struct str *ret_reason) MUSTCHECK;
 
-/* --- what a notification says about a purchase ---------------------------------------------------
- */
+/* --- what a notification says about a purchase --- */
 
 /* Kept as subscription_history.detail. Texts are borrowed from the JSON that they were read from;
  * absent: empty, 0, and -1 for auto_renew. Times in ms. */
@@ -55,8 +54,7 @@ void store_fact_parse(const json_t *detail, struct store_fact *ret);
 /* any: the order in which facts are read: <0, 0, >0. */
 int store_fact_order(const struct store_fact *a, const struct store_fact *b);
 
-/* --- what the facts of a subscription add up to --------------------------------------------------
- */
+/* --- what the facts of a subscription add up to --- */
 
 /* Zeroed to start with. Texts are borrowed from the facts. */
 struct store_state {

@@ -21,8 +21,7 @@ static bool prorated(const struct store_fact *fact)
     return str_is(fact->revocation_type, "REFUND_PRORATED");
 }
 
-/* --- the current transaction --------------------------------------------------------------------
- */
+/* --- the current transaction --- */
 
 /* These may be about an earlier period; all others carry the newest transaction. */
 static bool may_be_earlier(const struct store_fact *fact)
@@ -93,8 +92,7 @@ int64_t store_state_end(const struct store_state *state)
     return state->expires_ms;
 }
 
-/* --- the word -----------------------------------------------------------------------------------
- */
+/* --- the word --- */
 
 /* data.status, which is authoritative where it is given. */
 static const char *word_by_status(int64_t status)
@@ -156,8 +154,7 @@ word_of(const struct store_state *state, const struct store_fact *fact, bool cur
     return word;
 }
 
-/* --- renewal, grace, ends -----------------------------------------------------------------------
- */
+/* --- renewal, grace, ends --- */
 
 static void take_renewal(struct store_state *state, const struct store_fact *fact)
 {
@@ -230,8 +227,7 @@ const char *store_state_status(const struct store_state *state)
     return state->word == expired || state->word == revoked ? "canceled" : "past_due";
 }
 
-/* --- money --------------------------------------------------------------------------------------
- */
+/* --- money --- */
 
 int64_t store_minor(int64_t milli, struct str currency)
 {

@@ -36,8 +36,7 @@ struct aggregate_call {
     size_t start; /* length of `out` before */
 };
 
-/* --- parameters ---------------------------------------------------------------------------------
- */
+/* --- parameters --- */
 
 static void refuse(struct records *ctx, const char *parameter, const char *message)
 {
@@ -172,8 +171,7 @@ static int parse(struct records *ctx, const struct query *query, struct grouping
     return filter_parse(ctx, in->entity, query, &in->filter);
 }
 
-/* --- statement ----------------------------------------------------------------------------------
- */
+/* --- statement --- */
 
 static void put_numbers(struct strbuf *text, const char *clause, size_t count)
 {
@@ -219,8 +217,7 @@ AWAITS static int read_rows(struct records *ctx, const struct grouping *in, stru
         ctx, in->entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, ret_rows));
 }
 
-/* --- answer -------------------------------------------------------------------------------------
- */
+/* --- answer --- */
 
 static void
 write_metrics(struct jw *w, const struct grouping *in, const struct rows *rows, size_t row)

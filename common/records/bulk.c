@@ -4,8 +4,7 @@
  */
 #include "records/bulk.h"
 
-/* --- checks -------------------------------------------------------------------------------------
- */
+/* --- checks --- */
 
 struct str bulk_path(struct arena *arena, size_t index, struct str name)
 {
@@ -109,8 +108,7 @@ AWAITS static int prepare(struct records *ctx, const struct entity *entity, stru
     return 0;
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 /* A failure that says nothing about the item: the ones after it would meet it, too. */
 static bool is_general(const char *code)
@@ -232,8 +230,7 @@ int bulk_write(struct records *ctx,
     return 0;
 }
 
-/* --- answer -------------------------------------------------------------------------------------
- */
+/* --- answer --- */
 
 static void put_error(struct jw *w, const struct records_error *error)
 {

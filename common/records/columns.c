@@ -11,8 +11,7 @@
 #define SECRET_SHOWN STR("********")
 #define PLANS_MAX    4096 /* per model: field rules times entities; beyond it plans are not kept */
 
-/* --- plans --------------------------------------------------------------------------------------
- */
+/* --- plans --- */
 
 static void fill_readable(const struct records *ctx,
                           struct arena *arena,
@@ -94,8 +93,7 @@ int columns_plan(struct records *ctx,
     return 0;
 }
 
-/* --- select list --------------------------------------------------------------------------------
- */
+/* --- select list --- */
 
 static bool is_id(const struct model_field *field)
 {
@@ -193,8 +191,7 @@ const char *columns_type(const struct model_field *field)
     PANIC("field %lld has no type", (long long)field->id);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 /* "{3,1}" of bigint[] is "[3,1]" but for its braces. */
 static void put_ids(struct jw *w, struct str array)

@@ -39,8 +39,7 @@ context_hash(struct arena *arena, const struct entity *entity, const struct quer
     return str_hash(strbuf_view(&text));
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static bool take(struct str *rest, void *ret, size_t bytes)
 {
@@ -112,8 +111,7 @@ int cursor_parse(struct records *ctx,
     return 0;
 }
 
-/* --- SQL ----------------------------------------------------------------------------------------
- */
+/* --- SQL --- */
 
 void cursor_select(const struct records *ctx,
                    const struct sort *sort,
@@ -236,8 +234,7 @@ void cursor_where(const struct records *ctx,
     strbuf_char(sql, ')');
 }
 
-/* --- printing -----------------------------------------------------------------------------------
- */
+/* --- printing --- */
 
 struct str cursor_print(struct arena *arena,
                         const struct cursor *cursor,

@@ -20,8 +20,8 @@ struct delete_many {
     size_t found_count;
 };
 
-/* Locks what the caller may delete; by filter one row more than allowed, to see that there is one.
- */
+/* Locks what the caller may delete; by filter one row more than allowed, to see that there is
+ * one. */
 static struct db_call
 find_call(struct records *ctx, const struct entity *entity, const struct delete_many *many)
 {

@@ -126,8 +126,7 @@ int records_fits(struct records *ctx, const struct strbuf *out)
         ctx, "invalid_query", "The answer would be too large; ask for fewer records or fields.");
 }
 
-/* --- database results ---------------------------------------------------------------------------
- */
+/* --- database results --- */
 
 /* The field of "u_12" or "fk_12"; NULL when it belongs to another entity or names none. */
 static const struct model_field *constraint_field(const struct entity *entity,
@@ -219,8 +218,7 @@ int records_db(struct records *ctx, const struct entity *entity, int rc)
     return records_fail(ctx, "internal", "The statement failed.");
 }
 
-/* --- a model that changed under a statement ------------------------------------------------------
- */
+/* --- a model that changed under a statement --- */
 
 int records_run(struct records *ctx, const struct entity *entity, records_run_fn fn, void *arg)
 {

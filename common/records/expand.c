@@ -7,8 +7,7 @@
 #include "base/panic.h"
 #include "records/error.h"
 
-/* --- expand= ------------------------------------------------------------------------------------
- */
+/* --- expand= --- */
 
 /* Place of the field in the plan; it is added when fields= left it out. The arrays may belong to
  * the model, so they are copied before the first change. */
@@ -85,8 +84,7 @@ int expand_parse(struct records *ctx, const struct query *query, struct columns 
     return records_fail_found(ctx, "invalid_query");
 }
 
-/* --- loading ------------------------------------------------------------------------------------
- */
+/* --- loading --- */
 
 struct id_list {
     int64_t *items;

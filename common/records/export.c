@@ -27,8 +27,7 @@ struct export
     int sink_rc;
 };
 
-/* --- pieces -------------------------------------------------------------------------------------
- */
+/* --- pieces --- */
 
 AWAITS static int flush(struct export *export)
 {
@@ -99,8 +98,7 @@ static bool is_text(const struct model_field *field)
     return field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_ENUM;
 }
 
-/* --- rows ---------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 static void put_header(struct strbuf *out, const struct columns *plan)
 {

@@ -23,8 +23,7 @@ static bool refuse(const struct reading *in, const char *message)
     return false;
 }
 
-/* --- operators ----------------------------------------------------------------------------------
- */
+/* --- operators --- */
 
 /* Fields that an operator goes with. */
 enum { FITS_ANY = 1, FITS_ORDERED = 2, FITS_TEXT = 4, FITS_SET = 8 };
@@ -87,8 +86,7 @@ static bool find_op(const struct reading *in, struct str name, enum filter_op *r
                   "starts_with, ends_with, between, null");
 }
 
-/* --- values -------------------------------------------------------------------------------------
- */
+/* --- values --- */
 
 /* "50%" is searched for as it is. */
 static struct str like_pattern(struct arena *arena, struct str text, enum filter_op op)
@@ -205,8 +203,7 @@ read_values(const struct reading *in, struct filter_test *test, const struct que
     }
 }
 
-/* --- conditions ---------------------------------------------------------------------------------
- */
+/* --- conditions --- */
 
 static bool read_test(const struct reading *in,
                       const struct query_item *item,
@@ -227,8 +224,7 @@ static bool read_test(const struct reading *in,
     return read_values(in, test, item);
 }
 
-/* --- tree ---------------------------------------------------------------------------------------
- */
+/* --- tree --- */
 
 static struct filter_node *add_node(struct arena *arena, struct filter_node *parent, int kind)
 {

@@ -43,8 +43,7 @@ static void compare(const struct writing *out,
     put_value(out, column, value);
 }
 
-/* --- times: stored to the microsecond, shown and compared to the millisecond --------------------
- */
+/* --- times: stored to the microsecond, shown and compared to the millisecond --- */
 
 /* Added by the database: the last millisecond of the year 9999 has a next one, too. */
 static void compare_next_ms(const struct writing *out,
@@ -105,8 +104,7 @@ static void put_time_test(const struct writing *out,
     }
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 /* "t.f_3 = any($1::bigint[])"; nin and ne let null through: null is not in the list. */
 static void

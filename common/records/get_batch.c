@@ -57,8 +57,7 @@ void get_stats(struct get_stats *ret_stats)
     *ret_stats = stats;
 }
 
-/* --- shapes -------------------------------------------------------------------------------------
- */
+/* --- shapes --- */
 
 static struct sql *make_statement(struct records *ctx, struct shape *shape, bool many)
 {
@@ -111,8 +110,7 @@ static struct shape *find_shape(struct records *ctx, const struct entity *entity
     return shape;
 }
 
-/* --- batches ------------------------------------------------------------------------------------
- */
+/* --- batches --- */
 
 static void batch_unref(struct batch *batch)
 {
@@ -243,8 +241,7 @@ static void join(struct records *ctx, struct shape *shape, int64_t id, struct wa
         list_remove(&batch->link); /* it runs at the turn's end all the same */
 }
 
-/* --- waiting ------------------------------------------------------------------------------------
- */
+/* --- waiting --- */
 
 static void on_abandon(struct await *await)
 {

@@ -31,8 +31,7 @@ struct import {
     struct import_report report;
 };
 
-/* --- report -------------------------------------------------------------------------------------
- */
+/* --- report --- */
 
 /* Texts of errors live as long as the import: ctx->task->arena must be the outer one here. */
 static void report_error(struct import *import, int64_t row, const char *code, struct str detail)
@@ -90,8 +89,7 @@ void records_import_errors(const struct import *import, struct strbuf *out)
     jw_arr_end(&w);
 }
 
-/* --- chunks -------------------------------------------------------------------------------------
- */
+/* --- chunks --- */
 
 static void unref_model(void *model)
 {
@@ -169,8 +167,7 @@ AWAITS static int add_row(struct import *import, json_t *row, size_t bytes)
     return write_chunk(import);
 }
 
-/* --- CSV ----------------------------------------------------------------------------------------
- */
+/* --- CSV --- */
 
 /* Set by the service: "version" too, unless the entity has a field of that name. */
 static bool passed_over(const struct entity *entity, struct str name)
@@ -261,8 +258,7 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
     return add_row(import, record, bytes);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 static void drop_members(const struct entity *entity, json_t *record)
 {
@@ -290,8 +286,7 @@ AWAITS static int take_text(struct import *import, struct str text)
     return add_row(import, record, text.len);
 }
 
-/* --- life ---------------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 AWAITS static int take_row(void *arg, const struct import_row *row)
 {

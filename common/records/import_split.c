@@ -23,8 +23,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* --- CSV ----------------------------------------------------------------------------------------
- */
+/* --- CSV --- */
 
 static int csv_cell_end(struct import_split *split)
 {
@@ -104,8 +103,7 @@ AWAITS static int csv_end(struct import_split *split)
     return csv_row_end(split);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 AWAITS static int text_end(struct import_split *split)
 {
@@ -175,8 +173,7 @@ AWAITS static int list_byte(struct import_split *split, char c)
     return broken(split, "text follows the array");
 }
 
-/* --- all ----------------------------------------------------------------------------------------
- */
+/* --- all --- */
 
 void import_split_init(struct import_split *split,
                        struct arena *arena,

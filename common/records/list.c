@@ -37,8 +37,8 @@ static int parse(struct records *ctx, const struct query *query, struct listing 
     TRY(filter_parse(ctx, entity, query, &list->filter));
     TRY(sort_parse(ctx, entity, query, &list->sort));
     TRY(cursor_parse(ctx, entity, query, &list->sort, &list->cursor));
-    /* A walk along a cursor counts only when asked to: the answer would be the same on every page.
-     */
+    /* A walk along a cursor counts only when asked to: the answer would be the same on every
+     * page. */
     if (list->cursor.wanted && query_get(query, "count").ptr == NULL)
         list->page.count = false;
     return 0;

@@ -138,8 +138,7 @@ int records_lock(struct records *ctx,
     return records_fits(ctx, out);
 }
 
-/* --- unlock -------------------------------------------------------------------------------------
- */
+/* --- unlock --- */
 
 /* Administrators break any lock; what has ended goes with it, but does not count. */
 static struct db_call unlock_call(struct records *ctx, const struct entity *entity, int64_t id)

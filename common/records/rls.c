@@ -8,8 +8,7 @@
 
 #define PARAMS_FIRST 16 /* room for a usual statement without growing */
 
-/* --- parameters and texts -----------------------------------------------------------------------
- */
+/* --- parameters and texts --- */
 
 void sql_params_init(struct sql_params *params, struct arena *arena)
 {
@@ -84,8 +83,7 @@ struct sql *sql_dynamic(
     return sql;
 }
 
-/* --- field rule ---------------------------------------------------------------------------------
- */
+/* --- field rule --- */
 
 bool rls_entity(const struct records *ctx, const struct entity *entity)
 {
@@ -109,8 +107,7 @@ rls_find(const struct records *ctx, const struct entity *entity, struct str name
     return field != NULL && rls_field(ctx, field, ACT_READ) ? field : NULL;
 }
 
-/* --- row rule -----------------------------------------------------------------------------------
- */
+/* --- row rule --- */
 
 bool rls_applies(const struct records *ctx, const struct entity *entity)
 {

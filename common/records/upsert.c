@@ -88,8 +88,8 @@ static struct db_call upsert_call(struct records *ctx,
     return write_call(ctx, "items.upsert", &sql, &params, true);
 }
 
-/* The record with the item's key, when the caller may change it: then only a lock was in the way.
- */
+/* The record with the item's key, when the caller may change it: then only a lock was in the
+ * way. */
 static struct db_call changeable_call(struct records *ctx,
                                       const struct entity *entity,
                                       const struct upsert *upsert,

@@ -337,8 +337,7 @@ static bool read_secret(const struct input *in, struct value *ret_value)
     return true;
 }
 
-/* --- the table ----------------------------------------------------------------------------------
- */
+/* --- the table --- */
 
 static bool (*const readers[TYPE_COUNT])(const struct input *in, struct value *ret_value) = {
     [TYPE_VARCHAR] = read_text,
@@ -416,8 +415,7 @@ struct str value_secret_place(struct arena *arena,
     return place_field(arena, project->number, field->entity->id, field->id);
 }
 
-/* --- import cells -------------------------------------------------------------------------------
- */
+/* --- import cells --- */
 
 static json_t *cell_text(struct str cell)
 {

@@ -14,8 +14,7 @@
 #define OUTBOX_AT_ONCE   200                        /* rows in one round trip */
 #define PAYLOAD_BYTES    ((size_t)64 * 1024 * 1024) /* far above the largest record */
 
-/* --- statements ---------------------------------------------------------------------------------
- */
+/* --- statements --- */
 
 struct db_call write_call(struct records *ctx,
                           const char *name,
@@ -83,8 +82,7 @@ void write_record(const struct columns *plan, const struct rows *rows, struct st
     columns_json(&w, plan, rows, 0);
 }
 
-/* --- transactions -------------------------------------------------------------------------------
- */
+/* --- transactions --- */
 
 AWAITS static int
 transact_once(struct records *ctx, const struct entity *entity, write_fn fn, void *arg)
@@ -119,8 +117,7 @@ int write_transaction(
     return write_settle(ctx, entity, rc);
 }
 
-/* --- locks --------------------------------------------------------------------------------------
- */
+/* --- locks --- */
 
 struct db_param write_token_hash(struct arena *arena, struct str token)
 {
@@ -147,8 +144,7 @@ void write_unlocked(const struct records *ctx,
     strbuf_char(sql, ')');
 }
 
-/* --- events -------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static const struct caller system_caller = {.kind = CALLER_SYSTEM};
 

@@ -71,8 +71,8 @@ void links_calls(struct records *ctx,
                  struct write_calls *calls);
 
 /* --- statements and transactions (write.c) --- */
-/* any: a statement of `text` and its parameters as a call; `writes` sends it to a write connection.
- */
+/* any: a statement of `text` and its parameters as a call; `writes` sends it to a write
+ * connection. */
 struct db_call write_call(struct records *ctx,
                           const char *name,
                           struct strbuf *text,

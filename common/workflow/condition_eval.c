@@ -3,8 +3,7 @@
 #include "base/panic.h"
 #include "workflow/condition_private.h"
 
-/* --- values -------------------------------------------------------------------------------------
- */
+/* --- values --- */
 
 #define VALUE_DEPTH 128 /* above every document that the reader takes */
 
@@ -105,8 +104,7 @@ bool values_order(const json_t *a, const json_t *b, int *ret_order)
     return true;
 }
 
-/* --- comparisons --------------------------------------------------------------------------------
- */
+/* --- comparisons --- */
 
 struct evaluation {
     struct arena *arena;

@@ -58,8 +58,7 @@ static int refuse_unknown(const struct parsing *in, const struct place *at, stru
     return refuse(in, &member, "is not a known member of a condition");
 }
 
-/* --- comparisons --------------------------------------------------------------------------------
- */
+/* --- comparisons --- */
 
 static bool is_reference(const json_t *value)
 {
@@ -203,8 +202,7 @@ static int read_test(const struct parsing *in,
     return read_value(in, at, json_object_get(value, "value"), test);
 }
 
-/* --- groups -------------------------------------------------------------------------------------
- */
+/* --- groups --- */
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as GROUP_DEPTH */
 
@@ -281,8 +279,7 @@ int condition_parse(struct arena *arena,
     return 0;
 }
 
-/* --- visiting -----------------------------------------------------------------------------------
- */
+/* --- visiting --- */
 
 static int visit_operand(const struct operand *operand, template_visit_fn visit, void *arg)
 {

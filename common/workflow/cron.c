@@ -6,15 +6,14 @@
 #define DAY_MIN   1440
 #define HOURS_ALL 0xffffffu
 #define HORIZON_S (8 * INT64_C(366) * 86400)
-/* No local clock is further from another one: how far back a local time can have been seen before.
- */
+/* No local clock is further from another one: how far back a local time can have been seen
+ * before. */
 #define LOOKBACK_S (52 * INT64_C(3600))
 /* Years 0000 to 9999. */
 #define FIRST_MS (-62167219200000)
 #define LAST_MS  253402300799000
 
-/* --- parsing -------------------------------------------------------------------------------------
- */
+/* --- parsing --- */
 
 struct field {
     const char *name;
@@ -229,8 +228,7 @@ int cron_parse(struct arena *arena, struct str text, struct cron *ret_cron, stru
     return 0;
 }
 
-/* --- matching ------------------------------------------------------------------------------------
- */
+/* --- matching --- */
 
 static bool day_matches(const struct cron *cron, int64_t days)
 {

@@ -48,8 +48,7 @@ static int find_action(struct str text)
     return -1;
 }
 
-/* --- what all checks use ------------------------------------------------------------------------
- */
+/* --- what all checks use --- */
 
 void check_fail(
     const struct check *in, const struct place *at, const char *code, const char *format, ...)
@@ -144,8 +143,7 @@ void step_place_init(struct step_place *place, const struct definition *definiti
     place->params = (struct place){.parent = &place->step, .name = STR("params")};
 }
 
-/* --- steps --------------------------------------------------------------------------------------
- */
+/* --- steps --- */
 
 static const char *const step_members[] = {
     "key", "name", "action", "enabled", "params", "next", "on_failure", "timeout_seconds", NULL};
@@ -391,8 +389,7 @@ static void read_steps(struct check *in, const json_t *steps)
         read_step(in, i, json_array_get(steps, i));
 }
 
-/* --- the document -------------------------------------------------------------------------------
- */
+/* --- the document --- */
 
 static void read_name(const struct check *in, const json_t *doc)
 {

@@ -2,8 +2,7 @@
 #include "base/panic.h"
 #include "workflow/definition_private.h"
 
-/* --- documents ----------------------------------------------------------------------------------
- */
+/* --- documents --- */
 
 /* Takes `value`. */
 static void set(json_t *object, const char *name, json_t *value)
@@ -93,8 +92,7 @@ json_t *definition_doc(struct arena *arena, const struct definition *definition)
     return doc;
 }
 
-/* --- secrets ------------------------------------------------------------------------------------
- */
+/* --- secrets --- */
 
 struct collection {
     struct arena *arena;

@@ -39,8 +39,7 @@ static int link_of(const struct step *step, int link)
     return links[link];
 }
 
-/* --- loops --------------------------------------------------------------------------------------
- */
+/* --- loops --- */
 
 /* The walk's path; the step at the top goes on with link[top]. */
 struct walk {
@@ -106,8 +105,7 @@ static bool walk_from_start(struct graph *graph, int *order, size_t *ret_count)
     return true;
 }
 
-/* --- references ---------------------------------------------------------------------------------
- */
+/* --- references --- */
 
 struct visit {
     const struct graph *graph;

@@ -9,8 +9,7 @@
 #define FILTER_TESTS  50
 #define FILTER_VALUES 500
 
-/* --- shared -------------------------------------------------------------------------------------
- */
+/* --- shared --- */
 
 void check_param_entity(const struct check *in, const struct place *at, const json_t *value)
 {
@@ -43,8 +42,7 @@ static void check_any(const struct check *in, const struct place *at, const json
     (void)value;
 }
 
-/* --- records ------------------------------------------------------------------------------------
- */
+/* --- records --- */
 
 static void check_values(const struct check *in, const struct place *at, const json_t *value)
 {
@@ -115,8 +113,7 @@ static void check_page(const struct check *in, const struct place *at, const jso
     check_number(in, at, value, 1000000);
 }
 
-/* --- filters of ReadData ------------------------------------------------------------------------
- */
+/* --- filters of ReadData --- */
 
 static const struct {
     const char *name;
@@ -254,8 +251,7 @@ static void check_filter(const struct check *in, const struct place *at, const j
         check_fail(in, at, "too_long", "there are more than %d conditions", FILTER_TESTS);
 }
 
-/* --- scripts and requests -----------------------------------------------------------------------
- */
+/* --- scripts and requests --- */
 
 static void check_script(const struct check *in, const struct place *at, const json_t *value)
 {
@@ -354,8 +350,7 @@ static void check_path(const struct check *in, const struct place *at, const jso
         check_fail(in, at, "pattern", "%.*s", STR_ARG(error));
 }
 
-/* --- tables -------------------------------------------------------------------------------------
- */
+/* --- tables --- */
 
 static const struct step_param create_params[] = {
     {.name = "entity", .required = true, .check = check_param_entity},
@@ -420,8 +415,7 @@ const struct step_param *step_params(enum step_action action)
     return tables[action];
 }
 
-/* --- checks -------------------------------------------------------------------------------------
- */
+/* --- checks --- */
 
 static bool is_param(const struct step_param *params, struct str name)
 {

@@ -8,8 +8,7 @@
 static const struct text_rule line_rule = {.max = 998, .templates = true}; /* RFC 5322 2.1.1 */
 static const struct text_rule body_rule = {.max = 524288, .templates = true, .lines = true};
 
-/* --- mail ---------------------------------------------------------------------------------------
- */
+/* --- mail --- */
 
 static void check_line(const struct check *in, const struct place *at, const json_t *value)
 {
@@ -65,8 +64,7 @@ const struct step_param email_params[] = {
     {.name = NULL},
 };
 
-/* --- push ---------------------------------------------------------------------------------------
- */
+/* --- push --- */
 
 static const struct step_param button_params[] = {
     {.name = "id", .required = true, .check = check_line},

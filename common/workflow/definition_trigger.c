@@ -42,8 +42,7 @@ int workflow_event_find(struct str name)
     return -1;
 }
 
-/* --- members ------------------------------------------------------------------------------------
- */
+/* --- members --- */
 
 static const char *const members[][6] = {
     [TRIGGER_TIMED] = {"kind", "cron", "timezone", NULL},

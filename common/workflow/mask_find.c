@@ -9,8 +9,7 @@
 #define WORK_LEAST    65536
 #define WORK_PER_BYTE 32
 
-/* --- readers -------------------------------------------------------------------------------------
- */
+/* --- readers --- */
 
 struct rest {
     unsigned char bytes[4];
@@ -154,8 +153,7 @@ static const struct {
     {percent_in_json, "\\"},
 };
 
-/* --- needles -------------------------------------------------------------------------------------
- */
+/* --- needles --- */
 
 static bool is_base64(char c)
 {
@@ -191,8 +189,7 @@ void mask_needles(struct arena *arena,
     ret_needles[4] = (struct mask_needle){.bytes = codec_hex(arena, text), .form = MASK_HEX};
 }
 
-/* --- search --------------------------------------------------------------------------------------
- */
+/* --- search --- */
 
 static int fold(enum mask_form form, int c)
 {
@@ -240,8 +237,8 @@ static void add(struct mask_spans *spans, size_t from, size_t to)
     spans->items[spans->count++] = (struct mask_span){from, to};
 }
 
-/* Which decoded bytes a needle may begin with: most places of a text are passed over by one look.
- */
+/* Which decoded bytes a needle may begin with: most places of a text are passed over by one
+ * look. */
 struct search {
     const struct mask_needle *needles;
     size_t count;

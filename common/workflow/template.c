@@ -6,8 +6,7 @@
 #include "workflow/template_private.h"
 #include "json/jw.h"
 
-/* --- cutting ------------------------------------------------------------------------------------
- */
+/* --- cutting --- */
 
 static size_t find_braces(struct str text)
 {
@@ -79,8 +78,7 @@ bool template_is_single(struct arena *arena, struct str text)
            literal.len == 0 && reference != NULL && text.ptr == NULL;
 }
 
-/* --- evaluating ---------------------------------------------------------------------------------
- */
+/* --- evaluating --- */
 
 struct evaluation {
     struct arena *arena;
@@ -375,8 +373,7 @@ int template_eval(struct arena *arena,
     return eval_value(&in, NULL, value, TEMPLATE_MAX_DEPTH, ret_value);
 }
 
-/* --- visiting -----------------------------------------------------------------------------------
- */
+/* --- visiting --- */
 
 struct visiting {
     struct arena *arena;
@@ -457,8 +454,7 @@ int template_visit(struct arena *arena,
     return visit(&view, arg);
 }
 
-/* --- rows ---------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 struct counting {
     struct arena *arena;

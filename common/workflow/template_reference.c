@@ -54,8 +54,7 @@ struct str json_text(const json_t *value)
     return (struct str){json_string_value(value), json_string_length(value)};
 }
 
-/* --- parsing ------------------------------------------------------------------------------------
- */
+/* --- parsing --- */
 
 struct parsing {
     struct arena *arena;
@@ -336,8 +335,7 @@ struct reference_view reference_view(const struct reference *reference)
     return view;
 }
 
-/* --- evaluating ---------------------------------------------------------------------------------
- */
+/* --- evaluating --- */
 
 struct lookup {
     struct arena *arena;

@@ -26,8 +26,7 @@ struct timezone_rules {
 static int32_t utc_offsets[1];
 static const struct timezone_rules utc = {.offsets = utc_offsets, .type_count = 1};
 
-/* --- reading -------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 struct tzif_header {
     uint8_t version;
@@ -137,8 +136,7 @@ int timezone_parse(struct arena *arena, struct str bytes, struct timezone_rules 
     return 0;
 }
 
-/* --- finding -------------------------------------------------------------------------------------
- */
+/* --- finding --- */
 
 bool timezone_name_ok(struct str name)
 {
@@ -213,8 +211,7 @@ const struct timezone_rules *timezone_find(struct str name)
     return zone;
 }
 
-/* --- looking up ----------------------------------------------------------------------------------
- */
+/* --- looking up --- */
 
 struct timezone_span timezone_span(const struct timezone_rules *zone, int64_t at_s)
 {

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "workflow/cron.h"
 
-/* --- dates (proleptic Gregorian) ----------------------------------------------------------------- */
+/* --- dates (proleptic Gregorian) --- */
 
 /* Days since 1970-01-01. Month 1-12, day from 1. */
 int64_t civil_days(int64_t year, int month, int day);
@@ -22,7 +22,7 @@ int civil_month_days(int64_t year, int month);
 /* Rounds towards minus infinity. */
 int64_t floor_div(int64_t value, int64_t divisor);
 
-/* --- POSIX TZ strings (RFC 9636 section 3.3.1, IEEE 1003.1 8.3) ----------------------------------- */
+/* --- POSIX TZ strings (RFC 9636 section 3.3.1, IEEE 1003.1 8.3) --- */
 
 struct posix_change {
     enum { POSIX_JULIAN, POSIX_ZERO_DAY, POSIX_MONTH } kind; /* Jn, n, Mm.w.d */
@@ -45,7 +45,7 @@ struct timezone_span {
 };
 struct timezone_span posix_tz_span(const struct posix_rules *rules, int64_t at_s);
 
-/* --- zones ---------------------------------------------------------------------------------------- */
+/* --- zones --- */
 
 #define TZIF_MAX_BYTES 65536
 #define TZIF_BAD       1

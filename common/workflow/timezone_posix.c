@@ -52,8 +52,7 @@ int civil_month_days(int64_t year, int month)
     return lengths[month - 1] + (month == 2 && is_leap(year));
 }
 
-/* --- parsing -------------------------------------------------------------------------------------
- */
+/* --- parsing --- */
 
 static bool take_char(struct str *text, char c)
 {
@@ -181,8 +180,7 @@ int posix_tz_parse(struct str text, struct posix_rules *ret_rules)
     return 0;
 }
 
-/* --- changes of a year ---------------------------------------------------------------------------
- */
+/* --- changes of a year --- */
 
 static int64_t change_day(const struct posix_change *change, int64_t year)
 {

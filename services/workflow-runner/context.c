@@ -77,8 +77,7 @@ void context_error(struct run *run, struct str key, json_t *error)
     (void)json_object_setn_new(run->steps, key.ptr, key.len, step);
 }
 
-/* --- history ------------------------------------------------------------------------------------
- */
+/* --- history --- */
 
 static bool parse_member(struct run *run, struct str text, json_t **ret_value)
 {

@@ -1,5 +1,5 @@
-/* Parsed versions of workflows: one load for all who ask meanwhile, least recently used first out.
- */
+/* Parsed versions of workflows: one load for all who ask meanwhile, least recently used first
+ * out. */
 #include "definition_cache.h"
 
 #include <errno.h>
@@ -88,8 +88,7 @@ static const struct workflow_version *entry_hold(struct arena *arena, struct ent
     return &entry->version;
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static struct str print_findings(struct arena *arena, const struct schema_errors *errors)
 {
@@ -158,8 +157,7 @@ AWAITS static int read_version(struct task *task, struct db *db, const struct ke
     return 0;
 }
 
-/* --- one load for all ---------------------------------------------------------------------------
- */
+/* --- one load for all --- */
 
 static void abandon(struct await *await)
 {

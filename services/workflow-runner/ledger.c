@@ -43,8 +43,7 @@ struct lane {
 
 static struct map *lanes; /* 8 bytes -> struct lane, while it has something to do */
 
-/* --- a write as statements ----------------------------------------------------------------------
- */
+/* --- a write as statements --- */
 
 /* Parameters of ledger_jobs and ledger_steps. */
 struct job_columns {
@@ -176,8 +175,7 @@ size_t ledger_nothing(struct arena *arena, struct db_call *calls)
     return LEDGER_CALLS;
 }
 
-/* --- results ------------------------------------------------------------------------------------
- */
+/* --- results --- */
 
 /* The database may answer otherwise in a moment. Everything here may be repeated. */
 static bool is_passing(int rc)
@@ -200,8 +198,7 @@ static bool lease_is_over(const struct job *job)
     return job->lost || clock_mono_ms() >= job->lease_mono_ms;
 }
 
-/* --- lanes --------------------------------------------------------------------------------------
- */
+/* --- lanes --- */
 
 static struct str lane_name(const struct lane *lane)
 {
@@ -376,8 +373,7 @@ int ledger_write(struct job *job, const struct ledger_entry *entry)
     return member.rc;
 }
 
-/* --- in the job's own transaction ---------------------------------------------------------------
- */
+/* --- in the job's own transaction --- */
 
 /* A result of the transaction for its job; `passing` may be tried again by whoever can. */
 static int tx_result(int rc)

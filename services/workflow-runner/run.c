@@ -25,8 +25,7 @@
 /* How a job left this process, beside enum job_result. */
 enum { RUN_SUCCEEDED = 20, RUN_ENDED_FAILED, RUN_SKIPPED, RUN_RELEASED };
 
-/* --- rows and ends ------------------------------------------------------------------------------
- */
+/* --- rows and ends --- */
 
 void run_pending(struct run *run, const struct ledger_step *row)
 {
@@ -151,8 +150,7 @@ AWAITS static int give_back(struct run *run)
     return rc > 0 ? rc : RUN_RELEASED;
 }
 
-/* --- before the first step ----------------------------------------------------------------------
- */
+/* --- before the first step --- */
 
 /* co: a pause, then once more; JOB_STORE_DOWN when the lease is over. */
 AWAITS static int pause_retry(struct job *job, int64_t *pause_ms)
@@ -263,8 +261,7 @@ AWAITS static int prepare(struct run *run)
     return fail_with(run, STR_NONE, "internal", STR("The history of the job cannot be read."));
 }
 
-/* --- steps --------------------------------------------------------------------------------------
- */
+/* --- steps --- */
 
 static int find_start(const struct run *run)
 {
@@ -389,8 +386,7 @@ AWAITS static int walk(struct run *run)
     return at == RUN_FAILED ? fail_job(run, run->error) : succeed(run);
 }
 
-/* --- life ---------------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 static void count(const struct job *job, int outcome)
 {

@@ -17,8 +17,8 @@
 
 static const struct action {
     step_fn fn;
-    bool hands_over; /* its effect is a row that it writes itself, found again by the step's number
-                      */
+    bool hands_over; /* its effect is a row that it writes itself, found again by the step's
+                        number */
 } actions[STEP_ACTIONS] = {
     [STEP_CREATE_DATA] = {step_create_data, false},
     [STEP_READ_DATA] = {step_read_data, false},
@@ -39,8 +39,7 @@ int run_next(const struct step *step, bool holds)
     return step->next;
 }
 
-/* --- what actions ask for -----------------------------------------------------------------------
- */
+/* --- what actions ask for --- */
 
 static int gone(struct step_call *call, int why)
 {
@@ -93,8 +92,7 @@ int step_sent(struct step_call *call)
     return 0;
 }
 
-/* --- before -------------------------------------------------------------------------------------
- */
+/* --- before --- */
 
 /* The project as it is now: its model may be another one than at the last step. RUN_AGAIN while it
  * cannot be read. */
@@ -148,8 +146,7 @@ AWAITS static int do_step(struct step_call *call)
     return actions[call->step->action].fn(call);
 }
 
-/* --- after --------------------------------------------------------------------------------------
- */
+/* --- after --- */
 
 static struct str
 job_error(struct run *run, const struct step_call *call, const struct step_outcome *outcome)
@@ -246,8 +243,7 @@ AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
     return rc;
 }
 
-/* --- one attempt, and as many as it takes -------------------------------------------------------
- */
+/* --- one attempt, and as many as it takes --- */
 
 AWAITS static int
 attempt(struct run *run, const struct step *step, int64_t deadline_ms, int *ret_next)

@@ -60,8 +60,7 @@ static struct list idle; /* last used first */
 static struct script_pool_stats stats;
 static bool draining;
 
-/* --- end of a process ---------------------------------------------------------------------------
- */
+/* --- end of a process --- */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -109,8 +108,7 @@ static void on_timer(void *arg)
     end_process(process);
 }
 
-/* --- answers -------------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 static void rest(struct process *process)
 {
@@ -194,8 +192,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf UNUS
     take_frames(process);
 }
 
-/* --- start
- * ---------------------------------------------------------------------------------------- */
+/* --- start --- */
 
 static int spawn(struct process *process)
 {
@@ -259,8 +256,7 @@ static int take_process(struct process **ret_process)
     return 0;
 }
 
-/* --- requests
- * ------------------------------------------------------------------------------------- */
+/* --- requests --- */
 
 static void on_written(uv_write_t *write, int status UNUSED)
 {
@@ -333,8 +329,7 @@ send_request(struct process *process, struct run *run, char *frame, size_t len, 
     }
 }
 
-/* --- results
- * --------------------------------------------------------------------------------------- */
+/* --- results --- */
 
 static void
 fill_failure(struct script_result *ret, struct str code, struct str message, json_t *log)
@@ -390,8 +385,7 @@ static void count(const struct script_result *result)
     stats.crashes += str_is(result->code, "script_crashed");
 }
 
-/* --- the calls
- * --------------------------------------------------------------------------------------- */
+/* --- the calls --- */
 
 /* Holding a slot. */
 static int

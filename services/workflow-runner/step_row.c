@@ -102,8 +102,7 @@ static struct str log_text(struct step_call *call)
     return keep(call, text);
 }
 
-/* --- errors -------------------------------------------------------------------------------------
- */
+/* --- errors --- */
 
 static json_t *text_value(struct str text)
 {
@@ -145,8 +144,7 @@ static json_t *error_value(struct step_call *call)
     return (json_t *)masked(call, value);
 }
 
-/* --- outputs ------------------------------------------------------------------------------------
- */
+/* --- outputs --- */
 
 static int settle_output(struct step_call *call, struct step_outcome *outcome)
 {

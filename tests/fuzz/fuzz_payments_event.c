@@ -27,8 +27,7 @@ static void check_time(int64_t ms)
     MUST(ms >= 0 && ms <= TIME_MAX && ms % 1000 == 0);
 }
 
-/* --- payments ------------------------------------------------------------------------------------
- */
+/* --- payments --- */
 
 static void check_payment(struct arena *arena, const struct payment_facts *facts)
 {
@@ -88,8 +87,7 @@ static void check_money(struct apply_source *source, const json_t *json)
         check_payment(source->task->arena, &facts);
 }
 
-/* --- subscriptions -------------------------------------------------------------------------------
- */
+/* --- subscriptions --- */
 
 static void check_subscription(const struct apply_source *source, const json_t *json)
 {

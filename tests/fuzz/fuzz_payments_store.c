@@ -46,8 +46,7 @@ static void prepare(void)
     store_init(&(struct store_config){.anchors = anchors});
 }
 
-/* --- what was taken -----------------------------------------------------------------------------
- */
+/* --- what was taken --- */
 
 /* The state of any facts is one of the known words, and the same however they came. */
 static void check_facts(struct arena *arena, struct store_fact *facts, size_t count)
@@ -116,8 +115,7 @@ static struct str body_of(struct arena *arena, struct str token)
     return arena_printf(arena, "{\"signedPayload\":\"%.*s\"}", STR_ARG(token));
 }
 
-/* --- what is sent -------------------------------------------------------------------------------
- */
+/* --- what is sent --- */
 
 static struct str notification(struct arena *arena, struct str data)
 {

@@ -77,8 +77,7 @@ UNUSED static struct str text(struct world_of_payments *world, const char *sql)
     return rows_str(&rows, 0, 0);
 }
 
-/* --- one event -----------------------------------------------------------------------------------
- */
+/* --- one event --- */
 
 static const struct sql mark = {
     .name = "test.mark",
@@ -170,8 +169,7 @@ static int deliver(struct world_of_payments *world, struct str event)
     return rc;
 }
 
-/* --- a story -------------------------------------------------------------------------------------
- */
+/* --- a story --- */
 
 /* Delivers in this order; what is too early comes again after each that is not. */
 static void deliver_all(struct world_of_payments *world, const struct str *events, size_t count)

@@ -1,5 +1,5 @@
-/* A list endpoint against PostgreSQL: the envelope, its order, its last page, statements in tasks.
- */
+/* A list endpoint against PostgreSQL: the envelope, its order, its last page, statements in
+ * tasks. */
 #include "db_test.h"
 #undef fail /* cmocka's; here it is a function of app/reply.h */
 

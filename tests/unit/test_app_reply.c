@@ -1,5 +1,5 @@
-/* Answers: the one shape of problems, what statuses call for, rows as bodies, path ids and queries.
- */
+/* Answers: the one shape of problems, what statuses call for, rows as bodies, path ids and
+ * queries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -90,8 +90,7 @@ static void assert_value(struct script_result result, const char *json)
     assert_str(jr_print(arena, result.value), json);
 }
 
-/* --- results
- * ---------------------------------------------------------------------------------------- */
+/* --- results --- */
 
 static void values(struct task *task)
 {
@@ -152,8 +151,7 @@ static void test_failures(void **state)
     in_task(failures);
 }
 
-/* --- the pool
- * ---------------------------------------------------------------------------------------- */
+/* --- the pool --- */
 
 struct together {
     const char *text;

@@ -18,8 +18,7 @@
 
 #define assert_str(s, text) assert_true(str_is((s), (text)))
 
-/* --- arena --------------------------------------------------------------------------------------
- */
+/* --- arena --- */
 
 static void arena_aligns_and_zeroes(void **state)
 {
@@ -194,8 +193,7 @@ static void panics_are_loud(void **state)
     assert_true(aborts_with(panic_with_hook, "bye panic: out of luck (tests/unit/"));
 }
 
-/* --- strbuf -------------------------------------------------------------------------------------
- */
+/* --- strbuf --- */
 
 static void strbuf_appends(void **state)
 {
@@ -251,8 +249,7 @@ static void strbuf_maximum_is_exact_and_sticks(void **state)
     arena_free(arena);
 }
 
-/* --- map ----------------------------------------------------------------------------------------
- */
+/* --- map --- */
 
 static void map_basics(void **state)
 {
@@ -357,8 +354,7 @@ static int without_arena(void **state)
     return 0;
 }
 
-/* --- rc, list -----------------------------------------------------------------------------------
- */
+/* --- rc, list --- */
 
 static void rc_trace_keeps_the_path(void **state)
 {

@@ -18,8 +18,7 @@
 #include "../../services/workflow-runner/script-sandbox/record.c"
 /* NOLINTEND(bugprone-suspicious-include) */
 
-/* --- the filter
- * -------------------------------------------------------------------------------------- */
+/* --- the filter --- */
 
 /* A child does as script-sandbox and its child do, then `fn`. The status of its end. */
 static int confined(void (*fn)(void))
@@ -187,8 +186,7 @@ static void test_memory_has_a_wall(void **state)
     assert_int_equal(WEXITSTATUS(confined(allocate_much)), 7);
 }
 
-/* --- text
- * ---------------------------------------------------------------------------------------------- */
+/* --- text --- */
 
 /* UTF-16 of a u"" literal without its end. */
 #define UNITS(literal) (const uint16_t *)(literal), sizeof(literal) / sizeof((literal)[0]) - 1

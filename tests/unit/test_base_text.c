@@ -18,8 +18,7 @@
 
 #define assert_str(s, text) assert_true(str_is((s), (text)))
 
-/* --- str ----------------------------------------------------------------------------------------
- */
+/* --- str --- */
 
 static void str_compares(void **state)
 {
@@ -63,8 +62,7 @@ static void str_cuts(void **state)
     assert_int_equal(str_trim(STR_NONE).len, 0);
 }
 
-/* --- num ----------------------------------------------------------------------------------------
- */
+/* --- num --- */
 
 static void integers_parse_exactly(void **state)
 {
@@ -201,8 +199,7 @@ static void numbers_ignore_the_locale(void **state)
     (void)setlocale(LC_ALL, "C");
 }
 
-/* --- clock --------------------------------------------------------------------------------------
- */
+/* --- clock --- */
 
 static void assert_time(const char *text, const char *utc)
 {
@@ -277,8 +274,7 @@ static void times_refuse_what_is_not_exact(void **state)
     assert_true(clock_wall_ms() > INT64_C(1700000000000));
 }
 
-/* --- rand ---------------------------------------------------------------------------------------
- */
+/* --- rand --- */
 
 static void ids_have_their_shape(void **state)
 {
@@ -309,8 +305,7 @@ static void ids_have_their_shape(void **state)
     assert_true(strncmp(a, b, 10) < 0);
 }
 
-/* --- codec --------------------------------------------------------------------------------------
- */
+/* --- codec --- */
 
 static void base64_round_trips(void **state)
 {
@@ -394,8 +389,7 @@ static void percent_decodes_once(void **state)
     arena_free(arena);
 }
 
-/* --- utf8 ---------------------------------------------------------------------------------------
- */
+/* --- utf8 --- */
 
 static void utf8_follows_rfc_3629(void **state)
 {

@@ -1,5 +1,5 @@
-/* Envelopes as bytes: what earlier versions wrote is read for ever, and anything else is refused.
- */
+/* Envelopes as bytes: what earlier versions wrote is read for ever, and anything else is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Catalog: the numbers the specification pins, and lookups that find everything and nothing else.
- */
+/* Catalog: the numbers the specification pins, and lookups that find everything and nothing
+ * else. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

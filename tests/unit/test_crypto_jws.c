@@ -197,8 +197,8 @@ static void test_malformed(void **state)
     for (size_t len = 0; len < good.len; len++)
         assert_int_not_equal(parse_and_verify((struct str){good.ptr, len}), 0);
 
-    /* 64 bytes leave four unused bits in the last character: set them, same bytes to a lax reader
-     */
+    /* 64 bytes leave four unused bits in the last character: set them, same bytes to a lax
+     * reader */
     char *lax = arena_cstr(arena, good);
     char *last = lax + good.len - 1;
     assert_true(strchr("AQgw", *last) != NULL);

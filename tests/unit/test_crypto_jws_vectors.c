@@ -92,7 +92,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- ECDSA ------------------------------------------------------------------------------------ */
+/* --- ECDSA --- */
 
 /* x and y of k times the generator. */
 static void multiple(const BIGNUM *k, BIGNUM *ret_x, BIGNUM *ret_y)
@@ -321,7 +321,7 @@ static void test_es256_keys(void **state)
     ec_key_free(key);
 }
 
-/* --- RSA -------------------------------------------------------------------------------------- */
+/* --- RSA --- */
 
 /* em to the private exponent: a signature of whatever its padding is. */
 static struct str rsa_raw(const uint8_t em[RSA_BYTES])
@@ -463,8 +463,8 @@ static void test_rs256_numbers(void **state)
     assert_false(rsa_takes(bytes_of(right.ptr + 1, RSA_BYTES - 1)));
     assert_false(rsa_takes(STR_NONE));
     assert_false(rsa_takes(bytes_of(em, sizeof(em)))); /* the padded text itself */
-    /* right + n stands for the same number; it is refused where it fits, and else needs a byte more
-     */
+    /* right + n stands for the same number; it is refused where it fits, and else needs a byte
+     * more */
     assert_true(BN_bin2bn((const unsigned char *)right.ptr, RSA_BYTES, odd) != NULL);
     assert_true(BN_add(odd, odd, n) == 1);
     assert_false(rsa_takes(number(odd, BN_num_bytes(odd) > RSA_BYTES ? RSA_BYTES + 1 : RSA_BYTES)));
@@ -506,7 +506,7 @@ static void test_rs256_pss(void **state)
     }
 }
 
-/* --- tokens ----------------------------------------------------------------------------------- */
+/* --- tokens --- */
 
 static int take(struct str token, const struct ec_key *key)
 {

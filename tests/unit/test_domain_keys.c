@@ -33,8 +33,7 @@ static void fresh(struct task *task, struct directory *directory)
     exec(task, directory_control(directory), "delete from platform.projects");
 }
 
-/* --- everything that a project seals -------------------------------------------------------------
- */
+/* --- everything that a project seals --- */
 
 static struct str
 sealed_text(struct task *task, const struct aead_key *key, struct str plain, struct str place)
@@ -161,8 +160,7 @@ static int64_t keys(struct task *task, struct project *project, const char *wher
         arena_printf(task->arena, "select count(*) from {p}.data_keys where %s", where).ptr);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 static void places_stay(void **state)
 {
@@ -361,8 +359,7 @@ static void rotation(void **state)
     run(rotated);
 }
 
-/* --- others write meanwhile ----------------------------------------------------------------------
- */
+/* --- others write meanwhile --- */
 
 struct writer {
     struct project *project;
@@ -430,8 +427,7 @@ static void rotation_beside_writers(void **state)
     run(beside);
 }
 
-/* --- killed at every step ------------------------------------------------------------------------
- */
+/* --- killed at every step --- */
 
 static size_t kill_at;
 

@@ -4,8 +4,7 @@
 
 #include "domain_test.h"
 
-/* --- creation ------------------------------------------------------------------------------------
- */
+/* --- creation --- */
 
 static void check_signing_key(struct task *task, struct project *project)
 {
@@ -128,11 +127,10 @@ static void test_resume(void **state)
     run(resumed);
 }
 
-/* --- epochs --------------------------------------------------------------------------------------
- */
+/* --- epochs --- */
 
-/* Another process's change holds here within a second, though what it changes is cached and fresh.
- */
+/* Another process's change holds here within a second, though what it changes is cached and
+ * fresh. */
 static void propagated(struct task *task, struct directory *one, struct directory *two)
 {
     struct project *changed = create(task, one, "epochs");
@@ -180,8 +178,8 @@ static void test_epochs(void **state)
     run(propagated);
 }
 
-/* An epoch learned by the way (a reload, a change of our own) counts like one that the clock read.
- */
+/* An epoch learned by the way (a reload, a change of our own) counts like one that the clock
+ * read. */
 static void learned(struct task *task, struct directory *one, struct directory *two)
 {
     struct project *changed = create(task, one, "learned");
@@ -375,8 +373,7 @@ static void test_fails_closed(void **state)
     run(closed);
 }
 
-/* --- settings ------------------------------------------------------------------------------------
- */
+/* --- settings --- */
 
 static void saved(struct task *task, struct directory *one, struct directory *two)
 {
@@ -439,8 +436,7 @@ static void test_settings(void **state)
     run(saved);
 }
 
-/* --- migrations ----------------------------------------------------------------------------------
- */
+/* --- migrations --- */
 
 static const char *const later_commands[] = {
     "alter table {p}.users add column shoe_size integer",
@@ -565,8 +561,7 @@ static void test_migrations(void **state)
     run(at_once);
 }
 
-/* --- deletion ------------------------------------------------------------------------------------
- */
+/* --- deletion --- */
 
 static int64_t schemas(struct task *task, struct directory *directory, int64_t number_)
 {

@@ -1,8 +1,7 @@
 /* Models and rights as they are read from a real PostgreSQL. */
 #include "domain_test.h"
 
-/* --- model ---------------------------------------------------------------------------------------
- */
+/* --- model --- */
 
 static void modelled(struct task *task, struct directory *one, struct directory *two)
 {
@@ -57,8 +56,7 @@ static void test_model(void **state)
     run(modelled);
 }
 
-/* --- rights --------------------------------------------------------------------------------------
- */
+/* --- rights --- */
 
 static void make_roles(struct task *task, struct project *project)
 {

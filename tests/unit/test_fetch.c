@@ -528,8 +528,8 @@ static void test_done_while_running(void **state)
     assert_ended_early(jobs, ARRAY_LEN(jobs));
 }
 
-/* Runs right after the coroutine before it got as far as its lookup, so before any answer is seen.
- */
+/* Runs right after the coroutine before it got as far as its lookup, so before any answer is
+ * seen. */
 static void shutdown_main(struct task *task, void *arg)
 {
     (void)task;

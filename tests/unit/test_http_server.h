@@ -290,8 +290,8 @@ static bool client_send(int fd, const char *data, size_t len)
     return true;
 }
 
-/* Reads until the server closes or `most` bytes came; NUL-terminates. -1 after a timeout or reset.
- */
+/* Reads until the server closes or `most` bytes came; NUL-terminates. -1 after a timeout or
+ * reset. */
 static ssize_t client_read_all(int fd, char *buf, size_t most)
 {
     size_t len = 0;

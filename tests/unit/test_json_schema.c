@@ -1,5 +1,5 @@
-/* Schemas: decoding of every type, findings with path, code and words, PUT-merge flags, responses.
- */
+/* Schemas: decoding of every type, findings with path, code and words, PUT-merge flags,
+ * responses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* A few members out of a text: found where they are, and nothing is taken that the reader refuses.
- */
+/* A few members out of a text: found where they are, and nothing is taken that the reader
+ * refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -74,7 +74,7 @@ static void cancel(void *arg)
     task_cancel(arg);
 }
 
-/* --- timers ---------------------------------------------------------------------------------- */
+/* --- timers --- */
 
 #define TIMERS 500
 
@@ -178,7 +178,7 @@ static void test_timer_stops_another_due_one(void **state)
     assert_string_equal(trail, "x");
 }
 
-/* --- turn ------------------------------------------------------------------------------------ */
+/* --- turn --- */
 
 static struct loop_hook hook;
 static struct await hooked;
@@ -316,7 +316,7 @@ static void test_lag(void **state)
     loop_run();
 }
 
-/* --- limiter --------------------------------------------------------------------------------- */
+/* --- limiter --- */
 
 static struct limiter limiter;
 static unsigned inside;
@@ -403,7 +403,7 @@ static void test_limiter_slot_survives_cancel(void **state)
     assert_int_equal(limiter.held, 0);
 }
 
-/* --- work ------------------------------------------------------------------------------------ */
+/* --- work --- */
 
 static pthread_t loop_thread;
 static unsigned at_once;
@@ -484,7 +484,7 @@ static void test_waiting_work_is_cancelled(void **state)
     assert_int_equal(rcs[1], -ECANCELED);
 }
 
-/* --- signals, end ---------------------------------------------------------------------------- */
+/* --- signals, end --- */
 
 static void on_signal(int signum, void *arg)
 {

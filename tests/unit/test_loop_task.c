@@ -68,7 +68,7 @@ static void run(task_fn fn, void *arg)
     assert_int_equal(task_stack_count(), 0);
 }
 
-/* --- order ----------------------------------------------------------------------------------- */
+/* --- order --- */
 
 static void say(struct task *task, void *arg)
 {
@@ -110,7 +110,7 @@ static void test_started_by_task_runs_in_same_turn(void **state)
     assert_string_equal(trail, "122");
 }
 
-/* --- await ----------------------------------------------------------------------------------- */
+/* --- await --- */
 
 /* An operation that a timer completes. */
 struct op {
@@ -238,7 +238,7 @@ static void test_done_before_wait(void **state)
     run(await_twice_done, NULL);
 }
 
-/* --- cancel ---------------------------------------------------------------------------------- */
+/* --- cancel --- */
 
 static void cancel_later(void *arg)
 {
@@ -306,8 +306,8 @@ static void test_cancel_before_start(void **state)
     assert_int_equal(op.result, -ECANCELED);
 }
 
-/* Done, limit passed and cancelled before the waiter runs again: cancel wins, nothing is abandoned.
- */
+/* Done, limit passed and cancelled before the waiter runs again: cancel wins, nothing is
+ * abandoned. */
 static void busy_then_cancel(void *arg)
 {
     struct task *task = arg;
@@ -370,7 +370,7 @@ static void test_sleep_cancelled(void **state)
     assert_int_equal(rc, -ECANCELED);
 }
 
-/* --- task_all -------------------------------------------------------------------------------- */
+/* --- task_all --- */
 
 static unsigned asleep;
 static unsigned most_asleep;
@@ -466,7 +466,7 @@ static void test_all_deadline(void **state)
     assert_int_equal(rc, -ETIMEDOUT);
 }
 
-/* --- stacks ---------------------------------------------------------------------------------- */
+/* --- stacks --- */
 
 /* NOLINTNEXTLINE(misc-no-recursion): uses up stack on purpose */
 static size_t descend(size_t levels)
@@ -580,7 +580,7 @@ static void test_stack_reuse(void **state)
     run(one_after_the_other, &left);
 }
 
-/* --- context --------------------------------------------------------------------------------- */
+/* --- context --- */
 
 static void check_context(struct task *task, void *arg)
 {

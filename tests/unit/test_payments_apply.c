@@ -54,8 +54,7 @@ static void begin_subscription(struct world_of_payments *world)
          "'ann@example.com', 'cus_1')");
 }
 
-/* --- payments ------------------------------------------------------------------------------------
- */
+/* --- payments --- */
 
 static void refunded(struct task *task, struct directory *one, struct directory *two)
 {
@@ -259,8 +258,7 @@ static void test_abandoned(void **state)
     run(abandoned);
 }
 
-/* --- subscriptions -------------------------------------------------------------------------------
- */
+/* --- subscriptions --- */
 
 #define SUBSCRIPTION(status, end)                                                                  \
     "{\"id\": \"sub_1\", \"object\": \"subscription\", \"status\": \"" status                      \
@@ -419,8 +417,7 @@ static void test_elsewhere(void **state)
     run(elsewhere);
 }
 
-/* --- methods -------------------------------------------------------------------------------------
- */
+/* --- methods --- */
 
 #define METHOD                                                                                     \
     "{\"id\": \"pm_1\", \"object\": \"payment_method\", \"type\": \"card\", \"card\": "            \
@@ -482,8 +479,7 @@ static void test_saved(void **state)
     run(saved);
 }
 
-/* --- whose it is ---------------------------------------------------------------------------------
- */
+/* --- whose it is --- */
 
 static int refusal(struct world_of_payments *world, struct str event)
 {
@@ -576,8 +572,7 @@ static void test_foreign(void **state)
     run(foreign);
 }
 
-/* --- the account ---------------------------------------------------------------------------------
- */
+/* --- the account --- */
 
 static void account(struct task *task, struct directory *one, struct directory *two)
 {
@@ -623,8 +618,7 @@ static void test_account(void **state)
     run(account);
 }
 
-/* --- answers, in somebody's transaction ----------------------------------------------------------
- */
+/* --- answers, in somebody's transaction --- */
 
 static void answered(struct task *task, struct directory *one, struct directory *two)
 {

@@ -46,8 +46,7 @@ static void assert_str(struct str found, const char *expected)
         fail_msg("%.*s, not %s", STR_ARG(found), expected);
 }
 
-/* --- references and numbers ----------------------------------------------------------------------
- */
+/* --- references and numbers --- */
 
 static void test_refs(void **state)
 {
@@ -90,8 +89,7 @@ static void test_times(void **state)
         assert_int_equal(object_time_ms(parse(cases[i].json), "t"), cases[i].ms);
 }
 
-/* --- kinds ---------------------------------------------------------------------------------------
- */
+/* --- kinds --- */
 
 static void test_kinds(void **state)
 {
@@ -112,8 +110,7 @@ static void test_kinds(void **state)
     assert_int_equal(intent_read(NULL, &intent), OBJECT_BAD);
 }
 
-/* --- where generations keep what we read ---------------------------------------------------------
- */
+/* --- where generations keep what we read --- */
 
 static void test_intents(void **state)
 {
@@ -297,8 +294,7 @@ static void test_events(void **state)
         OBJECT_BAD);
 }
 
-/* --- examples of the processor's own, where they are found ---------------------------------------
- */
+/* --- examples of the processor's own, where they are found --- */
 
 static json_t *fixtures(void)
 {

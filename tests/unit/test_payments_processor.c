@@ -112,8 +112,7 @@ static int server_stop(void **state)
     return 0;
 }
 
-/* --- one call ------------------------------------------------------------------------------------
- */
+/* --- one call --- */
 
 static struct arena *arena;
 static struct payment_settings settings;
@@ -214,8 +213,7 @@ static const char *member(const json_t *all, size_t index, const char *name)
     return json_string_value(json_object_get(json_array_get(all, index), name));
 }
 
-/* --- what is sent --------------------------------------------------------------------------------
- */
+/* --- what is sent --- */
 
 static void test_post(void **state)
 {
@@ -288,8 +286,7 @@ static void test_account(void **state)
     assert_int_equal(json_array_size(seen("/v1/200/none")), 0);
 }
 
-/* --- answers -------------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 static void test_refusals(void **state)
 {
@@ -438,8 +435,7 @@ static void test_deadline(void **state)
     assert_int_equal(json_array_size(seen("/v1/503/never")), 1);
 }
 
-/* --- forms, paths, keys --------------------------------------------------------------------------
- */
+/* --- forms, paths, keys --- */
 
 static void test_form(void **state)
 {

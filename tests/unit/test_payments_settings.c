@@ -20,8 +20,7 @@ put(struct task *task, struct project *project, const char *key, const char *doc
     assert_int_equal(db_batch(task, &project->db, &call, 1, NULL), 0);
 }
 
-/* --- defaults ------------------------------------------------------------------------------------
- */
+/* --- defaults --- */
 
 static void run_defaults(struct task *task, struct directory *one, struct directory *two)
 {
@@ -51,8 +50,7 @@ static void test_defaults(void **state)
     run(run_defaults);
 }
 
-/* --- all that can be stored ----------------------------------------------------------------------
- */
+/* --- all that can be stored --- */
 
 static const char processor_doc[] =
     "{\"mode\":\"own\",\"account\":\"acct_1\",\"business_type\":\"company\",\"country\":\"DE\","
@@ -147,8 +145,7 @@ static void test_ready(void **state)
     assert_true(payment_processor_ready(&settings));
 }
 
-/* --- how long they are kept ----------------------------------------------------------------------
- */
+/* --- how long they are kept --- */
 
 static void run_cache(struct task *task, struct directory *one, struct directory *two)
 {
@@ -198,8 +195,7 @@ static void test_bounded(void **state)
     run(run_bounded);
 }
 
-/* --- what is sealed ------------------------------------------------------------------------------
- */
+/* --- what is sealed --- */
 
 static void say(const char *text)
 {
@@ -270,8 +266,7 @@ static void test_unreadable(void **state)
     run(run_unreadable);
 }
 
-/* --- changes -------------------------------------------------------------------------------------
- */
+/* --- changes --- */
 
 static void run_lock(struct task *task, struct directory *one, struct directory *two)
 {

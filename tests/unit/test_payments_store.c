@@ -54,8 +54,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- notifications ------------------------------------------------------------------------------
- */
+/* --- notifications --- */
 
 /* What a test says differently; texts of JSON. */
 struct wish {
@@ -369,8 +368,7 @@ static void test_payloads(void **state)
                          STORE_BAD);
 }
 
-/* --- tokens of users, key files, roots ----------------------------------------------------------
- */
+/* --- tokens of users, key files, roots --- */
 
 static void test_account_tokens(void **state)
 {

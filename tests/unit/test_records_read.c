@@ -4,8 +4,7 @@
 #define CHECK(ctx, entity, query, expected)                                                        \
     assert_string_equal(picks((ctx), (entity), (query)), (expected))
 
-/* --- values and operators ------------------------------------------------------------------------
- */
+/* --- values and operators --- */
 
 static void filters(struct records ctx)
 {
@@ -110,8 +109,7 @@ static void test_filters(void **state)
     run(administrator);
 }
 
-/* --- what is refused -----------------------------------------------------------------------------
- */
+/* --- what is refused --- */
 
 /* "filter[id][in]=1,1,1..." or many conditions. */
 static const char *repeated(struct arena *arena, const char *first, const char *piece, int count)
@@ -231,8 +229,7 @@ static void test_refusals(void **state)
     run(refusals);
 }
 
-/* --- records as JSON -----------------------------------------------------------------------------
- */
+/* --- records as JSON --- */
 
 static void shapes(struct task *task, struct directory *one, struct directory *two)
 {
@@ -283,8 +280,7 @@ static void test_shapes(void **state)
     run(shapes);
 }
 
-/* --- cursors -------------------------------------------------------------------------------------
- */
+/* --- cursors --- */
 
 static const char *next_cursor(struct arena *arena, const char *answer)
 {
@@ -353,8 +349,7 @@ static void test_cursors(void **state)
     run(cursors);
 }
 
-/* --- row and field rules -------------------------------------------------------------------------
- */
+/* --- row and field rules --- */
 
 static void row_rules(const struct library *library)
 {

@@ -1,11 +1,10 @@
-/* Reading records: gets that share a statement, a model that changes under them, groups, exports.
- */
+/* Reading records: gets that share a statement, a model that changes under them, groups,
+ * exports. */
 #include "records_read.h"
 
 #include "records/get_batch.h"
 
-/* --- gets together -------------------------------------------------------------------------------
- */
+/* --- gets together --- */
 
 struct getter {
     struct task task;
@@ -205,8 +204,7 @@ static void test_changing(void **state)
     run(changing);
 }
 
-/* --- groups --------------------------------------------------------------------------------------
- */
+/* --- groups --- */
 
 static void grouped(struct task *task, struct directory *one, struct directory *two)
 {
@@ -263,8 +261,7 @@ static void test_grouped(void **state)
     run(grouped);
 }
 
-/* --- exports -------------------------------------------------------------------------------------
- */
+/* --- exports --- */
 
 struct received {
     struct strbuf text;

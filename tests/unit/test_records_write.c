@@ -1,5 +1,5 @@
-/* Creating, changing and deleting single records against a real PostgreSQL; rules, locks, events.
- */
+/* Creating, changing and deleting single records against a real PostgreSQL; rules, locks,
+ * events. */
 #include "records_write.h"
 
 /* The answer holds every part. */
@@ -11,8 +11,7 @@
             has(text_, parts[part]);                                                               \
     } while (0)
 
-/* --- create -------------------------------------------------------------------------------------
- */
+/* --- create --- */
 
 static void create_values(struct shop *shop)
 {
@@ -112,8 +111,7 @@ static void test_create(void **state)
     run(creates);
 }
 
-/* --- update -------------------------------------------------------------------------------------
- */
+/* --- update --- */
 
 static void update_merges(struct shop *shop)
 {
@@ -204,8 +202,7 @@ static void test_update(void **state)
     run(updates);
 }
 
-/* --- delete -------------------------------------------------------------------------------------
- */
+/* --- delete --- */
 
 static void deletes(struct task *task, struct directory *one, struct directory *two)
 {
@@ -243,8 +240,7 @@ static void test_delete(void **state)
     run(deletes);
 }
 
-/* --- delete many --------------------------------------------------------------------------------
- */
+/* --- delete many --- */
 
 static const char *drop_ids(struct records ctx, int64_t entity, const int64_t *ids, size_t count)
 {
@@ -305,8 +301,7 @@ static void test_delete_many(void **state)
     run(delete_many);
 }
 
-/* --- locks --------------------------------------------------------------------------------------
- */
+/* --- locks --- */
 
 static const char *lock(struct records ctx, int64_t id, int64_t ttl)
 {
@@ -385,8 +380,7 @@ static void test_locks(void **state)
     run(locks);
 }
 
-/* --- events -------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static int64_t outbox(const struct shop *shop, const char *condition)
 {
@@ -396,8 +390,8 @@ static int64_t outbox(const struct shop *shop, const char *condition)
         arena_printf(shop->task->arena, "select count(*) from {p}.outbox where %s", condition).ptr);
 }
 
-/* Listeners are told the whole record, whatever the writer may see; a change that failed is none.
- */
+/* Listeners are told the whole record, whatever the writer may see; a change that failed is
+ * none. */
 static void events(struct task *task, struct directory *one, struct directory *two)
 {
     struct shop shop;
@@ -454,8 +448,7 @@ static void test_events(void **state)
     run(events);
 }
 
-/* --- open transactions and changed models -------------------------------------------------------
- */
+/* --- open transactions and changed models --- */
 
 /* Writes in the caller's transaction come and go with it. */
 static void transactions(struct task *task, struct directory *one, struct directory *two)
@@ -491,8 +484,8 @@ static void test_transactions(void **state)
     run(transactions);
 }
 
-/* The model changes while requests with the old one are under way (D16): never an internal error.
- */
+/* The model changes while requests with the old one are under way (D16): never an internal
+ * error. */
 static void model_changes(struct task *task, struct directory *one, struct directory *two)
 {
     struct shop shop;

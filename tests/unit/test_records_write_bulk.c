@@ -1,13 +1,12 @@
-/* Bulk creates, upserts and imports against a real PostgreSQL, and the splitting of import files.
- */
+/* Bulk creates, upserts and imports against a real PostgreSQL, and the splitting of import
+ * files. */
 #include "records_write.h"
 
 #include "records/import.h"
 
 #define PRODUCTS_NOW "select count(*) from {p}.e_2"
 
-/* --- create -------------------------------------------------------------------------------------
- */
+/* --- create --- */
 
 static void bulk_atomic(struct shop *shop)
 {
@@ -105,8 +104,7 @@ static void test_bulk(void **state)
     run(bulks);
 }
 
-/* --- upsert -------------------------------------------------------------------------------------
- */
+/* --- upsert --- */
 
 static void upsert_products(struct shop *shop)
 {
@@ -235,8 +233,7 @@ static void test_rivals(void **state)
     run(rivals);
 }
 
-/* --- import -------------------------------------------------------------------------------------
- */
+/* --- import --- */
 
 /* "done failed errors", or the failure; fed in pieces of `step` bytes. */
 static const char *import_text(

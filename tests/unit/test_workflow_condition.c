@@ -39,8 +39,7 @@ static json_t *json(struct str text)
     return value;
 }
 
-/* --- operators ----------------------------------------------------------------------------------
- */
+/* --- operators --- */
 
 static const char root_text[] =
     "{\"trigger\":{\"id\":7,\"data\":{\"total\":100,\"real\":100.0,\"half\":0.5,\"text\":\"100\","
@@ -222,8 +221,7 @@ static void test_operators(void **state)
     }
 }
 
-/* --- groups -------------------------------------------------------------------------------------
- */
+/* --- groups --- */
 
 #define IS_PAID  "{\"field\":\"$svc.trigger.data.paid\",\"op\":\"eq\",\"value\":true}"
 #define IS_CHEAP "{\"field\":\"$svc.trigger.data.total\",\"op\":\"lt\",\"value\":5}"
@@ -256,8 +254,7 @@ static void test_groups(void **state)
             fail_msg("%s", groups[i].text);
 }
 
-/* --- filters ------------------------------------------------------------------------------------
- */
+/* --- filters --- */
 
 static void test_filters(void **state)
 {
@@ -290,8 +287,7 @@ static void test_filters(void **state)
     assert_int_equal(holds(str_from(filters[0].text), json(STR("[1]")), true), NO);
 }
 
-/* --- syntax -------------------------------------------------------------------------------------
- */
+/* --- syntax --- */
 
 #define F "\"field\":\"$svc.trigger.id\""
 
@@ -379,8 +375,7 @@ static void test_many_members(void **state)
     }
 }
 
-/* --- references ---------------------------------------------------------------------------------
- */
+/* --- references --- */
 
 static int note(const struct reference_view *view, void *arg)
 {

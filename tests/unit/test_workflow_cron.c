@@ -75,8 +75,7 @@ assert_next(const char *expression, const char *zone, const char *after, const c
     }
 }
 
-/* --- forms ---------------------------------------------------------------------------------------
- */
+/* --- forms --- */
 
 static uint64_t range(int low, int high, int step)
 {
@@ -218,8 +217,7 @@ static void others_are_refused(void **state)
     assert_true(str_is(error, "longer than 256 bytes"));
 }
 
-/* --- times ---------------------------------------------------------------------------------------
- */
+/* --- times --- */
 
 static void times_follow(void **state)
 {
@@ -484,8 +482,7 @@ static void dates_are_counted(void **state)
     assert_int_equal(civil_weekday(-1), 3);
 }
 
-/* --- minute by minute ----------------------------------------------------------------------------
- */
+/* --- minute by minute --- */
 
 static bool local_matches(const struct cron *cron, int64_t minute)
 {

@@ -1,8 +1,7 @@
 /* Definitions: the documents of the contract, their links, what is kept of them, and the model. */
 #include "workflow_definition.h"
 
-/* --- what is right ------------------------------------------------------------------------------
- */
+/* --- what is right --- */
 
 static void test_example(void **state)
 {
@@ -196,8 +195,7 @@ static void test_many_steps(void **state)
     assert_true(str_is(errors.items[0].field, "steps"));
 }
 
-/* --- documents ----------------------------------------------------------------------------------
- */
+/* --- documents --- */
 
 static void test_doc(void **state)
 {
@@ -250,8 +248,7 @@ static void test_doc_triggers(void **state)
     }
 }
 
-/* --- the model ----------------------------------------------------------------------------------
- */
+/* --- the model --- */
 
 static struct entity entities[2];
 static struct model_field fields[2][8];

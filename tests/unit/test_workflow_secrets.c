@@ -152,8 +152,7 @@ static void several_are_masked(void **state)
     assert_null(secrets_value(STR("D"), &values).ptr);
 }
 
-/* --- any value, any coding, any place ------------------------------------------------------------
- */
+/* --- any value, any coding, any place --- */
 
 static struct str random_text(size_t len)
 {
@@ -325,8 +324,7 @@ static void slow_texts_are_masked_whole(void **state)
     print_message("%d ms\n", (int)(clock_mono_ms() - begun_ms));
 }
 
-/* --- opening -------------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 static void store(struct task *task,
                   struct project *project,

@@ -1,5 +1,5 @@
-/* Templates: grammar, types, errors that name what is missing, limits; data is never scanned again.
- */
+/* Templates: grammar, types, errors that name what is missing, limits; data is never scanned
+ * again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -69,8 +69,7 @@ static const char root_text[] =
     "\"a-b_1\":{\"data\":1}},"
     "\"workflow\":{\"id\":3,\"name\":\"W\"},\"job\":{\"id\":90}}";
 
-/* --- values -------------------------------------------------------------------------------------
- */
+/* --- values --- */
 
 static const struct {
     const char *template;
@@ -168,8 +167,7 @@ static void test_sharing(void **state)
     assert_ptr_equal(result, value);
 }
 
-/* --- errors -------------------------------------------------------------------------------------
- */
+/* --- errors --- */
 
 static const struct {
     const char *template;
@@ -312,8 +310,7 @@ static void test_no_payload(void **state)
     }
 }
 
-/* --- limits -------------------------------------------------------------------------------------
- */
+/* --- limits --- */
 
 /* The text repeated, as a JSON string when quoted. */
 static json_t *repeated(const char *before, const char *part, size_t times, const char *after)
@@ -468,8 +465,7 @@ static void test_html(void **state)
     }
 }
 
-/* --- references ---------------------------------------------------------------------------------
- */
+/* --- references --- */
 
 static void test_references(void **state)
 {
@@ -530,8 +526,7 @@ static void test_paths(void **state)
     }
 }
 
-/* --- visiting -----------------------------------------------------------------------------------
- */
+/* --- visiting --- */
 
 static int note(const struct reference_view *view, void *arg)
 {
@@ -574,8 +569,7 @@ static void test_visit(void **state)
                      TEMPLATE_SYNTAX);
 }
 
-/* --- rows ---------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 static const char rows_root[] =
     "{\"trigger\":{\"data\":{\"list\":[{\"n\":1,\"tags\":[\"a\",\"b\"]},{\"n\":2,\"tags\":[]}],"

@@ -60,8 +60,7 @@ struct str ddl_column(struct arena *arena, const struct model_field *field)
                         field->required ? " not null" : "");
 }
 
-/* --- constraints and indexes --------------------------------------------------------------------
- */
+/* --- constraints and indexes --- */
 
 enum index_kind { INDEX_NONE, INDEX_PLAIN, INDEX_UNIQUE };
 
@@ -183,8 +182,7 @@ void ddl_field_drop(struct ddl *ddl, const struct model_field *field)
                 (long long)field->id);
 }
 
-/* --- changes ------------------------------------------------------------------------------------
- */
+/* --- changes --- */
 
 static void alter_column(struct ddl *ddl, const struct model_field *field, const char *what)
 {
@@ -252,8 +250,7 @@ change_column(struct ddl *ddl, const struct model_field *old, const struct model
         add_index(ddl, next);
 }
 
-/* --- what the rows must not say -----------------------------------------------------------------
- */
+/* --- what the rows must not say --- */
 
 AWAITS static int check_values(struct req *r,
                                const struct model_field *old,

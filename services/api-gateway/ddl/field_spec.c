@@ -50,8 +50,7 @@ static bool is_number(enum model_type type)
     return type == TYPE_INTEGER || type == TYPE_FLOAT || type == TYPE_DECIMAL;
 }
 
-/* --- options ------------------------------------------------------------------------------------
- */
+/* --- options --- */
 
 /* An option that another type has; null says nothing and so does no harm. */
 static void
@@ -209,8 +208,7 @@ set_options(const struct field_spec *spec, const struct field_in *in, struct mod
         set_relation(spec, given, field);
 }
 
-/* --- default ------------------------------------------------------------------------------------
- */
+/* --- default --- */
 
 static bool in_bounds(const struct model_field *field, const json_t *value)
 {
@@ -283,8 +281,7 @@ set_default(const struct field_spec *spec, const struct field_in *in, struct mod
         finding(spec, "default", "type_mismatch", "is not a value that the field takes");
 }
 
-/* --- flags --------------------------------------------------------------------------------------
- */
+/* --- flags --- */
 
 static void set_flags(const struct field_in *in, struct model_field *field)
 {
@@ -342,8 +339,7 @@ static void check_flags(const struct field_spec *spec, const struct model_field 
         refuse_flag(spec, "public", field);
 }
 
-/* --- fields -------------------------------------------------------------------------------------
- */
+/* --- fields --- */
 
 static void
 set_all(const struct field_spec *spec, const struct field_in *in, struct model_field *field)

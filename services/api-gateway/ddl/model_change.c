@@ -86,8 +86,7 @@ int model_change(struct req *r, model_change_fn change, void *arg)
     return 0;
 }
 
-/* --- fields as they are stored ------------------------------------------------------------------
- */
+/* --- fields as they are stored --- */
 
 static void put_bound(struct jw *w, const char *name, bool set, double value)
 {

@@ -75,8 +75,7 @@ void openapi_id(struct jw *w, const char *description)
     jw_obj_end(w);
 }
 
-/* --- parameters ---------------------------------------------------------------------------------
- */
+/* --- parameters --- */
 
 static void put_values(struct jw *w, const char *const *values)
 {
@@ -169,8 +168,7 @@ void openapi_path_param(struct jw *w, struct str name)
     jw_obj_end(w);
 }
 
-/* --- failures -----------------------------------------------------------------------------------
- */
+/* --- failures --- */
 
 /* components.responses names: a class in generated clients, so words instead of numbers. */
 static struct str status_name(struct arena *arena, int status)
@@ -366,8 +364,7 @@ struct str openapi_problem(struct arena *arena, bool codes)
     return strbuf_view(&text);
 }
 
-/* --- lists --------------------------------------------------------------------------------------
- */
+/* --- lists --- */
 
 void openapi_list_begin(struct jw *w)
 {

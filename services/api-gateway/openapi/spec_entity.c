@@ -4,11 +4,10 @@
 #include "base/map.h"
 #include "openapi/parts.h"
 
-/* --- names --------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
-/* Generators write order_item and orderitem as the same class, on some file systems even OrderItem.
- */
+/* Generators write order_item and orderitem as the same class, on some file systems even
+ * OrderItem. */
 static struct str folded(struct arena *arena, struct str name)
 {
     char *text = arena_alloc(arena, name.len + 1);
@@ -85,8 +84,7 @@ struct entity_doc *entity_docs(const struct openapi *about)
     return docs;
 }
 
-/* --- access -------------------------------------------------------------------------------------
- */
+/* --- access --- */
 
 /* What the field rules leave of a field. Somebody without any permission on the entity sees it as
  * it is: rules narrow permissions, and there is nothing to narrow. */
@@ -111,8 +109,7 @@ static bool is_shown(struct access access)
     return access.reads || access.creates || access.updates;
 }
 
-/* --- one field ----------------------------------------------------------------------------------
- */
+/* --- one field --- */
 
 static void put_text_type(struct jw *w, const struct model_field *field, const char *format)
 {
@@ -253,8 +250,7 @@ static void put_field(struct jw *w, const struct model_field *field, struct acce
     jw_obj_end(w);
 }
 
-/* --- whole entities -----------------------------------------------------------------------------
- */
+/* --- whole entities --- */
 
 static void put_properties(struct jw *w, const struct entity_doc *doc)
 {

@@ -8,8 +8,8 @@
     "Records of the project's entities. Generated from the model as it is now. An API key may be " \
     "sent in place of the access token, or in the header x-api-key."
 
-/* The routes that this document describes once for each entity, by path and method as they appear.
- */
+/* The routes that this document describes once for each entity, by path and method as they
+ * appear. */
 struct operation {
     const char *route_id;
     const char *method;
@@ -44,8 +44,7 @@ static const struct route *route_by_id(const char *id)
     PANIC("there is no route %s", id);
 }
 
-/* --- parameters ---------------------------------------------------------------------------------
- */
+/* --- parameters --- */
 
 static const struct {
     const char *component;
@@ -113,8 +112,7 @@ static void put_shared_parameters(struct jw *w)
     jw_obj_end(w);
 }
 
-/* --- operations ---------------------------------------------------------------------------------
- */
+/* --- operations --- */
 
 static void content_begin(struct jw *w)
 {
@@ -221,8 +219,7 @@ static void put_paths(struct model_doc *m, const struct entity_doc *docs, size_t
     jw_obj_end(w);
 }
 
-/* --- the document -------------------------------------------------------------------------------
- */
+/* --- the document --- */
 
 /* Components that nothing refers to are left out: a model may have no entity. */
 static void put_components(struct model_doc *m, const struct entity_doc *docs, size_t count)

@@ -48,8 +48,7 @@ struct platform_doc {
     struct map *by_name; /* component name -> schema */
 };
 
-/* --- what is documented -------------------------------------------------------------------------
- */
+/* --- what is documented --- */
 
 static bool is_documented(const struct route_table *table, const struct route *route)
 {
@@ -124,8 +123,7 @@ static void collect_schema(struct platform_doc *p, const struct schema *schema)
         collect_schema(p, schema->fields[i].sub);
 }
 
-/* --- operations ---------------------------------------------------------------------------------
- */
+/* --- operations --- */
 
 static void put_path_params(struct jw *w, const char *path)
 {
@@ -343,8 +341,7 @@ static void put_paths(struct platform_doc *p)
     jw_obj_end(p->w);
 }
 
-/* --- the document -------------------------------------------------------------------------------
- */
+/* --- the document --- */
 
 static struct str tag_description(struct arena *arena, const char *tag)
 {

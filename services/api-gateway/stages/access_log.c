@@ -12,8 +12,8 @@ static const double seconds_bounds[] = {
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
 static const double bytes_bounds[] = {256, 1024, 4096, 16384, 65536, 262144, 1048576, 16777216};
 
-/* Indexed by the route's position in all tables; the last one stands for requests without a route.
- */
+/* Indexed by the route's position in all tables; the last one stands for requests without a
+ * route. */
 struct route_metrics {
     const struct route *route;
     struct metric *classes[6]; /* by status / 100 */

@@ -81,8 +81,8 @@ static void new_environment(void)
     }
 }
 
-/* A container may hold a root that may not change its user; the filter confines that one as well.
- */
+/* A container may hold a root that may not change its user; the filter confines that one as
+ * well. */
 static void leave_root(void)
 {
     if (geteuid() != 0)
@@ -113,8 +113,7 @@ void confine_start(void)
     (void)signal(SIGINT, SIG_IGN); /* of the terminal: the starter decides */
 }
 
-/* --- filter
- * ---------------------------------------------------------------------------------------- */
+/* --- filter --- */
 
 /* All that a script's process may ask of the kernel, beside memory that is not executable: */
 static const int allowed[] = {

@@ -8,8 +8,7 @@
 
 static unsigned entries;
 
-/* --- values
- * ------------------------------------------------------------------------------------------ */
+/* --- values --- */
 
 static JSValueRef call_global(JSContextRef ctx, const char *path, JSValueRef value)
 {
@@ -57,8 +56,7 @@ JSStringRef console_text(JSContextRef ctx, JSValueRef value)
     return json ? json : plain_text(ctx, value);
 }
 
-/* --- entries
- * ----------------------------------------------------------------------------------------- */
+/* --- entries --- */
 
 /* No more than an entry can show. */
 static void put(struct text *line, JSStringRef text)

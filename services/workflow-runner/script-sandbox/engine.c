@@ -64,8 +64,7 @@ static struct fresh {
     JSObjectRef tools;
 } fresh;
 
-/* --- small tools
- * ----------------------------------------------------------------------------------- */
+/* --- small tools --- */
 
 static JSValueRef evaluate(JSContextRef ctx, const char *source)
 {
@@ -100,8 +99,7 @@ static JSValueRef new_text(JSContextRef ctx, const char *utf8)
     return value;
 }
 
-/* --- answers
- * --------------------------------------------------------------------------------------- */
+/* --- answers --- */
 
 static _Noreturn void end_with(const struct text *answer)
 {
@@ -159,8 +157,7 @@ fail_with(JSContextRef ctx, const char *code, JSValueRef exception, int offset)
     end_with(&answer);
 }
 
-/* --- how a script is read
- * ---------------------------------------------------------------------------- */
+/* --- how a script is read --- */
 
 struct script {
     JSObjectRef body; /* async function of $svc and the text */
@@ -227,8 +224,7 @@ static struct script read_script(JSContextRef ctx, const char *text)
     return script;
 }
 
-/* --- run
- * ------------------------------------------------------------------------------------------ */
+/* --- run --- */
 
 static struct outcome {
     bool settled;
@@ -331,8 +327,7 @@ void engine_run(const char *request)
     answer_value(ctx, outcome.value);
 }
 
-/* --- contexts
- * --------------------------------------------------------------------------------------- */
+/* --- contexts --- */
 
 /* What every run needs, once. It leaves nothing behind that a script could see. */
 void engine_practise(void)

@@ -122,8 +122,7 @@ void text_quoted(struct text *text, const uint16_t *units, size_t count, size_t 
     text_add(text, "\"", 1);
 }
 
-/* --- results
- * -------------------------------------------------------------------------------------- */
+/* --- results --- */
 
 struct scan {
     const uint16_t *units;
@@ -217,8 +216,7 @@ const char *text_json(struct text *text, const uint16_t *units, size_t count)
     return NULL;
 }
 
-/* --- writing
- * --------------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 bool write_to(int fd, const void *bytes, size_t count)
 {

@@ -53,8 +53,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* --- memory --------------------------------------------------------------------------------------
- */
+/* --- memory --- */
 
 /* Pages that are a process's own: resident and not of a file. -1 when unknown. */
 static int64_t private_pages(int statm_fd)
@@ -79,8 +78,7 @@ static int open_statm(pid_t pid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* --- records
- * --------------------------------------------------------------------------------------- */
+/* --- records --- */
 
 /* The next record, or false. What a child wrote is not trusted to be whole. */
 static bool
@@ -111,8 +109,7 @@ static void find_answer(struct run *run)
     }
 }
 
-/* --- watching
- * --------------------------------------------------------------------------------------- */
+/* --- watching --- */
 
 /* True while the child may go on. */
 static bool within_limits(struct run *run)
@@ -158,8 +155,7 @@ static void watch(struct run *run)
     }
 }
 
-/* --- answers
- * ---------------------------------------------------------------------------------------- */
+/* --- answers --- */
 
 static void add_log(struct text *answer, const struct text *records)
 {
@@ -231,8 +227,7 @@ static void write_answer(struct run *run, int status, int64_t peak_bytes)
     free(frame.ptr);
 }
 
-/* --- runs
- * ------------------------------------------------------------------------------------------- */
+/* --- runs --- */
 
 /* The whole of it, or the end of the program: nobody asks any more. */
 static void read_all(void *bytes, size_t count)

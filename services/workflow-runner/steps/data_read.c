@@ -14,8 +14,7 @@ struct reading {
     struct query query;
 };
 
-/* --- filters ------------------------------------------------------------------------------------
- */
+/* --- filters --- */
 
 /* Names on the way to a value: filter[or][0][price][gte]. */
 struct keys {
@@ -147,8 +146,7 @@ static int add_group(struct reading *in, struct keys keys, const json_t *group)
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* --- parameters ---------------------------------------------------------------------------------
- */
+/* --- parameters --- */
 
 /* NULL for one that is left out or null. */
 static int optional(struct reading *in, const char *name, json_t **ret_value)
@@ -211,8 +209,7 @@ static int read_list_params(struct reading *in)
     return add(in, "count", NULL, STR("false"));
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 AWAITS static int read_list(struct step_call *call, struct data_step *data)
 {

@@ -46,8 +46,7 @@ struct sending {
     int64_t until_ms;
 };
 
-/* --- requests -----------------------------------------------------------------------------------
- */
+/* --- requests --- */
 
 static bool is_given(const json_t *value)
 {
@@ -169,8 +168,7 @@ static int read_requests(struct sending *in)
     return 0;
 }
 
-/* --- sending ------------------------------------------------------------------------------------
- */
+/* --- sending --- */
 
 /* co: hands over the next `count` sends. The bell is for all that waits. */
 AWAITS static int hand_over(struct sending *in, size_t count)
@@ -269,13 +267,12 @@ AWAITS static int send_all(struct sending *in)
     return in->handed < in->count ? hand_over(in, in->count - in->handed) : 0;
 }
 
-/* --- what came of it ----------------------------------------------------------------------------
- */
+/* --- what came of it --- */
 
 static const char *const counters[] = {"delivered", "failed", "unregistered"};
 
-/* delivered, failed, unregistered, delivery_error as the dispatcher counted, and which send it was.
- */
+/* delivered, failed, unregistered, delivery_error as the dispatcher counted, and which send it
+ * was. */
 static json_t *send_data(struct step_call *call, const struct send *send)
 {
     struct jr_error error;

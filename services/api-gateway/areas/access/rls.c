@@ -1,5 +1,5 @@
-/* Grants of single records, to users and to groups or roles; only administrators see and set them.
- */
+/* Grants of single records, to users and to groups or roles; only administrators see and set
+ * them. */
 #include "app.h"
 #include "rls_sql.h"
 
@@ -7,8 +7,8 @@ enum grant_kind { GRANT_USER = 1, GRANT_GROUP = 2, GRANT_ROLE = 3 };
 
 #define GRANTS_MAX 1000
 
-/* Both bodies decode into this; rls-users knows only the first of the ids, rls-groups the others.
- */
+/* Both bodies decode into this; rls-users knows only the first of the ids, rls-groups the
+ * others. */
 struct grant_in {
     struct in_i64 user_id, group_id, role_id;
     struct in_bool can_update, can_delete;
@@ -59,8 +59,7 @@ static const struct schema users_schema =
 static const struct schema groups_schema =
     SCHEMA("RecordGroupGrants", struct grants_in, group_list_fields);
 
-/* --- the record ---------------------------------------------------------------------------------
- */
+/* --- the record --- */
 
 struct record {
     int64_t entity_id, id;
@@ -94,8 +93,7 @@ AWAITS static int find_record(struct req *r, struct record *ret_record)
     return 0;
 }
 
-/* --- read ---------------------------------------------------------------------------------------
- */
+/* --- read --- */
 
 AWAITS static int reply_grants(struct req *r, const struct record *record, const struct sql *sql)
 {
@@ -127,8 +125,7 @@ AWAITS static int rls_groups_get(struct req *r)
     return reply_grants(r, &record, &SQL_RLS_GROUPS);
 }
 
-/* --- replace ------------------------------------------------------------------------------------
- */
+/* --- replace --- */
 
 /* Columns of the rows to insert. */
 struct grants {

@@ -8,8 +8,8 @@
 /* Before fork: registers the counters. */
 void auth_password_prepare(void);
 
-/* any: fewest characters by the project's setting, at most PASSWORD_MAX_BYTES; 400 naming `field`.
- */
+/* any: fewest characters by the project's setting, at most PASSWORD_MAX_BYTES; 400 naming
+ * `field`. */
 int auth_password_policy(struct req *r, const char *field, struct str password) MUSTCHECK;
 
 /* co: arena-owned hash. 503 when too many wait. The length was checked before. */

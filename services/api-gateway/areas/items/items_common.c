@@ -93,8 +93,8 @@ void items_etag(struct req *r, int64_t version, struct str body)
     resp_header(r, "ETag", etag_text(r, version, body));
 }
 
-/* Any of a comma-separated list of entity tags, compared as RFC 9110 section 13.1.2 says (weakly).
- */
+/* Any of a comma-separated list of entity tags, compared as RFC 9110 section 13.1.2 says
+ * (weakly). */
 static bool list_has(struct str list, struct str etag)
 {
     while (list.ptr) {

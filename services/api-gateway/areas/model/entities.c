@@ -64,8 +64,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("Entity", out_fields);
 
-/* --- helpers ------------------------------------------------------------------------------------
- */
+/* --- helpers --- */
 
 AWAITS static int reply_entity(struct req *r, int status, struct str name)
 {
@@ -97,8 +96,7 @@ static bool value_or(const struct in_bool *in, bool otherwise)
     return in->set ? in->value : otherwise;
 }
 
-/* --- create -------------------------------------------------------------------------------------
- */
+/* --- create --- */
 
 /* The definitions of a new entity's fields; entity->fields is filled. */
 static int read_fields(struct req *r, const struct entity_in *in, struct entity *entity)
@@ -169,8 +167,7 @@ AWAITS static int entities_create(struct req *r)
     return reply_entity(r, 201, in.name.value);
 }
 
-/* --- read ---------------------------------------------------------------------------------------
- */
+/* --- read --- */
 
 AWAITS static int entities_list(struct req *r)
 {
@@ -182,8 +179,7 @@ AWAITS static int entities_get(struct req *r)
     return reply_entity(r, 200, req_param(r, "entity"));
 }
 
-/* --- change -------------------------------------------------------------------------------------
- */
+/* --- change --- */
 
 /* Only rows change: the table's name, and the permissions, hang on the entity's id. */
 AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *audit)
@@ -217,8 +213,7 @@ AWAITS static int entities_update(struct req *r)
     return reply_entity(r, 200, in.name.set ? in.name.value : req_param(r, "entity"));
 }
 
-/* --- delete -------------------------------------------------------------------------------------
- */
+/* --- delete --- */
 
 /* Relations of other entities keep it: dropping their data is not what was asked for. */
 static int check_unreferred(struct req *r, const struct entity *entity)

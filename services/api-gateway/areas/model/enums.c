@@ -42,8 +42,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("Enum", out_fields);
 
-/* --- helpers ------------------------------------------------------------------------------------
- */
+/* --- helpers --- */
 
 AWAITS static int reply_enum(struct req *r, int status, struct str name)
 {
@@ -118,8 +117,7 @@ next_user(const struct model *model, const struct model_enum *values, struct enu
     return NULL;
 }
 
-/* --- create and read ----------------------------------------------------------------------------
- */
+/* --- create and read --- */
 
 AWAITS static int add_enum(struct req *r, void *arg, struct model_audit *audit)
 {
@@ -157,8 +155,7 @@ AWAITS static int enums_get(struct req *r)
     return reply_enum(r, 200, req_param(r, "name"));
 }
 
-/* --- change -------------------------------------------------------------------------------------
- */
+/* --- change --- */
 
 static bool has_value(const struct in_strs *values, struct str text)
 {
@@ -252,8 +249,7 @@ AWAITS static int enums_update(struct req *r)
     return reply_enum(r, 200, in.name.set ? in.name.value : req_param(r, "name"));
 }
 
-/* --- delete -------------------------------------------------------------------------------------
- */
+/* --- delete --- */
 
 AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {

@@ -4,8 +4,7 @@
 #include "ddl/model_change.h"
 #include "fields_sql.h"
 
-/* --- helpers ------------------------------------------------------------------------------------
- */
+/* --- helpers --- */
 
 AWAITS static int reply_field(struct req *r, int status, struct str name)
 {
@@ -66,8 +65,7 @@ static struct field_spec spec_of(struct req *r, const struct entity *entity)
     };
 }
 
-/* --- read ---------------------------------------------------------------------------------------
- */
+/* --- read --- */
 
 AWAITS static int fields_list(struct req *r)
 {
@@ -82,8 +80,7 @@ AWAITS static int fields_get(struct req *r)
     return reply_field(r, 200, req_param(r, "field"));
 }
 
-/* --- add ----------------------------------------------------------------------------------------
- */
+/* --- add --- */
 
 /* Every record there is would lack a required value that has no default. */
 AWAITS static int check_fillable(struct req *r, const struct model_field *field)
@@ -135,8 +132,7 @@ AWAITS static int fields_create(struct req *r)
     return reply_field(r, 201, in.name.value);
 }
 
-/* --- change -------------------------------------------------------------------------------------
- */
+/* --- change --- */
 
 AWAITS static int update_field(struct req *r, void *arg, struct model_audit *audit)
 {
@@ -169,8 +165,7 @@ AWAITS static int fields_update(struct req *r)
     return reply_field(r, 200, in.name.set ? in.name.value : req_param(r, "field"));
 }
 
-/* --- remove -------------------------------------------------------------------------------------
- */
+/* --- remove --- */
 
 AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {

@@ -10,8 +10,7 @@
 
 #define WHOLE_MAX 9007199254740991.0 /* what a double holds exactly */
 
-/* --- units and amounts --------------------------------------------------------------------------
- */
+/* --- units and amounts --- */
 
 struct str balance_unit(struct arena *arena, struct str text)
 {
@@ -101,8 +100,7 @@ balance_book(struct req *r, const struct balance_change *change, struct rows *re
     return sql_batch(r, &entry, 1);
 }
 
-/* --- what is told -------------------------------------------------------------------------------
- */
+/* --- what is told --- */
 
 #define UNIT_DOC "A currency in lower case, or a name of the project's own such as credits"
 
@@ -188,8 +186,7 @@ AWAITS static int balances_history(struct req *r)
     return walk_reply(r, &entries, PARAMS(P_I64(id), P_STR(query_get(query, "unit"))));
 }
 
-/* --- adjusting ----------------------------------------------------------------------------------
- */
+/* --- adjusting --- */
 
 struct adjust_in {
     struct in_json amount;

@@ -71,8 +71,7 @@ static const struct field status_fields[] = {
 static const struct schema status_schema = SCHEMA_OUT("ProcessorAccount", status_fields);
 /* clang-format on */
 
-/* --- the answer ----------------------------------------------------------------------------------
- */
+/* --- the answer --- */
 
 static void put_text(struct jw *w, const char *name, struct str text)
 {
@@ -108,8 +107,7 @@ reply_status(struct req *r, int status, const struct processor_account *account,
     return reply_json(r, status);
 }
 
-/* --- what the processor tells --------------------------------------------------------------------
- */
+/* --- what the processor tells --- */
 
 static void take(struct str *text, struct str told)
 {
@@ -172,8 +170,8 @@ static int64_t second_of(int64_t ms)
     return ms - ms % 1000;
 }
 
-/* co: in the open transaction: the settings row's document, locked, with the credentials in *ret.
- */
+/* co: in the open transaction: the settings row's document, locked, with the credentials in
+ * *ret. */
 AWAITS static int lock_settings(struct req *r, json_t **ret_doc, struct processor_account *ret)
 {
     struct arena *arena = r->task.arena;
@@ -208,8 +206,7 @@ AWAITS static int save_doc(struct req *r, json_t *doc, const struct db_call *aud
     return sql_commit(r);
 }
 
-/* --- status --------------------------------------------------------------------------------------
- */
+/* --- status --- */
 
 /* Events tell what they know to the second. One of the second in which the reading began may be
  * newer: it stays. */
@@ -274,8 +271,7 @@ AWAITS static int connect_get(struct req *r)
     return reply_status(r, 200, &account, true);
 }
 
-/* --- creation ------------------------------------------------------------------------------------
- */
+/* --- creation --- */
 
 /* Direct charges: the processor carries losses and collects what it has to know, its fees come out
  * of the account's own balance. */
@@ -297,8 +293,8 @@ static struct str account_form(struct req *r, const struct connect_in *in)
     return form_text(&form);
 }
 
-/* The call that is to be made: another request's that is not known to have ended, else this one's.
- */
+/* The call that is to be made: another request's that is not known to have ended, else this
+ * one's. */
 struct creation {
     struct str form, key;
     bool ours;
@@ -492,8 +488,7 @@ AWAITS static int connect_create(struct req *r)
     return fail(r, "conflict", "Other requests create the account at the same time; try again.");
 }
 
-/* --- onboarding ----------------------------------------------------------------------------------
- */
+/* --- onboarding --- */
 
 /* A link is good once and for minutes: every request makes one. */
 AWAITS static int onboarding_create(struct req *r)

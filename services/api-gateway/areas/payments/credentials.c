@@ -1,6 +1,6 @@
 /* /integrations/svcpay/processor-connect/credentials: with whose key the processor is called, and
- * what its events are signed with. They go in and never come out: answers show the last characters.
- */
+ * what its events are signed with. They go in and never come out: answers show the last
+ * characters. */
 #include "areas/payments/payments_area.h"
 #include "base/clock.h"
 
@@ -99,8 +99,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("ProcessorCredentials", out_fields);
 
-/* --- the answer ----------------------------------------------------------------------------------
- */
+/* --- the answer --- */
 
 static struct str hint(struct arena *arena, struct str secret)
 {
@@ -161,8 +160,7 @@ AWAITS static int credentials_get(struct req *r)
     return reply_credentials(r, &settings->processor);
 }
 
-/* --- changes -------------------------------------------------------------------------------------
- */
+/* --- changes --- */
 
 /* What can stand in a header. */
 static bool printable(struct str text)

@@ -8,8 +8,8 @@
 #define COUNTRY_ANY "*"
 #define COUNTRY_EEA "EEA"
 
-/* A rate of two decimals is a count of basis points, as an amount of two decimals is one of cents.
- */
+/* A rate of two decimals is a count of basis points, as an amount of two decimals is one of
+ * cents. */
 #define RATE_CURRENCY STR("usd")
 
 struct fee_in {
@@ -124,8 +124,7 @@ static const struct field calculate_out_fields[] = {
 static const struct schema calculate_out_schema = SCHEMA_OUT("FeeEstimate", calculate_out_fields);
 /* clang-format on */
 
-/* --- numbers of bodies ---------------------------------------------------------------------------
- */
+/* --- numbers of bodies --- */
 
 /* Faults go to `errors`. Left out or null: 0. */
 static int64_t read_number(struct req *r,
@@ -197,8 +196,7 @@ AWAITS static int save(struct req *r, const char *key, const char *action, struc
     return 0;
 }
 
-/* --- the platform's fee --------------------------------------------------------------------------
- */
+/* --- the platform's fee --- */
 
 static void put_fee(struct jw *w, const struct platform_fee *fee)
 {
@@ -277,8 +275,7 @@ AWAITS static int fees_update(struct req *r)
     return reply_fee(r, &fee);
 }
 
-/* --- the processor's schedule --------------------------------------------------------------------
- */
+/* --- the processor's schedule --- */
 
 static void put_row(struct jw *w, const struct processor_fee *row)
 {
@@ -427,8 +424,7 @@ AWAITS static int schedule_update(struct req *r)
     return reply_schedule(r, &shown);
 }
 
-/* --- an estimate ---------------------------------------------------------------------------------
- */
+/* --- an estimate --- */
 
 AWAITS static int fees_calculate(struct req *r)
 {

@@ -84,8 +84,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("StoreCredentials", out_fields);
 
-/* --- what is stored ------------------------------------------------------------------------------
- */
+/* --- what is stored --- */
 
 static void put_text(struct jw *w, const char *name, struct str text)
 {
@@ -140,8 +139,7 @@ AWAITS static int store_get(struct req *r)
     return reply_credentials(r, &settings->store);
 }
 
-/* --- changes -------------------------------------------------------------------------------------
- */
+/* --- changes --- */
 
 /* What can stand in a token's header, in a token and in an address. */
 static bool only(struct str text, const char *others)

@@ -8,8 +8,7 @@
 
 static const char *const environment_names[] = {"production", "sandbox", NULL};
 
-/* --- test notifications --------------------------------------------------------------------------
- */
+/* --- test notifications --- */
 
 /* clang-format off */
 static const struct query_param environment_query[] = {
@@ -175,8 +174,7 @@ AWAITS static int store_outcome(struct req *r)
     return reply_json(r, 200);
 }
 
-/* --- the caller's token --------------------------------------------------------------------------
- */
+/* --- the caller's token --- */
 
 static const struct field token_fields[] = {
     {.name = "app_account_token",

@@ -15,8 +15,7 @@
 #define BODY_MEMBER    "idempotency_key"
 #define SALT_CHARS     32
 
-/* --- what is asked for ---------------------------------------------------------------------------
- */
+/* --- what is asked for --- */
 
 static bool key_ok(struct str key)
 {
@@ -111,8 +110,7 @@ static int64_t lease_ms(const struct req *r)
     return lease;
 }
 
-/* --- answers of before ---------------------------------------------------------------------------
- */
+/* --- answers of before --- */
 
 /* Where what was made can be found, from "payment:12". */
 static void put_location(struct req *r, struct str target)
@@ -224,8 +222,7 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
     return 0;
 }
 
-/* --- while and after it is ours ------------------------------------------------------------------
- */
+/* --- while and after it is ours --- */
 
 static int taken_over(struct req *r)
 {

@@ -10,8 +10,7 @@
 #define CODE_CHARS_MAX 40
 #define CODE_RANDOM    12 /* characters of a code that we choose */
 
-/* --- codes --------------------------------------------------------------------------------------
- */
+/* --- codes --- */
 
 /* 0 for what stands in no code. */
 static char normal_char(char c)
@@ -233,8 +232,7 @@ AWAITS static int offer_codes_delete(struct req *r)
     return reply_empty(r, 204);
 }
 
-/* --- redeeming ----------------------------------------------------------------------------------
- */
+/* --- redeeming --- */
 
 AWAITS static int book_credit(struct req *r, const struct offer *offer, int64_t user_id)
 {
@@ -315,8 +313,7 @@ int64_t offer_price(const struct offer *offer, int64_t amount_minor)
     return off < amount_minor ? amount_minor - off : 0;
 }
 
-/* --- the caller's own ---------------------------------------------------------------------------
- */
+/* --- the caller's own --- */
 
 static const struct field mine_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
@@ -397,8 +394,7 @@ AWAITS static int offers_redeem(struct req *r)
     return reply_json(r, 201);
 }
 
-/* --- redemptions --------------------------------------------------------------------------------
- */
+/* --- redemptions --- */
 
 static const struct field redemption_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},

@@ -137,8 +137,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("Offer", out_fields);
 
-/* --- what is stored -----------------------------------------------------------------------------
- */
+/* --- what is stored --- */
 
 /* In the order of the columns that offer_add and offer_save write. */
 enum {
@@ -284,8 +283,7 @@ static int fail_save(struct req *r, int rc)
     return fail_with(r, "unique_violation", STR("An offer of this name exists."), errors);
 }
 
-/* --- endpoints ----------------------------------------------------------------------------------
- */
+/* --- endpoints --- */
 
 AWAITS static int offers_list(struct req *r)
 {

@@ -9,8 +9,7 @@
 #define METADATA_NAME_MAX  40
 #define METADATA_VALUE_MAX 500
 
-/* --- settings ------------------------------------------------------------------------------------
- */
+/* --- settings --- */
 
 int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings)
 {
@@ -32,8 +31,7 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
     return 0;
 }
 
-/* --- failures ------------------------------------------------------------------------------------
- */
+/* --- failures --- */
 
 AWAITS static int transact_once(struct req *r, int (*fn)(struct req *r, void *arg), void *arg)
 {
@@ -193,8 +191,7 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
     }
 }
 
-/* --- amounts -------------------------------------------------------------------------------------
- */
+/* --- amounts --- */
 
 int pay_amount(struct req *r,
                const json_t *amount,
@@ -221,8 +218,7 @@ int pay_amount(struct req *r,
     return 0;
 }
 
-/* --- metadata ------------------------------------------------------------------------------------
- */
+/* --- metadata --- */
 
 static void release_json(void *json)
 {
@@ -324,8 +320,7 @@ json_t *pay_metadata(struct req *r, const char *name, int64_t id)
     return pay_metadata_with(r, NULL, name, id);
 }
 
-/* --- payers --------------------------------------------------------------------------------------
- */
+/* --- payers --- */
 
 static struct str lower_case(struct arena *arena, struct str text)
 {
@@ -495,8 +490,7 @@ void pay_customer_gone(struct req *r, const struct processor_reply *reply, struc
         log_debug("payments.customer_kept", L_I64("rc", rc));
 }
 
-/* --- where payers come back to -------------------------------------------------------------------
- */
+/* --- where payers come back to --- */
 
 void pay_return_urls(struct req *r,
                      const struct payment_settings *settings,

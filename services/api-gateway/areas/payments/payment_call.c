@@ -16,8 +16,7 @@
 
 #define SETTLE_EXTRA_MS 15000 /* behind the request's deadline */
 
-/* --- the row -------------------------------------------------------------------------------------
- */
+/* --- the row --- */
 
 static struct db_param id_or_null(int64_t id)
 {
@@ -77,8 +76,7 @@ int payment_call_note(struct req *r, struct payment_call *call, const char *what
     return sql_commit(r);
 }
 
-/* --- answers -------------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 /* Members beside the ones that every problem has: which payment failed, and what brings its payer
  * back. */
@@ -102,8 +100,8 @@ static void extend_problem(struct req *r, int64_t payment_id, struct str client_
     strbuf_str(&r->body, (struct str){members.ptr + 1, members.len - 1});
 }
 
-/* Who has to say yes himself is brought back with it; a card that was declined is of no use to him.
- */
+/* Who has to say yes himself is brought back with it; a card that was declined is of no use to
+ * him. */
 static struct str secret_for(struct str code, const struct payment_extra *extra)
 {
     return str_is(code, "authentication_required") ? extra->client_secret : STR_NONE;
@@ -147,8 +145,7 @@ static void intent_extra(const struct intent_object *intent, struct payment_extr
     };
 }
 
-/* --- what came of it -----------------------------------------------------------------------------
- */
+/* --- what came of it --- */
 
 /* The processor's objects in an answer. */
 struct outcome {
@@ -352,8 +349,7 @@ int payment_call_run(struct req *r, struct payment_call *call)
     return finish(r, &outcome);
 }
 
-/* --- going on ------------------------------------------------------------------------------------
- */
+/* --- going on --- */
 
 /* Somebody else has settled it meanwhile: as it stands. */
 AWAITS static int
@@ -402,8 +398,7 @@ int payment_call_resume(struct req *r, struct payment_call *call)
     return payment_call_run(r, call);
 }
 
-/* --- reading -------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /* co: the payment's intent or session as it is now; NULL when it cannot be had. */
 AWAITS static int read_object(struct req *r,

@@ -76,8 +76,8 @@ AWAITS static int begin(struct req *r, struct act *act, int64_t id, struct payme
 }
 
 /* The abandoned request noted its call. One that is still open is repeated; one that somebody else
- * closed without it having been made is made now: under its own key, so that it is not made twice.
- */
+ * closed without it having been made is made now: under its own key, so that it is not made
+ * twice. */
 AWAITS static int go_on(struct req *r, struct act *act, struct payment_call *call)
 {
     struct payment_extra extra;
@@ -130,8 +130,7 @@ static struct str intent_path(struct req *r, const struct payment *payment, cons
         .nullable = true, .max = 255, .doc = "As the header Idempotency-Key"                       \
     }
 
-/* --- how it stands -------------------------------------------------------------------------------
- */
+/* --- how it stands --- */
 
 AWAITS static int intents_get(struct req *r)
 {
@@ -145,8 +144,7 @@ AWAITS static int intents_get(struct req *r)
     return payment_reply(r, 200, &payment, &extra);
 }
 
-/* --- confirm -------------------------------------------------------------------------------------
- */
+/* --- confirm --- */
 
 struct confirm_in {
     struct in_json payment_method_id;
@@ -237,8 +235,7 @@ AWAITS static int intents_confirm(struct req *r)
     return idem_end(r, &idem, confirm(r, &act, &idem));
 }
 
-/* --- capture -------------------------------------------------------------------------------------
- */
+/* --- capture --- */
 
 struct capture_in {
     struct in_f64 amount;
@@ -322,8 +319,7 @@ AWAITS static int intents_capture(struct req *r)
     return act_run(r, &act, &in.idempotency_key);
 }
 
-/* --- cancel --------------------------------------------------------------------------------------
- */
+/* --- cancel --- */
 
 struct cancel_in {
     struct in_str reason;
@@ -386,8 +382,7 @@ AWAITS static int intents_cancel(struct req *r)
     return act_run(r, &act, &in.idempotency_key);
 }
 
-/* --- refund --------------------------------------------------------------------------------------
- */
+/* --- refund --- */
 
 struct refund_in {
     struct in_f64 amount;
@@ -453,8 +448,7 @@ AWAITS static int payments_refund(struct req *r)
     return act_run(r, &act, &in.idempotency_key);
 }
 
-/* --- routes --------------------------------------------------------------------------------------
- */
+/* --- routes --- */
 
 #define INTENT_DOC "{id} is the payment's id here or the processor's pi_... "
 #define KEY_DOC                                                                                    \

@@ -34,8 +34,7 @@ static const struct field method_fields[] = {
 };
 static const struct schema method_schema = SCHEMA_OUT("PaymentMethod", method_fields);
 
-/* --- into the table ------------------------------------------------------------------------------
- */
+/* --- into the table --- */
 
 /* co: methods as the processor shows them, in one transaction. */
 AWAITS static int apply_methods(struct req *r,
@@ -74,8 +73,7 @@ AWAITS static int apply_methods(struct req *r,
     return 0;
 }
 
-/* --- finding one ---------------------------------------------------------------------------------
- */
+/* --- finding one --- */
 
 static int no_such_method(struct req *r)
 {
@@ -202,8 +200,7 @@ AWAITS static int methods_get(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-/* --- list ----------------------------------------------------------------------------------------
- */
+/* --- list --- */
 
 static const struct query_param list_query[] = {
     WALK_QUERY,
@@ -283,8 +280,7 @@ AWAITS static int methods_list(struct req *r)
     return walk_reply(r, &list, PARAMS(subscriber, email, P_STR(query_get(query, "status"))));
 }
 
-/* --- set-up --------------------------------------------------------------------------------------
- */
+/* --- set-up --- */
 
 struct setup_in {
     struct in_i64 subscriber_id;
@@ -386,8 +382,7 @@ AWAITS static int methods_setup(struct req *r)
     return idem_end(r, &idem, setup(r, &in, &idem));
 }
 
-/* --- removal -------------------------------------------------------------------------------------
- */
+/* --- removal --- */
 
 /* The processor says of a method that is nobody's (any more) that it cannot be detached. */
 static bool was_detached(int rc, const struct processor_reply *reply)

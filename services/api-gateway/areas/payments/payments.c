@@ -6,8 +6,7 @@
 #include "payments_sql.h"
 #include "walk.h"
 
-/* --- rows ----------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 static void write_columns(struct jw *w, const struct rows *rows, size_t row)
 {
@@ -133,8 +132,7 @@ payment_fee(const struct payment_settings *settings, int64_t amount_minor, struc
     return fee_platform(&settings->fee, amount_minor, currency);
 }
 
-/* --- lists ---------------------------------------------------------------------------------------
- */
+/* --- lists --- */
 
 static const char *const types[] = {"one_off", "recurring", "saved_method", NULL};
 static const char *const providers[] = {"processor", "iap_store", NULL};

@@ -124,8 +124,7 @@ static bool saves(const struct create_in *in)
     return in->save_payment_method.set && in->save_payment_method.value;
 }
 
-/* --- what the processor is asked for -------------------------------------------------------------
- */
+/* --- what the processor is asked for --- */
 
 static void put_checkout(struct req *r,
                          struct form *form,
@@ -188,8 +187,7 @@ static void put_intent(struct req *r,
         form_str(form, "capture_method", in->capture_method.value);
 }
 
-/* --- the endpoint --------------------------------------------------------------------------------
- */
+/* --- the endpoint --- */
 
 AWAITS static int draft_payment(struct req *r,
                                 const struct create_in *in,

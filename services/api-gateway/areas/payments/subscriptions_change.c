@@ -83,8 +83,8 @@ struct news {
     bool rang;
 };
 
-/* co: the processor's answer (NULL: none was needed), our own members and the audit row, at once.
- */
+/* co: the processor's answer (NULL: none was needed), our own members and the audit row, at
+ * once. */
 AWAITS static int write_all(struct req *r, void *arg)
 {
     struct news *news = arg;

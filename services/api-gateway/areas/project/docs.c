@@ -83,8 +83,7 @@ AWAITS static int docs_get(struct req *r)
     return reply_json(r, 200);
 }
 
-/* --- the viewer ---------------------------------------------------------------------------------
- */
+/* --- the viewer --- */
 
 #define UI_POLICY                                                                                  \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "              \

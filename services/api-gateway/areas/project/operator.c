@@ -1,5 +1,5 @@
-/* /org and /healthz: what the operator sees and does; outside any project, with the operator token.
- */
+/* /org and /healthz: what the operator sees and does; outside any project, with the operator
+ * token. */
 #include "app.h"
 #include "areas/auth/auth_password.h"
 #include "operator_sql.h"

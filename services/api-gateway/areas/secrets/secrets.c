@@ -48,8 +48,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("Secret", out_fields);
 
-/* --- helpers ------------------------------------------------------------------------------------
- */
+/* --- helpers --- */
 
 static bool name_ok(struct str name)
 {
@@ -83,8 +82,7 @@ static int no_such_secret(struct req *r)
     return fail(r, "not_found", "There is no such secret.");
 }
 
-/* --- list, create, replace ----------------------------------------------------------------------
- */
+/* --- list, create, replace --- */
 
 AWAITS static int secrets_list(struct req *r)
 {
@@ -145,8 +143,7 @@ AWAITS static int secrets_update(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-/* --- delete -------------------------------------------------------------------------------------
- */
+/* --- delete --- */
 
 /* A definition that cannot be read any more is taken to use what it mentions. */
 static bool uses(struct arena *arena, const struct rows *mentions, size_t row, struct str name)

@@ -142,8 +142,8 @@ AWAITS static int jobs_get(struct req *r)
     return reply_job(r, 200, id);
 }
 
-/* Whoever runs it finds its token gone, at the latest with its next write; the hint makes it quick.
- */
+/* Whoever runs it finds its token gone, at the latest with its next write; the hint makes it
+ * quick. */
 AWAITS static int jobs_cancel(struct req *r)
 {
     struct rows found;

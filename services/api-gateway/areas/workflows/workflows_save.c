@@ -53,8 +53,7 @@ static void free_json(void *value)
     json_decref(value);
 }
 
-/* --- the document: members that were sent, else what is stored
- * ------------------------------------ */
+/* --- the document: members that were sent, else what is stored --- */
 
 static void put(json_t *doc, const char *member, json_t *value)
 {
