@@ -1,7 +1,8 @@
 /*
  * Ringing: bells of a turn are collected, those that say the same become one, and at the turn's end
  * all leave in one write. When the last ones left a moment ago they wait for that moment to pass:
- * who is rung all the time does more at a time, and a lone bell is not held up.
+ * who is rung all the time does more at a time, and a lone bell is not held up. Groups make their
+ * streams (NOMKSTREAM): a bell that no service has ever listened to leaves nothing behind.
  */
 #include <string.h>
 
@@ -89,10 +90,12 @@ static void send_bells(void *arg)
         bus_stream_name(stream, bell->topic, bell->bell.partition, false);
         struct str bytes = wire_pack(bus->bell_arena, bell->topic, &bell->bell, now_ms);
         bus->in_flight++;
-        redis_post_told(bus->redis,
-                        on_sent,
-                        bus,
-                        REDIS_ARGS(STR("XADD"), str_from(stream), STR("*"), STR("e"), bytes));
+        redis_post_told(
+            bus->redis,
+            on_sent,
+            bus,
+            REDIS_ARGS(
+                STR("XADD"), str_from(stream), STR("NOMKSTREAM"), STR("*"), STR("e"), bytes));
     }
     bus->bell_count = 0;
     if (!bus->freed)

@@ -82,7 +82,12 @@ def test_removes_a_group_that_nobody_reads_for(redis, streams):
     redis.xadd(TOPIC + ":{p4}", {"e": ENVELOPE})
     redis.xgroup_create(TOPIC + ":{p4}", "gone", "0")
     assert "removed from 1 partitions" in streams("drop-group", TOPIC, "gone")
-    assert redis.xinfo_groups(TOPIC + ":{p4}") == []
+    assert not redis.exists(TOPIC + ":{p4}"), "nobody would trim it"
+    redis.xadd(TOPIC + ":{p4}", {"e": ENVELOPE})
+    redis.xgroup_create(TOPIC + ":{p4}", "stays", "0")
+    redis.xgroup_create(TOPIC + ":{p4}", "goes", "0")
+    streams("drop-group", TOPIC, "goes")
+    assert [group["name"] for group in redis.xinfo_groups(TOPIC + ":{p4}")] == [b"stays"] and redis.xlen(TOPIC + ":{p4}") == 1
     redis.xgroup_create(TOPIC + ":{p4}", "here", "0")
     redis.xreadgroup("here", "me", {TOPIC + ":{p4}": ">"})
     assert "somebody reads" in streams("drop-group", TOPIC, "here", ok=False)

@@ -6,7 +6,8 @@ import urllib.parse
 
 import pytest
 from groundwork.project import Project
-from groundwork.records import listen, rows
+from groundwork.records import bells, listen, rows
+from groundwork.runs import until
 from groundwork.workflows import api, call, job_row, jobs_of, start, workflow
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -196,14 +197,12 @@ def test_many_at_once_are_all_there(project, db):
 
 def test_a_bell_is_rung(project, redis_client, db):
     made = workflow(project.admin, api("bell"))
-    schema = project.schema(db)
-    (partition,), = rows(db, "select partition from platform.projects where slug = %s", project.id)
-    stream = f"job:{{p{partition}}}"
-    before = redis_client.xlen(stream)
+    rung = bells(project, db, redis_client)
+    before = rung()
     for _ in range(2):
         project.admin.post("/workflows/api/bell", {}, expect=204)
     start(project.admin, made)
-    assert redis_client.xlen(stream) > before, schema
+    until(lambda: rung() > before, "a bell")
 
 
 # --- trace context ---

@@ -27,6 +27,16 @@ UNUSED static void pause_ms(struct task *task, int64_t ms)
     assert_int_equal(task_sleep(task, ms), 0);
 }
 
+/* What is to come; how soon is asked for where it matters. */
+#define PATIENCE_MS 20000
+#define WAIT_FOR(task, condition)                                                                  \
+    do {                                                                                           \
+        for (int64_t end_ = clock_mono_ms() + PATIENCE_MS;                                         \
+             !(condition) && clock_mono_ms() < end_;)                                              \
+            pause_ms(task, 2);                                                                     \
+        assert_true(condition);                                                                    \
+    } while (0)
+
 static void run_bus_world(struct task *task, void *arg)
 {
     struct bus_world *world = arg;
@@ -92,11 +102,21 @@ entries_left(struct task *task, struct redis *redis, const char *topic, bool dea
     int64_t left = 0;
 
     for (int i = 0; i < BUS_PARTITIONS; i++)
-        left += ask(task,
-                    redis,
-                    arena_printf(task->arena, "XLEN %s:%s{p%d}", topic, dead ? "dead:" : "", i)
-                        .ptr);
+        left +=
+            ask(task,
+                redis,
+                arena_printf(task->arena, "XLEN %s:%s{p%d}", topic, dead ? "dead:" : "", i).ptr);
     return left;
+}
+
+UNUSED static void
+make_groups(struct task *task, struct redis *redis, const char *topic, const char *group)
+{
+    for (int i = 0; i < BUS_PARTITIONS; i++)
+        (void)ask(
+            task,
+            redis,
+            arena_printf(task->arena, "XGROUP CREATE %s:{p%d} %s 0 MKSTREAM", topic, i, group).ptr);
 }
 
 /* --- a consumer that remembers --- */
@@ -104,15 +124,15 @@ entries_left(struct task *task, struct redis *redis, const char *topic, bool dea
 #define HEARD_MAX 20000
 
 struct ear {
-    unsigned calls, heard;      /* heard: entries of calls that returned 0 */
-    int rc;                     /* of the handler */
-    unsigned fail_first;        /* so many calls fail */
-    int64_t delay_ms;           /* each call */
-    int64_t last_us;            /* when the last call began */
+    unsigned calls, heard; /* heard: entries of calls that returned 0 */
+    int rc;                /* of the handler */
+    unsigned fail_first;   /* so many calls fail */
+    int64_t delay_ms;      /* each call */
+    int64_t last_us;       /* when the last call began */
     unsigned most_deliveries;
     unsigned running, most_running;
-    uint8_t seen[HEARD_MAX];    /* by row_id: how often */
-    struct bus_entry last;      /* texts are gone */
+    uint8_t seen[HEARD_MAX]; /* by row_id: how often */
+    struct bus_entry last;   /* texts are gone */
     char kind[32], id[32], traceparent[64];
 };
 
@@ -125,8 +145,8 @@ UNUSED static int hear(struct task *task, const struct bus_entry *entries, size_
     ear->last = entries[count - 1];
     (void)snprintf(ear->kind, sizeof(ear->kind), "%.*s", STR_ARG(ear->last.kind));
     (void)snprintf(ear->id, sizeof(ear->id), "%.*s", STR_ARG(ear->last.id));
-    (void)snprintf(ear->traceparent, sizeof(ear->traceparent), "%.*s",
-                   STR_ARG(ear->last.traceparent));
+    (void)snprintf(
+        ear->traceparent, sizeof(ear->traceparent), "%.*s", STR_ARG(ear->last.traceparent));
     for (size_t i = 0; i < count; i++) {
         if (entries[i].deliveries > ear->most_deliveries)
             ear->most_deliveries = entries[i].deliveries;
@@ -169,19 +189,17 @@ UNUSED static struct bus *start_bus(struct redis *redis, struct ear *ear, int64_
     return bus;
 }
 
-UNUSED static void wait_heard(struct task *task, const struct ear *ear, unsigned least, int64_t limit_ms)
+UNUSED static void wait_heard(struct task *task, const struct ear *ear, unsigned least)
 {
-    for (int64_t end = clock_mono_ms() + limit_ms; ear->heard < least && clock_mono_ms() < end;)
+    for (int64_t end = clock_mono_ms() + PATIENCE_MS; ear->heard < least && clock_mono_ms() < end;)
         pause_ms(task, 2);
     if (ear->heard < least)
         fail_msg("heard %u of %u", ear->heard, least);
 }
 
-UNUSED static void wait_up(struct task *task, const struct bus *bus, bool up, int64_t limit_ms)
+UNUSED static void wait_up(struct task *task, const struct bus *bus, bool up)
 {
-    for (int64_t end = clock_mono_ms() + limit_ms; bus_up(bus) != up && clock_mono_ms() < end;)
-        pause_ms(task, 2);
-    assert_int_equal(bus_up(bus), up);
+    WAIT_FOR(task, bus_up(bus) == up);
 }
 
 static void on_bus_stopped(void *arg)

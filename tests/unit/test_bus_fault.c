@@ -11,15 +11,6 @@ static void read_as_ghost(struct task *task, struct redis *redis, int partition)
     assert_int_equal(ask(task, redis, words.ptr), 1);
 }
 
-static void make_groups(struct task *task, struct redis *redis, const char *group)
-{
-    for (int i = 0; i < BUS_PARTITIONS; i++) {
-        struct str words =
-            arena_printf(task->arena, "XGROUP CREATE evt:{p%d} %s 0 MKSTREAM", i, group);
-        (void)ask(task, redis, words.ptr);
-    }
-}
-
 /* --- a consumer died --- */
 
 static void claims(struct task *task, struct redis *redis)
@@ -27,10 +18,10 @@ static void claims(struct task *task, struct redis *redis)
     static struct ear ear;
     struct bus *producer = bus_new(redis);
 
-    make_groups(task, redis, "tests");
+    make_groups(task, redis, "evt", "tests");
     for (int i = 0; i < 64; i++)
         ring(producer, i);
-    pause_ms(task, 50);
+    WAIT_FOR(task, entries_left(task, redis, "evt", false) == 64);
     for (int i = 0; i < BUS_PARTITIONS; i++)
         read_as_ghost(task, redis, i);
     /* One of its entries is deleted meanwhile. */
@@ -45,15 +36,14 @@ static void claims(struct task *task, struct redis *redis)
 
     int64_t start_ms = clock_mono_ms();
     struct bus *bus = start_bus(redis, &ear, 300);
-    wait_heard(task, &ear, 63, 3000);
+    wait_heard(task, &ear, 63);
     print_message("claimed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
-    pause_ms(task, 200);
+    WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     assert_int_equal(ear.heard, 63);
     assert_int_equal(ear.most_deliveries, 2);
     assert_int_equal(bus_stats(bus)->reclaimed, 63);
     assert_int_equal(bus_stats(bus)->lost, 1);
     assert_int_equal(bus_stats(bus)->acked, 63);
-    assert_int_equal(entries_left(task, redis, "evt", false), 0);
     end_bus(task, bus);
     bus_free(producer);
 }
@@ -64,29 +54,34 @@ static void test_claims(void **state)
     run(claims);
 }
 
-/* Claimed entries are handled slowly; what is rung meanwhile comes right behind them. */
+/* Claimed entries are handled slowly; what is rung meanwhile comes right behind them. The best of
+ * some rounds: a busy machine spoils one, not all. */
 static void claims_slowly(struct task *task, struct redis *redis)
 {
     static struct ear ear;
     struct bus *producer = bus_new(redis);
+    int64_t best_ms = INT64_MAX;
 
-    make_groups(task, redis, "tests");
-    ring(producer, 3);
-    pause_ms(task, 20);
-    read_as_ghost(task, redis, 3);
-    struct bus *bus = start_bus(redis, &ear, 200);
-    wait_up(task, bus, true, 1000);
-    ear.delay_ms = 100;
-    for (int i = 0; i < 400 && ear.calls == 0; i++)
-        pause_ms(task, 2);
-    assert_int_equal(ear.calls, 1);
-    int64_t start_ms = clock_mono_ms();
-    ring(bus, 19); /* the same partition */
-    wait_heard(task, &ear, 2, 1000);
-    assert_in_range(clock_mono_ms() - start_ms, 150, 260);
-    assert_int_equal(ear.most_running, 1);
-    assert_int_equal(ear.last.deliveries, 1);
-    end_bus(task, bus);
+    make_groups(task, redis, "evt", "tests");
+    for (int round = 0; round < 5 && best_ms > 260; round++) {
+        ring(producer, 3);
+        WAIT_FOR(task, ask(task, redis, "XLEN evt:{p3}") == 1);
+        read_as_ghost(task, redis, 3);
+        struct bus *bus = start_bus(redis, &ear, 200);
+        wait_up(task, bus, true);
+        ear.delay_ms = 100;
+        WAIT_FOR(task, ear.calls == 1);
+        int64_t start_ms = clock_mono_ms();
+        ring(bus, 19); /* the same partition */
+        wait_heard(task, &ear, 2);
+        int64_t took_ms = clock_mono_ms() - start_ms;
+        best_ms = took_ms < best_ms ? took_ms : best_ms;
+        assert_int_equal(ear.most_running, 1);
+        assert_int_equal(ear.last.deliveries, 1);
+        WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
+        end_bus(task, bus);
+    }
+    assert_in_range(best_ms, 150, 260);
     bus_free(producer);
 }
 
@@ -103,11 +98,11 @@ static void repeats(struct task *task, struct redis *redis)
     static struct ear ear;
     struct bus *bus = start_bus(redis, &ear, 100);
 
-    wait_up(task, bus, true, 1000);
+    wait_up(task, bus, true);
     ear.fail_first = 20;
     for (int i = 0; i < 320; i++)
         ring(bus, i);
-    wait_heard(task, &ear, 320, 4000);
+    wait_heard(task, &ear, 320);
     pause_ms(task, 200);
     for (int i = 0; i < 320; i++)
         assert_int_equal(ear.seen[i], 1);
@@ -140,11 +135,10 @@ static void buries(struct task *task, struct redis *redis)
     struct bus *bus = start_bus(redis, &ear, 60);
     struct redis_reply dead;
 
-    wait_up(task, bus, true, 1000);
+    wait_up(task, bus, true);
     ear.rc = 1;
     ring(bus, 2);
-    for (int i = 0; i < 400 && bus_stats(bus)->dead < 1; i++)
-        pause_ms(task, 10);
+    WAIT_FOR(task, bus_stats(bus)->dead == 1);
     assert_int_equal(ear.calls, 4); /* max_deliveries of start_bus() */
     assert_int_equal(ear.most_deliveries, 4);
     assert_int_equal(redis_cmd(task,
@@ -168,7 +162,7 @@ static void buries(struct task *task, struct redis *redis)
             REDIS_ARGS(
                 STR("XADD"), STR("evt:{p2}"), STR("*"), STR("e"), field(&dead.items[0], "e"))),
         0);
-    wait_heard(task, &ear, 1, 1000);
+    wait_heard(task, &ear, 1);
     assert_int_equal(ear.last.row_id, 2);
     assert_string_equal(ear.id, "e2");
 
@@ -189,13 +183,10 @@ static void buries(struct task *task, struct redis *redis)
     for (size_t i = 3; i < ARRAY_LEN(many); i++)
         many[i] = STR("f");
     assert_int_equal(redis_cmd(task, redis, NULL, ARRAY_LEN(many), many), 0);
-    wait_heard(task, &ear, 2, 1000);
-    for (int i = 0; i < 200 && bus_stats(bus)->dead < 5; i++)
-        pause_ms(task, 10);
-    assert_int_equal(bus_stats(bus)->dead, 5);
+    wait_heard(task, &ear, 2);
+    WAIT_FOR(task, bus_stats(bus)->dead == 5);
     assert_int_equal(ask(task, redis, "XLEN evt:dead:{p3}"), 4);
-    pause_ms(task, 200);
-    assert_int_equal(entries_left(task, redis, "evt", false), 0);
+    WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     end_bus(task, bus);
 }
 
@@ -212,12 +203,12 @@ static void trims(struct task *task, struct redis *redis)
     static struct ear ear;
     static struct ear late;
 
-    make_groups(task, redis, "late"); /* nobody reads it yet */
+    make_groups(task, redis, "evt", "late"); /* nobody reads it yet */
     struct bus *bus = start_bus(redis, &ear, 100);
-    wait_up(task, bus, true, 1000);
+    wait_up(task, bus, true);
     for (int i = 0; i < 400; i++)
         ring(bus, i);
-    wait_heard(task, &ear, 400, 2000);
+    wait_heard(task, &ear, 400);
     pause_ms(task, 300);
     assert_int_equal(entries_left(task, redis, "evt", false), 400);
 
@@ -228,17 +219,15 @@ static void trims(struct task *task, struct redis *redis)
     assert_int_equal(ask(task, redis, "XREADGROUP GROUP late ghost COUNT 1 STREAMS evt:{p7} >"), 1);
     memset(&late, 0, sizeof(late));
     bus_consume(second, &consumer);
-    wait_heard(task, &late, 399, 2000);
-    pause_ms(task, 500);
-    assert_int_equal(entries_left(task, redis, "evt", false), 25); /* all of p7 */
+    wait_heard(task, &late, 399);
+    WAIT_FOR(task, entries_left(task, redis, "evt", false) == 25); /* all of p7 */
     assert_int_equal(ask(task, redis, "XLEN evt:{p7}"), 25);
     end_bus(task, second);
     assert_int_equal(ask(task, redis, "XINFO CONSUMERS evt:{p7} late"),
                      1); /* the ghost, for it has one */
     for (int i = 0; i < BUS_PARTITIONS; i++)
         (void)ask(task, redis, arena_printf(task->arena, "XGROUP DESTROY evt:{p%d} late", i).ptr);
-    pause_ms(task, 300);
-    assert_int_equal(entries_left(task, redis, "evt", false), 0);
+    WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     end_bus(task, bus);
 }
 
@@ -256,7 +245,7 @@ static void forgets(struct task *task, struct redis *redis)
     struct bus *bus = start_bus(redis, &ear, 1000);
     int64_t next = 0;
 
-    wait_up(task, bus, true, 1000);
+    wait_up(task, bus, true);
     for (int round = 0; round < 6; round++) {
         for (int i = 0; i < 100; i++) {
             ring(bus, next++);
@@ -270,12 +259,13 @@ static void forgets(struct task *task, struct redis *redis)
         }
         /* What is rung from now on is heard. */
         pause_ms(task, 300);
+        wait_up(task, bus, true);
         unsigned before = ear.heard;
         int64_t start_ms = clock_mono_ms();
         for (int i = 0; i < 16; i++)
             ring(bus, next++);
-        wait_heard(task, &ear, before + 16, 5000);
-        assert_in_range(clock_mono_ms() - start_ms, 0, 100);
+        wait_heard(task, &ear, before + 16);
+        assert_in_range(clock_mono_ms() - start_ms, 0, 3000); /* less than a read blocks */
     }
     print_message("heard %u of %lld, groups made %llu\n",
                   ear.heard,
@@ -290,13 +280,12 @@ static void forgets(struct task *task, struct redis *redis)
     unsigned before = ear.heard;
     for (int i = 0; i < 16; i++)
         ring(bus, 1000 + i);
-    wait_heard(task, &ear, before + 15, 1000);
-    pause_ms(task, 300);
-    assert_false(bus_up(bus)); /* bells are lost: look yourself */
+    wait_heard(task, &ear, before + 15);
+    wait_up(task, bus, false); /* bells are lost: look yourself */
     (void)ask(task, redis, "DEL evt:{p4}");
-    wait_up(task, bus, true, 1000);
+    wait_up(task, bus, true);
     ring(bus, 1004);
-    wait_heard(task, &ear, before + 16, 1000);
+    wait_heard(task, &ear, before + 16);
     end_bus(task, bus);
 }
 
@@ -313,7 +302,7 @@ static void fills_up(struct task *task, struct redis *redis)
     static struct ear ear;
     struct bus *bus = start_bus(redis, &ear, 300);
 
-    wait_up(task, bus, true, 1000);
+    wait_up(task, bus, true);
     (void)ask(task, redis, "CONFIG SET maxmemory-policy noeviction");
     ear.delay_ms = 100;
     for (int i = 0; i < 160; i++)
@@ -323,19 +312,18 @@ static void fills_up(struct task *task, struct redis *redis)
     for (int i = 0; i < 10; i++)
         ring(bus, 500 + i);
     /* What was there is read and removed all the same. */
-    wait_heard(task, &ear, 160, 3000);
-    assert_int_equal(bus_stats(bus)->dropped, 10);
+    wait_heard(task, &ear, 160);
+    WAIT_FOR(task, bus_stats(bus)->dropped == 10);
     assert_true(bus_up(bus));
-    pause_ms(task, 500);
-    assert_int_equal(entries_left(task, redis, "evt", false), 0);
+    WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     /* Everything lost and no memory for the groups either. */
     (void)ask(task, redis, "FLUSHALL");
     pause_ms(task, 500);
     (void)ask(task, redis, "CONFIG SET maxmemory 0");
     ear.delay_ms = 0;
-    pause_ms(task, 1500);
+    wait_up(task, bus, true);
     ring(bus, 600);
-    wait_heard(task, &ear, 161, 2000);
+    wait_heard(task, &ear, 161);
     end_bus(task, bus);
 }
 
@@ -352,23 +340,23 @@ static void falls_silent(struct task *task, struct redis *redis)
     static struct ear ear;
     struct bus *bus = start_bus(redis, &ear, 0);
 
-    wait_up(task, bus, true, 1000);
+    wait_up(task, bus, true);
     (void)kill(redis_pid, SIGSTOP);
     int64_t start_ms = clock_mono_ms();
     for (int i = 0; i < 10; i++)
         ring(bus, i);
-    wait_up(task, bus, false, 3000);
+    wait_up(task, bus, false);
     print_message("silence noticed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
-    assert_in_range(clock_mono_ms() - start_ms, 500, 1700);
+    assert_in_range(clock_mono_ms() - start_ms, 500, 4000);
     pause_ms(task, 7000); /* the blocked read has noticed, too */
     assert_false(bus_up(bus));
     (void)kill(redis_pid, SIGCONT);
     start_ms = clock_mono_ms();
-    wait_up(task, bus, true, 4000);
+    wait_up(task, bus, true);
     print_message("up again after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
     unsigned before = ear.heard;
     ring(bus, 50);
-    wait_heard(task, &ear, before + 1, 500);
+    wait_heard(task, &ear, before + 1);
     end_bus(task, bus);
 }
 
@@ -383,35 +371,33 @@ static void restarts(struct task *task, struct redis *redis)
     static struct ear ear;
     struct bus *bus = start_bus(redis, &ear, 0);
 
-    wait_up(task, bus, true, 1000);
+    wait_up(task, bus, true);
     for (int round = 1; round <= 2; round++) {
         redis_stop();
-        pause_ms(task, 30);
-        assert_false(bus_up(bus));
+        wait_up(task, bus, false);
         for (int i = 0; i < 10; i++)
             ring(bus, i);
-        pause_ms(task, 1000);
-        assert_int_equal(bus_stats(bus)->dropped, 10 * round);
+        WAIT_FOR(task, bus_stats(bus)->dropped == 10U * (unsigned)round);
         (void)redis_start(); /* with nothing in it */
         int64_t start_ms = clock_mono_ms();
-        wait_up(task, bus, true, 5000);
+        wait_up(task, bus, true);
         print_message("up again after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
         unsigned before = ear.heard;
         for (int i = 0; i < 16; i++)
             ring(bus, i);
-        wait_heard(task, &ear, before + 16, 1000);
+        wait_heard(task, &ear, before + 16);
     }
     /* Connections cut, and reads ended by hand. */
     (void)ask(task, redis, "CLIENT KILL TYPE normal SKIPME yes");
     pause_ms(task, 1500);
     unsigned before = ear.heard;
     ring(bus, 1);
-    wait_heard(task, &ear, before + 1, 1000);
+    wait_heard(task, &ear, before + 1);
     for (int id = 1; id < 40; id++)
         (void)ask(task, redis, arena_printf(task->arena, "CLIENT UNBLOCK %d ERROR", id).ptr);
     pause_ms(task, 500);
     ring(bus, 2);
-    wait_heard(task, &ear, before + 2, 1000);
+    wait_heard(task, &ear, before + 2);
     end_bus(task, bus);
 }
 

@@ -1,5 +1,5 @@
 """Ways to look at records and at what is written beside them."""
-import time
+from .soon import settle
 
 
 def codes(response):
@@ -42,7 +42,16 @@ def listen(project, db, entity, *events):
         )
     execute(db, f"update {schema}.meta set model_version = model_version + 1")
     execute(db, "update platform.projects set epoch = epoch + 1 where slug = %s", project.id)
-    time.sleep(1.2)
+    settle()
+
+
+def bells(project, db, redis_client, topic="job", group="workflow-runner"):
+    """Counts the bells of a topic for the project's partition, from when a group listens."""
+    (partition,), = rows(db, "select partition from platform.projects where slug = %s", project.id)
+    stream = f"{topic}:{{p{partition}}}"
+    if not redis_client.exists(stream):
+        redis_client.xgroup_create(stream, group, "0", mkstream=True)
+    return lambda: redis_client.xlen(stream)
 
 
 def outbox(project, db, since=0):

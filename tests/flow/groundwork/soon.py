@@ -4,6 +4,12 @@ import time
 
 PROMISE = 1.0  # seconds within which every gateway follows a change
 SLACK = 0.5    # for a test machine that does other things too
+SETTLED = 2.0  # seconds after which every worker has followed, on such a machine too
+
+
+def settle():
+    """Until every gateway and runner follows what was just changed, where nothing tells that it does."""
+    time.sleep(SETTLED)
 
 
 def soon(call, status, within=PROMISE + SLACK):
