@@ -48,6 +48,19 @@ def test_groups_and_roles(project, record):
     assert len(project.admin.get(record + "/rls-users", expect=200).json()["items"]) == 1
 
 
+def test_a_deleted_grantee_leaves_no_grant(project, record):
+    """What is read can be sent back."""
+    group = project.admin.post("/groups", {"name": "Team"}, expect=201).json()["id"]
+    role = project.role()["id"]
+    user = project.user().user["id"]
+    project.admin.put(record + "/rls-groups", {"items": [{"group_id": group}, {"role_id": role}]}, expect=200)
+    project.admin.put(record + "/rls-users", {"items": [{"user_id": user}]}, expect=200)
+    for path in (f"/groups/{group}", f"/roles/{role}", f"/users/{user}"):
+        project.admin.delete(path, expect=204)
+    for kind in ("users", "groups"):
+        assert project.admin.get(f"{record}/rls-{kind}", expect=200).json() == {"items": []}
+
+
 @pytest.mark.parametrize(
     "kind, body, field, code",
     [

@@ -167,6 +167,7 @@ AWAITS static int groups_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &removed, &SQL_GROUP_REMOVE, PARAMS(P_I64(id))));
+    TRY(sql_exec(r, NULL, &SQL_GROUP_GRANTS_REMOVE, PARAMS(P_I64(id))));
     return finish_removal(r, id, "groups.delete");
 }
 

@@ -32,6 +32,9 @@ returning g.id
 -- name: group_remove :opt
 delete from {p}.groups g where g.id = $1::bigint returning g.id
 
+-- name: group_grants_remove :exec
+delete from {p}.record_grants g where g.kind = 2 and g.grantee_id = $1::bigint
+
 -- name: group_roles_clear :exec
 delete from {p}.group_roles r where r.group_id = $1::bigint
 

@@ -203,7 +203,8 @@ AWAITS static int save_rules(struct req *r,
 }
 
 /* What a caller may not give through a role. */
-static int check_given(struct req *r, const struct role_in *in, struct access_list *ret_permissions)
+AWAITS static int
+check_given(struct req *r, const struct role_in *in, struct access_list *ret_permissions)
 {
     access_resolve(r, &in->permissions, ret_permissions);
     TRY(access_need_all(r, ret_permissions));
@@ -296,6 +297,7 @@ AWAITS static int roles_delete(struct req *r)
                     (long long)rows_i64(&holders, 0, 0));
     struct db_call calls[] = {
         {.sql = &SQL_ROLE_REMOVE, PARAMS(P_I64(id))},
+        {.sql = &SQL_ROLE_GRANTS_REMOVE, PARAMS(P_I64(id))},
         gateway_audit(r, "roles.delete", "role", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));

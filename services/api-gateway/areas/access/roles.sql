@@ -57,3 +57,6 @@ select count(*) as holders from {p}.user_roles u where u.role_id = $1::bigint
 
 -- name: role_remove :exec
 delete from {p}.roles r where r.id = $1::bigint
+
+-- name: role_grants_remove :exec
+delete from {p}.record_grants g where g.kind = 3 and g.grantee_id = $1::bigint
