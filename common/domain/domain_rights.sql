@@ -1,7 +1,7 @@
 -- Rights of a user, or of a key and through it of its creator: one row, one round trip. Parallel arrays
 -- are ordered alike. Unions over roles and intersections with the key's list are made in rights_load.c.
 -- Users have a statement of their own: what every caller needs every five seconds must not open the
--- tables of keys, too.
+-- tables of keys, too. The model's version comes along: see project_cache.c.
 
 -- part: rights_columns
 u.id as user_id, u.email as email,
@@ -18,7 +18,8 @@ u.id as user_id, u.email as email,
     where ur.user_id = u.id and rp.entity_id = 0) as permissions,
   coalesce(granted.entities, '{}') as entities,
   coalesce(granted.actions, '{}') as actions,
-  coalesce(granted.fields, '{}') as fields
+  coalesce(granted.fields, '{}') as fields,
+  (select m.model_version from {p}.meta m where m.id = 1) as model_version
 
 -- part: rights_held
 left join lateral (

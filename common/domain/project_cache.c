@@ -98,6 +98,10 @@ static int load_run(struct task *task, void *arg)
     struct rights_entry *entry = map_get(cache->rights, key_text(&key));
     if (rc == RIGHTS_GONE && entry != NULL && load->key.generation == cache->generation)
         rights_drop(cache, entry);
+    /* Whoever changed the model may have died before anybody was told: then rights, which are read
+     * again every five seconds, tell. */
+    if (rc == 0 && rights->model_version > load->project->model->version)
+        project_sync_start(load->project);
     if (rc == 0 && load->key.generation == cache->generation)
         rights_store(cache, &key, rights);
     else if (rc == 0)

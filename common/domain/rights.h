@@ -44,6 +44,7 @@ struct rights {
     int64_t *group_ids; size_t group_count; /* groups the user is a member of */
     struct arena *arena;
     int64_t loaded_ms;
+    int64_t model_version; /* of the project when the rights were read */
     int refs;
 };
 

@@ -205,6 +205,7 @@ read_rights(struct arena *scratch, const struct rows *rows, int64_t key_id, int6
     rights->email = arena_dup(arena, row_str(&row, "email"));
     rights->active = row_bool(&row, "active");
     rights->loaded_ms = asked_ms;
+    rights->model_version = row_i64(&row, "model_version");
     rights->role_count = read_ids(arena, rows, "role_ids", &rights->role_ids);
     rights->group_count = read_ids(arena, rows, "group_ids", &rights->group_ids);
     if (!rights->active)
