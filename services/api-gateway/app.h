@@ -38,6 +38,9 @@ struct db_call gateway_audit(struct req *r, const char *action, const char *targ
 AWAITS void gateway_touch(struct req *r);
 /* any: r->model is the project's model as of now, held until the request ends. */
 void gateway_hold_model(struct req *r);
+/* co: before something is refused: whether another process has changed the project since; then r->model and
+ * the caller's rights are as they are now. False when it cannot be told. */
+AWAITS bool gateway_recheck(struct req *r);
 /* co: the entity of {entity} in the path: 404 not_found when there is none. */
 AWAITS int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
 /* any: the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE when there is no

@@ -12,17 +12,30 @@ void gateway_hold_model(struct req *r)
     arena_defer(r->task.arena, unref_model, r->project->model);
 }
 
+bool gateway_recheck(struct req *r)
+{
+    struct caller *caller = r->caller;
+    bool changed = false;
+
+    if (project_recheck(&r->task, r->project, &changed) != 0)
+        return false;
+    if (r->project->model->version > r->model->version)
+        gateway_hold_model(r);
+    else if (!changed)
+        return false;
+    return !caller->rights ||
+           project_rights(&r->task, r->project, caller->user_id, caller->key_id, &caller->rights) ==
+               0;
+}
+
 /* One that another process has just created is found, too. */
 int gateway_entity(struct req *r, const struct entity **ret_entity)
 {
     struct str name = req_param(r, "entity");
     const struct entity *entity = model_entity(r->model, name);
-    bool changed = false;
 
-    if (!entity && project_recheck(&r->task, r->project, &changed) == 0 && changed) {
-        gateway_hold_model(r);
+    if (!entity && gateway_recheck(r))
         entity = model_entity(r->model, name);
-    }
     if (!entity)
         return fail(r, "not_found", "There is no such entity.");
     *ret_entity = entity;

@@ -1,7 +1,56 @@
-"""What one gateway has changed the others learn, told or not."""
+"""Two gateways of one project: what one has changed the other does not deny, told or not."""
 import time
 
+import pytest
+from groundwork.chaos import at, redis_proxy, through_redis
 from groundwork.records import execute, outbox
+
+
+@pytest.fixture(scope="module")
+def untold(start_gateway, servers):
+    """A gateway that hears of changes only when it reads the epochs, once a second."""
+    with redis_proxy(servers) as proxy:
+        gateway = start_gateway("untold", WORKERS=1, **through_redis(proxy))
+        proxy.say("cut")
+        yield gateway
+        gateway.stop()
+
+
+def behind(project, untold):
+    """A client of the other gateway, which knows the project as it is now."""
+    client = at(untold, project)
+    client.get("/entities", expect=200)
+    return client
+
+
+def test_a_new_field_and_a_new_value(project, untold):
+    project.admin.post("/enums", {"name": "states", "values": ["open"]}, expect=201)
+    project.entity("orders", [{"name": "sku", "type": "varchar"}, {"name": "state", "type": "enum", "options": {"enum": "states"}}])
+    other = behind(project, untold)
+    items = "/entities/orders/items"
+    other.post(items, {"sku": "a", "state": "open"}, expect=201)
+    for n in range(3):
+        field = f"extra{n}"
+        project.admin.post("/entities/orders/fields", {"name": field, "type": "integer"}, expect=201)
+        made = other.post(items, {"sku": "b", field: n}, expect=201).json()
+        project.admin.put("/enums/states", {"values": ["open", *(f"s{k}" for k in range(n + 1))]}, expect=200)
+        assert other.put(f"{items}/{made['id']}", {"state": f"s{n}"}, expect=200).json()["state"] == f"s{n}"
+        project.admin.put(f"/entities/orders/fields/{field}", {"name": f"late{n}"}, expect=200)
+        assert other.get(items, params={f"filter[late{n}]": n, "sort": f"late{n}"}, expect=200).json()["total_items"] == 1
+    unknown = other.post(items, {"sku": "b", "nothing": 1}, expect=400).json()
+    assert [error["field"] for error in unknown["errors"]] == ["nothing"]
+
+
+def test_permissions_of_a_new_entity(project, untold):
+    other = behind(project, untold)
+    for n in range(3):
+        project.entity(f"things{n}", [])
+        made = other.post("/api-keys", {"name": "k", "permissions": [f"things{n}:read"]}, expect=201).json()
+        assert (made["permissions"], made["dropped_permissions"]) == ([f"things{n}:read"], [])
+        project.entity(f"others{n}", [{"name": "a", "type": "varchar"}])
+        rule = {"entity": f"others{n}", "action": "read", "fields": ["a"]}
+        role = {"name": f"r{n}", "permissions": [f"others{n}:read"], "field_access": [rule]}
+        assert other.post("/roles", role, expect=201).json()["field_access"] == [rule]
 
 
 def test_a_change_that_nobody_was_told_of(project, db):

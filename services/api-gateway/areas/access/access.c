@@ -50,7 +50,7 @@ static void add_name(struct req *r, struct access_list *list, struct str name)
     }
 }
 
-void access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret)
+static void resolve(struct req *r, const struct in_strs *names, struct access_list *ret)
 {
     size_t room = names->count + 1;
 
@@ -62,6 +62,14 @@ void access_resolve(struct req *r, const struct in_strs *names, struct access_li
     };
     for (size_t i = 0; i < names->count; i++)
         add_name(r, ret, names->items[i]);
+}
+
+/* A key lacks for good what it was refused: never because this process is behind. */
+void access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret)
+{
+    resolve(r, names, ret);
+    if (ret->refused_count && gateway_recheck(r))
+        resolve(r, names, ret);
 }
 
 static bool exists(struct req *r, struct str name)

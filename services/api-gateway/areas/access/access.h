@@ -15,9 +15,9 @@ struct access_list {
     size_t refused_count;
 };
 
-/* Resolves names ("orders:read", "svc_users:read") against the catalogue and the model, drops
+/* co: resolves names ("orders:read", "svc_users:read") against the catalogue and the model, drops
  * duplicates, and sorts out what the caller does not hold. Arena-owned. */
-void access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret);
+AWAITS void access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret);
 /* 403 naming the first permission the caller does not hold, 400 naming the first that does not exist. */
 int access_need_all(struct req *r, const struct access_list *list) MUSTCHECK;
 
