@@ -49,6 +49,7 @@ struct model_field {
     struct str example;              /* JSON text for documents */
     const struct entity *entity;
     const struct json_t *options;    /* as stored */
+    const struct model_field *next_referrer; /* the next relation to the same target */
     int64_t created_ms, updated_ms;
 };
 
@@ -63,6 +64,7 @@ struct entity {
     size_t field_count;
     struct map *by_name;             /* field name -> struct model_field */
     struct str table;                /* "e_<id>" */
+    const struct model_field *referrers; /* relations to it, of any entity: the first of a chain */
     int64_t created_ms, updated_ms;
 };
 

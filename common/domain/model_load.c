@@ -343,6 +343,23 @@ static void load_fields(struct model *model, const json_t *items)
     }
 }
 
+/* Who refers to whom: asked for at every removal. */
+static void load_referrers(struct model *model)
+{
+    for (size_t i = 0; i < model->entity_count; i++) {
+        const struct entity *entity = &model->entities[i];
+        for (size_t k = 0; k < entity->field_count; k++) {
+            struct model_field *field = &entity->fields[k];
+            struct entity *target =
+                field->target != NULL ? own_entity(model, field->target->id) : NULL;
+            if (target == NULL)
+                continue;
+            field->next_referrer = target->referrers;
+            target->referrers = field;
+        }
+    }
+}
+
 int model_load(struct task *task, struct db *db, struct model **ret_model)
 {
     struct rows rows;
@@ -362,6 +379,7 @@ int model_load(struct task *task, struct db *db, struct model **ret_model)
     load_entities(model, parse_array(arena, &rows, "entities"));
     load_fields(model, parse_array(arena, &rows, "fields"));
     load_listeners(model, parse_array(arena, &rows, "listeners"));
+    load_referrers(model);
     *ret_model = model;
     return 0;
 }

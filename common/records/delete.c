@@ -2,7 +2,7 @@
  * Removal of one record with its grants and locks. What refers to it follows its own rule by
  * foreign key: it goes too, lets go, or keeps the record (409).
  */
-#include "records/write.h"
+#include "records/cascade.h"
 
 struct delete
 {
@@ -82,9 +82,11 @@ AWAITS static int
 delete_in(struct records *ctx, const struct entity *entity, struct db *db, void *arg)
 {
     struct delete *delete = arg;
+    struct cascade *cascade;
     struct write_calls calls;
     struct db_call call;
 
+    TRY(cascade_find(ctx, entity, db, &delete->id, 1, &cascade));
     write_calls_init(&calls, ctx->task->arena);
     TRY(delete_call(ctx, entity, delete, &call));
     write_calls_add(&calls, call);
@@ -97,13 +99,14 @@ delete_in(struct records *ctx, const struct entity *entity, struct db *db, void 
         return write_explain(ctx, entity, db, delete->id, ACT_DELETE, delete->expect_version);
     const struct write_events events = {
         .event = EVENT_DELETED, .ids = &delete->id, .count = 1, .rows = deleted};
-    return write_events(ctx, entity, db, &events);
+    TRY(write_events(ctx, entity, db, &events));
+    return cascade_tell(ctx, db, cascade);
 }
 
 AWAITS static int
 delete_once(struct records *ctx, const struct entity *entity, struct delete *delete)
 {
-    if (write_listens(entity, EVENT_DELETED))
+    if (write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity))
         return write_transaction(ctx, entity, delete_in, delete, true);
     return write_settle(ctx, entity, delete_in(ctx, entity, ctx->db, delete));
 }

@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
+#include "records/cascade.h"
 #include "records/filter.h"
-#include "records/write.h"
 
 #define AFFECTED_MAX 10000
 #define IDS_MAX      1000
@@ -118,6 +118,7 @@ AWAITS static int
 delete_in(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct delete_many *many = arg;
+    struct cascade *cascade;
     struct write_calls calls;
     struct db_call call;
 
@@ -132,6 +133,7 @@ delete_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
                             "Record %lld is locked by another user; nothing was deleted.",
                             (long long)rows_i64(&call.rows, 0, 0));
 
+    TRY(cascade_find(ctx, entity, tx, many->found, many->found_count, &cascade));
     write_calls_init(&calls, ctx->task->arena);
     TRY(delete_call(ctx, entity, many, &call));
     write_calls_add(&calls, call);
@@ -143,7 +145,8 @@ delete_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
         .count = many->found_count,
         .rows = &calls.items[0].rows,
     };
-    return write_events(ctx, entity, tx, &events);
+    TRY(write_events(ctx, entity, tx, &events));
+    return cascade_tell(ctx, tx, cascade);
 }
 
 AWAITS static int delete_run(struct records *ctx, const struct entity *entity, void *arg)
@@ -159,7 +162,8 @@ AWAITS static int delete_run(struct records *ctx, const struct entity *entity, v
                                       "required",
                                       "must have at least one condition");
     }
-    return write_transaction(ctx, entity, delete_in, many, write_listens(entity, EVENT_DELETED));
+    bool ring = write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity);
+    return write_transaction(ctx, entity, delete_in, many, ring);
 }
 
 static int order_ids(const void *left, const void *right)

@@ -2,6 +2,7 @@
 import concurrent.futures
 
 import pytest
+from groundwork.project import Project
 from groundwork.records import execute, listen, outbox, outbox_end, rows, table
 
 ITEMS = "/entities/orders/items"
@@ -189,3 +190,68 @@ def test_only_the_event_that_is_listened_to(project, db):
     assert outbox(project, db) == []
     project.admin.delete(f"{ITEMS}/{number}", expect=204)
     assert [row[:2] for row in outbox(project, db)] == [("EntityDeleted", number)]
+
+
+@pytest.fixture(scope="module")
+def family(session_gateway, operator, recorder, servers):
+    """People with pets that go with them, pets with toys that stay, visits that name several people."""
+    project = Project(session_gateway, operator, recorder)
+    project.entity("people", [{"name": "name", "type": "varchar"}])
+    owner = {"name": "owner", "type": "relation", "options": {"entity": "people", "on_delete": "cascade"}}
+    project.pets = project.entity("pets", [{"name": "name", "type": "varchar"}, owner])
+    mother = {"name": "mother", "type": "relation", "options": {"entity": "pets", "on_delete": "cascade"}}
+    project.admin.post("/entities/pets/fields", mother, expect=201)
+    pet = {"name": "pet", "type": "relation", "options": {"entity": "pets", "on_delete": "set_null"}}
+    project.toys = project.entity("toys", [{"name": "name", "type": "varchar"}, pet])
+    guests = {"name": "guests", "type": "relation", "options": {"entity": "people", "many": True}}
+    project.visits = project.entity("visits", [{"name": "name", "type": "varchar"}, guests])
+    connection = servers.connect()
+    for entity in (project.pets, project.toys, project.visits):
+        listen(project, connection, entity, "EntityUpdated", "EntityDeleted")
+    connection.close()
+    return project
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["delete", "delete-many"])
+def test_what_goes_with_a_record_is_told_too(family, db, many):
+    """on_delete cascade: EntityDeleted of each, grants go with them; set_null: EntityUpdated, with another version."""
+    item, admin = family.item, family.admin
+    people = [item("people", name=name)["id"] for name in "ab"]
+    cat = item("pets", name="cat", owner=people[0])
+    kitten = item("pets", name="kitten", mother=cat["id"], owner=people[0])
+    dog = item("pets", name="dog", owner=people[1])["id"]
+    mouse = item("toys", name="mouse", pet=kitten["id"])["id"]
+    visit = item("visits", name="tea", guests=people)["id"]
+    admin.put(f"/entities/pets/items/{cat['id']}/rls-users", {"items": [{"user_id": admin.user["id"]}]}, expect=200)
+    etag = admin.get(f"/entities/toys/items/{mouse}", expect=200).headers["ETag"]
+    last = outbox_end(family, db)
+    if many:
+        admin.post("/entities/people/items/delete-many", {"ids": people[:1]}, expect=200)
+    else:
+        admin.delete(f"/entities/people/items/{people[0]}", expect=204)
+    told = {(event, payload["name"]): payload for event, _, payload, _ in outbox(family, db, last)}
+    assert set(told) == {("EntityDeleted", "cat"), ("EntityDeleted", "kitten"), ("EntityUpdated", "mouse"), ("EntityUpdated", "tea")}
+    assert len(outbox(family, db, last)) == 4, "each once, whatever the ways to it"
+    assert told["EntityDeleted", "cat"] == cat and told["EntityDeleted", "kitten"] == kitten
+    assert told["EntityUpdated", "mouse"] == admin.get(f"/entities/toys/items/{mouse}", expect=200).json()
+    assert told["EntityUpdated", "mouse"]["pet"] is None and told["EntityUpdated", "tea"]["guests"] == people[1:]
+    admin.put(f"/entities/toys/items/{mouse}", {"name": "old"}, headers={"If-Match": etag}, expect=412)
+    admin.get(f"/entities/pets/items/{dog}", expect=200)
+    grants = f"select count(*) from {family.schema(db)}.record_grants where record_id = %s"
+    assert rows(db, grants, cat["id"]) == [(0,)]
+    admin.get(f"/entities/visits/items/{visit}", expect=200)
+
+
+def test_what_stays_is_not_told(family, db):
+    """A record that may not be deleted takes nothing along."""
+    person = family.item("people", name="c")
+    family.item("pets", name="cat", owner=person["id"])
+    path = f"/entities/people/items/{person['id']}"
+    token = family.admin.post(path + "/lock", expect=200).json()["lock_token"]
+    last = outbox_end(family, db)
+    family.admin.delete(path, expect=423)
+    family.admin.delete(path, headers={"If-Match": '"77-1"', "X-Lock-Token": token}, expect=412)
+    family.admin.delete("/entities/people/items/424242", expect=404)
+    assert outbox(family, db, last) == []
+    family.admin.delete(path, headers={"X-Lock-Token": token}, expect=204)
+    assert [row[0] for row in outbox(family, db, last)] == ["EntityDeleted"]

@@ -221,16 +221,13 @@ static int check_unreferred(struct req *r, const struct entity *entity)
     struct strbuf names;
 
     strbuf_init(&names, r->task.arena, 4096);
-    for (size_t i = 0; i < r->model->entity_count; i++) {
-        const struct entity *other = &r->model->entities[i];
-        for (size_t k = 0; other != entity && k < other->field_count; k++) {
-            if (other->fields[k].target == entity)
-                strbuf_printf(&names,
-                              "%s%.*s.%.*s",
-                              names.len ? ", " : "",
-                              STR_ARG(other->name),
-                              STR_ARG(other->fields[k].name));
-        }
+    for (const struct model_field *it = entity->referrers; it; it = it->next_referrer) {
+        if (it->entity != entity)
+            strbuf_printf(&names,
+                          "%s%.*s.%.*s",
+                          names.len ? ", " : "",
+                          STR_ARG(it->entity->name),
+                          STR_ARG(it->name));
     }
     if (!names.len)
         return 0;

@@ -1,0 +1,279 @@
+/* Records that a removal deletes or changes by foreign keys, and the events of that. */
+#include "records/cascade.h"
+
+#include <string.h>
+
+/* Records of one entity that share a fate. */
+struct part {
+    const struct entity *entity;
+    bool deleted; /* else they let go */
+    int64_t *ids;
+    size_t count;
+    struct rows rows; /* payloads of deleted ones somebody listens to: as they were */
+};
+
+struct cascade {
+    struct part *parts; /* the first: what is removed itself */
+    size_t count;
+    size_t cap;
+    size_t records;
+};
+
+/* --- who listens --------------------------------------------------------------------------------
+ */
+
+/* What the reference does to its record when the target goes. */
+static bool deletes(const struct model_field *field)
+{
+    return !field->many && field->on_delete == ON_DELETE_CASCADE;
+}
+
+static bool is_told(const struct model_field *field)
+{
+    if (field->on_delete == ON_DELETE_RESTRICT)
+        return false;
+    return write_listens(field->entity, deletes(field) ? EVENT_DELETED : EVENT_UPDATED);
+}
+
+/* Breadth first over the entities whose records go too, each once. */
+bool cascade_listens(const struct records *ctx, const struct entity *entity)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct entity *all = ctx->model->entities;
+    size_t most = ctx->model->entity_count;
+    const struct entity **list;
+    bool *seen;
+    size_t count = 1;
+
+    if (entity->referrers == NULL)
+        return false;
+    list = arena_zalloc_array(arena, sizeof(void *), most);
+    seen = ARENA_ARRAY(arena, seen, most);
+    list[0] = entity;
+    seen[entity - all] = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct model_field *field = list[i]->referrers;
+        for (; field != NULL; field = field->next_referrer) {
+            if (is_told(field))
+                return true;
+            if (!deletes(field) || seen[field->entity - all])
+                continue;
+            seen[field->entity - all] = true;
+            list[count++] = field->entity;
+        }
+    }
+    return false;
+}
+
+/* --- what is found ------------------------------------------------------------------------------
+ */
+
+static struct part *add_part(struct arena *arena, struct cascade *cascade)
+{
+    if (cascade->count == cascade->cap) {
+        size_t cap = cascade->cap ? cascade->cap * 2 : 8;
+        struct part *parts = ARENA_ARRAY(arena, parts, cap);
+        if (cascade->count > 0)
+            memcpy(parts, cascade->parts, cascade->count * sizeof(*parts));
+        cascade->parts = parts;
+        cascade->cap = cap;
+    }
+    return &cascade->parts[cascade->count++];
+}
+
+/* Ids of an entity that were found with the same fate already. */
+static struct db_param known_ids(struct arena *arena,
+                                 const struct cascade *cascade,
+                                 const struct entity *entity,
+                                 bool deleted)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < cascade->count; i++)
+        if (cascade->parts[i].entity == entity && cascade->parts[i].deleted == deleted)
+            count += cascade->parts[i].count;
+    int64_t *ids = ARENA_ARRAY(arena, ids, count);
+    count = 0;
+    for (size_t i = 0; i < cascade->count; i++) {
+        const struct part *part = &cascade->parts[i];
+        if (part->entity != entity || part->deleted != deleted)
+            continue;
+        memcpy(&ids[count], part->ids, part->count * sizeof(*ids));
+        count += part->count;
+    }
+    return P_I64S(ids, count);
+}
+
+/* Records that refer to those of `part` by `field`, locked. */
+static struct db_call referring_call(struct records *ctx,
+                                     const struct cascade *cascade,
+                                     const struct part *part,
+                                     const struct model_field *field)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "select t.id from {p}.%.*s t where ", STR_ARG(field->entity->table));
+    if (field->many)
+        strbuf_printf(
+            &sql,
+            "exists (select 1 from {p}.l_%lld l where l.from_id = t.id and l.to_id = any(",
+            (long long)field->id);
+    else
+        strbuf_printf(&sql, "(t.%.*s = any(", STR_ARG(field->column));
+    sql_bind(&sql, &params, P_I64S(part->ids, part->count), "bigint[]");
+    strbuf_str(&sql, STR(")) and not t.id = any("));
+    sql_bind(&sql, &params, known_ids(arena, cascade, field->entity, deletes(field)), "bigint[]");
+    strbuf_printf(&sql, ") order by t.id limit %d for update of t", CASCADE_MAX + 1);
+    return write_call(ctx, "items.cascade_find", &sql, &params, true);
+}
+
+AWAITS static int find_referring(struct records *ctx,
+                                 struct db *tx,
+                                 struct cascade *cascade,
+                                 size_t index,
+                                 const struct model_field *field)
+{
+    struct arena *arena = ctx->task->arena;
+    struct db_call call = referring_call(ctx, cascade, &cascade->parts[index], field);
+
+    TRY(write_tx_db(ctx, field->entity, write_run(ctx, tx, &call)));
+    if (call.rows.count == 0)
+        return 0;
+    cascade->records += call.rows.count;
+    if (cascade->records > CASCADE_MAX)
+        return records_fail(ctx,
+                            "too_many_rows",
+                            "More than %d other records go with it or refer to it; nothing was "
+                            "deleted.",
+                            CASCADE_MAX);
+    struct part *part = add_part(arena, cascade);
+    *part = (struct part){.entity = field->entity, .deleted = deletes(field)};
+    part->ids = ARENA_ARRAY(arena, part->ids, call.rows.count);
+    part->count = call.rows.count;
+    for (size_t i = 0; i < part->count; i++)
+        part->ids[i] = rows_i64(&call.rows, i, 0);
+    return 0;
+}
+
+/* As the system sees them; of deleted ones before they go. */
+AWAITS static int read_payloads(struct records *ctx, struct db *tx, struct part *part)
+{
+    struct records system;
+    struct columns plan;
+
+    if (!part->deleted || !write_listens(part->entity, EVENT_DELETED))
+        return 0;
+    TRY(write_payload_plan(ctx, part->entity, &system, &plan));
+    struct db_call call = write_select_call(&system, &plan, part->ids, part->count);
+    TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
+    part->rows = call.rows;
+    return 0;
+}
+
+/* The removed records stay as they are until the removal itself: nobody refers to them anew. */
+static struct db_call
+lock_call(struct records *ctx, const struct entity *entity, const int64_t *ids, size_t count)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "select t.id from {p}.%.*s t where t.id = any(", STR_ARG(entity->table));
+    sql_bind(&sql, &params, P_I64S(ids, count), "bigint[]");
+    strbuf_str(&sql, STR(") order by t.id for update of t"));
+    return write_call(ctx, "items.cascade_lock", &sql, &params, true);
+}
+
+int cascade_find(struct records *ctx,
+                 const struct entity *entity,
+                 struct db *tx,
+                 const int64_t *ids,
+                 size_t count,
+                 struct cascade **ret_cascade)
+{
+    struct arena *arena = ctx->task->arena;
+
+    *ret_cascade = NULL;
+    if (count == 0 || !cascade_listens(ctx, entity))
+        return 0;
+    struct db_call lock = lock_call(ctx, entity, ids, count);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &lock)));
+    struct cascade *cascade = ARENA_NEW(arena, cascade);
+    struct part *first = add_part(arena, cascade);
+    *first = (struct part){.entity = entity, .deleted = true, .count = count};
+    first->ids = ARENA_ARRAY(arena, first->ids, count);
+    memcpy(first->ids, ids, count * sizeof(*ids));
+    for (size_t i = 0; i < cascade->count; i++) {
+        const struct model_field *field = cascade->parts[i].entity->referrers;
+        if (i > 0)
+            TRY(read_payloads(ctx, tx, &cascade->parts[i]));
+        for (; cascade->parts[i].deleted && field != NULL; field = field->next_referrer)
+            if (is_told(field) || (deletes(field) && cascade_listens(ctx, field->entity)))
+                TRY(find_referring(ctx, tx, cascade, i, field));
+    }
+    *ret_cascade = cascade;
+    return 0;
+}
+
+/* --- what is told -------------------------------------------------------------------------------
+ */
+
+/* A record that let go is another version of itself. */
+static struct db_call
+touch_call(struct records *system, const struct part *part, const struct columns *plan)
+{
+    struct arena *arena = system->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "update {p}.%.*s as t set updated_at = now(), version = t.version + 1"
+                  " where t.id = any(",
+                  STR_ARG(part->entity->table));
+    sql_bind(&sql, &params, P_I64S(part->ids, part->count), "bigint[]");
+    strbuf_str(&sql, STR(") returning "));
+    columns_sql(system, plan, "t", &sql, &params);
+    return write_call(system, "items.cascade_touch", &sql, &params, true);
+}
+
+AWAITS static int tell_changed(struct records *ctx, struct db *tx, const struct part *part)
+{
+    struct records system;
+    struct columns plan;
+
+    TRY(write_payload_plan(ctx, part->entity, &system, &plan));
+    struct db_call call = touch_call(&system, part, &plan);
+    TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
+    const struct write_events events = {
+        .event = EVENT_UPDATED, .ids = part->ids, .count = part->count, .rows = &call.rows};
+    return write_events(ctx, part->entity, tx, &events);
+}
+
+AWAITS static int tell_deleted(struct records *ctx, struct db *tx, const struct part *part)
+{
+    struct write_calls calls;
+
+    write_calls_init(&calls, ctx->task->arena);
+    write_forget_calls(ctx, part->entity, part->ids, part->count, &calls);
+    TRY(write_tx_db(ctx, part->entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
+    const struct write_events events = {
+        .event = EVENT_DELETED, .ids = part->ids, .count = part->count, .rows = &part->rows};
+    return write_events(ctx, part->entity, tx, &events);
+}
+
+int cascade_tell(struct records *ctx, struct db *tx, struct cascade *cascade)
+{
+    for (size_t i = 1; cascade != NULL && i < cascade->count; i++) {
+        const struct part *part = &cascade->parts[i];
+        TRY(part->deleted ? tell_deleted(ctx, tx, part) : tell_changed(ctx, tx, part));
+    }
+    return 0;
+}

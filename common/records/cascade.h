@@ -1,0 +1,25 @@
+#pragma once
+/*
+ * Internal to records/: what a removal takes along. Foreign keys do it by themselves; where somebody
+ * listens it is found out before, and told with it: records that go too as deleted, records that let
+ * go of a reference as updated, with a version of their own.
+ */
+#include "records/write.h"
+
+struct cascade;
+
+/* any: a removal from the entity may have more to tell than itself. */
+bool cascade_listens(const struct records *ctx, const struct entity *entity);
+/* co, in a transaction, before the removal: what goes with these records or lets go of them, locked.
+ * *ret_cascade is arena-owned, NULL when nobody listens. Fails with too_many_rows above
+ * CASCADE_MAX. */
+AWAITS int cascade_find(struct records *ctx,
+                        const struct entity *entity,
+                        struct db *tx,
+                        const int64_t *ids,
+                        size_t count,
+                        struct cascade **ret_cascade) MUSTCHECK;
+/* co, in the same transaction, after the removal: versions, grants, locks and outbox rows. */
+AWAITS int cascade_tell(struct records *ctx, struct db *tx, struct cascade *cascade) MUSTCHECK;
+
+#define CASCADE_MAX 10000 /* records found, as many as one request may delete by filter */
