@@ -54,6 +54,23 @@ static int refuse(struct req *r, const char *param, const char *message)
                      errors);
 }
 
+/* The time at which rows are made goes along with their number: to sort by it is the same walk. */
+static bool goes_along(const struct req *r, const struct walk_list *list, struct str sort)
+{
+    static const char *const times[] = {"created_at", "queued_at", "received_at", "at"};
+    const struct schema *item = r->route->ok.schema;
+
+    if (str_is(sort, list->key))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        for (size_t k = 0; str_is(sort, times[i]) && k < item->count; k++) {
+            if (strcmp(item->fields[k].name, times[i]) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* sort= and order= only choose the direction. */
 static int read_walk(struct req *r, const struct walk_list *list, struct walk *walk)
 {
@@ -69,7 +86,7 @@ static int read_walk(struct req *r, const struct walk_list *list, struct walk *w
         walk->ascending = false;
         sort = (struct str){sort.ptr + 1, sort.len - 1};
     }
-    if (sort.len && !str_is(sort, list->key))
+    if (sort.len && !goes_along(r, list, sort))
         return refuse(
             r, "sort", arena_printf(r->task.arena, "this list sorts by %s", list->key).ptr);
     walk->behind = walk->ascending ? 0 : INT64_MAX;

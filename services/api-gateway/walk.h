@@ -6,7 +6,7 @@
  * list's own, then the number to begin behind, limit and offset; `count` has the list's own only. */
 struct walk_list {
     const struct sql *newest, *oldest, *count;
-    const char *key; /* column of the number; also what sort= may name */
+    const char *key; /* column of the number; also what sort= may name, or the time a row was made */
 };
 /* page, limit, sort, order, count and cursor: the query of such a list, besides what the list adds. */
 /* clang-format off */

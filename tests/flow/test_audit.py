@@ -56,6 +56,25 @@ def test_no_secret_is_in_it(project):
     assert PASSWORD not in text and key.key not in text and "argon2" not in text
 
 
+def test_a_walk_sees_each_entry_once(project):
+    for n in range(7):
+        project.admin.post("/groups", {"name": f"g{n}"}, expect=201)
+    every = [entry["id"] for entry in entries(project)]
+    seen, cursor = [], "start"
+    while cursor:
+        page = project.admin.get("/audit-log", params={"cursor": cursor, "limit": 3}, expect=200).json()
+        seen += [entry["id"] for entry in page["items"]]
+        cursor = page["next_cursor"]
+        assert page["has_next_page"] == bool(cursor) and page["total_items"] == -1
+    assert seen == every
+    oldest = project.admin.get("/audit-log", params={"sort": "id", "limit": 500}, expect=200).json()
+    assert [entry["id"] for entry in oldest["items"]] == every[::-1] and oldest["total_items"] == len(every)
+    by_time = project.admin.get("/audit-log", params={"sort": "at", "limit": 500}, expect=200).json()
+    assert by_time["items"] == oldest["items"]
+    for wrong in ({"cursor": "nonsense"}, {"sort": "created_at"}, {"sort": "action"}):
+        project.admin.get("/audit-log", params=wrong, expect=400)
+
+
 def test_permission_and_method(project):
     project.user().get("/audit-log", expect=403)
     project.only("svc_audit_log:read").get("/audit-log", expect=200)

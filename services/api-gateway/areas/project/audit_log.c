@@ -1,6 +1,6 @@
 /* GET /audit-log: administrative changes, newest first. */
-#include "app.h"
 #include "audit_log_sql.h"
+#include "walk.h"
 
 static const struct field audit_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
@@ -18,9 +18,12 @@ static const struct field audit_fields[] = {
 };
 static const struct schema audit_schema = SCHEMA_OUT("AuditEntry", audit_fields);
 
+static const struct walk_list audit_log = {
+    &SQL_AUDIT_LOG_DESC, &SQL_AUDIT_LOG_ASC, &SQL_AUDIT_LOG_COUNT, "id"};
+
 AWAITS static int audit_log_list(struct req *r)
 {
-    return reply_page(r, &SQL_AUDIT_LOG_LIST, "-id", PARAMS());
+    return walk_reply(r, &audit_log, PARAMS());
 }
 
 static const struct route audit_log_routes[] = {
@@ -30,7 +33,7 @@ static const struct route audit_log_routes[] = {
         .id = "audit_log_list",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AUDIT_LOG_READ,
-        .query = page_query,
+        .query = walk_query,
         .ok = {200, &audit_schema, .list = true},
         .run = audit_log_list,
         .class = CLASS_READ,

@@ -1,3 +1,14 @@
--- name: audit_log_list :page sort(id,at,action)
+-- The audit log, walked along its ids.
+
+-- part: entry
 select a.id, a.at, a.actor_kind, a.actor_id, a.action, a.target, a.target_id, a.detail, a.request_id
 from {p}.audit_log a
+
+-- name: audit_log_desc :many
+{entry} where a.id < $1::bigint order by a.id desc limit $2::bigint offset $3::bigint
+
+-- name: audit_log_asc :many
+{entry} where a.id > $1::bigint order by a.id limit $2::bigint offset $3::bigint
+
+-- name: audit_log_count :one
+select count(*) as total_items from {p}.audit_log
