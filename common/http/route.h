@@ -34,6 +34,16 @@ struct query_param {
     const char *doc;
 };
 
+/* Headers that a route understands beside credentials, conditions and traces: bits of .headers, for
+ * documentation. */
+enum route_header {
+    HEADER_IF_NONE_MATCH = 1,
+    HEADER_IF_MATCH = 2,
+    HEADER_LOCK_TOKEN = 4,
+    HEADER_GROUP_ID = 8,
+    HEADER_IDEMPOTENCY_KEY = 16,
+};
+
 struct route_ok {
     int status;
     const struct schema *schema; /* NULL = no body */
@@ -51,6 +61,7 @@ struct route {
     enum perm perm_or;  /* a second permission that also opens it */
     enum perm perm_and; /* a system permission needed besides */
     const struct query_param *query;  /* NULL = none */
+    unsigned headers;                 /* bits of enum route_header */
     const struct schema *body;        /* NULL = no JSON body is read */
     const char *body_type;            /* other body type, streamed by the handler ("multipart/form-data") */
     bool body_optional;

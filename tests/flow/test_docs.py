@@ -155,7 +155,12 @@ def test_list_operation(shop):
     operation = document["paths"]["/entities/orders/items"]["get"]
     parameters = [resolve(document, p["$ref"]) if "$ref" in p else p for p in operation["parameters"]]
     named = {parameter["name"]: parameter for parameter in parameters}
-    assert set(named) == {"filter", "sort", "order", "fields", "expand", "page", "limit", "count", "cursor"}
+    assert set(named) == {"filter", "sort", "order", "fields", "expand", "page", "limit", "count", "cursor", "X-Group-Id"}
+    one = document["paths"]["/entities/orders/items/{id}"]
+    for method, wanted in (("get", {"X-Group-Id", "If-None-Match"}), ("put", {"If-Match", "X-Lock-Token"}),
+                           ("delete", {"If-Match", "X-Lock-Token"})):
+        heads = [resolve(document, p["$ref"]) for p in one[method]["parameters"] if "$ref" in p]
+        assert {head["name"] for head in heads if head["in"] == "header"} == wanted, method
     assert named["filter"]["style"] == "deepObject" and named["filter"]["explode"] is True
     assert "total" in named["filter"]["schema"]["properties"]
     assert not {"api_token", "extra"} & set(named["filter"]["schema"]["properties"])

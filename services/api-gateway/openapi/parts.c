@@ -136,17 +136,61 @@ void openapi_query_param(struct jw *w, const struct query_param *param)
     jw_obj_end(w);
 }
 
-void openapi_header_param(struct jw *w, const char *name, const char *description)
+static const struct {
+    enum route_header bit;
+    const char *component;
+    const char *name;
+    const char *description;
+} headers[] = {
+    {HEADER_IF_NONE_MATCH,
+     "IfNoneMatch",
+     "If-None-Match",
+     "ETag of a copy: 304 while it is current"},
+    {HEADER_IF_MATCH, "IfMatch", "If-Match", "ETag of the record: 412 when it has changed since"},
+    {HEADER_LOCK_TOKEN, "LockToken", "X-Lock-Token", "Token of the caller's lock on the record"},
+    {HEADER_GROUP_ID,
+     "GroupId",
+     "X-Group-Id",
+     "Id of a group: also the records of its members (svc_group_data:read)"},
+    {HEADER_IDEMPOTENCY_KEY,
+     "IdempotencyKey",
+     "Idempotency-Key",
+     "Repeated within 24 hours with the same key, the request has its effect once"},
+};
+
+static void put_header(struct jw *w, size_t index)
 {
     jw_obj(w);
-    JW_CSTR(w, "name", name);
+    JW_CSTR(w, "name", headers[index].name);
     JW_CSTR(w, "in", "header");
-    JW_CSTR(w, "description", description);
+    JW_CSTR(w, "description", headers[index].description);
     jw_lit(w, "schema");
     jw_obj(w);
     JW_CSTR(w, "type", "string");
     jw_obj_end(w);
     jw_obj_end(w);
+}
+
+void openapi_headers(struct jw *w, unsigned bits, bool by_name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+        if (!(bits & headers[i].bit))
+            continue;
+        if (by_name)
+            openapi_ref(w, "parameters", str_from(headers[i].component));
+        else
+            put_header(w, i);
+    }
+}
+
+void openapi_header_components(struct jw *w, unsigned bits)
+{
+    for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+        if (!(bits & headers[i].bit))
+            continue;
+        jw_lit(w, headers[i].component);
+        put_header(w, i);
+    }
 }
 
 void openapi_path_param(struct jw *w, struct str name)

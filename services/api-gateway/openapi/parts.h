@@ -24,7 +24,10 @@ void openapi_id(struct jw *w, const char *description);
 
 /* Parameters: one object each. */
 void openapi_query_param(struct jw *w, const struct query_param *param);
-void openapi_header_param(struct jw *w, const char *name, const char *description);
+/* Those of a route's headers (bits of enum route_header), each whole or as a reference to its component. */
+void openapi_headers(struct jw *w, unsigned bits, bool by_name);
+/* Members of components.parameters for these headers. */
+void openapi_header_components(struct jw *w, unsigned bits);
 /* The path parameter {name}: ids are integers, everything else is text. */
 void openapi_path_param(struct jw *w, struct str name);
 

@@ -46,15 +46,6 @@ static const struct route *route_by_id(const char *id)
 
 /* --- parameters --- */
 
-static const struct {
-    const char *component;
-    const char *header;
-    const char *description;
-} headers[] = {
-    {"IfMatch", "If-Match", "ETag of the record: 412 when it has changed since"},
-    {"LockToken", "X-Lock-Token", "Token of the caller's lock on the record"},
-};
-
 static void put_filter(struct jw *w, const struct query_param *param, const struct entity_doc *doc)
 {
     jw_obj(w);
@@ -75,7 +66,6 @@ static void put_parameters(const struct model_doc *m,
 {
     struct jw *w = m->w;
     const struct query_param *param = route->query;
-    bool changes = operation->has_id && route->method != HTTP_GET_M;
 
     if (param == NULL && !operation->has_id)
         return;
@@ -89,14 +79,18 @@ static void put_parameters(const struct model_doc *m,
         else
             openapi_ref(w, "parameters", str_from(param->name));
     }
-    for (size_t i = 0; changes && i < ARRAY_LEN(headers); i++)
-        openapi_ref(w, "parameters", str_from(headers[i].component));
+    openapi_headers(w, route->headers, true);
     jw_arr_end(w);
 }
 
-/* What all entities share: the plain query parameters of the list, the headers of changes. */
-static void put_shared_parameters(struct jw *w)
+/* What all entities share: the plain query parameters of the list, and headers. */
+static void put_shared_parameters(const struct model_doc *m)
 {
+    struct jw *w = m->w;
+    unsigned headers = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(operations); i++)
+        headers |= m->routes[i]->headers;
     jw_lit(w, "parameters");
     jw_obj(w);
     for (const struct query_param *param = items_list_query; param->name != NULL; param++) {
@@ -105,10 +99,7 @@ static void put_shared_parameters(struct jw *w)
         jw_lit(w, param->name);
         openapi_query_param(w, param);
     }
-    for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
-        jw_lit(w, headers[i].component);
-        openapi_header_param(w, headers[i].header, headers[i].description);
-    }
+    openapi_header_components(w, headers);
     jw_obj_end(w);
 }
 
@@ -236,7 +227,7 @@ static void put_components(struct model_doc *m, const struct entity_doc *docs, s
             entity_schema(w, &docs[i]);
         }
         jw_obj_end(w);
-        put_shared_parameters(w);
+        put_shared_parameters(m);
         openapi_responses(w, &m->statuses, openapi_problem(m->arena, false));
     }
     jw_lit(w, "securitySchemes");

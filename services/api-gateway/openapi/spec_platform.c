@@ -141,13 +141,14 @@ static void put_parameters(struct jw *w, const struct route *route)
     const struct query_param *param = route->query;
     bool in_path = strchr(route->path, '{') != NULL;
 
-    if (!in_path && (param == NULL || param->name == NULL))
+    if (!in_path && !route->headers && (param == NULL || param->name == NULL))
         return;
     jw_lit(w, "parameters");
     jw_arr(w);
     put_path_params(w, route->path);
     for (; param != NULL && param->name != NULL; param++)
         openapi_query_param(w, param);
+    openapi_headers(w, route->headers, false);
     jw_arr_end(w);
 }
 

@@ -67,6 +67,7 @@ static const struct route items_public_routes[] = {
         .id = "items_public_get",
         .auth = AUTH_PUBLIC,
         .query = items_one_query,
+        .headers = HEADER_IF_NONE_MATCH,
         .ok = {200, &record_schema},
         .fails = {304, 404},
         .run = items_public_get,

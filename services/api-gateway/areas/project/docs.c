@@ -214,6 +214,7 @@ static const struct route docs_routes[] = {
         .id = "docs_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DOCUMENTATION_READ,
+        .headers = HEADER_IF_NONE_MATCH,
         .ok = {200, &documentation_schema},
         .fails = {304},
         .run = docs_get,
