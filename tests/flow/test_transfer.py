@@ -261,6 +261,7 @@ def test_exports_of_nothing(empty):
 def test_exports_that_make_no_sense(shop, query):
     answer = shop.admin.get(f"{ITEMS}/export?{query}", expect=400)
     assert answer.json()["code"] in ("invalid_query", "unknown_parameter", "validation_failed"), answer.text
+    assert "Content-Disposition" not in answer.headers
 
 
 def test_too_large(start_gateway, shop):

@@ -27,7 +27,8 @@ static const struct query_param export_query[] = {
 
 struct export_stream {
     struct req *r;
-    struct str content_type;
+    const struct entity *entity;
+    bool csv;
     bool begun;
 };
 
@@ -37,23 +38,18 @@ AWAITS static int export_piece(struct str piece, void *arg)
     struct export_stream *stream = arg;
 
     if (!stream->begun) {
-        TRY(resp_stream_begin(stream->r, 200, stream->content_type));
+        resp_header_printf(stream->r,
+                           "Content-Disposition",
+                           "attachment; filename=\"%.*s.%s\"",
+                           STR_ARG(stream->entity->name),
+                           stream->csv ? "csv" : "jsonl");
+        TRY(resp_stream_begin(stream->r,
+                              200,
+                              stream->csv ? STR("text/csv; charset=utf-8")
+                                          : STR("application/jsonl")));
         stream->begun = true;
     }
     return resp_stream_write(stream->r, piece);
-}
-
-/* The list's parameters without "format", which the record engine does not know. */
-static struct query *without_format(struct req *r, const struct query *query)
-{
-    struct query *copy = ARENA_NEW(r->task.arena, copy);
-
-    copy->items = ARENA_ARRAY(r->task.arena, copy->items, query->count + 1);
-    for (size_t i = 0; i < query->count; i++) {
-        if (!str_is(query->items[i].name, "format"))
-            copy->items[copy->count++] = query->items[i];
-    }
-    return copy;
 }
 
 AWAITS static int items_export(struct req *r)
@@ -67,16 +63,8 @@ AWAITS static int items_export(struct req *r)
     TRY(gateway_entity(r, &entity));
     TRY(req_query(r, &query));
     csv = str_is(query_get(query, "format"), "csv");
-    struct export_stream stream = {
-        .r = r,
-        .content_type = csv ? STR("text/csv; charset=utf-8") : STR("application/jsonl"),
-    };
-    resp_header_printf(r,
-                       "Content-Disposition",
-                       "attachment; filename=\"%.*s.%s\"",
-                       STR_ARG(entity->name),
-                       csv ? "csv" : "jsonl");
-    rc = records_export(engine, entity, without_format(r, query), csv, export_piece, &stream);
+    struct export_stream stream = {.r = r, .entity = entity, .csv = csv};
+    rc = records_export(engine, entity, query, csv, export_piece, &stream);
     if (!stream.begun && rc == 0)
         TRY(export_piece(STR(""), &stream));
     if (!stream.begun)
@@ -130,6 +118,7 @@ static const struct route items_transfer_routes[] = {
         .perm = PERM_ENTITY_READ,
         .perm_and = PERM_SVC_EXPORTS_CREATE,
         .query = export_query,
+        .headers = HEADER_GROUP_ID,
         .ok = {200, NULL, .content_type = "application/jsonl", .other_type = "text/csv"},
         .fails = {404},
         .run = items_export,
