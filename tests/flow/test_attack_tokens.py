@@ -83,6 +83,19 @@ def test_t11_guesses_on_one_account_from_everywhere(behind_proxy):
     assert guess(behind_proxy, "somebody@example.org", "203.0.200.1") == 401
 
 
+def test_a_refused_sign_in_says_when_to_come_back(behind_proxy):
+    """Each answer counts the same minute down, which began with the first guess."""
+    body = {"email": "nobody@example.org", "password": "a wrong guess"}
+    answers = [behind_proxy.client().post("/auth/v1/token", body, headers={"X-Forwarded-For": f"203.0.113.{n}"}) for n in range(24)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert refused
+    waits = [int(answer.headers["Retry-After"]) for answer in refused]
+    assert all(1 <= wait <= 60 for wait in waits) and waits == sorted(waits, reverse=True)
+    for answer, wait in zip(refused, waits):
+        assert (answer.headers["RateLimit-Limit"], answer.headers["RateLimit-Remaining"]) == ("10", "0")
+        assert int(answer.headers["RateLimit-Reset"]) == wait
+
+
 def test_t11_one_address_guesses_everywhere(behind_proxy):
     """One guess for each of many accounts, from one address; other addresses are not held up by it."""
     statuses = [guess(behind_proxy, f"user{n}@example.org", "198.51.100.7") for n in range(300)]

@@ -84,9 +84,16 @@ static int64_t seconds_left(void)
     return (WINDOW_MS - clock_wall_ms() % WINDOW_MS + 999) / 1000;
 }
 
-static int refuse(struct req *r, int64_t limit)
+static void put_limit(struct req *r, int64_t limit, int64_t left, int64_t seconds)
 {
-    resp_header_printf(r, "Retry-After", "%lld", (long long)seconds_left());
+    resp_header_printf(r, "RateLimit-Limit", "%lld", (long long)limit);
+    resp_header_printf(r, "RateLimit-Remaining", "%lld", (long long)left);
+    resp_header_printf(r, "RateLimit-Reset", "%lld", (long long)seconds);
+}
+
+static int refuse(struct req *r, int64_t limit, int64_t seconds)
+{
+    resp_header_printf(r, "Retry-After", "%lld", (long long)seconds);
     return fail(
         r, "rate_limited", "At most %lld requests a minute are allowed here.", (long long)limit);
 }
@@ -126,30 +133,32 @@ int rate_limit_run(struct req *r)
     if (limit <= 0)
         return 0;
     seen = count_one(principal_key(r));
-    resp_header_printf(r, "RateLimit-Limit", "%lld", (long long)limit);
-    resp_header_printf(
-        r, "RateLimit-Remaining", "%lld", (long long)(seen < limit ? limit - seen : 0));
-    resp_header_printf(r, "RateLimit-Reset", "%lld", (long long)seconds_left());
-    return seen > limit ? refuse(r, limit) : 0;
+    put_limit(r, limit, seen < limit ? limit - seen : 0, seconds_left());
+    return seen > limit ? refuse(r, limit, seconds_left()) : 0;
 }
 
-/* One command, so that a counter never lives without its end. */
-AWAITS static bool count_in_redis(struct req *r, struct str name, int64_t *ret_seen)
+/* One command, so that a counter never lives without its end: the count and, below 100, the seconds
+ * that it lives on. */
+AWAITS static bool
+count_in_redis(struct req *r, struct str name, int64_t *ret_seen, int64_t *ret_seconds)
 {
     static const char script[] = "local n = redis.call('INCR', KEYS[1]) "
-                                 "if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n";
+                                 "if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end "
+                                 "return n * 100 + redis.call('TTL', KEYS[1])";
     struct redis *redis = directory_redis(gateway_directory());
     struct str argv[] = {STR("EVAL"), STR(script), STR("1"), name};
     struct redis_reply reply;
 
     if (!redis || redis_cmd(&r->task, redis, &reply, ARRAY_LEN(argv), argv) != 0)
         return false;
-    *ret_seen = reply.number;
+    *ret_seen = reply.number / 100;
+    *ret_seconds = reply.number % 100 > 0 ? reply.number % 100 : 1;
     return true;
 }
 
 int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t per_minute)
 {
+    int64_t seconds = seconds_left();
     struct str name;
     int64_t seen;
 
@@ -160,7 +169,10 @@ int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t
                         (long long)r->project->number,
                         scope,
                         str_hash(key));
-    if (!count_in_redis(r, name, &seen))
+    if (!count_in_redis(r, name, &seen, &seconds))
         seen = count_one(mix(seed, str_hash(name)));
-    return seen > per_minute ? refuse(r, per_minute) : 0;
+    if (seen <= per_minute)
+        return 0;
+    put_limit(r, per_minute, 0, seconds);
+    return refuse(r, per_minute, seconds);
 }
