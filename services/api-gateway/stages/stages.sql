@@ -13,11 +13,12 @@ where k.kind = 'signing_key' and k.key = $1::text
 -- name: api_key_find :opt
 select k.id, k.user_id, k.expires_at
 from {p}.api_keys k
-where k.hash = $1::bytea and k.expires_at > now()
+where k.hash = $1::bytea
 
 -- name: api_key_used :exec
 update {p}.api_keys set last_used_at = now()
-where id = $1::bigint and (last_used_at is null or last_used_at < now() - interval '1 minute')
+where id = $1::bigint and expires_at > now()
+  and (last_used_at is null or last_used_at < now() - interval '1 minute')
 
 -- name: group_reachable :opt
 select g.id
