@@ -232,11 +232,17 @@ def test_max_length(project, db, things):
         insert(db, project, things, text="x" * 1001)
 
 
-def test_bounds_are_metadata(project, db):
-    entity = project.entity("things", [{"name": "n", "type": "integer", "options": {"min": 0}}])
-    insert(db, project, entity, n=5)
-    changed = project.admin.put(FIELDS + "/n", {"options": {"min": None, "max": 3}}, expect=200).json()
-    assert changed["options"] == {"max": 3}
+@pytest.mark.parametrize("kind", ["integer", "float", "decimal"])
+def test_bounds(project, db, kind):
+    """What is stored stays within them; wider ones are always right."""
+    entity = project.entity("things", [{"name": "n", "type": kind, "options": {"min": 0}}])
+    ids = [insert(db, project, entity, n=n) for n in (5, 1, 9, None)]
+    path = FIELDS + "/n"
+    conflict(project.admin.put(path, {"options": {"min": None, "max": 4}}, expect=409), 2, [ids[0], ids[2]])
+    conflict(project.admin.put(path, {"options": {"min": 2}}, expect=409), 1, [ids[1]])
+    changed = project.admin.put(path, {"options": {"min": None, "max": 9}}, expect=200).json()
+    assert changed["options"] == {"max": 9}
+    assert project.admin.put(path, {"options": {"min": 1, "max": 10}}, expect=200).json()["options"] == {"min": 1, "max": 10}
 
 
 # --- types --------------------------------------------------------------------------------------

@@ -252,6 +252,39 @@ change_column(struct ddl *ddl, const struct model_field *old, const struct model
 
 /* --- what the rows must not say --- */
 
+/* A bound that is new or nearer than before; the table does not know it, its rows may break it. */
+static bool is_tighter(const struct model_field *old, const struct model_field *next, bool upper)
+{
+    bool has = upper ? next->has_max : next->has_min;
+    bool had = upper ? old->has_max : old->has_min;
+    double change = upper ? old->max - next->max : next->min - old->min;
+
+    return has && (!had || change > 0 || old->type != next->type);
+}
+
+AWAITS static int check_bound(struct req *r,
+                              const struct model_field *old,
+                              const struct model_field *next,
+                              const char *value,
+                              bool upper)
+{
+    struct db_param bound = P_F64(upper ? next->max : next->min);
+    struct ddl_check check = {
+        .field = old,
+        .condition = arena_printf(r->task.arena,
+                                  "(%s)::double precision %s $1::double precision",
+                                  value,
+                                  upper ? ">" : "<")
+                         .ptr,
+        .params = &bound,
+        .param_count = 1,
+        .code = "out_of_range",
+        .reason = upper ? "a value above the maximum in" : "a value below the minimum in",
+    };
+
+    return is_tighter(old, next, upper) ? ddl_check(r, &check) : 0;
+}
+
 AWAITS static int check_values(struct req *r,
                                const struct model_field *old,
                                const struct model_field *next,
@@ -287,7 +320,8 @@ AWAITS static int check_values(struct req *r,
         };
         TRY(ddl_check(r, &check));
     }
-    return 0;
+    TRY(check_bound(r, old, next, value, false));
+    return check_bound(r, old, next, value, true);
 }
 
 AWAITS static int check_unique(struct req *r, const struct model_field *field, const char *value)
@@ -355,13 +389,14 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
     return next->unique && (retyped || !old->unique) ? check_unique(r, old, value) : 0;
 }
 
-/* Names, flags and bounds are the service's own business: the table does not know them. */
+/* Names and flags are the service's own business: the table does not know them. */
 static bool touches_table(const struct model_field *old, const struct model_field *next)
 {
     return old->type != next->type || old->required != next->required ||
            old->max_length != next->max_length || index_of(old) != index_of(next) ||
            default_changed(old, next) || old->on_delete != next->on_delete ||
-           old->values != next->values;
+           old->values != next->values || is_tighter(old, next, false) ||
+           is_tighter(old, next, true);
 }
 
 int ddl_field_change(struct req *r, const struct model_field *old, const struct model_field *next)
