@@ -1,10 +1,10 @@
 """A10, A13: nobody gives through a workflow, or learns from its jobs, what they may not read themselves."""
 import json
-import time
 
 import pytest
 from groundwork.records import execute, rows
 from groundwork.runs import condition, finish, step, until
+from groundwork.soon import settle
 from groundwork.workflows import add_step, call, event, jobs_of, set_job, start, workflow
 
 WRITES = tuple(f"svc_workflows:{action}" for action in ("create", "read", "update", "delete", "trigger"))
@@ -26,7 +26,7 @@ def jobs_within(project, db, made, count=1):
 
 def listener(client, name="EntityCreated", steps=None, **members):
     made = workflow(client, event(name=name, **members), steps or [SEEN])
-    time.sleep(1.2)  # every worker's model knows of it
+    settle()
     return made
 
 
@@ -89,7 +89,7 @@ def test_a_granted_row(project, db, runner, orders):
     made = listener(editor, "EntityUpdated")
     path = f"{orders}/{theirs['id']}"
     project.admin.put(f"{path}/rls-users", {"items": [{"user_id": editor.user["id"]}]}, expect=200)
-    time.sleep(1.2)
+    settle()
     project.admin.put(path, {"note": "x"}, expect=200)
     (job,) = jobs_within(project, db, made)
     assert (job["status"], job["steps"][0]["output"]["data"][0]["note"]) == ("succeeded", "x")
@@ -135,14 +135,14 @@ def test_rights_are_those_of_the_moment(project, db, runner):
     (job,) = jobs_within(project, db, made)
     assert (job["status"], [s["key"] for s in job["steps"]]) == ("failed", ["seen", "check"])
     project.admin.put(f"/roles/{role['id']}", {"permissions": list(WRITES)}, expect=200)
-    time.sleep(1.5)
+    settle()
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
     again = finish(project, job["id"])
     assert (again["status"], again["reason"], len(again["steps"])) == ("skipped", "not_permitted", 2)
     project.item("orders", name="b")
     assert skipped(jobs_within(project, db, made, 2)[1])
     project.admin.put(f"/roles/{role['id']}", {"permissions": [*WRITES, "orders:read"]}, expect=200)
-    time.sleep(1.5)
+    settle()
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
     assert finish(project, job["id"])["status"] == "failed"  # it came as far as its second step again
 
@@ -172,7 +172,7 @@ def test_an_entity_that_took_another_ones_name(project, db, runner, orders):
     project.admin.put(f"/users/{editor.user['id']}", {"role_ids": [role["id"]]}, expect=200)
     for n in range(record["id"]):
         project.item("orders", name=f"{n}")
-    time.sleep(1.5)
+    settle()
     job = jobs_of(project, db, made)[0][0]
     project.admin.post(f"/workflows/jobs/{job}/retry", expect=202)
     assert skipped({**finish(project, job), "attempt": 1})
@@ -191,7 +191,7 @@ def test_fields_that_took_another_ones_name(project, db, runner):
     project.admin.put("/entities/orders/fields/note", {"name": "old"}, expect=200)
     project.admin.put("/entities/orders/fields/name", {"name": "note"}, expect=200)
     set_job(project, db, job["id"], status="failed")
-    time.sleep(1.5)
+    settle()
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", {"from_step": "seen"}, expect=202)
     again = finish(project, job["id"])
     data = again["steps"][1]["output"]["data"][0]
@@ -203,7 +203,7 @@ def test_an_editor_that_is_gone(project, db, runner, orders):
     editor = project.only(*WRITES, "orders:read")
     made = listener(editor)
     project.admin.put(f"/users/{editor.user['id']}", {"status": "suspended"}, expect=200)
-    time.sleep(1.5)
+    settle()
     project.item("orders", name=SECRET)
     (job,) = jobs_within(project, db, made)
     assert (job["status"], job["error"]["code"], job["steps"]) == ("failed", "editor_gone", [])
@@ -327,7 +327,13 @@ def test_jobs_that_were_not_permitted_are_not_told(project, db, runner, orders):
     for path in ("/workflows/jobs", f"/workflows/{made['id']}/jobs"):
         assert editor.get(path, expect=200).json()["total_items"] == 0
         assert project.admin.get(path, expect=200).json()["items"][0]["reason"] == "not_permitted"
-    editor.get(f"/workflows/jobs/{job['id']}", expect=404)
+    for method, verb in (("GET", ""), ("POST", "/cancel"), ("POST", "/retry")):
+        told = editor.request(method, f"/workflows/jobs/{job['id']}{verb}", expect=404).json()
+        missing = editor.request(method, f"/workflows/jobs/424242{verb}", expect=404).json()
+        assert {**told, "request_id": 0} == {**missing, "request_id": 0}
+    project.admin.post(f"/workflows/jobs/{job['id']}/cancel", expect=409)
+    project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
+    assert finish(project, job["id"])["reason"] == "not_permitted"
 
 
 # --- while others write ---

@@ -153,7 +153,7 @@ AWAITS static int jobs_cancel(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_all(r, &found, &SQL_RUN_CANCEL, PARAMS(P_I64(id))));
     if (!found.count) {
-        TRY(sql_one(r, &found, &SQL_RUN_STATUS, PARAMS(P_I64(id))));
+        TRY(sql_one(r, &found, &SQL_RUN_STATUS, PARAMS(viewer(r), P_I64(id))));
         return fail(
             r, "conflict", "The job has ended: it is %.*s.", STR_ARG(rows_str(&found, 0, 0)));
     }
@@ -239,7 +239,7 @@ AWAITS static int jobs_retry(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &retry_schema, &in));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &job, &SQL_RUN_LOCK, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &job, &SQL_RUN_LOCK, PARAMS(viewer(r), P_I64(id))));
     TRY(check_retry(r, &job));
     TRY(find_step(r, &job, &in.from_step, &step));
     struct db_call calls[] = {

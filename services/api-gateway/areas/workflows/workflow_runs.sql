@@ -73,12 +73,13 @@ select s.key, s.action, s.run, s.status, s.started_at, s.finished_at,
             else s.error - '{message,response,errors}'::text[] end as error,
        case when {seen} then s.log end as log
 from (select t.job_id, t.seq, t.key, t.action, t.run, t.status, t.started_at, t.finished_at, t.input, t.output, t.error,
-        t.log, sum(coalesce(pg_column_size(t.input), 0) + coalesce(pg_column_size(t.output), 0))
+        t.log, sum(coalesce(octet_length(t.input::text), 0) + coalesce(octet_length(t.output::text), 0))
           over (order by t.seq desc rows between unbounded preceding and current row) as bytes,
         row_number() over (order by t.seq desc) as place
-      from {p}.job_steps t where t.job_id = $2::bigint) s
+      from {p}.job_steps t
+      where t.job_id = $2::bigint and t.seq > (select max(m.seq) - 1000 from {p}.job_steps m where m.job_id = $2::bigint)) s
 join {p}.jobs j on j.id = s.job_id
-where s.place = 1 or (s.place <= 1000 and s.bytes <= 8388608)
+where s.place = 1 or s.bytes <= 8388608
 order by s.seq
 
 -- name: run_cancel :opt
@@ -88,7 +89,7 @@ where j.id = $1::bigint and j.status in ('queued', 'running', 'waiting')
 returning j.id
 
 -- name: run_status :opt
-select j.status from {p}.jobs j where j.id = $1::bigint
+select j.status from {p}.jobs j where j.id = $2::bigint and {known}
 
 -- name: run_close_steps :exec
 update {p}.job_steps s
@@ -108,7 +109,7 @@ select j.status, j.reason, j.run, w.enabled, v.version is not null as kept,
 from {p}.jobs j
 left join {p}.workflows w on w.id = j.workflow_id
 left join {p}.workflow_versions v on v.workflow_id = j.workflow_id and v.version = j.version
-where j.id = $1::bigint
+where j.id = $2::bigint and {known}
 for update of j
 
 -- name: run_again :exec
