@@ -1,10 +1,11 @@
 """/workflows: saved whole or not at all, kept in versions, heard of by those who start them."""
 import concurrent.futures
 import datetime
+import time
 
 import pytest
 from groundwork.records import codes, execute, outbox, outbox_end, rows
-from groundwork.soon import soon
+from groundwork.soon import SETTLED, soon
 from groundwork.workflows import (add_step, api, call, create, document, event, job_row, listeners, set_job, start,
                                   timed, workflow)
 
@@ -247,6 +248,16 @@ def test_findings_name_the_place(checked, db, change, finding):
     assert rows(db, f"select count(*) from {checked.schema(db)}.event_listeners")[0][0] == 0
 
 
+def test_the_documented_examples_can_be_saved(shop):
+    schemas = shop.admin.get("/docs", expect=200).json()["module_documentation"]["platform"]["components"]["schemas"]
+    step, trigger = schemas["WorkflowStep"], schemas["WorkflowTrigger"]
+    made = workflow(shop.admin, trigger["example"], [step["example"]])
+    assert made["steps"][0]["params"] == step["properties"]["params"]["example"]
+    told = step["properties"]["params"]["description"]
+    for action in step["properties"]["action"]["description"].removeprefix("One of ").split(";")[0].split(", "):
+        assert f"\n- {action}: " in told, action
+
+
 def test_several_findings_at_once(checked):
     refused = checked.admin.post("/workflows", {"trigger": {"kind": "x"}}, expect=400)
     assert codes(refused) == {"name": "required", "steps": "required"}
@@ -371,9 +382,7 @@ def test_events_are_written_while_somebody_listens(shop, db):
 
 
 def soon_is(call_it, expected):
-    import time
-
-    end = time.monotonic() + 1.5
+    end = time.monotonic() + SETTLED
     while call_it() != expected:
         if time.monotonic() > end:
             return False

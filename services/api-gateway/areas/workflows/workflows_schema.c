@@ -39,67 +39,79 @@ static const struct schema trigger_schema = {
         "\"example\":{\"kind\":\"event\",\"event\":\"EntityCreated\",\"entity\":\"orders\"}}",
 };
 
+/* clang-format off: a member a line */
 #define STEP_LINK(name, about)                                                                     \
-    "\"" name "\":{\"type\":\"string\",\"nullable\":true,\"description\":\"" about "\"}"
+    "\"" name "\":{\"type\":\"string\",\"nullable\":true,\"description\":\"" about "\"},"
+
+#define STEP_EXAMPLE_PARAMS                                                                        \
+    "{\"entity\":\"orders\",\"values\":{\"name\":\"{{ $svc.trigger.data.name }}\"}}"
 
 static const struct schema step_schema = {
     .name = "WorkflowStep",
     .raw =
         "{\"type\":\"object\",\"required\":[\"key\",\"action\"],\"properties\":{"
         "\"key\":{\"type\":\"string\",\"pattern\":\"^[a-z0-9_]+$\",\"description\":\"Names its "
-        "output: $svc.steps.<key>.data\",\"example\":\"save\"},"
+        "output: $svc.steps.<key>.data\","
+        "\"example\":\"save\"},"
         "\"name\":{\"type\":\"string\",\"nullable\":true,\"example\":\"Save the order\"},"
         "\"action\":{\"type\":\"string\",\"description\":\"One of CreateData, ReadData, "
-        "UpdateData, DeleteData, BulkCreateData, Condition, RunScript, CallAnApi, "
-        "SendPushNotification, SendEmail; also with spaces between the words\","
+        "UpdateData, DeleteData, BulkCreateData, "
+        "Condition, RunScript, CallAnApi, SendPushNotification, SendEmail; also with spaces "
+        "between the words\","
         "\"example\":\"CreateData\"},"
-        "\"enabled\":{\"type\":\"boolean\",\"description\":\"false: it is passed over\"},"
-        "\"params\":{\"type\":\"object\",\"additionalProperties\":true,\"description\":\"What the "
-        "action needs; texts may hold templates: {{ $svc.trigger.data.name }}\","
-        "\"example\":{\"entity\":\"orders\",\"data\":{\"name\":\"{{ $svc.trigger.data.name "
-        "}}\"}}}," STEP_LINK("next", "Key of the step after it, null or left out: the job ends") "," STEP_LINK("on_failure", "Key of the step that follows a failure, else the job fails") "," STEP_LINK(
-            "then",
-            "Condition: key of the step when it holds") "," STEP_LINK("else",
-                                                                      "Condition: key of the step "
-                                                                      "when it does not") ","
-                                                                                          "\"timeou"
-                                                                                          "t_"
-                                                                                          "seconds"
-                                                                                          "\":{"
-                                                                                          "\"type\""
-                                                                                          ":\"numbe"
-                                                                                          "r\","
-                                                                                          "\"nullab"
-                                                                                          "le\":"
-                                                                                          "true,"
-                                                                                          "\"exampl"
-                                                                                          "e\":30}}"
-                                                                                          ","
-                                                                                          "\"exampl"
-                                                                                          "e\":{"
-                                                                                          "\"key\":"
-                                                                                          "\"save\""
-                                                                                          ",\"actio"
-                                                                                          "n\":"
-                                                                                          "\"Create"
-                                                                                          "Data\","
-                                                                                          "\"params"
-                                                                                          "\":{"
-                                                                                          "\"entity"
-                                                                                          "\":"
-                                                                                          "\"orders"
-                                                                                          "\","
-                                                                                          "\"data\""
-                                                                                          ":{"
-                                                                                          "\"name\""
-                                                                                          ":\"{{ "
-                                                                                          "$svc."
-                                                                                          "trigger."
-                                                                                          "data."
-                                                                                          "name "
-                                                                                          "}}\"}}}"
-                                                                                          "}",
+        "\"enabled\":{\"type\":\"boolean\",\"description\":\"false: it is passed over; a Condition "
+        "then goes on with then\"},"
+        /* As common/workflow/definition.h has it. */
+        "\"params\":{\"type\":\"object\",\"additionalProperties\":true,\"description\":\""
+        "What the action needs; [T]: templates work, {{ $svc.trigger.data.name }} or {{ "
+        "$svc.steps.find.data[0].id }}, and a "
+        "text that is one expression keeps the value's type.\\n\\n"
+        "- CreateData: entity, values {field: value [T]}\\n"
+        "- ReadData: entity; id [T], or filter {field: value [T]} or {field: {operator: value "
+        "[T]}} with the operators of the "
+        "list of records, or and and with arrays of filters; sort, fields, limit (20, at most "
+        "500), page\\n"
+        "- UpdateData: entity, id [T], values {field: value [T]}\\n"
+        "- DeleteData: entity, id [T]\\n"
+        "- BulkCreateData: entity, items: 1 to 1,000 objects {field: value [T]}, or one "
+        "expression\\n"
+        "- Condition: field, op, value, or all or any with arrays of conditions; references stand "
+        "without braces: "
+        "$svc.trigger.data.total; op is eq ne gt gte lt lte in nin contains not_contains "
+        "starts_with ends_with empty "
+        "not_empty exists not_exists between matches_any_of\\n"
+        "- RunScript: script, JavaScript that finds the context in $svc; data[0] is what it "
+        "returns, or its last value; one "
+        "that awaits at its top level has to return it\\n"
+        "- CallAnApi: url (a fixed text), method GET POST PUT DELETE, headers {name: text [T]}, "
+        "body: any JSON [T], "
+        "results_path; {{ $svc.secrets.NAME }} works in headers and body\\n"
+        "- SendEmail: to, cc, bcc: an address or an array of them [T], reply_to [T], subject [T], "
+        "body_text [T], "
+        "body_html [T]\\n"
+        "- SendPushNotification: title, body, template_type, image_url, click_action, category, "
+        "buttons [{id, label, "
+        "click_action}], data {name: text}, audience {kind: user (user_id), users (user_ids), "
+        "entity (owner_entity_name, "
+        "owner_entity_id) or all, provider}; all [T]"
+        "\","
+        "\"example\":" STEP_EXAMPLE_PARAMS
+        "}," STEP_LINK("next", "Key of the step after it, null or left out: the job ends")
+            STEP_LINK("on_failure", "Key of the step that follows a failure, else the job fails")
+                STEP_LINK("then", "Condition: key of the step when it holds") STEP_LINK(
+                    "else",
+                    "Condition: key of the step when it does not") "\"timeout_seconds\":{\"type\":"
+                                                                   "\"integer\",\"nullable\":true,"
+                                                                   "\"minimum\":1,\"maximum\":3600,"
+                                                                   "\"description\":\"30 when left "
+                                                                   "out, 10 of CallAnApi and "
+                                                                   "RunScript\",\"example\":30}},"
+                                                                   "\"example\":{\"key\":\"save\","
+                                                                   "\"action\":\"CreateData\","
+                                                                   "\"params\":" STEP_EXAMPLE_PARAMS
+                                                                   "}}",
 };
+/* clang-format on */
 
 #define WORKFLOW_MEMBERS(must)                                                                     \
     {.name = "name",                                                                               \
@@ -268,7 +280,11 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
          .required = true,                                                                         \
          .doc = "The version that it was queued with, and runs",                                   \
          .example = "3"},                                                                          \
-        {.name = "status", .type = FIELD_STR, .required = true, .values = job_statuses},           \
+        {.name = "status",                                                                         \
+         .type = FIELD_STR,                                                                        \
+         .required = true,                                                                         \
+         .values = job_statuses,                                                                   \
+         .doc = "waiting is reserved: a job whose step waits for something is running"},           \
         {.name = "run", .type = FIELD_I64, .required = true, .doc = "1, raised by each retry"},    \
         {.name = "attempt",                                                                        \
          .type = FIELD_I64,                                                                        \
