@@ -1,48 +1,11 @@
 /* Templates: grammar, types, errors that name what is missing, limits; data is never scanned
  * again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/arena.h"
-#include "base/strbuf.h"
 #include "workflow/template.h"
-#include "json/jr.h"
-
-static struct arena *arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena = arena_new(0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
+#include "workflow_json.h"
 
 static void drop(void *value)
 {
     json_decref(value);
-}
-
-static json_t *json(const char *text)
-{
-    struct jr_error error;
-    json_t *value = NULL;
-
-    if (jr_parse(arena, str_from(text), &value, &error) != 0)
-        fail_msg("%s: %s", text, error.text);
-    return value;
 }
 
 static struct str secret_of(struct str name, void *arg)
@@ -135,12 +98,12 @@ static const struct {
 static void test_values(void **state)
 {
     (void)state;
-    struct template_context ctx = context(json(root_text), false);
+    struct template_context ctx = context(json(str_from(root_text)), false);
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct str error = STR_NONE;
         json_t *result;
-        json_t *value = json(rows[i].template);
+        json_t *value = json(str_from(rows[i].template));
         struct str before = jr_print(arena, value);
         if (template_eval(arena, value, &ctx, &result, &error) != 0)
             fail_msg("%s: %.*s", rows[i].template, STR_ARG(error));
@@ -154,8 +117,8 @@ static void test_values(void **state)
 static void test_sharing(void **state)
 {
     (void)state;
-    struct template_context ctx = context(json(root_text), false);
-    json_t *value = json("{\"plain\":[1,2],\"text\":\"{{ $svc.trigger.data }}\"}");
+    struct template_context ctx = context(json(str_from(root_text)), false);
+    json_t *value = json(str_from("{\"plain\":[1,2],\"text\":\"{{ $svc.trigger.data }}\"}"));
     struct str error;
     json_t *result;
 
@@ -259,12 +222,12 @@ static bool has(struct str error, const char *part)
 static void test_errors(void **state)
 {
     (void)state;
-    struct template_context ctx = context(json(root_text), false);
+    struct template_context ctx = context(json(str_from(root_text)), false);
 
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct str error = STR_NONE;
         json_t *result;
-        int rc = template_eval(arena, json(wrong[i].template), &ctx, &result, &error);
+        int rc = template_eval(arena, json(str_from(wrong[i].template)), &ctx, &result, &error);
         if (rc != wrong[i].rc || !has(error, wrong[i].error))
             fail_msg("%s: %d %.*s", wrong[i].template, rc, STR_ARG(error));
     }
@@ -273,21 +236,21 @@ static void test_errors(void **state)
 static void test_secrets(void **state)
 {
     (void)state;
-    struct template_context ctx = context(json(root_text), true);
+    struct template_context ctx = context(json(str_from(root_text)), true);
     struct str error;
     json_t *result;
 
-    json_t *value = json("{\"Authorization\":\"Bearer {{ $svc.secrets.API_KEY }}\","
-                         "\"b\":\"{{ $svc.secrets[\\\"API_KEY\\\"] }}\"}");
+    json_t *value = json(str_from("{\"Authorization\":\"Bearer {{ $svc.secrets.API_KEY }}\","
+                                  "\"b\":\"{{ $svc.secrets[\\\"API_KEY\\\"] }}\"}"));
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), 0);
     assert_string_equal(json_string_value(json_object_get(result, "Authorization")),
                         "Bearer s3cret {{ $svc.trigger.id }}");
     assert_string_equal(json_string_value(json_object_get(result, "b")),
                         "s3cret {{ $svc.trigger.id }}");
-    value = json("\"{{ $svc.secrets.NONE }}\"");
+    value = json(str_from("\"{{ $svc.secrets.NONE }}\""));
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), TEMPLATE_UNRESOLVED);
     assert_true(has(error, "there is no secret \"NONE\""));
-    value = json("\"{{ $svc.secrets.BINARY }}\"");
+    value = json(str_from("\"{{ $svc.secrets.BINARY }}\""));
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), TEMPLATE_UNRESOLVED);
 }
 
@@ -298,13 +261,13 @@ static void test_no_payload(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
-        struct template_context ctx = context(json(roots[i]), false);
+        struct template_context ctx = context(json(str_from(roots[i])), false);
         struct str error;
         json_t *result;
-        json_t *value = json("\"{{ $svc.trigger.data }}\"");
+        json_t *value = json(str_from("\"{{ $svc.trigger.data }}\""));
         assert_int_equal(template_eval(arena, value, &ctx, &result, &error), 0);
         assert_true(json_is_object(result) && json_object_size(result) == 0);
-        value = json("\"{{ $svc.trigger.data.x }}\"");
+        value = json(str_from("\"{{ $svc.trigger.data.x }}\""));
         assert_int_equal(template_eval(arena, value, &ctx, &result, &error), TEMPLATE_UNRESOLVED);
         assert_true(has(error, "data has no member \"x\""));
     }
@@ -331,7 +294,7 @@ static json_t *repeated(const char *before, const char *part, size_t times, cons
 static void test_deep_paths(void **state)
 {
     (void)state;
-    struct template_context ctx = context(json(root_text), false);
+    struct template_context ctx = context(json(str_from(root_text)), false);
     struct str error;
     json_t *result;
 
@@ -383,7 +346,7 @@ static void test_size(void **state)
 
     /* exactly at the limit, with the quotes */
     ctx = context(with_data(repeated("", "x", TEMPLATE_MAX_BYTES - 2, "")), false);
-    value = json("\"{{ $svc.trigger.data }}\"");
+    value = json(str_from("\"{{ $svc.trigger.data }}\""));
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), 0);
     ctx = context(with_data(repeated("", "x", TEMPLATE_MAX_BYTES - 1, "")), false);
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), TEMPLATE_TOO_LARGE);
@@ -398,15 +361,15 @@ static json_t *nested(size_t depth)
         strbuf_char(&out, '[');
     for (size_t i = 0; i < depth; i++)
         strbuf_char(&out, ']');
-    return json(strbuf_cstring(&out));
+    return json(str_from(strbuf_cstring(&out)));
 }
 
 static void test_depth(void **state)
 {
     (void)state;
-    json_t *value = json("\"{{ $svc.trigger.data }}\"");
-    json_t *inside = json("[[\"{{ $svc.trigger.data }}\"]]");
-    json_t *mixed = json("\"x{{ $svc.trigger.data }}\"");
+    json_t *value = json(str_from("\"{{ $svc.trigger.data }}\""));
+    json_t *inside = json(str_from("[[\"{{ $svc.trigger.data }}\"]]"));
+    json_t *mixed = json(str_from("\"x{{ $svc.trigger.data }}\""));
     struct str error;
     json_t *result;
 
@@ -456,11 +419,12 @@ static void test_html(void **state)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct template_context ctx = context(with_data(json(cases[i].data)), false);
+        struct template_context ctx = context(with_data(json(str_from(cases[i].data))), false);
         struct str error;
         json_t *result;
         ctx.html = true;
-        assert_int_equal(template_eval(arena, json(cases[i].text), &ctx, &result, &error), 0);
+        assert_int_equal(template_eval(arena, json(str_from(cases[i].text)), &ctx, &result, &error),
+                         0);
         assert_string_equal(json_string_value(result), cases[i].want);
     }
 }
@@ -470,7 +434,7 @@ static void test_html(void **state)
 static void test_references(void **state)
 {
     (void)state;
-    struct template_context ctx = context(json(root_text), false);
+    struct template_context ctx = context(json(str_from(root_text)), false);
     struct reference *reference;
     struct str error;
     json_t *value;
@@ -508,7 +472,8 @@ static void test_paths(void **state)
     };
 
     (void)state;
-    struct template_context ctx = context(json("{\"a\":{\"b\":[{\"c\":1},{\"c\":2}]}}"), false);
+    struct template_context ctx =
+        context(json(str_from("{\"a\":{\"b\":[{\"c\":1},{\"c\":2}]}}")), false);
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         struct reference *reference;
         struct str error;
@@ -549,22 +514,24 @@ static void test_visit(void **state)
     struct str error;
 
     strbuf_init(&out, arena, 4096);
-    json_t *value = json("{\"a\":\"{{ $svc.steps.x.data[*].y }} {{ $svc.trigger }}\",\"n\":1,"
-                         "\"b\":[\"\",{\"c\":\"{{ $svc.secrets.K }}\"}]}");
+    json_t *value =
+        json(str_from("{\"a\":\"{{ $svc.steps.x.data[*].y }} {{ $svc.trigger }}\",\"n\":1,"
+                      "\"b\":[\"\",{\"c\":\"{{ $svc.secrets.K }}\"}]}"));
     assert_int_equal(template_visit(arena, value, true, note, &out, &place, &error), 0);
     assert_true(str_is(strbuf_view(&out), "steps/x*@a;trigger/@a;secrets/K@b[1].c;"));
-    value = json("[\"{{ $svc.job.id }}\",\"{{ $svc.trigger.id }}\"]");
+    value = json(str_from("[\"{{ $svc.job.id }}\",\"{{ $svc.trigger.id }}\"]"));
     assert_int_equal(template_visit(arena, value, true, note, &out, &place, &error), 77);
-    value = json("[1,{\"x\":\"{{ nope }}\"}]");
+    value = json(str_from("[1,{\"x\":\"{{ nope }}\"}]"));
     assert_int_equal(template_visit(arena, value, true, note, &out, &place, &error),
                      TEMPLATE_SYNTAX);
     assert_true(str_is(place, "[1].x"));
     strbuf_init(&out, arena, 4096);
-    value = json("\"$svc.steps.x.data\"");
+    value = json(str_from("\"$svc.steps.x.data\""));
     assert_int_equal(template_visit(arena, value, false, note, &out, &place, &error), 0);
     assert_true(str_is(strbuf_view(&out), "steps/x@;"));
-    assert_int_equal(template_visit(arena, json("5"), false, note, &out, &place, &error), 0);
-    value = json("\"nothing\"");
+    assert_int_equal(template_visit(arena, json(str_from("5")), false, note, &out, &place, &error),
+                     0);
+    value = json(str_from("\"nothing\""));
     assert_int_equal(template_visit(arena, value, false, note, &out, &place, &error),
                      TEMPLATE_SYNTAX);
 }
@@ -594,13 +561,13 @@ static void test_rows(void **state)
          2},
         {"\"{{ $svc.trigger.data.list[*].tags[*] }}\"", "[\"a\",\"b\"]", "[]", 2},
     };
-    const json_t *root = json(rows_root);
+    const json_t *root = json(str_from(rows_root));
     struct template_context of_row = context(root, false);
 
     (void)state;
     of_row.by_row = true;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const json_t *value = json(cases[i].value);
+        const json_t *value = json(str_from(cases[i].value));
         struct str reason;
         json_t *found;
         size_t count;
@@ -608,7 +575,8 @@ static void test_rows(void **state)
         assert_int_equal(count, cases[i].count);
         for (of_row.row = 0; of_row.row < 2; of_row.row++) {
             assert_int_equal(template_eval(arena, value, &of_row, &found, &reason), 0);
-            assert_true(json_equal(found, json(of_row.row ? cases[i].second : cases[i].first)));
+            assert_true(
+                json_equal(found, json(str_from(of_row.row ? cases[i].second : cases[i].first))));
         }
     }
 }
@@ -620,7 +588,7 @@ static void test_rows_wrong(void **state)
         "\"{{ $svc.trigger.data.one[*] }}\"",
         "\"{{ $svc.trigger.data.missing[*] }}\"",
     };
-    const json_t *root = json(rows_root);
+    const json_t *root = json(str_from(rows_root));
     struct template_context of_row = context(root, false);
     struct str reason;
     json_t *found;
@@ -628,14 +596,16 @@ static void test_rows_wrong(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        assert_int_equal(template_rows(arena, json(texts[i]), &of_row, &count, &reason),
+        assert_int_equal(template_rows(arena, json(str_from(texts[i])), &of_row, &count, &reason),
                          TEMPLATE_UNRESOLVED);
     of_row.by_row = true;
     of_row.row = 2;
-    assert_int_equal(
-        template_eval(
-            arena, json("\"{{ $svc.trigger.data.list[*].n }}\""), &of_row, &found, &reason),
-        TEMPLATE_UNRESOLVED);
+    assert_int_equal(template_eval(arena,
+                                   json(str_from("\"{{ $svc.trigger.data.list[*].n }}\"")),
+                                   &of_row,
+                                   &found,
+                                   &reason),
+                     TEMPLATE_UNRESOLVED);
     assert_non_null(strstr(arena_cstr(arena, reason), "list has 2 items"));
 }
 

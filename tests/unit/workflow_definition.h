@@ -1,47 +1,11 @@
 #pragma once
 /* What the tests of workflow definitions share: documents made of pieces, findings as text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/arena.h"
-#include "base/strbuf.h"
 #include "catalog/problem.h"
 #include "workflow/definition.h"
-#include "json/jr.h"
+#include "workflow_json.h"
 
-static struct arena *arena;
 static struct definition definition;
 static struct schema_errors errors;
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena = arena_new(0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
-
-static json_t *json(struct str text)
-{
-    struct jr_error error;
-    json_t *value = NULL;
-
-    if (jr_parse(arena, text, &value, &error) != 0)
-        fail_msg("%.*s: %s", STR_ARG(text), error.text);
-    return value;
-}
 
 static bool parse(struct str text)
 {
