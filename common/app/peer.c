@@ -103,22 +103,32 @@ static struct str take_last(struct str *list)
     return last;
 }
 
-void peer_set(struct req *r)
+/* Walks back through one line's addresses; false where the way ends. */
+static bool walk_back(struct req *r, struct str forwarded)
 {
-    struct str forwarded;
-    struct str address;
     struct in6_addr parsed;
     bool v4;
 
-    if (network_count == 0 || !is_trusted(str_from(r->peer)))
-        return;
-    forwarded = req_header(r, "x-forwarded-for");
     while (forwarded.len > 0) {
-        address = take_last(&forwarded);
+        struct str address = take_last(&forwarded);
         if (!parse_address(address, &parsed, &v4))
-            return;
+            return false;
         (void)snprintf(r->peer, sizeof(r->peer), "%.*s", STR_ARG(address));
         if (!is_trusted(address))
+            return false;
+    }
+    return true;
+}
+
+/* Lines of one name are one list (RFC 9110 section 5.3): a proxy may add its own behind those that
+ * the client has sent. */
+void peer_set(struct req *r)
+{
+    if (network_count == 0 || !is_trusted(str_from(r->peer)))
+        return;
+    for (size_t i = r->header_count; i > 0; i--) {
+        const struct http_header *header = &r->headers[i - 1];
+        if (str_ieq(header->name, STR("x-forwarded-for")) && !walk_back(r, header->value))
             return;
     }
 }
