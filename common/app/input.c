@@ -37,10 +37,14 @@ static bool is_json_type(struct str type)
             str_ieq((struct str){media.ptr + media.len - 5, 5}, STR("+json")));
 }
 
+size_t req_json_max(const struct req *r)
+{
+    return r->route->body_max ? r->route->body_max : http_server_limits(r->server)->json_body_bytes;
+}
+
 static int read_text(struct req *r, struct str *ret_text)
 {
-    size_t max_bytes =
-        r->route->body_max ? r->route->body_max : http_limits_default.json_body_bytes;
+    size_t max_bytes = req_json_max(r);
     int rc;
 
     if (r->has_body && !is_json_type(req_header(r, "content-type")))

@@ -59,6 +59,8 @@ AWAITS int req_json(struct req *r, const struct schema *schema, void *ret_struct
 /* co: the body as any JSON object; *ret_body NULL when there is none and the route says
  * optional. */
 AWAITS int req_json_any(struct req *r, json_t **ret_body) MUSTCHECK;
+/* The most bytes that a JSON body may have here: the route's limit, or the server's. */
+size_t req_json_max(const struct req *r);
 /* co: the text of a body that may be any JSON value, checked as every body is; STR_NONE when there is
  * none and the route says optional. */
 AWAITS int req_json_text(struct req *r, struct str *ret_text) MUSTCHECK;

@@ -143,9 +143,9 @@ int http_server_port(const struct http_server *server)
     return ntohs(address.any.sa_family == AF_INET6 ? address.six.sin6_port : address.four.sin_port);
 }
 
-void *http_server_user(const struct http_server *server)
+const struct http_limits *http_server_limits(const struct http_server *server)
 {
-    return server->config.user;
+    return &server->config.limits;
 }
 
 const struct http_stats *http_server_stats(const struct http_server *server)

@@ -12,7 +12,7 @@ struct http_limits {
     size_t header_bytes;       /* 32 KB: start line and headers together, 431 (414 for the target) */
     size_t target_bytes;       /* 16 KB */
     unsigned header_count;     /* 100 */
-    size_t json_body_bytes;    /* 1 MB */
+    size_t json_body_bytes;    /* 1 MB; what handlers read of a JSON body, for them to look at */
     int64_t header_time_ms;    /* 10 s from the first byte (408 and close) */
     int64_t idle_ms;           /* 60 s between requests */
     uint64_t body_min_rate;    /* bytes a second averaged over 5 s, 1 KB; also for readers of responses */
@@ -36,7 +36,6 @@ struct http_config {
     /* any: writes the body for an error the HTTP layer itself raises (400, 408, 414, 417, 431, 500,
      * 501, 503, 504, 505); codes are those of catalog/problem.h. */
     void (*problem)(struct req *req, int status, const char *code, const char *detail);
-    void *user;
 };
 
 struct http_stats {
@@ -52,8 +51,8 @@ int http_address_check(const char *host, int port) MUSTCHECK;
  * Raises the soft limit as far as needed and allowed. */
 unsigned http_connections_fit(unsigned wanted, unsigned others);
 int http_server_port(const struct http_server *server);
-/* The `user` of its configuration. */
-void *http_server_user(const struct http_server *server);
+/* any: of its configuration; borrowed. */
+const struct http_limits *http_server_limits(const struct http_server *server);
 const struct http_stats *http_server_stats(const struct http_server *server);
 /* any: stops accepting, closes idle connections, answers running requests with Connection: close;
  * calls done(arg) when none is left or after `limit_ms`. */

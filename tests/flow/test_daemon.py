@@ -1,5 +1,6 @@
 """The daemon itself: command line, configuration, workers, signals, metrics, access log."""
 import concurrent.futures
+import http.client
 import json
 import os
 import re
@@ -207,6 +208,17 @@ def test_killed_worker_is_replaced_while_the_other_serves(own):
     assert set(answers[seen + 2:]) == {200}
     (death,) = events(daemon, "worker.died")
     assert (death["pid"], death["signal"]) == (victim, 9)
+
+
+def test_json_bodies_of_another_size(own, operator):
+    """GROUNDWORK_JSON_BODY_BYTES is the limit of every JSON body, and beyond it 413 names it."""
+    daemon = own(WORKERS=1, JSON_BODY_BYTES="2M")
+    project = Project(daemon, operator, None)
+    entity = project.entity(fields=[{"name": name, "type": "text"} for name in ("first", "second", "third")])
+    path, text = f"/entities/{entity['name']}/items", "x" * 700_000
+    project.admin.post(path, {"first": text, "second": text}, expect=201)
+    refused = project.admin.post(path, {"first": text, "second": text, "third": text}, expect=413)
+    assert "2097152" in refused.json()["detail"]
 
 
 def test_hangup_changes_nothing(own):

@@ -87,7 +87,7 @@ AWAITS static int request_hash(struct req *r, uint8_t ret_hash[DIGEST_SHA256_BYT
     struct digest digest;
 
     /* It has been read before: this hands out the same text. */
-    if (req_body_read_all(r, http_limits_default.json_body_bytes, &body) != 0)
+    if (req_body_read_all(r, req_json_max(r), &body) != 0)
         body = STR_NONE;
     digest_init(&digest);
     digest_update(&digest, str_from(r->route->id));
