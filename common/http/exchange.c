@@ -187,7 +187,6 @@ static void exchange_begin(struct exchange *ex)
     ex->body_complete = !req->has_body;
     if (server->stats.requests_in_flight >= server->config.limits.requests_max) {
         exchange_fail(ex, &fault_busy, false);
-        resp_header(req, "Retry-After", STR("1"));
         return;
     }
     server->stats.requests_in_flight++;

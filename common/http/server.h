@@ -34,7 +34,8 @@ struct http_config {
      * every request whose head arrived or was refused; status 499 when the client left unanswered. */
     void (*finished)(struct req *req);
     /* any: writes the body for an error the HTTP layer itself raises (400, 408, 414, 417, 431, 500,
-     * 501, 503, 504, 505); codes are those of catalog/problem.h. */
+     * 501, 503, 504, 505), and the headers that its status asks for; codes are those of
+     * catalog/problem.h. */
     void (*problem)(struct req *req, int status, const char *code, const char *detail);
 };
 

@@ -221,6 +221,28 @@ def test_json_bodies_of_another_size(own, operator):
     assert "2097152" in refused.json()["detail"]
 
 
+def test_more_requests_than_fit(own, servers):
+    """503 at once, and one header tells when to come back."""
+    daemon = own(WORKERS=1, REQUESTS_MAX=16)
+    waiting = [socket.create_connection(("127.0.0.1", daemon.port), timeout=30) for _ in range(16)]
+    for sock in waiting:  # the body comes later
+        sock.sendall(f"POST /org HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {servers.operator_token}\r\n"
+                     "Content-Length: 2\r\n\r\n".encode())
+    until(lambda: sample(daemon.metrics(), "groundwork_http_in_flight") == 16)
+    caller = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=10)
+    caller.request("GET", "/healthz")
+    refused = caller.getresponse()
+    assert refused.status == 503 and refused.headers.get_all("Retry-After") == ["1"]
+    assert json.load(refused)["code"] == "too_many_requests_in_flight"
+    for sock in waiting:
+        sock.sendall(b"{}")
+        assert sock.recv(65536).startswith(b"HTTP/1.1 400 ")
+        sock.close()
+    caller.request("GET", "/healthz")
+    assert caller.getresponse().status == 200
+    caller.close()
+
+
 def test_hangup_changes_nothing(own):
     daemon = own(WORKERS=1)
     workers = daemon.workers()
