@@ -1,10 +1,14 @@
 /* The access line. */
+#include <errno.h>
+
 #include "app/request.h"
 
 void access_line(struct req *r, const char *caller, int64_t spent_us)
 {
     /* The coroutine has ended; its context still names the request. */
     log_context_set(&r->task.log);
+    if (r->failure != 0 && r->failure != -ECANCELED && r->failure != -ETIMEDOUT)
+        log_error("request.failed", L_I64("errno", -r->failure));
     log_info("access",
              L_CSTR("method", http_method_name(r->method)),
              L_I64("status", r->status),

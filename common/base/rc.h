@@ -2,7 +2,7 @@
 /*
  * Result codes. Every fallible function returns int:
  *   0         success, outputs are written
- *   negative  unexpected (an errno): forward it unchanged with TRACE()
+ *   negative  unexpected (an errno): forward it unchanged; the edge logs it
  *   positive  a named condition, listed in the header that declares the function; handle it there
  * Outputs are written only on success.
  */
@@ -26,13 +26,3 @@
         if (try_rc_ != 0)                                                                          \
             return try_rc_;                                                                        \
     } while (0)
-
-/* Records where a negative result passed on its way up; the edge that reports it prints the
- * path. */
-#define TRACE(rc) rc_trace((rc), __FILE__, __LINE__)
-
-/* any: notes file:line for a negative rc in a small per-process ring; returns rc unchanged. */
-int rc_trace(int rc, const char *file, int line);
-/* any: the path of the last negative result as "file:line < file:line", borrowed, reset by
- * reading. */
-const char *rc_trace_take(void);

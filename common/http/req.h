@@ -74,6 +74,7 @@ struct req {
     uint64_t bytes_in;
     uint64_t bytes_out;
     const char *error_code;                    /* problem code, for logs and metrics */
+    int failure;                               /* the negative that its handler ended with, for logs */
 };
 
 /* any: first header of that name (case-insensitive); STR_NONE when absent. */

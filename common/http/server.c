@@ -255,7 +255,7 @@ int http_server_start(const struct http_config *config, struct http_server **ret
     int fd = open_listener(config);
 
     if (fd < 0)
-        return TRACE(fd);
+        return fd;
     server = calloc(1, sizeof(*server));
     if (!server)
         PANIC("out of memory");

@@ -120,7 +120,7 @@ AWAITS static int file_send(struct exchange *ex, struct file_read *read, int64_t
         if (rc == 0 && read->got <= 0)
             rc = read->got < 0 ? (int)read->got : -EIO; /* shorter than promised */
         if (rc != 0)
-            return TRACE(rc);
+            return rc;
         read->offset += read->got;
         length -= read->got;
         piece = (struct str){read->buffer, (size_t)read->got};

@@ -308,7 +308,7 @@ int processor_call(struct task *task,
             break;
         last = attempt_once(&call, limit_ms, tries + 1, &reply);
         if (last.rc < 0)
-            return TRACE(last.rc);
+            return last.rc;
         lost = lost || last.lost;
         not_done = not_done && last.turned_away;
         int64_t delay_ms = backoff_ms(tries);

@@ -1,5 +1,4 @@
 /* common/base: memory (arena, strbuf, map), result codes, lists. */
-#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -354,25 +353,7 @@ static int without_arena(void **state)
     return 0;
 }
 
-/* --- rc, list --- */
-
-static void rc_trace_keeps_the_path(void **state)
-{
-    (void)state;
-    assert_string_equal(rc_trace_take(), "");
-    assert_int_equal(rc_trace(0, "a.c", 1), 0);
-    assert_int_equal(rc_trace(5, "a.c", 2), 5);
-    assert_string_equal(rc_trace_take(), "");
-    assert_int_equal(rc_trace(-EIO, "a.c", 3), -EIO);
-    assert_int_equal(rc_trace(-EPIPE, "a.c", 4), -EPIPE);
-    rc_trace(-EPIPE, "b.c", 5);
-    assert_string_equal(rc_trace_take(), "a.c:4 < b.c:5");
-    assert_string_equal(rc_trace_take(), "");
-    for (int line = 1; line <= 20; line++)
-        rc_trace(-EIO, "c.c", line);
-    assert_string_equal(rc_trace_take(),
-                        "c.c:13 < c.c:14 < c.c:15 < c.c:16 < c.c:17 < c.c:18 < c.c:19 < c.c:20");
-}
+/* --- list --- */
 
 static void list_removal_is_idempotent(void **state)
 {
@@ -411,7 +392,6 @@ int main(void)
         cmocka_unit_test(map_basics),
         cmocka_unit_test(map_survives_churn),
         cmocka_unit_test_setup_teardown(map_iterates_while_removing, with_arena, without_arena),
-        cmocka_unit_test(rc_trace_keeps_the_path),
         cmocka_unit_test(list_removal_is_idempotent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

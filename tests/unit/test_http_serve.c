@@ -44,6 +44,10 @@ static void test_head_and_others(void **state)
     assert_null(strstr(buf, "Content-Length"));
     assert_int_equal(say(fd, GET("/fail")), 500);
     assert_non_null(strstr(buf, "\"internal\""));
+    assert_int_equal(say(fd, GET("/stats")), 200);
+    assert_non_null(strstr(buf, " failure=-5")); /* EIO, for the log */
+    assert_int_equal(say(fd, GET("/stats")), 200);
+    assert_non_null(strstr(buf, " failure=0"));
     assert_int_equal(say(fd, GET("/empty")), 500);
     assert_int_equal(say(fd, GET("/ok")), 200);
     (void)close(fd);

@@ -41,6 +41,7 @@ static struct {
     struct http_server *server;
     uint64_t finished;
     uint64_t cancelled;
+    int failure; /* of the last one */
 } served;
 
 static int answer_text(struct req *req, int status, const char *text)
@@ -132,11 +133,12 @@ static int serve_stats(struct req *req)
 {
     const struct http_stats *stats = http_server_stats(req->server);
     strbuf_printf(&req->body,
-                  "finished=%llu cancelled=%llu open=%llu flight=%llu",
+                  "finished=%llu cancelled=%llu open=%llu flight=%llu failure=%d",
                   (unsigned long long)served.finished,
                   (unsigned long long)served.cancelled,
                   (unsigned long long)stats->connections_open,
-                  (unsigned long long)stats->requests_in_flight);
+                  (unsigned long long)stats->requests_in_flight,
+                  served.failure);
     return answer_text(req, 200, "");
 }
 
@@ -176,6 +178,7 @@ static int serve(struct req *req)
 static void count_finished(struct req *req)
 {
     served.finished++;
+    served.failure = req->failure;
     if (!req->conn)
         served.cancelled++;
 }
