@@ -74,6 +74,24 @@ char *clock_format(char buf[CLOCK_TEXT_BYTES], int64_t wall_ms)
     return buf;
 }
 
+char *clock_format_mail(char buf[CLOCK_TEXT_BYTES], int64_t wall_ms)
+{
+    static const char days[7][4] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"}; /* of 1970 */
+    static const char months[12][4] = {
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    char iso[CLOCK_TEXT_BYTES]; /* 1994-11-06T08:49:37.000Z */
+
+    MUST(wall_ms >= 0);
+    (void)clock_format(iso, wall_ms);
+    memcpy(buf, "DDD, 00 MMM 0000 00:00:00", 26);
+    memcpy(buf, days[wall_ms / DAY_MS % 7], 3);
+    memcpy(buf + 5, iso + 8, 2);
+    memcpy(buf + 8, months[(iso[5] - '0') * 10 + iso[6] - '0' - 1], 3);
+    memcpy(buf + 12, iso, 4);
+    memcpy(buf + 17, iso + 11, 8);
+    return buf;
+}
+
 /* Takes exactly `count` digits off the front. */
 static bool take_digits(struct str *text, unsigned count, int *ret_value)
 {

@@ -15,6 +15,9 @@ int64_t clock_wall_ms(void);
 /* "2026-01-31T12:00:00.000Z" (RFC 3339, 24 bytes + NUL) into buf; returns buf. Times
  * outside the years 0000-9999 become the nearest one inside. */
 char *clock_format(char buf[CLOCK_TEXT_BYTES], int64_t wall_ms);
+/* "Sun, 06 Nov 1994 08:49:37" (RFC 9110 5.6.7, RFC 5322 3.3, without the zone, which the one calls
+ * GMT and the other +0000; 25 bytes + NUL) into buf; returns buf. */
+char *clock_format_mail(char buf[CLOCK_TEXT_BYTES], int64_t wall_ms);
 /* RFC 3339 date-time with any offset and 0-9 fraction digits (cut to ms); false if not exact. Leap
  * seconds (:60) are refused, for no millisecond count stands for them. */
 bool clock_parse(struct str text, int64_t *ret_wall_ms);

@@ -8,8 +8,6 @@
 #include "fetch/mail.h"
 #include "json/schema.h"
 
-#include <time.h>
-
 #define MESSAGE_BYTES ((size_t)4 * MAIL_MAX_BYTES)
 #define WORD_BYTES    39 /* of UTF-8 in an encoded word: behind "Subject: " 76 characters */
 #define PLAIN_BYTES   60 /* of an ASCII header that needs no folding */
@@ -146,26 +144,6 @@ static void put_from(struct strbuf *out, const struct mail *mail)
     }
 }
 
-static void put_date(struct strbuf *out, int64_t now_ms)
-{
-    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char *const months[] = {
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    time_t seconds = (time_t)(now_ms / 1000);
-    struct tm tm;
-
-    MUST(gmtime_r(&seconds, &tm) != NULL);
-    strbuf_printf(out,
-                  "Date: %s, %02d %s %d %02d:%02d:%02d +0000\r\n",
-                  days[tm.tm_wday],
-                  tm.tm_mday,
-                  months[tm.tm_mon],
-                  tm.tm_year + 1900,
-                  tm.tm_hour,
-                  tm.tm_min,
-                  tm.tm_sec);
-}
-
 /* --- bodies --- */
 
 static void put_body(struct strbuf *out, const char *type, struct str body)
@@ -183,10 +161,11 @@ static void put_body(struct strbuf *out, const char *type, struct str body)
 struct str mail_message(struct arena *arena, const struct mail *mail, int64_t now_ms)
 {
     const char *domain = memchr(mail->from.ptr, '@', mail->from.len);
+    char date[CLOCK_TEXT_BYTES];
     struct strbuf out;
 
     strbuf_init(&out, arena, MESSAGE_BYTES);
-    put_date(&out, now_ms);
+    strbuf_printf(&out, "Date: %s +0000\r\n", clock_format_mail(date, now_ms));
     put_from(&out, mail);
     put_addresses(&out, "To", mail->to, mail->to_count);
     put_addresses(&out, "Cc", mail->cc, mail->cc_count);

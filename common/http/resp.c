@@ -1,6 +1,5 @@
 /* Responses: the head, written by hand because every request pays for it, and whole bodies. */
 #include <stdio.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/num.h"
@@ -74,31 +73,19 @@ static struct str status_line(int status)
     return (struct str){lines[i].text, lines[i].len};
 }
 
-/* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" (RFC 9110 5.6.7), made once a second. */
+/* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" (RFC 9110 6.6.1), made once a second. */
 static struct str date_line(void)
 {
-    static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char months[12][4] = {
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     static char line[64];
     static size_t len;
-    static time_t made_s;
-    time_t now_s = (time_t)(clock_wall_ms() / 1000);
+    static int64_t made_s;
+    int64_t now_ms = clock_wall_ms();
 
-    if (now_s != made_s || len == 0) {
-        struct tm utc;
-        MUST(gmtime_r(&now_s, &utc) != NULL);
-        len = (size_t)snprintf(line,
-                               sizeof(line),
-                               "Date: %s, %02d %s %04d %02d:%02d:%02d GMT\r\n",
-                               days[utc.tm_wday],
-                               utc.tm_mday,
-                               months[utc.tm_mon],
-                               utc.tm_year + 1900,
-                               utc.tm_hour,
-                               utc.tm_min,
-                               utc.tm_sec);
-        made_s = now_s;
+    if (now_ms / 1000 != made_s || len == 0) {
+        char date[CLOCK_TEXT_BYTES];
+        len = (size_t)snprintf(
+            line, sizeof(line), "Date: %s GMT\r\n", clock_format_mail(date, now_ms));
+        made_s = now_ms / 1000;
     }
     return (struct str){line, len};
 }

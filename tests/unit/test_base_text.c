@@ -237,6 +237,19 @@ static void times_parse_and_print(void **state)
     }
 }
 
+static void times_are_printed_for_mail_and_http(void **state)
+{
+    char buf[CLOCK_TEXT_BYTES];
+    (void)state;
+
+    assert_string_equal(clock_format_mail(buf, 0), "Thu, 01 Jan 1970 00:00:00");
+    assert_string_equal(clock_format_mail(buf, INT64_C(784111777999)), "Sun, 06 Nov 1994 08:49:37");
+    assert_string_equal(clock_format_mail(buf, INT64_C(1709251199000)),
+                        "Thu, 29 Feb 2024 23:59:59");
+    assert_string_equal(clock_format_mail(buf, INT64_C(253402300799999)),
+                        "Fri, 31 Dec 9999 23:59:59");
+}
+
 static void times_refuse_what_is_not_exact(void **state)
 {
     static const char *const bad[] = {"",
@@ -438,6 +451,7 @@ int main(void)
         cmocka_unit_test(doubles_round_trip),
         cmocka_unit_test(numbers_ignore_the_locale),
         cmocka_unit_test(times_parse_and_print),
+        cmocka_unit_test(times_are_printed_for_mail_and_http),
         cmocka_unit_test(times_refuse_what_is_not_exact),
         cmocka_unit_test(ids_have_their_shape),
         cmocka_unit_test(base64_round_trips),
