@@ -195,12 +195,10 @@ static void on_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *fou
 {
     struct link_lookup *lookup = CONTAINER_OF(req, struct link_lookup, req);
     struct link *link = lookup->link;
-    char address[64] = "";
+    char address[ADDRESS_TEXT_BYTES] = "";
 
-    if (status == 0 && found->ai_family == AF_INET)
-        (void)uv_ip4_name((void *)found->ai_addr, address, sizeof(address));
-    else if (status == 0 && found->ai_family == AF_INET6)
-        (void)uv_ip6_name((void *)found->ai_addr, address, sizeof(address));
+    if (link && status == 0)
+        address_pick(found, link->failed, address);
     uv_freeaddrinfo(found);
     free(lookup);
     if (!link)
@@ -253,6 +251,7 @@ static void lost(struct link *link)
     if (wait_ms > BACKOFF_MAX_MS)
         wait_ms = BACKOFF_MAX_MS;
     link->backoff_ms = wait_ms;
+    link->failed += link->state == LINK_CONNECTING;
     link->failing = true;
     link->state = LINK_WAITING;
     loop_timer_start(&link->timer, wait_ms / 2 + (int64_t)(rand_u64() % (uint64_t)wait_ms));

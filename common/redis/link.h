@@ -33,6 +33,7 @@ struct link {
     struct link_lookup *lookup; /* the host's name being looked up */
     struct loop_timer timer;    /* waiting: next try; connecting: limit */
     struct list queue;          /* struct cmd waiting for the connection */
+    unsigned failed; /* tries: each goes to the next of the host's addresses */
     int64_t backoff_ms;
     int64_t heard_ms; /* monotonic: last reply */
     bool failing;     /* the last try failed: nobody waits for the next */
@@ -115,6 +116,10 @@ struct node *cluster_redirect(struct redis *redis, const struct address *from, s
  * none that redis_new() knows. */
 bool url_parse(struct redis *redis, struct str url, struct address *ret_address);
 void address_done(struct address *address);
+#define ADDRESS_TEXT_BYTES 64
+/* any: the n-th of what a name stands for, round and round, as text: "localhost" may be ::1 first
+ * where Redis listens on 127.0.0.1 alone, so that each failed try has to lead to the next one. */
+void address_pick(const struct addrinfo *found, unsigned n, char ret_text[ADDRESS_TEXT_BYTES]);
 
 /* --- subscriptions (subscribe.c) --- */
 

@@ -85,3 +85,18 @@ void address_done(struct address *address)
     free(address->path);
     *address = (struct address){0};
 }
+
+void address_pick(const struct addrinfo *found, unsigned n, char ret_text[ADDRESS_TEXT_BYTES])
+{
+    const struct addrinfo *at = found;
+    unsigned count = 0;
+
+    for (const struct addrinfo *it = found; it; it = it->ai_next)
+        count++;
+    for (n %= count; n > 0; n--)
+        at = at->ai_next;
+    if (at->ai_family == AF_INET)
+        (void)uv_ip4_name((void *)at->ai_addr, ret_text, ADDRESS_TEXT_BYTES);
+    else if (at->ai_family == AF_INET6)
+        (void)uv_ip6_name((void *)at->ai_addr, ret_text, ADDRESS_TEXT_BYTES);
+}

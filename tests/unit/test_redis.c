@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "pg.h"
+#include "redis/link.h"
 #include "redis/redis.h"
 
 static struct redis *redis;
@@ -247,6 +248,34 @@ static void test_urls(void **state)
     }
 }
 
+/* --- addresses --- */
+
+static const char *picked(const struct addrinfo *found, unsigned n)
+{
+    static char text[ADDRESS_TEXT_BYTES];
+
+    text[0] = '\0';
+    address_pick(found, n, text);
+    return text;
+}
+
+/* Each failed try goes to the next of a name's addresses, and behind the last to the first. */
+static void test_addresses(void **state)
+{
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct addrinfo second = {.ai_family = AF_INET, .ai_addr = (struct sockaddr *)&four};
+    struct addrinfo first = {
+        .ai_family = AF_INET6, .ai_addr = (struct sockaddr *)&six, .ai_next = &second};
+
+    (void)state;
+    assert_string_equal(picked(&first, 0), "::1");
+    assert_string_equal(picked(&first, 1), "127.0.0.1");
+    assert_string_equal(picked(&first, 2), "::1");
+    assert_string_equal(picked(&first, UINT32_MAX), "127.0.0.1");
+    assert_string_equal(picked(&second, 7), "127.0.0.1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +283,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
         cmocka_unit_test(test_urls),
+        cmocka_unit_test(test_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
