@@ -7,10 +7,11 @@
 #include "app/metrics.h"
 #include "app/reply.h"
 #include "bus/bus.h"
+#include "fetch/fetch.h"
 #include "redis/redis.h"
 
 static struct {
-    struct metric *tasks, *stacks, *arenas, *lag_ms, *redis_up;
+    struct metric *tasks, *stacks, *arenas, *lag_ms, *fetches, *redis_up;
     struct metric *db_statements, *db_groups, *db_in_flight, *db_waiting, *db_leased, *db_retries,
         *db_redispatched, *db_reconnects, *db_open;
     struct metric *bus_up, *bus_rung, *bus_coalesced, *bus_dropped, *bus_read, *bus_acked,
@@ -49,6 +50,7 @@ void health_prepare(void)
     m.stacks = metric_gauge("groundwork_stacks", "", "Coroutine stacks held");
     m.arenas = metric_gauge("groundwork_arenas", "", "Arenas alive");
     m.lag_ms = metric_gauge("groundwork_loop_lag_ms", "", "Longest busy turn of the loop, ms");
+    m.fetches = metric_gauge("groundwork_fetches", "", "Outgoing requests in flight");
     m.redis_up = metric_gauge("groundwork_redis_up", "", "Workers connected to Redis");
     m.db_statements = metric_counter("groundwork_db_statements_total", "", "Statements run");
     m.db_groups = metric_counter("groundwork_db_groups_total", "", "Pipelined groups sent");
@@ -116,7 +118,8 @@ static void measure(struct app *app)
     metric_set(m.tasks, (int64_t)task_count());
     metric_set(m.stacks, (int64_t)task_stack_count());
     metric_set(m.arenas, (int64_t)arena_count());
-    metric_set(m.lag_ms, loop_lag_ms());
+    metric_set(m.lag_ms, loop_lag_take_ms());
+    metric_set(m.fetches, fetch_in_flight());
     metric_set(m.redis_up, redis_up(app->redis));
     metric_set(m.projects, (int64_t)stats->projects);
     metric_set(m.rights_hits, (int64_t)stats->rights_hits);

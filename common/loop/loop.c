@@ -37,7 +37,6 @@ static struct {
     bool grace_over;
     int64_t turn_us; /* when the last turn ended, and libuv's idle time then */
     int64_t idle_us;
-    int64_t lag_ms;
     int64_t lag_max_ms;
 } loop;
 
@@ -74,9 +73,10 @@ static void measure_lag(void)
     int64_t now_us = clock_mono_us();
     int64_t idle_us = (int64_t)(uv_metrics_idle_time(&loop.uv) / 1000);
 
-    loop.lag_ms = ((now_us - loop.turn_us) - (idle_us - loop.idle_us)) / 1000;
-    if (loop.lag_ms > loop.lag_max_ms)
-        loop.lag_max_ms = loop.lag_ms;
+    int64_t lag_ms = ((now_us - loop.turn_us) - (idle_us - loop.idle_us)) / 1000;
+
+    if (lag_ms > loop.lag_max_ms)
+        loop.lag_max_ms = lag_ms;
     loop.turn_us = now_us;
     loop.idle_us = idle_us;
 }
@@ -114,14 +114,12 @@ static void on_check(uv_check_t *check)
     co_drain(&budget);
 }
 
-int64_t loop_lag_ms(void)
+int64_t loop_lag_take_ms(void)
 {
-    return loop.lag_ms;
-}
+    int64_t lag_ms = loop.lag_max_ms;
 
-int64_t loop_lag_max_ms(void)
-{
-    return loop.lag_max_ms;
+    loop.lag_max_ms = 0;
+    return lag_ms;
 }
 
 /* --- life --- */
@@ -156,7 +154,6 @@ void loop_init(void)
     loop.stopping = false;
     loop.grace_over = false;
     loop.idle_us = 0;
-    loop.lag_ms = 0;
     loop.lag_max_ms = 0;
     loop.hooks = NULL;
     loop.hooks_end = &loop.hooks;

@@ -27,9 +27,8 @@ struct loop_hook {
 };
 void loop_at_turn_end(struct loop_hook *hook);
 
-/* Milliseconds the loop was late in the last turn (busy time), and its running maximum (metrics). */
-int64_t loop_lag_ms(void);
-int64_t loop_lag_max_ms(void);
+/* The longest busy time of a turn since the last call, milliseconds (metrics). */
+int64_t loop_lag_take_ms(void);
 
 /* One-shot timer embedded in its owner; cheap to start and stop. The owner calls loop_timer_stop()
  * before it dies; nothing needs closing (one uv timer serves all, ordered in a heap). */
