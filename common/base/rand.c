@@ -78,21 +78,3 @@ void rand_ulid(char ret_text[27])
         ret_text[10 + i] = alphabet[noise[i] & 31U];
     ret_text[26] = '\0';
 }
-
-void rand_uuid(char ret_text[37])
-{
-    static const char hex[] = "0123456789abcdef";
-    unsigned char bytes[16];
-    char *at = ret_text;
-
-    noise_bytes(bytes, sizeof(bytes));
-    bytes[6] = (unsigned char)((bytes[6] & 0x0fU) | 0x40U); /* version 4 */
-    bytes[8] = (unsigned char)((bytes[8] & 0x3fU) | 0x80U); /* variant of RFC 9562 */
-    for (int i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            *at++ = '-';
-        *at++ = hex[bytes[i] >> 4U];
-        *at++ = hex[bytes[i] & 15U];
-    }
-    *at = '\0';
-}

@@ -7,5 +7,3 @@ void rand_bytes(void *ret_buf, size_t bytes);
 uint64_t rand_u64(void);
 /* Sortable unique id, 26 characters of Crockford base32 (ULID: 48 bits of ms, 80 random) + NUL. */
 void rand_ulid(char ret_text[27]);
-/* Random UUID version 4 (RFC 9562), 36 characters + NUL. */
-void rand_uuid(char ret_text[37]);

@@ -84,12 +84,6 @@ void perm_set_intersect(struct perm_set *set, const struct perm_set *other)
     set->bits[1] &= other->bits[1];
 }
 
-void perm_set_unite(struct perm_set *set, const struct perm_set *other)
-{
-    set->bits[0] |= other->bits[0];
-    set->bits[1] |= other->bits[1];
-}
-
 const char *perm_action_name(enum perm_action action)
 {
     MUST((size_t)action < ARRAY_LEN(action_names));

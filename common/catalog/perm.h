@@ -45,7 +45,6 @@ enum perm perm_find(struct str name);
 bool perm_set_has(const struct perm_set *set, enum perm perm);
 void perm_set_add(struct perm_set *set, enum perm perm);
 void perm_set_intersect(struct perm_set *set, const struct perm_set *other);
-void perm_set_unite(struct perm_set *set, const struct perm_set *other);
 /* "read", "create", ... and back; -1 when unknown. */
 const char *perm_action_name(enum perm_action action);
 int perm_action_find(struct str name);

@@ -121,6 +121,3 @@ struct db_stats {
     unsigned read_open, write_open, write_leased, waiting, in_flight;
 };
 void db_server_stats(const struct db_server *server, struct db_stats *ret_stats);
-
-/* any: quotes an identifier made by us (asserts [a-z0-9_]); text literals are never quoted, bound only. */
-struct str db_ident(struct arena *arena, struct str name);

@@ -86,11 +86,6 @@ void background_cancel(void)
         task_cancel(&LIST_ITEM(node, struct background, link)->task);
 }
 
-size_t background_count(void)
-{
-    return alive;
-}
-
 void background_wait(loop_fn done, void *arg)
 {
     waiting = done;

@@ -12,6 +12,5 @@ struct arena *background_arena(struct background *background);
 void background_start(struct background *background, task_fn fn, void *arg);
 /* any: cancels all that run: whatever they wait for ends with -ECANCELED. */
 void background_cancel(void);
-/* Tasks alive; when the last one ends after background_wait(), done(arg) is called. */
-size_t background_count(void);
+/* any: calls done(arg) when no task is alive (any more). */
 void background_wait(loop_fn done, void *arg);

@@ -291,22 +291,14 @@ static void times_refuse_what_is_not_exact(void **state)
 
 static void ids_have_their_shape(void **state)
 {
-    char a[37];
-    char b[37];
+    char a[27];
+    char b[27];
     char buf[3] = "??";
     (void)state;
 
     rand_bytes(buf, 0);
     assert_string_equal(buf, "??");
     assert_true(rand_u64() != rand_u64());
-    rand_uuid(a);
-    rand_uuid(b);
-    assert_string_not_equal(a, b);
-    assert_int_equal(strlen(a), 36);
-    assert_int_equal(a[14], '4');
-    assert_non_null(strchr("89ab", a[19]));
-    assert_int_equal(strspn(a, "0123456789abcdef-"), 36);
-    assert_true(a[8] == '-' && a[13] == '-' && a[18] == '-' && a[23] == '-');
     rand_ulid(a);
     int64_t next = clock_wall_ms() + 2;
     while (clock_wall_ms() < next)

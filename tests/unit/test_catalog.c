@@ -101,12 +101,6 @@ static void test_sets(void **state)
     perm_set_intersect(&all, &one);
     assert_true(perm_set_has(&all, PERM_SVC_GROUP_DATA_READ));
     assert_false(perm_set_has(&all, PERM_SVC_USERS_READ));
-    struct perm_set other = {{0, 0}};
-    perm_set_add(&other, PERM_SVC_DOCUMENTATION_READ);
-    perm_set_unite(&all, &other);
-    assert_true(perm_set_has(&all, PERM_SVC_DOCUMENTATION_READ));
-    assert_true(perm_set_has(&all, PERM_SVC_GROUP_DATA_READ));
-    assert_false(perm_set_has(&one, PERM_SVC_DOCUMENTATION_READ));
 }
 
 static void test_names(void **state)
