@@ -7,7 +7,6 @@
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
-#include <openssl/param_build.h>
 #include <openssl/x509.h>
 #include <stdlib.h>
 
@@ -128,23 +127,13 @@ int ec_key_from_spki(struct str der, struct ec_key **ret_key)
 
 static EVP_PKEY *pkey_from_point(const uint8_t point[POINT_BYTES])
 {
-    EVP_PKEY *pkey = NULL;
     OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
     ossl_must(build != NULL, "parameters");
     ossl_must(OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, "P-256", 0),
               "group");
     ossl_must(OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point, POINT_BYTES),
               "point");
-    OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(build);
-    EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
-    ossl_must(params != NULL && ctx != NULL && EVP_PKEY_fromdata_init(ctx), "key from data");
-    /* Fails when the point is not on the curve. */
-    if (EVP_PKEY_fromdata(ctx, &pkey, EVP_PKEY_PUBLIC_KEY, params) != 1)
-        pkey = NULL;
-    EVP_PKEY_CTX_free(ctx);
-    OSSL_PARAM_free(params);
-    OSSL_PARAM_BLD_free(build);
-    return pkey;
+    return ossl_public_key("EC", build); /* NULL when the point is not on the curve */
 }
 
 int ec_key_from_jwk(struct arena *scratch, struct str x, struct str y, struct ec_key **ret_key)

@@ -57,6 +57,21 @@ EVP_MAC_CTX *ossl_hmac_template(void)
     return hmac_template;
 }
 
+EVP_PKEY *ossl_public_key(const char *type, OSSL_PARAM_BLD *build)
+{
+    OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(build);
+    EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
+    EVP_PKEY *pkey = NULL;
+
+    ossl_must(params != NULL && ctx != NULL && EVP_PKEY_fromdata_init(ctx), "key from data");
+    if (EVP_PKEY_fromdata(ctx, &pkey, EVP_PKEY_PUBLIC_KEY, params) != 1)
+        pkey = NULL;
+    EVP_PKEY_CTX_free(ctx);
+    OSSL_PARAM_free(params);
+    OSSL_PARAM_BLD_free(build);
+    return pkey;
+}
+
 void ossl_begin(void)
 {
     ERR_clear_error();

@@ -5,12 +5,17 @@
  * another library's call on this thread must not be taken for ours).
  */
 #include <openssl/evp.h>
+#include <openssl/param_build.h>
 
 /* Borrowed, never freed, any thread. */
 const EVP_MD *ossl_sha256(void);
 const EVP_CIPHER *ossl_aes256_gcm(void);
 /* An HMAC-SHA-256 context to duplicate and key; never used itself. */
 EVP_MAC_CTX *ossl_hmac_template(void);
+
+/* A public key of the type ("EC", "RSA") from its parameters, which are freed. Returns owned, NULL
+ * when they make no such key. */
+EVP_PKEY *ossl_public_key(const char *type, OSSL_PARAM_BLD *build);
 
 /* Before every OpenSSL call sequence. */
 void ossl_begin(void);

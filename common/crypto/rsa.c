@@ -3,9 +3,7 @@
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
-#include <openssl/param_build.h>
 
-#include "base/panic.h"
 #include "crypto/ossl.h"
 
 enum {
@@ -24,20 +22,11 @@ static bool key_acceptable(const BIGNUM *n, const BIGNUM *e)
 
 static EVP_PKEY *pkey_from_numbers(const BIGNUM *n, const BIGNUM *e)
 {
-    EVP_PKEY *pkey = NULL;
     OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
     ossl_must(build != NULL, "parameters");
     ossl_must(OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, n), "modulus");
     ossl_must(OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, e), "exponent");
-    OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(build);
-    EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, "RSA", NULL);
-    ossl_must(params != NULL && ctx != NULL && EVP_PKEY_fromdata_init(ctx), "key from data");
-    if (EVP_PKEY_fromdata(ctx, &pkey, EVP_PKEY_PUBLIC_KEY, params) != 1)
-        pkey = NULL;
-    EVP_PKEY_CTX_free(ctx);
-    OSSL_PARAM_free(params);
-    OSSL_PARAM_BLD_free(build);
-    return pkey;
+    return ossl_public_key("RSA", build);
 }
 
 static bool verify(EVP_PKEY *pkey, struct str data, struct str sig)
