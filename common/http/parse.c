@@ -337,14 +337,16 @@ static const struct http_fault *judge_framing(const struct fields *fields, struc
     return NULL;
 }
 
-/* uri-host [":" port] (RFC 9110 7.2). Commas are legal in names but only ever mean two hosts. */
+/* uri-host [":" port] (RFC 9110 7.2). Commas are legal in names but only ever mean two hosts, and
+ * of what may stand in brackets (RFC 3986 3.2.2) only IPv6 addresses were ever defined. */
 static bool host_ok(struct str host)
 {
     size_t i = 0;
 
     if (host.len > 0 && host.ptr[0] == '[') {
-        while (i < host.len && host.ptr[i] != ']')
-            i++;
+        for (i = 1; i < host.len && host.ptr[i] != ']'; i++)
+            if (!strchr("0123456789abcdefABCDEF:.", host.ptr[i]))
+                return false;
         if (i < 3 || i == host.len)
             return false;
         i++;
