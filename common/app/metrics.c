@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/list.h"
 #include "base/num.h"
 #include "base/panic.h"
 

@@ -7,11 +7,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/num.h"
 #include "base/panic.h"
 #include "domain/internal.h"
 #include "domain_project_sql.h"
-#include "log/log.h"
 
 #define READ_MS  2000
 #define SWEEP_MS 60000

@@ -1,8 +1,6 @@
 /* The model snapshot: names, look-ups, references. How it is read: model_load.c. */
 #include "domain/model.h"
 
-#include <stdlib.h>
-
 #include "base/arena.h"
 #include "base/panic.h"
 #include "json/schema.h"

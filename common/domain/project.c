@@ -5,8 +5,6 @@
  */
 #include "domain/project.h"
 
-#include <errno.h>
-
 #include "base/clock.h"
 #include "base/panic.h"
 #include "domain/internal.h"

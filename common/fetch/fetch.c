@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "base/strbuf.h"
 #include "fetch/fetch_address.h"
 #include "fetch/fetch_loop.h"
 #include "fetch/fetch_message.h"

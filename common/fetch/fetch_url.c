@@ -2,7 +2,6 @@
 #include "fetch/fetch_url.h"
 
 #include <arpa/inet.h>
-#include <stdlib.h>
 
 #include "base/num.h"
 #include "base/panic.h"

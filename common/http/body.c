@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 
-#include "base/clock.h"
 #include "http/conn.h"
 
 #define FIRST_BYTES    4096U

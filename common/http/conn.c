@@ -1,7 +1,6 @@
 /* A connection: reading, pipelined bytes, writing, closing, timeouts. */
 #include "http/conn.h"
 
-#include <errno.h>
 #include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  */
 #include "http/route.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/codec.h"

@@ -10,7 +10,6 @@
 
 #include <arpa/inet.h>
 
-#include "base/clock.h"
 #include "base/panic.h"
 #include "http/conn.h"
 

@@ -1,5 +1,4 @@
 /* Named text formats. Pragmatic: what a sane value looks like, not every form a standard allows. */
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/rc.h"

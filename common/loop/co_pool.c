@@ -8,7 +8,6 @@
 #include "loop/co.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
 #include "base/panic.h"

@@ -1,8 +1,6 @@
 /* Events of the processor: what each needs, and what it is applied to. */
 #include "payments/apply.h"
 
-#include <errno.h>
-
 #include "base/clock.h"
 #include "payments/apply_invoice.h"
 #include "payments/apply_method.h"

@@ -2,7 +2,6 @@
 #include "payments/apply_method.h"
 
 #include "apply_sql.h"
-#include "payments/announce.h"
 #include "payments/apply_payment.h"
 
 struct search {

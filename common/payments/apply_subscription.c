@@ -3,7 +3,6 @@
 
 #include "apply_sql.h"
 #include "base/panic.h"
-#include "payments/announce.h"
 #include "payments/apply_payment.h"
 #include "json/jr.h"
 #include "json/jw.h"

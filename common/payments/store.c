@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "crypto/ec.h"
 #include "crypto/jws.h"
 #include "payments/store_private.h"
 

@@ -4,7 +4,6 @@
  * which is the transaction's. PostgreSQL makes the payload of the same parameters with the same
  * types, so that it says what the record will say.
  */
-#include "domain/events.h"
 #include "records/write.h"
 
 #define FIELDS_MAX 50 /* a function takes a hundred arguments */

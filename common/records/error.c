@@ -2,7 +2,6 @@
 #include "records/error.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/num.h"
 #include "base/panic.h"

@@ -1,8 +1,6 @@
 /* Fields reached through relations. */
 #include "records/path.h"
 
-#include <stdio.h>
-
 bool path_find(const struct records *ctx,
                const struct entity *entity,
                struct str text,

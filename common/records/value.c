@@ -1,7 +1,6 @@
 /* Values on their way in: one small reader per field type, chosen by a table. */
 #include "records/value.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
  * connection says that it is outdated, and slot by slot from MOVED.
  */
 #include <hiredis/hiredis.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* Zones from TZif files (RFC 9636), read once each. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/num.h"
 #include "model_change_sql.h"
 #include "json/jr.h"
 

@@ -2,7 +2,6 @@
  * ReadData: records as an array, with the filters of the list API. What the author wrote as JSON
  * becomes the list's own parameters, so that one engine reads both.
  */
-#include "base/num.h"
 #include "steps/data.h"
 #include "json/jr.h"
 

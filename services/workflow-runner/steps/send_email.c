@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "fetch/mail.h"
 #include "step.h"
-#include "json/jr.h"
 
 #define BEFORE_STEP_MS 100
 

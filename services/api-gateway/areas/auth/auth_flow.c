@@ -4,9 +4,7 @@
 #include "areas/auth/auth_session.h"
 #include "auth_provider_sql.h"
 #include "base/codec.h"
-#include "crypto/digest.h"
 #include "domain/data_key.h"
-#include "json/jr.h"
 
 #define STATE_MAX 128
 #define DOC_BYTES 32768

@@ -1,5 +1,4 @@
 /* Shared by the item areas: the record engine of a request, ETags, documented parameters. */
-#include <stdio.h>
 
 #include "areas/items/items.h"
 #include "base/num.h"
