@@ -227,8 +227,8 @@ static void on_stop_signal(int signum UNUSED, void *arg UNUSED)
 
 static void on_hangup(int signum UNUSED, void *arg UNUSED)
 {
-    log_info(
-        "worker.hangup_ignored"); /* configuration comes from the environment: nothing to re-read */
+    /* Configuration comes from the environment: there is nothing to read again. */
+    log_info("worker.hangup_ignored");
 }
 
 static void start_worker(struct task *task, void *arg UNUSED)

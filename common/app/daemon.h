@@ -21,8 +21,8 @@ struct daemon;
 /* What a worker has when start() runs; one per process. */
 struct app {
     const struct daemon *daemon;
-    const struct conf_common
-        *conf;       /* cast to the daemon's struct app_conf, whose first member it is */
+    /* Cast to the daemon's struct app_conf, whose first member it is. */
+    const struct conf_common *conf;
     unsigned worker; /* index, from 0 */
     struct directory *directory;
     struct redis *redis;

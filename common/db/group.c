@@ -187,7 +187,7 @@ static unsigned oldest_group(struct db_conn *conn, unsigned *ret_first, struct i
     return queries;
 }
 
-/* Takes an op off the connection and puts it at the head of the queue. */
+/* Takes an op off the connection and puts it into the queue again, for another one. */
 static void move_op(struct db_server *server, struct db_conn *conn, struct db_op *op)
 {
     pipe_forget(conn, op);

@@ -1,8 +1,6 @@
 /* Sending one message by SMTP. */
 #include "fetch/mail.h"
 
-#include <errno.h>
-
 #include "base/clock.h"
 #include "base/panic.h"
 #include "fetch/fetch_loop.h"
@@ -113,9 +111,8 @@ static void set_options(
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
     (void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-    (void)curl_easy_setopt(easy,
-                           CURLOPT_FRESH_CONNECT,
-                           1L); /* a dead kept connection must not be found out by sending */
+    /* A dead kept connection must not be found out by sending. */
+    (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
     (void)curl_easy_setopt(
         easy, CURLOPT_MAIL_FROM, arena_printf(arena, "<%.*s>", STR_ARG(mail->from)).ptr);
     (void)curl_easy_setopt(easy, CURLOPT_MAIL_RCPT, op->recipients);

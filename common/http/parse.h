@@ -1,10 +1,11 @@
 #pragma once
 /*
  * Request framing (RFC 9112), without sockets: bytes in, meaning or a fault out. Three steps, each
- * of which can only refuse more than the one before: head_scan    byte by byte as they arrive: line
- * ends, forbidden bytes, sizes; finds the end head_parse   the whole head at once: llhttp for the
- * grammar, then what it is lenient about body_decode  length-delimited and chunked bodies As
- * nothing is judged before the byte that decides it, how the bytes were split does not matter.
+ * of which can only refuse more than the one before:
+ * - head_scan: byte by byte as they arrive: line ends, forbidden bytes, sizes; finds the end
+ * - head_parse: the whole head at once: llhttp for the grammar, then what it is lenient about
+ * - body_decode: length-delimited and chunked bodies
+ * Nothing is judged before the byte that decides it, so how the bytes were split does not matter.
  */
 #include <stdbool.h>
 #include <stddef.h>

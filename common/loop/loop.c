@@ -1,9 +1,10 @@
 /*
  * The loop's turn. libuv runs timers, then the prepare handle, then polls and runs I/O callbacks,
- * then the check handle, then close callbacks: check    drains the ready queue right after the
- * callbacks that filled it prepare  drains again (timers, close callbacks), runs turn-end hooks
- * until nothing is left, and decides whether polling may block Nothing becomes ready between
- * prepare and poll, so a wake-up never waits for unrelated I/O.
+ * then the check handle, then close callbacks:
+ * - check drains the ready queue right after the callbacks that filled it
+ * - prepare drains again (timers, close callbacks), runs turn-end hooks until nothing is left, and
+ *   decides whether polling may block
+ * Nothing becomes ready between prepare and poll, so a wake-up never waits for unrelated I/O.
  */
 #include "loop/loop.h"
 

@@ -8,7 +8,6 @@
 
 typedef void (*work_fn)(void *arg);
 
-/* Longest queue; above it work_run() refuses at once. */
 enum work_kind { WORK_FILE, WORK_HASH, WORK_PARSE, WORK_KINDS };
 
 /* How many of a kind run at once and how many may wait. Defaults: cores, 256. */

@@ -1,10 +1,12 @@
 #pragma once
 /*
  * Amounts. The API speaks decimal numbers (12.5 USD), tables and the processor integers in minor
- * units (1250). How many decimals a currency has, as the processor counts: none:  BIF CLP DJF GNF
- * JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF two, whole units only: ISK UGX (5 -> 500) three, the
- * last one 0: BHD JOD KWD OMR TND two: all others Conversion is on the text of the number: never
- * through binary fractions. Any thread.
+ * units (1250). How many decimals a currency has, as the processor counts:
+ * - none: BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF
+ * - two, whole units only: ISK UGX (5 -> 500)
+ * - three, the last one 0: BHD JOD KWD OMR TND
+ * - two: all others
+ * Conversion is on the text of the number: never through binary fractions. Any thread.
  */
 #include <stdint.h>
 

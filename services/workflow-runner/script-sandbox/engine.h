@@ -13,8 +13,11 @@ void engine_start(void);
 void engine_refresh(void);
 /* In the child: does once what every run does, so that the first real one finds it warm. */
 void engine_practise(void);
-/* Runs {"script","svc"} (UTF-8 JSON, NUL-terminated), writes records to fd 1, ends the process. A
- * script is an expression           its value, statements              the value of the last one,
- * as eval() has it, or the body of an async    what it returns; whenever `return` or `await` stands
- * at its top level, with the context as $svc. A promise is waited for. */
+/* Runs {"script","svc"} (UTF-8 JSON, NUL-terminated), writes records to fd 1, ends the process. The
+ * context is $svc, and the result of a script that is
+ * - an expression: its value
+ * - statements: the value of the last one, as eval() has it
+ * - the body of an async function, because `return` or `await` stands at its top level: what it
+ *   returns
+ * A promise is waited for. */
 _Noreturn void engine_run(const char *request);
