@@ -45,6 +45,7 @@ FLAGS_TEXT  := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
 all: $(foreach s,$(SERVICES) $(PROGRAMS),$(BUILD)/bin/$(s))
 
 $(FLAGS_STAMP): FORCE
+	@pkg-config --exists $(PACKAGES) 2>/dev/null || { echo "error: libraries are missing; 'make setup' installs them" >&2; exit 1; }
 	@mkdir -p $(@D); echo '$(FLAGS_TEXT)' | cmp -s - $@ || echo '$(FLAGS_TEXT)' > $@
 .PHONY: FORCE
 FORCE:
@@ -125,7 +126,7 @@ $(foreach s,$(SERVICES),$(eval $(call service_rule,$(s))))
 PACKAGES_script-sandbox := javascriptcoregtk-4.1 libseccomp
 define program_rule
 PROGRAM_OBJ_$(1) = $$(call objs,$(shell find services/*/$(1) -name '*.c'))
-$$(PROGRAM_OBJ_$(1)): CPPFLAGS += -I$(dir $(wildcard services/*/$(1))) $$(shell pkg-config --cflags $$(PACKAGES_$(1)))
+$$(PROGRAM_OBJ_$(1)): CPPFLAGS += -I$(dir $(wildcard services/*/$(1))) $$(shell pkg-config --cflags $$(PACKAGES_$(1)) 2>/dev/null)
 $$(PROGRAM_OBJ_$(1)): CFLAGS := $$(filter-out -fsanitize%,$$(CFLAGS))
 $$(BUILD)/bin/$(1): $$(PROGRAM_OBJ_$(1)) $$(BUILD)/lib/libgw_base.a
 	@mkdir -p $$(@D)
@@ -152,7 +153,7 @@ $(BUILD)/tests/unit/test_base_script_sandbox.o: CPPFLAGS += -Iservices/workflow-
 $(BUILD)/unit/test_base_script_sandbox: LDLIBS += -lseccomp
 .PHONY: unit
 unit: $(UNIT_BIN)
-# make unit-<name> builds and runs one, e.g. make unit-test_base VARIANT=asan
+# make unit-<name> builds and runs one, e.g. make unit-test_base_text VARIANT=asan
 unit-%: $(BUILD)/unit/%
 	$<
 
@@ -188,17 +189,13 @@ CHAOS_SEED    ?=
 test: ## Everything; the last line is "N passed, N failed"
 	@scripts/setup build server test && scripts/test
 check-unit: ## Unit tests under the sanitizers
-	@scripts/test unit
 check-http: ## Wire tests (tests/http)
-	@scripts/test http
 check-flow: ## Flow tests (tests/flow) and the contract check
-	@scripts/test flow
 check-docs: ## The generated documents: validators and generated clients (tests/docs)
-	@scripts/test docs
 check-load: ## Load and timing at the attack catalogue's sizes (about forty minutes, an idle machine)
-	@scripts/test load
 check-sql: ## Migrate an empty database and prepare every statement
-	@scripts/test sql
+check-unit check-http check-flow check-docs check-load check-sql:
+	@scripts/setup build && scripts/test $(@:check-%=%)
 chaos: ## Workflows and payments under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then what came of it is checked
 	@scripts/setup build server test
 	@$(MAKE) --no-print-directory VARIANT=release all
