@@ -7,6 +7,9 @@
 #include "workflow/condition.h"
 #include "json/jr.h"
 
+#define JOBS_AT_ONCE  5000
+#define BYTES_AT_ONCE ((size_t)16 << 20) /* of the jobs' data, as it is stored */
+
 struct listener {
     int64_t id, version, entity_id;
     struct str event;
@@ -101,17 +104,21 @@ static bool listens(struct arena *arena,
     return condition_eval(arena, listener->filter, &context, &holds, &reason) == 0 && holds;
 }
 
-static void match_events(struct arena *arena,
-                         const struct rows *events,
-                         const struct rows *rows,
-                         struct match *match)
+/* Returns how many of the events, from the first on, are to be taken now: each job holds a copy of
+ * its event, and what is made at once has to be done before the database gives up. */
+static size_t match_events(struct arena *arena,
+                           const struct rows *events,
+                           const struct rows *rows,
+                           struct match *match)
 {
     struct listener *listeners;
     size_t count = read_listeners(arena, rows, &listeners);
+    size_t bytes = 0;
 
     for (size_t i = 0; i < events->count; i++) {
         const struct row event = rows_at(events, i);
         struct str text = row_str(&event, "data");
+        size_t before = match->count;
         struct jr_error error;
         json_t *data = NULL;
 
@@ -121,7 +128,13 @@ static void match_events(struct arena *arena,
             if (listens(arena, &listeners[j], &event, data))
                 match_add(arena, match, row_i64(&event, "id"), &listeners[j]);
         }
+        bytes += (match->count - before) * (size_t)row_i64(&event, "bytes");
+        if (i > 0 && (match->count > JOBS_AT_ONCE || bytes > BYTES_AT_ONCE)) {
+            match->count = before;
+            return i;
+        }
     }
+    return events->count;
 }
 
 int events_take(struct task *task, struct project *project, struct events_outcome *ret_outcome)
@@ -141,13 +154,13 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     if (events->count == 0)
         return db_rollback(task, tx);
 
-    match_events(arena, events, &reads[1].rows, &match);
-    int64_t *ids = ARENA_ARRAY(arena, ids, events->count);
+    size_t taken = match_events(arena, events, &reads[1].rows, &match);
+    int64_t *ids = ARENA_ARRAY(arena, ids, taken);
     size_t id_column = rows_column(events, "id");
-    for (size_t i = 0; i < events->count; i++)
+    for (size_t i = 0; i < taken; i++)
         ids[i] = rows_i64(events, i, id_column);
     struct db_call writes[] = {
-        {.sql = &SQL_EVENTS_TAKEN, PARAMS(P_I64S(ids, events->count))},
+        {.sql = &SQL_EVENTS_TAKEN, PARAMS(P_I64S(ids, taken))},
         {.sql = &SQL_EVENTS_MAKE_JOBS,
          PARAMS(P_I64S(match.events, match.count),
                 P_I64S(match.workflows, match.count),
@@ -156,7 +169,10 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     };
     TRY(db_batch(task, tx, writes, match.count ? 2 : 1, NULL));
     TRY(db_commit(task, tx));
-    ret_outcome->taken = (unsigned)events->count;
-    ret_outcome->made = (unsigned)writes[1].rows.affected;
+    *ret_outcome = (struct events_outcome){
+        .taken = (unsigned)taken,
+        .made = (unsigned)writes[1].rows.affected,
+        .more = taken < events->count || events->count == EVENTS_AT_ONCE,
+    };
     return 0;
 }

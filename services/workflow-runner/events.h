@@ -7,12 +7,13 @@
 #define DEPTH_MAX      8 /* a chain of workflows that start each other ends here */
 
 struct events_outcome {
-    unsigned taken; /* EVENTS_AT_ONCE = there may be more */
-    unsigned made;  /* jobs to run */
+    unsigned taken;
+    unsigned made; /* jobs to run */
+    bool more;     /* there may be more events */
 };
-/* co: takes up to EVENTS_AT_ONCE events of the project in one transaction: one job for each enabled
- * workflow that listens, and the event marked as taken. An event that another runner is taking is
- * passed over. A db_result or a negative. */
+/* co: takes up to EVENTS_AT_ONCE events of the project, fewer of those that make many jobs or large
+ * ones, in one transaction: one job for each enabled workflow that listens, and the event marked as
+ * taken. An event that another runner is taking is passed over. A db_result or a negative. */
 AWAITS int events_take(struct task *task,
                        struct project *project,
                        struct events_outcome *ret_outcome) MUSTCHECK;

@@ -4,7 +4,8 @@
 select o.id as id, o.event as event, o.entity_id as entity_id,
   case when o.event = 'PushActionTaken' or exists
     (select 1 from {p}.workflows w where w.event = o.event and w.filter is not null)
-  then o.payload::text end as data
+  then o.payload::text end as data,
+  coalesce(pg_column_size(o.payload), 0) as bytes
 from {p}.outbox o where o.pending & 1 <> 0 order by o.id limit $1::bigint for update skip locked
 
 -- name: events_listeners :many

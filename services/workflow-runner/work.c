@@ -299,7 +299,7 @@ static void take_run(struct task *task, void *arg)
     if (rc == 0) {
         w.stats.events_taken += outcome.taken;
         share_jobs(work, project, outcome.made);
-        if (outcome.taken == EVENTS_AT_ONCE)
+        if (outcome.more)
             work->events_due = true;
     } else if (rc != PROJECT_NOT_FOUND) {
         work->events_due = true;
