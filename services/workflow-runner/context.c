@@ -135,7 +135,10 @@ int context_history(struct run *run)
 {
     const struct job *job = run->job;
     struct db_call calls[] = {
-        {.sql = &SQL_RUN_HISTORY, PARAMS(P_I64(job->id), P_I64(job->run))},
+        {.sql = &SQL_RUN_HISTORY,
+         PARAMS(P_I64(job->id),
+                P_I64(job->run),
+                job->resume_step.len ? P_STR(job->resume_step) : P_NULL)},
         {.sql = &SQL_RUN_LAST_SEQ, PARAMS(P_I64(job->id))},
     };
 

@@ -4,12 +4,15 @@
 select v.doc::text as doc, v.editor_id as editor_id, v.editor_key_id as editor_key_id
 from {p}.workflow_versions v where v.workflow_id = $1::bigint and v.version = $2::integer
 
--- Of each step its last row: of this run, or of an earlier one that succeeded.
+-- Of each step its last row: of this run, or, when that began with step $3, of what earlier ones had done before it.
 -- name: run_history :many
 select distinct on (s.key) s.key as key, s.seq as seq, s.run as run, s.status as status, s.output::text as output,
   s.error::text as error, s.input::text as input, s.started_at as started_at
 from {p}.job_steps s
-where s.job_id = $1::bigint and (s.run = $2::smallint or s.status = 'succeeded')
+where s.job_id = $1::bigint and (s.run = $2::smallint or (s.status in ('succeeded', 'failed', 'interrupted')
+  and s.seq < case when $3::text is null then 0 else coalesce(
+    (select max(r.seq) from {p}.job_steps r where r.job_id = $1::bigint and r.run < $2::smallint and r.key = $3::text),
+    2147483647) end))
 order by s.key, s.seq desc
 
 -- name: run_last_seq :one

@@ -5,6 +5,7 @@ import time
 import pytest
 from groundwork.records import execute, rows, table
 from groundwork.runs import FALSE, TRUE, Held, condition, finish, history, step, until
+from groundwork.soon import settle
 from groundwork.workflows import create, job_row, start, workflow
 
 GONE = {"field": "$svc.trigger.data.missing", "op": "eq", "value": 1}
@@ -87,6 +88,18 @@ def test_long_inputs_are_cut_in_the_history(project, runner):
     assert len(job["steps"][0]["output"]["data"][0]["note"]) == 100000 and orders
 
 
+def test_events_that_make_large_jobs(project, db, runner):
+    """Each job holds a copy of its event: they are made a part at a time, once each."""
+    flows = [workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])["id"] for _ in range(4)]
+    schema = project.schema(db)
+    execute(db, f"insert into {schema}.outbox (event, payload) select 'PaymentSucceeded', jsonb_build_object('text',"
+                " (select string_agg(md5(random()::text || n || i), '') from generate_series(1, 16000) i)) from generate_series(1, 24) n")
+    until(lambda: rows(db, f"select count(*) from {schema}.jobs where status = 'succeeded'") == [(96,)], "a job each", 60)
+    assert rows(db, f"select workflow_id, count(distinct event_id) from {schema}.jobs group by 1 order by 1") == [(flow, 24) for flow in flows]
+    ((times,),) = rows(db, f"select count(distinct consumed_at) from {schema}.outbox where pending = 0")
+    assert 3 <= times <= 12, "each is a transaction"
+
+
 def test_many_jobs_in_any_order(project, db, runner):
     made = workflow(project.admin, steps=[condition("a", then="b"), condition("b", {"field": "$svc.trigger.data.n", "op": "gt", "value": 5})])
     schema = project.schema(db)
@@ -118,7 +131,7 @@ def test_an_editor_that_is_gone(project, db, runner):
     made = workflow(editor, steps=[condition("a", on_failure="b"), condition("b")])
     assert finish(project, start(project.admin, made))["status"] == "succeeded"
     project.admin.put(f"/users/{editor.user['id']}", {"status": "suspended"}, expect=200)
-    time.sleep(1.5)
+    settle()
     job = finish(project, start(project.admin, made))
     assert (job["status"], job["error"]["code"], shown(job)) == ("failed", "editor_gone", [("a", "failed")])
 
@@ -156,6 +169,35 @@ def test_retry_goes_on_with_what_succeeded(project, db, runner):
     assert finish(project, job["id"])["run"] == 3
     assert history(project, db, job["id"])[4:] == [(5, 3, "check", "succeeded"), (6, 3, "second", "failed")]
     assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(1,)]
+
+
+def run_again(project, db, job, data, step):
+    """The job once more, with other data, from that step on."""
+    execute(db, f"update {project.schema(db)}.jobs set trigger_data = %s where id = %s", json.dumps(data), job["id"])
+    project.admin.post(f"/workflows/jobs/{job['id']}/retry", {"from_step": step}, expect=202)
+    return finish(project, job["id"])
+
+
+def test_a_retry_sees_the_failures_before_it(project, db, runner):
+    """A failure path that failed itself goes on with the error that led there."""
+    job = run(project, [condition("a", GONE, on_failure="b"),
+                        script("b", "return [$svc.steps.a.error.code, $svc.trigger.data.text.length]")], {})
+    assert (job["status"], shown(job)) == ("failed", [("a", "failed"), ("b", "failed")])
+    again = run_again(project, db, job, {"text": "four"}, "b")
+    assert (again["status"], again["error"]) == ("succeeded", None)
+    assert again["steps"][-1]["output"] == {"data": [["template_unresolved", 4]]}
+
+
+def test_a_retry_does_not_see_what_came_after_it(project, db, runner):
+    steps = [condition("a", {"field": "$svc.trigger.data.n", "op": "eq", "value": 1}, then="b", **{"else": "c"}),
+             script("b", "return 1", next="c"),
+             script("c", "if ($svc.trigger.data.n === 1) throw new Error('once'); return Object.keys($svc.steps)")]
+    job = run(project, steps, {"n": 1})
+    assert (job["status"], shown(job)) == ("failed", [("a", "succeeded"), ("b", "succeeded"), ("c", "failed")])
+    again = run_again(project, db, job, {"n": 2}, "a")
+    assert (again["status"], again["steps"][-1]["output"]) == ("succeeded", {"data": [["a"]]}), again["error"]
+    third = project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=409).json()
+    assert third["code"] == "conflict"
 
 
 @pytest.mark.parametrize("status", ["sent", "succeeded"])
