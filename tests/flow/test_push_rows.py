@@ -5,7 +5,7 @@ import time
 
 import pytest
 from groundwork.records import execute, rows
-from groundwork.runs import finish, step
+from groundwork.runs import finish, step, until
 from groundwork.workflows import start, workflow
 
 ROWS = step("find", "RunScript", {"script": "return $svc.trigger.data.rows"}, next="push")
@@ -66,10 +66,7 @@ def test_a_step_that_runs_again_finds_its_sends(project, db, servers, start_runn
     first = start_runner(LEASE_MS=2000)
     made = workflow(project.admin, steps=[ROWS, push()])
     job = start(project.admin, made, people(25))
-    end = time.monotonic() + 10
-    while not sends(project, db):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: sends(project, db), "the first are handed over")
     first.process.kill()
     first.process.wait()
     with Dispatcher(servers, project.schema(db), delivered):
@@ -129,6 +126,26 @@ def test_nothing_is_sent_of_what_is_wrong(project, db, runner, data, params, cod
     assert sends(project, db) == []
 
 
+def test_texts_are_texts(project, db, servers, runner):
+    """What an expression stands for is sent as a text, whatever it was."""
+    data = {"number": 5, "yes": True, "none": None, "user_id": 7, "list": [1]}
+    params = {"title": "{{ $svc.trigger.data.number }}", "body": "{{ $svc.trigger.data.yes }}",
+              "data": {name: f"{{{{ $svc.trigger.data.{name} }}}}" for name in ("number", "yes", "none")}, "audience": {"kind": "user"}}
+    with Dispatcher(servers, project.schema(db), delivered):
+        job = run(project, [step("push", "SendPushNotification", params)], data)
+    assert job["status"] == "succeeded", job["error"]
+    ((_, _, request),) = sends(project, db)
+    assert request == {"title": "5", "body": "true", "data": {"number": "5", "yes": "true", "none": ""},
+                       "audience": {"kind": "user", "user_id": 7}}
+    for wrong, code in (({**params, "title": "{{ $svc.trigger.data.list }}"}, "type_mismatch"),
+                        ({**params, "data": {"a": "{{ $svc.trigger.data.list }}"}}, "type_mismatch"),
+                        ({**params, "title": "{{ $svc.trigger.data.none }}"}, "required")):
+        assert run(project, [step("push", "SendPushNotification", wrong)], data)["error"]["code"] == code
+    nobody = run(project, [step("push", "SendPushNotification", {"title": "a", "body": "b", "audience": {"kind": "user"}})], {})
+    assert (nobody["error"]["code"], "user_id" in nobody["error"]["message"]) == ("required", True)
+    assert len(sends(project, db)) == 1
+
+
 def test_no_rows_no_sends(project, db, runner):
     job = run(project, [ROWS, push()], people(0))
     assert job["status"] == "succeeded" and sends(project, db) == []
@@ -137,5 +154,7 @@ def test_no_rows_no_sends(project, db, runner):
 
 def test_what_is_left_goes_out_when_the_wait_is_over(project, db, runner):
     job = run(project, [ROWS, {**push(), "timeout_seconds": 3}], people(1000))
-    assert job["status"] == "succeeded" and job["steps"][1]["output"]["data"]["delivery_status"] == "pending"
+    data = job["steps"][1]["output"]["data"]
+    assert job["status"] == "succeeded" and data["delivery_status"] == "pending"
+    assert (data["delivered"], data["failed"], data["unregistered"]) == (0, 0, 0)
     assert len(sends(project, db)) == 1000

@@ -63,6 +63,12 @@ static bool takes_list(const struct step_call *call, const char *member)
            (str_is(str_from(member), "audience") && str_is(jr_str(audience, "kind"), "users"));
 }
 
+static bool is_text(const char *member)
+{
+    return !str_is(str_from(member), "buttons") && !str_is(str_from(member), "data") &&
+           !str_is(str_from(member), "audience");
+}
+
 /* *ret_rows is SIZE_MAX where nothing asks for rows. */
 static int count_rows(struct step_call *call, size_t *ret_rows)
 {
@@ -91,21 +97,37 @@ static int count_rows(struct step_call *call, size_t *ret_rows)
     return 0;
 }
 
-static int check_data(struct step_call *call, const json_t *data)
+/* A number or a boolean that an expression stands for is shown as JSON prints it, null as
+ * nothing. */
+static int as_text(struct step_call *call, const char *place, const char *name, json_t **value)
+{
+    struct str text = STR("");
+
+    if (json_is_string(*value))
+        return 0;
+    if (json_is_object(*value) || json_is_array(*value))
+        return step_fail(call, "type_mismatch", "%s%s: expected a text", place, name);
+    if (!json_is_null(*value))
+        text = jr_print(call->task->arena, *value);
+    *value = step_own(call, json_stringn(text.ptr, text.len));
+    return 0;
+}
+
+static int texts_of_data(struct step_call *call, json_t *data)
 {
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)data, name, value)
+    json_object_foreach(data, name, value)
     {
-        if (!json_is_string(value))
-            return step_fail(call, "type_mismatch", "data.%s: expected a text", name);
+        TRY(as_text(call, "data.", name, &value));
+        (void)json_object_set(data, name, value);
     }
     return 0;
 }
 
 /* What the audience leaves to the trigger is filled in. */
-static void fill_audience(struct step_call *call, json_t *audience)
+static int fill_audience(struct step_call *call, json_t *audience)
 {
     struct str kind = jr_str(audience, "kind");
     const json_t *trigger = json_object_get(call->context, "trigger");
@@ -117,6 +139,10 @@ static void fill_audience(struct step_call *call, json_t *audience)
     }
     if (str_is(kind, "entity") && !is_given(json_object_get(audience, "owner_entity_id")))
         (void)json_object_set_new(audience, "owner_entity_id", json_integer(call->job->trigger_id));
+    if (str_is(kind, "user") && !is_given(json_object_get(audience, "user_id")))
+        return step_fail(
+            call, "required", "audience.user_id: is required, the trigger's data has none");
+    return 0;
 }
 
 static int read_request(struct step_call *call, bool by_row, size_t row, json_t *request)
@@ -127,17 +153,19 @@ static int read_request(struct step_call *call, bool by_row, size_t row, json_t 
             TRY(step_param_row(call, members[i], row, &value));
         else
             TRY(step_param(call, members[i], false, &value));
+        if (value != NULL && is_text(members[i]))
+            TRY(as_text(call, "", members[i], &value));
         if (value != NULL)
             (void)json_object_set_new(request, members[i], json_deep_copy(value));
     }
-    fill_audience(call, json_object_get(request, "audience"));
+    TRY(fill_audience(call, json_object_get(request, "audience")));
     if (!is_given(json_object_get(request, "template_type"))) {
         if (!is_given(json_object_get(request, "title")))
             return step_fail(call, "required", "title: is required without a template");
         if (!is_given(json_object_get(request, "body")))
             return step_fail(call, "required", "body: is required without a template");
     }
-    return check_data(call, json_object_get(request, "data"));
+    return texts_of_data(call, json_object_get(request, "data"));
 }
 
 /* All of them before the first is sent: what does not resolve fails the step, not half of it. */
@@ -282,6 +310,8 @@ static json_t *send_data(struct step_call *call, const struct send *send)
         jr_parse(call->task->arena, send->result, &counts, &error) != 0 || !json_is_object(counts))
         counts = step_own(call, json_object());
     json_t *data = step_own(call, json_deep_copy(counts));
+    for (size_t i = 0; i < ARRAY_LEN(counters); i++)
+        (void)json_object_set_new(data, counters[i], json_integer(jr_i64(counts, counters[i], 0)));
     (void)json_object_set_new(data, "send_log_id", json_integer(send->id));
     (void)json_object_set_new(data,
                               "delivery_status",
