@@ -99,6 +99,10 @@ def test_of_a_long_history_the_newest_steps_are_shown(two, db):
                 f"where job_id = %s and seq = b.n", job)
     steps = two.admin.get(f"/workflows/jobs/{job}", expect=200).json()["steps"]
     assert 1 <= len(steps) < 10 and steps[-1]["output"]
+    # What is stored small is not shown small.
+    execute(db, f"update {schema}.job_steps set output = to_jsonb(repeat('x', 1000000)) where job_id = %s and seq > 1300", job)
+    answer = two.admin.get(f"/workflows/jobs/{job}", expect=200)
+    assert len(answer.json()["steps"]) == 8 and len(answer.content) < 9 << 20
 
 
 # --- who may ---

@@ -4,6 +4,7 @@ import time
 import pytest
 from groundwork.records import rows, table
 from groundwork.runs import finish, step
+from groundwork.soon import settle
 from groundwork.workflows import create, start, workflow
 
 FIELDS = [{"name": "name", "type": "varchar"}, {"name": "price", "type": "float"}, {"name": "amount", "type": "integer"},
@@ -133,11 +134,9 @@ def test_an_entity_that_was_removed(project, runner, orders):
     made = workflow(project.admin, steps=[create(values={"name": "x"})])
     job = finish(project, start(project.admin, made))
     assert job["status"] == "succeeded"
-    project.admin.delete("/entities/orders", params={"confirm": "orders"})
-    time.sleep(1.2)
-    job = finish(project, start(project.admin, made))
-    if project.admin.get("/entities/orders").status_code == 404:
-        assert failure(job) == "not_found"
+    project.admin.delete("/entities/orders", expect=204)
+    settle()
+    assert failure(finish(project, start(project.admin, made))) == "not_found"
 
 
 def test_a_model_that_changes_between_steps(project, runner, orders):
@@ -145,14 +144,14 @@ def test_a_model_that_changes_between_steps(project, runner, orders):
     made = workflow(project.admin, steps=[create(values={"name": "x"})])
     assert finish(project, start(project.admin, made))["status"] == "succeeded"
     project.admin.post("/entities/orders/fields", {"name": "colour", "type": "varchar", "default": "red"}, expect=201)
-    time.sleep(1.2)
+    settle()
     assert output(finish(project, start(project.admin, made)))[0]["colour"] == "red"
 
 
 def test_events_carry_the_depth(project, db, runner, orders):
     """Records that a job writes are one deeper than the job: a chain of workflows ends."""
     workflow(project.admin, {"kind": "event", "event": "EntityCreated", "entity": "orders"}, [create(values={"name": "child"})])
-    time.sleep(1.2)
+    settle()
     project.item("orders", name="root")
     schema = project.schema(db)
     end = time.monotonic() + 30
@@ -237,7 +236,7 @@ def test_rights_as_of_now(project, runner, orders):
     made = workflow(editor, steps=[STEPS["create"]])
     assert finish(project, start(project.admin, made))["status"] == "succeeded"
     project.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_workflows:create", "svc_workflows:read"]}, expect=200)
-    time.sleep(1.5)
+    settle()
     assert failure(finish(project, start(project.admin, made))) == "forbidden"
 
 
@@ -247,7 +246,7 @@ def test_a_workflow_saved_with_a_key_has_the_keys_rights(project, runner, orders
     job = finish(project, start(project.admin, made))
     assert failure(job) == "forbidden" and [s["status"] for s in job["steps"]] == ["succeeded", "failed"]
     project.admin.delete(f"/api-keys/{key.info['id']}", expect=204)
-    time.sleep(1.5)
+    settle()
     assert failure(finish(project, start(project.admin, made))) == "editor_gone"
 
 

@@ -40,7 +40,7 @@ def test_a_save_while_its_project_ticks(project, db, servers, start_runner):
                        f" where number = {number}", (project.id,))
         connection.commit()
     connection.close()
-    until(lambda: jobs_of(project, db, made), "the tick was heard of", 8)
+    until(lambda: jobs_of(project, db, made), "the tick was heard of", 15)
     slow.stop()
 
 
@@ -50,4 +50,4 @@ def test_a_wrong_hint_is_corrected(project, db, runner, wrong):
     (right,), = rows(db, f"select next_fire_at from {project.schema(db)}.workflows where id = %s", made["id"])
     assert hint(project, db) == right
     set_hint(project, db, wrong)
-    until(lambda: hint(project, db) == right, "the hint is right again", 5)
+    until(lambda: hint(project, db) == right, "the hint is right again")

@@ -5,6 +5,7 @@ import secrets
 
 import pytest
 
+from .chaos import kill
 from .client import Client
 from .contract import Recorder
 from .daemon import Daemon
@@ -13,14 +14,18 @@ from .processor import (  # noqa: F401
     with_processor,
 )
 from .project import Project
+from .records import execute
+from .runs import condition
 from .servers import ROOT, Servers
 from .sink import MailSink, Sink
+from .soon import settle
 from .stripe_client import stripe_client  # noqa: F401
+from .workflows import event, workflow
 
 __all__ = [
     "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project",
-    "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "sink", "mail_sink",
-    "start_webhook", "webhook",
+    "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "start_one", "orders", "listening",
+    "sink", "mail_sink", "start_webhook", "webhook",
     "session_processor", "processor", "start_payments", "module_payments", "payments", "make_shop", "shop",
     "stripe_client",
 ]
@@ -72,13 +77,7 @@ def start_gateway(servers, session_processor):
         return daemon
 
     yield start
-    alarms = []
-    for daemon in started:
-        if daemon.running():
-            daemon.stop()
-        alarms += daemon.alarms()
-    keep_logs(started)
-    assert not alarms, "\n\n".join(alarms)
+    end(started)
 
 
 @pytest.fixture(scope="module")
@@ -98,19 +97,45 @@ def start_runner(servers, session_gateway, sink, mail_sink):
         return daemon
 
     yield start
-    alarms = []
-    for daemon in started:
-        if daemon.running():
-            daemon.stop()
-        alarms += daemon.alarms()
-    keep_logs(started)
-    assert not alarms, "\n\n".join(alarms)
+    end(started)
 
 
 @pytest.fixture(scope="module")
 def runner(start_runner):
     """One runner for the tests of a file."""
     return start_runner()
+
+
+@pytest.fixture
+def start_one(start_runner, servers, request):
+    """start_one() is a runner of one test, with the settings RUNNER of its file. At the test's end all of them are
+    killed and forgotten: those of the next one deal out the projects among themselves."""
+    started = []
+
+    def start_it(**settings):
+        started.append(start_runner(**{**getattr(request.module, "RUNNER", {}), **settings}))
+        return started[-1]
+
+    yield start_it
+    for daemon in started:
+        if daemon.running():
+            kill(daemon)
+    connection = servers.connect()
+    execute(connection, "delete from platform.runners")
+    connection.close()
+
+
+@pytest.fixture
+def orders(project):
+    return project.entity("orders", [{"name": "name", "type": "varchar"}])
+
+
+@pytest.fixture
+def listening(project, orders):
+    """A workflow that an order starts; every gateway knows of it."""
+    made = workflow(project.admin, event("orders"), [condition()])
+    settle()
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -130,13 +155,7 @@ def start_webhook(servers, session_gateway):
         return daemon
 
     yield start
-    alarms = []
-    for daemon in started:
-        if daemon.running():
-            daemon.stop()
-        alarms += daemon.alarms()
-    keep_logs(started)
-    assert not alarms, "\n\n".join(alarms)
+    end(started)
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +185,17 @@ def keep_logs(daemons):
     folder.mkdir(parents=True, exist_ok=True)
     for daemon in daemons:
         (folder / daemon.log_path.name).write_text(daemon.log())
+
+
+def end(daemons):
+    """Stops what still runs and keeps the logs; a sanitizer report in any of them is an error."""
+    alarms = []
+    for daemon in daemons:
+        if daemon.running():
+            daemon.stop()
+        alarms += daemon.alarms()
+    keep_logs(daemons)
+    assert not alarms, "\n\n".join(alarms)
 
 
 @pytest.fixture(scope="session")
