@@ -5,71 +5,46 @@
  */
 #include "work.h"
 
-#include <stdlib.h>
-
+#include "app/turns.h"
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/panic.h"
 #include "bus/bus.h"
 #include "event.h"
 #include "log/log.h"
 #include "loop/background.h"
 #include "webhook_work_sql.h"
 
-#define CLAIM_AT_ONCE   64 /* events of a project, claimed ahead */
-#define CLAIM_AGAIN     16 /* when so few are left */
-#define CLAIM_MS        15000
-#define GIVE_BACK_MS    2000
-#define SPARE_MS        1000 /* of a lease: what is begun has to end within it */
-#define RETRY_MS        500  /* after the database refused */
-#define FORGET_MS       300000
-#define HOUSEKEEPING_MS 30000
+#define CLAIM_AT_ONCE 64 /* events of a project, claimed ahead */
+#define CLAIM_AGAIN   16 /* when so few are left */
+#define CLAIM_MS      15000
+#define GIVE_BACK_MS  2000
+#define SPARE_MS      1000 /* of a lease: what is begun has to end within it */
 
 /* Columns of a claim, in their order. */
 enum { C_ID, C_SOURCE, C_EVENT_ID, C_TYPE, C_ATTEMPTS, C_RECEIVED_AT, C_PAYLOAD };
 
+static struct turns turns;
 static struct {
-    struct map *by_number; /* 8 bytes -> struct work */
     struct list ring, suspects;
-    struct loop_hook pump;
-    struct loop_timer retry, housekeeping;
     unsigned running;
     bool suspect; /* one is claimed or runs */
-    bool draining;
     struct work_stats stats;
 } w;
 
 struct work_stats *work_stats(void)
 {
     w.stats.running = w.running;
-    w.stats.projects = w.by_number ? map_size(w.by_number) : 0;
+    w.stats.projects = turns_count(&turns);
     return &w.stats;
 }
 
 bool work_draining(void)
 {
-    return w.draining;
-}
-
-static struct str number_key(const int64_t *number)
-{
-    return (struct str){(const char *)number, sizeof(*number)};
+    return turns.closed;
 }
 
 struct work *work_get(int64_t number)
 {
-    struct work *work = map_get(w.by_number, number_key(&number));
-
-    if (work != NULL)
-        return work;
-    work = calloc(1, sizeof(*work));
-    MUST(work != NULL);
-    work->number = number;
-    list_init(&work->ring);
-    list_init(&work->suspects);
-    list_init(&work->queue);
-    (void)map_put(w.by_number, number_key(&number), work);
-    return work;
+    return turns_get(&turns, number);
 }
 
 static unsigned free_slots(void)
@@ -86,18 +61,14 @@ static bool wants_claim(const struct work *work)
 
 static void to_ring(struct work *work)
 {
-    if (w.draining || !list_empty(&work->ring) || (work->queued == 0 && !wants_claim(work)))
-        return;
-    list_append(&w.ring, &work->ring);
-    loop_at_turn_end(&w.pump);
+    if (work->queued > 0 || wants_claim(work))
+        turns_join(&turns, &w.ring, &work->ring);
 }
 
 static void to_suspects(struct work *work)
 {
-    if (w.draining || !work->suspects_due || !list_empty(&work->suspects))
-        return;
-    list_append(&w.suspects, &work->suspects);
-    loop_at_turn_end(&w.pump);
+    if (work->suspects_due)
+        turns_join(&turns, &w.suspects, &work->suspects);
 }
 
 /* --- events --- */
@@ -142,7 +113,7 @@ static void ring_others(const struct project *project)
 static void suspect_over(void)
 {
     w.suspect = false;
-    loop_at_turn_end(&w.pump);
+    turns_pump(&turns);
 }
 
 static void event_run(struct task *task, void *arg)
@@ -159,7 +130,7 @@ static void event_run(struct task *task, void *arg)
     if (suspect)
         suspect_over();
     if (!list_empty(&w.ring))
-        loop_at_turn_end(&w.pump);
+        turns_pump(&turns);
 }
 
 static int64_t left_ms(const struct event *event)
@@ -200,7 +171,7 @@ AWAITS static int claim_events(struct task *task, struct claim *claim, unsigned 
     for (size_t i = 0; i < rows.count; i++) {
         struct event *event = event_new(work, &rows, i, lease_mono_ms);
         event->suspect = claim->suspect;
-        if (claim->suspect && !w.draining) {
+        if (claim->suspect && !turns.closed) {
             event_begin(work, event);
             continue;
         }
@@ -247,7 +218,7 @@ AWAITS static void give_back(struct task *task, void *arg)
         log_warn("work.give_back_failed", L_I64("project", work->number), L_I64("rc", rc));
         return;
     }
-    if (w.draining)
+    if (turns.closed)
         ring_others(project);
     else
         work_due(work->number);
@@ -292,10 +263,10 @@ static void claim_run(struct task *task, void *arg)
         work->claiming = false;
         work->due |= refused || claimed == claim->count;
     }
-    if (w.draining)
+    if (turns.closed)
         take_back(work);
     else if (refused)
-        loop_timer_start(&w.retry, RETRY_MS);
+        turns_retry(&turns);
     else
         to_ring(work);
 }
@@ -344,8 +315,6 @@ static void turn(struct work *work)
 
 static void pump(void *arg UNUSED)
 {
-    if (w.draining)
-        return;
     if (free_slots() > 0 && !w.suspect && !list_empty(&w.suspects))
         claim_start(LIST_ITEM(list_shift(&w.suspects), struct work, suspects), 1, true);
     while (free_slots() > 0 && !list_empty(&w.ring)) {
@@ -375,90 +344,66 @@ void work_received(const struct project *project)
 {
     struct work *work = work_get(project->number);
 
-    if (w.draining || free_slots() == 0 || work->queued > CLAIM_AGAIN)
+    if (turns.closed || free_slots() == 0 || work->queued > CLAIM_AGAIN)
         ring_others(project);
     work->due = true;
     to_ring(work);
 }
 
-/* --- timers --- */
+/* --- life --- */
 
-/* What the database refused is asked for again. */
-static void on_retry(void *arg UNUSED)
+static void work_init(void *item, int64_t number)
 {
-    size_t cursor = 0;
-    struct str key;
-    void *value;
+    struct work *work = item;
 
-    while (map_next(w.by_number, &cursor, &key, &value)) {
-        to_ring(value);
-        to_suspects(value);
-    }
+    work->number = number;
+    list_init(&work->ring);
+    list_init(&work->suspects);
+    list_init(&work->queue);
 }
 
-static bool idle(const struct work *work)
+static bool is_idle(const void *item)
 {
+    const struct work *work = item;
+
     return work->running == 0 && work->queued == 0 && !work->due && !work->suspects_due &&
            !work->claiming && !work->settling && list_empty(&work->ring) &&
            list_empty(&work->suspects);
 }
 
-static void on_housekeeping(void *arg UNUSED)
+static void again(void *item)
 {
-    int64_t now = clock_mono_ms();
-    size_t cursor = 0;
-    struct str key;
-    void *value;
-
-    while (map_next(w.by_number, &cursor, &key, &value)) {
-        struct work *work = value;
-        if (!idle(work)) {
-            work->idle_since_ms = 0;
-        } else if (work->idle_since_ms == 0) {
-            work->idle_since_ms = now;
-        } else if (now - work->idle_since_ms > FORGET_MS) {
-            (void)map_remove(w.by_number, key);
-            free(work);
-        }
-    }
-    loop_timer_start(&w.housekeeping, HOUSEKEEPING_MS);
+    to_ring(item);
+    to_suspects(item);
 }
 
-/* --- life --- */
+static void give_back_all(void *item)
+{
+    take_back(item);
+}
 
 void work_start(void)
 {
-    w.by_number = map_new();
     list_init(&w.ring);
     list_init(&w.suspects);
-    w.pump = (struct loop_hook){.fn = pump};
-    loop_timer_init(&w.retry, on_retry, NULL);
-    loop_timer_init(&w.housekeeping, on_housekeeping, NULL);
-    loop_timer_start(&w.housekeeping, HOUSEKEEPING_MS);
+    turns = (struct turns){
+        .size = sizeof(struct work),
+        .init = work_init,
+        .idle = is_idle,
+        .again = again,
+        .pump = pump,
+    };
+    turns_start(&turns);
 }
 
 void work_drain(loop_fn done, void *arg)
 {
-    size_t cursor = 0;
-    struct str key;
-    void *value;
-
-    w.draining = true;
-    while (map_next(w.by_number, &cursor, &key, &value))
-        take_back(value);
+    turns_close(&turns);
+    turns_each(&turns, give_back_all);
     background_wait(done, arg);
 }
 
 void work_stop(void)
 {
-    size_t cursor = 0;
-    struct str key;
-    void *value;
-
-    loop_timer_stop(&w.retry);
-    loop_timer_stop(&w.housekeeping);
-    while (map_next(w.by_number, &cursor, &key, &value))
-        free(value);
-    map_free(w.by_number);
-    w.by_number = NULL;
+    turns_stop(&turns);
 }

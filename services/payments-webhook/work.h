@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Which projects have events that are due, and who gets the next free slot: projects take turns.
- * Events are claimed many at a time: the claim counts the attempt and moves next_attempt_at ahead by
- * lease_ms, so what a process leaves behind when it dies comes back by itself, and an event that
+ * Events are claimed many at a time: the claim counts the attempt and moves next_attempt_at ahead
+ * by lease_ms, so what a process leaves behind when it dies comes back by itself, and an event that
  * takes every process down with it ends as dead. What came back that way is claimed one at a time,
  * beside the others: the next crash has one suspect.
  */
@@ -10,17 +10,16 @@
 #include "base/list.h"
 
 struct work {
-    int64_t number;        /* of the project */
-    struct list ring;      /* in the ring of projects whose turn comes */
-    struct list suspects;  /* in the ring of projects with events that came back */
-    struct list queue;     /* struct event.link: claimed, wait for a slot */
+    int64_t number;       /* of the project */
+    struct list ring;     /* in the ring of projects whose turn comes */
+    struct list suspects; /* in the ring of projects with events that came back */
+    struct list queue;    /* struct event.link: claimed, wait for a slot */
     unsigned queued;
     unsigned running;
-    bool due;              /* there may be due events */
-    bool suspects_due;     /* there may be events that a process left behind */
+    bool due;          /* there may be due events */
+    bool suspects_due; /* there may be events that a process left behind */
     bool claiming;
-    bool settling;         /* settle.c is at it */
-    int64_t idle_since_ms; /* mono; forgotten after a while */
+    bool settling; /* settle.c is at it */
 };
 
 void work_start(void);

@@ -5,12 +5,7 @@
  */
 #include "work.h"
 
-#include <stdlib.h>
-
-#include "base/clock.h"
-#include "base/map.h"
-#include "base/panic.h"
-#include "bus/bus.h"
+#include "app/turns.h"
 #include "events.h"
 #include "job.h"
 #include "log/log.h"
@@ -18,22 +13,17 @@
 #include "runner_sweep_sql.h"
 #include "workflow/jobs.h"
 
-#define CLAIM_AT_ONCE   64
-#define CLAIM_AT_LEAST  4
-#define CLAIM_MS        15000
-#define TAKES_AT_ONCE   16
-#define RETRY_MS        500    /* after the database refused */
-#define LAST_CALL_MS    2000   /* before the end of the drain */
-#define FORGET_MS       300000 /* a project without work is forgotten */
-#define HOUSEKEEPING_MS 30000
+#define CLAIM_AT_ONCE  64
+#define CLAIM_AT_LEAST 4
+#define CLAIM_MS       15000
+#define TAKES_AT_ONCE  16
+#define LAST_CALL_MS   2000 /* before the end of the drain */
 
+static struct turns turns;
 static struct {
-    struct map *by_number; /* 8 bytes -> struct work */
     struct list ring, takers;
-    struct loop_hook pump;
-    struct loop_timer retry, housekeeping, last_call;
+    struct loop_timer last_call;
     unsigned running, reserved, taking;
-    bool draining;
     loop_fn drained;
     void *drained_arg;
     struct work_stats stats;
@@ -42,39 +32,18 @@ static struct {
 struct work_stats *work_stats(void)
 {
     w.stats.running = w.running;
-    w.stats.projects = w.by_number ? map_size(w.by_number) : 0;
+    w.stats.projects = turns_count(&turns);
     return &w.stats;
-}
-
-static struct str number_key(const int64_t *number)
-{
-    return (struct str){(const char *)number, sizeof(*number)};
 }
 
 struct work *work_find(int64_t number)
 {
-    return map_get(w.by_number, number_key(&number));
+    return turns_find(&turns, number);
 }
 
 struct work *work_get(int64_t number)
 {
-    struct work *work = work_find(number);
-
-    if (work != NULL)
-        return work;
-    work = calloc(1, sizeof(*work));
-    MUST(work != NULL);
-    work->number = number;
-    list_init(&work->ring);
-    list_init(&work->taker);
-    list_init(&work->jobs);
-    (void)map_put(w.by_number, number_key(&number), work);
-    return work;
-}
-
-static void pump_soon(void)
-{
-    loop_at_turn_end(&w.pump);
+    return turns_get(&turns, number);
 }
 
 static unsigned free_slots(void)
@@ -95,10 +64,8 @@ static unsigned room_of(const struct work *work)
 
 static void to_ring(struct work *work)
 {
-    if (w.draining || !work->jobs_due || work->claiming || !list_empty(&work->ring))
-        return;
-    list_append(&w.ring, &work->ring);
-    pump_soon();
+    if (work->jobs_due && !work->claiming)
+        turns_join(&turns, &w.ring, &work->ring);
 }
 
 /* --- ending --- */
@@ -136,7 +103,7 @@ unsigned work_reserve(int64_t number, unsigned wanted)
     unsigned room = room_of(work);
     bool others = !list_empty(&w.ring) || work->jobs_due || work->claiming;
 
-    if (w.draining || others)
+    if (turns.closed || others)
         return 0;
     if (wanted > free)
         wanted = free;
@@ -150,14 +117,14 @@ void work_claimed(struct work *work, unsigned reserved, unsigned claimed)
 {
     w.reserved -= reserved;
     work->reserved -= reserved;
-    if (w.draining)
+    if (turns.closed)
         release_jobs(work);
     w.running += claimed;
     work->running += claimed;
     w.stats.claimed += claimed;
     to_ring(work);
     if (claimed < reserved && !list_empty(&w.ring)) /* others may have them */
-        pump_soon();
+        turns_pump(&turns);
     check_drained();
 }
 
@@ -182,8 +149,7 @@ static void claim_run(struct task *task, void *arg)
         work->jobs_due = true;
     if (rc != 0 && rc != PROJECT_NOT_FOUND) {
         work->jobs_due = true;
-        work->idle_since_ms = clock_mono_ms();
-        loop_timer_start(&w.retry, RETRY_MS);
+        turns_retry(&turns);
     } else {
         to_ring(work);
     }
@@ -229,9 +195,8 @@ static void take_start(struct work *work);
 
 static void pump(void *arg UNUSED)
 {
-    if (w.draining) /* nobody gets a turn any more; at the very end those in the ring are gone */
-        return;
     size_t waiting = ring_length();
+
     while (free_slots() > 0 && !list_empty(&w.ring)) {
         struct work *work = LIST_ITEM(list_shift(&w.ring), struct work, ring);
         waiting--;
@@ -260,7 +225,7 @@ void work_job_ended(struct job *job)
     w.running--;
     to_ring(work);
     if (!list_empty(&w.ring))
-        pump_soon();
+        turns_pump(&turns);
     check_drained();
 }
 
@@ -268,10 +233,8 @@ void work_job_ended(struct job *job)
 
 static void to_takers(struct work *work)
 {
-    if (w.draining || !work->events_due || work->taking || !list_empty(&work->taker))
-        return;
-    list_append(&w.takers, &work->taker);
-    pump_soon();
+    if (work->events_due && !work->taking)
+        turns_join(&turns, &w.takers, &work->taker);
 }
 
 /* Jobs that this process has no room for are another one's: its bell. */
@@ -303,11 +266,11 @@ static void take_run(struct task *task, void *arg)
             work->events_due = true;
     } else if (rc != PROJECT_NOT_FOUND) {
         work->events_due = true;
-        loop_timer_start(&w.retry, RETRY_MS);
+        turns_retry(&turns);
         return;
     }
     to_takers(work);
-    pump_soon();
+    turns_pump(&turns);
 }
 
 static void take_start(struct work *work)
@@ -326,63 +289,30 @@ void work_events_due(int64_t number)
     to_takers(work);
 }
 
-/* --- timers --- */
+/* --- life --- */
 
-/* What the database refused is asked for again. */
-static void on_retry(void *arg UNUSED)
+static void work_init(void *item, int64_t number)
 {
-    size_t cursor = 0;
-    struct str key;
-    void *value;
+    struct work *work = item;
 
-    while (map_next(w.by_number, &cursor, &key, &value)) {
-        to_ring(value);
-        to_takers(value);
-    }
+    work->number = number;
+    list_init(&work->ring);
+    list_init(&work->taker);
+    list_init(&work->jobs);
 }
 
-static bool idle(const struct work *work)
+static bool is_idle(const void *item)
 {
+    const struct work *work = item;
+
     return work->running == 0 && work->reserved == 0 && !work->jobs_due && !work->events_due &&
            !work->claiming && !work->taking && list_empty(&work->ring) && list_empty(&work->taker);
 }
 
-static void on_housekeeping(void *arg UNUSED)
+static void again(void *item)
 {
-    int64_t now = clock_mono_ms();
-    size_t cursor = 0;
-    struct str key;
-    void *value;
-
-    while (map_next(w.by_number, &cursor, &key, &value)) {
-        struct work *work = value;
-        if (!idle(work)) {
-            work->idle_since_ms = 0;
-        } else if (work->idle_since_ms == 0) {
-            work->idle_since_ms = now;
-        } else if (now - work->idle_since_ms > FORGET_MS) {
-            (void)map_remove(w.by_number, key);
-            free(work);
-        }
-    }
-    loop_timer_start(&w.housekeeping, HOUSEKEEPING_MS);
-}
-
-/* --- life --- */
-
-static void on_last_call(void *arg);
-
-void work_start(void)
-{
-    w.by_number = map_new();
-    list_init(&w.ring);
-    list_init(&w.takers);
-    w.pump = (struct loop_hook){.fn = pump};
-    loop_timer_init(&w.retry, on_retry, NULL);
-    loop_timer_init(&w.last_call, on_last_call, NULL);
-    loop_timer_init(&w.housekeeping, on_housekeeping, NULL);
-    loop_timer_start(&w.housekeeping, HOUSEKEEPING_MS);
-    claim_heartbeat_start();
+    to_ring(item);
+    to_takers(item);
 }
 
 /* What does not end in time is given back as it is: a step that was sent is found interrupted. */
@@ -417,50 +347,59 @@ static void give_back(struct task *task, void *arg)
     jobs_ring(runner_directory(), project, 0);
 }
 
+static void last_call(void *item)
+{
+    const struct work *work = item;
+
+    if (!list_empty(&work->jobs))
+        background_run(LAST_CALL_MS, give_back, item);
+}
+
 static void on_last_call(void *arg UNUSED)
 {
-    size_t cursor = 0;
-    struct str key;
-    void *value;
+    turns_each(&turns, last_call);
+}
 
-    while (map_next(w.by_number, &cursor, &key, &value)) {
-        if (!list_empty(&((struct work *)value)->jobs))
-            background_run(LAST_CALL_MS, give_back, value);
-    }
+void work_start(void)
+{
+    list_init(&w.ring);
+    list_init(&w.takers);
+    turns = (struct turns){
+        .size = sizeof(struct work),
+        .init = work_init,
+        .idle = is_idle,
+        .again = again,
+        .pump = pump,
+    };
+    turns_start(&turns);
+    loop_timer_init(&w.last_call, on_last_call, NULL);
+    claim_heartbeat_start();
+}
+
+static void release_all(void *item)
+{
+    release_jobs(item);
 }
 
 void work_drain(loop_fn done, void *arg)
 {
     int64_t patience = runner_conf()->common.drain_timeout_ms - LAST_CALL_MS;
-    size_t cursor = 0;
-    struct str key;
-    void *value;
 
-    w.draining = true;
     w.drained = done;
     w.drained_arg = arg;
-    while (map_next(w.by_number, &cursor, &key, &value))
-        release_jobs(value);
+    turns_close(&turns);
+    turns_each(&turns, release_all);
     loop_timer_start(&w.last_call, patience > 0 ? patience : 0);
     check_drained();
 }
 
 bool work_draining(void)
 {
-    return w.draining;
+    return turns.closed;
 }
 
 void work_stop(void)
 {
-    size_t cursor = 0;
-    struct str key;
-    void *value;
-
     claim_heartbeat_stop();
-    loop_timer_stop(&w.retry);
-    loop_timer_stop(&w.housekeeping);
-    while (map_next(w.by_number, &cursor, &key, &value))
-        free(value);
-    map_free(w.by_number);
-    w.by_number = NULL;
+    turns_stop(&turns);
 }

@@ -18,7 +18,6 @@ struct work {
     bool jobs_due;         /* there may be queued jobs */
     bool events_due;       /* there may be events to take */
     bool claiming, taking; /* a claim, an event take is under way */
-    int64_t idle_since_ms; /* mono; forgotten after a while */
     int64_t fresh_for_ms; /* wall: the tick that its editors' rights were last read for (ahead.c) */
     int64_t ready_ms;     /* mono: it ticked, or was made ready for a tick, last (ahead.c) */
     int64_t beat_ms;      /* mono: the heartbeat that saw it last (claim.c) */

@@ -1,0 +1,153 @@
+/* Projects with work, and whose turn it is. */
+#include "app/turns.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/panic.h"
+
+#define RETRY_MS  500
+#define FORGET_MS 300000
+#define LOOKS     10 /* for idle ones, in the time after which they are forgotten */
+
+/* An item with what is known of it here. */
+struct place {
+    int64_t idle_since_ms; /* mono; 0 = it was busy at the last look */
+    max_align_t item[];
+};
+
+static struct str number_key(const int64_t *number)
+{
+    return (struct str){(const char *)number, sizeof(*number)};
+}
+
+void *turns_find(const struct turns *turns, int64_t number)
+{
+    struct place *place = map_get(turns->by_number, number_key(&number));
+
+    return place != NULL ? place->item : NULL;
+}
+
+void *turns_get(struct turns *turns, int64_t number)
+{
+    struct place *place = map_get(turns->by_number, number_key(&number));
+
+    if (place == NULL) {
+        place = calloc(1, sizeof(*place) + turns->size);
+        MUST(place != NULL);
+        turns->init(place->item, number);
+        (void)map_put(turns->by_number, number_key(&number), place);
+    }
+    return place->item;
+}
+
+size_t turns_count(const struct turns *turns)
+{
+    return turns->by_number != NULL ? map_size(turns->by_number) : 0;
+}
+
+void turns_each(struct turns *turns, void (*fn)(void *item))
+{
+    size_t cursor = 0;
+    struct str key;
+    void *place;
+
+    while (map_next(turns->by_number, &cursor, &key, &place))
+        fn(((struct place *)place)->item);
+}
+
+/* --- rings --- */
+
+static void on_turn_end(void *arg)
+{
+    struct turns *turns = arg;
+
+    if (!turns->closed) /* at the very end those in the rings are gone */
+        turns->pump(NULL);
+}
+
+void turns_pump(struct turns *turns)
+{
+    loop_at_turn_end(&turns->hook);
+}
+
+void turns_join(struct turns *turns, struct list *ring, struct list *node)
+{
+    if (turns->closed || !list_empty(node))
+        return;
+    list_append(ring, node);
+    turns_pump(turns);
+}
+
+void turns_close(struct turns *turns)
+{
+    turns->closed = true;
+}
+
+/* --- timers --- */
+
+static void on_retry(void *arg)
+{
+    struct turns *turns = arg;
+
+    turns_each(turns, turns->again);
+}
+
+void turns_retry(struct turns *turns)
+{
+    loop_timer_start(&turns->retry, RETRY_MS);
+}
+
+static int64_t forget_ms(const struct turns *turns)
+{
+    return turns->forget_ms > 0 ? turns->forget_ms : FORGET_MS;
+}
+
+static void on_housekeeping(void *arg)
+{
+    struct turns *turns = arg;
+    int64_t now = clock_mono_ms();
+    size_t cursor = 0;
+    struct str key;
+    void *value;
+
+    while (map_next(turns->by_number, &cursor, &key, &value)) {
+        struct place *place = value;
+        if (!turns->idle(place->item)) {
+            place->idle_since_ms = 0;
+        } else if (place->idle_since_ms == 0) {
+            place->idle_since_ms = now;
+        } else if (now - place->idle_since_ms >= forget_ms(turns)) {
+            (void)map_remove(turns->by_number, key);
+            free(place);
+        }
+    }
+    loop_timer_start(&turns->housekeeping, forget_ms(turns) / LOOKS);
+}
+
+/* --- life --- */
+
+void turns_start(struct turns *turns)
+{
+    turns->by_number = map_new();
+    turns->hook = (struct loop_hook){.fn = on_turn_end, .arg = turns};
+    loop_timer_init(&turns->retry, on_retry, turns);
+    loop_timer_init(&turns->housekeeping, on_housekeeping, turns);
+    loop_timer_start(&turns->housekeeping, forget_ms(turns) / LOOKS);
+}
+
+void turns_stop(struct turns *turns)
+{
+    size_t cursor = 0;
+    struct str key;
+    void *place;
+
+    loop_timer_stop(&turns->retry);
+    loop_timer_stop(&turns->housekeeping);
+    while (map_next(turns->by_number, &cursor, &key, &place))
+        free(place);
+    map_free(turns->by_number);
+    turns->by_number = NULL;
+}
