@@ -59,7 +59,7 @@ def processor(session_processor):
 def start_payments(servers, session_gateway, session_processor):
     """Starts one more payments-webhook: start_payments(WORKERS=2). All end with the file's tests, so that other files'
     events are theirs; a sanitizer report in any log is an error."""
-    from .fixtures import binary, keep_logs, settings
+    from .fixtures import binary, end, settings
 
     started = []
 
@@ -73,13 +73,7 @@ def start_payments(servers, session_gateway, session_processor):
         return daemon
 
     yield start
-    alarms = []
-    for daemon in started:
-        if daemon.running():
-            daemon.stop()
-        alarms += daemon.alarms()
-    keep_logs(started)
-    assert not alarms, "\n\n".join(alarms)
+    end(started)
 
 
 @pytest.fixture(scope="module")
