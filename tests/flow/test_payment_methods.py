@@ -44,7 +44,7 @@ def test_set_up_is_told_by_events(shop, payments):
         assert {**read, "updated_at": None} == {**method, "updated_at": None}
 
 
-def wait_for(call, seconds=10):
+def wait_for(call, seconds=30):
     end = time.monotonic() + seconds
     while not (found := call()):
         assert time.monotonic() < end, "nothing came"

@@ -2,11 +2,11 @@
 import os
 import signal
 import threading
-import time
 
 import pytest
 
 from groundwork.client import Client
+from groundwork.runs import until
 
 PAY = "/integrations/svcpay"
 PLANS = f"{PAY}/subscription-plans"
@@ -187,7 +187,7 @@ def test_a_gateway_that_is_killed_in_the_middle(shop, start_gateway, skip):
     plan = make(shop)
     gateway = start_gateway(WORKERS=1)
     client = Client(f"{gateway.url}/org/{shop.project.id}", token=shop.admin.token)
-    shop.fault("delay", 1, method="POST", path="/v1/p*", skip=skip, seconds=1.5)
+    shop.fault("delay", 1, method="POST", path="/v1/p*", skip=skip, seconds=3)
 
     def change():
         try:
@@ -197,7 +197,7 @@ def test_a_gateway_that_is_killed_in_the_middle(shop, start_gateway, skip):
 
     thread = threading.Thread(target=change)
     thread.start()
-    time.sleep(0.7)
+    until(lambda: not shop.processor.faults_left(), "it is in the middle")
     os.killpg(gateway.process.pid, signal.SIGKILL)
     thread.join()
     changed = shop.admin.get(f"{PLANS}/{plan['id']}").json()

@@ -5,6 +5,7 @@ import pytest
 
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
+from groundwork.runs import until
 from groundwork.soon import soon
 from groundwork.workflows import workflow
 
@@ -173,11 +174,11 @@ def test_platform_fee(shop, make_shop, operator, gateway, recorder):
 
 def soon_with_fee(shop):
     """Each worker follows the settings within a second."""
-    for _ in range(40):
-        made = pay(shop, mode="intent", amount=100, capture_method="manual").json()
-        if made["platform_fee_minor"]:
-            return made
-    raise AssertionError("no fee")
+    def made():
+        found = pay(shop, mode="intent", amount=100, capture_method="manual").json()
+        return found["platform_fee_minor"] and found
+
+    return until(made, "a fee")
 
 
 # --- saved methods, charged ------------------------------------------------------------------------
@@ -272,9 +273,7 @@ def test_events(shop, payments, db):
         found = rows(db, f"select event, (payload ->> 'id')::bigint from {shop.project.schema(db)}.outbox")
         return sorted((event, number) for event, number in found if event.startswith("Payment"))
 
-    end = time.monotonic() + 10
-    while told() != wanted and time.monotonic() < end:
-        time.sleep(0.05)
+    until(lambda: len(told()) >= len(wanted), "all of it is told")
     assert told() == wanted
 
 

@@ -106,7 +106,7 @@ def afterwards(shop, db, who):
     schema = shop.project.schema(db)
     if who == "timer":
         execute(db, f"update {schema}.payments set settle_at = now() where call_key is not null")
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while rows(db, f"select 1 from {schema}.payments where call_key is not null"):
             assert time.monotonic() < end, "nobody settles"
             time.sleep(0.05)

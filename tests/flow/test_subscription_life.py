@@ -1,6 +1,4 @@
 """Subscriptions from their checkout to their end: what the processor and the app store tell, and who has access."""
-import time
-
 import pytest
 
 from groundwork.records import execute, rows
@@ -104,7 +102,9 @@ def test_a_plan_that_was_changed_there(shop, payments):
     big = life.admin.post(PLANS, GOLD | {"name": "Big", "amount": 99}, expect=201).json()
     moved = life.admin.put(f"{SUBSCRIPTIONS}/{life.made['id']}", {"plan_id": big["id"]}, expect=200).json()
     shop.drain()
-    time.sleep(0.5)
+    states = f"{PAY}/webhook-events?limit=500"
+    until(lambda: not {event["state"] for event in shop.admin.get(states, expect=200).json()["items"]} & {"received", "failed"},
+          "all events are applied")
     assert life.now["plan_id"] == big["id"] == moved["plan_id"] and life.now["amount"] == 99
     assert life.access()["plan_id"] == big["id"]
 
