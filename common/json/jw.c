@@ -232,6 +232,14 @@ void jw_str(struct jw *w, struct str text)
         put_quoted(w->out, text);
 }
 
+void jw_str_or_null(struct jw *w, struct str text)
+{
+    if (text.len)
+        jw_str(w, text);
+    else
+        jw_null(w);
+}
+
 void jw_cstr(struct jw *w, const char *text)
 {
     if (text == NULL)

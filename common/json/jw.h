@@ -30,7 +30,8 @@ void jw_arr_end(struct jw *w);
 void jw_key(struct jw *w, struct str key);
 void jw_lit(struct jw *w, const char *key);
 void jw_str(struct jw *w, struct str text);
-void jw_cstr(struct jw *w, const char *text); /* NULL writes null */
+void jw_str_or_null(struct jw *w, struct str text); /* empty writes null */
+void jw_cstr(struct jw *w, const char *text);       /* NULL writes null */
 void jw_i64(struct jw *w, int64_t value);
 void jw_f64(struct jw *w, double value); /* not finite writes null */
 void jw_bool(struct jw *w, bool value);
@@ -44,6 +45,7 @@ void jw_time(struct jw *w, int64_t wall_ms);
 
 /* Members in one call each. */
 #define JW_STR(w, key, text) (jw_lit((w), (key)), jw_str((w), (text)))
+#define JW_STR_OR_NULL(w, key, text) (jw_lit((w), (key)), jw_str_or_null((w), (text)))
 #define JW_CSTR(w, key, text) (jw_lit((w), (key)), jw_cstr((w), (text)))
 #define JW_I64(w, key, value) (jw_lit((w), (key)), jw_i64((w), (value)))
 #define JW_BOOL(w, key, value) (jw_lit((w), (key)), jw_bool((w), (value)))

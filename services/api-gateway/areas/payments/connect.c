@@ -4,8 +4,6 @@
 #include "base/clock.h"
 #include "base/rand.h"
 
-#include <errno.h>
-
 /* What was asked for is kept until its outcome is known: a request that was killed, or whose answer
  * was lost, is repeated with its key by the next one. The processor forgets keys after 24 hours. */
 #define KEY_LIFE_MS (23LL * 3600 * 1000)
@@ -73,15 +71,6 @@ static const struct schema status_schema = SCHEMA_OUT("ProcessorAccount", status
 
 /* --- the answer --- */
 
-static void put_text(struct jw *w, const char *name, struct str text)
-{
-    jw_lit(w, name);
-    if (text.len)
-        jw_str(w, text);
-    else
-        jw_null(w);
-}
-
 static int
 reply_status(struct req *r, int status, const struct processor_account *account, bool current)
 {
@@ -89,14 +78,14 @@ reply_status(struct req *r, int status, const struct processor_account *account,
 
     jw_obj(&w);
     JW_CSTR(&w, "mode", modes[account->mode == PROCESSOR_OWN]);
-    put_text(&w, "account_id", account->account);
+    JW_STR_OR_NULL(&w, "account_id", account->account);
     JW_BOOL(&w, "onboarding_complete", account->details_submitted && account->charges_enabled);
     JW_BOOL(&w, "charges_enabled", account->charges_enabled);
     JW_BOOL(&w, "payouts_enabled", account->payouts_enabled);
     JW_BOOL(&w, "details_submitted", account->details_submitted);
-    put_text(&w, "business_type", account->business_type);
-    put_text(&w, "country", account->country);
-    put_text(&w, "email", account->email);
+    JW_STR_OR_NULL(&w, "business_type", account->business_type);
+    JW_STR_OR_NULL(&w, "country", account->country);
+    JW_STR_OR_NULL(&w, "email", account->email);
     jw_lit(&w, "requirements");
     if (account->requirements.len)
         jw_raw(&w, account->requirements);
@@ -170,25 +159,6 @@ static int64_t second_of(int64_t ms)
     return ms - ms % 1000;
 }
 
-/* co: in the open transaction: the settings row's document, locked, with the credentials in
- * *ret. */
-AWAITS static int lock_settings(struct req *r, json_t **ret_doc, struct processor_account *ret)
-{
-    struct arena *arena = r->task.arena;
-    struct jr_error error;
-    struct str sealed;
-    json_t *secret = NULL;
-
-    int rc = payment_settings_lock(
-        &r->task, r->db, r->project, PAYMENT_SETTINGS_PROCESSOR, ret_doc, &sealed);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
-    if (sealed.len && jr_parse(arena, sealed, &secret, &error) != 0)
-        return -EINVAL;
-    processor_account_read(arena, *ret_doc, secret, ret);
-    return 0;
-}
-
 /* With the audit row, when there is one. */
 AWAITS static int save_doc(struct req *r, json_t *doc, const struct db_call *audit)
 {
@@ -230,7 +200,7 @@ AWAITS static int keep_status(struct req *r,
     json_t *doc = NULL;
 
     TRY(sql_begin(r));
-    TRY(lock_settings(r, &doc, &stored));
+    TRY(pay_lock_processor(r, &doc, &stored));
     if (older_than_event(doc, at_ms) || !str_eq(stored.secret_key, known->secret_key) ||
         stored.mode != known->mode || !str_eq(stored.account, known->account))
         return sql_commit(r);
@@ -328,7 +298,7 @@ AWAITS static int begin_creation(struct req *r, struct str form, struct creation
     json_t *doc = NULL;
 
     TRY(sql_begin(r));
-    TRY(lock_settings(r, &doc, &account));
+    TRY(pay_lock_processor(r, &doc, &account));
     if (!account.secret_key.len)
         return fail(r,
                     "payments_not_configured",
@@ -363,7 +333,7 @@ AWAITS static int end_creation(struct req *r, const struct creation *creation)
     json_t *doc = NULL;
 
     TRY(sql_begin(r));
-    TRY(lock_settings(r, &doc, &account));
+    TRY(pay_lock_processor(r, &doc, &account));
     if (!str_eq(jr_str(json_object_get(doc, "creating"), "key"), creation->key))
         return sql_commit(r);
     (void)json_object_del(doc, "creating");
@@ -380,7 +350,7 @@ AWAITS static int keep_created(struct req *r,
     json_t *doc = NULL;
 
     TRY(sql_begin(r));
-    TRY(lock_settings(r, &doc, &account));
+    TRY(pay_lock_processor(r, &doc, &account));
     if (account.account.len && !str_eq(account.account, told->id))
         return fail(r,
                     "already_exists",

@@ -108,15 +108,6 @@ static struct str hint(struct arena *arena, struct str secret)
     return arena_printf(arena, MASK "%.*s", (int)shown, secret.ptr + secret.len - shown);
 }
 
-static void put_text(struct jw *w, const char *name, struct str text)
-{
-    jw_lit(w, name);
-    if (text.len)
-        jw_str(w, text);
-    else
-        jw_null(w);
-}
-
 static int reply_credentials(struct req *r, const struct processor_account *account)
 {
     struct arena *arena = r->task.arena;
@@ -125,9 +116,9 @@ static int reply_credentials(struct req *r, const struct processor_account *acco
     jw_obj(&w);
     JW_CSTR(&w, "mode", modes[account->mode == PROCESSOR_OWN]);
     JW_BOOL(&w, "configured", account->secret_key.len > 0);
-    put_text(
+    JW_STR_OR_NULL(
         &w, "secret_key", account->secret_key.len ? hint(arena, account->secret_key) : STR_NONE);
-    put_text(&w, "account_id", account->account);
+    JW_STR_OR_NULL(&w, "account_id", account->account);
     jw_lit(&w, "webhook_secrets");
     jw_arr(&w);
     for (size_t i = 0; i < account->webhook_secret_count; i++) {
@@ -312,7 +303,7 @@ static struct str secret_text(struct req *r, const struct processor_account *acc
     strbuf_init(&out, r->task.arena, 16384);
     jw_init(&w, &out);
     jw_obj(&w);
-    put_text(&w, "secret_key", account->secret_key);
+    JW_STR_OR_NULL(&w, "secret_key", account->secret_key);
     jw_lit(&w, "webhook_secrets");
     jw_arr(&w);
     for (size_t i = 0; i < account->webhook_secret_count; i++) {
@@ -361,23 +352,6 @@ AWAITS static int register_project(struct req *r)
     return rc > 0 ? fail_db(r, rc) : rc;
 }
 
-AWAITS static int lock_settings(struct req *r, json_t **ret_doc, struct processor_account *ret)
-{
-    struct arena *arena = r->task.arena;
-    struct jr_error error;
-    struct str sealed;
-    json_t *secret = NULL;
-
-    int rc = payment_settings_lock(
-        &r->task, r->db, r->project, PAYMENT_SETTINGS_PROCESSOR, ret_doc, &sealed);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
-    if (sealed.len && jr_parse(arena, sealed, &secret, &error) != 0)
-        return -EINVAL;
-    processor_account_read(arena, *ret_doc, secret, ret);
-    return 0;
-}
-
 AWAITS static int credentials_update(struct req *r)
 {
     struct processor_account account = {0};
@@ -389,7 +363,7 @@ AWAITS static int credentials_update(struct req *r)
     TRY(check(r, &in));
     TRY(register_project(r));
     TRY(sql_begin(r));
-    TRY(lock_settings(r, &doc, &account));
+    TRY(pay_lock_processor(r, &doc, &account));
     TRY(merge_key(r, &in.secret_key, &account));
     if (in.webhook_secrets.set)
         TRY(merge_secrets(r, &in.webhook_secrets, &account));

@@ -24,15 +24,6 @@ static const struct field entitlement_fields[] = {
 /* clang-format on */
 static const struct schema entitlement_schema = SCHEMA_OUT("Entitlement", entitlement_fields);
 
-static void put_text(struct jw *w, const char *name, struct str text)
-{
-    jw_lit(w, name);
-    if (text.len)
-        jw_str(w, text);
-    else
-        jw_null(w);
-}
-
 static void put_id(struct jw *w, const char *name, int64_t id)
 {
     jw_lit(w, name);
@@ -59,7 +50,7 @@ AWAITS static int reply_entitlement(struct req *r, int64_t user_id)
     w = resp_json(r);
     jw_obj(&w);
     JW_BOOL(&w, "has_access", best.has_access);
-    put_text(&w, "provider", best.provider);
+    JW_STR_OR_NULL(&w, "provider", best.provider);
     JW_STR(&w, "status", best.status);
     jw_lit(&w, "expires_at");
     if (best.expires_ms)
@@ -69,7 +60,7 @@ AWAITS static int reply_entitlement(struct req *r, int64_t user_id)
     JW_I64(&w, "trial_length_days", best.trial_length_days);
     put_id(&w, "subscription_id", best.subscription_id);
     put_id(&w, "plan_id", best.plan_id);
-    put_text(&w, "app_account_token", str_from(token));
+    JW_STR_OR_NULL(&w, "app_account_token", str_from(token));
     jw_obj_end(&w);
     return reply_json(r, 200);
 }

@@ -305,11 +305,7 @@ static int reply_schedule(struct req *r, const struct payment_settings *settings
     struct jw w = resp_json(r);
 
     jw_obj(&w);
-    jw_lit(&w, "country");
-    if (settings->processor.country.len)
-        jw_str(&w, settings->processor.country);
-    else
-        jw_null(&w);
+    JW_STR_OR_NULL(&w, "country", settings->processor.country);
     JW_BOOL(&w, "is_default", settings->schedule == processor_fee_default(&count));
     put_rows(&w, settings->schedule, settings->schedule_count);
     jw_obj_end(&w);

@@ -86,21 +86,12 @@ static const struct schema out_schema = SCHEMA_OUT("StoreCredentials", out_field
 
 /* --- what is stored --- */
 
-static void put_text(struct jw *w, const char *name, struct str text)
-{
-    jw_lit(w, name);
-    if (text.len)
-        jw_str(w, text);
-    else
-        jw_null(w);
-}
-
 /* The members that the stored document and the answer have in common. */
 static void put_members(struct jw *w, const struct store_account *account)
 {
-    put_text(w, "issuer_id", account->issuer_id);
-    put_text(w, "key_id", account->key_id);
-    put_text(w, "bundle_id", account->bundle_id);
+    JW_STR_OR_NULL(w, "issuer_id", account->issuer_id);
+    JW_STR_OR_NULL(w, "key_id", account->key_id);
+    JW_STR_OR_NULL(w, "bundle_id", account->bundle_id);
     jw_lit(w, "app_apple_id");
     if (account->app_apple_id)
         jw_i64(w, account->app_apple_id);

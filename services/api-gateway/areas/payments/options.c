@@ -81,11 +81,7 @@ AWAITS static int options_get(struct req *r)
         jw_cstr(&w, "processor_web");
     jw_arr_end(&w);
     JW_BOOL(&w, "web_checkout_allowed", web);
-    jw_lit(&w, "storefront");
-    if (storefront.ptr)
-        jw_str(&w, storefront);
-    else
-        jw_null(&w);
+    JW_STR_OR_NULL(&w, "storefront", storefront);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }

@@ -1,11 +1,15 @@
 /* What all payment areas need: settings, failures of the processor, amounts, metadata, payers. */
 #include "areas/payments/payments_area.h"
+#include "base/clock.h"
 #include "http/query.h"
 #include "pay_common_sql.h"
 #include "json/jr.h"
 
-#define CONFLICTS_MAX      3  /* others' news of the same rows */
-#define METADATA_NAMES_MAX 40 /* the processor takes 50; some are ours */
+#include <errno.h>
+
+#define CONFLICTS_MAX      3     /* others' news of the same rows */
+#define SETTLE_EXTRA_MS    15000 /* behind the request's deadline */
+#define METADATA_NAMES_MAX 40    /* the processor takes 50; some are ours */
 #define METADATA_NAME_MAX  40
 #define METADATA_VALUE_MAX 500
 
@@ -28,6 +32,23 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
                     "The project's account at the processor cannot take payments yet: finish its "
                     "onboarding.");
     *ret_settings = settings;
+    return 0;
+}
+
+int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account *ret_account)
+{
+    struct arena *arena = r->task.arena;
+    struct jr_error error;
+    struct str sealed;
+    json_t *secret = NULL;
+
+    int rc = payment_settings_lock(
+        &r->task, r->db, r->project, PAYMENT_SETTINGS_PROCESSOR, ret_doc, &sealed);
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    if (sealed.len && jr_parse(arena, sealed, &secret, &error) != 0)
+        return -EINVAL;
+    processor_account_read(arena, *ret_doc, secret, ret_account);
     return 0;
 }
 
@@ -60,6 +81,13 @@ int pay_transact(struct req *r, int (*fn)(struct req *r, void *arg), void *arg)
 bool pay_not_done(int rc, const struct processor_reply *reply)
 {
     return rc == PROCESSOR_NOT_CONFIGURED || (rc > 0 && reply->not_done);
+}
+
+int64_t pay_settle_ms(const struct req *r)
+{
+    int64_t left = r->task.deadline_ms ? r->task.deadline_ms - clock_mono_ms() : 0;
+
+    return (left > 0 ? left : 0) + SETTLE_EXTRA_MS;
 }
 
 bool pay_refused(int rc)

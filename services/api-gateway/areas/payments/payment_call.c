@@ -14,7 +14,8 @@
 #include "payments_sql.h"
 #include "json/jr.h"
 
-#define SETTLE_EXTRA_MS 15000 /* behind the request's deadline */
+/* Who asks how a payment stands waits for the processor this long, then hears what is stored. */
+#define READ_LIMIT_MS 5000
 
 /* --- the row --- */
 
@@ -51,14 +52,6 @@ int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_i
     return 0;
 }
 
-/* Nobody may begin to settle what this request is still at. */
-static int64_t settle_ms(const struct req *r)
-{
-    int64_t left = r->task.deadline_ms ? r->task.deadline_ms - clock_mono_ms() : 0;
-
-    return (left > 0 ? left : 0) + SETTLE_EXTRA_MS;
-}
-
 int payment_call_note(struct req *r, struct payment_call *call, const char *what)
 {
     if (!call->key.len)
@@ -71,7 +64,7 @@ int payment_call_note(struct req *r, struct payment_call *call, const char *what
                         P_STR(call->key),
                         P_STR(call->path),
                         P_STR(call->form),
-                        P_I64(settle_ms(r)))));
+                        P_I64(pay_settle_ms(r)))));
     TRY(idem_note(r, call->idem, "payment", call->payment_id));
     return sql_commit(r);
 }

@@ -26,6 +26,9 @@
 /* co: the project's payment settings. `ready`: 409 payments_not_configured or account_not_ready unless money can be
  * taken. */
 AWAITS int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings) MUSTCHECK;
+/* co: in the open transaction: the processor's settings row, locked: its document, which may be changed and put back
+ * (payment_settings_put), and the account with its credentials. */
+AWAITS int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account *ret_account) MUSTCHECK;
 /* any: the answer for a positive result of processor_call(): declined 402 card_error with the processor's code in
  * "errors"; its complaint about our values 400, about the state of things 409 payment_state; its 404 404; no
  * credentials 409, refused ones 502; unavailable 503; unknown 503 outcome_unknown ("repeat with the same
@@ -36,6 +39,8 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply);
 AWAITS int pay_transact(struct req *r, int (*fn)(struct req *r, void *arg), void *arg) MUSTCHECK;
 /* any: the call has certainly not been carried out and may be made anew: no or refused credentials, too many calls. */
 bool pay_not_done(int rc, const struct processor_reply *reply);
+/* any: from now until somebody else may settle a call that this request is about to make. */
+int64_t pay_settle_ms(const struct req *r);
 /* any: a refusal that the same call will always get: declined, invalid, not found. */
 bool pay_refused(int rc);
 /* any: amount and currency of a body -> minor units (more than 0), or the 400 that names the field: "amount" or

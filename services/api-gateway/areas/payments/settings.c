@@ -43,15 +43,6 @@ static const struct field out_fields[] = {
 static const struct schema out_schema = SCHEMA_OUT("PaymentSettings", out_fields);
 /* clang-format on */
 
-static void put_text(struct jw *w, const char *name, struct str text)
-{
-    jw_lit(w, name);
-    if (text.len)
-        jw_str(w, text);
-    else
-        jw_null(w);
-}
-
 AWAITS static int settings_get(struct req *r)
 {
     const struct payment_settings *settings;
@@ -65,8 +56,8 @@ AWAITS static int settings_get(struct req *r)
     for (size_t i = 0; i < settings->web_checkout_storefront_count; i++)
         jw_str(&w, settings->web_checkout_storefronts[i]);
     jw_arr_end(&w);
-    put_text(&w, "success_url", settings->success_url);
-    put_text(&w, "cancel_url", settings->cancel_url);
+    JW_STR_OR_NULL(&w, "success_url", settings->success_url);
+    JW_STR_OR_NULL(&w, "cancel_url", settings->cancel_url);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }

@@ -132,11 +132,7 @@ int subscription_reply(struct req *r, int status, int64_t id, struct str checkou
     jw_obj(&w);
     rows_json_members(&w, &found, 0);
     if (status == 201) {
-        jw_lit(&w, "checkout_url");
-        if (checkout_url.len)
-            jw_str(&w, checkout_url);
-        else
-            jw_null(&w);
+        JW_STR_OR_NULL(&w, "checkout_url", checkout_url);
         reply_location(r, id);
     }
     jw_obj_end(&w);
