@@ -227,11 +227,7 @@ static const struct field adjust_fields[] = {
      FIELD_AT(struct adjust_in, may_overdraw),
      .type = FIELD_BOOL,
      .doc = "The balance may fall below 0; otherwise that is a conflict"},
-    {.name = "idempotency_key",
-     FIELD_AT(struct adjust_in, idempotency_key),
-     .type = FIELD_STR,
-     .max = 255,
-     .doc = "Instead of the header Idempotency-Key"},
+    IDEM_MEMBER(struct adjust_in),
 };
 static const struct schema adjust_schema = SCHEMA("BalanceAdjust", struct adjust_in, adjust_fields);
 

@@ -124,12 +124,6 @@ static struct str intent_path(struct req *r, const struct payment *payment, cons
     return processor_path(r->task.arena, "/v1/payment_intents", payment->intent_id, tail);
 }
 
-#define KEY_FIELD(type_)                                                                           \
-    {                                                                                              \
-        .name = "idempotency_key", FIELD_AT(type_, idempotency_key), .type = FIELD_STR,            \
-        .nullable = true, .max = 255, .doc = "As the header Idempotency-Key"                       \
-    }
-
 /* --- how it stands --- */
 
 AWAITS static int intents_get(struct req *r)
@@ -167,7 +161,7 @@ static const struct field confirm_fields[] = {
      .max = 2000,
      .doc = "Where the payer comes back to from pages of a bank; the project's own setting when "
             "left out"},
-    KEY_FIELD(struct confirm_in),
+    IDEM_MEMBER(struct confirm_in),
 };
 static const struct schema confirm_schema =
     SCHEMA("PaymentConfirm", struct confirm_in, confirm_fields);
@@ -249,7 +243,7 @@ static const struct field capture_fields[] = {
      .nullable = true,
      .doc = "A part of what is reserved, the rest is given free; all of it when left out",
      .example = "10"},
-    KEY_FIELD(struct capture_in),
+    IDEM_MEMBER(struct capture_in),
 };
 static const struct schema capture_schema =
     SCHEMA("PaymentCapture", struct capture_in, capture_fields);
@@ -335,7 +329,7 @@ static const struct field cancel_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .values = cancel_reasons},
-    KEY_FIELD(struct cancel_in),
+    IDEM_MEMBER(struct cancel_in),
 };
 static const struct schema cancel_schema = SCHEMA("PaymentCancel", struct cancel_in, cancel_fields);
 
@@ -405,7 +399,7 @@ static const struct field refund_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .values = refund_reasons},
-    KEY_FIELD(struct refund_in),
+    IDEM_MEMBER(struct refund_in),
 };
 static const struct schema refund_schema = SCHEMA("PaymentRefund", struct refund_in, refund_fields);
 

@@ -41,6 +41,27 @@ int64_t payment_fee(const struct payment_settings *settings, int64_t amount_mino
 
 /* --- making one --- */
 
+extern const char *const payment_capture_methods[];
+/* Members of a body's schema, for a struct with members of these names. */
+/* clang-format off */
+#define PAYMENT_MEMBERS(body)                                                                      \
+    {.name = "amount", FIELD_AT(body, amount), .type = FIELD_F64, .required = true,                \
+     .doc = "In the currency's major unit, with no more decimals than it has",                     \
+     .example = "12.5"},                                                                           \
+    {.name = "currency", FIELD_AT(body, currency), .type = FIELD_STR, .required = true,            \
+     .max = 10, .doc = "ISO 4217", .example = "\"usd\""},                                          \
+    {.name = "description", FIELD_AT(body, description), .type = FIELD_STR, .nullable = true,      \
+     .max = 500, .doc = "What is paid for, as the payer sees it",                                  \
+     .example = "\"Season ticket\""},                                                              \
+    {.name = "metadata", FIELD_AT(body, metadata), .type = FIELD_MAP, .nullable = true,            \
+     .doc = "At most 40 members; texts of at most 500 characters",                                 \
+     .example = "{\"order\":\"A-17\"}"},                                                           \
+    {.name = "capture_method", FIELD_AT(body, capture_method), .type = FIELD_STR,                  \
+     .values = payment_capture_methods,                                                            \
+     .doc = "manual: the amount is reserved until it is captured"},                                \
+    IDEM_MEMBER(body)
+/* clang-format on */
+
 struct payment_draft {
     const char *type; /* one_off, saved_method */
     int64_t amount_minor, fee_minor, subscriber_id, payment_method_id; /* 0 = none */
@@ -59,6 +80,9 @@ struct payment_call {
     int status;   /* of the answer when it goes well */
 };
 
+/* any: the parameters of an intent, however it is paid. `capture_method` may be empty. */
+void payment_put_intent(struct req *r, struct form *form, const struct payment_draft *draft, int64_t payment_id,
+                        struct str capture_method);
 /* co: opens a transaction (r->db) and adds the row: *ret_id. */
 AWAITS int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_id) MUSTCHECK;
 /* co: in the open transaction: notes the call (path, form, and a key made here) in its row, and the row in idem;

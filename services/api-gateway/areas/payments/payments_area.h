@@ -70,6 +70,14 @@ void pay_return_urls(struct req *r, const struct payment_settings *settings, con
 
 /* --- idempotency --- */
 
+/* Member of a body's schema, for a struct with a member `idempotency_key`. */
+/* clang-format off */
+#define IDEM_MEMBER(body)                                                                          \
+    {.name = "idempotency_key", FIELD_AT(body, idempotency_key), .type = FIELD_STR,                \
+     .nullable = true, .max = 255,                                                                 \
+     .doc = "As the header Idempotency-Key: a repeated request is carried out once"}
+/* clang-format on */
+
 struct idem {
     struct str key;      /* empty: the caller gave none, and all of these do nothing */
     struct str principal;

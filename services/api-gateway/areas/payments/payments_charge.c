@@ -11,8 +11,6 @@ struct charge_in {
     struct in_str idempotency_key;
 };
 
-static const char *const capture_methods[] = {"automatic", "manual", NULL};
-
 static const struct field charge_fields[] = {
     {.name = "payment_method_id",
      FIELD_AT(struct charge_in, payment_method_id),
@@ -20,68 +18,18 @@ static const struct field charge_fields[] = {
      .required = true,
      .doc = "Id of the method here (integer) or at the processor (text)",
      .example = "4"},
-    {.name = "amount",
-     FIELD_AT(struct charge_in, amount),
-     .type = FIELD_F64,
-     .required = true,
-     .doc = "In the currency's major unit, with no more decimals than it has",
-     .example = "12.5"},
-    {.name = "currency",
-     FIELD_AT(struct charge_in, currency),
-     .type = FIELD_STR,
-     .required = true,
-     .max = 10,
-     .doc = "ISO 4217",
-     .example = "\"usd\""},
-    {.name = "description",
-     FIELD_AT(struct charge_in, description),
-     .type = FIELD_STR,
-     .nullable = true,
-     .max = 500},
-    {.name = "metadata",
-     FIELD_AT(struct charge_in, metadata),
-     .type = FIELD_MAP,
-     .nullable = true,
-     .doc = "At most 40 members; texts of at most 500 characters",
-     .example = "{\"order\":\"A-17\"}"},
-    {.name = "capture_method",
-     FIELD_AT(struct charge_in, capture_method),
-     .type = FIELD_STR,
-     .values = capture_methods,
-     .doc = "manual: the amount is reserved until it is captured"},
-    {.name = "idempotency_key",
-     FIELD_AT(struct charge_in, idempotency_key),
-     .type = FIELD_STR,
-     .nullable = true,
-     .max = 255,
-     .doc = "As the header Idempotency-Key: a repeated request charges once"},
+    PAYMENT_MEMBERS(struct charge_in),
 };
 static const struct schema charge_schema =
     SCHEMA("PaymentMethodCharge", struct charge_in, charge_fields);
 
 /* Nobody is there to be sent anywhere: a method that needs its owner is declined. */
-static void put_charge(struct req *r,
-                       struct form *form,
-                       const struct charge_in *in,
-                       const struct payment_method *method,
-                       const struct payment_draft *draft,
-                       int64_t payment_id)
+static void put_charge(struct form *form, const struct payment_method *method)
 {
-    form_i64(form, "amount", draft->amount_minor);
-    form_str(form, "currency", draft->currency);
-    form_str(form, "customer", method->customer);
     form_str(form, "payment_method", method->provider_id);
     form_bool(form, "off_session", true);
     form_bool(form, "confirm", true);
-    form_bool(form, "automatic_payment_methods[enabled]", true);
     form_str(form, "automatic_payment_methods[allow_redirects]", STR("never"));
-    if (draft->description.len)
-        form_str(form, "description", draft->description);
-    form_map(form, "metadata", pay_metadata_with(r, draft->metadata, "payment_id", payment_id));
-    if (draft->fee_minor)
-        form_i64(form, "application_fee_amount", draft->fee_minor);
-    if (in->capture_method.set && !in->capture_method.null)
-        form_str(form, "capture_method", in->capture_method.value);
 }
 
 AWAITS static int
@@ -103,7 +51,8 @@ charge(struct req *r, const struct charge_in *in, struct payment_draft *draft, s
     draft->fee_minor = payment_fee(call.settings, draft->amount_minor, draft->currency);
     TRY(payment_add(r, draft, &call.payment_id));
     form_init(&form, r->task.arena);
-    put_charge(r, &form, in, &method, draft, call.payment_id);
+    payment_put_intent(r, &form, draft, call.payment_id, in->capture_method.value);
+    put_charge(&form, &method);
     call.path = STR("/v1/payment_intents");
     call.form = form_text(&form);
     TRY(payment_call_note(r, &call, "charge"));

@@ -19,7 +19,7 @@ struct create_in {
 
 static const char *const types[] = {"one_off", NULL};
 static const char *const modes[] = {"checkout", "intent", NULL};
-static const char *const capture_methods[] = {"automatic", "manual", NULL};
+const char *const payment_capture_methods[] = {"automatic", "manual", NULL};
 
 static const struct field create_fields[] = {
     {.name = "type",
@@ -27,26 +27,7 @@ static const struct field create_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = types},
-    {.name = "amount",
-     FIELD_AT(struct create_in, amount),
-     .type = FIELD_F64,
-     .required = true,
-     .doc = "In the currency's major unit, with no more decimals than it has",
-     .example = "12.5"},
-    {.name = "currency",
-     FIELD_AT(struct create_in, currency),
-     .type = FIELD_STR,
-     .required = true,
-     .max = 10,
-     .doc = "ISO 4217",
-     .example = "\"usd\""},
-    {.name = "description",
-     FIELD_AT(struct create_in, description),
-     .type = FIELD_STR,
-     .nullable = true,
-     .max = 500,
-     .doc = "What is paid for, as the payer sees it",
-     .example = "\"Season ticket\""},
+    PAYMENT_MEMBERS(struct create_in),
     {.name = "customer_email",
      FIELD_AT(struct create_in, customer_email),
      .type = FIELD_STR,
@@ -60,23 +41,12 @@ static const struct field create_fields[] = {
      .has_min = true,
      .min = 1,
      .doc = "The user who pays"},
-    {.name = "metadata",
-     FIELD_AT(struct create_in, metadata),
-     .type = FIELD_MAP,
-     .nullable = true,
-     .doc = "At most 40 members; texts of at most 500 characters",
-     .example = "{\"order\":\"A-17\"}"},
     {.name = "mode",
      FIELD_AT(struct create_in, mode),
      .type = FIELD_STR,
      .values = modes,
      .doc = "checkout (default): the payer is sent to checkout_url; intent: a client pays with "
             "client_secret"},
-    {.name = "capture_method",
-     FIELD_AT(struct create_in, capture_method),
-     .type = FIELD_STR,
-     .values = capture_methods,
-     .doc = "manual: the amount is reserved until it is captured"},
     {.name = "save_payment_method",
      FIELD_AT(struct create_in, save_payment_method),
      .type = FIELD_BOOL,
@@ -95,12 +65,6 @@ static const struct field create_fields[] = {
      .format = "url",
      .max = 2000,
      .doc = "checkout: where a payer comes back to who does not pay"},
-    {.name = "idempotency_key",
-     FIELD_AT(struct create_in, idempotency_key),
-     .type = FIELD_STR,
-     .nullable = true,
-     .max = 255,
-     .doc = "As the header Idempotency-Key"},
 };
 static const struct schema create_schema = SCHEMA("PaymentCreate", struct create_in, create_fields);
 
@@ -162,11 +126,11 @@ static void put_checkout(struct req *r,
         form_str(form, "payment_intent_data[capture_method]", in->capture_method.value);
 }
 
-static void put_intent(struct req *r,
-                       struct form *form,
-                       const struct create_in *in,
-                       const struct payment_call *call,
-                       const struct payment_draft *draft)
+void payment_put_intent(struct req *r,
+                        struct form *form,
+                        const struct payment_draft *draft,
+                        int64_t payment_id,
+                        struct str capture_method)
 {
     form_i64(form, "amount", draft->amount_minor);
     form_str(form, "currency", draft->currency);
@@ -174,17 +138,21 @@ static void put_intent(struct req *r,
         form_str(form, "customer", draft->customer);
     if (draft->description.len)
         form_str(form, "description", draft->description);
-    if (draft->customer_email.len)
-        form_str(form, "receipt_email", draft->customer_email);
     form_bool(form, "automatic_payment_methods[enabled]", true);
-    form_map(
-        form, "metadata", pay_metadata_with(r, draft->metadata, "payment_id", call->payment_id));
+    form_map(form, "metadata", pay_metadata_with(r, draft->metadata, "payment_id", payment_id));
     if (draft->fee_minor)
         form_i64(form, "application_fee_amount", draft->fee_minor);
+    if (capture_method.len)
+        form_str(form, "capture_method", capture_method);
+}
+
+static void
+put_device(struct form *form, const struct create_in *in, const struct payment_draft *draft)
+{
+    if (draft->customer_email.len)
+        form_str(form, "receipt_email", draft->customer_email);
     if (saves(in))
         form_str(form, "setup_future_usage", STR("off_session"));
-    if (given(&in->capture_method))
-        form_str(form, "capture_method", in->capture_method.value);
 }
 
 /* --- the endpoint --- */
@@ -224,7 +192,8 @@ create(struct req *r, const struct create_in *in, struct payment_draft *draft, s
         put_checkout(r, &form, in, &call, draft);
     } else {
         call.path = STR("/v1/payment_intents");
-        put_intent(r, &form, in, &call, draft);
+        payment_put_intent(r, &form, draft, call.payment_id, in->capture_method.value);
+        put_device(&form, in, draft);
     }
     call.form = form_text(&form);
     TRY(payment_call_note(r, &call, "payment"));

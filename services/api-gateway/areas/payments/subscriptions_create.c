@@ -49,8 +49,7 @@ static const struct field in_fields[] = {
     {.name = "offer_code", FIELD_AT(struct create_in, offer_code), .type = FIELD_STR, .nullable = true, .min = 1,
      .max = 64, .doc = "Redeemed for the subscriber: a lower price for as long as it runs, or a longer trial",
      .example = "\"SUMMER\""},
-    {.name = "idempotency_key", FIELD_AT(struct create_in, idempotency_key), .type = FIELD_STR, .nullable = true,
-     .max = 255, .doc = "As the header Idempotency-Key"},
+    IDEM_MEMBER(struct create_in),
     {.name = "metadata", FIELD_AT(struct create_in, metadata), .type = FIELD_MAP, .nullable = true,
      .doc = "At most 40 texts of at most 500 characters"},
 };
