@@ -41,6 +41,11 @@ struct str place_successor(struct arena *arena, int64_t project, int64_t token_i
         arena, "p%lld:refresh_tokens:%lld:successor", (long long)project, (long long)token_id);
 }
 
+struct str place_answer(struct arena *arena, int64_t project, struct str request)
+{
+    return arena_printf(arena, "p%lld:idempotency_keys:%.*s", (long long)project, STR_ARG(request));
+}
+
 struct str place_field(struct arena *arena, int64_t project, int64_t entity_id, int64_t field_id)
 {
     return arena_printf(

@@ -25,6 +25,8 @@ struct str place_secret(struct arena *arena, int64_t project, struct str name);
 struct str place_flow(struct arena *arena, int64_t project, struct str state_hash);
 /* refresh_tokens.successor */
 struct str place_successor(struct arena *arena, int64_t project, int64_t token_id);
+/* idempotency_keys.response, by "<principal>:<key>" */
+struct str place_answer(struct arena *arena, int64_t project, struct str request);
 /* secret fields of an entity */
 struct str place_field(struct arena *arena, int64_t project, int64_t entity_id, int64_t field_id);
 

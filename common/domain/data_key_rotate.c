@@ -143,6 +143,13 @@ static const struct sealed_column columns[] = {
      .first = "",
      .what = "encode(t.state_hash, 'hex')",
      .place = flow_at},
+    {.table = "idempotency_keys",
+     .sealed = "response",
+     .key = "id",
+     .type = "bigint",
+     .first = "0",
+     .what = "t.principal || ':' || t.key",
+     .place = place_answer},
 };
 
 /* --- one window of one column --- */

@@ -72,6 +72,9 @@ class Vault:
             yield f"p{n}:refresh_tokens:{id}:successor", value
         for state, value in self.rows("select encode(state_hash, 'hex'), sealed from {p}.auth_flows"):
             yield f"p{n}:auth_flows:{state}", value
+        for request, value in self.rows("select principal || ':' || key, response from {p}.idempotency_keys "
+                                        "where response is not null"):
+            yield f"p{n}:idempotency_keys:{request}", value
         for entity, field in self.rows("select entity_id, id from {p}.fields where type = 'secret'"):
             for (value,) in self.rows(f"select f_{field} from {{p}}.e_{entity} where f_{field} is not null order by id"):
                 yield f"p{n}:e{entity}:f{field}", value
@@ -119,6 +122,8 @@ class World:
             own.admin.post("/entities/vaults/items/bulk", {"items": records}, expect=201)
         for name in ("ONE", "TWO"):
             own.admin.post("/secrets", {"name": name, "value": CANARY}, expect=201)
+        own.admin.post(f"/integrations/svcpay/balances/{own.admin.user['id']}/adjust",
+                       {"amount": 1, "unit": "usd", "reason": "first"}, headers={"Idempotency-Key": "a:b"}, expect=200)
         return own
 
     def vault(self, slug, *masters):
@@ -301,7 +306,8 @@ def test_a_project_of_an_earlier_release(world):
     for name, value in vault.rows("select name, sealed from {p}.secrets"):
         cursor.execute(f"update {schema}.secrets set sealed = %s where name = %s",
                        (reseal(value, f"p{vault.number}:secrets:{name}"), name))
-    cursor.execute(f"delete from {schema}.data_keys; truncate {schema}.refresh_tokens, {schema}.auth_flows")
+    cursor.execute(f"delete from {schema}.data_keys; truncate {schema}.refresh_tokens, {schema}.auth_flows,"
+                   f" {schema}.idempotency_keys")
     entity, field = vault.rows("select entity_id, id from {p}.fields where type = 'secret'")[0]
     cursor.execute(f"update {schema}.e_{entity} set f_{field} = null")
     first.stop()

@@ -179,6 +179,17 @@ def test_each_change_of_a_payment(shop, processor):
     assert send(shop, {}, "again", 409, path=f"{base}/capture").text == refused.text
 
 
+def test_what_is_kept_is_sealed(shop, db):
+    """The answer may bring a payer back to his payment."""
+    wanted = {"type": "one_off", "amount": 5, "currency": "usd", "mode": "intent"}
+    first = send(shop, wanted, "k-1", path=PAYMENTS)
+    secret = first.json()["client_secret"]
+    [(stored,)] = kept(shop, db, "response")
+    assert len(bytes(stored)) > len(first.content) and secret.encode() not in bytes(stored)
+    assert send(shop, wanted, "k-1", path=PAYMENTS).text == first.text
+    assert len(shop.objects("payment_intent")) == 1
+
+
 # --- at the same time ------------------------------------------------------------------------------
 
 

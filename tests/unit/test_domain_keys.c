@@ -73,6 +73,10 @@ static void add_values(struct task *task, struct project *project, const struct 
     ADD("insert into {p}.auth_flows (state_hash, doc, sealed, expires_at) values ('\\x00ff', '{}', "
         "'\\x%.*s', now())",
         place_flow(arena, n, ((struct str){"\0\xff", 2})));
+    ADD("insert into {p}.idempotency_keys (principal, key, request_hash, locked_until, response) "
+        "values "
+        "('user:1', 'a:b c', '\\x00', now(), '\\x%.*s')",
+        place_answer(arena, n, STR("user:1:a:b c")));
     exec(task, &project->db, "insert into {p}.entities (id, name) values (8, 'keys')");
     exec(task,
          &project->db,
@@ -93,8 +97,9 @@ static const char all_values[] =
     "union all select 'n:' || name, sealed from {p}.secrets "
     "union all select 't:' || id, successor from {p}.refresh_tokens where successor is not null "
     "union all select 'f:' || encode(state_hash, 'hex'), sealed from {p}.auth_flows "
+    "union all select 'i:' || principal || ':' || key, response from {p}.idempotency_keys "
     "union all select 'r:' || id, " FIELD " from {p}.e_8 where " FIELD " is not null";
-#define VALUES (1 + 5 + RECORDS - RECORDS / 10)
+#define VALUES (1 + 6 + RECORDS - RECORDS / 10)
 
 static struct str place_of(struct arena *arena, int64_t n, struct str what)
 {
@@ -114,6 +119,8 @@ static struct str place_of(struct arena *arena, int64_t n, struct str what)
     case 'f':
         assert_true(codec_hex_decode(arena, rest, &bytes));
         return place_flow(arena, n, bytes);
+    case 'i':
+        return place_answer(arena, n, rest);
     default:
         return place_field(arena, n, 8, 40);
     }
@@ -175,6 +182,7 @@ static void places_stay(void **state)
     assert_true(str_is(place_secret(arena, 3, STR("N")), "p3:secrets:N"));
     assert_true(str_is(place_flow(arena, 3, STR("\x01\xfe")), "p3:auth_flows:01fe"));
     assert_true(str_is(place_successor(arena, 3, 9), "p3:refresh_tokens:9:successor"));
+    assert_true(str_is(place_answer(arena, 3, STR("key:9:a")), "p3:idempotency_keys:key:9:a"));
     assert_true(str_is(place_field(arena, 3, 7, 9), "p3:e7:f9"));
     arena_free(arena);
 }
@@ -603,6 +611,7 @@ static void every_column(struct task *task, struct directory *one, struct direct
         "auth_flows.state_hash",
         "data_keys.wrapped",
         "idempotency_keys.request_hash",
+        "idempotency_keys.response",
         "record_locks.token_hash",
         "refresh_tokens.hash",
         "refresh_tokens.successor",

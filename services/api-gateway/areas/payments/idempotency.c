@@ -5,6 +5,7 @@
 #include "base/rand.h"
 #include "catalog/problem.h"
 #include "crypto/digest.h"
+#include "domain/data_key.h"
 #include "http/server.h"
 #include "idempotency_sql.h"
 #include "json/jr.h"
@@ -127,13 +128,44 @@ static void put_location(struct req *r, struct str target)
                            STR_ARG(id));
 }
 
-static int replay(struct req *r, const struct rows *found)
+static struct str place(struct req *r, const struct idem *idem)
+{
+    struct arena *arena = r->task.arena;
+    struct str request =
+        arena_printf(arena, "%.*s:%.*s", STR_ARG(idem->principal), STR_ARG(idem->key));
+
+    return place_answer(arena, r->project->number, request);
+}
+
+/* co: the answer that was kept; empty when it had no body. */
+AWAITS static int
+open_answer(struct req *r, const struct idem *idem, const struct rows *found, struct str *ret_body)
+{
+    size_t column = rows_column(found, "response");
+
+    *ret_body = STR_NONE;
+    if (rows_null(found, 0, column))
+        return 0;
+    int rc = data_key_open(&r->task,
+                           r->project,
+                           rows_bytes(r->task.arena, found, 0, column),
+                           place(r, idem),
+                           ret_body);
+    if (rc <= 0)
+        return rc;
+    log_error("idempotency.answer_unreadable", L_STR("project", r->project->slug));
+    return fail(r, "internal", NULL);
+}
+
+AWAITS static int replay(struct req *r, const struct idem *idem, const struct rows *found)
 {
     struct row row = rows_at(found, 0);
     int status = (int)row_i64(&row, "status");
-    struct str body = row_str(&row, "response");
-    struct jw w = resp_json(r);
+    struct str body;
+    struct jw w;
 
+    TRY(open_answer(r, idem, found, &body));
+    w = resp_json(r);
     resp_header(r, "Idempotent-Replayed", STR("true"));
     if (status == 201)
         put_location(r, row_str(&row, "target"));
@@ -149,7 +181,7 @@ static int replay(struct req *r, const struct rows *found)
 }
 
 /* Somebody has this key, and it is not us. */
-static int answer_taken(struct req *r, const struct rows *found)
+AWAITS static int answer_taken(struct req *r, const struct idem *idem, const struct rows *found)
 {
     struct row row = rows_at(found, 0);
 
@@ -160,7 +192,7 @@ static int answer_taken(struct req *r, const struct rows *found)
                     "idempotency_mismatch",
                     "The first request with this idempotency key was a different one.");
     if (str_is(row_str(&row, "state"), "done"))
-        return replay(r, found);
+        return replay(r, idem, found);
     resp_header_printf(r, "Retry-After", "%lld", (long long)row_i64(&row, "left_seconds"));
     return fail(r,
                 "idempotency_in_progress",
@@ -213,7 +245,7 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     const struct rows *ours = calls[0].rows.count ? &calls[0].rows : &calls[1].rows;
     if (!ours->count)
-        return answer_taken(r, &calls[2].rows);
+        return answer_taken(r, &idem, &calls[2].rows);
     idem.token = rows_i64(ours, 0, 0);
     idem.target = rows_str(ours, 0, 1);
     idem.salt = salt_of(r, &idem, rows_i64(ours, 0, 2));
@@ -248,16 +280,18 @@ int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t 
 AWAITS static int keep(struct req *r, struct idem *idem, int status)
 {
     struct str body = strbuf_view(&r->body);
+    const struct aead_key *key = &r->project->data_key;
     struct rows rows;
-    int rc = db_query(&r->task,
-                      r->db,
-                      &SQL_IDEM_KEEP,
-                      PARAMS(P_STR(idem->principal),
-                             P_STR(idem->key),
-                             P_I64(idem->token),
-                             P_I64(status),
-                             P_STR(body)),
-                      &rows);
+    int rc = db_query(
+        &r->task,
+        r->db,
+        &SQL_IDEM_KEEP,
+        PARAMS(P_STR(idem->principal),
+               P_STR(idem->key),
+               P_I64(idem->token),
+               P_I64(status),
+               body.len ? P_BYTES(aead_seal(r->task.arena, key, body, place(r, idem))) : P_NULL),
+        &rows);
     if (rc == 0)
         idem->ended = true;
     return rc;

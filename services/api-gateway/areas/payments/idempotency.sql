@@ -30,7 +30,7 @@ where k.principal = $1::text and k.key = $2::text and k.token = $3::bigint and k
 
 -- name: idem_keep :exec
 update {p}.idempotency_keys k
-set state = 'done', status = $4::bigint::smallint, response = $5::text, locked_until = now()
+set state = 'done', status = $4::bigint::smallint, response = $5::bytea, locked_until = now()
 where k.principal = $1::text and k.key = $2::text and k.token = $3::bigint and k.state = 'in_progress'
 
 -- name: idem_release :exec
