@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/codec.h"
@@ -374,4 +375,9 @@ struct str processor_key(struct arena *arena,
     if (fits_header(key))
         return key;
     return arena_printf(arena, "%.*s:%.*s", STR_ARG(head), STR_ARG(digest_sha256_hex(arena, salt)));
+}
+
+bool processor_key_once(struct str key)
+{
+    return memmem(key.ptr, key.len, ":" PROCESSOR_ONCE, sizeof(":" PROCESSOR_ONCE) - 1) != NULL;
 }

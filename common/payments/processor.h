@@ -92,3 +92,8 @@ struct str processor_key(struct arena *arena,
                          const char *what,
                          int64_t id,
                          struct str salt);
+/* What a salt begins with when the request that makes the call has no idempotency key: nobody can
+ * repeat that request, so a charge that the processor does not have must not be made later. */
+#define PROCESSOR_ONCE "once-"
+/* Whether a key has such a salt. */
+bool processor_key_once(struct str key);

@@ -18,13 +18,17 @@
 #define ROUNDS         20
 #define ROUND_MS       90000                       /* a row belongs to us for 120 s */
 #define KEY_LIFE_MS    (INT64_C(23) * 3600 * 1000) /* the processor forgets a key after 24 h */
+#define SEARCH_AGE_MS  120000 /* the processor is not at a call any more that began before */
+#define SEARCH_ROWS    100    /* of a customer's newest objects: all that it tells at once */
 #define CREATE_SESSION "/v1/checkout/sessions"
 
 /* Payments and subscriptions are asked about alike. */
 struct kind {
     const char *name;
     const struct sql *claim, *answered, *later, *failed;
-    const char *object_head; /* where the processor's object is read */
+    const char *object_head; /* where the processor's object is read, and those of a customer */
+    const char *member;      /* of an object's metadata: the row's id */
+    const char *all;         /* asks for objects in every state; NULL = they are */
     int (*announce)(struct task *task, struct db *tx, int64_t id, bool *ret_rang); /* AWAITS */
 };
 
@@ -36,6 +40,7 @@ static const struct kind kinds[] = {
         .later = &SQL_SETTLE_PAYMENT_LATER,
         .failed = &SQL_SETTLE_PAYMENT_FAILED,
         .object_head = "/v1/payment_intents",
+        .member = "payment_id",
         .announce = announce_payment,
     },
     {
@@ -45,6 +50,8 @@ static const struct kind kinds[] = {
         .later = &SQL_SETTLE_SUBSCRIPTION_LATER,
         .failed = &SQL_SETTLE_SUBSCRIPTION_FAILED,
         .object_head = "/v1/subscriptions",
+        .member = "subscription_id",
+        .all = "all",
         .announce = announce_subscription,
     },
 };
@@ -62,7 +69,7 @@ struct settle {
     const struct payment_settings *settings;
     const struct kind *kind;
     int64_t id, age_ms;
-    struct str object_id, session_id, call_key, call_path, call_form;
+    struct str object_id, session_id, customer, call_key, call_path, call_form;
     bool rang, woke, touch; /* after the commit */
 };
 
@@ -258,6 +265,49 @@ AWAITS static int settle_by_repeating(struct settle *s)
     }
 }
 
+/* Money moves by it, and the request that made it had no idempotency key. */
+static bool is_lone_charge(const struct settle *s)
+{
+    return s->customer.len > 0 && processor_key_once(s->call_key) &&
+           str_is(s->call_path, s->kind->object_head);
+}
+
+static bool is_made_by(const struct settle *s, const json_t *object)
+{
+    const json_t *metadata = json_object_get(object, "metadata");
+    struct str id = arena_printf(s->task->arena, "%lld", (long long)s->id);
+
+    return str_eq(jr_str(metadata, "project_id"), s->project->slug) &&
+           str_eq(jr_str(metadata, s->kind->member), id);
+}
+
+/* Whoever asked has been told that it is not known, and may have asked again: what the processor
+ * does not have by now is not made any more. */
+AWAITS static int settle_by_searching(struct settle *s)
+{
+    struct processor_reply reply = {.status = 0};
+    int64_t at_ms = clock_wall_ms();
+    struct form form;
+
+    form_init(&form, s->task->arena);
+    form_str(&form, "customer", s->customer);
+    form_i64(&form, "limit", SEARCH_ROWS);
+    if (s->kind->all != NULL)
+        form_str(&form, "status", str_from(s->kind->all));
+    const struct processor_request request = {
+        .method = "GET", .path = str_from(s->kind->object_head), .form = form_text(&form)};
+    int rc = processor_call(s->task, s->settings, &request, &reply);
+    if (rc != 0)
+        return rc < 0 ? rc : later(s);
+    const json_t *list = json_object_get(reply.body, "data");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *object = json_array_get(list, i);
+        if (is_made_by(s, object))
+            return apply_answer(s, &object, 1, at_ms);
+    }
+    return give_up(s, "not_carried_out", STR("The request ended before the processor had it."));
+}
+
 AWAITS static int settle_one(struct task *task, void *arg)
 {
     struct settle *s = arg;
@@ -269,6 +319,8 @@ AWAITS static int settle_one(struct task *task, void *arg)
         rc = settle_by_reading(s);
     } else if (s->call_key.len == 0) { /* nothing was ever asked for */
         rc = run_own(s, &s->project->db, s->kind->answered);
+    } else if (is_lone_charge(s)) {
+        rc = s->age_ms < SEARCH_AGE_MS ? later(s) : settle_by_searching(s);
     } else if (s->age_ms > KEY_LIFE_MS) {
         stats.unknown++;
         rc = give_up(s, "outcome_unknown", STR("The processor's answer was never received."));
@@ -305,6 +357,7 @@ AWAITS static int settle_some(struct task *task,
             .age_ms = row_i64(&row, "age_ms"),
             .object_id = row_str(&row, "object_id"),
             .session_id = row_str(&row, "session_id"),
+            .customer = row_str(&row, "customer"),
             .call_key = row_str(&row, "call_key"),
             .call_path = row_str(&row, "call_path"),
             .call_form = row_str(&row, "call_form"),

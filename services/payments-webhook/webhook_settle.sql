@@ -6,7 +6,7 @@
 update {p}.payments p set settle_at = now() + interval '2 minutes'
 where p.id in (select d.id from {p}.payments d where d.settle_at <= now() and d.provider = 'processor'
                order by d.settle_at limit $1::bigint for update skip locked)
-returning p.id as id, p.intent_id as object_id, p.session_id as session_id, p.call_key as call_key,
+returning p.id as id, p.intent_id as object_id, p.session_id as session_id, p.customer as customer, p.call_key as call_key,
   p.call_path as call_path, p.call_form as call_form,
   (extract(epoch from now() - p.created_at) * 1000)::bigint as age_ms
 
@@ -14,8 +14,8 @@ returning p.id as id, p.intent_id as object_id, p.session_id as session_id, p.ca
 update {p}.subscriptions s set settle_at = now() + interval '2 minutes'
 where s.id in (select d.id from {p}.subscriptions d where d.settle_at <= now() and d.provider = 'processor'
                order by d.settle_at limit $1::bigint for update skip locked)
-returning s.id as id, s.provider_subscription_id as object_id, s.session_id as session_id, s.call_key as call_key,
-  s.call_path as call_path, s.call_form as call_form,
+returning s.id as id, s.provider_subscription_id as object_id, s.session_id as session_id, s.customer as customer,
+  s.call_key as call_key, s.call_path as call_path, s.call_form as call_form,
   (extract(epoch from now() - s.created_at) * 1000)::bigint as age_ms
 
 -- Answered. Rows in a state that only an event changes are settled; the others are read again, each time after half

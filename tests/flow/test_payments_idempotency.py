@@ -261,6 +261,24 @@ def test_unknown_then_settled(shop, processor, payments, db, method):
     processor.assert_never_charged_twice(shop.account)
 
 
+@pytest.mark.parametrize("fault, status, code", [
+    ({"kind": "reset", "act": False}, "failed", "not_carried_out"), ({"kind": "reset"}, "succeeded", None),
+    ({"kind": "status", "status": 503}, "failed", "not_carried_out")], ids=["lost", "not-answered", "away"])
+def test_without_a_key_nothing_is_charged_later(shop, processor, payments, db, method, fault, status, code):
+    """Nobody can repeat the request; whoever asks anew pays once. What was charged is found."""
+    shop.switch(drop=True)
+    shop.fault(path="/v1/payment_intents", times=20, method="POST", **fault)
+    refused = send(shop, body(method), None, 503).json()
+    processor.clear_faults()
+    paid = send(shop, body(method), None).json()
+    payment = refused["payment_id"]
+    execute(db, f"update {shop.project.schema(db)}.payments set created_at = now() - interval '3 minutes' where id = {payment}")
+    settle(shop, db, payment)
+    found = status_of(shop, payment, status)
+    assert found["failure_code"] == code
+    assert {each["payment_intent"] for each in shop.charges()} == {paid["reference"], found["reference"]} - {None}
+
+
 def test_turned_away_then_repeated(shop, method):
     shop.fault("status", status=429, path="/v1/payment_intents", times=3)
     send(shop, body(method), "k-1", 503)

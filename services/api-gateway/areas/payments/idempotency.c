@@ -222,7 +222,7 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
     struct idem idem = {.ended = true};
     uint64_t chance = rand_u64();
 
-    idem.salt = arena_printf(arena, "%016llx", (unsigned long long)chance);
+    idem.salt = arena_printf(arena, PROCESSOR_ONCE "%016llx", (unsigned long long)chance);
     *ret_idem = idem;
     TRY(read_key(r, body_key, &idem.key));
     if (!idem.key.ptr)

@@ -83,7 +83,8 @@ struct idem {
     struct str principal;
     struct str target;   /* taken over: the local row that the first request made ("payment:12"), else empty */
     int64_t token;
-    struct str salt;     /* for the processor's key: the same for everyone who repeats the request, else random */
+    struct str salt;     /* for the processor's key: the same for everyone who repeats the request; without a key
+                            random (PROCESSOR_ONCE) */
     bool ended;          /* kept or released */
 };
 /* co: header Idempotency-Key, else `body_key` (the member "idempotency_key"). Done before: its answer again, with

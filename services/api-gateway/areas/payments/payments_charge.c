@@ -89,14 +89,12 @@ static const struct route payments_charge_routes[] = {
         .tag = "Payments",
         .summary = "Charge a saved payment method",
         .doc = "201 with a payment that succeeded, is processing or requires_capture. 402 "
-               "card_error: declined; the "
-               "processor's code is in errors, the failed payment is payment_id, and with "
-               "authentication_required "
-               "client_secret brings the payer back. Repeated with the same Idempotency-Key within "
-               "24 hours it is "
-               "charged once and answered as before; 409 while the first request runs, 422 when it "
-               "was a different "
-               "one. 503 outcome_unknown: repeat it with its key.",
+               "card_error: declined; the processor's code is in errors, the failed payment is "
+               "payment_id, and with authentication_required client_secret brings the payer back. "
+               "Repeated with the same Idempotency-Key within 24 hours it is charged once and "
+               "answered as before; 409 while the first request runs, 422 when it was a different "
+               "one. 503 outcome_unknown: repeat it with its key. Without a key what the processor "
+               "does not have is not charged later: it becomes failed, not_carried_out.",
     },
 };
 ROUTES(payments_charge);

@@ -6,23 +6,19 @@
 #include "areas/payments/subscriptions.h"
 #include "base/clock.h"
 #include "base/num.h"
-#include "base/rand.h"
 #include "payments/announce.h"
 #include "payments/apply.h"
 #include "subscriptions_call_sql.h"
 #include "json/jr.h"
 
-#define SETTLE_EXTRA_MS 15000 /* behind the request's deadline */
 #define CLOSED_EXTRA_MS 60000 /* behind the end of a checkout */
 
 /* --- writing it down --- */
 
 int subscription_call_note(struct req *r, struct subscription_call *call)
 {
-    int64_t left_ms = r->task.deadline_ms ? r->task.deadline_ms - clock_mono_ms() : 0;
-    struct str salt = arena_printf(r->task.arena, "%016llx", (unsigned long long)rand_u64());
-
-    call->key = processor_key(r->task.arena, r->project, "subscription", call->id, salt);
+    call->key =
+        processor_key(r->task.arena, r->project, "subscription", call->id, call->idem->salt);
     TRY(sql_exec(r,
                  NULL,
                  &SQL_SUBSCRIPTION_CALL_NOTE,
@@ -30,7 +26,7 @@ int subscription_call_note(struct req *r, struct subscription_call *call)
                         P_STR(call->key),
                         P_STR(call->path),
                         P_STR(call->form),
-                        P_I64((left_ms > 0 ? left_ms : 0) + SETTLE_EXTRA_MS))));
+                        P_I64(pay_settle_ms(r)))));
     TRY(idem_note(r, call->idem, "subscription", call->id));
     return sql_commit(r);
 }

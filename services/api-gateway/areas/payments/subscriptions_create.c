@@ -487,12 +487,12 @@ static const struct route subscriptions_create_routes[] = {
         .tag = "Subscriptions",
         .summary = "Subscribe somebody",
         .doc = "From a plan, a template, or with name, amount, currency and billing_interval. The "
-               "answer's checkout_url is "
-               "where the subscriber pays; with a payment_method_id that is charged at once, and a "
-               "decline is 402. Takes "
-               "Idempotency-Key (header) or idempotency_key: repeated within 24 hours it "
-               "subscribes nobody twice. 503 "
-               "outcome_unknown: repeat it with the same key.",
+               "answer's checkout_url is where the subscriber pays; with a payment_method_id that "
+               "is charged at once, and a decline is 402. Takes Idempotency-Key (header) or "
+               "idempotency_key: repeated within 24 hours it subscribes nobody twice. 503 "
+               "outcome_unknown: repeat it with the same key. Without a key what is charged at "
+               "once and the processor does not have is not begun later: it becomes "
+               "incomplete_expired, its failure_code not_carried_out.",
     },
 };
 ROUTES(subscriptions_create);
