@@ -231,6 +231,48 @@ def test_the_same_capture_twice_at_once(shop):
     shop.processor.assert_never_charged_twice(shop.account)
 
 
+def test_two_different_captures_at_once(shop, processor, db):
+    """The second has to wait, which is no answer for a day: repeated with its key it is told how things stand by then."""
+    made = send(shop, {"type": "one_off", "amount": 100, "currency": "usd", "mode": "intent", "capture_method": "manual"},
+                path=PAYMENTS).json()
+    base = f"{PAYMENTS}/payment-intent/{made['id']}"
+    send(shop, {"payment_method_id": "pm_card_visa"}, None, 200, path=f"{base}/confirm")
+    shop.fault("status", status=503, path="*/capture", times=9)
+    send(shop, {"amount": 60}, "one", 503, path=f"{base}/capture")
+    assert send(shop, {"amount": 70}, "two", 409, path=f"{base}/capture").json()["code"] == "conflict"
+    processor.clear_faults()
+    assert send(shop, {"amount": 60}, "one", 200, path=f"{base}/capture").json()["status"] == "succeeded"
+    assert send(shop, {"amount": 70}, "two", 409, path=f"{base}/capture").json()["code"] == "payment_state"
+    assert [each["amount_captured"] for each in shop.charges(captured=True)] == [6000]
+
+
+def test_two_refunds_at_once(shop, processor, method):
+    """Each with a key of its own is one more; without keys the second may be the first, sent again."""
+    paid = send(shop, body(method)).json()
+    path = f"{PAYMENTS}/{paid['id']}/refund"
+    shop.fault("status", status=503, path="/v1/refunds", times=20)
+    send(shop, {"amount": 5}, "one", 503, path=path)
+    assert send(shop, {"amount": 5}, "two", 409, path=path).json()["code"] == "conflict"
+    send(shop, {"amount": 5}, None, 503, path=path)
+    processor.clear_faults()
+    assert send(shop, {"amount": 5}, None, 200, path=path).json()["amount_refunded"] == 5
+    assert send(shop, {"amount": 5}, "one", 200, path=path).json()["amount_refunded"] == 5
+    assert send(shop, {"amount": 5}, "two", 200, path=path).json()["amount_refunded"] == 10
+    assert len(shop.objects("refund")) == 2
+
+
+def test_a_payment_that_is_being_made(shop, processor):
+    """Nothing can be done with it yet, which is no answer for a day."""
+    wanted = {"type": "one_off", "amount": 5, "currency": "usd", "mode": "intent"}
+    shop.fault("status", status=503, path="/v1/payment_intents", times=20)
+    number = send(shop, wanted, "make", 503, path=PAYMENTS).json()["payment_id"]
+    path = f"{PAYMENTS}/payment-intent/{number}/cancel"
+    assert send(shop, {}, "drop", 409, path=path).json()["code"] == "conflict"
+    processor.clear_faults()
+    send(shop, wanted, "make", path=PAYMENTS)
+    assert send(shop, {}, "drop", 200, path=path).json()["status"] == "canceled"
+
+
 # --- outcomes that nobody knows --------------------------------------------------------------------
 
 
@@ -287,18 +329,35 @@ def test_turned_away_then_repeated(shop, method):
     assert len(shop.charges()) == 1
 
 
-def test_refund_of_unknown_outcome(shop, processor, payments, db, method):
+@pytest.mark.parametrize("amount", [5, 15])
+def test_refund_of_unknown_outcome(shop, processor, payments, db, method, amount):
     """Somebody reads how the payment stands and closes the open call; the caller's repeat refunds no second time."""
     paid = send(shop, body(method)).json()
     path = f"{PAYMENTS}/{paid['id']}/refund"
     shop.fault("reset", path="/v1/refunds", times=10)
-    send(shop, {"amount": 5}, "back", 503, path=path)
+    send(shop, {"amount": amount}, "back", 503, path=path)
     processor.clear_faults()
     settle(shop, db, paid["id"])
     assert status_of(shop, paid["id"], "partially_refunded")
-    again = send(shop, {"amount": 5}, "back", 200, path=path).json()
-    assert again["amount_refunded"] == 5
+    again = send(shop, {"amount": amount}, "back", 200, path=path).json()
+    assert again["amount_refunded"] == amount
     assert len(shop.objects("refund")) == 1
+
+
+def test_a_refund_behind_another_one(shop, processor, payments, db, method):
+    """The first never arrived and was closed; when it is repeated the open call is somebody else's."""
+    paid = send(shop, body(method)).json()
+    path = f"{PAYMENTS}/{paid['id']}/refund"
+    shop.fault("status", status=503, path="/v1/refunds", times=40)
+    send(shop, {"amount": 5}, "one", 503, path=path)
+    settle(shop, db, paid["id"])
+    until(lambda: rows(db, f"select 1 from {shop.project.schema(db)}.payments where call_key is null"), "closed")
+    send(shop, {"amount": 7}, "two", 503, path=path)
+    processor.clear_faults()
+    assert send(shop, {"amount": 5}, "one", 409, path=path).json()["code"] == "conflict"
+    assert send(shop, {"amount": 7}, "two", 200, path=path).json()["amount_refunded"] == 7
+    assert send(shop, {"amount": 5}, "one", 200, path=path).json()["amount_refunded"] == 12
+    assert sorted(each["amount"] for each in shop.objects("refund")) == [500, 700]
 
 
 def test_capture_that_never_arrived(shop, processor, payments, db):

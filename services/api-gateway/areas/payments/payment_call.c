@@ -376,13 +376,18 @@ int payment_load_target(struct req *r, const struct idem *idem, struct payment *
     return payment_load(r, number, false, ret_payment);
 }
 
+bool payment_call_is_ours(const struct idem *idem, const struct payment *payment)
+{
+    return str_ends(payment->call_key, idem->salt);
+}
+
 int payment_call_resume(struct req *r, struct payment_call *call)
 {
     struct payment payment = {0};
 
     TRY(payment_load_target(r, call->idem, &payment));
     call->payment_id = payment.id;
-    if (!payment.call_key.len)
+    if (!payment_call_is_ours(call->idem, &payment))
         return answer_settled(r, call, &payment);
     call->path = payment.call_path;
     call->form = payment.call_form;

@@ -15,6 +15,7 @@ struct act {
     int64_t method_id;   /* confirm: of the row */
     struct str method;   /* confirm: the processor's */
     bool ready;          /* asks for an account that may take money */
+    bool adds;           /* two of them are not one */
     const char *session; /* acts on a checkout page as well, under this name */
 };
 
@@ -27,6 +28,12 @@ static bool among(struct str status, const char *const *states)
     return false;
 }
 
+/* No answer for a day: it is over soon. */
+static int fail_unsettled(struct req *r)
+{
+    return fail(r, "conflict", "An earlier change of the payment is not settled yet; try again.");
+}
+
 static int check_payment(struct req *r, const struct act *act, const struct payment *payment)
 {
     if (!str_is(payment->provider, "processor"))
@@ -37,6 +44,8 @@ static int check_payment(struct req *r, const struct act *act, const struct paym
                     "The payment is %.*s: it cannot be %s.",
                     STR_ARG(payment->status),
                     act->done);
+    if (payment->call_key.len && !payment->intent_id.len && !payment->session_id.len)
+        return fail_unsettled(r);
     if (!payment->intent_id.len && !(act->session && payment->session_id.len))
         return fail(r,
                     "payment_state",
@@ -45,14 +54,18 @@ static int check_payment(struct req *r, const struct act *act, const struct paym
     return 0;
 }
 
-/* Another request has the same change open: both are one. */
-static int join_open_call(struct req *r, const struct payment *payment, struct payment_call *call)
+/* Another request has the same change open: both are one, unless each has a key of its own and asks
+ * for more. */
+static int join_open_call(struct req *r,
+                          const struct act *act,
+                          const struct payment *payment,
+                          struct payment_call *call)
 {
     if (!payment->call_key.len)
         return 0;
-    if (!str_eq(payment->call_path, call->path) || !str_eq(payment->call_form, call->form))
-        return fail(
-            r, "payment_state", "An earlier change of the payment is not settled yet; try again.");
+    if (!str_eq(payment->call_path, call->path) || !str_eq(payment->call_form, call->form) ||
+        (act->adds && call->idem->key.len))
+        return fail_unsettled(r);
     call->key = payment->call_key;
     call->again = true;
     return 0;
@@ -69,14 +82,14 @@ AWAITS static int begin(struct req *r, struct act *act, int64_t id, struct payme
     TRY(act->build(r, act, &payment, call));
     call->payment_id = id;
     call->form = form_text(&act->form);
-    TRY(join_open_call(r, &payment, call));
+    TRY(join_open_call(r, act, &payment, call));
     if (act->method_id)
         TRY(sql_exec(r, NULL, &SQL_PAYMENT_SET_METHOD, PARAMS(P_I64(id), P_I64(act->method_id))));
     return payment_call_note(r, call, act->what);
 }
 
-/* The abandoned request noted its call. One that is still open is repeated; one that somebody else
- * closed without it having been made is made now: under its own key, so that it is not made
+/* The abandoned request noted its call. While that is open it is repeated; if somebody else closed
+ * it without it having been made it is made now: under its own key, so that it is not made
  * twice. */
 AWAITS static int go_on(struct req *r, struct act *act, struct payment_call *call)
 {
@@ -84,7 +97,7 @@ AWAITS static int go_on(struct req *r, struct act *act, struct payment_call *cal
     struct payment payment;
 
     TRY(payment_load_target(r, call->idem, &payment));
-    if (payment.call_key.len)
+    if (payment_call_is_ours(call->idem, &payment))
         return payment_call_resume(r, call);
     TRY(payment_reread(r, call->settings, &payment, &extra));
     if (!among(payment.status, act->states))
@@ -411,7 +424,8 @@ static int build_refund(struct req *r,
                         struct payment_call *call)
 {
     const struct refund_in *in = act->in;
-    int64_t left_minor = payment->amount_minor - payment->refunded_minor;
+    /* What is made again may have been made: it counts among what was given back. */
+    int64_t left_minor = payment->amount_minor - (call->again ? 0 : payment->refunded_minor);
     int64_t amount_minor;
 
     TRY(part_amount(r, &in->amount, payment, left_minor, &amount_minor));
@@ -434,6 +448,7 @@ AWAITS static int payments_refund(struct req *r)
         .states = refundable,
         .build = build_refund,
         .in = &in,
+        .adds = true,
     };
     int64_t id;
 

@@ -93,6 +93,8 @@ AWAITS int payment_call_note(struct req *r, struct payment_call *call, const cha
 AWAITS int payment_call_run(struct req *r, struct payment_call *call) MUSTCHECK;
 /* co: the row that an abandoned request made (idem->target). */
 AWAITS int payment_load_target(struct req *r, const struct idem *idem, struct payment *ret_payment) MUSTCHECK;
+/* any: whether the payment's open call was noted by this request or one that it has taken over. */
+bool payment_call_is_ours(const struct idem *idem, const struct payment *payment);
 /* co: goes on where an abandoned request ended (idem->target): repeats the call that is still open, else tells how the
  * payment stands. */
 AWAITS int payment_call_resume(struct req *r, struct payment_call *call) MUSTCHECK;
