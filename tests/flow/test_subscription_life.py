@@ -113,7 +113,8 @@ def test_a_plan_that_was_changed_there(shop, payments):
 def test_the_timer_settles_what_nobody_repeats(shop, payments, db, kind):
     schema = shop.project.schema(db)
     shop.fault(kind, 10, method="POST", path="/v1/checkout/sessions", status=503, act=kind == "reset")
-    body = {"name": "Silver", "amount": 5, "currency": "usd", "billing_interval": "week", "customer_email": "a@example.org"}
+    body = {"name": "Silver", "amount": 5, "currency": "usd", "billing_interval": "week", "customer_email": "a@example.org",
+            "metadata": {"failure_code": "the caller's own"}}
     shop.admin.post(SUBSCRIPTIONS, body, headers={"Idempotency-Key": "k"}, expect=503)
     shop.processor.clear_faults()
     assert rows(db, f"select call_path from {schema}.subscriptions") == [("/v1/checkout/sessions",)]

@@ -234,7 +234,7 @@ AWAITS static int answer_settled(struct req *r,
 {
     struct str url = STR_NONE;
 
-    if (known->failure_code.len) {
+    if (known->failure_code.len && subscription_has_ended(known)) {
         const struct processor_reply reply = {.code = known->failure_code,
                                               .message = known->failure_message};
         return pay_fail(r, PROCESSOR_DECLINED, &reply);
