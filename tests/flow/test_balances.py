@@ -35,12 +35,34 @@ def test_adjust_list_get_history(project):
     assert len(history(admin, holder)) == 4
 
 
+def test_pages_show_each_balance_once(project):
+    admin, holder = project.admin, project.user().user["id"]
+    units = {f"unit-{number}" for number in range(25)}
+    for unit in units:
+        adjust(admin, holder, 1, unit=unit)
+    for sort in ("user_id", "amount_minor", "unit"):
+        pages = [admin.get(f"{BASE}?sort={sort}&limit=7&page={page}", expect=200).json()["items"] for page in range(1, 5)]
+        seen = [balance["unit"] for page in pages for balance in page]
+        assert len(seen) == 25 and set(seen) == units, sort
+
+
 def test_nobody_spends_what_is_not_there(project):
     admin, holder = project.admin, project.user().user["id"]
     adjust(admin, holder, 10)
     assert adjust(admin, holder, -10.01, expect=409)["code"] == "conflict"
     assert adjust(admin, holder, -10.01, may_overdraw=True)["amount"] == -0.01
     assert len(history(admin, holder)) == 2
+
+
+def test_nobody_holds_more_than_can_be_counted(project):
+    admin, holder, most = project.admin, project.user().user["id"], 2**53 - 1
+    assert adjust(admin, holder, most, unit="Points")["amount_minor"] == most
+    assert adjust(admin, holder, 1, unit="points", expect=409)["code"] == "conflict"
+    adjust(admin, holder, -most, unit="points")
+    assert adjust(admin, holder, -most, unit="points", may_overdraw=True)["amount_minor"] == -most
+    assert adjust(admin, holder, -1, unit="points", may_overdraw=True, expect=409)["code"] == "conflict"
+    assert [e["balance_minor"] for e in history(admin, holder, "?unit=POINTS")] == [-most, 0, most]
+    assert admin.get(f"{BASE}?unit=Points", expect=200).json()["total_items"] == 1
 
 
 def test_changes_at_once_add_up(project):

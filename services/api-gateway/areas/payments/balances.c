@@ -8,7 +8,7 @@
 #include "http/query.h"
 #include "walk.h"
 
-#define WHOLE_MAX 9007199254740991.0 /* what a double holds exactly */
+#define WHOLE_MAX 9007199254740991 /* what a JSON number carries exactly */
 
 /* --- units and amounts --- */
 
@@ -36,7 +36,7 @@ static int whole_minor(struct req *r, const char *field, double number, int64_t 
 {
     if (floor(number) != number)
         return fail_field(r, field, "out_of_range", "must be a whole number of this unit");
-    if (fabs(number) > WHOLE_MAX)
+    if (fabs(number) > (double)WHOLE_MAX)
         return fail_field(r, field, "out_of_range", "is too large");
     *ret_minor = (int64_t)number;
     return 0;
@@ -78,6 +78,8 @@ int balance_minor(struct req *r,
 AWAITS int
 balance_book(struct req *r, const struct balance_change *change, struct rows *ret_balance)
 {
+    bool may_fall = change->may_overdraw || change->delta_minor >= 0;
+
     TRY(sql_exec(r, NULL, &SQL_BALANCE_OPEN, PARAMS(P_I64(change->user_id), P_STR(change->unit))));
     TRY(sql_all(r,
                 ret_balance,
@@ -85,9 +87,13 @@ balance_book(struct req *r, const struct balance_change *change, struct rows *re
                 PARAMS(P_I64(change->user_id),
                        P_STR(change->unit),
                        P_I64(change->delta_minor),
-                       P_BOOL(change->may_overdraw || change->delta_minor >= 0))));
+                       P_BOOL(may_fall),
+                       P_I64(WHOLE_MAX))));
     if (!ret_balance->count)
-        return fail(r, "conflict", "The user holds less than that.");
+        return fail(r,
+                    "conflict",
+                    may_fall ? "The balance would be larger than can be counted."
+                             : "The user holds less than that.");
     struct db_call entry = {
         .sql = &SQL_BALANCE_ENTRY,
         PARAMS(P_I64(change->user_id),
@@ -105,6 +111,7 @@ balance_book(struct req *r, const struct balance_change *change, struct rows *re
 #define UNIT_DOC "A currency in lower case, or a name of the project's own such as credits"
 
 static const struct field balance_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "user_id", .type = FIELD_I64, .required = true},
     {.name = "unit", .type = FIELD_STR, .required = true, .doc = UNIT_DOC},
     {.name = "amount", .type = FIELD_F64, .required = true},
@@ -148,12 +155,21 @@ static const struct query_param history_query[] = {
 static const struct walk_list entries = {
     &SQL_BALANCE_ENTRIES_DESC, &SQL_BALANCE_ENTRIES_ASC, &SQL_BALANCE_ENTRIES_COUNT, "id"};
 
+/* As units are stored; what is none finds nothing. */
+static struct db_param unit_param(struct req *r, const struct query *query)
+{
+    struct str text = query_get(query, "unit");
+    struct str unit = balance_unit(r->task.arena, text);
+
+    return P_STR(unit.ptr ? unit : text);
+}
+
 AWAITS static int balances_list(struct req *r)
 {
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return reply_page(r, &SQL_BALANCES_LIST, "user_id", PARAMS(P_STR(query_get(query, "unit"))));
+    return reply_page(r, &SQL_BALANCES_LIST, "user_id", PARAMS(unit_param(r, query)));
 }
 
 AWAITS static int balances_get(struct req *r)
@@ -183,7 +199,7 @@ AWAITS static int balances_history(struct req *r)
     TRY(req_id(r, "user_id", &id));
     TRY(req_query(r, &query));
     TRY(sql_one(r, &rows, &SQL_BALANCE_USER, PARAMS(P_I64(id))));
-    return walk_reply(r, &entries, PARAMS(P_I64(id), P_STR(query_get(query, "unit"))));
+    return walk_reply(r, &entries, PARAMS(P_I64(id), unit_param(r, query)));
 }
 
 /* --- adjusting --- */

@@ -19,6 +19,6 @@ struct balance_change {
     struct str reason, reference; /* reference may be STR_NONE */
     int64_t actor_id;
 };
-/* co: in the open transaction: changes the balance and notes the entry. 409 when the user holds too little. *ret_balance: the
- * balance afterwards. */
+/* co: in the open transaction: changes the balance and notes the entry. 409 when the user holds too little, or would hold
+ * more than can be counted. *ret_balance: the balance afterwards. */
 AWAITS int balance_book(struct req *r, const struct balance_change *change, struct rows *ret_balance) MUSTCHECK;

@@ -1,8 +1,10 @@
 -- What users hold, by unit; every change is an entry with the balance after it.
 
 -- part: balance
-select b.user_id, b.unit, trim_scale(b.amount_minor / {decimals}) as amount, b.amount_minor, b.created_at, b.updated_at
-from {p}.balances b
+select {columns} from {p}.balances b
+
+-- part: columns
+b.id, b.user_id, b.unit, trim_scale(b.amount_minor / {decimals}) as amount, b.amount_minor, b.created_at, b.updated_at
 
 -- Minor units in decimals; a unit that is no currency has none.
 -- part: decimals
@@ -10,7 +12,7 @@ case when length(b.unit) <> 3 or b.unit in ({zero_decimal})
        then 1
      when b.unit in ({three_decimal}) then 1000 else 100 end::numeric
 
--- name: balances_list :page sort(user_id,unit,amount_minor,updated_at)
+-- name: balances_list :page sort(id,user_id,unit,amount_minor,updated_at)
 {balance}
 where $1::text is null or b.unit = $1::text
 
@@ -42,11 +44,12 @@ where b.user_id = $1::bigint and ($2::text is null or b.unit = $2::text)
 -- name: balance_open :exec
 insert into {p}.balances (user_id, unit) values ($1::bigint, $2::text) on conflict do nothing
 
--- No row: the user holds too little.
+-- No row: the user holds too little, or would hold more than a JSON number carries exactly.
 -- name: balance_change :opt
 update {p}.balances as b set amount_minor = b.amount_minor + $3::bigint, updated_at = now()
 where b.user_id = $1::bigint and b.unit = $2::text and ($4::boolean or b.amount_minor + $3::bigint >= 0)
-returning b.user_id, b.unit, trim_scale(b.amount_minor / {decimals}) as amount, b.amount_minor, b.created_at, b.updated_at
+  and b.amount_minor + $3::bigint between -$5::bigint and $5::bigint
+returning {columns}
 
 -- name: balance_entry :one
 insert into {p}.balance_entries (user_id, unit, delta_minor, balance_minor, reason, reference, actor_id)
