@@ -181,6 +181,16 @@ def test_with_a_saved_method(shop, saved):
     shop.processor.assert_never_charged_twice(shop.account)
 
 
+def test_with_a_method_that_nobody_has_told_of(shop):
+    """Given on the payer's device a moment ago: its event is on its way."""
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=201).json()
+    method = shop.processor.setup(setup["id"])["payment_method"]
+    made = subscribe(shop.admin, **INLINE, payment_method_id=method)
+    assert made["status"] == "active" and made["customer_email"] == "ada@example.org" and len(shop.charges()) == 1
+    unknown = subscribe(shop.admin, 400, **INLINE, payment_method_id="pm_nothing")
+    assert unknown["errors"][0]["field"] == "payment_method_id"
+
+
 def test_with_a_saved_method_and_terms_of_its_own(shop, saved):
     method = saved()
     made = subscribe(shop.admin, **INLINE, payment_method_id=method)

@@ -95,7 +95,3 @@ from {p}.subscription_templates t where t.id = $1::bigint
 
 -- name: subscription_user :opt
 select u.id, u.email from {p}.users u where u.id = $1::bigint
-
--- name: subscription_method :opt
-select m.provider_id, m.customer, m.status, m.subscriber_id, m.subscriber_email
-from {p}.payment_methods m where m.id = $1::bigint or m.provider_id = $2::text

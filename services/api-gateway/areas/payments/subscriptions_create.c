@@ -1,6 +1,7 @@
 /* POST /subscriptions: from a plan, a template or terms of its own, by a checkout page or with a
  * saved method. */
 #include "areas/payments/offers.h"
+#include "areas/payments/payments.h"
 #include "areas/payments/plans.h"
 #include "areas/payments/subscriptions.h"
 #include "crypto/digest.h"
@@ -169,34 +170,26 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
 
 /* --- who pays --- */
 
-AWAITS static int take_method(struct req *r, const json_t *value, struct draft *draft)
+/* One that was given on the payer's device a moment ago may not have been told of yet: the
+ * processor is asked. */
+AWAITS static int take_method(struct req *r, const json_t *id, struct draft *draft)
 {
-    struct str text = {json_string_value(value), json_string_length(value)};
-    struct rows found;
+    struct payment_method method;
 
-    if (!value || json_is_null(value))
+    if (!id || json_is_null(id))
         return 0;
-    if (!json_is_integer(value) && !text.len)
-        return fail_field(r, "payment_method_id", "type_mismatch", "expected an id");
-    TRY(sql_all(
-        r,
-        &found,
-        &SQL_SUBSCRIPTION_METHOD,
-        PARAMS(json_is_integer(value) ? P_I64(json_integer_value(value)) : P_NULL, P_STR(text))));
-    if (!found.count)
+    int rc = payment_method_find(r, draft->settings, id, &method);
+    if (rc == 404)
         return fail_field(
             r, "payment_method_id", "foreign_key_violation", "names a method that does not exist");
-    const struct row row = rows_at(&found, 0);
-    if (!str_is(row_str(&row, "status"), "active") || row_null(&row, "customer"))
-        return fail(r,
-                    "payment_state",
-                    "The payment method cannot be charged: it is not attached to a customer.");
-    draft->method = row_str(&row, "provider_id");
-    draft->customer = row_str(&row, "customer");
+    if (rc)
+        return rc;
+    draft->method = method.provider_id;
+    draft->customer = method.customer;
     if (!draft->email.len)
-        draft->email = row_str(&row, "subscriber_email");
+        draft->email = method.email;
     if (!draft->subscriber_id)
-        draft->subscriber_id = row_i64(&row, "subscriber_id");
+        draft->subscriber_id = method.subscriber_id;
     return 0;
 }
 
