@@ -43,6 +43,16 @@ def test_get(project, arrived):
     project.admin.get(f"{BASE}/424242", expect=404)
 
 
+def test_what_brings_a_payer_back_is_not_shown(project, arrived, db):
+    schema = project.schema(db)
+    payload = '{"id": "evt", "data": {"object": {"id": "pi_1", "client_secret": "pi_1_secret_2"}}}'
+    with db.cursor() as cursor:
+        cursor.execute(f"update {schema}.webhook_events set payload = %s where id = %s", (payload, arrived[1]))
+    db.commit()
+    event = project.admin.get(f"{BASE}/{arrived[1]}", expect=200).json()
+    assert event["payload"] == {"id": "evt", "data": {"object": {"id": "pi_1"}}}
+
+
 def test_replay_begins_anew(project, arrived):
     for event in arrived:
         again = project.admin.post(f"{BASE}/{event}/replay", expect=202).json()

@@ -55,7 +55,10 @@ static const char *const sources[] = {"processor", "iap_store", NULL};
 static const struct field listed_fields[] = {EVENT_MEMBERS};
 static const struct field event_fields[] = {
     EVENT_MEMBERS,
-    {.name = "payload", .type = FIELD_MAP, .required = true, .doc = "As it was received"},
+    {.name = "payload",
+     .type = FIELD_MAP,
+     .required = true,
+     .doc = "As it was received, but for client_secret"},
 };
 static const struct schema listed_schema = SCHEMA_OUT("WebhookEventListed", listed_fields);
 static const struct schema event_schema = SCHEMA_OUT("WebhookEvent", event_fields);

@@ -18,8 +18,9 @@ select {columns} {wanted} and e.id > $4::bigint order by e.id limit $5::bigint o
 -- name: webhook_events_count :one
 select count(*) as total_items {wanted}
 
+-- What brings a payer back to pay is for his device alone.
 -- name: webhook_event_get :opt
-select {columns}, e.payload::jsonb as payload from {p}.webhook_events e where e.id = $1::bigint
+select {columns}, e.payload::jsonb #- '{data,object,client_secret}' as payload from {p}.webhook_events e where e.id = $1::bigint
 
 -- Attempts begin anew; what is being applied right now has its row locked and is waited for.
 -- name: webhook_event_replay :opt
