@@ -109,6 +109,19 @@ def test_redeeming_credit(project):
     assert redeem(buyer, "no code!", expect=404)["code"] == "not_found"
 
 
+def test_a_key_redeems_once(project):
+    """The answer was lost: asked again with the key, a code that may be redeemed twice is redeemed once."""
+    buyer = shopper(project)
+    made = offer(project.admin, per_user_limit=5)
+    (code,) = codes(project.admin, made)
+    first = redeem(buyer, code, headers={"Idempotency-Key": "one"})
+    assert redeem(buyer, code, headers={"Idempotency-Key": "one"}) == first
+    assert balance(project, buyer) == {"credits": 5}
+    assert redeem(buyer, "OTHER", headers={"Idempotency-Key": "one"}, expect=422)["code"] == "idempotency_mismatch"
+    assert redeem(buyer, code)["redemption_id"] != first["redemption_id"]
+    assert balance(project, buyer) == {"credits": 10}
+
+
 @pytest.mark.parametrize("of, with_code, why", [
     ({"is_active": False}, {}, "not active"),
     ({"starts_at": "2999-01-01T00:00:00Z"}, {}, "not begun"),

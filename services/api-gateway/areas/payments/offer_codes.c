@@ -329,6 +329,7 @@ static const struct schema mine_schema = SCHEMA_OUT("OfferCodeOwn", mine_fields)
 
 struct redeem_in {
     struct in_str code;
+    struct in_str idempotency_key;
 };
 static const struct field redeem_fields[] = {
     {.name = "code",
@@ -337,6 +338,7 @@ static const struct field redeem_fields[] = {
      .required = true,
      .max = CODE_CHARS_MAX,
      .example = "\"AUTUMN\""},
+    IDEM_MEMBER(struct redeem_in),
 };
 static const struct schema redeem_schema = SCHEMA("OfferRedeem", struct redeem_in, redeem_fields);
 
@@ -357,41 +359,56 @@ AWAITS static int offers_mine(struct req *r)
     return reply_page(r, &SQL_OFFER_CODES_MINE, "id", PARAMS(P_I64(r->caller->user_id)));
 }
 
+static int reply_redeemed(struct req *r,
+                          const struct payment_settings *settings,
+                          const struct offer *offer,
+                          struct str code)
+{
+    struct str url = STR_NONE;
+    struct jw w = resp_json(r);
+
+    if (str_is(offer->kind, "store") && settings->store.app_apple_id)
+        url = arena_printf(r->task.arena,
+                           "https://apps.apple.com/redeem?ctx=offercodes&id=%lld&code=%.*s",
+                           (long long)settings->store.app_apple_id,
+                           STR_ARG(offer_code_normal(r->task.arena, code)));
+    jw_obj(&w);
+    JW_I64(&w, "redemption_id", offer->redemption_id);
+    JW_I64(&w, "offer_id", offer->id);
+    JW_STR(&w, "kind", offer->kind);
+    JW_STR_OR_NULL(&w, "redeem_url", url);
+    jw_obj_end(&w);
+    return reply_json(r, 201);
+}
+
 /* What lowers a price or lengthens a trial is redeemed by POST /subscriptions. */
-AWAITS static int offers_redeem(struct req *r)
+AWAITS static int redeem(struct req *r, struct str code, struct idem *idem)
 {
     const struct payment_settings *settings;
-    struct redeem_in in;
     struct offer offer = {0};
-    struct jw w;
 
-    TRY(req_json(r, &redeem_schema, &in));
     TRY(pay_settings(r, false, &settings));
     TRY(sql_begin(r));
-    TRY(offer_redeem(r, in.code.value, r->caller->user_id, 0, 0, &offer));
-    bool store = str_is(offer.kind, "store");
-    if (!store && !str_is(offer.kind, "credit"))
+    TRY(offer_redeem(r, code, r->caller->user_id, 0, 0, &offer));
+    if (!str_is(offer.kind, "store") && !str_is(offer.kind, "credit"))
         return fail(r,
                     "conflict",
                     "This code is for a subscription: give it as offer_code to POST " PAYMENTS_BASE
                     "/subscriptions.");
+    int status = reply_redeemed(r, settings, &offer, code);
+    TRY(idem_keep(r, idem, status));
     TRY(sql_commit(r));
-    w = resp_json(r);
-    jw_obj(&w);
-    JW_I64(&w, "redemption_id", offer.redemption_id);
-    JW_I64(&w, "offer_id", offer.id);
-    JW_STR(&w, "kind", offer.kind);
-    jw_lit(&w, "redeem_url");
-    if (store && settings->store.app_apple_id)
-        jw_str(&w,
-               arena_printf(r->task.arena,
-                            "https://apps.apple.com/redeem?ctx=offercodes&id=%lld&code=%.*s",
-                            (long long)settings->store.app_apple_id,
-                            STR_ARG(offer_code_normal(r->task.arena, in.code.value))));
-    else
-        jw_null(&w);
-    jw_obj_end(&w);
-    return reply_json(r, 201);
+    return status;
+}
+
+AWAITS static int offers_redeem(struct req *r)
+{
+    struct redeem_in in;
+    struct idem idem;
+
+    TRY(req_json(r, &redeem_schema, &in));
+    TRY(idem_begin(r, &in.idempotency_key, &idem));
+    return idem_end(r, &idem, redeem(r, in.code.value, &idem));
 }
 
 /* --- redemptions --- */
@@ -511,11 +528,11 @@ static const struct route offer_codes_routes[] = {
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .body = &redeem_schema,
         .ok = {201, &redeemed_schema},
-        .fails = {404, 409, 413, 415},
+        .fails = {404, 409, 413, 415, 422},
         .run = offers_redeem,
         .class = CLASS_WRITE,
         .tag = "Payments",
-        .summary = "Redeem a code for the caller",
+        .summary = "Redeem a code for the caller, once per idempotency key",
     },
 };
 ROUTES(offer_codes);
