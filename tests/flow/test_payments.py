@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from groundwork.client import Client
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
 from groundwork.runs import until
@@ -382,6 +383,17 @@ def test_status_when_the_processor_is_away(shop):
     made = pay(shop, mode="intent").json()
     shop.fault("status", status=500, path="/v1/payment_intents/*", times=9)
     assert intent(shop, made["id"])["status"] == "requires_payment_method"
+
+
+def test_status_does_not_wait_for_the_processor(shop, start_gateway):
+    """Who asks how a payment stands soon hears what is known, however long a call may take."""
+    made = pay(shop, mode="intent").json()
+    patient = start_gateway("patient", WORKERS=1, PROCESSOR_TIMEOUT_MS=25000)
+    client = Client(f"{patient.url}/org/{shop.project.id}", token=shop.admin.token)
+    shop.fault("timeout", path="/v1/payment_intents/*", times=9, seconds=60)
+    begun = time.monotonic()
+    found = client.get(f"{PAYMENTS}/payment-intent/{made['id']}", expect=200).json()
+    assert found["status"] == "requires_payment_method" and time.monotonic() - begun < 20
 
 
 # --- lists and rights ------------------------------------------------------------------------------

@@ -404,7 +404,7 @@ AWAITS static int read_object(struct req *r,
                               const struct payment *payment,
                               const json_t **ret_object)
 {
-    struct processor_request request = {.method = "GET"};
+    struct processor_request request = {.method = "GET", .limit_ms = READ_LIMIT_MS};
     struct processor_reply reply = {0};
     struct form form;
 
