@@ -241,6 +241,7 @@ create table {p}.payments (
      'succeeded', 'failed', 'canceled', 'refunded', 'partially_refunded', 'disputed'))
 );
 create index payments_status on {p}.payments (status, id);
+create index payments_subscriber on {p}.payments (subscriber_id) where subscriber_id is not null;
 create index payments_subscription on {p}.payments (subscription_id);
 create index payments_settle on {p}.payments (settle_at) where settle_at is not null;
 
