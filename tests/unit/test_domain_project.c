@@ -50,10 +50,7 @@ static void created(struct task *task, struct directory *one, struct directory *
 
     assert_int_equal(project_find(task, one, STR("shop-1"), &project), PROJECT_NOT_FOUND);
     assert_int_equal(project_find(task, one, STR("Not A Slug"), &project), PROJECT_NOT_FOUND);
-    int64_t begun_ms = clock_mono_ms();
     project = create(task, one, "shop-1");
-    print_message("created in %d ms\n", (int)(clock_mono_ms() - begun_ms));
-    assert_in_range(clock_mono_ms() - begun_ms, 0, 1000);
     assert_int_equal(project_create(task, two, &twice, &found), PROJECT_EXISTS);
     assert_int_equal(project_find(task, one, STR("shop-1"), &found), 0);
     assert_ptr_equal(found, project);
@@ -157,7 +154,7 @@ static void propagated(struct task *task, struct directory *one, struct director
     assert_int_equal(changed->model->version, 2); /* here at once */
     int64_t touched_ms = clock_mono_ms();
     while (rights->active || project->model->version != 2) {
-        assert_in_range(clock_mono_ms() - touched_ms, 0, 1100);
+        assert_in_range(clock_mono_ms() - touched_ms, 0, 4000); /* by itself it would take five */
         assert_int_equal(task_sleep(task, 10), 0);
         assert_int_equal(project_rights(task, project, id, 0, &rights), 0);
     }
@@ -268,22 +265,30 @@ static void hinted(struct task *task, struct directory *one, struct directory *t
     assert_int_equal(task_sleep(task, 50), 0); /* subscribed */
     assert_int_equal(project_find(task, two, STR("newcomer"), &project), PROJECT_NOT_FOUND);
     (void)create(task, one, "newcomer");
-    assert_int_equal(task_sleep(task, 50), 0);
+    for (int i = 0; i < 100 && project_find(task, two, STR("newcomer"), &project) != 0; i++)
+        assert_int_equal(task_sleep(task, 5), 0); /* a denial that nobody ends holds for a second */
     assert_int_equal(project_find(task, two, STR("newcomer"), &project), 0);
     assert_int_equal(project_find(task, two, STR("hints"), &project), 0);
+    int64_t begun_ms = clock_mono_ms();
     for (int round = 0; round < 5; round++) {
-        int64_t touched_ms = clock_mono_ms();
         project_touch(task, one, changed);
         while (project->epoch != changed->epoch)
             assert_int_equal(task_sleep(task, 5), 0);
-        assert_in_range(clock_mono_ms() - touched_ms, 0, 300);
     }
+    assert_in_range(clock_mono_ms() - begun_ms, 0, 3000); /* the clock alone: a second each */
+    struct str stream = arena_printf(task->arena, "evt:{p%d}", changed->partition);
+    struct str group[] = {
+        STR("XGROUP"), STR("CREATE"), stream, STR("readers"), STR("0"), STR("MKSTREAM")};
+    struct str argv[] = {STR("XLEN"), stream};
+    assert_int_equal(redis_cmd(task, directory_redis(one), &reply, ARRAY_LEN(group), group), 0);
     events_ring(one, changed);
     events_ring(one, changed); /* in the same turn: one entry */
-    assert_int_equal(task_sleep(task, 10), 0);
-    struct str stream = arena_printf(task->arena, "evt:{p%d}", changed->partition);
-    struct str argv[] = {STR("XLEN"), stream};
-    assert_int_equal(redis_cmd(task, directory_redis(one), &reply, 2, argv), 0);
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(task_sleep(task, 10), 0);
+        assert_int_equal(redis_cmd(task, directory_redis(one), &reply, 2, argv), 0);
+        if (reply.number > 0)
+            break;
+    }
     assert_int_equal(reply.number, 1);
 }
 
