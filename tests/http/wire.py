@@ -93,11 +93,11 @@ class AccessLog:
             lines = [line for line in log.read().split(b"\n") if b'"event":"access"' in line]
         return collections.Counter(json.loads(line)["request_id"] for line in lines)
 
-    def ids_until(self, wanted, within=10):
-        """The counts, once `wanted` is among them: a request that was answered is logged a moment later."""
+    def ids_until(self, *wanted, within=10):
+        """The counts, once all of `wanted` are among them: a request that was answered is logged a moment later."""
         end = time.monotonic() + within
         while True:
             found = self.ids()
-            if wanted in found or time.monotonic() > end:
+            if found.keys() >= set(wanted) or time.monotonic() > end:
                 return found
             time.sleep(0.02)
