@@ -6,9 +6,9 @@
  *
  * In any order, any number of times, with one final state: each row is locked and moves only
  * forward.
- *  - payment: by rank: requires_* < processing < requires_capture < failed < canceled < succeeded <
- * partially_refunded < refunded, disputed. (A payment that failed may still succeed; one that
- * succeeded never fails. Among requires_*, the newest event.)
+ *  - payment: by rank: requires_* < processing < failed < requires_capture < canceled < succeeded <
+ * partially_refunded < refunded, disputed. (A payment that failed may still be authorized or
+ * succeed; then it never fails. Among requires_*, the newest event.)
  *  - subscription: canceled and incomplete_expired are final; else the newest by (event time, rank
  * of type and status); two different states of one instant are settled by reading the subscription
  * when the processor can be asked.

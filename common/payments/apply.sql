@@ -128,6 +128,7 @@ on conflict (id) do update set plan_id = excluded.plan_id, subscriber_id = exclu
   ended_at = excluded.ended_at, event_at = excluded.event_at, event_rank = excluded.event_rank,
   event_id = excluded.event_id, settle_at = excluded.settle_at,
   call_key = case when $28::boolean then null else s.call_key end,
+  call_path = case when $28::boolean then null else s.call_path end,
   call_form = case when $28::boolean then null else s.call_form end,
   told = excluded.told, updated_at = now();
 

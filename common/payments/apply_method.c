@@ -86,11 +86,6 @@ AWAITS static int look_alone(struct apply_source *source,
 
 /* --- how it is written --- */
 
-static struct db_param or_null(int64_t value)
-{
-    return value != 0 ? P_I64(value) : P_NULL;
-}
-
 static void put(struct apply_source *source, struct applied *applied, struct method_row *row)
 {
     announce_method_row(source, applied, row);
@@ -111,7 +106,7 @@ static void put(struct apply_source *source, struct applied *applied, struct met
                        P_CSTR(row->status),
                        P_STR(row->failure_code),
                        P_STR(row->failure_message),
-                       row->event_ms != 0 ? P_TIME(row->event_ms) : P_NULL,
+                       time_or_null(row->event_ms),
                        P_I64(row->told)));
 }
 
@@ -131,19 +126,12 @@ static void say(struct apply_source *source,
     applied->object = arena_printf(source->task->arena, "method:%lld", id);
 }
 
-static void fill(struct str *to, struct str value)
-{
-    if (to->len == 0)
-        *to = value;
-}
-
 static void link_payer(struct method_row *row, const struct search *search, struct str email)
 {
-    fill(&row->customer, search->customer);
-    fill(&row->subscriber_email, search->email);
-    fill(&row->subscriber_email, email);
-    if (row->subscriber_id == 0)
-        row->subscriber_id = search->subscriber_id;
+    (void)fill_str(&row->customer, search->customer);
+    (void)fill_str(&row->subscriber_email, search->email);
+    (void)fill_str(&row->subscriber_email, email);
+    (void)fill_number(&row->subscriber_id, search->subscriber_id);
 }
 
 /* The newest who describes it does so as a whole. */
@@ -154,8 +142,8 @@ static void describe(struct method_row *row, const struct method_object *method,
     row->event_ms = at_ms;
     if (method->type.len > 0)
         row->type = method->type;
-    fill(&row->brand, method->brand);
-    fill(&row->last4, method->last4);
+    (void)fill_str(&row->brand, method->brand);
+    (void)fill_str(&row->last4, method->last4);
     if (method->exp_month != 0)
         row->exp_month = method->exp_month;
     if (method->exp_year != 0)
@@ -253,7 +241,7 @@ int setup_apply_succeeded(struct apply_source *source,
         TRY(look_alone(source, tx, setup->payment_method, &search, row));
     const char *before = search.made ? NULL : row->status;
     row->provider_id = setup->payment_method;
-    fill(&row->setup_id, search.setup_id);
+    (void)fill_str(&row->setup_id, search.setup_id);
     link_payer(row, &search, STR_NONE);
     if (method_read(setup->method_object, &method) == 0)
         describe(row, &method, source->at_ms);

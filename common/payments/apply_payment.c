@@ -2,83 +2,77 @@
 #include "payments/apply_payment.h"
 
 #include "apply_sql.h"
+#include "base/panic.h"
 #include "payments/announce.h"
 #include "json/jr.h"
 
 /* --- how a row moves --- */
 
-/* The states before a refund or a dispute, in the order in which one gives way to another. */
-static const struct {
-    const char *status;
+/* One gives way to another of a higher rank; of those that come and go as the payer tries, by time.
+ * What failed may still be authorized or paid, what was authorized fails no more. */
+static const struct state {
+    const char *name;
     int rank;
-    int within; /* of those that come and go as the payer tries */
-} ranks[] = {
-    {"requires_payment_method", 0, 0},
-    {"requires_confirmation", 0, 1},
-    {"requires_action", 0, 2},
-    {"processing", 1, 0},
-    {"requires_capture", 2, 0},
-    {"failed", 3, 0},
-    {"canceled", 4, 0},
-    {"succeeded", 5, 0},
+    int within;   /* of one rank and instant */
+    bool settled; /* nothing but an event moves it on from there */
+} states[] = {
+    {"requires_payment_method", 0, 0, false},
+    {"requires_confirmation", 0, 1, false},
+    {"requires_action", 0, 2, false},
+    {"processing", 1, 0, false},
+    {"failed", 2, 0, true},
+    {"requires_capture", 3, 0, false},
+    {"canceled", 4, 0, true},
+    {"succeeded", 5, 0, true},
+    {"partially_refunded", 5, 0, true},
+    {"refunded", 5, 0, true},
+    {"disputed", 5, 0, true},
 };
-enum { RANK_SUCCEEDED = 5 };
+enum { RANK_ENDED = 2, RANK_SUCCEEDED = 5 }; /* what is below depends on a call or a payer */
+
+static const struct state *find_state(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        if (str_is(name, states[i].name))
+            return &states[i];
+    return NULL;
+}
+
+const char *payment_status(struct str text)
+{
+    const struct state *state = find_state(text);
+
+    return state != NULL ? state->name : NULL;
+}
 
 struct standing {
-    int rank, within;
+    const struct state *state;
     int64_t at_ms; /* 0 = by evidence */
     struct str event_id;
 };
 
 static struct standing standing_of(const char *status, int64_t at_ms, struct str event_id)
 {
-    for (size_t i = 0; i < ARRAY_LEN(ranks); i++)
-        if (strcmp(status, ranks[i].status) == 0)
-            return (struct standing){ranks[i].rank, ranks[i].within, at_ms, event_id};
-    return (struct standing){RANK_SUCCEEDED, 0, at_ms, event_id}; /* refunded, disputed */
+    const struct state *state = find_state(str_from(status));
+
+    MUST(state != NULL);
+    return (struct standing){state, at_ms, event_id};
 }
 
 static int compare(const struct standing *one, const struct standing *other)
 {
-    if (one->rank != other->rank)
-        return one->rank - other->rank;
+    if (one->state->rank != other->state->rank)
+        return one->state->rank - other->state->rank;
     if (one->at_ms != other->at_ms)
         return one->at_ms < other->at_ms ? -1 : 1;
-    if (one->within != other->within)
-        return one->within - other->within;
+    if (one->state->within != other->state->within)
+        return one->state->within - other->state->within;
     if (one->at_ms == 0)
         return 0;
     /* A reading is as good as all events of its second; of two readings the later stands. */
     if (one->event_id.len == 0)
         return 1;
     return other->event_id.len == 0 ? -1 : str_cmp(one->event_id, other->event_id);
-}
-
-static bool set_str(struct str *to, struct str value)
-{
-    if (str_eq(*to, value))
-        return false;
-    *to = value;
-    return true;
-}
-
-/* A fact that has one value, whoever tells it. */
-static bool fill_str(struct str *to, struct str value)
-{
-    return to->len == 0 && value.len > 0 && set_str(to, value);
-}
-
-static bool set_number(int64_t *to, int64_t value)
-{
-    bool differs = *to != value;
-
-    *to = value;
-    return differs;
-}
-
-static bool fill_number(int64_t *to, int64_t value)
-{
-    return *to == 0 && value != 0 && set_number(to, value);
 }
 
 /* Who stands behind the state takes all of its details along: none is left from somebody else. */
@@ -104,7 +98,7 @@ move_status(struct payment_row *row, const struct payment_facts *facts, const ch
     struct standing now = standing_of(row->status, row->event_ms, row->event_id);
     bool moved = false;
 
-    *ret_status = now.rank == RANK_SUCCEEDED ? "succeeded" : row->status;
+    *ret_status = now.state->rank == RANK_SUCCEEDED ? "succeeded" : row->status;
     if (facts->status != NULL) {
         struct standing next = standing_of(facts->status,
                                            facts->whole ? facts->at_ms : 0,
@@ -319,30 +313,17 @@ look_alone(struct apply_source *source, struct db *tx, struct str object, struct
 
 /* --- how it is written --- */
 
-static struct db_param or_null(int64_t value)
-{
-    return value != 0 ? P_I64(value) : P_NULL;
-}
-
-static struct db_param time_or_null(int64_t ms)
-{
-    return ms != 0 ? P_TIME(ms) : P_NULL;
-}
-
-/* Nothing but an event moves it on from there. */
-static bool is_settled(const char *status)
-{
-    return standing_of(status, 0, STR_NONE).rank >= 3;
-}
-
 /* With the state that its call was to bring, the call has ended. One that is about a payment which
- * was settled before (a capture, a refund) is not: news of the payment say nothing of it. */
+ * was so far before (a capture, a refund) has not: news of the payment say nothing of it. */
 static void put(struct apply_source *source,
                 struct applied *applied,
                 struct payment_row *row,
                 const char *before)
 {
-    bool settled = is_settled(row->status) && (before == NULL || !is_settled(before));
+    const struct state *now = find_state(str_from(row->status));
+    const struct state *was = before != NULL ? find_state(str_from(before)) : NULL;
+    bool ended = now->rank >= RANK_ENDED && (was == NULL || was->rank < RANK_ENDED);
+    bool settled = now->settled && (ended || !row->calling);
 
     if (row->reference.len == 0)
         row->reference = row->invoice_payment_id;
@@ -376,7 +357,7 @@ static void put(struct apply_source *source,
                        P_STR(row->event_id),
                        settled ? P_NULL : time_or_null(row->settle_ms),
                        P_I64(row->told),
-                       P_BOOL(settled)));
+                       P_BOOL(ended)));
 }
 
 /* An existing row learns of its intent: nobody who knows only the intent is between looking for it

@@ -7,59 +7,6 @@
 
 #define CALLS_MAX 24U /* far more than one object needs; also the bits of applied.rings */
 
-/* --- statuses --- */
-
-static const char *find(const char *const *names, size_t count, struct str text)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_is(text, names[i]))
-            return names[i];
-    return NULL;
-}
-
-const char *payment_status(struct str text)
-{
-    static const char *const names[] = {"requires_payment_method",
-                                        "requires_confirmation",
-                                        "requires_action",
-                                        "processing",
-                                        "requires_capture",
-                                        "succeeded",
-                                        "failed",
-                                        "canceled",
-                                        "refunded",
-                                        "partially_refunded",
-                                        "disputed"};
-
-    return find(names, ARRAY_LEN(names), text);
-}
-
-const char *subscription_status(struct str text)
-{
-    static const char *const names[] = {"incomplete",
-                                        "incomplete_expired",
-                                        "trialing",
-                                        "active",
-                                        "past_due",
-                                        "unpaid",
-                                        "paused",
-                                        "canceled"};
-
-    return find(names, ARRAY_LEN(names), text);
-}
-
-bool subscription_is_final(const char *status)
-{
-    return strcmp(status, "canceled") == 0 || strcmp(status, "incomplete_expired") == 0;
-}
-
-static const char *method_status(struct str text)
-{
-    static const char *const names[] = {"active", "setup_failed", "detached"};
-
-    return find(names, ARRAY_LEN(names), text);
-}
-
 /* --- rows --- */
 
 void payment_row_read(const struct row *from, struct payment_row *ret)
@@ -135,6 +82,16 @@ void subscription_row_read(const struct row *from, struct subscription_row *ret)
         .told = (unsigned)row_i64(from, "told"),
     };
     MUST(ret->status != NULL);
+}
+
+static const char *method_status(struct str text)
+{
+    static const char *const names[] = {"active", "setup_failed", "detached"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (str_is(text, names[i]))
+            return names[i];
+    return NULL;
 }
 
 void method_row_read(const struct row *from, struct method_row *ret)

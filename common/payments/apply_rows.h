@@ -63,6 +63,46 @@ static inline struct db_param key_str(struct str key)
     return P_STR(key.len > 0 ? key : STR(""));
 }
 
+/* --- values --- */
+
+/* any: true when it is another one than before. fill: has one value, whoever tells it. */
+static inline bool set_str(struct str *to, struct str value)
+{
+    bool other = !str_eq(*to, value);
+
+    if (other)
+        *to = value;
+    return other;
+}
+
+static inline bool fill_str(struct str *to, struct str value)
+{
+    return to->len == 0 && value.len > 0 && set_str(to, value);
+}
+
+static inline bool set_number(int64_t *to, int64_t value)
+{
+    bool other = *to != value;
+
+    *to = value;
+    return other;
+}
+
+static inline bool fill_number(int64_t *to, int64_t value)
+{
+    return *to == 0 && value != 0 && set_number(to, value);
+}
+
+static inline struct db_param or_null(int64_t value)
+{
+    return value != 0 ? P_I64(value) : P_NULL;
+}
+
+static inline struct db_param time_or_null(int64_t ms)
+{
+    return ms != 0 ? P_TIME(ms) : P_NULL;
+}
+
 /* --- what is to be written --- */
 
 /* any: adds a call; `params` are copied into the task's arena. */

@@ -7,29 +7,44 @@
 #include "json/jr.h"
 #include "json/jw.h"
 
-#define SECOND_MS        1000
-#define DAY_MS           (INT64_C(24) * 3600 * 1000)
-#define READING_SPAN_MS  2000 /* between our clock and the processor's, and its cut to seconds */
+#define SECOND_MS       1000
+#define DAY_MS          (INT64_C(24) * 3600 * 1000)
+#define READING_SPAN_MS 2000 /* between our clock and the processor's, and its cut to seconds */
 #define DETAIL_BYTES_MAX 1024
 
 /* --- how a row moves --- */
 
+/* In the order of their ranks. */
+static const char *const statuses[] = {"incomplete",
+                                       "trialing",
+                                       "active",
+                                       "past_due",
+                                       "unpaid",
+                                       "paused",
+                                       "incomplete_expired",
+                                       "canceled"};
+
+const char *subscription_status(struct str text)
+{
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
+        if (str_is(text, statuses[i]))
+            return statuses[i];
+    return NULL;
+}
+
+bool subscription_is_final(const char *status)
+{
+    return strcmp(status, "canceled") == 0 || strcmp(status, "incomplete_expired") == 0;
+}
+
 int64_t subscription_rank(struct str event_type, const char *status)
 {
-    static const char *const order[] = {"incomplete",
-                                        "trialing",
-                                        "active",
-                                        "past_due",
-                                        "unpaid",
-                                        "paused",
-                                        "incomplete_expired",
-                                        "canceled"};
     int64_t rank = str_is(event_type, "customer.subscription.created")   ? 0
                    : str_is(event_type, "customer.subscription.deleted") ? 32
                                                                          : 16;
 
-    for (size_t i = 0; i < ARRAY_LEN(order); i++)
-        if (strcmp(status, order[i]) == 0)
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
+        if (strcmp(status, statuses[i]) == 0)
             return rank + (int64_t)i;
     PANIC("unknown status %s", status);
 }
@@ -79,27 +94,6 @@ bool subscription_in_doubt(const struct subscription_row *row,
         return false;
     /* It was created before it was updated. */
     return row->event_rank / 16 == facts->rank / 16;
-}
-
-static bool set_str(struct str *to, struct str value)
-{
-    if (str_eq(*to, value))
-        return false;
-    *to = value;
-    return true;
-}
-
-static bool fill_str(struct str *to, struct str value)
-{
-    return to->len == 0 && value.len > 0 && set_str(to, value);
-}
-
-static bool set_number(int64_t *to, int64_t value)
-{
-    bool other = *to != value;
-
-    *to = value;
-    return other;
 }
 
 static bool take(struct subscription_row *row, const struct subscription_facts *facts)
@@ -270,16 +264,6 @@ AWAITS static int look_alone(struct apply_source *source,
 
 /* --- how it is written --- */
 
-static struct db_param or_null(int64_t value)
-{
-    return value != 0 ? P_I64(value) : P_NULL;
-}
-
-static struct db_param time_or_null(int64_t ms)
-{
-    return ms != 0 ? P_TIME(ms) : P_NULL;
-}
-
 static void put(struct apply_source *source, struct applied *applied, struct subscription_row *row)
 {
     /* The processor has it, or never will: the call that began it is over. */
@@ -382,8 +366,7 @@ static bool link_payer(struct subscription_row *row, const struct search *search
 {
     bool moved = fill_str(&row->customer_email, search->email);
 
-    if (row->subscriber_id == 0 && search->subscriber_id != 0)
-        moved |= set_number(&row->subscriber_id, search->subscriber_id);
+    moved |= fill_number(&row->subscriber_id, search->subscriber_id);
     return moved;
 }
 

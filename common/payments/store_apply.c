@@ -31,11 +31,6 @@ struct applying {
     struct store_state state;
 };
 
-static struct db_param time_or_null(int64_t ms)
-{
-    return ms ? P_TIME(ms) : P_NULL;
-}
-
 static struct db_param text_or_null(struct str text)
 {
     return text.len > 0 ? P_STR(text) : P_NULL;
@@ -194,7 +189,7 @@ static struct db_call row_call(struct applying *a)
     params[n++] = text_or_null(store_word(state));
     params[n++] = text_or_null(state->product_id);
     params[n++] = text_or_null(state->transaction_id);
-    params[n++] = user_id ? P_I64(user_id) : P_NULL;
+    params[n++] = or_null(user_id);
     params[n++] = time_or_null(state->starts_ms);
     params[n++] = time_or_null(store_state_end(state));
     params[n++] = time_or_null(state->trial_end_ms);

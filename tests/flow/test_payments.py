@@ -123,6 +123,14 @@ def test_capture(shop):
     assert intent(shop, made["id"], "capture", {}, expect=409)["code"] == "payment_state"
 
 
+def test_capture_after_a_card_that_was_declined(shop):
+    made = pay(shop, mode="intent", capture_method="manual").json()
+    intent(shop, made["id"], "confirm", {"payment_method_id": "pm_card_chargeDeclined"}, expect=402)
+    assert intent(shop, made["id"])["status"] == "failed"
+    assert intent(shop, made["id"], "confirm", {"payment_method_id": "pm_card_visa"})["status"] == "requires_capture"
+    assert intent(shop, made["id"], "capture")["status"] == "succeeded"
+
+
 def test_capture_follows_what_no_event_told(shop, processor):
     made = pay(shop, mode="intent", capture_method="manual").json()
     processor.pay(made["reference"])

@@ -115,6 +115,63 @@ static void test_refunded(void **state)
     run(refunded);
 }
 
+/* A card is declined, another one is authorized: it is there to be captured, whatever is heard
+ * first. */
+static void authorized(struct task *task, struct directory *one, struct directory *two)
+{
+    struct world_of_payments world;
+
+    (void)two;
+    world_begin(&world, task, one, "shop");
+    struct story story = {
+        .begin = begin_payment,
+        .count = 3,
+        .events =
+            {
+                event(&world,
+                      "evt_1",
+                      "payment_intent.payment_failed",
+                      0,
+                      INTENT "\"status\": \"requires_payment_method\", \"last_payment_error\": "
+                             "{\"code\": \"card_declined\", \"message\": \"no\"}, " OURS "}"),
+                event(&world,
+                      "evt_2",
+                      "payment_intent.requires_action",
+                      3,
+                      INTENT "\"status\": \"requires_action\", " OURS "}"),
+                event(&world,
+                      "evt_3",
+                      "payment_intent.amount_capturable_updated",
+                      5,
+                      INTENT "\"status\": \"requires_capture\", \"latest_charge\": \"ch_1\", " OURS
+                             "}"),
+                event(&world,
+                      "evt_4",
+                      "payment_intent.succeeded",
+                      9,
+                      INTENT "\"status\": \"succeeded\", \"amount_received\": 1500, "
+                             "\"latest_charge\": \"ch_1\", " OURS "}"),
+            },
+    };
+    (void)check_orders(&world, &story);
+    expect(&world,
+           "select concat_ws(' ', status, charge_id, failure_code, amount_minor) from {p}.payments",
+           "requires_capture ch_1 2000");
+    story.count = 4;
+    story.once = "PaymentSucceeded";
+    (void)check_orders(&world, &story);
+    expect(&world,
+           "select concat_ws(' ', status, charge_id, failure_code, amount_minor) from {p}.payments",
+           "succeeded ch_1 1500");
+    world_end(&world, one);
+}
+
+static void test_authorized(void **state)
+{
+    (void)state;
+    run(authorized);
+}
+
 static void disputed(struct task *task, struct directory *one, struct directory *two)
 {
     struct world_of_payments world;
@@ -664,6 +721,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refunded),
+        cmocka_unit_test(test_authorized),
         cmocka_unit_test(test_disputed),
         cmocka_unit_test(test_abandoned),
         cmocka_unit_test(test_subscribed),
