@@ -21,6 +21,8 @@
 #define BACKOFF_FIRST_MS INT64_C(2000)
 #define BACKOFF_LAST_MS  INT64_C(3600000)
 #define CONFLICTS        5 /* two events about one object, met head-on */
+/* What needs the processor waits for it as long as the processor would have waited for us. */
+#define PATIENCE_MS (INT64_C(72) * 3600 * 1000)
 
 /* What became of it, beside the results of apply.h and db.h. */
 enum { EVENT_LOST = 201 };
@@ -170,10 +172,17 @@ static const char *reason_of(int rc)
     }
 }
 
+static bool is_last(const struct event *event, int rc)
+{
+    if (rc == APPLY_AGAIN && clock_wall_ms() - event->received_ms < PATIENCE_MS)
+        return false;
+    return rc == APPLY_BROKEN || event->attempts >= webhook_conf()->event_attempts;
+}
+
 AWAITS static void
 note_failure(struct task *task, struct event *event, struct project *project, int rc)
 {
-    bool dead = rc == APPLY_BROKEN || event->attempts >= webhook_conf()->event_attempts;
+    bool dead = is_last(event, rc);
     struct str reason = str_from(reason_of(rc));
 
     log_warn(dead ? "webhook.dead" : "webhook.failed",
@@ -252,6 +261,7 @@ void event_apply(struct task *task, struct event *event)
         .project = project,
         .event_id = event->event_id,
         .event_type = event->type,
+        .at_ms = event->received_ms / 1000 * 1000, /* of one that does not say when it was made */
     };
     task->log.project = project->slug;
     rc = payment_settings_get(task, project, &run.source.settings);

@@ -2,10 +2,14 @@
 
 -- part: claimed
 update {p}.webhook_events w set state = 'received', attempts = w.attempts + 1,
-  next_attempt_at = now() + $2::bigint * interval '1 millisecond'
+  next_attempt_at = now() + $2::bigint * interval '1 millisecond',
+  error = case when w.state = 'received' and w.attempts > 0 then {crashed} else w.error end
 from due d where w.id = d.id
 returning w.id as id, w.source as source, w.event_id as event_id, w.type as type, w.attempts as attempts,
   w.received_at as received_at, w.payload as payload
+
+-- part: crashed
+'it ended the process that applied it'
 
 -- The claim is a lease: it ends by itself. An event in state received with attempts behind it was left by a process that
 -- ended with it.
@@ -23,10 +27,12 @@ with due as (
   order by e.next_attempt_at limit $1::bigint for update skip locked)
 {claimed}
 
+-- One that failed in another way before is no suspect until it was left behind twice.
 -- name: events_bury_suspects :many
-update {p}.webhook_events w set state = 'dead', next_attempt_at = null, error = 'it ended the process that applied it'
+update {p}.webhook_events w set state = 'dead', next_attempt_at = null, error = {crashed}
 where w.id in (select e.id from {p}.webhook_events e
   where e.next_attempt_at <= now() and e.state = 'received' and e.attempts >= $1::smallint
+    and (e.error is null or e.error = {crashed})
   order by e.next_attempt_at limit 100 for update skip locked)
 returning w.id as id, w.type as type, w.attempts as attempts
 

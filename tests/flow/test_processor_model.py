@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from groundwork.processor import SCHEMAS, Processor
+from groundwork.runs import until
 from groundwork.servers import ROOT
 from groundwork.stripe_client import StripeError
 
@@ -383,10 +384,10 @@ def test_a_declined_card_is_replayed_a_bad_request_is_not(own, api):
 
 
 def test_a_key_in_use_is_a_conflict(own, api, platform):
-    own.fault("delay", seconds=0.5, path="/v1/payment_intents")
+    own.fault("delay", seconds=3, path="/v1/payment_intents")
     slow = threading.Thread(target=lambda: Api(own, platform, platform["connected"]).post("/v1/payment_intents", CHARGE, "k"))
     slow.start()
-    time.sleep(0.1)
+    until(lambda: not own.faults_left(), "it is under way")
     assert api.post("/v1/payment_intents", CHARGE, "k", expect=409)["error"]["code"] == "idempotency_key_in_use"
     slow.join()
     assert api.post("/v1/payment_intents", CHARGE, "k")["status"] == "succeeded" and len(own.charges()) == 1
@@ -559,7 +560,7 @@ def test_delivery_is_repeated_until_it_is_taken(own, api, platform, hooks):
     own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, events=["*"])
     hooks.status = 500
     api.post("/v1/customers", {"email": "a@example.org"})
-    time.sleep(0.2)
+    until(lambda: len(hooks.got) > 1, "it is repeated")
     with pytest.raises(AssertionError, match="customer.created"):
         own.drain(timeout=0)
     hooks.status = 200

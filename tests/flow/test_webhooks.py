@@ -377,6 +377,19 @@ def test_w5_drift(project, webhook, db):
     assert webhook.running() and "panic" not in webhook.log()
 
 
+@pytest.mark.parametrize("created", [None, "now", 2**62])
+def test_w5_without_a_time(hooks, created):
+    """It is as old as its arrival."""
+    payment, pi = hooks.payment()
+    told = event("payment_intent.succeeded", intent(pi))
+    told["created"] = created
+    hooks.sent(told)
+    hooks.wait(told, "applied")
+    paid = rows(hooks.db, f"select p.status, p.paid_at = date_trunc('second', e.received_at) from {hooks.schema}.payments p,"
+                          f" {hooks.schema}.webhook_events e where p.id = %s and e.event_id = %s", payment, told["id"])
+    assert paid == [("succeeded", True)]
+
+
 # --- W6 ---
 
 
@@ -392,15 +405,15 @@ def test_w6_rotation(project, webhook, db):
 
     assert takes(old["secret"]) and not takes(new["secret"])
     configured(old, new)
-    until(lambda: takes(new["secret"]), "the new one counts within two seconds", 2)
+    until(lambda: takes(new["secret"]), "the new one counts", 5)
     assert takes(old["secret"])
     configured(new)
-    until(lambda: not takes(old["secret"]), "the old one does not any more", 2)
+    until(lambda: not takes(old["secret"]), "the old one does not any more", 5)
     assert takes(new["secret"])
-    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3))
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 8))
     configured(new, {**old, "expires_at": soon})
-    until(lambda: takes(old["secret"]), "back for a while", 2)
-    until(lambda: not takes(old["secret"]), "it has run out", 5)
+    until(lambda: takes(old["secret"]), "back for a while", 5)
+    until(lambda: not takes(old["secret"]), "it has run out", 20)
     assert takes(new["secret"])
 
 
@@ -418,6 +431,10 @@ def test_a_failure_is_tried_again_later(hooks, project, webhook, db):
     assert attempts >= 1 and error and 0 < wait < 6
     until(lambda: (own.row(told, "attempts") or 0) >= 2, "it is tried again", 20)
     execute(db, f"update {own.schema}.webhook_events set attempts = 11, next_attempt_at = now(), state = 'failed'")
+    until(lambda: own.row(told, "state", "attempts") == ("failed", 12), "the processor may come back", 20)
+    assert 900 < own.row(told, "extract(epoch from next_attempt_at - now())") < 5400
+    execute(db, f"update {own.schema}.webhook_events set attempts = 11, next_attempt_at = now(), state = 'failed',"
+                " received_at = received_at - interval '3 days'")
     until(lambda: own.row(told, "state") == "dead", "the twelfth was the last", 20)
     assert own.row(told, "next_attempt_at", "attempts") == (None, 12)
     listed = project.admin.get("/integrations/svcpay/webhook-events?state=dead", expect=200).json()["items"]
