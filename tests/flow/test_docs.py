@@ -311,6 +311,21 @@ def test_platform_operations(shop):
     assert "svc_users:read" in platform["paths"]["/users"]["get"]["description"]
 
 
+def test_idempotency_keys_are_told(shop):
+    """Wherever the body may hold one the header may, too."""
+    _, platform = documents(shop.admin)
+    told, taken = set(), set()
+    for path, operations in platform["paths"].items():
+        for method, operation in operations.items():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            schema = resolve(platform, body["$ref"]) if "$ref" in body else body
+            if "idempotency_key" in schema.get("properties", {}):
+                taken.add((method, path))
+            if any(p["name"] == "Idempotency-Key" for p in operation.get("parameters", [])):
+                told.add((method, path))
+    assert told == taken and len(told) >= 9
+
+
 def test_error_codes_are_published(shop):
     _, platform = documents(shop.admin)
     text = platform["components"]["schemas"]["Problem"]["properties"]["code"]["description"]

@@ -115,13 +115,17 @@ AWAITS static int check_caller_again(struct req *r, int refusal)
     return check_caller(r);
 }
 
-/* A body or a query may name what the model did not have a moment ago. */
+/* A body or a query may name what the model did not have a moment ago. Not for those that remember
+ * their first try. */
 static bool may_be_behind(const struct req *r, int rc)
 {
+    const struct route *route = r->route;
     struct str code = str_from(r->error_code);
 
-    return rc == 400 && r->route->class != CLASS_AUTH && !r->route->body_type &&
-           (str_is(code, "validation_failed") || str_is(code, "invalid_query"));
+    if (rc != 400 || route->class == CLASS_AUTH || route->body_type ||
+        (route->headers & HEADER_IDEMPOTENCY_KEY))
+        return false;
+    return str_is(code, "validation_failed") || str_is(code, "invalid_query");
 }
 
 /* The same for the model: an entity, a field or a value that another process has just added is

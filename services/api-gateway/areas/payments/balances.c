@@ -338,6 +338,7 @@ static const struct route balances_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_BALANCES_UPDATE,
         .body = &adjust_schema,
+        .headers = HEADER_IDEMPOTENCY_KEY,
         .ok = {200, &balance_schema},
         .fails = {404, 409, 413, 415, 422},
         .run = balances_adjust,

@@ -527,6 +527,7 @@ static const struct route offer_codes_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .body = &redeem_schema,
+        .headers = HEADER_IDEMPOTENCY_KEY,
         .ok = {201, &redeemed_schema},
         .fails = {404, 409, 413, 415, 422},
         .run = offers_redeem,

@@ -82,6 +82,7 @@ static const struct route payments_charge_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_CREATE,
         .body = &charge_schema,
+        .headers = HEADER_IDEMPOTENCY_KEY,
         .ok = {201, &payment_schema},
         .fails = {402, 404, 409, 413, 415, 422, 502},
         .run = payments_charge,

@@ -472,6 +472,7 @@ static const struct route subscriptions_create_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_CREATE,
         .body = &create_schema,
+        .headers = HEADER_IDEMPOTENCY_KEY,
         .ok = {201, &subscription_schema},
         .fails = {402, 404, 409, 413, 415, 422, 502},
         .run = subscriptions_create,
