@@ -97,8 +97,8 @@ def test_if_match(shop):
 
 
 def test_lists(project):
-    made = [workflow(project.admin, trigger, enabled=enabled) for trigger, enabled in
-            (({"kind": "manual"}, True), (api("a"), False), (timed(), True), (api("b"), True))]
+    made = [workflow(project.admin, trigger, enabled=enabled, name=f"W{n}") for n, (trigger, enabled) in enumerate(
+            (({"kind": "manual"}, True), (api("a"), False), (timed(), True), (api("b"), True)))]
 
     def listed(**params):
         body = project.admin.get("/workflows", params=params, expect=200).json()

@@ -65,21 +65,28 @@ select {seen} as seen, j.trigger_entity_id as entity_id, j.trigger_event as even
   case when {seen} then j.trigger_data end as data, j.trigger_at as at
 from {p}.jobs j where j.id = $2::bigint
 
--- The newest steps as far as they fit into an answer, in the order they ran.
+-- part: size
+(coalesce(octet_length(t.input::text), 0) + coalesce(octet_length(t.output::text), 0))::bigint
+
+-- The newest steps as far as they fit into an answer, in the order they ran. Sizes are those of what is shown, which may
+-- be a hundred times what is stored, and no more are looked at than fit.
 -- name: run_steps :many
+with recursive shown (seq, bytes, place) as (
+  select t.seq, {size}, 1 from {p}.job_steps t
+  where t.job_id = $2::bigint and t.seq = (select max(m.seq) from {p}.job_steps m where m.job_id = $2::bigint)
+  union all
+  select t.seq, b.bytes + {size}, b.place + 1 from shown b join {p}.job_steps t on t.job_id = $2::bigint
+    and t.seq = (select max(m.seq) from {p}.job_steps m where m.job_id = $2::bigint and m.seq < b.seq)
+  where b.place < 1000 and b.bytes <= 8388608)
 select s.key, s.action, s.run, s.status, s.started_at, s.finished_at,
        case when {seen} then s.input end as input, case when {seen} then s.output end as output,
        case when s.error is null or {seen} then s.error
             else s.error - '{message,response,errors}'::text[] end as error,
        case when {seen} then s.log end as log
-from (select t.job_id, t.seq, t.key, t.action, t.run, t.status, t.started_at, t.finished_at, t.input, t.output, t.error,
-        t.log, sum(coalesce(octet_length(t.input::text), 0) + coalesce(octet_length(t.output::text), 0))
-          over (order by t.seq desc rows between unbounded preceding and current row) as bytes,
-        row_number() over (order by t.seq desc) as place
-      from {p}.job_steps t
-      where t.job_id = $2::bigint and t.seq > (select max(m.seq) - 1000 from {p}.job_steps m where m.job_id = $2::bigint)) s
+from shown b
+join {p}.job_steps s on s.job_id = $2::bigint and s.seq = b.seq
 join {p}.jobs j on j.id = s.job_id
-where s.place = 1 or s.bytes <= 8388608
+where b.place = 1 or b.bytes <= 8388608
 order by s.seq
 
 -- name: run_cancel :opt
