@@ -13,6 +13,7 @@
 #include "fetch/mail.h"
 #include "hear.h"
 #include "measure.h"
+#include "quotas.h"
 #include "schedule.h"
 #include "script_pool.h"
 #include "sweep.h"
@@ -100,6 +101,7 @@ static int start(struct task *task UNUSED, struct app *app UNUSED, struct str *r
 
     name_process();
     script_pool_init(&scripts);
+    quotas_init();
     work_start();
     hear_start();
     sweep_start();

@@ -2,6 +2,7 @@
 #include "measure.h"
 
 #include "app/metrics.h"
+#include "quotas.h"
 #include "script_pool.h"
 #include "work.h"
 
@@ -49,7 +50,7 @@
     M(counter, SCRIPTS "memory_total", "", "Scripts that wanted too much memory", scripts.memory)  \
     M(counter, SCRIPTS "crashed_total", "", "Scripts whose process ended", scripts.crashes)        \
     M(gauge, SCRIPTS "running", "", "Scripts running", scripts.busy)                               \
-    M(gauge, SCRIPTS "waiting", "", "Scripts that wait for a process", scripts.waiting)            \
+    M(gauge, SCRIPTS "waiting", "", "Scripts that wait for a process", quotas_scripts.waiting)     \
     M(gauge, "groundwork_script_processes", "", "Sandboxed processes alive", scripts.alive)
 /* clang-format on */
 

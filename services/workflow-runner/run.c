@@ -380,6 +380,8 @@ AWAITS static int walk(struct run *run)
             rc = write_all(run, NULL, STR_NONE);
         if (rc < 0)
             return fail_unstored(run);
+        if (rc == RUN_RELEASING)
+            return give_back(run);
         if (rc > 0)
             return rc;
     }

@@ -42,7 +42,10 @@ struct run {
 
 /* run_step(): the job has failed, run->error tells why. */
 #define RUN_FAILED (-2)
-enum { RUN_AGAIN = 3 /* internal to run_step.c */ };
+enum {
+    RUN_AGAIN = 3, /* internal to run_step.c */
+    RUN_RELEASING, /* its turn came when jobs are given back: it has not begun */
+};
 
 /* --- context.c --- */
 
@@ -69,7 +72,7 @@ struct str run_job_error(
 /* --- run_step.c --- */
 
 /* co: runs the step; *ret_next is the next one, STEP_NONE at the end, or RUN_FAILED. 0, JOB_LOST,
- * JOB_STORE_DOWN, or a negative. */
+ * JOB_STORE_DOWN, RUN_RELEASING, or a negative. */
 AWAITS int run_step(struct run *run, const struct step *step, int *ret_next) MUSTCHECK;
 /* any: where a step leads that ended without failing. */
 int run_next(const struct step *step, bool holds);

@@ -10,26 +10,33 @@
 #include "base/panic.h"
 #include "domain/events.h"
 #include "log/log.h"
+#include "quotas.h"
 #include "step_row.h"
+#include "json/jr.h"
 
 #define RETRY_FIRST_MS 50
 #define RETRY_LAST_MS  1000
 
 static const struct action {
     step_fn fn;
-    bool hands_over; /* its effect is a row that it writes itself, found again by the step's
-                        number */
+    enum {
+        PLAIN,
+        WRITES,     /* records of an entity, in the step's transaction */
+        SENDS,      /* leaves the process, at most once */
+        HANDS_OVER, /* its effect is a row that it writes itself, found again by the step's
+                       number */
+    } kind;
 } actions[STEP_ACTIONS] = {
-    [STEP_CREATE_DATA] = {step_create_data, false},
-    [STEP_READ_DATA] = {step_read_data, false},
-    [STEP_UPDATE_DATA] = {step_update_data, false},
-    [STEP_DELETE_DATA] = {step_delete_data, false},
-    [STEP_BULK_CREATE_DATA] = {step_bulk_create_data, false},
-    [STEP_CONDITION] = {step_condition, false},
-    [STEP_RUN_SCRIPT] = {step_run_script, false},
-    [STEP_CALL_AN_API] = {step_call_an_api, false},
-    [STEP_SEND_PUSH] = {step_send_push, true},
-    [STEP_SEND_EMAIL] = {step_send_email, false},
+    [STEP_CREATE_DATA] = {step_create_data, WRITES},
+    [STEP_READ_DATA] = {step_read_data, PLAIN},
+    [STEP_UPDATE_DATA] = {step_update_data, WRITES},
+    [STEP_DELETE_DATA] = {step_delete_data, WRITES},
+    [STEP_BULK_CREATE_DATA] = {step_bulk_create_data, WRITES},
+    [STEP_CONDITION] = {step_condition, PLAIN},
+    [STEP_RUN_SCRIPT] = {step_run_script, PLAIN},
+    [STEP_CALL_AN_API] = {step_call_an_api, SENDS},
+    [STEP_SEND_PUSH] = {step_send_push, HANDS_OVER},
+    [STEP_SEND_EMAIL] = {step_send_email, SENDS},
 };
 
 int run_next(const struct step *step, bool holds)
@@ -63,6 +70,22 @@ int step_begin(struct step_call *call)
         TRY(task_sleep(call->task, pause_ms));
         pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
     }
+}
+
+int step_turn(struct step_call *call, struct shares *shares, int64_t part)
+{
+    const struct share_owner owner = {call->job->project->number, part};
+    int64_t deadline_ms = call->task->deadline_ms;
+    int64_t since_ms = clock_mono_ms();
+    struct share *share;
+
+    call->task->deadline_ms = 0;
+    TRY(shares_acquire(call->task, shares, owner, &share));
+    call->shares = shares;
+    call->share = share;
+    call->waited_ms = clock_mono_ms() - since_ms;
+    call->task->deadline_ms = deadline_ms + call->waited_ms;
+    return call->job->releasing ? RUN_RELEASING : 0;
 }
 
 int step_sent(struct step_call *call)
@@ -137,10 +160,22 @@ AWAITS static int find_caller(struct step_call *call)
     return rc > 0 ? RUN_AGAIN : rc;
 }
 
+/* Before rights are looked at: they are as of when the step begins. */
+AWAITS static int turn_to_write(struct step_call *call)
+{
+    const struct entity *entity =
+        model_entity(call->job->project->model, jr_str(call->step->params, "entity"));
+
+    TRY(step_turn(call, &quotas_writes, entity != NULL ? entity->id : 0));
+    return call->waited_ms > 0 ? refresh_project(call) : 0;
+}
+
 AWAITS static int do_step(struct step_call *call)
 {
     call->run->unprepared = true;
     TRY(refresh_project(call));
+    if (actions[call->step->action].kind == WRITES)
+        TRY(turn_to_write(call));
     TRY(find_caller(call));
     call->run->unprepared = false;
     return actions[call->step->action].fn(call);
@@ -245,12 +280,33 @@ AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
 
 /* --- one attempt, and as many as it takes --- */
 
+/* co: what an action came to becomes history. */
+AWAITS static int conclude(struct step_call *call, int rc, int *ret_next)
+{
+    struct step_outcome outcome;
+
+    if (rc != 0 && rc != STEP_FAILED) {
+        if (call->tx != NULL)
+            (void)db_rollback(call->task, call->tx);
+        return rc;
+    }
+    rc = step_settle(call, rc, &outcome);
+    if (rc != 0 && call->tx != NULL)
+        (void)db_rollback(call->task, call->tx);
+    if (rc == 0 && call->tx != NULL)
+        TRY(commit(call, &outcome));
+    else
+        run_pending(call->run, &outcome.row);
+    advance(call, &outcome, ret_next);
+    return 0;
+}
+
+/* *deadline_ms: what was waited for a turn is added. */
 AWAITS static int
-attempt(struct run *run, const struct step *step, int64_t deadline_ms, int *ret_next)
+attempt(struct run *run, const struct step *step, int64_t *deadline_ms, int *ret_next)
 {
     struct job *job = run->job;
     struct step_call *call = ARENA_NEW(run->step_arena, call);
-    struct step_outcome outcome;
 
     *call = (struct step_call){
         .run = run,
@@ -264,22 +320,13 @@ attempt(struct run *run, const struct step *step, int64_t deadline_ms, int *ret_
         .secrets = run->secrets,
     };
     run->gone = 0;
-    job->task.deadline_ms = deadline_ms;
-    int rc = judge(call, do_step(call), deadline_ms);
-    if (rc != 0 && rc != STEP_FAILED) {
-        if (call->tx != NULL)
-            (void)db_rollback(call->task, call->tx);
-        return rc;
-    }
-    rc = step_settle(call, rc, &outcome);
-    if (rc != 0 && call->tx != NULL)
-        (void)db_rollback(call->task, call->tx);
-    if (rc == 0 && call->tx != NULL)
-        TRY(commit(call, &outcome));
-    else
-        run_pending(run, &outcome.row);
-    advance(call, &outcome, ret_next);
-    return 0;
+    job->task.deadline_ms = *deadline_ms;
+    int rc = do_step(call);
+    *deadline_ms += call->waited_ms;
+    rc = conclude(call, judge(call, rc, *deadline_ms), ret_next);
+    if (call->share != NULL)
+        shares_release(call->shares, call->share);
+    return rc;
 }
 
 /* co: rows that wait go first where a step's number has to mean one thing only. */
@@ -299,16 +346,14 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
     struct job *job = run->job;
     int64_t deadline_ms = clock_mono_ms() + step->timeout_ms;
     int64_t pause_ms = RETRY_FIRST_MS;
-    bool durable = step->action == STEP_CALL_AN_API || step->action == STEP_SEND_EMAIL ||
-                   actions[step->action].hands_over;
     int rc;
 
-    if (actions[step->action].hands_over)
+    if (actions[step->action].kind == HANDS_OVER)
         TRY(write_pending(run));
     for (;;) {
         arena_reset(run->step_arena);
         job->task.arena = run->step_arena;
-        rc = attempt(run, step, deadline_ms, ret_next);
+        rc = attempt(run, step, &deadline_ms, ret_next);
         job->task.arena = job->arena;
         job->task.deadline_ms = 0;
         if (rc != RUN_AGAIN)
@@ -320,7 +365,7 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
         pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
     }
     /* Found again it must not look as if it had been interrupted; the job's end takes it along. */
-    if (rc == 0 && durable && *ret_next >= 0)
+    if (rc == 0 && actions[step->action].kind >= SENDS && *ret_next >= 0)
         return write_pending(run);
     return rc;
 }

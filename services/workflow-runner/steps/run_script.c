@@ -2,11 +2,9 @@
 #include <errno.h>
 
 #include "app.h"
-#include "base/clock.h"
+#include "quotas.h"
 #include "script_pool.h"
 #include "step.h"
-
-#define QUEUE_MS 3600000
 
 int step_run_script(struct step_call *call)
 {
@@ -20,8 +18,8 @@ int step_run_script(struct step_call *call)
     };
     struct script_result result;
 
-    /* The sandbox keeps the script's time; waiting for a free process is not the script's. */
-    call->task->deadline_ms = clock_mono_ms() + QUEUE_MS;
+    TRY(step_turn(call, &quotas_scripts, 0));
+    call->task->deadline_ms = 0; /* the sandbox keeps the script's time */
     int rc = script_run(call->task, &request, &result);
     if (rc == -EAGAIN)
         return step_fail(call, "busy", "Too many scripts wait to be run.");

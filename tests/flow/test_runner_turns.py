@@ -1,0 +1,54 @@
+"""What one project's jobs take is not taken from another's: scripts and requests under way go round by project."""
+import signal
+
+import pytest
+from groundwork.chaos import Deaf
+from groundwork.project import Project
+from groundwork.records import execute, rows
+from groundwork.runs import finish, step, until
+from groundwork.workflows import call, start, workflow
+
+
+@pytest.fixture
+def other(gateway, operator, recorder):
+    return Project(gateway, operator, recorder)
+
+
+def flood(project, db, made, count):
+    """Queues so many jobs at once."""
+    execute(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual'"
+                " from generate_series(1, %s)", made["id"], count)
+
+
+def test_scripts_go_round_by_project(project, other, db, start_one):
+    """One process: a project's many slow scripts hold up another's by one of them."""
+    spin = "const end = Date.now() + 400; while (Date.now() < end); return 1"
+    slow = workflow(project.admin, steps=[step("spin", "RunScript", {"script": spin})])
+    quick = workflow(other.admin, steps=[step("one", "RunScript", {"script": "return 1"})])
+    start_one(SCRIPT_PROCESSES=1)
+    flood(project, db, slow, 30)
+    ended = f"select count(*) from {project.schema(db)}.jobs where status = 'succeeded'"
+    until(lambda: rows(db, ended)[0][0] >= 1, "they run")
+    assert finish(other, start(other.admin, quick))["status"] == "succeeded"
+    assert rows(db, ended)[0][0] < 25
+    until(lambda: rows(db, ended)[0][0] == 30, "all run", 60)
+
+
+def test_requests_leave_room_for_other_projects(project, other, db, servers, sink, start_one):
+    """More requests than there may be under way, to somebody who never answers; another project's goes out at once."""
+    deaf = Deaf()
+    servers.allowed_ports.append(deaf.port)
+    stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=20)])
+    quick = workflow(other.admin, steps=[call("call", f"{sink.url}/quick", timeout_seconds=5)])
+    runner = start_one(JOB_SLOTS_PER_PROJECT=400)
+    flood(project, db, stuck, 400)
+    sent = f"select count(*) from {project.schema(db)}.job_steps where status = 'sent'"
+    until(lambda: rows(db, sent)[0][0] >= 128, "half of all are under way", 30)
+    for _ in range(3):
+        assert finish(other, start(other.admin, quick))["status"] == "succeeded"
+    assert rows(db, sent)[0][0] == 128, "the others wait, and nothing of them has been sent"
+    runner.signal(signal.SIGTERM)
+    assert runner.process.wait(15) == 0
+    assert rows(db, sent)[0][0] == 128, "who waited goes back to the queue instead"
+    assert rows(db, f"select status, max(attempt), count(*) from {project.schema(db)}.jobs group by 1") == [("queued", 0, 400)]
+    deaf.close()
