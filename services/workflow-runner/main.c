@@ -14,6 +14,7 @@
 #include "hear.h"
 #include "measure.h"
 #include "quotas.h"
+#include "retain.h"
 #include "schedule.h"
 #include "script_pool.h"
 #include "sweep.h"
@@ -106,6 +107,7 @@ static int start(struct task *task UNUSED, struct app *app UNUSED, struct str *r
     hear_start();
     sweep_start();
     schedule_start();
+    retain_start();
     log_info("runner.started", L_STR("runner", runner_id()));
     return 0;
 }
@@ -131,6 +133,7 @@ static void drain(struct app *app UNUSED, loop_fn done, void *arg)
     ending.done = done;
     ending.arg = arg;
     schedule_stop();
+    retain_stop();
     sweep_stop();
     bus_stop(runner_bus(), on_bus_stopped, NULL);
 }

@@ -25,16 +25,23 @@ select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events,
   exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as ended,
   (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at
 
--- Jobs whose runner fell silent go back to the queue; one that took its runner down too often does not.
+-- Jobs whose runner fell silent go back to the queue; one that took its runner down too often does not, and what it had
+-- sent is not under way any more.
 -- name: sweep_rescue :many
-update {p}.jobs j set token = j.token + 1, lease_until = null, runner = null,
-  status = case when j.attempt >= $1::smallint then 'failed' else 'queued' end,
-  finished_at = case when j.attempt >= $1::smallint then now() end,
-  error = case when j.attempt >= $1::smallint
-    then jsonb_build_object('code', 'quarantined', 'message', 'The job ended ' || j.attempt || ' runners.') end
-where j.id in (select e.id from {p}.jobs e where e.status in ('running', 'waiting') and e.lease_until < now()
-               order by e.id limit 500 for update skip locked)
-returning j.id as id, j.status = 'failed' as quarantined, j.attempt as attempt
+with rescued as (
+  update {p}.jobs j set token = j.token + 1, lease_until = null, runner = null,
+    status = case when j.attempt >= $1::smallint then 'failed' else 'queued' end,
+    finished_at = case when j.attempt >= $1::smallint then now() end,
+    error = case when j.attempt >= $1::smallint then jsonb_build_object('step_key', null, 'code', 'quarantined',
+      'status_code', null, 'message', 'The job ended ' || j.attempt || ' runners.') end
+  where j.id in (select e.id from {p}.jobs e where e.status in ('running', 'waiting') and e.lease_until < now()
+                 order by e.id limit 500 for update skip locked)
+  returning j.id, j.status, j.attempt),
+closed as (
+  update {p}.job_steps s set status = 'interrupted', finished_at = now(),
+    error = jsonb_build_object('code', 'interrupted', 'message', 'The job''s last runner ended while this was under way.')
+  from rescued r where r.status = 'failed' and s.job_id = r.id and s.status = 'sent')
+select r.id as id, r.status = 'failed' as quarantined, r.attempt as attempt from rescued r
 
 -- A running job that is given back did not take its runner down.
 -- name: jobs_give_back :exec
@@ -47,17 +54,3 @@ where j.id = g.id and j.token = g.token and j.status in ('running', 'waiting')
 update platform.workflow_projects set next_fire_at = $2::timestamptz
 where number = $1::bigint and xmin::text::bigint = $3::bigint
 
--- The oldest thousand are looked at; history goes with its job.
--- name: retain_jobs :many
-delete from {p}.jobs j where j.id in
-  (select f.id from (select o.id, o.finished_at from {p}.jobs o order by o.id limit 1000) f
-   where f.finished_at < now() - make_interval(days => $1::integer))
-returning j.id as id
-
--- name: retain_steps :exec
-delete from {p}.job_steps s where s.job_id = any($1::bigint[])
-
--- name: retain_events :exec
-delete from {p}.outbox o where o.id in
-  (select f.id from (select e.id, e.consumed_at from {p}.outbox e order by e.id limit 5000) f
-   where f.consumed_at < now() - interval '1 day')

@@ -161,7 +161,7 @@ AWAITS static int tick_one(struct task *task, struct round *round, const struct 
     int64_t next = -1;
 
     task->arena = arena_new(0);
-    int rc = server ? tick_project(task, &db, &next) : DB_UNAVAILABLE;
+    int rc = server && db_server_up(server) ? tick_project(task, &db, &next) : DB_UNAVAILABLE;
     arena_free(task->arena);
     task->arena = own;
     if (rc > 0)

@@ -2,7 +2,6 @@
 #include "sweep.h"
 
 #include "app.h"
-#include "base/clock.h"
 #include "base/panic.h"
 #include "bus/bus.h"
 #include "log/log.h"
@@ -11,16 +10,13 @@
 #include "schedule.h"
 #include "work.h"
 
-#define LOOKS_AT_ONCE   32
-#define SWEEP_LIMIT_MS  20000
-#define NO_BELLS_MS     500    /* between sweeps while Redis is away */
-#define RETAIN_EVERY_MS 600000 /* history of each project */
-#define RETAIN_ROUNDS   20
+#define LOOKS_AT_ONCE  32
+#define SWEEP_LIMIT_MS 20000
+#define NO_BELLS_MS    500 /* between sweeps while Redis is away */
 
 static struct {
     struct loop_timer timer;
     size_t index, runners; /* this runner among the live ones */
-    int64_t retained_ms;
     bool running, stopped;
 } s = {.runners = 1};
 
@@ -56,7 +52,6 @@ AWAITS static int meet_runners(struct task *task)
 struct look {
     const struct rows *projects;
     size_t *next; /* shared by the tasks of one sweep */
-    bool retain;
 };
 
 AWAITS static void rescue(struct task *task, struct db *db)
@@ -81,36 +76,6 @@ AWAITS static void rescue(struct task *task, struct db *db)
         work_jobs_due(db->schema);
 }
 
-AWAITS static int retain_once(struct task *task, struct db *db, size_t *ret_removed)
-{
-    struct rows gone;
-
-    TRY(db_query(
-        task, db, &SQL_RETAIN_JOBS, PARAMS(P_I64(runner_conf()->job_retention_days)), &gone));
-    *ret_removed = gone.count;
-    if (gone.count == 0)
-        return 0;
-    int64_t *ids = ARENA_ARRAY(task->arena, ids, gone.count);
-    for (size_t i = 0; i < gone.count; i++)
-        ids[i] = rows_i64(&gone, i, 0);
-    return db_query(task, db, &SQL_RETAIN_STEPS, PARAMS(P_I64S(ids, gone.count)), NULL);
-}
-
-AWAITS static void retain(struct task *task, struct db *db)
-{
-    struct rows rows;
-    size_t removed = 1;
-
-    for (int round = 0; round < RETAIN_ROUNDS && removed > 0; round++) {
-        if (retain_once(task, db, &removed) != 0)
-            return;
-    }
-    for (int round = 0; round < RETAIN_ROUNDS; round++) {
-        if (db_query(task, db, &SQL_RETAIN_EVENTS, NULL, 0, &rows) != 0 || rows.affected == 0)
-            return;
-    }
-}
-
 /* A save that raced a tick, or a gateway that died before it told: the project's own rows are
  * right. */
 AWAITS static void
@@ -131,14 +96,14 @@ correct_fire_hint(struct task *task, const struct row *project, int64_t wanted_m
         log_debug("sweep.hint_failed", L_I64("project", number));
 }
 
-AWAITS static int look_at(struct task *task, const struct row *project, bool retain_now)
+AWAITS static int look_at(struct task *task, const struct row *project)
 {
     struct db_server *server = directory_server(runner_directory(), row_str(project, "server"));
     int64_t number = row_i64(project, "number");
     struct db db = {.server = server, .schema = number};
     struct rows rows;
 
-    if (server == NULL || !sweep_mine(number))
+    if (server == NULL || !db_server_up(server) || !sweep_mine(number))
         return 0;
     TRY(db_query(task, &db, &SQL_SWEEP_LOOK, NULL, 0, &rows));
     const struct row found = rows_at(&rows, 0);
@@ -149,8 +114,6 @@ AWAITS static int look_at(struct task *task, const struct row *project, bool ret
     if (row_bool(&found, "ended"))
         rescue(task, &db);
     correct_fire_hint(task, project, row_time(&found, "next_fire_at"));
-    if (retain_now)
-        retain(task, &db);
     return 0;
 }
 
@@ -162,7 +125,7 @@ AWAITS static int look_around(struct task *task, void *arg)
 
     while (*look->next < look->projects->count && !s.stopped) {
         const struct row project = rows_at(look->projects, (*look->next)++);
-        int rc = look_at(task, &project, look->retain);
+        int rc = look_at(task, &project);
         if (rc < 0)
             return rc;
     }
@@ -173,19 +136,15 @@ AWAITS static int sweep_once(struct task *task)
 {
     struct rows projects;
     size_t next = 0;
-    int64_t now = clock_mono_ms();
-    bool retain_now = now - s.retained_ms > RETAIN_EVERY_MS;
 
     TRY(meet_runners(task));
     TRY(db_query(
         task, directory_control(runner_directory()), &SQL_SWEEP_PROJECTS, NULL, 0, &projects));
-    struct look look = {.projects = &projects, .next = &next, .retain = retain_now};
+    struct look look = {.projects = &projects, .next = &next};
     size_t count = projects.count < LOOKS_AT_ONCE ? projects.count : LOOKS_AT_ONCE;
     struct task_call *calls = ARENA_ARRAY(task->arena, calls, count);
     for (size_t i = 0; i < count; i++)
         calls[i] = (struct task_call){.fn = look_around, .arg = &look};
-    if (retain_now)
-        s.retained_ms = now;
     return count ? task_all(task, calls, count) : 0;
 }
 
@@ -213,7 +172,6 @@ static void on_timer(void *arg UNUSED)
 
 void sweep_start(void)
 {
-    s.retained_ms = clock_mono_ms();
     loop_timer_init(&s.timer, on_timer, NULL);
     loop_timer_start(&s.timer, 0);
 }

@@ -1,8 +1,7 @@
 #pragma once
 /*
  * Without bells: every project that has, or once had, a workflow is looked at every sweep_ms by one
- * of the live runners (faster while Redis is away); jobs of dead runners are put back; old history
- * is removed.
+ * of the live runners (faster while Redis is away); jobs of dead runners are put back.
  */
 #include <stdbool.h>
 #include <stddef.h>

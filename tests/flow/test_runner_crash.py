@@ -4,44 +4,12 @@ import signal
 import time
 
 import pytest
+from groundwork.chaos import kill
 from groundwork.records import column, execute, rows, table
 from groundwork.runs import Held, condition, finish, history, step, until
 from groundwork.workflows import call, create, job_row, start, workflow
 
-LEASE = 2000  # the shortest
-
-
-@pytest.fixture
-def start_one(start_runner):
-    """start_one() is a runner with a short lease; all of a test's are gone at its end."""
-    started = []
-
-    def start_it(**settings):
-        started.append(start_runner(LEASE_MS=LEASE, SWEEP_MS=200, **settings))
-        return started[-1]
-
-    yield start_it
-    for daemon in started:
-        if daemon.running():
-            kill(daemon)
-
-
-def kill(daemon):
-    """As a power cut: the supervisor and its worker at once."""
-    os.killpg(daemon.process.pid, signal.SIGKILL)
-    daemon.process.wait(5)
-
-
-@pytest.fixture
-def orders(project):
-    return project.entity("orders", [{"name": "name", "type": "varchar"}])
-
-
-def listen_to_creates(project):
-    """An outbox row with each order: a workflow that is never started otherwise."""
-    made = workflow(project.admin, {"kind": "event", "event": "EntityCreated", "entity": "orders"}, [condition()])
-    time.sleep(1.5)
-    return made
+RUNNER = {"LEASE_MS": 2000, "SWEEP_MS": 200}  # the shortest lease
 
 
 def test_shutdown_gives_jobs_back(project, db, servers, start_one, orders):
@@ -82,9 +50,8 @@ def start_by_row(project, db, made):
     return rows(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind) values (%s, 1, 'manual') returning id", made["id"])[0][0]
 
 
-def test_killed_inside_a_create(project, db, servers, start_one, orders):
+def test_killed_inside_a_create(project, db, servers, start_one, orders, listening):
     """K7: the record is inserted, its event waits, the runner dies: one record, one event."""
-    listen_to_creates(project)
     made = workflow(project.admin, steps=[create()])
     first = start_one()
     with Held(servers, f"{project.schema(db)}.outbox", mode="share") as held:
@@ -142,9 +109,8 @@ def test_stopped_for_longer_than_its_lease(project, db, servers, start_one, orde
     assert finish(project, start(project.admin, made))["status"] == "succeeded"
 
 
-def test_killed_in_the_middle_of_a_bulk_create(project, db, servers, start_one, orders):
+def test_killed_in_the_middle_of_a_bulk_create(project, db, servers, start_one, orders, listening):
     """K12: all of them or none."""
-    listen_to_creates(project)
     made = workflow(project.admin, steps=[step("bulk", "BulkCreateData", {"entity": "orders", "items": [{"name": f"n{i}"} for i in range(1000)]})])
     first = start_one()
     with Held(servers, f"{project.schema(db)}.outbox", mode="share") as held:
@@ -175,6 +141,25 @@ def test_a_job_that_takes_its_runners_down(project, db, servers, start_one, orde
     found = finish(project, job)
     assert (found["status"], found["error"]["code"], found["attempt"]) == ("failed", "quarantined", 2)
     assert finish(project, start(project.admin, made))["status"] == "succeeded"
+
+
+def test_what_a_quarantined_job_had_sent(project, db, sink, start_one):
+    """K19: it is not under way any more; asked for, it is sent once more."""
+    made = workflow(project.admin, steps=[condition("a", then="call"), call(url=sink.url + "/hang?poison")])
+    first = start_one(JOB_ATTEMPTS=1)
+    job = start(project.admin, made)
+    until(lambda: sink.seen("/hang?poison"), "the request arrives")
+    kill(first)
+    start_one(JOB_ATTEMPTS=1)
+    found = finish(project, job)
+    assert set(found["error"]) == {"step_key", "code", "status_code", "message"} and found["error"]["code"] == "quarantined"
+    assert [(s["key"], s["status"]) for s in found["steps"]] == [("a", "succeeded"), ("call", "interrupted")]
+    assert found["steps"][1]["finished_at"] and found["steps"][1]["error"]["code"] == "interrupted"
+    assert len(sink.seen("/hang?poison")) == 1
+    project.admin.post(f"/workflows/jobs/{job}/retry", expect=202)
+    until(lambda: len(sink.seen("/hang?poison")) == 2, "it is sent again")
+    project.admin.post(f"/workflows/jobs/{job}/cancel", expect=200)
+    assert history(project, db, job) == [(1, 1, "a", "succeeded"), (2, 1, "call", "interrupted"), (3, 2, "call", "interrupted")]
 
 
 def test_a_long_step_keeps_its_lease(project, db, start_one):

@@ -1,0 +1,17 @@
+-- History that is old enough goes, some at a time, from the oldest on.
+
+-- With its steps. A job that is run again meanwhile stays.
+-- name: retain_jobs :one
+with old as (
+  select o.id from (select j.id, j.finished_at from {p}.jobs j order by j.id limit 500) o
+  where o.finished_at < now() - make_interval(days => $1::integer)),
+gone as (
+  delete from {p}.jobs j using old
+  where j.id = old.id and j.finished_at < now() - make_interval(days => $1::integer) returning j.id),
+steps as (delete from {p}.job_steps s using gone where s.job_id = gone.id)
+select count(*) as removed from gone
+
+-- name: retain_events :exec
+delete from {p}.outbox o where o.id in
+  (select f.id from (select e.id, e.consumed_at from {p}.outbox e order by e.id limit 5000) f
+   where f.consumed_at < now() - interval '1 day')
