@@ -339,6 +339,7 @@ def test_refund_of_unknown_outcome(shop, processor, payments, db, method, amount
     processor.clear_faults()
     settle(shop, db, paid["id"])
     assert status_of(shop, paid["id"], "partially_refunded")
+    until(lambda: rows(db, f"select 1 from {shop.project.schema(db)}.payments where call_key is null"), "closed")
     again = send(shop, {"amount": amount}, "back", 200, path=path).json()
     assert again["amount_refunded"] == amount
     assert len(shop.objects("refund")) == 1
