@@ -310,3 +310,25 @@ def test_rules_of_two_roles_add_up(staff):
     roles = [staff.role(permissions=["staff:read"], field_access=[{"entity": "staff", "action": "read", "fields": fields}])["id"]
              for fields in (["name"], ["level"])]
     assert set(staff.user(role_ids=roles).get(f"{STAFF}/{staff.person}", expect=200).json()) == SHOWN
+
+
+def test_who_may_open_what_the_rule_hides(project):
+    """Every user of a new project may change entities: not so as to see what is hidden."""
+    project.entity("letters", [{"name": "text", "type": "varchar", "public": True}, {"name": "note", "type": "varchar"}])
+    letter = project.item("letters", text="of the administrator", note="x")["id"]
+    path = "/entities/letters"
+    user = project.user(entities=["letters"])
+    user.put(path, {"label": "Letters", "row_level_security": True, "public_read": False}, expect=200)
+    for change in ({"row_level_security": False}, {"public_read": True}):
+        assert user.put(path, change, expect=403).json()["code"] == "forbidden"
+        user.put(path, {"name": "renamed", **change}, expect=403)
+    assert user.get(path + "/items", expect=200).json()["total_items"] == 0
+    key = project.key(["svc_entities:update"])
+    assert key.put(path, {"public_read": True}, expect=200).json()["public_read"]
+    user.put(path + "/fields/note", {"public": True}, expect=403)
+    user.put(path + "/fields/note", {"indexed": True, "public": False}, expect=200)
+    project.admin.put(path + "/fields/note", {"public": True}, expect=200)
+    user.put(path + "/fields/note", {"indexed": False, "public": True}, expect=200)
+    user.put(path, {"public_read": False}, expect=200)
+    assert not project.admin.put(path, {"row_level_security": False}, expect=200).json()["row_level_security"]
+    soon(lambda: user.get(f"{path}/items/{letter}"), 200)

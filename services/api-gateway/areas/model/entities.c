@@ -181,6 +181,20 @@ AWAITS static int entities_get(struct req *r)
 
 /* --- change --- */
 
+/* Nobody opens to others, or to themselves, the records that a row rule hides from them. */
+static int check_opens(struct req *r, const struct entity_in *in, const struct entity *entity)
+{
+    bool rule_ends = entity->row_level_security && !value_or(&in->row_level_security, true);
+    bool published = !entity->public_read && value_or(&in->public_read, false);
+
+    if (caller_all_rows(r->caller) || !(rule_ends || published))
+        return 0;
+    return fail(r,
+                "forbidden",
+                "Only who sees all records may %s.",
+                rule_ends ? "end the entity's row-level security" : "make the entity public");
+}
+
 /* Only rows change: the table's name, and the permissions, hang on the entity's id. */
 AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *audit)
 {
@@ -189,6 +203,7 @@ AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *au
     struct str label;
 
     TRY(gateway_entity(r, &entity));
+    TRY(check_opens(r, in, entity));
     if (in->name.set)
         TRY(check_name(r, in->name.value, entity->id));
     label = in->label.set ? in->label.value : entity->label;
@@ -332,7 +347,8 @@ static const struct route entities_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Entities",
         .summary = "Change an entity",
-        .doc = "A new name takes effect at once in paths and permission names; no data moves.",
+        .doc = "A new name takes effect at once in paths and permission names; no data moves. Only "
+               "administrators end row-level security or make an entity public.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -150,6 +150,8 @@ AWAITS static int update_field(struct req *r, void *arg, struct model_audit *aud
     field_spec_update(&spec, old, in, &next);
     if (spec.errors->count)
         return fail_fields(r, spec.errors);
+    if (next.is_public && !old->is_public && entity->public_read && !caller_all_rows(r->caller))
+        return fail(r, "forbidden", "Only who sees all records may make their field public.");
     TRY(check_name_free(r, entity, &next));
     TRY(ddl_field_change(r, old, &next));
     *audit = (struct model_audit){"fields.update", "field", old->id, STR_NONE};
