@@ -337,30 +337,30 @@ static const struct http_fault *judge_framing(const struct fields *fields, struc
     return NULL;
 }
 
-/* uri-host [":" port] (RFC 9110 7.2). Commas are legal in names but only ever mean two hosts, and
- * of what may stand in brackets (RFC 3986 3.2.2) only IPv6 addresses were ever defined. */
-static bool host_ok(struct str host)
+/* Bytes of the uri-host that `host` begins with, 0 when it is none. Commas are legal in names but
+ * only ever mean two hosts, and of what may stand in brackets (RFC 3986 3.2.2) only IPv6 addresses
+ * were ever defined. */
+static size_t host_name_len(struct str host)
 {
     size_t i = 0;
 
     if (host.len > 0 && host.ptr[0] == '[') {
-        for (i = 1; i < host.len && host.ptr[i] != ']'; i++)
-            if (!strchr("0123456789abcdefABCDEF:.", host.ptr[i]))
-                return false;
-        if (i < 3 || i == host.len)
-            return false;
-        i++;
-    } else {
-        while (i < host.len && host.ptr[i] != ':') {
-            if (class_of(host.ptr[i]) != BYTE_TOKEN || strchr("#^`|", host.ptr[i]))
-                return false;
+        for (i = 1; i < host.len && strchr("0123456789abcdefABCDEF:.", host.ptr[i]);)
             i++;
-        }
-        if (i == 0)
-            return false;
+        return i >= 3 && i < host.len && host.ptr[i] == ']' ? i + 1 : 0;
     }
-    if (i == host.len)
-        return true;
+    while (i < host.len && class_of(host.ptr[i]) == BYTE_TOKEN && !strchr("#^`|", host.ptr[i]))
+        i++;
+    return i;
+}
+
+/* uri-host [":" port] (RFC 9110 7.2). */
+static bool host_ok(struct str host)
+{
+    size_t i = host_name_len(host);
+
+    if (i == 0 || i == host.len)
+        return i > 0;
     if (host.ptr[i] != ':' || host.len - i > 6)
         return false;
     for (i++; i < host.len; i++)

@@ -251,7 +251,8 @@ static void lost(struct link *link)
     if (wait_ms > BACKOFF_MAX_MS)
         wait_ms = BACKOFF_MAX_MS;
     link->backoff_ms = wait_ms;
-    link->failed += link->state == LINK_CONNECTING;
+    if (link->state == LINK_CONNECTING)
+        link->failed++;
     link->failing = true;
     link->state = LINK_WAITING;
     loop_timer_start(&link->timer, wait_ms / 2 + (int64_t)(rand_u64() % (uint64_t)wait_ms));

@@ -33,7 +33,7 @@ struct link {
     struct link_lookup *lookup; /* the host's name being looked up */
     struct loop_timer timer;    /* waiting: next try; connecting: limit */
     struct list queue;          /* struct cmd waiting for the connection */
-    unsigned failed; /* tries: each goes to the next of the host's addresses */
+    uint8_t failed; /* tries: each goes to the next of the host's addresses */
     int64_t backoff_ms;
     int64_t heard_ms; /* monotonic: last reply */
     bool failing;     /* the last try failed: nobody waits for the next */

@@ -89,12 +89,9 @@ void address_done(struct address *address)
 void address_pick(const struct addrinfo *found, unsigned n, char ret_text[ADDRESS_TEXT_BYTES])
 {
     const struct addrinfo *at = found;
-    unsigned count = 0;
 
-    for (const struct addrinfo *it = found; it; it = it->ai_next)
-        count++;
-    for (n %= count; n > 0; n--)
-        at = at->ai_next;
+    for (; n > 0; n--)
+        at = at->ai_next ? at->ai_next : found;
     if (at->ai_family == AF_INET)
         (void)uv_ip4_name((void *)at->ai_addr, ret_text, ADDRESS_TEXT_BYTES);
     else if (at->ai_family == AF_INET6)
