@@ -60,10 +60,19 @@ def test_life_of_an_offer(project):
     ({"kind": "store"}, "store_offer_id"),
     ({"kind": "gift"}, "kind"),
     ({"kind": "trial", "trial_days": 3, "starts_at": "soon"}, "starts_at"),
+    ({"kind": "trial", "trial_days": 3, "starts_at": "2030-01-02T00:00:00Z", "ends_at": "2030-01-02T00:00:00Z"}, "ends_at"),
 ])
 def test_bad_offers(shared_project, body, field):
     answer = shared_project.admin.post(BASE, {"name": "Bad", **body}, expect=400).json()
     assert field in [error["field"] for error in answer["errors"]]
+
+
+def test_an_offer_ends_behind_its_beginning(project):
+    made = offer(project.admin, starts_at="2030-01-02T00:00:00Z")
+    answer = project.admin.put(f"{BASE}/{made['id']}", {"ends_at": "2030-01-01T00:00:00Z"}, expect=400).json()
+    assert answer["errors"][0]["field"] == "ends_at"
+    early = {"starts_at": None, "ends_at": "2030-01-01T00:00:00Z"}
+    assert project.admin.put(f"{BASE}/{made['id']}", early, expect=200).json()["starts_at"] is None
 
 
 def test_a_new_currency_asks_for_its_amount(project):

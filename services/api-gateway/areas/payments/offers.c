@@ -5,6 +5,7 @@
 
 #include "areas/payments/balances.h"
 #include "areas/payments/payments_area.h"
+#include "base/clock.h"
 #include "offers_sql.h"
 
 #define PLANS_MAX 200
@@ -273,6 +274,27 @@ static int check(struct req *r, const struct offer_in *in, const struct db_param
     return 0;
 }
 
+/* As the body says it, else as it is stored; 0 = none. */
+static int64_t time_of(const struct in_str *in, const struct rows *stored, const char *name)
+{
+    int64_t at_ms = 0;
+
+    if (in->set)
+        return clock_parse(in->value, &at_ms) ? at_ms : 0;
+    return stored ? rows_time(stored, 0, rows_column(stored, name)) : 0;
+}
+
+/* `stored` is NULL for an offer that is new. */
+static int check_times(struct req *r, const struct offer_in *in, const struct rows *stored)
+{
+    int64_t starts_ms = time_of(&in->starts_at, stored, "starts_at");
+    int64_t ends_ms = time_of(&in->ends_at, stored, "ends_at");
+
+    if (starts_ms && ends_ms && ends_ms <= starts_ms)
+        return fail_field(r, "ends_at", "out_of_range", "must be later than starts_at");
+    return 0;
+}
+
 static int fail_save(struct req *r, int rc)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
@@ -328,6 +350,7 @@ AWAITS static int offers_create(struct req *r)
     merge(&in, values);
     TRY(merge_amount(r, &in, values));
     TRY(check(r, &in, values));
+    TRY(check_times(r, &in, NULL));
     TRY(sql_begin(r));
     int rc = db_query(&r->task, r->db, &SQL_OFFER_ADD, values, COLUMNS, &rows);
     if (rc)
@@ -352,6 +375,7 @@ AWAITS static int offers_update(struct req *r)
     merge(&in, values + 1);
     TRY(merge_amount(r, &in, values + 1));
     TRY(check(r, &in, values + 1));
+    TRY(check_times(r, &in, &rows));
     int rc = db_query(&r->task, r->db, &SQL_OFFER_SAVE, values, COLUMNS + 1, NULL);
     if (rc)
         return fail_save(r, rc);
