@@ -156,7 +156,9 @@ def test_list_operation(shop):
     parameters = [resolve(document, p["$ref"]) if "$ref" in p else p for p in operation["parameters"]]
     named = {parameter["name"]: parameter for parameter in parameters}
     assert set(named) == {"filter", "sort", "order", "fields", "expand", "page", "limit", "count", "cursor", "X-Group-Id"}
+    assert "`orders:read`" in operation["description"]
     one = document["paths"]["/entities/orders/items/{id}"]
+    assert "`orders:update`" in one["put"]["description"] and "`orders:delete`" in one["delete"]["description"]
     for method, wanted in (("get", {"X-Group-Id", "If-None-Match"}), ("put", {"If-Match", "X-Lock-Token"}),
                            ("delete", {"If-Match", "X-Lock-Token"})):
         heads = [resolve(document, p["$ref"]) for p in one[method]["parameters"] if "$ref" in p]

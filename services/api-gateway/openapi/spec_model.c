@@ -155,6 +155,16 @@ static void put_success(struct jw *w, const struct route *route, const struct en
     jw_obj_end(w);
 }
 
+static struct str needs(struct arena *arena, const struct route *route, const struct entity *entity)
+{
+    enum perm_action action = (enum perm_action)(route->perm - PERM_ENTITY_READ);
+
+    return arena_printf(arena,
+                        "Needs the permission `%.*s:%s` and a role with API access.",
+                        STR_ARG(entity->name),
+                        perm_action_name(action));
+}
+
 static void put_operation(struct model_doc *m, size_t index, const struct entity_doc *doc)
 {
     const struct operation *operation = &operations[index];
@@ -173,8 +183,7 @@ static void put_operation(struct model_doc *m, size_t index, const struct entity
     JW_STR(w,
            "summary",
            arena_printf(m->arena, "%s %.*s", operation->summary, STR_ARG(doc->entity->name)));
-    if (route->doc != NULL)
-        JW_CSTR(w, "description", route->doc);
+    JW_STR(w, "description", needs(m->arena, route, doc->entity));
     put_parameters(m, operation, route, doc);
     if (route->body != NULL)
         put_body(w, route, doc);
