@@ -49,19 +49,32 @@ is_daemon() { # PID NAME
     return 1
 }
 
-# Is PID alive and the test processor of this .run?
-is_processor() { # PID
-    [ -n "${1:-}" ] && tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -qF -- "tests/processor --state $RUN/processor.json"
+# What stands in for others beside the daemons: the processor and the store of the tests, each with its state in .run.
+stand_ins() { echo processor store; }
+stand_in_command() { # NAME: a word a line
+    case "$1" in
+    processor) printf '%s\n' tests/processor --state "$RUN/processor.json" ;;
+    store) printf '%s\n' tests/flow/store --folder "$RUN/store" ;;
+    esac
 }
 
-stop_processor() { # PID
-    kill -TERM "$1" 2>/dev/null || return 0
+# Is PID alive and the stand-in of this .run, with these arguments?
+is_stand_in() { # NAME PID [ARGUMENTS]
+    local name=$1 pid=${2:-}
+    shift
+    [ $# -eq 0 ] || shift
+    [ -n "$pid" ] && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" \
+        | grep -qF -- "$(stand_in_command "$name" | tr '\n' ' ')${*+$* }"
+}
+
+stop_stand_in() { # NAME PID
+    kill -TERM "$2" 2>/dev/null || return 0
     local _
     for _ in $(seq 50); do
-        is_processor "$1" || return 0
+        is_stand_in "$1" "$2" || return 0
         sleep 0.1
     done
-    kill -KILL "$1" 2>/dev/null || true
+    kill -KILL "$2" 2>/dev/null || true
 }
 
 # api-gateway -> GATEWAY, workflow-runner -> WORKFLOW_RUNNER: the prefix of its lines in .run/env.

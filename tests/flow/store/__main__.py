@@ -2,13 +2,15 @@
 
 Writes roots.pem (GROUNDWORK_STORE_ROOTS_FILE) and credentials.json (the body of PUT .../iap-store/credentials) into the
 folder, serves the server API on the port (GROUNDWORK_STORE_URL, GROUNDWORK_STORE_SANDBOX_URL), and reads what happens from
-its standard input, a line each: buy [APP_ACCOUNT_TOKEN], then renew, cancel, fail, grace, expire, refund, reverse, revoke,
-each with the number of the purchase; charge [APP_ACCOUNT_TOKEN] for a one-time purchase.
+its standard input, or out of what is posted to /_control, a line each: buy [APP_ACCOUNT_TOKEN], then renew, cancel, fail,
+grace, expire, refund, reverse, revoke, each with the number of the purchase; charge [APP_ACCOUNT_TOKEN] for a one-time
+purchase.
 """
 import argparse
 import json
 import pathlib
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -55,9 +57,11 @@ def main():
           f"GROUNDWORK_STORE_ROOTS_FILE={(asked.folder / 'roots.pem').resolve()}\n"
           f"credentials: {asked.folder / 'credentials.json'}", flush=True)
     app, bought = store.app(asked.environment), []
+    store.control = lambda line: happen(store, app, bought, line.split() or [""])
     for line in sys.stdin:
         if line.strip():
-            print(happen(store, app, bought, line.split()), flush=True)
+            print(store.control(line), flush=True)
+    threading.Event().wait()  # whoever started it has no more to say here
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ class Store:
         self.calls = []     # (method, path) of every call
         self.transactions = {}  # transaction id -> signed
         self.subscriptions = {}  # transaction id -> (original id, signed transaction, signed renewal, status)
+        self.control = None     # what a line that is posted to /_control does; returns a text
         self.fail_with = None   # status of the next answers, as when the store is down
         self.delay = 0
         self.lock = threading.Lock()
@@ -201,9 +202,13 @@ class Store:
             protocol_version = "HTTP/1.1"
 
             def answer(self):
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 try:
-                    status, body = 200, store.call(self.command, self.path, self.headers.get("Authorization"))
+                    if store.control and self.path in ("/", "/_control"):
+                        told = store.control(text.decode()) if self.path != "/" else "a test app store"
+                        status, body = 200, {"result": told}
+                    else:
+                        status, body = 200, store.call(self.command, self.path, self.headers.get("Authorization"))
                 except Refused as refused:
                     status = refused.status
                     body = {"errorCode": refused.code, "errorMessage": refused.text} if refused.code else None
