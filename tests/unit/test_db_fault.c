@@ -84,7 +84,7 @@ static void full_pool(struct task *task, struct db *db, void *arg)
     int64_t start_ms = clock_mono_ms();
     struct db *third;
     assert_int_equal(db_begin(task, db, &third), DB_UNAVAILABLE);
-    assert_in_range(clock_mono_ms() - start_ms, 350, 700);
+    assert_in_range(clock_mono_ms() - start_ms, 350, 900); /* by default it is a second */
     /* Reads do not care. */
     assert_int_equal(number(task, db, "select 5"), 5);
     assert_int_equal(db_rollback(task, tx), 0);
@@ -106,7 +106,7 @@ static void hog(struct task *task, struct db *db, void *arg)
         struct db *tx;
         int rc = db_begin(task, db, &tx);
         if (rc == 0) {
-            (void)exec(task, tx, "select pg_sleep(0.02)");
+            (void)exec(task, tx, "select pg_sleep(0.06)");
             assert_int_not_equal(db_commit(task, tx), DB_UNKNOWN);
         }
         arena_reset(task->arena);
@@ -131,8 +131,8 @@ static void fair_pool(struct task *task, struct db *db, void *arg)
         pause_ms(task, 5);
     }
     stopping = true;
-    /* 100 waiters on 4 connections of 20 ms each would be half a second. */
-    assert_in_range(worst_ms, 0, 200);
+    /* 100 waiters on 4 connections of 60 ms each would be one and a half seconds. */
+    assert_in_range(worst_ms, 0, 700);
 }
 
 static void test_fair_pool(void **state)
@@ -191,7 +191,7 @@ static void test_locked_table(void **state)
     (void)state;
     run(locked_table);
     assert_true(answered > 500);
-    assert_in_range(slowest_ms, 0, 150);
+    assert_in_range(slowest_ms, 0, 400); /* the table is held for more than half a second */
 }
 
 /* --- cancelled tasks --- */
@@ -320,17 +320,16 @@ static void restarted(struct task *task, struct db *db, void *arg)
     for (int i = 0; i < 4; i++)
         spawn(writer, NULL, 0);
     pause_ms(task, 100);
-    (void)pg_shell(
-        "(%s %s/pg_ctl -D %s/data -w -m %s stop; sleep 1.3; %s %s/pg_ctl -D %s/data -w -l "
-        "%s/log start) >/dev/null 2>&1 &",
-        pg_as(),
-        pg_bin(),
-        pg_dir,
-        mode,
-        pg_as(),
-        pg_bin(),
-        pg_dir,
-        pg_dir);
+    (void)pg_shell("(%s %s/pg_ctl -D %s/data -w -m %s stop; sleep 3; %s %s/pg_ctl -D %s/data -w -l "
+                   "%s/log start) >/dev/null 2>&1 &",
+                   pg_as(),
+                   pg_bin(),
+                   pg_dir,
+                   mode,
+                   pg_as(),
+                   pg_bin(),
+                   pg_dir,
+                   pg_dir);
     while (db_server_up(server) && clock_mono_ms() - start_ms < 5000)
         pause_ms(task, 10);
     struct str reason = STR_NONE;
@@ -344,7 +343,7 @@ static void restarted(struct task *task, struct db *db, void *arg)
     assert_true(answered > before + 100);
     assert_int_equal(failed, failed_before);
     assert_true(failed > 0);
-    assert_in_range(slowest_ms, 900, 1400);
+    assert_in_range(slowest_ms, 900, 2500); /* a second is allowed, it is away for three */
     stopping = true;
     while (running > 1)
         pause_ms(task, 5);
@@ -404,7 +403,7 @@ static void nowhere(struct task *task, struct db *db, void *arg)
 
     (void)arg;
     assert_int_equal(exec(task, db, "select 1"), DB_UNAVAILABLE);
-    assert_in_range(clock_mono_ms() - start_ms, 250, 600);
+    assert_in_range(clock_mono_ms() - start_ms, 250, 900);
     struct sql sql = make_sql("select 1", SQL_ONE);
     struct rows rows;
     assert_int_equal(db_query(task, db, &sql, NULL, 0, &rows), DB_UNAVAILABLE);
