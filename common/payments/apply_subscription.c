@@ -10,6 +10,8 @@
 #define SECOND_MS       1000
 #define DAY_MS          (INT64_C(24) * 3600 * 1000)
 #define READING_SPAN_MS 2000 /* between our clock and the processor's, and its cut to seconds */
+#define OVERDUE_MS                                                                                 \
+    (INT64_C(3600) * 1000) /* behind the end of a period: nobody told what came then */
 #define DETAIL_BYTES_MAX 1024
 
 /* --- how a row moves --- */
@@ -264,6 +266,17 @@ AWAITS static int look_alone(struct apply_source *source,
 
 /* --- how it is written --- */
 
+/* One that gives access is read when its period is over and nobody has told of the next. */
+static struct db_param next_reading(const struct subscription_row *row, bool settled)
+{
+    bool gives = strcmp(row->status, "active") == 0 || strcmp(row->status, "trialing") == 0 ||
+                 strcmp(row->status, "past_due") == 0;
+
+    if (!settled)
+        return time_or_null(row->settle_ms);
+    return gives && row->period_end_ms != 0 ? P_TIME(row->period_end_ms + OVERDUE_MS) : P_NULL;
+}
+
 static void put(struct apply_source *source, struct applied *applied, struct subscription_row *row)
 {
     /* The processor has it, or never will: the call that began it is over. */
@@ -297,7 +310,7 @@ static void put(struct apply_source *source, struct applied *applied, struct sub
                        time_or_null(row->event_ms),
                        P_I64(row->event_rank),
                        P_STR(row->event_id),
-                       settled ? P_NULL : time_or_null(row->settle_ms),
+                       next_reading(row, settled),
                        P_I64(row->told),
                        P_STR(row->metadata.len ? row->metadata : STR("{}")),
                        P_BOOL(settled)));

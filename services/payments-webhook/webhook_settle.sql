@@ -27,9 +27,14 @@ update {p}.payments p set call_key = null, call_path = null, call_form = null,
     else now() + least(greatest((now() - p.created_at) / 2, interval '30 seconds'), interval '6 hours') end
 where p.id = $1::bigint and p.call_key is not distinct from $2::text
 
+-- A subscription that gives access is read an hour behind the end of its period, should nobody tell of the next, and
+-- each day until somebody does.
 -- name: settle_subscription_answered :exec
 update {p}.subscriptions s set call_key = null, call_path = null, call_form = null,
-  settle_at = case when s.status <> 'incomplete' or s.created_at < now() - interval '30 days' then null
+  settle_at = case
+    when s.status in ('trialing', 'active', 'past_due') and s.current_period_end > now() - interval '60 days'
+      then greatest(s.current_period_end + interval '1 hour', now() + interval '1 day')
+    when s.status <> 'incomplete' or s.created_at < now() - interval '30 days' then null
     else now() + least(greatest((now() - s.created_at) / 2, interval '30 seconds'), interval '6 hours') end
 where s.id = $1::bigint and s.call_key is not distinct from $2::text
 

@@ -71,7 +71,7 @@ class Till:
 def till(shop, payments, db):
     """A shop whose events are lost."""
     shop.switch(drop=True)
-    for name in ("PaymentSucceeded", "PaymentFailed"):
+    for name in ("PaymentSucceeded", "PaymentFailed", "SubscriptionExpired"):
         workflow(shop.admin, {"kind": "event", "event": name}, [condition()], name=name)
     return Till(shop, db)
 
@@ -181,7 +181,8 @@ def test_a_checkout_that_nobody_completes(till, processor):
     assert till.get(payment, "settle_at") is None
 
 
-def test_a_subscription_is_read(till, processor):
+def subscribed(till, processor):
+    """A subscription that the timer has followed from its call until it is active."""
     price = till.call("/v1/prices", {"currency": "usd", "unit_amount": 900, "recurring[interval]": "month", "product_data[name]": "Gold"})
     slug = till.shop.project.id
     made = till.add("subscriptions", customer_email="payer@example.org", call_key=f"gw:{secrets.token_hex(8)}",
@@ -194,9 +195,33 @@ def test_a_subscription_is_read(till, processor):
     processor.complete(till.get(made, "session_id", table="subscriptions"))
     till.due(made, "subscriptions")
     till.settled(made, "active", "subscriptions")
+    return made
+
+
+def test_a_subscription_is_read(till, processor):
+    made = subscribed(till, processor)
     assert till.get(made, "provider_subscription_id", table="subscriptions") == till.shop.objects("subscription")[0]["id"]
-    assert till.get(made, "settle_at", "call_key", table="subscriptions") == (None, None)
+    until(lambda: till.get(made, "call_key", "extract(epoch from settle_at - current_period_end)::int", table="subscriptions") ==
+          (None, HOUR), "it is settled until its period is over", 10)
     assert len(till.shop.objects("subscription")) == 1
+
+
+def test_a_renewal_that_nobody_reported(till, processor):
+    """Its period is over, and whether there is another one is asked."""
+    made = subscribed(till, processor)
+    at_processor = till.shop.objects("subscription")[0]["id"]
+    ends = till.get(made, "current_period_end", table="subscriptions")
+    processor.renew(at_processor)
+    till.due(made, "subscriptions")
+    until(lambda: till.get(made, "current_period_end", table="subscriptions") > ends, "the next period", 20)
+    assert till.get(made, "settle_at > current_period_end", "status", table="subscriptions") == (True, "active")
+    till.due(made, "subscriptions")
+    until(lambda: till.get(made, "settle_at > now() + interval '20 hours'", table="subscriptions"), "nothing new", 20)
+    processor.cancel(at_processor)
+    till.due(made, "subscriptions")
+    till.settled(made, "canceled", "subscriptions")
+    until(lambda: till.get(made, "settle_at", table="subscriptions") is None, "nothing is left to be asked", 20)
+    assert len(till.told("SubscriptionExpired")) == 1
 
 
 def test_a_subscription_whose_call_is_forgotten(till):
@@ -235,12 +260,17 @@ def test_a_shutdown_does_not_wait_for_the_processor(till, start_payments, proces
     """K20: a call that hangs is left; the row comes back to another one."""
     daemon = start_payments(PROCESSOR_TIMEOUT_MS=60000)
     till.shop.fault("timeout", 50, path="/v1/payment_intents", seconds=30)
-    payment = till.charge()
-    until(lambda: till.get(payment, "settle_at > now() + interval '1 minute'"), "it is at it", 20)
+    made = []
+    while "groundwork_settled_total 0" in daemon.metrics():  # while one is at it, the next is the other's
+        assert len(made) < 10, "it asks about none"
+        made.append(till.charge())
+        until(lambda: till.get(made[-1], "settle_at > now() + interval '1 minute'"), "somebody is at it", 20)
     begun = time.monotonic()
     assert daemon.stop() == 0
     assert time.monotonic() - begun < 10
     processor.clear_faults()
-    till.due(payment)
-    till.settled(payment, "succeeded", within=40)
+    for payment in made:
+        till.due(payment)
+    for payment in made:
+        till.settled(payment, "succeeded", within=40)
     processor.assert_never_charged_twice(till.shop.account)

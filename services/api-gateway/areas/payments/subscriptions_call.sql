@@ -18,7 +18,7 @@ where id = $1::bigint
 -- name: subscription_call_close :exec
 update {p}.subscriptions s
 set call_key = null, call_path = null, call_form = null, session_id = coalesce(s.session_id, $3::text),
-  settle_at = case when s.status <> 'incomplete' then null
+  settle_at = case when s.status <> 'incomplete' then s.settle_at
     else now() + greatest($4::bigint, 30000) * interval '1 millisecond' end
 where s.id = $1::bigint and (s.call_key is null or s.call_key = $2::text)
 
@@ -42,7 +42,7 @@ where s.id = $1::bigint and s.call_key = $2::text and s.provider_subscription_id
 
 -- A call about it whose end is not known: the timer reads it.
 -- name: subscription_in_doubt :exec
-update {p}.subscriptions set settle_at = now() where id = $1::bigint and settle_at is null
+update {p}.subscriptions set settle_at = now() where id = $1::bigint
 
 -- name: subscription_move :exec
 update {p}.subscriptions s
