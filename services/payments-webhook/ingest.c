@@ -93,10 +93,8 @@ settings_of(struct req *r, enum source source, const struct payment_settings **r
     return rc > 0 ? unavailable(r, source) : rc;
 }
 
-AWAITS static int read_body(struct req *r, struct str *ret_body)
+AWAITS static int read_body(struct req *r, size_t max, struct str *ret_body)
 {
-    size_t max = (size_t)webhook_conf()->event_bytes;
-
     switch (req_body_read_all(r, max, ret_body)) {
     case 0:
         return 0;
@@ -270,7 +268,7 @@ int ingest_processor(struct req *r)
     struct str body = STR_NONE;
 
     TRY(settings_of(r, PROCESSOR, &settings));
-    TRY(read_body(r, &body));
+    TRY(read_body(r, (size_t)webhook_conf()->event_bytes, &body));
     const struct processor_account *account = &settings->processor;
     int64_t now_ms = clock_wall_ms();
     int rc = webhook_signature_check(req_header(r, "stripe-signature"),
@@ -323,7 +321,7 @@ int ingest_store(struct req *r)
     struct str reason = STR_NONE;
 
     TRY(settings_of(r, STORE, &settings));
-    TRY(read_body(r, &body));
+    TRY(read_body(r, STORE_BODY_BYTES_MAX, &body));
     if (!settings->store.configured) {
         count(STORE, NO_SECRET);
         return fail(r, "bad_request", "The project has no credentials of the store.");
@@ -333,17 +331,12 @@ int ingest_store(struct req *r)
     if (rc != 0)
         return refuse_notification(r, rc, reason);
     const struct record record = {
-        .id = arena_printf(r->task.arena,
-                           "%.*s:%.*s",
-                           STR_ARG(notification.environment),
-                           STR_ARG(notification.uuid)),
+        .id = notification.event_id,
         .type = notification.type,
         .subtype = notification.subtype.len ? notification.subtype : STR_NONE,
         .payload = notification.document,
         .created_ms = notification.signed_ms,
         .supported = true,
     };
-    if (!fits(record.id) || !fits(record.type))
-        return refuse_body(r, STORE, "The notification has no id or no type.");
     return store(r, STORE, &record);
 }
