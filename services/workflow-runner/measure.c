@@ -51,6 +51,13 @@
     M(counter, SCRIPTS "crashed_total", "", "Scripts whose process ended", scripts.crashes)        \
     M(gauge, SCRIPTS "running", "", "Scripts running", scripts.busy)                               \
     M(gauge, SCRIPTS "waiting", "", "Scripts that wait for a process", quotas_scripts.waiting)     \
+    M(gauge, "groundwork_calls_running", "", "Requests and mails under way", quotas_calls.held)    \
+    M(gauge, "groundwork_calls_waiting", "", "Those that wait for a turn", quotas_calls.waiting)   \
+    M(gauge,                                                                                       \
+      "groundwork_step_writes_waiting",                                                            \
+      "",                                                                                          \
+      "Steps that wait to write to an entity",                                                     \
+      quotas_writes.waiting)                                                                       \
     M(gauge, "groundwork_script_processes", "", "Sandboxed processes alive", scripts.alive)
 /* clang-format on */
 

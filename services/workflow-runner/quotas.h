@@ -8,7 +8,7 @@
 /* Transactions of steps, a share for each entity: when somebody holds its table, so many
  * connections wait there and no more. */
 extern struct shares quotas_writes;
-/* Requests of CallAnApi under way, a share for each project. */
+/* Requests and mails under way, a share for each project. */
 extern struct shares quotas_calls;
 /* Scripts under way, a share for each project. */
 extern struct shares quotas_scripts;

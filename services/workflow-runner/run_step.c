@@ -21,6 +21,7 @@ static const struct action {
     step_fn fn;
     enum {
         PLAIN,
+        COMPUTES,   /* in a process of its own */
         WRITES,     /* records of an entity, in the step's transaction */
         SENDS,      /* leaves the process, at most once */
         HANDS_OVER, /* its effect is a row that it writes itself, found again by the step's
@@ -33,7 +34,7 @@ static const struct action {
     [STEP_DELETE_DATA] = {step_delete_data, WRITES},
     [STEP_BULK_CREATE_DATA] = {step_bulk_create_data, WRITES},
     [STEP_CONDITION] = {step_condition, PLAIN},
-    [STEP_RUN_SCRIPT] = {step_run_script, PLAIN},
+    [STEP_RUN_SCRIPT] = {step_run_script, COMPUTES},
     [STEP_CALL_AN_API] = {step_call_an_api, SENDS},
     [STEP_SEND_PUSH] = {step_send_push, HANDS_OVER},
     [STEP_SEND_EMAIL] = {step_send_email, SENDS},
@@ -70,22 +71,6 @@ int step_begin(struct step_call *call)
         TRY(task_sleep(call->task, pause_ms));
         pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
     }
-}
-
-int step_turn(struct step_call *call, struct shares *shares, int64_t part)
-{
-    const struct share_owner owner = {call->job->project->number, part};
-    int64_t deadline_ms = call->task->deadline_ms;
-    int64_t since_ms = clock_mono_ms();
-    struct share *share;
-
-    call->task->deadline_ms = 0;
-    TRY(shares_acquire(call->task, shares, owner, &share));
-    call->shares = shares;
-    call->share = share;
-    call->waited_ms = clock_mono_ms() - since_ms;
-    call->task->deadline_ms = deadline_ms + call->waited_ms;
-    return call->job->releasing ? RUN_RELEASING : 0;
 }
 
 int step_sent(struct step_call *call)
@@ -160,22 +145,47 @@ AWAITS static int find_caller(struct step_call *call)
     return rc > 0 ? RUN_AGAIN : rc;
 }
 
-/* Before rights are looked at: they are as of when the step begins. */
-AWAITS static int turn_to_write(struct step_call *call)
+/* The project's turn at what all share. The step's time begins when it has it. */
+AWAITS static int wait_turn(struct step_call *call, struct shares *shares, int64_t part)
 {
-    const struct entity *entity =
-        model_entity(call->job->project->model, jr_str(call->step->params, "entity"));
+    const struct share_owner owner = {call->job->project->number, part};
+    int64_t deadline_ms = call->task->deadline_ms;
+    int64_t since_ms = clock_mono_ms();
+    struct share *share;
 
-    TRY(step_turn(call, &quotas_writes, entity != NULL ? entity->id : 0));
-    return call->waited_ms > 0 ? refresh_project(call) : 0;
+    call->task->deadline_ms = 0;
+    TRY(shares_acquire(call->task, shares, owner, &share));
+    call->shares = shares;
+    call->share = share;
+    call->waited_ms = clock_mono_ms() - since_ms;
+    call->task->deadline_ms = deadline_ms + call->waited_ms;
+    return call->job->releasing ? RUN_RELEASING : 0;
+}
+
+AWAITS static int take_turn(struct step_call *call)
+{
+    const struct entity *entity;
+
+    switch (actions[call->step->action].kind) {
+    case COMPUTES:
+        return wait_turn(call, &quotas_scripts, 0);
+    case SENDS:
+        return wait_turn(call, &quotas_calls, 0);
+    case WRITES:
+        entity = model_entity(call->job->project->model, jr_str(call->step->params, "entity"));
+        return wait_turn(call, &quotas_writes, entity != NULL ? entity->id : 0);
+    default:
+        return 0;
+    }
 }
 
 AWAITS static int do_step(struct step_call *call)
 {
     call->run->unprepared = true;
     TRY(refresh_project(call));
-    if (actions[call->step->action].kind == WRITES)
-        TRY(turn_to_write(call));
+    TRY(take_turn(call));
+    if (call->waited_ms > 0) /* rights and model are as of when the step begins */
+        TRY(refresh_project(call));
     TRY(find_caller(call));
     call->run->unprepared = false;
     return actions[call->step->action].fn(call);

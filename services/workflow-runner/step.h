@@ -44,7 +44,7 @@ struct step_call {
     json_t *log;           /* array of texts */
     bool holds;            /* Condition: the outcome */
     struct db *tx;         /* step_begin() */
-    struct shares *shares; /* step_turn(): given back when the attempt is over */
+    struct shares *shares; /* its turn at what all share: given back when the attempt is over */
     struct share *share;
     int64_t waited_ms; /* for it */
     bool sent;         /* step_sent() */
@@ -95,9 +95,6 @@ int step_param_id(struct step_call *call, const char *name, int64_t *ret_id) MUS
 /* co: opens call->tx: the job's row is locked by our token. The step's history row and its outbox
  * rows go into the same transaction. 0 or STEP_GONE. */
 AWAITS int step_begin(struct step_call *call) MUSTCHECK;
-/* co: waits for the project's turn at what all share (quotas.h); `part` as in loop/shares.h. The
- * step's time begins when it has it. 0, what ends the job, or a negative. */
-AWAITS int step_turn(struct step_call *call, struct shares *shares, int64_t part) MUSTCHECK;
 /* co: commits "sent" with call->input as the history row, before anything leaves the process. 0 or
  * STEP_GONE. */
 AWAITS int step_sent(struct step_call *call) MUSTCHECK;

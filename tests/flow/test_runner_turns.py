@@ -38,7 +38,7 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
     """More requests than there may be under way, to somebody who never answers; another project's goes out at once."""
     deaf = Deaf()
     servers.allowed_ports.append(deaf.port)
-    stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=20)])
+    stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=120)])
     quick = workflow(other.admin, steps=[call("call", f"{sink.url}/quick", timeout_seconds=5)])
     runner = start_one(JOB_SLOTS_PER_PROJECT=400)
     flood(project, db, stuck, 400)

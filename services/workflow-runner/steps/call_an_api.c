@@ -5,7 +5,6 @@
  */
 #include "base/clock.h"
 #include "fetch/fetch.h"
-#include "quotas.h"
 #include "step.h"
 #include "json/jr.h"
 
@@ -158,7 +157,6 @@ int step_call_an_api(struct step_call *call)
     TRY(read_request(call, &request));
     if (fetch_url_check(request.url) == FETCH_REFUSED)
         return fail_unreachable(call);
-    TRY(step_turn(call, &quotas_calls, 0));
     TRY(step_sent(call));
     request.timeout_ms = call->task->deadline_ms - clock_mono_ms() - BEFORE_STEP_MS;
     if (request.timeout_ms <= 0)

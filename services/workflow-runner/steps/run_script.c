@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "app.h"
-#include "quotas.h"
 #include "script_pool.h"
 #include "step.h"
 
@@ -18,7 +17,6 @@ int step_run_script(struct step_call *call)
     };
     struct script_result result;
 
-    TRY(step_turn(call, &quotas_scripts, 0));
     call->task->deadline_ms = 0; /* the sandbox keeps the script's time */
     int rc = script_run(call->task, &request, &result);
     if (rc == -EAGAIN)
