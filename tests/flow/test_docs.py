@@ -302,6 +302,8 @@ def test_platform_operations(shop):
             assert {"400", "429", "500"} <= set(operation["responses"])
             if operation["security"]:
                 assert "401" in operation["responses"]
+            if "requestBody" in operation:
+                assert {"413", "415"} <= set(operation["responses"])
             named = {p["name"]: p for p in operation.get("parameters", [])}
             for name in re.findall(r"\{(\w+)\}", path):
                 wanted = "integer" if name == "id" or name.endswith("_id") else "string"

@@ -10,7 +10,7 @@
 #define PROBLEM_BYTES  65536U
 #define STATUS_BASE    400
 #define EXAMPLE_STATUS 404
-#define FAILURES_MAX   13 /* five by themselves, eight of the route */
+#define FAILURES_MAX   15 /* seven by themselves, eight of the route */
 
 void openapi_head(struct jw *w,
                   const struct openapi *about,
@@ -262,6 +262,10 @@ static size_t failures_of(const struct route *route, int *statuses)
 
     for (size_t i = 0; i < ARRAY_LEN(always); i++)
         statuses[count++] = always[i];
+    if (route->body || route->body_type) {
+        statuses[count++] = 413;
+        statuses[count++] = 415;
+    }
     if (route->auth != AUTH_PUBLIC)
         statuses[count++] = 401;
     if (route->auth != AUTH_PUBLIC && route->auth != AUTH_OPTIONAL)

@@ -32,7 +32,7 @@ void openapi_header_components(struct jw *w, unsigned bits);
 void openapi_path_param(struct jw *w, struct str name);
 
 /* The members of an operation's "responses" for everything that can fail, by status: what the route
- * declares beside 400, 401, 403, 429 and 500. Marks them in *statuses. */
+ * declares beside 400, 401, 403, 429, 500 and, with a body, 413 and 415. Marks them in *statuses. */
 void openapi_failures(struct jw *w, const struct route *route, struct openapi_statuses *statuses);
 /* "responses" of components: a problem body each, described by the schema `problem` (JSON text). */
 void openapi_responses(struct jw *w, const struct openapi_statuses *statuses, struct str problem);

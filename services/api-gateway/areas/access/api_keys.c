@@ -180,7 +180,6 @@ static const struct route api_keys_routes[] = {
         .perm = PERM_SVC_API_KEYS_CREATE,
         .body = &api_key_schema,
         .ok = {201, &api_key_created_schema},
-        .fails = {413, 415},
         .run = api_keys_create,
         .class = CLASS_WRITE,
         .tag = "API keys",

@@ -415,7 +415,6 @@ static const struct route processor_credentials_routes[] = {
         .auth = AUTH_ADMIN,
         .body = &in_schema,
         .ok = {200, &out_schema},
-        .fails = {413, 415},
         .run = credentials_update,
         .class = CLASS_WRITE,
         .tag = "Payments",

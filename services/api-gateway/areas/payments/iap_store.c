@@ -385,7 +385,6 @@ static const struct route iap_store_routes[] = {
         .auth = AUTH_ADMIN,
         .body = &in_schema,
         .ok = {200, &out_schema},
-        .fails = {413, 415},
         .run = store_put,
         .class = CLASS_WRITE,
         .tag = "Payments",

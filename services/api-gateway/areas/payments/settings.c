@@ -154,7 +154,6 @@ static const struct route payment_settings_routes[] = {
         .auth = AUTH_ADMIN,
         .body = &in_schema,
         .ok = {200, &out_schema},
-        .fails = {413, 415},
         .run = settings_update,
         .class = CLASS_WRITE,
         .tag = "Payments",

@@ -106,7 +106,7 @@ AWAITS static int workflows_route(struct req *r)
     {                                                                                              \
         .method = HTTP_POST_M, .path = (path_), .id = (id_), .auth = AUTH_USER_OR_KEY,             \
         .perm = PERM_SVC_WORKFLOWS_TRIGGER, .query = route_query, .body = &data_schema,            \
-        .body_optional = true, .ok = {204}, .fails = {404, 413, 415}, .run = workflows_route,      \
+        .body_optional = true, .ok = {204}, .fails = {404}, .run = workflows_route,                \
         .class = CLASS_WRITE, .tag = "Workflows", .summary = (summary_),                           \
         .doc = "Answers as soon as the job is queued, and does not wait for it. The route's case " \
                "does not matter. 404 while no enabled workflow has it.",                           \
@@ -122,7 +122,7 @@ static const struct route workflow_trigger_routes[] = {
         .body = &data_schema,
         .body_optional = true,
         .ok = {202, &started_schema},
-        .fails = {404, 409, 413, 415},
+        .fails = {404, 409},
         .run = workflows_trigger,
         .class = CLASS_WRITE,
         .tag = "Workflows",
