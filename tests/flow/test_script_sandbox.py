@@ -16,6 +16,7 @@ from groundwork.fixtures import binary
 
 SANDBOX = binary().parent / "script-sandbox"
 MEMORY = 64 << 20
+PATIENCE_MS = 60000  # for what a script is not meant to need on a busy machine
 
 
 class Sandbox:
@@ -38,12 +39,12 @@ class Sandbox:
         end = time.monotonic() + seconds
         return json.loads(exactly(struct.unpack(">I", exactly(4))[0]))
 
-    def send(self, script, svc=None, ms=10000):
+    def send(self, script, svc=None, ms=PATIENCE_MS):
         body = json.dumps({"script": script, "svc": svc}).encode()
         self.process.stdin.write(struct.pack(">II", len(body), ms) + body)
         self.process.stdin.flush()
 
-    def run(self, script, svc=None, ms=10000):
+    def run(self, script, svc=None, ms=PATIENCE_MS):
         self.send(script, svc, ms)
         return self.read(ms / 1000 + 20)
 
@@ -52,7 +53,7 @@ class Sandbox:
         assert answer["ok"], answer
         return answer["result"]
 
-    def code(self, script, ms=10000):
+    def code(self, script, ms=PATIENCE_MS):
         answer = self.run(script, ms=ms)
         assert not answer["ok"], answer
         return answer["code"]
@@ -205,7 +206,7 @@ def test_errors(sandbox, script, message, line):
 def test_x3_endless(sandbox, script):
     began = time.monotonic()
     assert sandbox.code(script, ms=300) in ("script_timeout", "script_memory")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("script", [
@@ -228,7 +229,7 @@ def test_x3_endless(sandbox, script):
 ], ids=range(16))
 def test_x3_memory(sandbox, script):
     """Nothing that grows without end is more than an error; the engine may notice before we do."""
-    answer = sandbox.run(script, ms=20000)
+    answer = sandbox.run(script)
     assert not answer["ok"], answer
     assert answer["code"] == "script_memory" or "RangeError" in answer["message"], answer
 
