@@ -11,6 +11,8 @@
 #define FIRST_MS 5000 /* after the start */
 #define EVERY_MS 600000
 #define ROUND_MS EVERY_MS /* what is left then goes in the next round */
+#define AT_ONCE  500
+#define FEWER    8
 
 static struct {
     struct loop_timer timer;
@@ -19,12 +21,18 @@ static struct {
 
 AWAITS static int remove_jobs(struct task *task, struct db *db)
 {
+    const int64_t days = runner_conf()->job_retention_days;
+    int64_t most = AT_ONCE;
     int64_t removed = 1;
     struct rows rows;
 
     while (removed > 0 && !s.stopped) {
-        TRY(db_query(
-            task, db, &SQL_RETAIN_JOBS, PARAMS(P_I64(runner_conf()->job_retention_days)), &rows));
+        int rc = db_query(task, db, &SQL_RETAIN_JOBS, PARAMS(P_I64(days), P_I64(most)), &rows);
+        if (rc == DB_TIMEOUT && most > 1) { /* long histories: fewer at a time */
+            most = most > FEWER ? most / FEWER : 1;
+            continue;
+        }
+        TRY(rc);
         removed = rows_i64(&rows, 0, 0);
     }
     return 0;

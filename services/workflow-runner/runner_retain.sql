@@ -3,7 +3,7 @@
 -- With its steps. A job that is run again meanwhile stays.
 -- name: retain_jobs :one
 with old as (
-  select o.id from (select j.id, j.finished_at from {p}.jobs j order by j.id limit 500) o
+  select o.id from (select j.id, j.finished_at from {p}.jobs j order by j.id limit $2::bigint) o
   where o.finished_at < now() - make_interval(days => $1::integer)),
 gone as (
   delete from {p}.jobs j using old
