@@ -332,3 +332,19 @@ def test_who_may_open_what_the_rule_hides(project):
     user.put(path, {"public_read": False}, expect=200)
     assert not project.admin.put(path, {"row_level_security": False}, expect=200).json()["row_level_security"]
     soon(lambda: user.get(f"{path}/items/{letter}"), 200)
+
+
+def test_a_refused_change_of_a_field_tells_nothing_of_hidden_records(project):
+    project.entity("letters", [{"name": "text", "type": "varchar"}, {"name": "n", "type": "integer"}])
+    hidden = project.item("letters", n=5)["id"]
+    user = project.user(entities=["letters"])
+    for change in ({"name": "text", "required": True}, {"name": "n", "options": {"max": 4}}):
+        path = f"/entities/letters/fields/{change['name']}"
+        told = project.admin.put(path, change, expect=409).json()
+        assert told["detail"].startswith("1 record has") and told["detail"].endswith(f": {hidden}.")
+        asked = user.put(path, change, expect=409).json()
+        assert asked["detail"].startswith("There are records") and str(hidden) not in asked["detail"]
+        assert asked["errors"][0]["code"] == told["errors"][0]["code"] and asked["errors"][0]["message"] == asked["detail"]
+    project.admin.put("/entities/letters", {"row_level_security": False}, expect=200)
+    soon(lambda: user.get(f"/entities/letters/items/{hidden}"), 200)
+    assert user.put("/entities/letters/fields/text", {"required": True}, expect=409).json()["detail"].startswith("1 record has")

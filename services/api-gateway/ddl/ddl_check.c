@@ -15,23 +15,45 @@ static struct str print_ids(struct arena *arena, const int64_t *ids, size_t coun
     return strbuf_view(&out);
 }
 
-static int refuse(struct req *r, const struct ddl_check *check, const struct rows *found)
+/* Who does not see all records of the entity learns nothing about those that it does not see. */
+static bool sees_all(const struct req *r, const struct entity *entity)
+{
+    return caller_all_rows(r->caller) ||
+           (!entity->row_level_security && caller_can_entity(r->caller, entity->id, ACT_READ));
+}
+
+static struct str describe(struct req *r, const struct ddl_check *check, const struct rows *found)
 {
     struct arena *arena = r->task.arena;
-    struct schema_errors *errors = ARENA_NEW(arena, errors);
+    const struct model_field *field = check->field;
     int64_t total = rows_i64(found, 0, 0);
     int64_t *ids;
-    size_t count = rows_i64s(arena, found, 0, 1, &ids);
-    struct str detail = arena_printf(arena,
-                                     "%lld %s %s '%.*s' of '%.*s': %.*s.",
-                                     (long long)total,
-                                     total == 1 ? "record has" : "records have",
-                                     check->reason,
-                                     STR_ARG(check->field->name),
-                                     STR_ARG(check->field->entity->name),
-                                     STR_ARG(print_ids(arena, ids, count, total)));
+    size_t count;
 
-    schema_error_add(arena, errors, check->field->name, check->code, "%.*s", STR_ARG(detail));
+    if (!sees_all(r, field->entity))
+        return arena_printf(arena,
+                            "There are records that have %s '%.*s' of '%.*s'.",
+                            check->reason,
+                            STR_ARG(field->name),
+                            STR_ARG(field->entity->name));
+    count = rows_i64s(arena, found, 0, 1, &ids);
+    return arena_printf(arena,
+                        "%lld %s %s '%.*s' of '%.*s': %.*s.",
+                        (long long)total,
+                        total == 1 ? "record has" : "records have",
+                        check->reason,
+                        STR_ARG(field->name),
+                        STR_ARG(field->entity->name),
+                        STR_ARG(print_ids(arena, ids, count, total)));
+}
+
+static int refuse(struct req *r, const struct ddl_check *check, const struct rows *found)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct str detail = describe(r, check, found);
+
+    schema_error_add(
+        r->task.arena, errors, check->field->name, check->code, "%.*s", STR_ARG(detail));
     return fail_with(r, "schema_conflict", detail, errors);
 }
 
