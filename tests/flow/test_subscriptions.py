@@ -215,9 +215,12 @@ def test_a_decline_is_402_and_kept(shop, saved):
 def test_a_lost_charge_is_not_made_twice(shop, saved, kind):
     plan, method = plan_of(shop, trial_period_days=0), saved()
     shop.fault(kind, 9, method="POST", path="/v1/subscriptions", act=True)
-    assert subscribe(shop.admin, 503, key="k", plan_id=plan["id"], payment_method_id=method)["code"] == "outcome_unknown"
+    body = {"plan_id": plan["id"], "payment_method_id": method}
+    refused = shop.admin.post(SUBSCRIPTIONS, body, expect=503, headers={"Idempotency-Key": "k"})
+    assert refused.json()["code"] == "outcome_unknown"
     shop.processor.clear_faults()
-    made = subscribe(shop.admin, key="k", plan_id=plan["id"], payment_method_id=method)
+    made = subscribe(shop.admin, key="k", **body)
+    assert refused.headers["Location"].endswith(f"{SUBSCRIPTIONS}/{made['id']}")
     assert made["status"] == "active" and len(shop.charges()) == 1 and len(shop.objects("subscription")) == 1
 
 

@@ -2,6 +2,7 @@
  * carried out once, however often it is sent within 24 hours. */
 #include "areas/payments/payments_area.h"
 #include "base/clock.h"
+#include "base/num.h"
 #include "base/rand.h"
 #include "catalog/problem.h"
 #include "crypto/digest.h"
@@ -116,16 +117,12 @@ static int64_t lease_ms(const struct req *r)
 /* Where what was made can be found, from "payment:12". */
 static void put_location(struct req *r, struct str target)
 {
-    struct str id = target;
-    struct str kind = str_split(&id, ':');
+    struct str text = target;
+    struct str what = str_split(&text, ':');
+    int64_t id;
 
-    if (id.len)
-        resp_header_printf(r,
-                           "Location",
-                           "/org/%.*s" PAYMENTS_BASE "/%.*ss/%.*s",
-                           STR_ARG(r->project->slug),
-                           STR_ARG(kind),
-                           STR_ARG(id));
+    if (num_parse_i64(text, &id))
+        pay_location(r, what, id);
 }
 
 static struct str place(struct req *r, const struct idem *idem)

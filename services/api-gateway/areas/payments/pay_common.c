@@ -219,6 +219,31 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
     }
 }
 
+int pay_unknown(struct req *r, int rc, struct str what, int64_t id)
+{
+    bool away = rc == PROCESSOR_UNAVAILABLE || rc == PROCESSOR_CONFLICT;
+
+    pay_location(r, what, id);
+    return fail(
+        r,
+        away ? "dependency_unavailable" : "outcome_unknown",
+        "%s: what became of %.*s %lld is found out in the background. Read it there, or repeat the "
+        "request with the same Idempotency-Key.",
+        away ? "The processor is not available right now" : "The outcome is not known",
+        STR_ARG(what),
+        (long long)id);
+}
+
+void pay_location(struct req *r, struct str what, int64_t id)
+{
+    resp_header_printf(r,
+                       "Location",
+                       "/org/%.*s" PAYMENTS_BASE "/%.*ss/%lld",
+                       STR_ARG(r->project->slug),
+                       STR_ARG(what),
+                       (long long)id);
+}
+
 /* --- amounts --- */
 
 int pay_amount(struct req *r,

@@ -100,28 +100,10 @@ static struct str secret_for(struct str code, const struct payment_extra *extra)
     return str_is(code, "authentication_required") ? extra->client_secret : STR_NONE;
 }
 
-static void put_location(struct req *r, int64_t payment_id)
-{
-    resp_header_printf(r,
-                       "Location",
-                       "/org/%.*s" PAYMENTS_BASE "/payments/%lld",
-                       STR_ARG(r->project->slug),
-                       (long long)payment_id);
-}
-
 /* It may have been done: the row tells, later. */
 static int answer_unknown(struct req *r, const struct payment_call *call, int rc)
 {
-    bool lost = rc == PROCESSOR_UNKNOWN || rc == 0 || pay_refused(rc);
-
-    put_location(r, call->payment_id);
-    (void)fail(
-        r,
-        lost ? "outcome_unknown" : "dependency_unavailable",
-        "%s: what became of payment %lld is found out in the background. Read it there, or repeat "
-        "the request with the same Idempotency-Key.",
-        lost ? "The outcome is not known" : "The processor is not available right now",
-        (long long)call->payment_id);
+    (void)pay_unknown(r, rc, STR("payment"), call->payment_id);
     extend_problem(r, call->payment_id, STR_NONE);
     return r->status;
 }
@@ -298,7 +280,7 @@ AWAITS static int finish(struct req *r, struct outcome *outcome)
     if (outcome->rang)
         events_ring(gateway_directory(), r->project);
     if (r->status == 201)
-        put_location(r, outcome->call->payment_id);
+        pay_location(r, STR("payment"), outcome->call->payment_id);
     return r->status;
 }
 
@@ -361,7 +343,7 @@ answer_settled(struct req *r, const struct payment_call *call, struct payment *p
         return r->status;
     }
     if (call->status == 201)
-        put_location(r, payment->id);
+        pay_location(r, STR("payment"), payment->id);
     return payment_reply(r, call->status, payment, &extra);
 }
 

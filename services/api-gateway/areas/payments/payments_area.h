@@ -34,6 +34,11 @@ AWAITS int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_
  * credentials 409, refused ones 502; unavailable 503; unknown 503 outcome_unknown ("repeat with the same
  * Idempotency-Key"). Negative ones are returned as they are. */
 int pay_fail(struct req *r, int rc, const struct processor_reply *reply);
+/* any: 503 for a call that is noted in a row ("payment", its id) and may have been carried out: Location is where that
+ * tells it, later. `rc` as from processor_call(), also when its end could not be written down. */
+int pay_unknown(struct req *r, int rc, struct str what, int64_t id);
+/* any: header Location of a "payment" or "subscription". */
+void pay_location(struct req *r, struct str what, int64_t id);
 /* co: fn(r, arg) in a transaction of its own (r->db), and its commit; begun anew, a few times, when another's news of the
  * same rows came in between. What fn() or the commit returned; after anything but 0 nothing is written. */
 AWAITS int pay_transact(struct req *r, int (*fn)(struct req *r, void *arg), void *arg) MUSTCHECK;

@@ -131,10 +131,8 @@ int subscription_reply(struct req *r, int status, int64_t id, struct str checkou
     w = resp_json(r);
     jw_obj(&w);
     rows_json_members(&w, &found, 0);
-    if (status == 201) {
+    if (status == 201)
         JW_STR_OR_NULL(&w, "checkout_url", checkout_url);
-        reply_location(r, id);
-    }
     jw_obj_end(&w);
     return reply_json(r, status);
 }

@@ -17,7 +17,7 @@ extern const struct schema subscription_listed_schema; /* without */
 
 /* co: on r->db: 404 when there is none. */
 AWAITS int subscription_load(struct req *r, int64_t id, struct subscription *ret_subscription) MUSTCHECK;
-/* co: on r->db: the subscription as it is now, with its history; `checkout_url` empty = none. With 201 a Location. */
+/* co: on r->db: the subscription as it is now, with its history; `checkout_url` (201 alone) empty = none. */
 AWAITS int subscription_reply(struct req *r, int status, int64_t id, struct str checkout_url) MUSTCHECK;
 /* any: canceled and incomplete_expired: nothing will change it any more. */
 bool subscription_has_ended(const struct subscription *subscription);

@@ -140,19 +140,12 @@ AWAITS static int bring_home(struct req *r, void *arg)
     return rc > 0 ? DB_FAILED : rc;
 }
 
-/* It may have been done: the row tells, later. */
-static int answer_unknown(struct req *r, const struct subscription_call *call, int rc)
+/* Behind the commit: the transaction may have been begun more than once. */
+static int located(struct req *r, int status, int64_t id)
 {
-    bool away = rc == PROCESSOR_UNAVAILABLE || rc == PROCESSOR_CONFLICT;
-
-    r->body.len = 0;
-    return fail(r,
-                away ? "dependency_unavailable" : "outcome_unknown",
-                "%s: what became of subscription %lld is found out in the background. Read it "
-                "there, or repeat "
-                "the request with the same Idempotency-Key.",
-                away ? "The processor is not available right now" : "The outcome is not known",
-                (long long)call->id);
+    if (status == 201)
+        pay_location(r, STR("subscription"), id);
+    return status;
 }
 
 AWAITS static int finish(struct req *r, struct outcome *outcome)
@@ -167,11 +160,11 @@ AWAITS static int finish(struct req *r, struct outcome *outcome)
                  L_I64("result", outcome->rc),
                  L_I64("rc", rc));
         outcome->call->idem->ended = false;
-        return answer_unknown(r, outcome->call, PROCESSOR_UNKNOWN);
+        return pay_unknown(r, outcome->rc, STR("subscription"), outcome->call->id);
     }
     if (outcome->rang)
         events_ring(gateway_directory(), r->project);
-    return r->status;
+    return located(r, r->status, outcome->call->id);
 }
 
 /* co: certainly not carried out. */
@@ -198,7 +191,7 @@ int subscription_call_run(struct req *r, struct subscription_call *call)
         return pay_fail(r, rc, &reply);
     }
     if (rc && !pay_refused(rc))
-        return answer_unknown(r, call, rc);
+        return pay_unknown(r, rc, STR("subscription"), call->id);
     struct outcome outcome = {.call = call, .rc = rc, .reply = &reply};
     return finish(r, &outcome);
 }
@@ -241,7 +234,7 @@ AWAITS static int answer_settled(struct req *r,
     }
     if (known->session_id.len && !known->provider_id.len && !subscription_has_ended(known))
         TRY(read_url(r, call->settings, known->session_id, &url));
-    return subscription_reply(r, 201, known->id, url);
+    return located(r, subscription_reply(r, 201, known->id, url), known->id);
 }
 
 int subscription_call_resume(struct req *r, struct subscription_call *call)
