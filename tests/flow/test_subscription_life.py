@@ -2,7 +2,7 @@
 import pytest
 
 from groundwork.records import execute, rows
-from groundwork.runs import until
+from groundwork.runs import insist, until
 from groundwork.store import *  # noqa: F403
 from store.app import account_token
 
@@ -204,8 +204,8 @@ def test_without_a_key_nothing_is_charged_later(shop, payments, db, act):
     shop.fault("reset", 20, method="POST", path="/v1/subscriptions", act=act)
     shop.admin.post(SUBSCRIPTIONS, body, expect=503)
     shop.processor.clear_faults()
-    execute(db, f"update {schema}.subscriptions set settle_at = now(), created_at = now() - interval '3 minutes'")
-    until(lambda: rows(db, f"select 1 from {schema}.subscriptions where call_key is null"), "settled")
+    due = f"update {schema}.subscriptions set settle_at = now(), created_at = now() - interval '3 minutes' where call_key is not null"
+    insist(lambda: execute(db, due), lambda: rows(db, f"select 1 from {schema}.subscriptions where call_key is null"), "settled")
     [made] = shop.admin.get(SUBSCRIPTIONS, expect=200).json()["items"]
     assert made["status"] == ("active" if act else "incomplete_expired") and len(shop.charges()) == act
     assert act or made["metadata"]["failure_code"] == "not_carried_out"
