@@ -332,7 +332,8 @@ static const struct route enums_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Enums",
         .summary = "Change an enum",
-        .doc = "Removing a value that records hold is 409: how many, and the first ten ids.",
+        .doc = "Removing a value that records hold is 409: how many, and the first ten ids, to who "
+               "sees all records.",
     },
     {
         .method = HTTP_DELETE_M,

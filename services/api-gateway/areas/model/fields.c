@@ -251,7 +251,7 @@ static const struct route fields_routes[] = {
         .tag = "Fields",
         .summary = "Change a field",
         .doc = "A change that stored records contradict is 409 schema_conflict: how many, and the "
-               "first ten ids.",
+               "first ten ids, to who sees all records.",
     },
     {
         .method = HTTP_DELETE_M,
