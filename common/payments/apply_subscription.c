@@ -7,11 +7,10 @@
 #include "json/jr.h"
 #include "json/jw.h"
 
-#define SECOND_MS       1000
-#define DAY_MS          (INT64_C(24) * 3600 * 1000)
-#define READING_SPAN_MS 2000 /* between our clock and the processor's, and its cut to seconds */
-#define OVERDUE_MS                                                                                 \
-    (INT64_C(3600) * 1000) /* behind the end of a period: nobody told what came then */
+#define SECOND_MS        1000
+#define DAY_MS           (INT64_C(24) * 3600 * 1000)
+#define READING_SPAN_MS  2000    /* between our clock and the processor's, and its cut to seconds */
+#define OVERDUE_MS       3600000 /* behind a period's end: nobody has told what came then */
 #define DETAIL_BYTES_MAX 1024
 
 /* --- how a row moves --- */

@@ -236,6 +236,50 @@ AWAITS static int settle_by_reading(struct settle *s)
     return rc < 0 ? rc : apply_answer(s, objects, 2, at_ms);
 }
 
+/* Money moves by it. Without a customer nobody can be charged but by a page or a device that has
+ * its answer. */
+static bool is_charge(const struct settle *s)
+{
+    return s->customer.len > 0 && str_is(s->call_path, s->kind->object_head);
+}
+
+static bool is_made_by(const struct settle *s, const json_t *object)
+{
+    const json_t *metadata = json_object_get(object, "metadata");
+    struct str id = arena_printf(s->task->arena, "%lld", (long long)s->id);
+
+    return str_eq(jr_str(metadata, "project_id"), s->project->slug) &&
+           str_eq(jr_str(metadata, s->kind->member), id);
+}
+
+static const struct str not_there = STR_INIT("The processor does not have it.");
+
+/* What the processor does not have by now is not made any more. */
+AWAITS static int settle_by_searching(struct settle *s)
+{
+    struct processor_reply reply = {.status = 0};
+    int64_t at_ms = clock_wall_ms();
+    struct form form;
+
+    form_init(&form, s->task->arena);
+    form_str(&form, "customer", s->customer);
+    form_i64(&form, "limit", SEARCH_ROWS);
+    if (s->kind->all != NULL)
+        form_str(&form, "status", str_from(s->kind->all));
+    const struct processor_request request = {
+        .method = "GET", .path = str_from(s->kind->object_head), .form = form_text(&form)};
+    int rc = processor_call(s->task, s->settings, &request, &reply);
+    if (rc != 0)
+        return rc < 0 ? rc : later(s);
+    const json_t *list = json_object_get(reply.body, "data");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *object = json_array_get(list, i);
+        if (is_made_by(s, object))
+            return apply_answer(s, &object, 1, at_ms);
+    }
+    return give_up(s, "not_carried_out", not_there);
+}
+
 AWAITS static int settle_by_repeating(struct settle *s)
 {
     struct processor_reply reply = {.status = 0};
@@ -260,52 +304,14 @@ AWAITS static int settle_by_repeating(struct settle *s)
     case PROCESSOR_REUSED_KEY:
         return give_up(
             s, reply.code.len ? arena_cstr(s->task->arena, reply.code) : "refused", reply.message);
+    case PROCESSOR_UNAVAILABLE:
+        if (!reply.replayed)
+            return later(s);
+        /* An error that is kept for the key: what was done before it is there, more will not be. */
+        return is_charge(s) ? settle_by_searching(s) : give_up(s, "not_carried_out", not_there);
     default:
         return rc < 0 ? rc : later(s);
     }
-}
-
-/* Money moves by it, and the request that made it had no idempotency key. */
-static bool is_lone_charge(const struct settle *s)
-{
-    return s->customer.len > 0 && processor_key_once(s->call_key) &&
-           str_is(s->call_path, s->kind->object_head);
-}
-
-static bool is_made_by(const struct settle *s, const json_t *object)
-{
-    const json_t *metadata = json_object_get(object, "metadata");
-    struct str id = arena_printf(s->task->arena, "%lld", (long long)s->id);
-
-    return str_eq(jr_str(metadata, "project_id"), s->project->slug) &&
-           str_eq(jr_str(metadata, s->kind->member), id);
-}
-
-/* Whoever asked has been told that it is not known, and may have asked again: what the processor
- * does not have by now is not made any more. */
-AWAITS static int settle_by_searching(struct settle *s)
-{
-    struct processor_reply reply = {.status = 0};
-    int64_t at_ms = clock_wall_ms();
-    struct form form;
-
-    form_init(&form, s->task->arena);
-    form_str(&form, "customer", s->customer);
-    form_i64(&form, "limit", SEARCH_ROWS);
-    if (s->kind->all != NULL)
-        form_str(&form, "status", str_from(s->kind->all));
-    const struct processor_request request = {
-        .method = "GET", .path = str_from(s->kind->object_head), .form = form_text(&form)};
-    int rc = processor_call(s->task, s->settings, &request, &reply);
-    if (rc != 0)
-        return rc < 0 ? rc : later(s);
-    const json_t *list = json_object_get(reply.body, "data");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *object = json_array_get(list, i);
-        if (is_made_by(s, object))
-            return apply_answer(s, &object, 1, at_ms);
-    }
-    return give_up(s, "not_carried_out", STR("The request ended before the processor had it."));
 }
 
 AWAITS static int settle_one(struct task *task, void *arg)
@@ -319,7 +325,8 @@ AWAITS static int settle_one(struct task *task, void *arg)
         rc = settle_by_reading(s);
     } else if (s->call_key.len == 0) { /* nothing was ever asked for */
         rc = run_own(s, &s->project->db, s->kind->answered);
-    } else if (is_lone_charge(s)) {
+    } else if (is_charge(s) && processor_key_once(s->call_key)) {
+        /* Its sender cannot repeat it, and may have asked anew. */
         rc = s->age_ms < SEARCH_AGE_MS ? later(s) : settle_by_searching(s);
     } else if (s->age_ms > KEY_LIFE_MS) {
         stats.unknown++;

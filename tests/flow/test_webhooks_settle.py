@@ -41,7 +41,7 @@ class Till:
         form = (f"amount=2000&currency=usd&customer={customer}&payment_method={method}&confirm=true&off_session=true"
                 "&automatic_payment_methods[enabled]=true&automatic_payment_methods[allow_redirects]=never"
                 f"&metadata[project_id]={self.shop.project.id}&metadata[payment_id]=#ID#")
-        return self.add("payments", **{"type": "saved_method", "amount_minor": 2000, "currency": "usd", "call_form": form,
+        return self.add("payments", **{"type": "saved_method", "amount_minor": 2000, "currency": "usd", "customer": customer, "call_form": form,
                                        "call_key": f"gw:{secrets.token_hex(8)}", "call_path": "/v1/payment_intents", **columns})
 
     def checkout(self, **columns):
@@ -57,8 +57,16 @@ class Till:
         found = rows(self.db, f"select {', '.join(columns)} from {self.schema}.{table} where id = %s", id_)[0]
         return found[0] if len(columns) == 1 else found
 
-    def settled(self, id_, status, table="payments", within=20):
-        until(lambda: self.get(id_, "status", table=table) == status, f"{status}, not {self.get(id_, 'status', table=table)}", within)
+    def settled(self, id_, status, table="payments", within=60):
+        """Until it is. What the processor was too slow for, on a busy machine, is asked again at once: it is not leased."""
+        def found():
+            if self.get(id_, "status", table=table) == status:
+                return True
+            execute(self.db, f"update {self.schema}.{table} set settle_at = now() where id = %s"
+                             " and settle_at between now() + interval '5 seconds' and now() + interval '90 seconds'", id_)
+            return False
+
+        until(found, status, within)
 
     def due(self, id_, table="payments"):
         execute(self.db, f"update {self.schema}.{table} set settle_at = now() where id = %s", id_)
@@ -92,10 +100,28 @@ def test_a_call_that_was_made_and_not_answered(till, processor, kind):
     until(lambda: till.shop.charges(), "it is charged", 20)
     until(lambda: not processor.faults_left(), "all of them are met", 60)
     till.due(payment)
-    till.settled(payment, "succeeded", within=40)
+    till.settled(payment, "succeeded")
     assert len(till.shop.charges()) == 1 and till.told("PaymentSucceeded") == [payment]
     assert len({made["key"] for made in till.shop.requests("POST", "/v1/payment_intents")}) == 1
     processor.assert_never_charged_twice(till.shop.account)
+
+
+@pytest.mark.parametrize("act", [False, True], ids=["not-done", "done"])
+def test_a_call_whose_error_is_kept(till, act):
+    """Repeating it tells nothing more: the processor's own list does."""
+    till.shop.fault("status", 20, method="POST", path="/v1/payment_intents", status=500, act=act)
+    payment = till.charge()
+    till.settled(payment, "succeeded" if act else "failed")
+    assert till.get(payment, "call_key", "failure_code") == (None, None if act else "not_carried_out")
+    assert len(till.shop.charges()) == act
+    assert till.told("PaymentSucceeded" if act else "PaymentFailed") == [payment]
+
+
+def test_a_checkout_whose_error_is_kept(till):
+    till.shop.fault("status", 20, method="POST", path="/v1/checkout/sessions", status=500, act=True)
+    payment = till.checkout()
+    till.settled(payment, "failed")
+    assert till.get(payment, "failure_code", "call_key", "settle_at") == ("not_carried_out", None, None)
 
 
 def test_a_declined_call(till):
@@ -272,5 +298,5 @@ def test_a_shutdown_does_not_wait_for_the_processor(till, start_payments, proces
     for payment in made:
         till.due(payment)
     for payment in made:
-        till.settled(payment, "succeeded", within=40)
+        till.settled(payment, "succeeded")
     processor.assert_never_charged_twice(till.shop.account)
