@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "log/log.h"
+#include "quotas.h"
 #include "trigger_rights.h"
 #include "work.h"
 #include "json/jr.h"
@@ -245,9 +246,24 @@ AWAITS static int check_trigger(struct run *run)
     }
 }
 
+/* co: before the trigger's data is read, when it is much. */
+AWAITS static int wait_room(struct run *run)
+{
+    struct job *job = run->job;
+    const struct share_owner owner = {job->db.schema, 0};
+
+    if (job->trigger_data.len <= LARGE_BYTES)
+        return 0;
+    if (shares_acquire(&job->task, &quotas_large, owner, &run->large) == 0)
+        return job->releasing ? give_back(run) : 0;
+    run->large = NULL;
+    return JOB_LOST;
+}
+
 AWAITS static int prepare(struct run *run)
 {
     TRY(find_project(run->job));
+    TRY(wait_room(run));
     TRY(load_version(run));
     TRY(open_secrets(run));
     if (!context_init(run))
@@ -435,6 +451,8 @@ static void run_main(struct task *task, void *arg)
     if (rc == 0)
         rc = walk(run);
     arena_free(run->step_arena);
+    if (run->large != NULL)
+        shares_release(&quotas_large, run->large);
     count(job, rc);
     list_remove(&job->beat);
     begin_ended(job);

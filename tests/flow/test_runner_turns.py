@@ -34,6 +34,26 @@ def test_scripts_go_round_by_project(project, other, db, start_one):
     until(lambda: rows(db, ended)[0][0] == 30, "all run", 60)
 
 
+def test_jobs_with_much_data_are_few_at_a_time(project, db, servers, sink, start_one):
+    """A megabyte of small numbers is twenty in memory: hundreds of such jobs would end the runner."""
+    deaf = Deaf()
+    servers.allowed_ports.append(deaf.port)
+    stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=120)])
+    quick = workflow(project.admin, steps=[call("call", f"{sink.url}/quick", timeout_seconds=30)])
+    start_one()
+    schema = project.schema(db)
+    execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind, trigger_data) select %s, 1, 'manual',"
+                " (select jsonb_agg(1) from generate_series(1, 40000)) from generate_series(1, 40)", stuck["id"])
+    sent = f"select count(*) from {schema}.job_steps where status = 'sent'"
+    until(lambda: rows(db, sent)[0][0] >= 16, "a quarter of all such", 30)
+    for _ in range(3):
+        assert finish(project, start(project.admin, quick, {"little": 1}))["status"] == "succeeded"
+    assert rows(db, sent)[0][0] == 16, "the others have not begun"
+    execute(db, f"update {schema}.jobs set token = token + 1, status = 'cancelled' where id in (select job_id from {schema}.job_steps)")
+    until(lambda: rows(db, sent)[0][0] == 32, "the next ones begin", 40)
+    deaf.close()
+
+
 def test_requests_leave_room_for_other_projects(project, other, db, servers, sink, start_one):
     """More requests than there may be under way, to somebody who never answers; another project's goes out at once."""
     deaf = Deaf()
