@@ -26,7 +26,7 @@ unsigned payment_told_due(const char *status)
 }
 
 /* What is past due still gives access: it was activated. */
-unsigned subscription_told_due(const char *status)
+static unsigned subscription_told_due(const char *status)
 {
     if (is(status, "active") || is(status, "trialing") || is(status, "past_due"))
         return SUBSCRIPTION_TOLD_CREATED | SUBSCRIPTION_TOLD_ACTIVATED;
@@ -35,7 +35,7 @@ unsigned subscription_told_due(const char *status)
     return SUBSCRIPTION_TOLD_CREATED;
 }
 
-unsigned method_told_due(const char *status)
+static unsigned method_told_due(const char *status)
 {
     if (is(status, "active"))
         return METHOD_TOLD_CAPTURED;
@@ -302,17 +302,4 @@ int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *re
     subscription_row_read(&told.row, &row);
     announce_subscription_row(&told.source, &told.applied, &row);
     return end(&told, tx, &SQL_APPLY_SUBSCRIPTION_TOLD, id, row.told, ret_rang);
-}
-
-int announce_method(struct task *task, struct db *tx, int64_t id, bool *ret_rang)
-{
-    struct method_row row;
-    struct told told;
-
-    TRY(begin(&told, task, tx, &SQL_APPLY_METHOD_GET, id));
-    if (told.rows.count == 0)
-        return 0;
-    method_row_read(&told.row, &row);
-    announce_method_row(&told.source, &told.applied, &row);
-    return end(&told, tx, &SQL_APPLY_METHOD_TOLD, id, row.told, ret_rang);
 }

@@ -18,8 +18,6 @@ enum method_told { METHOD_TOLD_CAPTURED = 1, METHOD_TOLD_FAILED = 2, METHOD_TOLD
 
 /* any: which bits a row in this state has to have; the caller tells those that it lacks. */
 unsigned payment_told_due(const char *status);
-unsigned subscription_told_due(const char *status);
-unsigned method_told_due(const char *status);
 
 /* co: in `tx`: tells what is due and not told yet of the row with this id, and sets its bits: one
  * statement each. The row is locked by the caller and has its new state. *ret_rang is set when a
@@ -27,4 +25,3 @@ unsigned method_told_due(const char *status);
 AWAITS int announce_payment(struct task *task, struct db *tx, int64_t id, bool *ret_rang) MUSTCHECK;
 AWAITS int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *ret_rang)
     MUSTCHECK;
-AWAITS int announce_method(struct task *task, struct db *tx, int64_t id, bool *ret_rang) MUSTCHECK;

@@ -79,15 +79,6 @@ AWAITS int apply_method(struct apply_source *source,
                         const struct method_object *method,
                         bool attached,
                         struct applied *ret) MUSTCHECK;
-AWAITS int apply_setup_failed(struct apply_source *source,
-                              struct db *tx,
-                              const struct setup_object *setup,
-                              struct applied *ret) MUSTCHECK;
-AWAITS int apply_invoice_payment(struct apply_source *source,
-                                 struct db *tx,
-                                 const struct invoice_payment_object *payment,
-                                 const struct invoice_object *invoice,
-                                 struct applied *ret) MUSTCHECK;
 AWAITS int apply_account(struct apply_source *source,
                          struct db *tx,
                          const struct account_object *account,

@@ -153,10 +153,6 @@ where h.id = o.id and h.subscription_id = $1::bigint and h.from_status is distin
 where m.provider_id = $1::text or m.setup_id = $2::text
 order by m.id for update;
 
--- name: apply_method_get :opt
-{method}
-where m.id = $1::bigint;
-
 -- name: apply_method_next :one
 select nextval('{p}.payment_methods_id_seq') as id, now() as now;
 
@@ -175,9 +171,6 @@ on conflict (id) do update set provider_id = excluded.provider_id, setup_id = ex
   is_default = m.is_default and excluded.status = 'active', status = excluded.status,
   failure_code = excluded.failure_code, failure_message = excluded.failure_message,
   event_at = excluded.event_at, told = excluded.told, updated_at = now();
-
--- name: apply_method_told :exec
-update {p}.payment_methods set told = told | $2::integer where id = $1::bigint;
 
 -- name: apply_account_lock :opt
 select s.doc::text as doc from {p}.settings s where s.kind = 'payments' and s.key = 'processor' for update;

@@ -396,24 +396,3 @@ int apply_method(struct apply_source *source,
     TRY(method_apply(source, tx, method, attached, STR_NONE, ret));
     return applied_write(source, tx, ret);
 }
-
-int apply_setup_failed(struct apply_source *source,
-                       struct db *tx,
-                       const struct setup_object *setup,
-                       struct applied *ret)
-{
-    *ret = (struct applied){.waits = false};
-    TRY(setup_apply_failed(source, tx, setup, ret));
-    return applied_write(source, tx, ret);
-}
-
-int apply_invoice_payment(struct apply_source *source,
-                          struct db *tx,
-                          const struct invoice_payment_object *payment,
-                          const struct invoice_object *invoice,
-                          struct applied *ret)
-{
-    *ret = (struct applied){.waits = false};
-    TRY(invoice_payment_apply(source, tx, payment, invoice, NULL, ret));
-    return applied_write(source, tx, ret);
-}

@@ -49,10 +49,6 @@ from {p}.offer_codes c
 {code}
 where c.offer_id = $1::bigint
 
--- name: offer_code_get :opt
-{code}
-where c.offer_id = $1::bigint and c.id = $2::bigint
-
 -- name: offer_codes_add :many
 insert into {p}.offer_codes as c (offer_id, code, user_id, max_redemptions, expires_at)
 select $1::bigint, unnest($2::text[]), $3::bigint, $4::integer, $5::timestamptz
