@@ -19,8 +19,7 @@ struct cascade {
     size_t records;
 };
 
-/* --- who listens --------------------------------------------------------------------------------
- */
+/* --- who listens --- */
 
 /* What the reference does to its record when the target goes. */
 static bool deletes(const struct model_field *field)
@@ -65,8 +64,7 @@ bool cascade_listens(const struct records *ctx, const struct entity *entity)
     return false;
 }
 
-/* --- what is found ------------------------------------------------------------------------------
- */
+/* --- what is found --- */
 
 static struct part *add_part(struct arena *arena, struct cascade *cascade)
 {
@@ -221,8 +219,7 @@ int cascade_find(struct records *ctx,
     return 0;
 }
 
-/* --- what is told -------------------------------------------------------------------------------
- */
+/* --- what is told --- */
 
 /* A record that let go is another version of itself. */
 static struct db_call

@@ -47,8 +47,8 @@ AWAITS static int remove_events(struct task *task, struct db *db)
     return 0;
 }
 
-/* co: one project, with memory of its own. A project that cannot be asked is asked the next time.
- */
+/* co: one project, with memory of its own. A project that cannot be asked is asked the next
+ * time. */
 AWAITS static int tidy(struct task *task, const struct row *project)
 {
     struct db_server *server = directory_server(runner_directory(), row_str(project, "server"));
