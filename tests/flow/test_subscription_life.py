@@ -2,7 +2,7 @@
 import pytest
 
 from groundwork.records import execute, rows
-from groundwork.runs import insist, until
+from groundwork.runs import until
 from groundwork.store import *  # noqa: F403
 from store.app import account_token
 
@@ -149,6 +149,24 @@ def test_a_charge_that_nobody_repeats(shop, payments, db):
     assert shop.admin.get(SUBSCRIPTIONS).json()["total_items"] == 2
 
 
+@pytest.mark.parametrize("act", [False, True], ids=["lost", "not-answered"])
+def test_without_a_key_nothing_is_charged_later(shop, payments, db, act):
+    """Nobody can repeat the request: what the processor does not have is not begun any more, what it has is found."""
+    schema = shop.project.schema(db)
+    shop.switch(drop=True)
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=201).json()
+    body = {"name": "Silver", "amount": 5, "currency": "usd", "billing_interval": "week",
+            "payment_method_id": shop.processor.setup(setup["id"])["payment_method"]}
+    shop.fault("reset", 20, method="POST", path="/v1/subscriptions", act=act)
+    shop.admin.post(SUBSCRIPTIONS, body, expect=503)
+    shop.processor.clear_faults()
+    execute(db, f"update {schema}.subscriptions set settle_at = now(), created_at = now() - interval '3 minutes'")
+    until(lambda: rows(db, f"select 1 from {schema}.subscriptions where call_key is null"), "settled")
+    [made] = shop.admin.get(SUBSCRIPTIONS, expect=200).json()["items"]
+    assert made["status"] == ("active" if act else "incomplete_expired") and len(shop.charges()) == act
+    assert act or made["metadata"]["failure_code"] == "not_carried_out"
+
+
 # --- beside the app store ---
 
 def test_a_subscription_of_the_app_store(outlet):
@@ -191,21 +209,3 @@ def test_options_with_the_app_store(spare):
     assert options(platform="ios", storefront="USA") == alone
     admin.delete(f"{PAY}/iap-store/credentials", expect=204)
     until(lambda: options(platform="ios", storefront="USA") == web, options(platform="ios", storefront="USA"))
-
-
-@pytest.mark.parametrize("act", [False, True], ids=["lost", "not-answered"])
-def test_without_a_key_nothing_is_charged_later(shop, payments, db, act):
-    """Nobody can repeat the request: what the processor does not have is not begun any more, what it has is found."""
-    schema = shop.project.schema(db)
-    shop.switch(drop=True)
-    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=201).json()
-    body = {"name": "Silver", "amount": 5, "currency": "usd", "billing_interval": "week",
-            "payment_method_id": shop.processor.setup(setup["id"])["payment_method"]}
-    shop.fault("reset", 20, method="POST", path="/v1/subscriptions", act=act)
-    shop.admin.post(SUBSCRIPTIONS, body, expect=503)
-    shop.processor.clear_faults()
-    due = f"update {schema}.subscriptions set settle_at = now(), created_at = now() - interval '3 minutes' where call_key is not null"
-    insist(lambda: execute(db, due), lambda: rows(db, f"select 1 from {schema}.subscriptions where call_key is null"), "settled")
-    [made] = shop.admin.get(SUBSCRIPTIONS, expect=200).json()["items"]
-    assert made["status"] == ("active" if act else "incomplete_expired") and len(shop.charges()) == act
-    assert act or made["metadata"]["failure_code"] == "not_carried_out"

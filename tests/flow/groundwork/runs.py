@@ -27,18 +27,6 @@ def until(call, what, within=20):
         time.sleep(0.05)
 
 
-def insist(do, call, what, tries=6, within=10):
-    """Does it until the answer is true, and again when it is not soon: a timer that could not work once comes back late."""
-    for _ in range(tries - 1):
-        do()
-        try:
-            return until(call, what, within)
-        except AssertionError:
-            pass
-    do()
-    return until(call, what, within)
-
-
 ENDED = ("succeeded", "failed", "cancelled", "skipped")
 
 
