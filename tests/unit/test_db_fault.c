@@ -221,52 +221,65 @@ static void tx_sleeper(struct task *task, struct db *db, void *arg)
     (void)arg;
     assert_int_equal(db_begin(task, db, &tx), 0);
     assert_int_equal(exec(task, tx, "insert into c values (1)"), 0);
-    ended_rc = exec(task, tx, "select pg_sleep(0.2)");
+    ended_rc = exec(task, tx, "select pg_sleep(1)");
+}
+
+enum { NOT_ENDED = 99 };
+
+/* The end of the child that was spawned last. */
+static int wait_ended(struct task *task)
+{
+    for (int i = 0; i < 1000 && ended_rc == NOT_ENDED; i++)
+        pause_ms(task, 10);
+    return ended_rc;
+}
+
+static void wait_idle(struct task *task)
+{
+    struct db_stats stats = {.in_flight = 1};
+
+    for (int i = 0; i < 1000 && stats.in_flight + stats.write_leased + stats.waiting > 0; i++) {
+        pause_ms(task, 10);
+        db_server_stats(server, &stats);
+    }
+    assert_int_equal(stats.in_flight + stats.write_leased + stats.waiting, 0);
 }
 
 static void cancelled(struct task *task, struct db *db, void *arg)
 {
-    struct db_stats stats;
-
     (void)arg;
     pg_exec("create table c(id bigint)");
     assert_int_equal(number(task, db, "select 1"), 1);
+    ended_rc = NOT_ENDED;
     struct task *child = spawn(read_sleeper, NULL, 0);
     pause_ms(task, 5);
     task_cancel(child);
-    pause_ms(task, 5);
-    assert_int_equal(ended_rc, -ECANCELED);
+    assert_int_equal(wait_ended(task), -ECANCELED);
 
+    ended_rc = NOT_ENDED;
     child = spawn(read_sleeper, NULL, 0);
     child->deadline_ms = clock_mono_ms() + 30;
-    pause_ms(task, 80);
-    assert_int_equal(ended_rc, -ETIMEDOUT);
+    assert_int_equal(wait_ended(task), -ETIMEDOUT);
 
     /* A transaction is rolled back, off the task, when its statement is done. */
+    ended_rc = NOT_ENDED;
     child = spawn(tx_sleeper, NULL, 0);
     pause_ms(task, 50);
     task_cancel(child);
-    pause_ms(task, 5);
-    assert_int_equal(ended_rc, -ECANCELED);
-    pause_ms(task, 300);
+    assert_int_equal(wait_ended(task), -ECANCELED);
+    wait_idle(task);
     assert_int_equal(number(task, db, "select count(*) from c"), 0);
-    db_server_stats(server, &stats);
-    assert_int_equal(stats.write_leased, 0);
 
     /* A write on its way is waited for. */
-    child = spawn(sleeper, "with s as (select pg_sleep(0.1)) insert into c select 2 from s", 0);
-    ended_rc = 99;
+    ended_rc = NOT_ENDED;
+    child = spawn(sleeper, "with s as (select pg_sleep(1)) insert into c select 2 from s", 0);
     pause_ms(task, 30);
     task_cancel(child);
     pause_ms(task, 20);
-    assert_int_equal(ended_rc, 99);
-    pause_ms(task, 200);
-    assert_int_equal(ended_rc, 0);
+    assert_int_equal(ended_rc, NOT_ENDED);
+    assert_int_equal(wait_ended(task), 0);
     assert_int_equal(number(task, db, "select count(*) from c"), 1);
-    pause_ms(task, 400);
-    db_server_stats(server, &stats);
-    assert_int_equal(stats.in_flight, 0);
-    assert_int_equal(stats.waiting, 0);
+    wait_idle(task);
 }
 
 static void test_cancel(void **state)

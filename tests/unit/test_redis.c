@@ -64,8 +64,9 @@ static void commands(struct task *task)
     struct redis_reply reply;
     struct str binary = {"a\0b\r\n", 5};
 
-    /* Sent before the connection is up: it waits. */
-    assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("SET"), STR("k"), binary)), 0);
+    /* Sent before the connection is up: it waits, for that too. */
+    assert_int_equal(
+        redis_cmd_within(task, redis, 10000, &reply, REDIS_ARGS(STR("SET"), STR("k"), binary)), 0);
     assert_true(redis_up(redis));
     assert_true(reply.kind == REDIS_KIND_TEXT && str_is(reply.text, "OK"));
     assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("GET"), STR("k"))), 0);
