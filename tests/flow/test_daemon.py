@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 
@@ -16,6 +17,7 @@ import requests
 from groundwork.daemon import Daemon
 from groundwork.fixtures import binary, settings
 from groundwork.project import Project
+from groundwork.servers import ROOT
 from groundwork.soon import soon
 
 
@@ -75,6 +77,14 @@ def test_help_config_names_every_variable(session_gateway):
         assert f"GROUNDWORK_{name}" in text
         assert f"GROUNDWORK_{name}" in table
     assert all(line.startswith("|") for line in table.strip().splitlines())
+
+
+@pytest.mark.parametrize("name", ["api-gateway", "payments-webhook", "workflow-runner"])
+def test_readme_has_the_tables(name):
+    """`make readme` writes them."""
+    path = binary().with_name(name)
+    table = subprocess.run([path, "--help-config=markdown"], capture_output=True, text=True, check=True).stdout.strip()
+    assert f"<!-- config {name} -->\n{table}\n<!-- end -->" in (ROOT / "README.md").read_text()
 
 
 def test_check_is_fine(gateway_with):
