@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from groundwork.project import ADMIN_EMAIL, PASSWORD
+from groundwork.soon import settle
 
 TOKEN = "/auth/v1/token"
 REFRESH = "/auth/v1/refresh"
@@ -43,7 +44,7 @@ def header_of(token):
 
 def settings(project, **changes):
     project.admin.put("/", {"settings": changes}, expect=200)
-    time.sleep(1.1)  # every worker knows within a second
+    settle()
 
 
 def sql(db, project, text, *params):
@@ -489,7 +490,7 @@ def test_a9_reuse_ends_the_session(project, anonymous, db, use_child, age):
     age_tokens(db, project, age)
     assert refresh(anonymous, first, expect=401)["code"] == "refresh_token_reused"
     assert refresh(anonymous, last, expect=401)["code"] == "session_expired"
-    time.sleep(1.2)  # another worker may have answered
+    settle()  # another worker may have answered
     assert live.get("/", expect=401).json()["code"] == "token_invalid"
     actions = sql(db, project, "select action, actor_kind from {p}.audit_log")
     assert ("auth.refresh_token_reused", "anonymous") in actions
@@ -548,7 +549,7 @@ def test_scopes_of_sign_out(project, anonymous, scope, mine, others):
     me, other = (project.client().sign_in(ADMIN_EMAIL, PASSWORD) for _ in range(2))
     stranger = project.user()
     me.post(LOGOUT, params={"scope": scope} if scope else {}, expect=204)
-    time.sleep(1.2)
+    settle()
     for client, lives in ((me, mine), (other, others), (stranger, True)):
         answer = client.post(LOGOUT, params={"scope": "others"})
         assert answer.status_code == (204 if lives else 401)

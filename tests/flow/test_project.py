@@ -1,7 +1,6 @@
 """{base_url}/: the project's name, origins and settings."""
-import time
-
 import pytest
+from groundwork.soon import settle
 
 MASK = "********"
 
@@ -88,7 +87,7 @@ def test_origins_take_effect(project, anonymous):
     assert "Access-Control-Allow-Origin" not in anonymous.get(path, headers={"Origin": origin}).headers
     project.admin.put("/", {"allowed_origins": [origin]}, expect=200)
     project.admin.post("/cors/clear-cache", expect=204)
-    time.sleep(1.1)  # every worker knows within a second
+    settle()
     answer = anonymous.get(path, headers={"Origin": origin}, expect=200)
     assert answer.headers["Access-Control-Allow-Origin"] == origin
     assert "Access-Control-Allow-Origin" not in anonymous.get(path, headers={"Origin": "https://b.example"}).headers

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from groundwork.client import Client
 from groundwork.daemon import free_port
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
+from groundwork.soon import settle
 from oidc.fake_issuer import Issuer, Server, b64, ec_jwk, part, rsa_jwk, rsa_key, sign_es256, sign_hs256, sign_rs256
 
 AUTHORIZE = "/auth/v1/google/authorize"
@@ -441,7 +442,7 @@ def test_t7_a_trap_is_emptied(project, issuer, db):
     assert body["user"]["id"] == attacker.user["id"] and body["user"]["status"] == "active"
     project.client().post(TOKEN, {"email": "victim@gmail.com", "password": PASSWORD}, expect=401)
     project.client().post("/auth/v1/refresh", {"refresh_token": attacker.refresh_token}, expect=401)
-    time.sleep(1.2)
+    settle()
     attacker.post("/auth/v1/logout", expect=401)
     assert query(db, project, "select count(*) from {p}.api_keys where user_id = %s", attacker.user["id"]) == [(0,)]
     assert key is None or key.get("/permissions").status_code == 401
