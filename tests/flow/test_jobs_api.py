@@ -1,6 +1,7 @@
 """Jobs: read with their history, cancelled, run again. No runner runs here: rows are put into the states it would leave."""
 import concurrent.futures
 import json
+import threading
 
 import pytest
 from groundwork.project import Project
@@ -157,6 +158,20 @@ def test_cancel_what_has_not_ended(two, db, redis_client, state):
     assert message and message["data"].decode() == f"{number}:{job}"
     again = two.admin.post(f"/workflows/jobs/{job}/cancel", expect=409)
     assert again.json()["code"] == "conflict" and job_row(two, db, job, "token") == 6
+
+
+def test_cancel_outlasts_a_step_that_waits(two, db, servers):
+    """A step that waits for a lock holds its job's row for two seconds at most: the cancellation comes after it."""
+    job = start(two.admin, two.made)
+    set_job(two, db, job, status="running")
+    step = servers.connect()
+    step.autocommit = False
+    rows(step, f"select 1 from {two.schema(db)}.jobs where id = %s for update", job)
+    ends = threading.Timer(2.5, step.rollback)
+    ends.start()
+    assert two.admin.post(f"/workflows/jobs/{job}/cancel", expect=200).json()["status"] == "cancelled"
+    ends.join()
+    step.close()
 
 
 @pytest.mark.parametrize("state", ["succeeded", "failed", "cancelled", "skipped"])

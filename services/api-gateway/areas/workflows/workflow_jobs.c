@@ -151,6 +151,7 @@ AWAITS static int jobs_cancel(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
+    TRY(sql_one(r, &found, &SQL_RUN_PATIENCE, PARAMS()));
     TRY(sql_all(r, &found, &SQL_RUN_CANCEL, PARAMS(P_I64(id))));
     if (!found.count) {
         TRY(sql_one(r, &found, &SQL_RUN_STATUS, PARAMS(viewer(r), P_I64(id))));

@@ -89,6 +89,10 @@ join {p}.jobs j on j.id = s.job_id
 where b.place = 1 or b.bytes <= 8388608
 order by s.seq
 
+-- A step that waits for a lock holds its job's row as long as it may wait: longer than that.
+-- name: run_patience :one
+select set_config('lock_timeout', '4500', true)
+
 -- name: run_cancel :opt
 update {p}.jobs j
 set status = 'cancelled', token = j.token + 1, finished_at = now(), lease_until = null, runner = null
