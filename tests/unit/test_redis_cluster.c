@@ -243,7 +243,7 @@ static void fails_over(struct task *task)
     unsigned refused = 0;
     unsigned answered = 0;
     bool whole = false;
-    while (!whole && clock_mono_ms() - start_ms < 20000) {
+    while (!whole && clock_mono_ms() - start_ms < 60000) {
         whole = true;
         for (int i = 0; i < 60; i++) {
             struct redis_reply reply;
