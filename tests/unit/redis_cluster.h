@@ -95,6 +95,25 @@ static void cluster_wait(int node, const char *question, const char *answer)
     abort();
 }
 
+static long long cluster_offset(int node, const char *member)
+{
+    return atoll(cluster_ask(node, "info replication | sed -n 's/^%s://p'", member));
+}
+
+/* Returns when a replica has all that its master has written by now. */
+UNUSED static void cluster_follow(int master, int replica)
+{
+    long long offset = cluster_offset(master, "master_repl_offset");
+
+    for (int i = 0; i < 600; i++) {
+        if (cluster_offset(replica, "slave_repl_offset") >= offset)
+            return;
+        usleep(50000);
+    }
+    fprintf(stderr, "node %d does not follow node %d\n", replica, master);
+    abort();
+}
+
 /* Starts it; node 3 replicates node 0. Returns when all agree. */
 UNUSED static void cluster_start(void)
 {

@@ -232,7 +232,8 @@ static void fails_over(struct task *task)
     heard = 0;
     redis_subscribe(redis, "news", on_message, NULL);
     set_all(task, "before");
-    pause_ms(task, 200); /* replicated, subscribed */
+    cluster_follow(0, 3);
+    pause_ms(task, 200); /* subscribed */
     redis_post(redis, REDIS_ARGS(STR("PUBLISH"), STR("news"), STR("1")));
     for (int i = 0; i < 500 && heard == 0; i++)
         pause_ms(task, 10);
