@@ -1,6 +1,7 @@
-/* Slots that owners share. */
+/* What owners share: slots or bytes. */
 #include "loop/shares.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -10,7 +11,8 @@ struct share {
     struct share_owner owner;
     struct list ring;    /* while somebody waits */
     struct list waiters; /* oldest first */
-    unsigned held;
+    unsigned waiting;
+    uint64_t held;
 };
 
 struct waiter {
@@ -18,13 +20,21 @@ struct waiter {
     struct list link;
     struct shares *shares;
     struct share *share;
+    uint64_t amount;
 };
 
-void shares_init(struct shares *shares, unsigned limit, unsigned per_owner)
+void shares_init(struct shares *shares, const struct shares_config *config)
 {
-    MUST(limit > 0 && per_owner > 0);
-    *shares = (struct shares){.limit = limit, .per_owner = per_owner, .owners = map_new()};
+    MUST(config->limit > 0 && config->per_owner > 0);
+    *shares = (struct shares){.config = *config, .owners = map_new()};
     list_init(&shares->ring);
+}
+
+void shares_done(struct shares *shares)
+{
+    MUST(shares->held == 0 && shares->waiting == 0);
+    map_free(shares->owners);
+    shares->owners = NULL;
 }
 
 static struct str key_of(const struct share_owner *owner)
@@ -55,26 +65,42 @@ static void forget_idle(struct shares *shares, struct share *share)
     free(share);
 }
 
-static void take(struct shares *shares, struct share *share)
+static void take(struct shares *shares, struct share *share, uint64_t amount)
 {
-    shares->held++;
-    share->held++;
+    shares->held += amount;
+    share->held += amount;
+}
+
+static bool may_take(const struct shares *shares, const struct share *share, uint64_t amount)
+{
+    const struct shares_config *config = &shares->config;
+    uint64_t free_now = config->limit - shares->held;
+
+    if (amount > free_now || amount > config->per_owner || share->held > config->per_owner - amount)
+        return false;
+    return !config->leave_room || share->held == 0 || share->held <= free_now - amount;
 }
 
 static void leave_queue(struct waiter *waiter)
 {
     list_remove(&waiter->link);
+    waiter->share->waiting--;
     waiter->shares->waiting--;
     if (list_empty(&waiter->share->waiters))
         list_remove(&waiter->share->ring);
 }
 
-/* Who is next: the first owner in turn that may hold one more. NULL when there is none. */
+static struct waiter *first_of(const struct share *share)
+{
+    return LIST_ITEM(share->waiters.next, struct waiter, link);
+}
+
+/* Who is next: the first owner in turn that may hold what it waits for. NULL when there is none. */
 static struct share *next_in_turn(const struct shares *shares)
 {
     for (struct list *it = shares->ring.next; it != &shares->ring; it = it->next) {
         struct share *share = LIST_ITEM(it, struct share, ring);
-        if (share->held < shares->per_owner)
+        if (may_take(shares, share, first_of(share)->amount))
             return share;
     }
     return NULL;
@@ -84,10 +110,10 @@ static void serve(struct shares *shares)
 {
     struct share *share;
 
-    while (shares->held < shares->limit && (share = next_in_turn(shares)) != NULL) {
-        struct waiter *waiter = LIST_ITEM(share->waiters.next, struct waiter, link);
+    while ((share = next_in_turn(shares)) != NULL) {
+        struct waiter *waiter = first_of(share);
         leave_queue(waiter);
-        take(shares, share);
+        take(shares, share, waiter->amount);
         if (!list_empty(&share->waiters)) {
             list_remove(&share->ring);
             list_append(&shares->ring, &share->ring);
@@ -99,43 +125,86 @@ static void serve(struct shares *shares)
 static void abandon(struct await *await)
 {
     struct waiter *waiter = CONTAINER_OF(await, struct waiter, await);
+    struct shares *shares = waiter->shares;
 
     leave_queue(waiter);
-    forget_idle(waiter->shares, waiter->share);
+    forget_idle(shares, waiter->share);
+    serve(shares); /* who stood behind it may want less */
+}
+
+/* What nobody of the owner's own waits for. */
+static bool take_at_once(struct shares *shares, struct share *share, uint64_t amount)
+{
+    if (!list_empty(&share->waiters) || !may_take(shares, share, amount))
+        return false;
+    take(shares, share, amount);
+    return true;
+}
+
+static int refuse(struct shares *shares, struct share *share)
+{
+    shares->refused++;
+    forget_idle(shares, share);
+    return -EAGAIN;
+}
+
+static int
+wait_turn(struct task *task, struct waiter *waiter, struct shares *shares, int64_t limit_ms)
+{
+    struct share *share = waiter->share;
+
+    await_init(&waiter->await);
+    waiter->await.abandon = abandon;
+    list_append(&share->waiters, &waiter->link);
+    share->waiting++;
+    if (list_empty(&share->ring))
+        list_append(&shares->ring, &share->ring);
+    shares->waiting++;
+    int rc = await_wait(task, &waiter->await, limit_ms);
+    if (rc != 0 && waiter->await.done) /* it came together with the cancel */
+        shares_release(shares, share, waiter->amount);
+    return rc;
 }
 
 int shares_acquire(struct task *task,
                    struct shares *shares,
                    struct share_owner owner,
+                   uint64_t amount,
+                   int64_t limit_ms,
                    struct share **ret_share)
 {
     if (task->cancelled)
         return -ECANCELED;
     struct share *share = find(shares, &owner);
-    *ret_share = share;
-    /* Of those who wait while a slot is free all hold what they may. */
-    if (shares->held < shares->limit && share->held < shares->per_owner) {
-        take(shares, share);
-        return 0;
+    struct waiter waiter = {.shares = shares, .share = share, .amount = amount};
+    if (!take_at_once(shares, share, amount)) {
+        if (amount > shares->config.limit || amount > shares->config.per_owner ||
+            share->waiting >= shares->config.waiting)
+            return refuse(shares, share);
+        TRY(wait_turn(task, &waiter, shares, limit_ms));
     }
-    struct waiter waiter = {.shares = shares, .share = share};
-    await_init(&waiter.await);
-    waiter.await.abandon = abandon;
-    list_append(&share->waiters, &waiter.link);
-    if (list_empty(&share->ring))
-        list_append(&shares->ring, &share->ring);
-    shares->waiting++;
-    int rc = await_wait(task, &waiter.await, 0);
-    if (rc != 0 && waiter.await.done) /* the slot came together with the cancel */
-        shares_release(shares, share);
-    return rc;
+    *ret_share = share;
+    return 0;
 }
 
-void shares_release(struct shares *shares, struct share *share)
+int shares_try(struct shares *shares,
+               struct share_owner owner,
+               uint64_t amount,
+               struct share **ret_share)
 {
-    MUST(shares->held > 0 && share->held > 0);
-    shares->held--;
-    share->held--;
+    struct share *share = find(shares, &owner);
+
+    if (!take_at_once(shares, share, amount))
+        return refuse(shares, share);
+    *ret_share = share;
+    return 0;
+}
+
+void shares_release(struct shares *shares, struct share *share, uint64_t amount)
+{
+    MUST(shares->held >= amount && share->held >= amount);
+    shares->held -= amount;
+    share->held -= amount;
     serve(shares);
     forget_idle(shares, share);
 }

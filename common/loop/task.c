@@ -107,6 +107,7 @@ int task_all(struct task *task, struct task_call *calls, size_t count)
         child->task.deadline_ms = task->deadline_ms;
         child->task.cancelled = task->cancelled;
         child->task.log = task->log;
+        child->task.tenant = task->tenant;
         start(&child->task, task, run_child, child);
     }
     int rc = await_wait(task, &together->await, 0);

@@ -29,6 +29,7 @@ struct task {
     int64_t deadline_ms; /* monotonic, 0 = none */
     bool cancelled;
     struct log_ctx log;
+    int64_t tenant; /* number of the project whose work it is; 0 = the process's own */
     int64_t db_us;         /* time spent waiting for the database (access log) */
     struct await *waiting; /* what it is suspended on */
     struct list children;  /* tasks of task_all() */

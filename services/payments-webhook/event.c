@@ -264,6 +264,7 @@ void event_apply(struct task *task, struct event *event)
         .at_ms = event->received_ms / 1000 * 1000, /* of one that does not say when it was made */
     };
     task->log.project = project->slug;
+    task->tenant = project->number;
     rc = payment_settings_get(task, project, &run.source.settings);
     if (rc == 0 && !event->store && jr_parse(task->arena, event->payload, &run.json, &error) != 0)
         rc = APPLY_BROKEN;

@@ -87,6 +87,7 @@ AWAITS static int find_project(struct req *r)
         return rc;
     r->db = &r->project->db;
     r->task.log.project = r->project->slug;
+    r->task.tenant = r->project->number;
     return 0;
 }
 

@@ -1,8 +1,6 @@
 /* What all jobs of this process share. */
 #include "quotas.h"
 
-#include <limits.h>
-
 #include "app.h"
 
 #define WRITES_PART 4   /* of the connections that write, for one entity */
@@ -13,12 +11,22 @@
 
 struct shares quotas_writes, quotas_calls, quotas_scripts, quotas_large;
 
+static void init(struct shares *shares, uint64_t limit, uint64_t per_owner)
+{
+    const struct shares_config config = {
+        .limit = limit,
+        .per_owner = per_owner,
+        .waiting = SHARES_ANY,
+    };
+    shares_init(shares, &config);
+}
+
 void quotas_init(void)
 {
     unsigned writes = (unsigned)runner_conf()->common.db_write_connections / WRITES_PART;
 
-    shares_init(&quotas_writes, UINT_MAX, writes > 0 ? writes : 1);
-    shares_init(&quotas_calls, CALLS, CALLS / CALLS_PART);
-    shares_init(&quotas_large, LARGE, LARGE / LARGE_PART);
-    shares_init(&quotas_scripts, (unsigned)runner_conf()->script_processes, UINT_MAX);
+    init(&quotas_writes, SHARES_ANY, writes > 0 ? writes : 1);
+    init(&quotas_calls, CALLS, CALLS / CALLS_PART);
+    init(&quotas_large, LARGE, LARGE / LARGE_PART);
+    init(&quotas_scripts, (uint64_t)runner_conf()->script_processes, SHARES_ANY);
 }

@@ -179,6 +179,7 @@ AWAITS static int find_project(struct job *job)
         TRY(pause_retry(job, &pause_ms));
     }
     job->task.log.project = job->project->slug;
+    job->task.tenant = job->project->number;
     return 0;
 }
 
@@ -254,7 +255,7 @@ AWAITS static int wait_room(struct run *run)
 
     if (job->trigger_data.len <= LARGE_BYTES)
         return 0;
-    if (shares_acquire(&job->task, &quotas_large, owner, &run->large) == 0)
+    if (shares_acquire(&job->task, &quotas_large, owner, 1, 0, &run->large) == 0)
         return job->releasing ? give_back(run) : 0;
     run->large = NULL;
     return JOB_LOST;
@@ -452,7 +453,7 @@ static void run_main(struct task *task, void *arg)
         rc = walk(run);
     arena_free(run->step_arena);
     if (run->large != NULL)
-        shares_release(&quotas_large, run->large);
+        shares_release(&quotas_large, run->large, 1);
     count(job, rc);
     list_remove(&job->beat);
     begin_ended(job);

@@ -154,7 +154,7 @@ AWAITS static int wait_turn(struct step_call *call, struct shares *shares, int64
     struct share *share;
 
     call->task->deadline_ms = 0;
-    TRY(shares_acquire(call->task, shares, owner, &share));
+    TRY(shares_acquire(call->task, shares, owner, 1, 0, &share));
     call->shares = shares;
     call->share = share;
     call->waited_ms = clock_mono_ms() - since_ms;
@@ -335,7 +335,7 @@ attempt(struct run *run, const struct step *step, int64_t *deadline_ms, int *ret
     *deadline_ms += call->waited_ms;
     rc = conclude(call, judge(call, rc, *deadline_ms), ret_next);
     if (call->share != NULL)
-        shares_release(call->shares, call->share);
+        shares_release(call->shares, call->share, 1);
     return rc;
 }
 

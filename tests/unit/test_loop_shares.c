@@ -36,14 +36,25 @@ static int teardown(void **state)
     assert_int_equal(shares.waiting, 0);
     assert_int_equal(map_size(shares.owners), 0);
     assert_true(list_empty(&shares.ring));
-    map_free(shares.owners);
+    shares_done(&shares);
     arena_free(arena);
     return 0;
+}
+
+static void init(uint64_t limit, uint64_t per_owner)
+{
+    const struct shares_config config = {
+        .limit = limit,
+        .per_owner = per_owner,
+        .waiting = SHARES_ANY,
+    };
+    shares_init(&shares, &config);
 }
 
 struct one {
     struct task task;
     char owner; /* a letter */
+    uint64_t amount;
     int rc;
 };
 
@@ -58,23 +69,29 @@ static void hold(struct task *task, void *arg)
     struct one *one = arg;
     struct share *share;
 
-    one->rc = shares_acquire(task, &shares, (struct share_owner){one->owner, 0}, &share);
+    one->rc =
+        shares_acquire(task, &shares, (struct share_owner){one->owner, 0}, one->amount, 0, &share);
     if (one->rc == 0) {
         strncat(trail, &one->owner, 1);
         (void)!task_sleep(task, 2);
-        shares_release(&shares, share);
+        shares_release(&shares, share, one->amount);
     }
     leave();
 }
 
-static struct one *start(char owner)
+static struct one *start_amount(char owner, uint64_t amount)
 {
     struct one *one = ARENA_NEW(arena, one);
 
-    *one = (struct one){.task = {.arena = arena}, .owner = owner};
+    *one = (struct one){.task = {.arena = arena}, .owner = owner, .amount = amount};
     running++;
     task_start(&one->task, hold, one);
     return one;
+}
+
+static struct one *start(char owner)
+{
+    return start_amount(owner, 1);
 }
 
 static void start_all(const char *owners)
@@ -86,7 +103,7 @@ static void start_all(const char *owners)
 static void test_owners_take_turns(void **state)
 {
     (void)state;
-    shares_init(&shares, 1, UINT_MAX);
+    init(1, SHARES_ANY);
     start_all("aaaaabbc");
     loop_run();
     assert_string_equal(trail, "aabcabaa");
@@ -95,7 +112,7 @@ static void test_owners_take_turns(void **state)
 static void test_an_owner_leaves_room(void **state)
 {
     (void)state;
-    shares_init(&shares, 3, 2);
+    init(3, 2);
     start_all("aaaab");
     loop_run();
     assert_string_equal(trail, "aabaa"); /* the last two after the first two */
@@ -106,7 +123,7 @@ static void test_within_an_owner_first_come(void **state)
     (void)state;
     struct one *ones[4];
 
-    shares_init(&shares, UINT_MAX, 1);
+    init(SHARES_ANY, 1);
     for (size_t i = 0; i < 4; i++)
         ones[i] = start('x');
     task_cancel(&ones[0]->task);
@@ -120,7 +137,8 @@ static void give_up(struct task *task, void *arg)
     struct one *one = arg;
     struct share *share;
 
-    one->rc = shares_acquire(task, &shares, (struct share_owner){one->owner, 0}, &share);
+    one->rc =
+        shares_acquire(task, &shares, (struct share_owner){one->owner, 0}, one->amount, 0, &share);
     leave();
 }
 
@@ -133,11 +151,11 @@ static void cancel(void *arg)
 static void test_some_give_up(void **state)
 {
     (void)state;
-    struct one late = {.task = {.arena = arena, .deadline_ms = 1}, .owner = 'b'};
-    struct one gone = {.task = {.arena = arena}, .owner = 'c'};
+    struct one late = {.task = {.arena = arena, .deadline_ms = 1}, .owner = 'b', .amount = 1};
+    struct one gone = {.task = {.arena = arena}, .owner = 'c', .amount = 1};
     struct loop_timer timer;
 
-    shares_init(&shares, 1, 1);
+    init(1, 1);
     start_all("a");
     running += 2;
     task_start(&late.task, give_up, &late);
@@ -151,6 +169,93 @@ static void test_some_give_up(void **state)
     assert_string_equal(trail, "aaa");
 }
 
+static const struct share_owner A = {1, 0}, B = {2, 0}, C = {3, 0};
+
+/* However many owners come one after the other and take all they get: each finds room. */
+static void test_there_is_room_for_the_next(void **state)
+{
+    (void)state;
+    const struct shares_config config = {
+        .limit = 1024, .per_owner = SHARES_ANY, .leave_room = true};
+    struct share *held[60];
+    uint64_t amounts[60] = {0};
+
+    shares_init(&shares, &config);
+    for (int64_t i = 0; i < 60; i++)
+        while (shares_try(&shares, (struct share_owner){i, 0}, 1, &held[i]) == 0)
+            amounts[i]++;
+    assert_int_equal(amounts[0], 512);
+    assert_int_equal(amounts[1], 256);
+    for (size_t i = 0; i < 10; i++)
+        assert_true(amounts[i] > 0);
+    assert_int_equal(shares.refused, 60);
+    for (size_t i = 0; i < 60; i++)
+        if (amounts[i] > 0)
+            shares_release(&shares, held[i], amounts[i]);
+    (void)start('z'); /* the loop ends with its last task */
+    loop_run();
+}
+
+static void test_amounts_add_up(void **state)
+{
+    (void)state;
+    struct share *a;
+    struct share *again;
+    struct share *b;
+
+    init(100, 60);
+    assert_int_equal(shares_try(&shares, A, 40, &a), 0);
+    assert_int_equal(shares_try(&shares, A, 20, &again), 0);
+    assert_ptr_equal(a, again);
+    assert_int_equal(shares_try(&shares, A, 1, &again), -EAGAIN);
+    assert_int_equal(shares_try(&shares, B, 41, &b), -EAGAIN);
+    assert_int_equal(shares_try(&shares, B, 40, &b), 0);
+    assert_int_equal(shares_try(&shares, C, 1, &again), -EAGAIN);
+    shares_release(&shares, b, 40);
+    shares_release(&shares, a, 60);
+    (void)start('z');
+    loop_run();
+}
+
+/* What wants little does not pass what wants much and came before it from the same owner. */
+static void test_amounts_in_order(void **state)
+{
+    (void)state;
+    init(10, SHARES_ANY);
+    (void)start_amount('a', 8);
+    (void)start_amount('b', 5);
+    (void)start_amount('b', 1);
+    (void)start_amount('c', 2);
+    loop_run();
+    assert_string_equal(trail, "acbb");
+}
+
+static void test_more_than_there_is(void **state)
+{
+    (void)state;
+    init(10, SHARES_ANY);
+    const struct one *one = start_amount('a', 11);
+    loop_run();
+    assert_int_equal(one->rc, -EAGAIN);
+}
+
+static void test_so_many_wait(void **state)
+{
+    (void)state;
+    const struct shares_config config = {.limit = 1, .per_owner = 1, .waiting = 1};
+    const struct one *ones[4];
+
+    shares_init(&shares, &config);
+    for (size_t i = 0; i < 3; i++)
+        ones[i] = start('a');
+    ones[3] = start('b');
+    loop_run();
+    assert_string_equal(trail, "aab");
+    assert_int_equal(ones[1]->rc, 0);
+    assert_int_equal(ones[2]->rc, -EAGAIN);
+    assert_int_equal(ones[3]->rc, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +263,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_owner_leaves_room, setup, teardown),
         cmocka_unit_test_setup_teardown(test_within_an_owner_first_come, setup, teardown),
         cmocka_unit_test_setup_teardown(test_some_give_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_there_is_room_for_the_next, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_amounts_add_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_amounts_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_more_than_there_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_so_many_wait, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ AWAITS static int find_project(struct req *r, struct str slug)
     r->db = &r->project->db;
     gateway_hold_model(r);
     r->task.log.project = r->project->slug;
+    r->task.tenant = r->project->number;
     return 0;
 }
 
