@@ -10,6 +10,8 @@
 /* Monotonic, for deadlines and durations. */
 int64_t clock_mono_ms(void);
 int64_t clock_mono_us(void);
+/* Processor time of the calling thread; a system call. */
+int64_t clock_thread_us(void);
 /* Since 1970-01-01 UTC. */
 int64_t clock_wall_ms(void);
 /* "2026-01-31T12:00:00.000Z" (RFC 3339, 24 bytes + NUL) into buf; returns buf. Times

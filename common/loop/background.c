@@ -67,17 +67,12 @@ static void background_main(struct task *task, void *arg)
     loop_at_turn_end(&background->hook);
 }
 
-void background_start(struct background *background, task_fn fn, void *arg)
+void background_start_as(struct background *background, const char *name, task_fn fn, void *arg)
 {
     background->fn = fn;
     background->arg = arg;
     list_append(&running, &background->link);
-    task_start(&background->task, background_main, background);
-}
-
-void background_run(int64_t limit_ms, task_fn fn, void *arg)
-{
-    background_start(background_new(limit_ms), fn, arg);
+    task_start_as(&background->task, name, background_main, background);
 }
 
 void background_cancel(void)

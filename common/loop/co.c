@@ -5,6 +5,7 @@
 #include "loop/co.h"
 
 #include "base/panic.h"
+#include "loop/watch.h"
 
 #if defined(GW_SANITIZE)
 #include <sanitizer/common_interface_defs.h>
@@ -131,11 +132,13 @@ void co_unyield(void)
 void co_drain(unsigned *budget)
 {
     MUST(current == NULL);
+    watch_end(NULL);
     while (*budget > 0 && !list_empty(&ready)) {
         struct co *co = LIST_ITEM(list_shift(&ready), struct co, link);
 
         (*budget)--;
         enter(co);
+        watch_end(co->task);
         if (co->finished) {
             alive--;
             co_pool_put(co);

@@ -19,6 +19,7 @@
 #include "loop/co.h"
 #include "loop/signals.h"
 #include "loop/timer.h"
+#include "loop/watch.h"
 
 #define RESUMES_PER_DRAIN 10000
 #define HOOK_ROUNDS       16
@@ -207,6 +208,7 @@ void loop_run(void)
 {
     MUST(loop.open);
     loop.turn_us = clock_mono_us();
+    watch_end(NULL);
     while (!loop.stopping)
         (void)uv_run(&loop.uv, UV_RUN_DEFAULT);
     run_out();

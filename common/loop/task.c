@@ -15,9 +15,10 @@ static void start(struct task *task, struct task *parent, task_fn fn, void *arg)
     co_start(task, fn, arg);
 }
 
-void task_start(struct task *task, task_fn fn, void *arg)
+void task_start_as(struct task *task, const char *name, task_fn fn, void *arg)
 {
     MUST(task->co == NULL);
+    task->name = name;
     start(task, NULL, fn, arg);
 }
 
@@ -107,6 +108,7 @@ int task_all(struct task *task, struct task_call *calls, size_t count)
         child->task.deadline_ms = task->deadline_ms;
         child->task.cancelled = task->cancelled;
         child->task.log = task->log;
+        child->task.name = task->name;
         child->task.tenant = task->tenant;
         start(&child->task, task, run_child, child);
     }

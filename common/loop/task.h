@@ -29,7 +29,8 @@ struct task {
     int64_t deadline_ms; /* monotonic, 0 = none */
     bool cancelled;
     struct log_ctx log;
-    int64_t tenant; /* number of the project whose work it is; 0 = the process's own */
+    const char *name;      /* of what it runs, for the watch; task_start() sets it */
+    int64_t tenant;        /* number of the project whose work it is; 0 = the process's own */
     int64_t db_us;         /* time spent waiting for the database (access log) */
     struct await *waiting; /* what it is suspended on */
     struct list children;  /* tasks of task_all() */
@@ -50,7 +51,8 @@ struct await {
 /* any: starts fn(task, arg) in a coroutine of its own at the next drain of the ready queue. The
  * caller zeroes the task and fills arena, deadline_ms and log first; the task's memory outlives fn.
  * A task cancelled before it runs still runs: its first await returns -ECANCELED. */
-void task_start(struct task *task, task_fn fn, void *arg);
+#define task_start(task, fn, arg) task_start_as(task, #fn, fn, arg)
+void task_start_as(struct task *task, const char *name, task_fn fn, void *arg);
 /* any: sets the flag and wakes the task from an interruptible await with -ECANCELED, and so for the
  * children of its task_all(). Never frees; nothing happens to a task that has ended. */
 void task_cancel(struct task *task);
@@ -65,7 +67,8 @@ void await_init(struct await *await);
 /* co: suspends until done; returns the operation's rc, -ECANCELED or -ETIMEDOUT. Returns at once
  * when already done. `limit_ms` > 0 shortens the task's own deadline for this wait (0 = none).
  * On an early leave abandon() is called once, before the return. An operation that hands something
- * over looks at await->done and await->rc: it may have completed though the wait reports a cancel. */
+ * over looks at await->done and await->rc: it may have completed though the wait reports a cancel.
+ */
 AWAITS int await_wait(struct task *task, struct await *await, int64_t limit_ms) MUSTCHECK;
 /* any: completes; a second call is a broken invariant. */
 void await_done(struct await *await, int rc);
@@ -73,6 +76,10 @@ void await_done(struct await *await, int rc);
 /* co: lets others run; 0 ms continues in the next turn, after a look at I/O. 0, -ECANCELED or
  * -ETIMEDOUT (the task's deadline passed). */
 AWAITS int task_sleep(struct task *task, int64_t delay_ms) MUSTCHECK;
+/* co: for a computation that goes on, between its rows or every few kilobytes: lets others run when
+ * this one has lasted for a millisecond, else costs a look at the clock. Results as of
+ * task_sleep(). Like every await: what another task can change is looked up again. */
+AWAITS int task_yield_if_due(struct task *task) MUSTCHECK;
 
 /* One of several calls that run together. */
 struct task_call {

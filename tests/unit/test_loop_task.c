@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "loop/co.h"
 #include "loop/task.h"
+#include "loop/watch.h"
 
 static struct arena *arena;
 static char trail[256];
@@ -108,6 +109,101 @@ static void test_started_by_task_runs_in_same_turn(void **state)
     (void)state;
     run(spawn_more, "1");
     assert_string_equal(trail, "122");
+}
+
+/* --- long runs --- */
+
+static int long_runs;
+
+static void on_long(const struct task *task, int64_t cpu_us)
+{
+    assert_true(cpu_us >= WATCH_LONG_US);
+    long_runs++;
+    note(task != NULL ? task->name : "callbacks");
+}
+
+static void compute(int64_t cpu_us)
+{
+    int64_t end_us = clock_thread_us() + cpu_us;
+
+    while (clock_thread_us() < end_us)
+        ;
+}
+
+static void hog(struct task *task, void *arg)
+{
+    (void)task;
+    (void)arg;
+    compute(WATCH_LONG_US + 2000);
+    leave();
+}
+
+static void hog_callback(void *arg)
+{
+    (void)arg;
+    compute(WATCH_LONG_US + 2000);
+    leave();
+}
+
+/* As much, but with a look at the clock now and then. */
+static void share(struct task *task, void *arg)
+{
+    int64_t *ret_turns = arg;
+    int64_t since_us = 0;
+
+    for (int i = 0; i < 40; i++) {
+        if (watch_since_us() != since_us)
+            ++*ret_turns;
+        since_us = watch_since_us();
+        compute((WATCH_LONG_US + 2000) / 40);
+        assert_int_equal(task_yield_if_due(task), 0);
+    }
+    leave();
+}
+
+static void test_long_runs_are_told(void **state)
+{
+    struct loop_timer timer;
+
+    (void)state;
+    watch_tell(on_long);
+    long_runs = 0;
+    loop_timer_init(&timer, hog_callback, NULL);
+    loop_timer_start(&timer, 1);
+    running = 2;
+    task_start(new_task(), hog, NULL);
+    loop_run();
+    watch_tell(NULL);
+    assert_int_equal(long_runs, 2);
+    assert_string_equal(trail, "hogcallbacks");
+}
+
+static void test_computation_shares_the_loop(void **state)
+{
+    int64_t turns = 0;
+
+    (void)state;
+    watch_tell(on_long);
+    long_runs = 0;
+    run(share, &turns);
+    watch_tell(NULL);
+    assert_int_equal(long_runs, 0);
+    assert_true(turns >= 3);
+}
+
+static void yield_cancelled(struct task *task, void *arg)
+{
+    (void)arg;
+    compute(2000);
+    task_cancel(task);
+    assert_int_equal(task_yield_if_due(task), -ECANCELED);
+    leave();
+}
+
+static void test_yield_ends_early(void **state)
+{
+    (void)state;
+    run(yield_cancelled, NULL);
 }
 
 /* --- await --- */
@@ -632,6 +728,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LOOP_TEST(test_order),
         LOOP_TEST(test_started_by_task_runs_in_same_turn),
+        LOOP_TEST(test_long_runs_are_told),
+        LOOP_TEST(test_computation_shares_the_loop),
+        LOOP_TEST(test_yield_ends_early),
         LOOP_TEST(test_result),
         LOOP_TEST(test_limit),
         LOOP_TEST(test_deadline),
