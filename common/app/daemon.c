@@ -15,6 +15,7 @@
 
 #include "app/health.h"
 #include "app/metrics.h"
+#include "app/shares_metrics.h"
 #include "app/supervisor.h"
 #include "base/panic.h"
 #include "bus/bus.h"
@@ -447,6 +448,7 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     if (daemon->prepare)
         daemon->prepare(conf);
     metrics_share((unsigned)conf->workers);
+    shares_metrics_share((unsigned)conf->workers);
     return supervisor_run(
         (unsigned)conf->workers, conf->drain_timeout_ms + EXIT_PATIENCE_MS, worker_main, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "app/metrics.h"
 #include "app/reply.h"
+#include "app/shares_metrics.h"
 #include "bus/bus.h"
 #include "fetch/fetch.h"
 #include "redis/redis.h"
@@ -127,6 +128,7 @@ static void measure(struct app *app)
     metric_set(m.token_hits, (int64_t)stats->token_hits);
     metric_set(m.token_misses, (int64_t)stats->token_misses);
     metric_set(m.model_loads, (int64_t)stats->model_loads);
+    shares_metrics_measure(app->worker);
     measure_database(app);
     measure_bus(app->bus, app->worker == 0);
     if (app->daemon->measure)
@@ -175,6 +177,7 @@ static int answer_metrics(struct req *r, struct app *app)
 {
     measure(app);
     metrics_print(&r->body);
+    shares_metrics_print(&r->body);
     r->content_type = STR("text/plain; version=0.0.4; charset=utf-8");
     r->status = 200;
     return 200;

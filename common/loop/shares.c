@@ -23,16 +23,22 @@ struct waiter {
     uint64_t amount;
 };
 
+static struct list named = {&named, &named}; /* all that have a name */
+
 void shares_init(struct shares *shares, const struct shares_config *config)
 {
     MUST(config->limit > 0 && config->per_owner > 0);
     *shares = (struct shares){.config = *config, .owners = map_new()};
     list_init(&shares->ring);
+    list_init(&shares->named);
+    if (config->name != NULL)
+        list_append(&named, &shares->named);
 }
 
 void shares_done(struct shares *shares)
 {
     MUST(shares->held == 0 && shares->waiting == 0);
+    list_remove(&shares->named);
     map_free(shares->owners);
     shares->owners = NULL;
 }
@@ -207,4 +213,10 @@ void shares_release(struct shares *shares, struct share *share, uint64_t amount)
     share->held -= amount;
     serve(shares);
     forget_idle(shares, share);
+}
+
+void shares_each(void (*visit)(const struct shares *shares, void *arg), void *arg)
+{
+    for (struct list *it = named.next; it != &named; it = it->next)
+        visit(LIST_ITEM(it, struct shares, named), arg);
 }

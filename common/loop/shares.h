@@ -10,8 +10,8 @@
  *  - what is held for a moment (a thread, a script's process): turns are enough, and one owner
  * alone may use all of it;
  *  - what is held for as long as somebody outside pleases (a call to a slow server, an answer to a
- *    slow reader): `leave_room`. An owner may then hold no more than is still free: alone half of the
- *    whole, who comes next half of what is left, and so on; room for one more is always left to
+ *    slow reader): `leave_room`. An owner may then hold no more than is still free: alone half of
+ * the whole, who comes next half of what is left, and so on; room for one more is always left to
  *    those who hold nothing (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on
  *    Networking 6(2), 1998, with alpha = 1). With per_owner beside it, it takes many to fill it.
  *
@@ -33,6 +33,7 @@ struct share_owner {
 };
 
 struct shares_config {
+    const char *name;   /* under which /metrics shows it, borrowed for ever; NULL = it does not */
     uint64_t limit;     /* slots or bytes, of all owners */
     uint64_t per_owner; /* of one; SHARES_ANY */
     uint64_t waiting;   /* tasks of one owner that wait; SHARES_ANY; 0 = nobody waits */
@@ -46,6 +47,7 @@ struct shares {
     uint64_t refused;   /* so often -EAGAIN was said */
     struct map *owners; /* struct share_owner -> struct share */
     struct list ring;   /* those that wait, in turn */
+    struct list named;  /* while it has a name */
 };
 
 /* any: limit and per_owner above 0. */
@@ -73,3 +75,5 @@ int shares_try(struct shares *shares,
                struct share **ret_share) MUSTCHECK;
 /* any: the share is gone with the last that its owner holds. */
 void shares_release(struct shares *shares, struct share *share, uint64_t amount);
+/* any: those that have a name, oldest first. */
+void shares_each(void (*visit)(const struct shares *shares, void *arg), void *arg);

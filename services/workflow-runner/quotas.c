@@ -11,9 +11,10 @@
 
 struct shares quotas_writes, quotas_calls, quotas_scripts, quotas_large;
 
-static void init(struct shares *shares, uint64_t limit, uint64_t per_owner)
+static void init(struct shares *shares, const char *name, uint64_t limit, uint64_t per_owner)
 {
     const struct shares_config config = {
+        .name = name,
         .limit = limit,
         .per_owner = per_owner,
         .waiting = SHARES_ANY,
@@ -25,8 +26,8 @@ void quotas_init(void)
 {
     unsigned writes = (unsigned)runner_conf()->common.db_write_connections / WRITES_PART;
 
-    init(&quotas_writes, SHARES_ANY, writes > 0 ? writes : 1);
-    init(&quotas_calls, CALLS, CALLS / CALLS_PART);
-    init(&quotas_large, LARGE, LARGE / LARGE_PART);
-    init(&quotas_scripts, (uint64_t)runner_conf()->script_processes, SHARES_ANY);
+    init(&quotas_writes, "step_writes", SHARES_ANY, writes > 0 ? writes : 1);
+    init(&quotas_calls, "step_calls", CALLS, CALLS / CALLS_PART);
+    init(&quotas_large, "large_jobs", LARGE, LARGE / LARGE_PART);
+    init(&quotas_scripts, "scripts", (uint64_t)runner_conf()->script_processes, SHARES_ANY);
 }

@@ -1,4 +1,5 @@
 """What one project's jobs take is not taken from another's: scripts and requests under way go round by project."""
+import re
 import signal
 
 import pytest
@@ -67,6 +68,11 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
     for _ in range(3):
         assert finish(other, start(other.admin, quick))["status"] == "succeeded"
     assert rows(db, sent)[0][0] == 128, "the others wait, and nothing of them has been sent"
+    metrics = runner.metrics()
+    assert 'groundwork_shares_held{pool="step_calls"} 128' in metrics
+    assert 'groundwork_shares_limit{pool="step_calls"} 256' in metrics
+    waiting = re.search(r'groundwork_shares_waiting\{pool="step_calls"\} (\d+)', metrics)
+    assert int(waiting[1]) > 0
     runner.signal(signal.SIGTERM)
     assert runner.process.wait(15) == 0
     assert rows(db, sent)[0][0] == 128, "who waited goes back to the queue instead"

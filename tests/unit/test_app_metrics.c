@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "app/metrics.h"
+#include "app/shares_metrics.h"
+#include "loop/shares.h"
 
 static struct metric *plain, *first, *other, *second, *level, *seconds, *unused;
 
@@ -109,12 +111,58 @@ static void test_workers(void **state)
     arena_free(arena);
 }
 
+/* What a worker's shares hold, each made after the fork; those of the same name are one pool. */
+static void test_shares(void **state)
+{
+    struct arena *arena = arena_new(0);
+    struct strbuf out;
+
+    (void)state;
+    shares_metrics_share(2);
+    for (unsigned i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            struct shares calls, more, silent;
+            struct share *share;
+            shares_init(&calls, &(struct shares_config){"calls", .limit = 10, .per_owner = 2});
+            shares_init(&more, &(struct shares_config){"calls", .limit = 5, .per_owner = 2});
+            shares_init(&silent, &(struct shares_config){.limit = 1, .per_owner = 1});
+            for (int64_t owner = 0; owner <= i; owner++) {
+                if (shares_try(&calls, (struct share_owner){owner, 0}, 2, &share) != 0)
+                    _exit(1);
+            }
+            if (shares_try(&calls, (struct share_owner){0, 0}, 1, &share) == 0)
+                _exit(1);
+            shares_metrics_measure(i);
+            shares_metrics_measure(i); /* again: set, not added to */
+            _exit(0);
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    strbuf_init(&out, arena, 1 << 20);
+    shares_metrics_print(&out);
+    const char *text = strbuf_cstring(&out);
+    assert_non_null(strstr(text,
+                           "# TYPE groundwork_shares_held gauge\n"
+                           "groundwork_shares_held{pool=\"calls\"} 6\n# HELP"));
+    assert_non_null(strstr(text, "groundwork_shares_limit{pool=\"calls\"} 30\n"));
+    assert_non_null(strstr(text, "groundwork_shares_owners{pool=\"calls\"} 3\n"));
+    assert_non_null(strstr(text, "groundwork_shares_waiting{pool=\"calls\"} 0\n"));
+    assert_non_null(strstr(text, "groundwork_shares_refused_total{pool=\"calls\"} 2\n"));
+    assert_int_equal(occurrences(text, "pool="), 5);
+    arena_free(arena);
+}
+
 int main(void)
 {
     /* In this order: numbers move to shared memory for good. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_private),
         cmocka_unit_test(test_workers),
+        cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
