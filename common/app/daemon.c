@@ -17,6 +17,7 @@
 #include "app/metrics.h"
 #include "app/shares_metrics.h"
 #include "app/supervisor.h"
+#include "app/watch.h"
 #include "base/panic.h"
 #include "bus/bus.h"
 #include "fetch/fetch.h"
@@ -292,6 +293,7 @@ static int worker_main(unsigned worker, void *arg UNUSED)
     open_dependencies();
     loop_timer_init(&spare_timer, on_spare_check, NULL);
     loop_timer_start(&spare_timer, SPARE_CHECK_MS);
+    watch_start();
     task_start(&task, start_worker, NULL);
     loop_run();
     arena_free(task.arena);
@@ -445,6 +447,7 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
         conf->port = settle_port(conf->host.ptr, conf->port);
     admin_port = settle_port(conf->admin_host.ptr, conf->admin_port);
     health_prepare();
+    watch_prepare();
     if (daemon->prepare)
         daemon->prepare(conf);
     metrics_share((unsigned)conf->workers);

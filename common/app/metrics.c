@@ -1,6 +1,7 @@
 /* Metrics in anonymous shared memory: one slot of numbers a worker, summed when printed. */
 #include "app/metrics.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -11,7 +12,17 @@
 #define NUMBERS_MAX 32768 /* a worker: 256 KB of address space, touched only where used */
 #define BUCKETS_MAX 16
 
-enum metric_kind { COUNTER, GAUGE, HISTOGRAM };
+#define NAMES_MAX  32 /* of metric_names(); the last one is "other" */
+#define NAME_WORDS 6  /* of eight bytes each */
+
+enum metric_kind { COUNTER, GAUGE, HISTOGRAM, NAMES };
+
+/* One name of metric_names() in a worker's slot. */
+struct named {
+    char name[NAME_WORDS * sizeof(uint64_t)]; /* empty: free, as are all that follow */
+    uint64_t count;
+};
+#define NAMED_NUMBERS (sizeof(struct named) / sizeof(uint64_t))
 
 struct metric {
     const char *name;
@@ -75,6 +86,33 @@ struct metric *metric_histogram(
     metric->bounds = bounds;
     metric->bound_count = count;
     return metric;
+}
+
+struct metric *metric_names(const char *name, const char *label, const char *help)
+{
+    return add(NAMES, name, label, help, NAMES_MAX * NAMED_NUMBERS);
+}
+
+static struct named *names_of(const struct metric *metric, unsigned worker)
+{
+    return (struct named *)(void *)(slot(worker) + metric->first);
+}
+
+/* Others read while this worker writes: a count comes before its name. */
+void metric_count_name(struct metric *metric, const char *name)
+{
+    struct named *names = names_of(metric, worker_index);
+
+    for (size_t i = 0; i < NAMES_MAX; i++) {
+        const char *wanted = i < NAMES_MAX - 1 ? name : "other";
+        bool is_free = names[i].name[0] == '\0';
+        if (!is_free && strncmp(names[i].name, wanted, sizeof(names[i].name) - 1) != 0)
+            continue;
+        names[i].count++;
+        if (is_free)
+            (void)snprintf(names[i].name, sizeof(names[i].name), "%s", wanted);
+        return;
+    }
 }
 
 void metric_add(struct metric *metric, uint64_t value)
@@ -175,12 +213,49 @@ static bool ever_observed(const struct metric *metric)
     return false;
 }
 
+/* Of all workers from `worker` on; 0 where an earlier one has the name and has printed it. */
+static uint64_t named_total(const struct metric *metric, unsigned worker, const char *name)
+{
+    uint64_t sum = 0;
+
+    for (unsigned w = 0; w < (worker_count ? worker_count : 1); w++) {
+        const struct named *names = names_of(metric, w);
+        for (size_t i = 0; i < NAMES_MAX && names[i].name[0]; i++) {
+            if (strcmp(names[i].name, name) != 0)
+                continue;
+            if (w < worker)
+                return 0;
+            sum += names[i].count;
+        }
+    }
+    return sum;
+}
+
+static void print_names(struct strbuf *out, const struct metric *metric)
+{
+    for (unsigned w = 0; w < (worker_count ? worker_count : 1); w++) {
+        const struct named *names = names_of(metric, w);
+        for (size_t i = 0; i < NAMES_MAX && names[i].name[0]; i++) {
+            uint64_t count = named_total(metric, w, names[i].name);
+            if (count > 0)
+                strbuf_printf(out,
+                              "%s{%s=\"%s\"} %llu\n",
+                              metric->name,
+                              metric->labels,
+                              names[i].name,
+                              (unsigned long long)count);
+        }
+    }
+}
+
 static void print_one(struct strbuf *out, const struct metric *metric)
 {
     if (metric->kind == HISTOGRAM) {
         /* A route that was never called costs no lines. */
         if (ever_observed(metric))
             print_histogram(out, metric);
+    } else if (metric->kind == NAMES) {
+        print_names(out, metric);
     } else if (metric->labels[0]) {
         strbuf_printf(
             out, "%s{%s} %lld\n", metric->name, metric->labels, (long long)total(metric->first));
@@ -191,7 +266,7 @@ static void print_one(struct strbuf *out, const struct metric *metric)
 
 void metrics_print(struct strbuf *out)
 {
-    static const char *const kinds[] = {"counter", "gauge", "histogram"};
+    static const char *const kinds[] = {"counter", "gauge", "histogram", "counter"};
 
     /* Prometheus wants all lines of a name together: print by first appearance of each name. */
     for (size_t i = 0; i < registry_count; i++) {

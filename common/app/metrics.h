@@ -17,6 +17,11 @@ struct metric *metric_gauge(const char *name, const char *labels, const char *he
 /* Bounds in ascending order, at most 16, borrowed for ever. */
 struct metric *metric_histogram(
     const char *name, const char *labels, const char *help, const double *bounds, size_t count);
+/* Counters by names that turn up at work: `label` is what they go by. Names are program texts (of
+ * tasks and routes), borrowed for ever; those beyond the first 31 of a worker are counted as
+ * "other". */
+struct metric *metric_names(const char *name, const char *label, const char *help);
+void metric_count_name(struct metric *metric, const char *name);
 /* any: cheap, no locks (each worker has its own slots). */
 void metric_add(struct metric *metric, uint64_t value);
 /* Of a gauge; of a counter that is kept elsewhere, where the value never falls. */

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "app/shares_metrics.h"
 #include "loop/shares.h"
 
-static struct metric *plain, *first, *other, *second, *level, *seconds, *unused;
+static struct metric *plain, *first, *other, *second, *level, *seconds, *unused, *named;
 
 static const char *print(struct arena *arena)
 {
@@ -51,6 +52,7 @@ static void test_private(void **state)
     seconds = metric_histogram("gw_seconds", "route=\"a\"", "Seconds", bounds, 3);
     unused = metric_histogram("gw_unused", "route=\"b\"", "Unused", bounds, 3);
 
+    named = metric_names("gw_named_total", "task", "Named");
     metric_add(plain, 3);
     metric_add(plain, 4);
     metric_set(level, -2);
@@ -85,7 +87,11 @@ static void test_workers(void **state)
     enum { WORKERS = 3 };
     struct arena *arena = arena_new(0);
 
+    static char names[50][24];
+
     (void)state;
+    for (int i = 0; i < 50; i++)
+        (void)snprintf(names[i], sizeof(names[i]), "name %d", i);
     metrics_share(WORKERS);
     for (unsigned i = 0; i < WORKERS; i++) {
         pid_t pid = fork();
@@ -96,6 +102,12 @@ static void test_workers(void **state)
             metric_set(level, i == 0 ? -5 : 1);
             metric_observe(seconds, i);
             metric_observe(unused, 0.125);
+            metric_count_name(named, "everybody's");
+            if (i > 0)
+                metric_count_name(
+                    named, i == 1 ? "one's" : "a_name_of_more_than_forty-seven_characters_is_cut");
+            for (int k = 0; i == 2 && k < 50; k++)
+                metric_count_name(named, names[k]);
             _exit(0);
         }
         int status;
@@ -108,6 +120,15 @@ static void test_workers(void **state)
     assert_non_null(strstr(text, "gw_seconds_sum{route=\"a\"} 3\n"));
     assert_non_null(strstr(text, "gw_unused_sum{route=\"b\"} 0.375\n"));
     assert_non_null(strstr(text, "gw_unused_count{route=\"b\"} 3\n"));
+    assert_int_equal(occurrences(text, "everybody's"), 1);
+    assert_non_null(
+        strstr(text,
+               "# TYPE gw_named_total counter\n"
+               "gw_named_total{task=\"everybody's\"} 3\n"
+               "gw_named_total{task=\"one's\"} 1\n"
+               "gw_named_total{task=\"a_name_of_more_than_forty-seven_characters_is_c\"} 1\n"
+               "gw_named_total{task=\"name 0\"} 1\n"));
+    assert_non_null(strstr(text, "gw_named_total{task=\"other\"} 21\n"));
     arena_free(arena);
 }
 

@@ -1,0 +1,37 @@
+/* What held the loop for longer than 5 ms. */
+#include "app/watch.h"
+
+#include "app/metrics.h"
+#include "log/log.h"
+#include "loop/watch.h"
+
+static struct metric *long_runs;
+
+void watch_prepare(void)
+{
+    long_runs = metric_names("groundwork_long_runs_total",
+                             "task",
+                             "Runs of the loop longer than 5 ms without a wait, by what ran");
+}
+
+static const char *name_of(const struct task *task)
+{
+    if (task == NULL)
+        return "callbacks";
+    return task->log.route != NULL ? task->log.route : task->name;
+}
+
+static void on_long(const struct task *task, int64_t cpu_us)
+{
+    const char *name = name_of(task);
+
+    metric_count_name(long_runs, name);
+    log_context_set(task != NULL ? &task->log : NULL);
+    log_warn("loop.long_run", L_CSTR("task", name), L_I64("us", cpu_us));
+    log_context_set(NULL);
+}
+
+void watch_start(void)
+{
+    watch_tell(on_long);
+}
