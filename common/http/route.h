@@ -67,7 +67,7 @@ struct route {
     bool body_optional;
     size_t body_max;                  /* 0 = the server's JSON limit */
     struct route_ok ok;
-    int fails[8];                     /* documented statuses beyond 400, 401, 403, 413, 415, 429, 5xx */
+    int fails[8];                     /* what the handler adds to what any route is refused with */
     int (*run)(struct req *req);      /* AWAITS; returns the status it has put, or a negative */
     enum route_class class;
     bool hidden;                      /* not in GET /docs (interactive pages) */

@@ -5,12 +5,12 @@
 
 #include "base/panic.h"
 #include "catalog/problem.h"
+#include "stages/refusals.h"
 
 #define EXACT_MAX      9007199254740992.0 /* 2^53 */
 #define PROBLEM_BYTES  65536U
 #define STATUS_BASE    400
 #define EXAMPLE_STATUS 404
-#define FAILURES_MAX   15 /* seven by themselves, eight of the route */
 
 void openapi_head(struct jw *w,
                   const struct openapi *about,
@@ -221,9 +221,11 @@ static struct str status_name(struct arena *arena, int status)
         int status;
         const char *name;
     } names[] = {
+        {302, "Found"},
         {304, "NotModified"},
         {400, "BadRequest"},
         {401, "Unauthorized"},
+        {402, "PaymentFailed"},
         {403, "Forbidden"},
         {404, "NotFound"},
         {406, "NotAcceptable"},
@@ -233,6 +235,7 @@ static struct str status_name(struct arena *arena, int status)
         {411, "LengthRequired"},
         {412, "PreconditionFailed"},
         {413, "PayloadTooLarge"},
+        {414, "TargetTooLong"},
         {415, "UnsupportedMedia"},
         {416, "RangeNotSatisfiable"},
         {422, "Unprocessable"},
@@ -240,6 +243,7 @@ static struct str status_name(struct arena *arena, int status)
         {424, "FailedDependency"},
         {428, "PreconditionRequired"},
         {429, "TooManyRequests"},
+        {431, "HeadersTooLarge"},
         {500, "InternalError"},
         {502, "ProviderFailed"},
         {503, "DependencyUnavailable"},
@@ -254,44 +258,12 @@ static struct str status_name(struct arena *arena, int status)
     return arena_printf(arena, "Status%d", status);
 }
 
-/* Ascending, each once. */
-static size_t failures_of(const struct route *route, int *statuses)
-{
-    const int always[] = {400, 429, 500};
-    size_t count = 0;
-
-    for (size_t i = 0; i < ARRAY_LEN(always); i++)
-        statuses[count++] = always[i];
-    if (route->body || route->body_type) {
-        statuses[count++] = 413;
-        statuses[count++] = 415;
-    }
-    if (route->auth != AUTH_PUBLIC)
-        statuses[count++] = 401;
-    if (route->auth != AUTH_PUBLIC && route->auth != AUTH_OPTIONAL)
-        statuses[count++] = 403;
-    for (size_t i = 0; i < ARRAY_LEN(route->fails); i++) {
-        if (route->fails[i] != 0 && route->fails[i] != route->ok.status)
-            statuses[count++] = route->fails[i];
-    }
-    for (size_t i = 1; i < count; i++) {
-        for (size_t k = i; k > 0 && statuses[k - 1] > statuses[k]; k--) {
-            int lower = statuses[k];
-            statuses[k] = statuses[k - 1];
-            statuses[k - 1] = lower;
-        }
-    }
-    return count;
-}
-
 void openapi_failures(struct jw *w, const struct route *route, struct openapi_statuses *statuses)
 {
-    int all[FAILURES_MAX];
-    size_t count = failures_of(route, all);
+    int all[REFUSAL_STATUSES_MAX];
+    size_t count = refusal_statuses(route, all);
 
     for (size_t i = 0; i < count; i++) {
-        if (i > 0 && all[i] == all[i - 1])
-            continue;
         MUST(all[i] > 0 && (size_t)all[i] < ARRAY_LEN(statuses->used));
         statuses->used[all[i]] = true;
         jw_key(w, arena_printf(w->out->arena, "%d", all[i]));

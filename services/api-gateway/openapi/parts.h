@@ -31,8 +31,8 @@ void openapi_header_components(struct jw *w, unsigned bits);
 /* The path parameter {name}: ids are integers, everything else is text. */
 void openapi_path_param(struct jw *w, struct str name);
 
-/* The members of an operation's "responses" for everything that can fail, by status: what the route
- * declares beside 400, 401, 403, 429, 500 and, with a body, 413 and 415. Marks them in *statuses. */
+/* The members of an operation's "responses" for everything that can fail, by status: what any route of its
+ * kind is refused with (stages/refusals.h) and what the route adds. Marks them in *statuses. */
 void openapi_failures(struct jw *w, const struct route *route, struct openapi_statuses *statuses);
 /* "responses" of components: a problem body each, described by the schema `problem` (JSON text). */
 void openapi_responses(struct jw *w, const struct openapi_statuses *statuses, struct str problem);

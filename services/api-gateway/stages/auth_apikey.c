@@ -2,6 +2,7 @@
  * timing. */
 #include "base/clock.h"
 #include "crypto/digest.h"
+#include "stages/refusals.h"
 #include "stages/stages.h"
 #include "stages_sql.h"
 
@@ -19,7 +20,7 @@ AWAITS static int read_key(struct req *r, struct str key, struct credential *ret
     TRY(sql_all(
         r, &found, &SQL_API_KEY_FIND, PARAMS(P_BYTES(((struct str){(const char *)hash, 32})))));
     if (!found.count)
-        return fail(r, "token_invalid", "The API key is not valid here.");
+        return refusal(r, REFUSE_TOKEN, "The API key is not valid here.");
     *ret = (struct credential){
         .key_id = rows_i64(&found, 0, 0),
         .user_id = rows_i64(&found, 0, 1),
@@ -35,7 +36,7 @@ int auth_apikey_check(struct req *r, struct str key, struct caller *caller)
     struct credential credential = {0};
 
     if (!str_starts(key, STR("ak_")) || key.len > KEY_MAX_LEN)
-        return fail(r, "token_invalid", "The API key is not valid here.");
+        return refusal(r, REFUSE_TOKEN, "The API key is not valid here.");
     if (known)
         credential = *known;
     if (!known || clock_mono_ms() - credential.checked_ms > RECHECK_MS) {
@@ -43,7 +44,7 @@ int auth_apikey_check(struct req *r, struct str key, struct caller *caller)
         project_credential_put(r->project, key, &credential);
     }
     if (credential.expires_ms <= clock_wall_ms())
-        return fail(r, "token_expired", "The API key has expired.");
+        return refusal(r, REFUSE_TOKEN_EXPIRED, "The API key has expired.");
     caller->kind = CALLER_KEY;
     caller->user_id = credential.user_id;
     caller->key_id = credential.key_id;

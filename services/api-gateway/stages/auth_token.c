@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "crypto/ec.h"
 #include "crypto/jws.h"
+#include "stages/refusals.h"
 #include "stages/stages.h"
 #include "stages_sql.h"
 
@@ -15,12 +16,12 @@
 
 static int refuse(struct req *r)
 {
-    return fail(r, "token_invalid", "The access token is not valid here.");
+    return refusal(r, REFUSE_TOKEN, "The access token is not valid here.");
 }
 
 static int expired(struct req *r)
 {
-    return fail(r, "token_expired", "The access token has expired; refresh it.");
+    return refusal(r, REFUSE_TOKEN_EXPIRED, "The access token has expired; refresh it.");
 }
 
 /* A kid is looked up among this project's keys only; nothing in the header is followed. */
@@ -50,7 +51,7 @@ AWAITS static int check_session(struct req *r, struct credential *credential)
     TRY(sql_all(r, &session, &SQL_SESSION_CHECK, PARAMS(P_I64(credential->session_id))));
     if (!session.count || rows_bool(&session, 0, 1) ||
         rows_i64(&session, 0, 0) != credential->user_id)
-        return fail(r, "token_invalid", "The session behind this token has ended.");
+        return refusal(r, REFUSE_TOKEN, "The session behind this token has ended.");
     credential->checked_ms = asked_ms;
     return 0;
 }

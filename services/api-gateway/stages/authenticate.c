@@ -1,4 +1,5 @@
 /* Credentials of a request: a bearer token, an API key in either header, and what they agree on. */
+#include "stages/refusals.h"
 #include "stages/stages.h"
 
 #include "base/num.h"
@@ -31,14 +32,16 @@ static int read_credentials(struct req *r, struct credentials *ret)
 
     *ret = (struct credentials){STR_NONE, key};
     if (!header_once(r, "authorization") || !header_once(r, "x-api-key"))
-        return fail(r, "bad_request", "Credentials are given more than once.");
+        return refusal(r, REFUSE_CREDENTIALS_TWICE, "Credentials are given more than once.");
     if (!authorization.ptr)
         return 0;
     if (authorization.len < 8 || !str_ieq((struct str){authorization.ptr, 7}, STR("Bearer ")))
-        return fail(r, "unauthorized", "Send credentials as 'Authorization: Bearer <token>'.");
+        return refusal(
+            r, REFUSE_CREDENTIALS, "Send credentials as 'Authorization: Bearer <token>'.");
     authorization = str_trim((struct str){authorization.ptr + 7, authorization.len - 7});
     if (key.ptr && !str_eq(key, authorization))
-        return fail(r, "bad_request", "The Authorization and x-api-key headers disagree.");
+        return refusal(
+            r, REFUSE_CREDENTIALS_TWICE, "The Authorization and x-api-key headers disagree.");
     if (is_key(authorization))
         ret->key = authorization;
     else
@@ -53,9 +56,9 @@ AWAITS static int load_rights(struct req *r, struct caller *caller)
     if (rc < 0)
         return rc;
     if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
-        return fail(r, "token_invalid", "The account behind this credential may not sign in.");
+        return refusal(r, REFUSE_TOKEN, "The account behind this credential may not sign in.");
     if (rc > 0)
-        return fail(r, "dependency_unavailable", "The caller's rights cannot be read right now.");
+        return refusal(r, REFUSE_AWAY, "The caller's rights cannot be read right now.");
     return 0;
 }
 
@@ -71,9 +74,9 @@ AWAITS static int check_group(struct req *r)
     if (!header.ptr)
         return 0;
     if (!num_parse_i64(header, &group_id) || group_id < 1)
-        return fail(r, "bad_request", "X-Group-Id must be a group's id.");
+        return refusal(r, REFUSE_GROUP_ID, "X-Group-Id must be a group's id.");
     if (!caller_can(caller, PERM_SVC_GROUP_DATA_READ))
-        return fail(r, "forbidden", "This needs the permission svc_group_data:read.");
+        return refusal(r, REFUSE_FORBIDDEN, "This needs the permission svc_group_data:read.");
     TRY(sql_all(r,
                 &found,
                 &SQL_GROUP_REACHABLE,
@@ -81,7 +84,7 @@ AWAITS static int check_group(struct req *r)
                        P_I64(caller->user_id),
                        P_I64S(caller->rights->role_ids, caller->rights->role_count))));
     if (!found.count && !caller_all_rows(caller))
-        return fail(r, "forbidden", "The caller does not belong to this group.");
+        return refusal(r, REFUSE_FORBIDDEN, "The caller does not belong to this group.");
     caller->group_scope = group_id;
     return 0;
 }
@@ -98,7 +101,7 @@ int authenticate_run(struct req *r)
     if (!given.bearer.ptr && !given.key.ptr) {
         if (r->route->auth == AUTH_OPTIONAL)
             return 0;
-        return fail(r, "unauthorized", "This endpoint needs an access token or an API key.");
+        return refusal(r, REFUSE_CREDENTIALS, "This endpoint needs an access token or an API key.");
     }
     if (given.key.ptr)
         TRY(auth_apikey_check(r, given.key, caller));

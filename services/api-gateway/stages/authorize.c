@@ -1,9 +1,10 @@
 /* Rights of a known caller on its route: administrator-only, permission, API Access flag. */
+#include "stages/refusals.h"
 #include "stages/stages.h"
 
 static int need_permission(struct req *r, const char *name)
 {
-    return fail(r, "forbidden", "This needs the permission %s.", name);
+    return refusal(r, REFUSE_FORBIDDEN, "This needs the permission %s.", name);
 }
 
 static int check_system(struct req *r)
@@ -24,15 +25,15 @@ AWAITS static int check_entity(struct req *r)
 
     TRY(gateway_entity(r, &entity));
     if (!caller_can_entity(r->caller, entity->id, action))
-        return fail(r,
-                    "forbidden",
-                    "This needs the permission %.*s:%s.",
-                    STR_ARG(entity->name),
-                    perm_action_name(action));
+        return refusal(r,
+                       REFUSE_FORBIDDEN,
+                       "This needs the permission %.*s:%s.",
+                       STR_ARG(entity->name),
+                       perm_action_name(action));
     if (!caller_api_access(r->caller))
-        return fail(r,
-                    "api_access_disabled",
-                    "None of the caller's roles has API access, which entity records need.");
+        return refusal(r,
+                       REFUSE_API_ACCESS,
+                       "None of the caller's roles has API access, which entity records need.");
     return 0;
 }
 
@@ -43,9 +44,9 @@ int authorize_run(struct req *r)
     if (auth == AUTH_PUBLIC || auth == AUTH_OPTIONAL)
         return 0;
     if (auth == AUTH_ADMIN && !caller_is_admin(r->caller))
-        return fail(r, "admin_required", "Only an administrator of the project may do this.");
+        return refusal(r, REFUSE_ADMIN, "Only an administrator of the project may do this.");
     if (auth == AUTH_USER && r->caller->kind != CALLER_USER)
-        return fail(r, "forbidden", "This needs a user's access token, not an API key.");
+        return refusal(r, REFUSE_FORBIDDEN, "This needs a user's access token, not an API key.");
     if (r->route->perm == PERM_NONE)
         return 0;
     if (r->route->perm_and != PERM_NONE && !caller_can(r->caller, r->route->perm_and))

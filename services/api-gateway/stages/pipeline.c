@@ -1,4 +1,5 @@
 /* The way of a request: id, route, CORS, project, credentials, rights, limits, handler. */
+#include "stages/refusals.h"
 #include "stages/stages.h"
 
 #include "base/clock.h"
@@ -10,9 +11,9 @@ AWAITS static int find_project(struct req *r, struct str slug)
     int rc = project_find(&r->task, gateway_directory(), slug, &r->project);
 
     if (rc == PROJECT_NOT_FOUND)
-        return fail(r, "not_found", "There is no such project.");
+        return refusal(r, REFUSE_PROJECT_UNKNOWN, "There is no such project.");
     if (rc > 0)
-        return fail(r, "dependency_unavailable", "The project's data cannot be reached right now.");
+        return refusal(r, REFUSE_PROJECT_AWAY, "The project's data cannot be reached right now.");
     if (rc < 0)
         return rc;
     r->db = &r->project->db;
@@ -45,11 +46,11 @@ AWAITS static int answer_unmatched(struct req *r, int rc, struct str allow)
     switch (rc) {
     case ROUTER_METHOD:
         resp_header(r, "Allow", allow);
-        return fail(r, "method_not_allowed", "This path answers %.*s.", STR_ARG(allow));
+        return refusal(r, REFUSE_METHOD, "This path answers %.*s.", STR_ARG(allow));
     case ROUTER_BAD_PATH:
-        return fail(r, "bad_request", "The path is not valid.");
+        return refusal(r, REFUSE_BAD_PATH, "The path is not valid.");
     default:
-        return fail(r, "route_not_found", "No endpoint has this path.");
+        return refusal(r, REFUSE_NO_ROUTE, "No endpoint has this path.");
     }
 }
 
@@ -76,9 +77,8 @@ static int enter_project(struct req *r)
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
 
     if (r->project->in_flight >= (unsigned)conf->requests_max / 4)
-        return fail(r,
-                    "too_many_requests_in_flight",
-                    "This project has too many requests in flight; try again.");
+        return refusal(
+            r, REFUSE_PROJECT_BUSY, "This project has too many requests in flight; try again.");
     r->project->in_flight++;
     arena_defer(r->task.arena, leave_project, r->project);
     return 0;
@@ -175,12 +175,13 @@ static int check_operator(struct req *r)
     struct caller *caller = ARENA_NEW(r->task.arena, caller);
 
     if (!expected.len)
-        return fail(r, "route_not_found", "No endpoint has this path.");
+        return refusal(r, REFUSE_OPERATOR_ROUTE, "No endpoint has this path.");
     if (given.len < 7 || !str_ieq((struct str){given.ptr, 7}, STR("Bearer ")))
-        return fail(r, "unauthorized", "Send the operator token as Authorization: Bearer.");
+        return refusal(
+            r, REFUSE_OPERATOR_TOKEN, "Send the operator token as Authorization: Bearer.");
     given = str_trim((struct str){given.ptr + 7, given.len - 7});
     if (!ct_eq(given, expected))
-        return fail(r, "unauthorized", "The operator token is wrong.");
+        return refusal(r, REFUSE_OPERATOR_TOKEN, "The operator token is wrong.");
     caller->kind = CALLER_OPERATOR;
     r->caller = caller;
     return 0;

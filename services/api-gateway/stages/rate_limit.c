@@ -11,6 +11,7 @@
 #include "base/panic.h"
 #include "base/rand.h"
 #include "redis/redis.h"
+#include "stages/refusals.h"
 #include "stages/stages.h"
 
 #define SLOTS     65536 /* a power of two; 16 bytes each */
@@ -94,8 +95,8 @@ static void put_limit(struct req *r, int64_t limit, int64_t left, int64_t second
 static int refuse(struct req *r, int64_t limit, int64_t seconds)
 {
     resp_header_printf(r, "Retry-After", "%lld", (long long)seconds);
-    return fail(
-        r, "rate_limited", "At most %lld requests a minute are allowed here.", (long long)limit);
+    return refusal(
+        r, REFUSE_RATE, "At most %lld requests a minute are allowed here.", (long long)limit);
 }
 
 static int64_t class_limit(const struct project_settings *settings, enum route_class class)
