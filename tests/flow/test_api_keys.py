@@ -61,15 +61,31 @@ def test_a6_what_the_creator_does_not_hold_is_dropped(project):
     key.get("/users", expect=403)
 
 
-def test_a6_a_key_makes_keys_within_itself(project):
-    creator = project.only("svc_api_keys:create", "svc_api_keys:read", "svc_files:read", "svc_roles:read")
-    parent = project.key(["svc_api_keys:create", "svc_roles:read"], client=creator)
-    child = project.key(["svc_api_keys:create", "svc_roles:read", "svc_files:read", "svc_api_keys:read"], client=parent)
-    assert child.info["permissions"] == ["svc_api_keys:create", "svc_roles:read"]
-    child.get("/roles", expect=200)
-    child.get("/api-keys", expect=403)
-    without = project.key(["svc_roles:read"], client=creator)
-    without.post("/api-keys", {"name": "k", "permissions": []}, expect=403)
+def test_a6_a_key_makes_no_keys(project):
+    """One made by a key would outlive it, and its end."""
+    creator = project.only("svc_api_keys:create", "svc_api_keys:read", "svc_roles:read")
+    for client in (creator, project.admin):
+        parent = project.key(["svc_api_keys:create", "svc_api_keys:read", "svc_roles:read"], client=client)
+        body = {"name": "child", "permissions": ["svc_roles:read"], "expires_in_days": 3650}
+        assert parent.post("/api-keys", body, expect=403).json()["code"] == "forbidden"
+    names = [item["name"] for item in project.admin.get("/api-keys", expect=200).json()["items"]]
+    assert "child" not in names
+
+
+def test_who_deletes_which_key(project):
+    """One's own, or, as an administrator, any; a key only itself."""
+    cleaner = project.only("svc_api_keys:create", "svc_api_keys:delete", "svc_roles:read")
+    theirs = project.key(["svc_roles:read"])
+    mine, other = (project.key(["svc_roles:read"], client=cleaner) for _ in range(2))
+    assert cleaner.delete(f"/api-keys/{theirs.info['id']}", expect=403).json()["code"] == "forbidden"
+    theirs.get("/roles", expect=200)
+    cleaner.delete(f"/api-keys/{mine.info['id']}", expect=204)
+    cleaner.delete(f"/api-keys/{mine.info['id']}", expect=404)
+    project.admin.delete(f"/api-keys/{other.info['id']}", expect=204)
+    sweeper = project.key(["svc_api_keys:delete"])
+    sweeper.delete(f"/api-keys/{theirs.info['id']}", expect=403)
+    sweeper.delete(f"/api-keys/{sweeper.info['id']}", expect=204)
+    project.admin.delete(f"/api-keys/{theirs.info['id']}", expect=204)
 
 
 def test_a6_an_administrators_key_is_no_administrator(project):

@@ -94,3 +94,97 @@ def test_group_scope_needs_the_permission_and_the_group(project):
     member.get(path, headers=scope, expect=403)
     project.admin.put(f"/groups/{group['id']}", {"role_ids": []}, expect=200)
     soon(lambda: reader.get(path, headers=scope), 403)
+
+
+# --- nobody gives what they do not hold ---
+
+
+@pytest.fixture
+def granted(project):
+    """A record that only the administrator and members of a group see."""
+    project.entity("orders")
+    item = project.item("orders", name="hidden")
+    group = make(project.admin, "Insiders")
+    grants = {"items": [{"group_id": group["id"], "can_update": True, "can_delete": False}]}
+    project.admin.put(f"/entities/orders/items/{item['id']}/rls-groups", grants, expect=200)
+    return item, f"/groups/{group['id']}", group["id"]
+
+
+def add(client, path, *users, expect=200):
+    return client.post(f"{path}/members", {"user_ids": [user.user["id"] for user in users]}, expect=expect)
+
+
+def test_who_does_not_see_what_a_group_gives_adds_nobody(project, granted):
+    item, group, _ = granted
+    manager = project.only("svc_groups:update", "orders:read")
+    friend = project.only("orders:read")
+    seen = f"/entities/orders/items/{item['id']}"
+    for users in ((manager,), (friend,), (manager, friend)):
+        assert add(manager, group, *users, expect=403).json()["code"] == "forbidden"
+    manager.get(seen, expect=404)
+    add(project.admin, group, manager)
+    soon(lambda: manager.get(seen), 200)
+    add(manager, group, friend)
+    soon(lambda: friend.get(seen), 200)
+
+
+def test_a_key_adds_as_its_creator_does(project, granted):
+    _, group, _ = granted
+    manager = project.only("svc_groups:update", "svc_api_keys:create")
+    add(project.key(["svc_groups:update"], client=manager), group, manager, expect=403)
+    add(project.key(["svc_groups:update"]), group, manager)
+
+
+def test_records_of_members_are_given_by_who_sees_them(project):
+    """svc_group_data:read asks for the records of a group's members: neither oneself nor a friend is let in to
+    them, no role of one's own is named, and nobody is drawn into a group of one's own."""
+    project.entity("orders")
+    victim = project.user(entities=["orders"])
+    item = project.item("orders", client=victim, name="of the victim")
+    team = make(project.admin, "Team")
+    add(project.admin, f"/groups/{team['id']}", victim)
+    role = project.role(permissions=["svc_groups:create", "svc_groups:update", "svc_group_data:read", "orders:read"])
+    reader = project.user(role_ids=[role["id"]])
+    blind = project.only("svc_groups:create", "svc_groups:update")
+    for client in (reader, blind):
+        add(client, f"/groups/{team['id']}", reader, expect=403)
+        client.put(f"/groups/{team['id']}", {"role_ids": [role["id"]]}, expect=403)
+        own = make(client, f"Trap of {client.user['id']}")
+        add(client, f"/groups/{own['id']}", reader)
+        add(client, f"/groups/{own['id']}", victim, expect=403)
+        both = make(client, f"Both of {client.user['id']}")
+        add(client, f"/groups/{both['id']}", reader, victim, expect=403)
+        named = make(client, f"Named by {client.user['id']}", role_ids=[role["id"]])
+        add(client, f"/groups/{named['id']}", victim, expect=403)
+        for group in (team, own, both, named):
+            answer = reader.get(f"/entities/orders/items/{item['id']}", headers={"X-Group-Id": str(group["id"])})
+            assert answer.status_code in (403, 404)
+    add(project.admin, f"/groups/{team['id']}", reader)
+    soon(lambda: reader.get(f"/entities/orders/items/{item['id']}", headers={"X-Group-Id": str(team["id"])}), 200)
+    add(reader, f"/groups/{own['id']}", reader)
+    mine = make(reader, "What it sees already")
+    add(reader, f"/groups/{mine['id']}", reader, victim)
+
+
+def test_a_group_that_opens_nothing_is_anybodys(project):
+    manager, colleague = project.only("svc_groups:create", "svc_groups:update"), project.user()
+    group = make(manager)
+    add(manager, f"/groups/{group['id']}", colleague, manager)
+    manager.put(f"/groups/{group['id']}", {"name": "Renamed", "role_ids": []}, expect=200)
+
+
+def test_a_role_that_records_were_granted_to_is_given_by_its_holders(project, granted):
+    item, _, _ = granted
+    role = project.role(permissions=["orders:read"])
+    grants = {"items": [{"role_id": role["id"], "can_update": False, "can_delete": False}]}
+    project.admin.put(f"/entities/orders/items/{item['id']}/rls-groups", grants, expect=200)
+    base = project.role(permissions=["svc_users:create", "svc_users:update", "svc_roles:update", "orders:read"])["id"]
+    manager = project.user(role_ids=[base])
+    me, seen = f"/users/{manager.user['id']}", f"/entities/orders/items/{item['id']}"
+    manager.put(me, {"role_ids": [base, role["id"]]}, expect=403)
+    manager.post("/users", {"email": "friend@example.org", "role_ids": [role["id"]]}, expect=403)
+    manager.put(f"/roles/{role['id']}", {"description": "mine"}, expect=403)
+    manager.get(seen, expect=404)
+    project.admin.put(me, {"role_ids": [base, role["id"]]}, expect=200)
+    soon(lambda: manager.get(seen), 200)
+    manager.post("/users", {"email": "friend@example.org", "role_ids": [role["id"]]}, expect=201)

@@ -2,7 +2,7 @@
 import pytest
 
 from groundwork.project import ADMIN_EMAIL, PASSWORD
-from groundwork.soon import soon
+from groundwork.soon import settle, soon
 
 NEW_PASSWORD = "another horse battery"
 
@@ -229,6 +229,53 @@ def test_an_administrator_may_go_while_another_stays(project):
     other = project.client().sign_in(other.user["email"], PASSWORD)
     other.delete(f"/users/{user_id(project.admin)}", expect=204)
     other.delete(f"/users/{user_id(other)}", expect=409)
+
+
+def sql(db, project, text, *params):
+    with db.cursor() as cursor:
+        cursor.execute(text.replace("{p}", project.schema(db)), params)
+    db.commit()
+
+
+def test_an_administrator_who_cannot_sign_in_does_not_count(project, db):
+    """Without a password or an identity of the project's issuer, or unconfirmed where that is asked."""
+    me = f"/users/{user_id(project.admin)}"
+    other = user_id(project.administrator())
+    issuer = "https://issuer.example.org"
+    project.admin.put("/", {"settings": {"oidc_issuer": issuer, "oidc_client_id": "id"}}, expect=200)
+
+    def stays(code=409):
+        answer = project.admin.put(me, {"status": "suspended"}, expect=code)
+        assert code == 200 or answer.json()["code"] == "last_administrator"
+
+    sql(db, project, "update {p}.users set password_hash = null where id = %s", other)
+    stays()
+    project.admin.delete(me, expect=409)
+    sql(db, project, "insert into {p}.identities (user_id, issuer, subject) values (%s, 'https://old.example.org', 's')", other)
+    stays()
+    sql(db, project, "update {p}.identities set issuer = %s", issuer)
+    sql(db, project, "update {p}.users set email_confirmed_at = null where id = %s", other)
+    project.admin.put("/", {"settings": {"require_confirmed_email": True}}, expect=200)
+    settle()
+    stays()
+    project.admin.put(me, {"metadata": {"still": "possible"}}, expect=200)
+    project.admin.put("/", {"settings": {"require_confirmed_email": None}}, expect=200)
+    settle()
+    stays(200)
+
+
+def test_settings_leave_an_administrator_who_can_sign_in(project, db):
+    issuer = "https://issuer.example.org"
+    project.admin.put("/", {"settings": {"oidc_issuer": issuer, "oidc_client_id": "id"}}, expect=200)
+    sql(db, project, "update {p}.users set email_confirmed_at = null")
+    refused = project.admin.put("/", {"settings": {"require_confirmed_email": True}}, expect=409)
+    assert refused.json()["code"] == "last_administrator"
+    sql(db, project, "insert into {p}.identities (user_id, issuer, subject) values (%s, %s, 's')",
+        user_id(project.admin), issuer)
+    sql(db, project, "update {p}.users set email_confirmed_at = now(), password_hash = null")
+    for change in ({"oidc_issuer": None}, {"oidc_issuer": "https://other.example.org"}):
+        assert project.admin.put("/", {"settings": change}, expect=409).json()["code"] == "last_administrator"
+    project.admin.put("/", {"settings": {"require_confirmed_email": True, "sign_up": True}}, expect=200)
 
 
 def test_two_administrators_cannot_remove_each_other_at_once(project):

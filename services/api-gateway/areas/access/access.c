@@ -130,11 +130,29 @@ static bool holds_fields(struct req *r, int64_t entity_id, struct str permission
     return true;
 }
 
+static bool has_role_itself(const struct caller *caller, int64_t role_id)
+{
+    for (size_t i = 0; i < caller->rights->role_count; i++) {
+        if (caller->rights->role_ids[i] == role_id)
+            return true;
+    }
+    return false;
+}
+
+/* Records that were granted to a role, or that it may ask for by a group, are seen by its holders
+ * alone. */
+static bool opens_unseen_rows(const struct caller *caller, const struct rows *rows, size_t i)
+{
+    return rows_bool(rows, i, 6) && !caller_all_rows(caller) &&
+           !has_role_itself(caller, rows_i64(rows, i, 0));
+}
+
 static int check_rows(struct req *r, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        bool above =
-            rows_bool(rows, i, 1) || (rows_bool(rows, i, 2) && !caller_api_access(r->caller));
+        bool above = rows_bool(rows, i, 1) ||
+                     (rows_bool(rows, i, 2) && !caller_api_access(r->caller)) ||
+                     opens_unseen_rows(r->caller, rows, i);
         if (!above && rows_null(rows, i, 4))
             continue;
         if (above || !holds(r->caller, rows_i64(rows, i, 3), rows_str(rows, i, 4)) ||
@@ -198,10 +216,18 @@ int access_lock_admins(struct req *r)
 
 int access_check_admins(struct req *r)
 {
+    const struct project_settings *settings = &r->project->settings;
+
+    return access_check_admins_if(r, settings->require_confirmed_email, settings->oidc_issuer);
+}
+
+int access_check_admins_if(struct req *r, bool confirmed, struct str issuer)
+{
     struct rows left;
 
-    TRY(sql_one(r, &left, &SQL_ADMINS_LEFT, PARAMS()));
-    if (rows_i64(&left, 0, 0) > 0)
+    TRY(sql_one(r, &left, &SQL_ADMINS_LEFT, PARAMS(P_BOOL(confirmed), P_STR(issuer))));
+    if (rows_bool(&left, 0, 0))
         return 0;
-    return fail(r, "last_administrator", "The project needs at least one active administrator.");
+    return fail(
+        r, "last_administrator", "The project needs at least one administrator who can sign in.");
 }

@@ -21,8 +21,8 @@ AWAITS void access_resolve(struct req *r, const struct in_strs *names, struct ac
 /* 403 naming the first permission the caller does not hold, 400 naming the first that does not exist. */
 int access_need_all(struct req *r, const struct access_list *list) MUSTCHECK;
 
-/* co: 403 unless the caller holds everything that these roles give, down to fields (administrators
- * do). 400 on `member` when a role does not exist. */
+/* co: 403 unless the caller holds everything that these roles give, down to fields and to records
+ * that were granted to them (administrators do). 400 on `member` when a role does not exist. */
 AWAITS int access_need_roles(struct req *r, const char *member, const int64_t *role_ids, size_t count)
     MUSTCHECK;
 /* co: the same for the roles that a user has now: only then may the caller act on that account. */
@@ -33,5 +33,8 @@ AWAITS int access_default_roles(struct req *r, struct in_ids *ret_roles) MUSTCHE
 /* co: inside a transaction, before a change that could take away an administrator: serialises such
  * changes. */
 AWAITS int access_lock_admins(struct req *r) MUSTCHECK;
-/* co: inside the same transaction, after the change: 409 last_administrator when none is left. */
+/* co: inside the same transaction, after the change: 409 last_administrator when nobody is left who
+ * is one and can sign in. */
 AWAITS int access_check_admins(struct req *r) MUSTCHECK;
+/* co: the same as if the project asked for confirmed addresses or not, and had this issuer. */
+AWAITS int access_check_admins_if(struct req *r, bool confirmed, struct str issuer) MUSTCHECK;

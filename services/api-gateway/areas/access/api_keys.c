@@ -1,4 +1,5 @@
-/* /api-keys: credentials for servers. A key never has more than its creator, now or later. */
+/* /api-keys: credentials for servers. A key never has more than its creator, now or later, and is
+ * made by a user, never by a key. */
 #include "api_keys_sql.h"
 #include "areas/access/access.h"
 #include "base/codec.h"
@@ -143,6 +144,15 @@ AWAITS static int api_keys_create(struct req *r)
     return reply_key(r, &in, key, &permissions, &stored);
 }
 
+/* One's own, or, as an administrator, any: a permission to delete keys is none over others'
+ * servers. */
+static bool may_delete(const struct caller *caller, int64_t id, int64_t creator_id)
+{
+    if (caller->kind == CALLER_KEY)
+        return id == caller->key_id;
+    return caller_is_admin(caller) || creator_id == caller->user_id;
+}
+
 AWAITS static int api_keys_delete(struct req *r)
 {
     struct rows removed;
@@ -151,6 +161,8 @@ AWAITS static int api_keys_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &removed, &SQL_API_KEY_REMOVE, PARAMS(P_I64(id))));
+    if (!may_delete(r->caller, id, rows_i64(&removed, 0, 1)))
+        return fail(r, "forbidden", "Only its creator or an administrator may delete this key.");
     struct db_call audit = gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));
@@ -176,7 +188,7 @@ static const struct route api_keys_routes[] = {
         .method = HTTP_POST_M,
         .path = "/api-keys",
         .id = "api_keys_create",
-        .auth = AUTH_USER_OR_KEY,
+        .auth = AUTH_USER,
         .perm = PERM_SVC_API_KEYS_CREATE,
         .body = &api_key_schema,
         .ok = {201, &api_key_created_schema},
@@ -184,6 +196,7 @@ static const struct route api_keys_routes[] = {
         .class = CLASS_WRITE,
         .tag = "API keys",
         .summary = "Create an API key; its value is shown this once",
+        .doc = "Users make keys; a key makes none, so none outlives the one it came from.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -197,6 +210,7 @@ static const struct route api_keys_routes[] = {
         .class = CLASS_WRITE,
         .tag = "API keys",
         .summary = "Delete an API key: it stops working within a second",
+        .doc = "Users delete the keys they made, administrators any, a key itself.",
     },
 };
 ROUTES(api_keys);

@@ -18,4 +18,4 @@ insert into {p}.api_key_permissions (api_key_id, entity_id, permission)
 select $1::bigint, unnest($2::bigint[]), unnest($3::text[])
 
 -- name: api_key_remove :opt
-delete from {p}.api_keys k where k.id = $1::bigint returning k.id
+delete from {p}.api_keys k where k.id = $1::bigint returning k.id, k.user_id

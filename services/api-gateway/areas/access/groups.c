@@ -64,6 +64,63 @@ AWAITS static int groups_get(struct req *r)
     return reply_row(r, 200, &group);
 }
 
+/*
+ * Nobody gives what they do not hold. A group gives its members the records that were granted to
+ * it, and its members and the holders of its roles, when they may ask for records of groups, those
+ * of its members.
+ */
+AWAITS static int
+load_gives(struct req *r, int64_t id, const struct in_ids *user_ids, struct rows *ret_gives)
+{
+    const struct rights *rights = r->caller->rights;
+
+    return sql_one(r,
+                   ret_gives,
+                   &SQL_GROUP_GIVES,
+                   PARAMS(P_I64(id),
+                          P_I64(r->caller->user_id),
+                          P_I64S(rights->role_ids, rights->role_count),
+                          P_I64S(user_ids->items, user_ids->count),
+                          P_BOOL(caller_can(r->caller, PERM_SVC_GROUP_DATA_READ))));
+}
+
+static bool sees_members_records(const struct caller *caller, const struct row *gives)
+{
+    return row_bool(gives, "reached") && caller_can(caller, PERM_SVC_GROUP_DATA_READ);
+}
+
+AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *user_ids)
+{
+    struct rows rows;
+
+    if (caller_all_rows(r->caller))
+        return 0;
+    TRY(load_gives(r, id, user_ids, &rows));
+    const struct row gives = rows_at(&rows, 0);
+    if ((row_bool(&gives, "granted") && !row_bool(&gives, "member")) ||
+        (row_bool(&gives, "asks") && !sees_members_records(r->caller, &gives)))
+        return fail(r, "forbidden", "This group gives records that the caller does not see.");
+    if (row_bool(&gives, "opened"))
+        return fail(r,
+                    "forbidden",
+                    "This would open records of users whose records the caller does not see.");
+    return 0;
+}
+
+/* Its holders may ask for the members' records. */
+AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *role_ids)
+{
+    struct rows rows;
+
+    if (!role_ids->count || caller_all_rows(r->caller))
+        return 0;
+    TRY(load_gives(r, id, &(struct in_ids){0}, &rows));
+    const struct row gives = rows_at(&rows, 0);
+    if (row_bool(&gives, "peopled") && !sees_members_records(r->caller, &gives))
+        return fail(r, "forbidden", "This would open records that the caller does not see.");
+    return 0;
+}
+
 /* What the tables refuse; `refers` is the member whose ids may not exist. */
 static int fail_change(struct req *r, int rc, const char *refers)
 {
@@ -144,6 +201,7 @@ AWAITS static int groups_update(struct req *r)
         return fail_change(r, rc, "role_ids");
     if (!group.count)
         return fail(r, "not_found", NULL);
+    TRY(need_to_open(r, id, &in.role_ids));
     TRY(finish_change(r, id, &in.role_ids, "groups.update", &group));
     return reply_row(r, 200, &group);
 }
@@ -213,7 +271,9 @@ AWAITS static int members_add(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &members_schema, &in));
-    TRY(sql_one(r, &group, &SQL_GROUP_GET, PARAMS(P_I64(id))));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &group, &SQL_GROUP_LOCK, PARAMS(P_I64(id))));
+    TRY(need_to_add(r, id, &in.user_ids));
     struct db_call calls[] = {
         {.sql = &SQL_GROUP_MEMBERS_ADD,
          PARAMS(P_I64(id), P_I64S(in.user_ids.items, in.user_ids.count))},
@@ -223,6 +283,7 @@ AWAITS static int members_add(struct req *r)
     int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
     if (rc)
         return fail_change(r, rc, "user_ids");
+    TRY(sql_commit(r));
     gateway_touch(r);
     return reply_row(r, 200, &calls[2].rows);
 }

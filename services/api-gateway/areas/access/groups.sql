@@ -18,6 +18,9 @@ where exists (select 1 from {p}.group_members m where m.group_id = g.id and m.us
 {group}
 where g.id = $1::bigint
 
+-- name: group_lock :opt
+select g.id from {p}.groups g where g.id = $1::bigint for update
+
 -- name: group_add :one
 insert into {p}.groups (name, description) values ($1::text, $2::text) returning id
 
@@ -45,6 +48,38 @@ insert into {p}.group_roles (group_id, role_id) select $1::bigint, unnest($2::bi
 select m.user_id as id, m.user_id, u.email, m.created_at
 from {p}.group_members m join {p}.users u on u.id = m.user_id
 where m.group_id = $1::bigint
+
+-- What users ($4) would gain, and what of theirs would be opened, by becoming members of a group ($1), and what the
+-- caller ($2, its roles $3) holds of that.
+-- name: group_gives :one
+with added as (select unnest($4::bigint[]) as id),
+reached as (
+  select m.group_id from {p}.group_members m where m.user_id = $2::bigint
+  union
+  select o.group_id from {p}.group_roles o where o.role_id = any($3::bigint[])),
+askers as (
+  select u.user_id as id
+  from {p}.user_roles u join {p}.role_permissions p on p.role_id = u.role_id
+  where p.entity_id = 0 and p.permission = 'svc_group_data:read'),
+readers as (
+  select a.id from askers a
+  where a.id in (select d.id from added d)
+    or a.id in (select m.user_id from {p}.group_members m where m.group_id = $1::bigint)
+    or a.id in (select u.user_id from {p}.user_roles u join {p}.group_roles o on o.role_id = u.role_id
+                where o.group_id = $1::bigint)),
+unseen as (
+  select d.id from added d
+  where d.id <> $2::bigint
+    and not exists (select 1 from {p}.group_members m where m.user_id = d.id
+                    and (m.group_id = $1::bigint or m.group_id in (select group_id from reached) and $5::boolean)))
+select
+  exists (select 1 from {p}.record_grants g where g.kind = 2 and g.grantee_id = $1::bigint) as granted,
+  exists (select 1 from {p}.group_members m where m.group_id = $1::bigint and m.user_id = $2::bigint) as member,
+  exists (select 1 from reached where group_id = $1::bigint) as reached,
+  exists (select 1 from {p}.group_members m where m.group_id = $1::bigint and m.user_id <> $2::bigint) as peopled,
+  exists (select 1 from {p}.group_members m, added d join askers a on a.id = d.id
+          where m.group_id = $1::bigint and m.user_id <> d.id) as asks,
+  exists (select 1 from unseen x join readers y on y.id <> x.id) as opened
 
 -- name: group_members_add :exec
 insert into {p}.group_members (group_id, user_id) select $1::bigint, unnest($2::bigint[]) on conflict do nothing

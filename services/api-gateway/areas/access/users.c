@@ -172,7 +172,7 @@ AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in,
         TRY(set_roles(r, id, &in->role_ids));
     if (ends_sessions)
         TRY(sql_exec(r, NULL, &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(0))));
-    return access_check_admins(r);
+    return in->role_ids.set || in->status.set ? access_check_admins(r) : 0;
 }
 
 AWAITS static int users_update(struct req *r)

@@ -1,6 +1,5 @@
 /* {base_url}/: the project's own name, origins and settings. */
-#include "app.h"
-
+#include "areas/access/access.h"
 #include "domain/project_settings.h"
 #include "fetch/fetch.h"
 
@@ -56,6 +55,18 @@ static struct str changed_members(struct req *r, const struct project_in *in)
     return strbuf_view(&text);
 }
 
+/* Settings that decide who can sign in leave an administrator who can. */
+AWAITS static int check_admins(struct req *r, const struct project_in *in)
+{
+    const struct project_settings_in *change = in->settings.value;
+    struct project_settings next = r->project->settings;
+
+    if (!change || !(change->require_confirmed_email.set || change->oidc_issuer.set))
+        return 0;
+    project_settings_merge(&next, in);
+    return access_check_admins_if(r, next.require_confirmed_email, next.oidc_issuer);
+}
+
 AWAITS static int project_update(struct req *r)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
@@ -68,6 +79,7 @@ AWAITS static int project_update(struct req *r)
     check_issuer(r->task.arena, &in, errors);
     if (errors->count)
         return fail_fields(r, errors);
+    TRY(check_admins(r, &in));
     audit = gateway_audit(r, "project.update", "project", 0, changed_members(r, &in));
     rc = project_settings_save(&r->task, gateway_directory(), r->project, &in, &audit);
     if (rc)
@@ -102,6 +114,7 @@ static const struct route project_routes[] = {
         .auth = AUTH_ADMIN,
         .body = &project_schema,
         .ok = {200, &project_out_schema},
+        .fails = {409},
         .run = project_update,
         .class = CLASS_WRITE,
         .tag = "Project",
