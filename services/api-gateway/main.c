@@ -5,6 +5,7 @@
 
 #include "app/metrics.h"
 #include "areas/auth/auth_password.h"
+#include "areas/project/docs_cache.h"
 #include "base/panic.h"
 #include "domain/data_key.h"
 #include "fetch/fetch.h"
@@ -225,6 +226,7 @@ static void drain(struct app *app, loop_fn done, void *arg)
 static void stop(struct app *app UNUSED)
 {
     http_server_stop(server);
+    docs_text_forget();
     x5c_anchors_free(store_anchors);
     store_anchors = NULL;
 }

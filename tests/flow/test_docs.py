@@ -1,11 +1,13 @@
 """GET /docs: what the two documents say, to whom, and the viewer. tests/docs gives them to other tools."""
+import concurrent.futures
 import json
 import re
-import time
 
 import pytest
 from groundwork.client import Client
+from groundwork.project import Project
 
+TOO_LARGE = 422
 METHODS = {"get", "put", "post", "delete"}
 
 
@@ -421,14 +423,86 @@ def test_viewer_of_an_unknown_project(viewer):
     assert Client(f"{base}/nobody").get("/docs/ui").status_code == 404
 
 
-# --- size ---
+# --- size: what one project's document costs the others ---
 
 
-def test_a_large_model_does_not_block(project):
-    fields = [{"name": f"field_{i}", "type": "varchar"} for i in range(10)]
-    for number in range(30):
+def wide_model(project, entities=12, values=50):
+    """A document of 14 megabytes from few requests: every field repeats its enum's values."""
+    project.admin.post("/enums", {"name": "wide", "values": [f"{n:03d}{'x' * 37}" for n in range(values)]}, expect=201)
+    fields = [{"name": f"field_{i}", "type": "enum", "options": {"enum": "wide"}} for i in range(200)]
+    for number in range(entities):
         project.entity(f"entity_{number}", fields)
-    project.admin.get("/docs", expect=200)
-    begin = time.monotonic()
-    project.admin.get("/docs", expect=200)
-    assert time.monotonic() - begin < 1
+
+
+def figure(daemon, expression):
+    found = re.search(rf"^{expression} (\d+)$", daemon.metrics(), re.M)
+    return int(found[1]) if found else 0
+
+
+def long_runs(daemon):
+    return figure(daemon, r'groundwork_long_runs_total\{task="docs_get"\}')
+
+
+def pool(daemon, what, name="documents"):
+    return figure(daemon, rf'groundwork_shares_{what}\{{pool="{name}"\}}')
+
+
+@pytest.fixture(scope="module")
+def crowd(start_gateway, operator, recorder):
+    """A gateway of its own, a project with a wide model in it and another one."""
+    gateway = start_gateway(WORKERS=1)
+    outside = Client(f"{gateway.url}/org", token=operator.token, recorder=recorder)
+    wide, other = Project(gateway, outside, recorder), Project(gateway, outside, recorder)
+    wide_model(wide)
+    yield gateway, wide, other
+    gateway.stop()
+
+
+def test_a_large_model_does_not_hold_the_loop(crowd):
+    gateway, wide, other = crowd
+    readers = [Client(wide.base_url, token=wide.admin.token) for _ in range(8)]
+    with concurrent.futures.ThreadPoolExecutor(len(readers)) as threads:
+        answers = [threads.submit(reader.get, "/docs", expect=200) for reader in readers for _ in range(3)]
+        while not all(answer.done() for answer in answers):
+            other.admin.get("/users/me", expect=200)
+    sizes = {len(answer.result().content) for answer in answers}
+    assert len(sizes) == 1 and sizes.pop() > 10_000_000
+    assert long_runs(gateway) == 0, gateway.log_tail()
+
+
+def test_a_document_is_made_once(crowd):
+    gateway, wide, _ = crowd
+    first = wide.admin.get("/docs", expect=200)
+    kept = pool(gateway, "held")
+    assert 10_000_000 < kept < len(first.content)
+    again = wide.admin.get("/docs", headers={"If-None-Match": first.headers["ETag"]}, expect=304)
+    assert again.headers["ETag"] == first.headers["ETag"]
+    wide.administrator().get("/docs", expect=200)
+    assert pool(gateway, "held") == kept, "who may know the same shares it"
+    wide.entity("late", [{"name": "note", "type": "text"}])
+    assert "late" in model(wide.admin)["components"]["schemas"]
+    assert kept < pool(gateway, "held") < kept + 100_000, "no older version is kept"
+
+
+def test_documents_of_a_project_are_bounded(start_gateway, operator, recorder):
+    """Rules that differ make documents that differ: the oldest go, and others keep theirs."""
+    gateway = start_gateway(WORKERS=1, DOCS_CACHE_BYTES=12_000_000)
+    outside = Client(f"{gateway.url}/org", token=operator.token, recorder=recorder)
+    wide, other = Project(gateway, outside, recorder), Project(gateway, outside, recorder)
+    wide_model(wide, entities=2)
+    names = [f"entity_{n}" for n in range(2)]
+    other.admin.get("/docs", expect=200)
+    for field in range(4):
+        rules = [{"entity": name, "action": "read", "fields": [f"field_{n}" for n in range(field, 200)]} for name in names]
+        wide.only("svc_documentation:read", *(f"{name}:read" for name in names), field_access=rules).get("/docs", expect=200)
+        assert 1_000_000 < pool(gateway, "held") <= 4_100_000
+    assert pool(gateway, "owners") == 2
+    wide_model_before = pool(gateway, "held")
+    for number in range(2, 5):
+        wide.entity(f"entity_{number}", [
+            {"name": f"field_{i}", "type": "enum", "options": {"enum": "wide"}} for i in range(200)
+        ])
+    refused = wide.admin.get("/docs")
+    assert refused.status_code == TOO_LARGE and "document" in refused.json()["detail"]
+    assert pool(gateway, "held") <= wide_model_before
+    gateway.stop()

@@ -1,20 +1,31 @@
 #pragma once
 /*
- * The documents of GET /docs, written straight as JSON text: no tree, stable key order. The data model
- * document comes from the model snapshot of the request, the platform document from the route tables.
- * Neither reads a record; neither suspends. Subset and rules: OpenAPI 3.0.3 and 3.0.4.
+ * The documents of GET /docs, written straight as JSON text: no tree, stable key order. The data
+ * model document comes from the model snapshot of the request, the platform document from the route
+ * tables. Neither reads a record. Subset and rules: OpenAPI 3.0.3 and 3.0.4.
+ *
+ * A document has a head, which names the address it was asked at, and a body, which does not:
+ * bodies are kept and shared (areas/project/docs_cache.h).
  */
 #include "app.h"
 
-/* What both documents are about. */
+/* What a document is about. */
 struct openapi {
-    struct arena *arena;         /* of the request */
-    struct str base_url;         /* the project's address, the one server */
+    struct arena *arena; /* while it is written */
     const struct model *model;
     const struct caller *caller; /* documents name only fields that it may read or write */
+    /* co: called between the pieces of a body. It may take away what was written so far, lets
+     * others run, and ends the writing with anything but 0. NULL = nobody looks. */
+    int (*slice)(void *arg);
+    void *arg;
 };
 
-/* any: writes one whole OpenAPI 3.0.3 document, "Data Model API". */
-void openapi_model(struct jw *w, const struct openapi *about);
-/* any: writes one whole OpenAPI 3.0.4 document of all documented platform routes. */
-void openapi_platform(struct jw *w, const struct openapi *about);
+/* any: "openapi", "info" and "servers" of a document, as an object of its own. */
+void openapi_model_head(struct jw *w, const struct model *model, struct str base_url);
+void openapi_platform_head(struct jw *w, struct str base_url);
+/* co: everything else of the OpenAPI 3.0.3 document "Data Model API", as an object of its own. 0 or
+ * what about->slice said. */
+AWAITS int openapi_model(struct jw *w, const struct openapi *about);
+/* co: the same of the OpenAPI 3.0.4 document of all documented platform routes; model and caller
+ * are not looked at. */
+AWAITS int openapi_platform(struct jw *w, const struct openapi *about);

@@ -13,12 +13,13 @@
 #define EXAMPLE_STATUS 404
 
 void openapi_head(struct jw *w,
-                  const struct openapi *about,
+                  struct str base_url,
                   const char *version,
                   const char *title,
                   struct str revision,
                   const char *description)
 {
+    jw_obj(w);
     JW_CSTR(w, "openapi", version);
     jw_lit(w, "info");
     jw_obj(w);
@@ -28,16 +29,17 @@ void openapi_head(struct jw *w,
     jw_lit(w, "license");
     jw_obj(w);
     JW_CSTR(w, "name", "Terms of whoever runs this service");
-    JW_STR(w, "url", about->base_url);
+    JW_STR(w, "url", base_url);
     jw_obj_end(w);
     jw_obj_end(w);
     jw_lit(w, "servers");
     jw_arr(w);
     jw_obj(w);
-    JW_STR(w, "url", about->base_url);
+    JW_STR(w, "url", base_url);
     JW_CSTR(w, "description", "This project");
     jw_obj_end(w);
     jw_arr_end(w);
+    jw_obj_end(w);
 }
 
 void openapi_tag(struct jw *w, struct str name, struct str description)

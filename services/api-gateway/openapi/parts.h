@@ -10,9 +10,18 @@ struct openapi_statuses {
     bool used[600];
 };
 
-/* "openapi", "info" and "servers". */
-void openapi_head(struct jw *w, const struct openapi *about, const char *version, const char *title,
-                  struct str revision, const char *description);
+/* {"openapi", "info" and "servers"} */
+void openapi_head(struct jw *w,
+                  struct str base_url,
+                  const char *version,
+                  const char *title,
+                  struct str revision,
+                  const char *description);
+/* co: between two pieces of a body. */
+AWAITS static inline int openapi_slice(const struct openapi *about)
+{
+    return about->slice ? about->slice(about->arg) : 0;
+}
 /* One entry of root "tags". */
 void openapi_tag(struct jw *w, struct str name, struct str description);
 /* {"$ref":"#/components/<section>/<name>"} */
@@ -24,15 +33,17 @@ void openapi_id(struct jw *w, const char *description);
 
 /* Parameters: one object each. */
 void openapi_query_param(struct jw *w, const struct query_param *param);
-/* Those of a route's headers (bits of enum route_header), each whole or as a reference to its component. */
+/* Those of a route's headers (bits of enum route_header), each whole or as a reference to its
+ * component. */
 void openapi_headers(struct jw *w, unsigned bits, bool by_name);
 /* Members of components.parameters for these headers. */
 void openapi_header_components(struct jw *w, unsigned bits);
 /* The path parameter {name}: ids are integers, everything else is text. */
 void openapi_path_param(struct jw *w, struct str name);
 
-/* The members of an operation's "responses" for everything that can fail, by status: what any route of its
- * kind is refused with (stages/refusals.h) and what the route adds. Marks them in *statuses. */
+/* The members of an operation's "responses" for everything that can fail, by status: what any route
+ * of its kind is refused with (stages/refusals.h) and what the route adds. Marks them in *statuses.
+ */
 void openapi_failures(struct jw *w, const struct route *route, struct openapi_statuses *statuses);
 /* "responses" of components: a problem body each, described by the schema `problem` (JSON text). */
 void openapi_responses(struct jw *w, const struct openapi_statuses *statuses, struct str problem);

@@ -70,7 +70,7 @@ struct entity_doc *entity_docs(const struct openapi *about)
         bool keeps = map_get(plain, name) == entity && !is_taken(name);
         docs[i] = (struct entity_doc){
             .entity = entity,
-            .caller = about->caller,
+            .about = about,
             .component =
                 keeps
                     ? entity->name
@@ -98,9 +98,11 @@ static struct access field_access(const struct entity_doc *doc, const struct mod
 
     if (!doc->reads && !doc->creates && !doc->updates)
         return access;
-    access.reads = doc->reads && caller_field(doc->caller, field, ACT_READ);
-    access.creates = doc->creates ? caller_field(doc->caller, field, ACT_CREATE) : access.reads;
-    access.updates = doc->updates ? caller_field(doc->caller, field, ACT_UPDATE) : access.reads;
+    access.reads = doc->reads && caller_field(doc->about->caller, field, ACT_READ);
+    access.creates =
+        doc->creates ? caller_field(doc->about->caller, field, ACT_CREATE) : access.reads;
+    access.updates =
+        doc->updates ? caller_field(doc->about->caller, field, ACT_UPDATE) : access.reads;
     return access;
 }
 
@@ -252,7 +254,7 @@ static void put_field(struct jw *w, const struct model_field *field, struct acce
 
 /* --- whole entities --- */
 
-static void put_properties(struct jw *w, const struct entity_doc *doc)
+AWAITS static int put_properties(struct jw *w, const struct entity_doc *doc)
 {
     jw_lit(w, "properties");
     jw_obj(w);
@@ -263,8 +265,10 @@ static void put_properties(struct jw *w, const struct entity_doc *doc)
             continue;
         jw_key(w, field->name);
         put_field(w, field, access);
+        TRY(openapi_slice(doc->about));
     }
     jw_obj_end(w);
+    return 0;
 }
 
 /* "required" is not allowed to be empty. */
@@ -287,28 +291,30 @@ static void put_required(struct jw *w, const struct entity_doc *doc)
         jw_arr_end(w);
 }
 
-void entity_schema(struct jw *w, const struct entity_doc *doc)
+int entity_schema(struct jw *w, const struct entity_doc *doc)
 {
     jw_obj(w);
     JW_CSTR(w, "type", "object");
     if (doc->entity->label.len)
         JW_STR(w, "description", doc->entity->label);
     put_required(w, doc);
-    put_properties(w, doc);
+    TRY(put_properties(w, doc));
     jw_obj_end(w);
+    return 0;
 }
 
-void entity_schema_update(struct jw *w, const struct entity_doc *doc)
+int entity_schema_update(struct jw *w, const struct entity_doc *doc)
 {
     jw_obj(w);
     JW_CSTR(w, "type", "object");
     JW_CSTR(w, "description", "Members that are left out keep their value, null clears");
-    put_properties(w, doc);
+    TRY(put_properties(w, doc));
     JW_BOOL(w, "additionalProperties", false);
     jw_obj_end(w);
+    return 0;
 }
 
-void entity_schema_filter(struct jw *w, const struct entity_doc *doc)
+int entity_schema_filter(struct jw *w, const struct entity_doc *doc)
 {
     jw_obj(w);
     JW_CSTR(w, "type", "object");
@@ -326,10 +332,12 @@ void entity_schema_filter(struct jw *w, const struct entity_doc *doc)
         else
             put_type(w, field, false);
         jw_obj_end(w);
+        TRY(openapi_slice(doc->about));
     }
     jw_obj_end(w);
     JW_BOOL(w, "additionalProperties", true);
     jw_obj_end(w);
+    return 0;
 }
 
 static void put_set_by_service(struct jw *w)

@@ -1,24 +1,25 @@
 #pragma once
-/* Entities and their fields as schemas: the part of the data model document that depends on the model. */
+/* Entities and their fields as schemas: the part of the data model document that depends on the
+ * model. */
 #include "openapi/openapi.h"
 
 /* An entity as the caller may know it. */
 struct entity_doc {
     const struct entity *entity;
-    const struct caller *caller;
+    const struct openapi *about;
     struct str component;         /* its name in components.schemas and in operationIds */
     bool reads, creates, updates; /* the caller holds the permission */
 };
 
-/* One for each entity of the model, in its order. Arena-owned. Names that generators fold into one class
- * name, or rename because they mean something to them, get the entity's id behind. */
+/* One for each entity of the model, in its order. Arena-owned. Names that generators fold into one
+ * class name, or rename because they mean something to them, get the entity's id behind. */
 struct entity_doc *entity_docs(const struct openapi *about);
 
-/* The entity's schema: all fields but those that the service sets, required ones marked. */
-void entity_schema(struct jw *w, const struct entity_doc *doc);
+/* co: the entity's schema: all fields but those that the service sets, required ones marked. */
+AWAITS int entity_schema(struct jw *w, const struct entity_doc *doc);
 /* The same without required members, for updates. */
-void entity_schema_update(struct jw *w, const struct entity_doc *doc);
+AWAITS int entity_schema_update(struct jw *w, const struct entity_doc *doc);
 /* The schema of filter=: a member for each field that can be filtered by. */
-void entity_schema_filter(struct jw *w, const struct entity_doc *doc);
+AWAITS int entity_schema_filter(struct jw *w, const struct entity_doc *doc);
 /* A record: what the service sets, and the entity's schema. */
 void entity_schema_record(struct jw *w, const struct entity_doc *doc);

@@ -28,7 +28,7 @@ static const struct operation operations[] = {
 
 struct model_doc {
     struct jw *w;
-    struct arena *arena;
+    const struct openapi *about;
     const struct route *routes[ARRAY_LEN(operations)];
     struct openapi_statuses statuses;
 };
@@ -46,7 +46,8 @@ static const struct route *route_by_id(const char *id)
 
 /* --- parameters --- */
 
-static void put_filter(struct jw *w, const struct query_param *param, const struct entity_doc *doc)
+AWAITS static int
+put_filter(struct jw *w, const struct query_param *param, const struct entity_doc *doc)
 {
     jw_obj(w);
     JW_CSTR(w, "name", param->name);
@@ -55,32 +56,34 @@ static void put_filter(struct jw *w, const struct query_param *param, const stru
     JW_CSTR(w, "style", "deepObject");
     JW_BOOL(w, "explode", true);
     jw_lit(w, "schema");
-    entity_schema_filter(w, doc);
+    TRY(entity_schema_filter(w, doc));
     jw_obj_end(w);
+    return 0;
 }
 
-static void put_parameters(const struct model_doc *m,
-                           const struct operation *operation,
-                           const struct route *route,
-                           const struct entity_doc *doc)
+AWAITS static int put_parameters(const struct model_doc *m,
+                                 const struct operation *operation,
+                                 const struct route *route,
+                                 const struct entity_doc *doc)
 {
     struct jw *w = m->w;
     const struct query_param *param = route->query;
 
     if (param == NULL && !operation->has_id)
-        return;
+        return 0;
     jw_lit(w, "parameters");
     jw_arr(w);
     if (operation->has_id)
         openapi_path_param(w, STR("id"));
     for (; param != NULL && param->name != NULL; param++) {
         if (param->deep)
-            put_filter(w, param, doc);
+            TRY(put_filter(w, param, doc));
         else
             openapi_ref(w, "parameters", str_from(param->name));
     }
     openapi_headers(w, route->headers, true);
     jw_arr_end(w);
+    return 0;
 }
 
 /* What all entities share: the plain query parameters of the list, and headers. */
@@ -120,7 +123,7 @@ static void content_end(struct jw *w)
     jw_obj_end(w);
 }
 
-static void put_body(struct jw *w, const struct route *route, const struct entity_doc *doc)
+AWAITS static int put_body(struct jw *w, const struct route *route, const struct entity_doc *doc)
 {
     jw_lit(w, "requestBody");
     jw_obj(w);
@@ -129,9 +132,10 @@ static void put_body(struct jw *w, const struct route *route, const struct entit
     if (route->method == HTTP_POST_M)
         openapi_ref(w, "schemas", doc->component);
     else
-        entity_schema_update(w, doc);
+        TRY(entity_schema_update(w, doc));
     content_end(w);
     jw_obj_end(w);
+    return 0;
 }
 
 static void put_success(struct jw *w, const struct route *route, const struct entity_doc *doc)
@@ -165,7 +169,7 @@ static struct str needs(struct arena *arena, const struct route *route, const st
                         perm_action_name(action));
 }
 
-static void put_operation(struct model_doc *m, size_t index, const struct entity_doc *doc)
+AWAITS static int put_operation(struct model_doc *m, size_t index, const struct entity_doc *doc)
 {
     const struct operation *operation = &operations[index];
     const struct route *route = m->routes[index];
@@ -179,23 +183,24 @@ static void put_operation(struct model_doc *m, size_t index, const struct entity
     jw_arr_end(w);
     JW_STR(w,
            "operationId",
-           arena_printf(m->arena, "%s_%.*s", operation->verb, STR_ARG(doc->component)));
+           arena_printf(w->out->arena, "%s_%.*s", operation->verb, STR_ARG(doc->component)));
     JW_STR(w,
            "summary",
-           arena_printf(m->arena, "%s %.*s", operation->summary, STR_ARG(doc->entity->name)));
-    JW_STR(w, "description", needs(m->arena, route, doc->entity));
-    put_parameters(m, operation, route, doc);
+           arena_printf(w->out->arena, "%s %.*s", operation->summary, STR_ARG(doc->entity->name)));
+    JW_STR(w, "description", needs(w->out->arena, route, doc->entity));
+    TRY(put_parameters(m, operation, route, doc));
     if (route->body != NULL)
-        put_body(w, route, doc);
+        TRY(put_body(w, route, doc));
     jw_lit(w, "responses");
     jw_obj(w);
     put_success(w, route, doc);
     openapi_failures(w, route, &m->statuses);
     jw_obj_end(w);
     jw_obj_end(w);
+    return openapi_slice(m->about);
 }
 
-static void put_paths(struct model_doc *m, const struct entity_doc *docs, size_t count)
+AWAITS static int put_paths(struct model_doc *m, const struct entity_doc *docs, size_t count)
 {
     struct jw *w = m->w;
 
@@ -205,24 +210,25 @@ static void put_paths(struct model_doc *m, const struct entity_doc *docs, size_t
         for (size_t k = 0; k < ARRAY_LEN(operations); k++) {
             if (operations[k].opens_path) {
                 jw_key(w,
-                       arena_printf(m->arena,
+                       arena_printf(w->out->arena,
                                     "/entities/%.*s/items%s",
                                     STR_ARG(docs[i].entity->name),
                                     operations[k].has_id ? "/{id}" : ""));
                 jw_obj(w);
             }
-            put_operation(m, k, &docs[i]);
+            TRY(put_operation(m, k, &docs[i]));
             if (operations[k].closes_path)
                 jw_obj_end(w);
         }
     }
     jw_obj_end(w);
+    return 0;
 }
 
 /* --- the document --- */
 
 /* Components that nothing refers to are left out: a model may have no entity. */
-static void put_components(struct model_doc *m, const struct entity_doc *docs, size_t count)
+AWAITS static int put_components(struct model_doc *m, const struct entity_doc *docs, size_t count)
 {
     struct jw *w = m->w;
 
@@ -233,11 +239,11 @@ static void put_components(struct model_doc *m, const struct entity_doc *docs, s
         jw_obj(w);
         for (size_t i = 0; i < count; i++) {
             jw_key(w, docs[i].component);
-            entity_schema(w, &docs[i]);
+            TRY(entity_schema(w, &docs[i]));
         }
         jw_obj_end(w);
         put_shared_parameters(m);
-        openapi_responses(w, &m->statuses, openapi_problem(m->arena, false));
+        openapi_responses(w, &m->statuses, openapi_problem(w->out->arena, false));
     }
     jw_lit(w, "securitySchemes");
     jw_obj(w);
@@ -245,6 +251,7 @@ static void put_components(struct model_doc *m, const struct entity_doc *docs, s
     jw_raw(w, STR("{\"type\":\"http\",\"scheme\":\"bearer\",\"bearerFormat\":\"JWT\"}"));
     jw_obj_end(w);
     jw_obj_end(w);
+    return 0;
 }
 
 static void put_tags(struct jw *w, const struct entity_doc *docs, size_t count)
@@ -262,25 +269,30 @@ static void put_tags(struct jw *w, const struct entity_doc *docs, size_t count)
     jw_arr_end(w);
 }
 
-void openapi_model(struct jw *w, const struct openapi *about)
+void openapi_model_head(struct jw *w, const struct model *model, struct str base_url)
 {
-    struct model_doc m = {.w = w, .arena = about->arena};
+    openapi_head(w,
+                 base_url,
+                 "3.0.3",
+                 "Data Model API",
+                 arena_printf(w->out->arena, "%lld", (long long)model->version),
+                 DESCRIPTION);
+}
+
+int openapi_model(struct jw *w, const struct openapi *about)
+{
+    struct model_doc m = {.w = w, .about = about};
     struct entity_doc *docs = entity_docs(about);
     size_t count = about->model->entity_count;
 
     for (size_t i = 0; i < ARRAY_LEN(operations); i++)
         m.routes[i] = route_by_id(operations[i].route_id);
     jw_obj(w);
-    openapi_head(w,
-                 about,
-                 "3.0.3",
-                 "Data Model API",
-                 arena_printf(about->arena, "%lld", (long long)about->model->version),
-                 DESCRIPTION);
     put_tags(w, docs, count);
     jw_lit(w, "security");
     jw_raw(w, STR("[{\"" OPENAPI_BEARER "\":[]}]"));
-    put_paths(&m, docs, count);
-    put_components(&m, docs, count);
+    TRY(put_paths(&m, docs, count));
+    TRY(put_components(&m, docs, count));
     jw_obj_end(w);
+    return openapi_slice(about);
 }

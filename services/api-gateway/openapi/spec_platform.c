@@ -40,6 +40,7 @@ static const struct {
 struct platform_doc {
     struct jw *w;
     struct arena *arena;
+    const struct openapi *about;
     struct openapi_statuses statuses;
     const struct route **routes; /* documented ones; one path's routes stand together */
     size_t route_count;
@@ -291,7 +292,7 @@ static const char *method_key(enum http_method method)
     PANIC("method %d is not for documents", (int)method);
 }
 
-static void put_operation(struct platform_doc *p, const struct route *route)
+AWAITS static int put_operation(struct platform_doc *p, const struct route *route)
 {
     struct jw *w = p->w;
     struct str description = description_of(p->arena, route);
@@ -318,9 +319,10 @@ static void put_operation(struct platform_doc *p, const struct route *route)
     jw_obj_end(w);
     collect_schema(p, route->body);
     collect_schema(p, route->ok.schema);
+    return openapi_slice(p->about);
 }
 
-static void put_paths(struct platform_doc *p)
+AWAITS static int put_paths(struct platform_doc *p)
 {
     const char *open = NULL;
 
@@ -335,11 +337,12 @@ static void put_paths(struct platform_doc *p)
             jw_lit(p->w, open);
             jw_obj(p->w);
         }
-        put_operation(p, route);
+        TRY(put_operation(p, route));
     }
     if (open != NULL)
         jw_obj_end(p->w);
     jw_obj_end(p->w);
+    return 0;
 }
 
 /* --- the document --- */
@@ -383,7 +386,7 @@ static void put_security_schemes(struct jw *w)
     jw_obj_end(w);
 }
 
-static void put_components(struct platform_doc *p)
+AWAITS static int put_components(struct platform_doc *p)
 {
     struct jw *w = p->w;
 
@@ -394,6 +397,7 @@ static void put_components(struct platform_doc *p)
     for (size_t i = 0; i < p->schema_count; i++) {
         jw_lit(w, p->schemas[i]->name);
         schema_openapi(w, p->schemas[i]);
+        TRY(openapi_slice(p->about));
     }
     jw_lit(w, "Problem");
     jw_raw(w, openapi_problem(p->arena, true));
@@ -401,21 +405,28 @@ static void put_components(struct platform_doc *p)
     openapi_responses(w, &p->statuses, STR("{\"$ref\":\"#/components/schemas/Problem\"}"));
     put_security_schemes(w);
     jw_obj_end(w);
+    return 0;
 }
 
-void openapi_platform(struct jw *w, const struct openapi *about)
+void openapi_platform_head(struct jw *w, struct str base_url)
+{
+    openapi_head(w, base_url, "3.0.4", TITLE, STR(VERSION), DESCRIPTION);
+}
+
+int openapi_platform(struct jw *w, const struct openapi *about)
 {
     struct platform_doc *p = ARENA_NEW(about->arena, p);
 
     p->w = w;
     p->arena = about->arena;
+    p->about = about;
     p->by_name = map_new();
     arena_defer(p->arena, free_map, p->by_name);
     collect_routes(p);
     jw_obj(w);
-    openapi_head(w, about, "3.0.4", TITLE, STR(VERSION), DESCRIPTION);
     put_tags(p);
-    put_paths(p);
-    put_components(p);
+    TRY(put_paths(p));
+    TRY(put_components(p));
     jw_obj_end(w);
+    return openapi_slice(about);
 }

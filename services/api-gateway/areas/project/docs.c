@@ -1,7 +1,7 @@
 /*
- * /docs: the specification of this project, made at every request from the model and the route
- * tables, and /docs/ui: a viewer whose files lie in the directory of GROUNDWORK_UI_DIR (`make ui`
- * fills one).
+ * /docs: the specification of this project as its model and the route tables are now
+ * (docs_cache.h), and /docs/ui: a viewer whose files lie in the directory of GROUNDWORK_UI_DIR
+ * (`make ui` fills one).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,12 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "areas/project/docs_cache.h"
+#include "crypto/digest.h"
 #include "loop/work.h"
 #include "openapi/openapi.h"
+
+#define HEAD_BYTES_MAX 16384U
 
 static const struct field documentation_fields[] = {
     {.name = "data_model_documentation",
@@ -24,22 +28,6 @@ static const struct field documentation_fields[] = {
      .doc = "OpenAPI documents of the platform's modules, by module"},
 };
 static const struct schema documentation_schema = SCHEMA_OUT("Documentation", documentation_fields);
-
-/* FNV-1a over words: the documents of a large model are megabytes, and nobody gains from a
- * collision. */
-static unsigned long long fingerprint(struct str text)
-{
-    unsigned long long hash = 0xcbf29ce484222325ULL ^ text.len;
-
-    for (size_t at = 0; at < text.len; at += sizeof(hash)) {
-        size_t left = text.len - at;
-        unsigned long long word = 0;
-        memcpy(&word, text.ptr + at, left < sizeof(word) ? left : sizeof(word));
-        hash = (hash ^ word) * 0x100000001b3ULL;
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
 
 /* Sets the ETag; true when If-None-Match names it (weak comparison, RFC 9110 section 13.1.2). */
 static bool is_known(struct req *r, struct str etag)
@@ -57,30 +45,88 @@ static bool is_known(struct req *r, struct str etag)
     return false;
 }
 
+/* What stands around the two bodies: pieces of the answer, in order. */
+struct docs_frame {
+    struct str begin, middle, end;
+};
+
+/* A head without its closing brace, as what follows is of the same object. */
+static void put_open_head(struct strbuf *out)
+{
+    out->len--;
+    strbuf_char(out, ',');
+}
+
+static struct docs_frame docs_frame(struct req *r)
+{
+    struct str base_url = gateway_base_url(r);
+    struct strbuf begin;
+    struct strbuf middle;
+    struct jw w;
+
+    strbuf_init(&begin, r->task.arena, HEAD_BYTES_MAX);
+    strbuf_cstr(&begin, "{\"data_model_documentation\":");
+    jw_init(&w, &begin);
+    openapi_model_head(&w, r->model, base_url);
+    put_open_head(&begin);
+    strbuf_init(&middle, r->task.arena, HEAD_BYTES_MAX);
+    strbuf_cstr(&middle, ",\"module_documentation\":{\"platform\":");
+    jw_init(&w, &middle);
+    openapi_platform_head(&w, base_url);
+    put_open_head(&middle);
+    return (struct docs_frame){strbuf_view(&begin), strbuf_view(&middle), STR("}}")};
+}
+
+/* Of an object whose opening brace has been sent. */
+AWAITS static int send_body(struct req *r, const struct docs_text *text)
+{
+    for (size_t i = 0; i < text->count; i++) {
+        struct str piece = text->pieces[i];
+        if (i == 0)
+            piece = (struct str){piece.ptr + 1, piece.len - 1};
+        TRY(resp_stream_write(r, piece));
+        TRY(task_yield_if_due(&r->task));
+    }
+    return 0;
+}
+
+static struct str
+docs_etag(struct req *r, const struct docs_text *model, const struct docs_text *platform)
+{
+    struct str text = arena_printf(r->task.arena,
+                                   "%016llx%016llx%016llx%016llx%lld %.*s",
+                                   (unsigned long long)model->print[0],
+                                   (unsigned long long)model->print[1],
+                                   (unsigned long long)platform->print[0],
+                                   (unsigned long long)platform->print[1],
+                                   (long long)r->model->version,
+                                   STR_ARG(gateway_base_url(r)));
+    struct str hex = digest_sha256_hex(r->task.arena, text);
+
+    return arena_printf(r->task.arena, "\"%.32s\"", hex.ptr);
+}
+
 AWAITS static int docs_get(struct req *r)
 {
-    struct openapi about = {
-        .arena = r->task.arena,
-        .base_url = gateway_base_url(r),
-        .model = r->model,
-        .caller = r->caller,
-    };
-    struct jw w = resp_json(r);
+    const struct docs_text *model;
+    const struct docs_text *platform;
+    struct docs_frame frame;
 
-    jw_obj(&w);
-    jw_lit(&w, "data_model_documentation");
-    openapi_model(&w, &about);
-    jw_lit(&w, "module_documentation");
-    jw_obj(&w);
-    jw_lit(&w, "platform");
-    openapi_platform(&w, &about);
-    jw_obj_end(&w);
-    jw_obj_end(&w);
+    TRY(docs_text_model(r, &model));
+    TRY(docs_text_platform(r, &platform));
     r->no_store = false;
     resp_header(r, "Cache-Control", STR("private, no-cache"));
-    if (is_known(r, arena_printf(r->task.arena, "\"%llx\"", fingerprint(strbuf_view(&r->body)))))
+    if (is_known(r, docs_etag(r, model, platform)))
         return reply_empty(r, 304);
-    return reply_json(r, 200);
+    frame = docs_frame(r);
+    TRY(resp_stream_begin(r, 200, STR("application/json")));
+    TRY(resp_stream_write(r, frame.begin));
+    TRY(send_body(r, model));
+    TRY(resp_stream_write(r, frame.middle));
+    TRY(send_body(r, platform));
+    TRY(resp_stream_write(r, frame.end));
+    TRY(resp_stream_end(r));
+    return 200;
 }
 
 /* --- the viewer --- */
@@ -216,13 +262,13 @@ static const struct route docs_routes[] = {
         .perm = PERM_SVC_DOCUMENTATION_READ,
         .headers = HEADER_IF_NONE_MATCH,
         .ok = {200, &documentation_schema},
-        .fails = {304},
+        .fails = {422},
         .run = docs_get,
         .class = CLASS_READ,
         .tag = "Documentation",
         .summary = "Get the specification of this project",
-        .doc = "Made anew for every request, from the model as it is and the routes there are. "
-               "Fields that the caller's roles hide are left out.",
+        .doc = "From the model as it is now and the routes there are. Fields that the caller's "
+               "roles hide are left out.",
     },
     {
         .method = HTTP_GET_M,

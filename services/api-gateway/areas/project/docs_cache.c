@@ -1,0 +1,362 @@
+/* Bodies of documents: made, kept in the order of their last use, and let go. */
+#include "areas/project/docs_cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/panic.h"
+#include "crypto/digest.h"
+#include "loop/shares.h"
+#include "openapi/openapi.h"
+#include "stages/refusals.h"
+
+#define PIECE_BYTES   65536U
+#define PROJECT_PART  3  /* one project's bodies have this part of the whole */
+#define WAITING_MAX   64 /* requests of a project that wait for a body to be made */
+#define KEY_BYTES     (2 * sizeof(int64_t) + DIGEST_SHA256_BYTES)
+#define PRINT_SEED    0xcbf29ce484222325ULL
+#define PRINT_PRIME_A 0x100000001b3ULL
+#define PRINT_PRIME_B 0x9e3779b97f4a7c15ULL
+#define PLATFORM_MAX  (64U << 20)
+#define TOO_LARGE     1
+
+/* A body and what the cache knows about it. */
+struct kept {
+    struct docs_text text;
+    size_t cap;
+    struct list link; /* by last use, while it is found */
+    char key[KEY_BYTES];
+    int64_t project, version;
+    struct share *share; /* its bytes */
+    int refs;            /* requests, and the cache */
+    bool found;          /* the cache has it */
+};
+
+static struct {
+    bool ready;
+    struct shares bytes;  /* of data model documents */
+    struct shares making; /* one at a time: it is work of this process's one thread */
+    struct map *by_key;
+    struct list used; /* last used last */
+    struct kept *platform;
+} cache;
+
+static void cache_prepare(void)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
+
+    if (cache.ready)
+        return;
+    cache.ready = true;
+    cache.by_key = map_new();
+    list_init(&cache.used);
+    shares_init(&cache.bytes,
+                &(struct shares_config){
+                    .name = "documents",
+                    .limit = (uint64_t)conf->docs_cache_bytes,
+                    .per_owner = (uint64_t)conf->docs_cache_bytes / PROJECT_PART,
+                });
+    shares_init(&cache.making,
+                &(struct shares_config){
+                    .name = "documents_making",
+                    .limit = 1,
+                    .per_owner = SHARES_ANY,
+                    .waiting = WAITING_MAX,
+                });
+}
+
+/* --- bodies --- */
+
+static void unref(void *arg)
+{
+    struct kept *kept = arg;
+
+    if (--kept->refs > 0)
+        return;
+    if (kept->share)
+        shares_release(&cache.bytes, kept->share, kept->text.bytes);
+    for (size_t i = 0; i < kept->text.count; i++)
+        free((void *)kept->text.pieces[i].ptr);
+    free(kept->text.pieces);
+    free(kept);
+}
+
+static const struct docs_text *hold(struct req *r, struct kept *kept)
+{
+    kept->refs++;
+    arena_defer(r->task.arena, unref, kept);
+    return &kept->text;
+}
+
+/* Two sums over words, each of all that came before: a body may be megabytes, and nobody gains from
+ * a collision. */
+static void add_print(struct docs_text *text, struct str piece)
+{
+    for (size_t at = 0; at < piece.len; at += sizeof(uint64_t)) {
+        size_t left = piece.len - at;
+        uint64_t word = 0;
+        memcpy(&word, piece.ptr + at, left < sizeof(word) ? left : sizeof(word));
+        text->print[0] = (text->print[0] ^ word) * PRINT_PRIME_A;
+        text->print[0] ^= text->print[0] >> 29;
+        text->print[1] = (text->print[1] + word) * PRINT_PRIME_B;
+        text->print[1] ^= text->print[1] >> 32;
+    }
+}
+
+static void add_piece(struct kept *kept, struct str piece)
+{
+    struct docs_text *text = &kept->text;
+    char *copy = malloc(piece.len);
+
+    MUST(copy);
+    memcpy(copy, piece.ptr, piece.len);
+    if (text->count == kept->cap) {
+        kept->cap = kept->cap ? kept->cap * 2 : 16;
+        text->pieces = realloc(text->pieces, kept->cap * sizeof(*text->pieces));
+        MUST(text->pieces);
+    }
+    text->pieces[text->count++] = (struct str){copy, piece.len};
+    text->bytes += piece.len;
+    add_print(text, piece);
+}
+
+/* --- made in slices --- */
+
+struct making {
+    struct task *task;
+    struct kept *kept;
+    struct arena *arena; /* of the piece that is being written */
+    struct strbuf out;
+    size_t max;
+};
+
+static int take_piece(struct making *making)
+{
+    if (making->out.overflow || making->kept->text.bytes + making->out.len > making->max)
+        return TOO_LARGE;
+    if (making->out.len)
+        add_piece(making->kept, strbuf_view(&making->out));
+    arena_reset(making->arena);
+    strbuf_init(&making->out, making->arena, making->max);
+    return 0;
+}
+
+AWAITS static int on_slice(void *arg)
+{
+    struct making *making = arg;
+
+    if (making->out.len >= PIECE_BYTES)
+        TRY(take_piece(making));
+    return task_yield_if_due(making->task);
+}
+
+typedef int (*write_fn)(struct jw *w, const struct openapi *about);
+
+/* One reference; TOO_LARGE, or what an await said. */
+AWAITS static int make(struct req *r, write_fn write, size_t max, struct kept **ret_kept)
+{
+    struct kept *kept = calloc(1, sizeof(*kept));
+    struct making making = {
+        .task = &r->task, .kept = kept, .arena = arena_new(PIECE_BYTES), .max = max};
+    struct openapi about = {
+        .arena = r->task.arena,
+        .model = r->model,
+        .caller = r->caller,
+        .slice = on_slice,
+        .arg = &making,
+    };
+    struct jw w;
+    int rc;
+
+    MUST(kept);
+    kept->refs = 1;
+    kept->text.print[0] = PRINT_SEED;
+    list_init(&kept->link);
+    strbuf_init(&making.out, making.arena, max);
+    jw_init(&w, &making.out);
+    rc = write(&w, &about);
+    if (rc == 0)
+        rc = take_piece(&making);
+    arena_free(making.arena);
+    if (rc != 0)
+        unref(kept);
+    else
+        *ret_kept = kept;
+    return rc;
+}
+
+/* --- kept --- */
+
+static void let_go(struct kept *kept)
+{
+    (void)map_remove(cache.by_key, (struct str){kept->key, KEY_BYTES});
+    list_remove(&kept->link);
+    kept->found = false;
+    unref(kept);
+}
+
+/* The one that nobody uses and has been asked for longest, of a project or of all (0). */
+static struct kept *oldest_idle(int64_t project)
+{
+    LIST_FOR (it, &cache.used) {
+        struct kept *kept = LIST_ITEM(it, struct kept, link);
+        if (kept->refs == 1 && (project == 0 || kept->project == project))
+            return kept;
+    }
+    return NULL;
+}
+
+/* Nobody asks for an older version of a project's model again. */
+static void let_go_outdated(int64_t project, int64_t version)
+{
+    LIST_FOR (it, &cache.used) {
+        struct kept *kept = LIST_ITEM(it, struct kept, link);
+        if (kept->project == project && kept->version < version)
+            let_go(kept);
+    }
+}
+
+/* Bytes for it, at the cost of idle ones: of its own project first. */
+static bool make_room(struct req *r, struct kept *kept)
+{
+    struct share_owner owner = share_owner_of(&r->task);
+
+    while (shares_try(&cache.bytes, owner, kept->text.bytes, &kept->share) != 0) {
+        struct kept *oldest = oldest_idle(owner.project);
+        if (!oldest)
+            oldest = oldest_idle(0);
+        kept->share = NULL;
+        if (!oldest)
+            return false;
+        let_go(oldest);
+    }
+    return true;
+}
+
+/* What a data model document depends on: project, version, and for each entity what the caller may
+ * do and which fields it may know. */
+static struct str key_of(struct req *r)
+{
+    struct arena *arena = r->task.arena;
+    const struct model *model = r->model;
+    uint64_t *rule = ARENA_ARRAY(arena, rule, 2 * model->entity_count + 1);
+    int64_t numbers[] = {r->project->number, model->version};
+    char *key = arena_alloc(arena, KEY_BYTES);
+    size_t count = 0;
+
+    for (size_t i = 0; i < model->entity_count; i++) {
+        const struct entity *entity = &model->entities[i];
+        uint64_t actions = 0;
+        for (enum perm_action action = ACT_READ; action <= ACT_UPDATE; action++)
+            actions |= (uint64_t)caller_can_entity(r->caller, entity->id, action) << action;
+        rule[count++] = actions;
+        rule[count++] = actions ? caller_field_key(r->caller, entity) : 0;
+    }
+    memcpy(key, numbers, sizeof(numbers));
+    digest_sha256((struct str){(const char *)rule, count * sizeof(*rule)},
+                  (uint8_t *)key + sizeof(numbers));
+    return (struct str){key, KEY_BYTES};
+}
+
+static bool find(struct req *r, struct str key, const struct docs_text **ret_text)
+{
+    struct kept *kept = map_get(cache.by_key, key);
+
+    if (!kept)
+        return false;
+    list_remove(&kept->link);
+    list_append(&cache.used, &kept->link);
+    *ret_text = hold(r, kept);
+    return true;
+}
+
+static int refuse_large(struct req *r)
+{
+    return fail(r, "unprocessable", "The document of a data model this large cannot be written.");
+}
+
+static int refuse_busy(struct req *r)
+{
+    return refusal(r, REFUSE_BUSY, "Too many documents are being made or sent; try again.");
+}
+
+AWAITS static int make_model(struct req *r, struct str key, const struct docs_text **ret_text)
+{
+    struct kept *kept;
+    int rc = make(r, openapi_model, cache.bytes.config.per_owner, &kept);
+
+    if (rc == TOO_LARGE)
+        return refuse_large(r);
+    TRY(rc);
+    kept->project = r->project->number;
+    kept->version = r->model->version;
+    let_go_outdated(kept->project, kept->version);
+    if (!make_room(r, kept)) {
+        unref(kept);
+        return refuse_busy(r);
+    }
+    memcpy(kept->key, key.ptr, KEY_BYTES);
+    kept->found = map_put(cache.by_key, key, kept) == NULL;
+    MUST(kept->found);
+    list_append(&cache.used, &kept->link);
+    *ret_text = hold(r, kept);
+    return 0;
+}
+
+/* co: the turn to make one. */
+AWAITS static int begin_making(struct req *r, struct share **ret_turn)
+{
+    int rc = shares_acquire(&r->task, &cache.making, share_owner_of(&r->task), 1, 0, ret_turn);
+
+    return rc == -EAGAIN ? refuse_busy(r) : rc;
+}
+
+int docs_text_model(struct req *r, const struct docs_text **ret_text)
+{
+    struct share *turn;
+    struct str key;
+    int rc = 0;
+
+    cache_prepare();
+    key = key_of(r);
+    if (find(r, key, ret_text))
+        return 0;
+    TRY(begin_making(r, &turn));
+    if (!find(r, key, ret_text)) /* whoever was before may have made it */
+        rc = make_model(r, key, ret_text);
+    shares_release(&cache.making, turn, 1);
+    return rc;
+}
+
+int docs_text_platform(struct req *r, const struct docs_text **ret_text)
+{
+    struct share *turn;
+    int rc = 0;
+
+    cache_prepare();
+    if (!cache.platform) {
+        TRY(begin_making(r, &turn));
+        if (!cache.platform)
+            rc = make(r, openapi_platform, PLATFORM_MAX, &cache.platform);
+        shares_release(&cache.making, turn, 1);
+        TRY(rc);
+    }
+    *ret_text = &cache.platform->text; /* for as long as the process lives */
+    return 0;
+}
+
+void docs_text_forget(void)
+{
+    struct kept *kept;
+
+    if (!cache.ready)
+        return;
+    while ((kept = oldest_idle(0)) != NULL)
+        let_go(kept);
+    if (cache.platform)
+        unref(cache.platform);
+    cache.platform = NULL;
+}
