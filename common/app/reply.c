@@ -147,6 +147,7 @@ int fail_db(struct req *r, int rc)
 {
     const char *code = db_problem(rc);
 
+    r->db_failure = rc;
     switch (rc) {
     case DB_UNIQUE:
         return fail(r, code, "A record with this value exists already.");
@@ -156,8 +157,13 @@ int fail_db(struct req *r, int rc)
     case DB_CHECK:
         return fail(r, code, "A value does not fit its field.");
     case DB_LOCKED:
+    case DB_CONFLICT:
         return fail(r, code, "The data is being changed by someone else; try again.");
+    case DB_SCHEMA:
+        return fail(r, code, "The data model changed; repeat the request.");
     case DB_UNAVAILABLE:
+        if (db_server_up(r->db->server))
+            return fail(r, code, "The database has no connection free right now; try again.");
         return fail(r, code, "The database cannot be reached right now; try again.");
     case DB_UNKNOWN:
         return fail(

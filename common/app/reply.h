@@ -15,8 +15,9 @@
  *       return reply_created(r, &group);
  *   }
  *
- * SQL errors become: unique 409, foreign key 409, not null/check/22xxx 400, serialisation twice
- * repeated then 503, lock_timeout 503, statement timeout 504, unavailable 503, everything else 500.
+ * SQL errors become: unique 409, foreign key 409, not null/check/22xxx 400, serialisation, deadlock
+ * and a changed model 503 (the gateway runs the handler again first), lock_timeout 503, statement
+ * timeout 504, unavailable 503, everything else 500.
  */
 #include "db/db.h"
 #include "domain/page.h"

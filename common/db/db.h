@@ -37,7 +37,7 @@ enum db_result {
     DB_FOREIGN_KEY,   /* 23503 */
     DB_NOT_NULL,      /* 23502 */
     DB_CHECK,         /* 23514, 22xxx: the data does not fit */
-    DB_CONFLICT,      /* 40001, 40P01 after two repeats (transactions: at once; the caller repeats) */
+    DB_CONFLICT,      /* 40001, 40P01 after db_again() gave up (transactions: at once; the caller repeats) */
     DB_LOCKED,        /* 55P03: lock_timeout */
     DB_TIMEOUT,       /* 57014: statement_timeout */
     DB_UNAVAILABLE,   /* 08xxx, 53300, 57P0x, no connection within a second */
@@ -89,6 +89,37 @@ AWAITS int db_commit(struct task *task, struct db *tx) MUSTCHECK;
 AWAITS int db_batch_commit(struct task *task, struct db *tx, struct db_call *calls, size_t count,
                            size_t *ret_failed) MUSTCHECK;
 AWAITS int db_rollback(struct task *task, struct db *tx);
+
+/*
+ * Repeats. Transactions that met head-on (a deadlock, a serialisation failure) have done nothing and are run
+ * again from their beginning: by db_query() and db_batch() themselves outside of transactions, by the gateway
+ * for whole handlers (stages/repeat.c), by write_transaction() for records, and by a loop around each other
+ * transaction. All of them ask db_again() whether and when.
+ *
+ *     struct db_tries tries = {0};
+ *     do
+ *         rc = attempt(...);
+ *     while (db_again(task, &tries, rc));
+ *
+ * Order of locks. Deadlocks are repeated, and cost a second each; so transactions take what they lock in this
+ * order and skip what they do not need:
+ *   1. the resource of the request's path (advisory; the gateway's stages/conditional.c takes it first)
+ *   2. meta: the version row of the model
+ *   3. tables of entities: ACCESS EXCLUSIVE and the like, one command for all tables that a change needs
+ *   4. records: rows of e_<id>, several by ascending id or by the key of their upsert; then their links
+ *   5. administrators' roles, then users, roles, groups, keys: several of a kind by ascending id
+ *   6. what hangs on records and on people: record_grants, record_locks, members, sessions
+ *   7. rows of payments, settings, workflows and jobs, each area in its own order, by ascending id
+ *   8. inserts that wait for nobody: outbox, audit_log
+ * A stronger lock is taken at once, never by raising a weaker one.
+ */
+struct db_tries {
+    unsigned repeats; /* zeroed by its owner */
+};
+enum { DB_REPEATS = 6 };
+/* co: true when `rc` is DB_CONFLICT and the transaction is to be run once more: at most DB_REPEATS times,
+ * after a pause that grows and is drawn by lot, so that those that met do not meet again. */
+AWAITS bool db_again(struct task *task, struct db_tries *tries, int rc) MUSTCHECK;
 
 /* co: rows of a large result in pieces, in constant memory (a cursor on a leased connection in a
  * read-only transaction). fn is called in the same coroutine and may await; non-zero stops and is

@@ -7,12 +7,11 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "base/rand.h"
 #include "db/server.h"
 #include "db/tx.h"
 #include "log/log.h"
 
-enum { SLOW_US = 1000000, CONFLICT_REPEATS = 2, ABORTS_TOGETHER = 2, ERROR_SLOTS = 64 };
+enum { SLOW_US = 1000000, ABORTS_TOGETHER = 2, ERROR_SLOTS = 64 };
 
 /* --- details of errors --- */
 
@@ -204,7 +203,7 @@ group_run(struct task *task, struct db_server *server, struct db_op *ops, size_t
 /* --- repeating --- */
 
 struct repeats {
-    unsigned conflicts;
+    struct db_tries tries;
     unsigned aborts;
     bool lost;
     bool replanned;
@@ -223,8 +222,9 @@ static bool is_stale_plan(const struct db_op *op)
     return state && (strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0);
 }
 
-/* True when the outcome is one to try again after; each cause has its own budget. */
-static bool may_repeat(struct repeats *done, const struct db_op *op, int rc, bool writes)
+/* co: true when the outcome is one to try again after; each cause has its own budget. */
+AWAITS static bool
+may_repeat(struct task *task, struct repeats *done, const struct db_op *op, int rc, bool writes)
 {
     switch (rc) {
     case OP_UNSENT:
@@ -237,19 +237,9 @@ static bool may_repeat(struct repeats *done, const struct db_op *op, int rc, boo
         return !writes && is_going_down(op) && !done->lost && (done->lost = true);
     case DB_SCHEMA:
         return is_stale_plan(op) && !done->replanned && (done->replanned = true);
-    case DB_CONFLICT:
-        return done->conflicts++ < CONFLICT_REPEATS;
     default:
-        return false;
+        return db_again(task, &done->tries, rc);
     }
-}
-
-/* Two that met head-on must not meet again at once. */
-AWAITS static int repeat_pause(struct task *task, int rc)
-{
-    if (rc != DB_CONFLICT)
-        return 0;
-    return task_sleep(task, 1 + (int64_t)(rand_u64() % 10));
 }
 
 /* co: ops as one transaction on a leased connection. */
@@ -287,8 +277,7 @@ AWAITS static int read_run(struct task *task, struct db *db, struct db_op *op, i
 {
     struct repeats repeats = {0};
 
-    while (may_repeat(&repeats, op, rc, false)) {
-        TRY(repeat_pause(task, rc));
+    while (may_repeat(task, &repeats, op, rc, false)) {
         op_reset(op);
         db->server->stats.retries += repeats.aborts > 1 || repeats.lost;
         rc = read_once(task, db, op, repeats.aborts);
@@ -306,8 +295,7 @@ write_run(struct task *task, struct db *db, struct db_op *ops, size_t count, siz
     int rc = OP_UNSENT;
 
     *ret_failed = 0;
-    while (may_repeat(&repeats, &ops[*ret_failed], rc, true)) {
-        TRY(repeat_pause(task, rc));
+    while (may_repeat(task, &repeats, &ops[*ret_failed], rc, true)) {
         for (size_t i = 0; i < count; i++)
             op_reset(&ops[i]);
         db->server->stats.retries += rc != OP_UNSENT;
@@ -315,7 +303,10 @@ write_run(struct task *task, struct db *db, struct db_op *ops, size_t count, siz
         if (rc < 0)
             return rc;
     }
-    return op_report(task, &ops[*ret_failed], rc, DB_UNKNOWN);
+    rc = op_report(task, &ops[*ret_failed], rc, DB_UNKNOWN);
+    if (rc == 0 || rc == DB_UNKNOWN)
+        task_lasts(task);
+    return rc;
 }
 
 /* --- calls --- */

@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
+#include "base/rand.h"
+#include "loop/task.h"
 
 struct db_tx {
     struct db db; /* first: what the caller holds */
@@ -163,6 +165,8 @@ int tx_run_commit(
         db->broken = true;
         lease_release(db->lease);
     }
+    if (rc == 0 || rc == DB_UNKNOWN)
+        task_lasts(task);
     ops_clear(commit, 1);
     return rc;
 }
@@ -190,8 +194,18 @@ int db_commit(struct task *task, struct db *tx)
     tx->broken = true;
     lease_release(tx->lease);
     rc = op_report(task, &op, rc, DB_UNKNOWN);
+    if (rc == 0 || rc == DB_UNKNOWN)
+        task_lasts(task);
     ops_clear(&op, 1);
     return rc;
+}
+
+bool db_again(struct task *task, struct db_tries *tries, int rc)
+{
+    if (rc != DB_CONFLICT || tries->repeats >= DB_REPEATS)
+        return false;
+    int64_t longest_ms = 10LL << tries->repeats++;
+    return task_sleep(task, 1 + (int64_t)(rand_u64() % (uint64_t)longest_ms)) == 0;
 }
 
 int db_rollback(struct task *task, struct db *tx)

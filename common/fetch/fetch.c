@@ -217,6 +217,7 @@ int fetch(struct task *task,
     TRY(fetch_message_check(request));
     TRY(fetch_url_parse(task->arena, request->url, &op->url));
     fetch_answer_init(&op->answer, task->arena, request->max_response_bytes);
+    task_lasts(task);
     int rc = limiter_acquire(task, &slots, timeout_ms);
     if (rc == -EAGAIN)
         return FETCH_BUSY;

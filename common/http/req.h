@@ -74,6 +74,7 @@ struct req {
     uint64_t bytes_in;
     uint64_t bytes_out;
     const char *error_code;                    /* problem code, for logs and metrics */
+    int db_failure;                            /* the enum db_result behind the answer, 0 = none */
     int failure;                               /* the negative that its handler ended with, for logs */
 };
 

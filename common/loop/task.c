@@ -41,6 +41,12 @@ size_t task_stack_count(void)
 
 /* --- cancel --- */
 
+void task_lasts(struct task *task)
+{
+    for (; task != NULL; task = task->parent)
+        task->lasting++;
+}
+
 /* Next in the tree below `root`, parents first; NULL after the last. */
 static struct task *next_below(const struct task *root, struct task *task)
 {

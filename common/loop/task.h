@@ -32,6 +32,7 @@ struct task {
     const char *name;      /* of what it runs, for the watch; task_start() sets it */
     int64_t tenant;        /* number of the project whose work it is; 0 = the process's own */
     int64_t db_us;         /* time spent waiting for the database (access log) */
+    unsigned lasting; /* commits, writes and calls to others so far: what a repetition would repeat */
     struct await *waiting; /* what it is suspended on */
     struct list children;  /* tasks of task_all() */
     struct list sibling;
@@ -56,6 +57,8 @@ void task_start_as(struct task *task, const char *name, task_fn fn, void *arg);
 /* any: sets the flag and wakes the task from an interruptible await with -ECANCELED, and so for the
  * children of its task_all(). Never frees; nothing happens to a task that has ended. */
 void task_cancel(struct task *task);
+/* any: notes that the task, and those that wait for it, did something that outlasts a rollback. */
+void task_lasts(struct task *task);
 /* The task whose coroutine runs now; NULL on the loop's own stack. */
 struct task *task_current(void);
 /* Coroutines alive, stacks held (metrics). */

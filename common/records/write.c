@@ -5,14 +5,12 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "base/rand.h"
 #include "crypto/digest.h"
 #include "domain/events.h"
 #include "loop/task.h"
 
-#define CONFLICT_REPEATS 2
-#define OUTBOX_AT_ONCE   200                        /* rows in one round trip */
-#define PAYLOAD_BYTES    ((size_t)64 * 1024 * 1024) /* far above the largest record */
+#define OUTBOX_AT_ONCE 200                        /* rows in one round trip */
+#define PAYLOAD_BYTES  ((size_t)64 * 1024 * 1024) /* far above the largest record */
 
 /* --- statements --- */
 
@@ -106,12 +104,11 @@ int write_transaction(
     if (ctx->db->lease != NULL)
         return fn(ctx, entity, ctx->db, arg);
 
-    int rc = transact_once(ctx, entity, fn, arg);
-    for (int repeats = 0; rc == WRITE_CONFLICT && repeats < CONFLICT_REPEATS; repeats++) {
-        /* Two that met head-on must not meet again at once. */
-        TRY(task_sleep(ctx->task, 1 + (int64_t)(rand_u64() % 10)));
+    struct db_tries tries = {0};
+    int rc;
+    do
         rc = transact_once(ctx, entity, fn, arg);
-    }
+    while (db_again(ctx->task, &tries, rc == WRITE_CONFLICT ? DB_CONFLICT : 0));
     if (rc == 0 && ring)
         events_ring(ctx->directory, ctx->project);
     return write_settle(ctx, entity, rc);

@@ -99,7 +99,7 @@ void write_record(const struct columns *plan, const struct rows *rows, struct st
 
 typedef int (*write_fn)(struct records *ctx, const struct entity *entity, struct db *tx, void *arg);
 /* co: runs fn in a transaction and commits: in the caller's open one (without commit), or in one of
- * its own, repeated twice on conflicts. fn must be repeatable. The bell is rung after the commit
+ * its own, repeated as db_again() says on conflicts. fn must be repeatable. The bell is rung after the commit
  * when `ring`; in the caller's transaction that is the caller's job. */
 AWAITS int write_transaction(
     struct records *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring) MUSTCHECK;

@@ -20,7 +20,6 @@
 
 #define BACKOFF_FIRST_MS INT64_C(2000)
 #define BACKOFF_LAST_MS  INT64_C(3600000)
-#define CONFLICTS        5 /* two events about one object, met head-on */
 /* What needs the processor waits for it as long as the processor would have waited for us. */
 #define PATIENCE_MS (INT64_C(72) * 3600 * 1000)
 
@@ -108,17 +107,18 @@ AWAITS static int attempt(struct run *run)
 /* An order that cannot be told asks for one reading; two that met head-on go again. */
 AWAITS static int apply(struct run *run)
 {
+    struct db_tries tries = {0};
     int rc = 0;
 
     if (!run->event->store)
         rc = apply_prepare(&run->source, run->json, &run->plan);
-    for (int conflicts = 0; rc == 0; conflicts++) {
+    while (rc == 0) {
         bool asked = run->plan.ask;
         rc = attempt(run);
         if (rc == APPLY_AGAIN && run->plan.ask && !asked)
             rc = apply_prepare(&run->source, run->json, &run->plan);
-        else if (rc == DB_CONFLICT && conflicts < CONFLICTS)
-            rc = task_sleep(run->task, 1 + (int64_t)(rand_u64() % 20));
+        else if (db_again(run->task, &tries, rc))
+            rc = 0;
         else
             break;
     }

@@ -178,10 +178,12 @@ write_answer(struct settle *s, const json_t *const *objects, size_t count, int64
 AWAITS static int
 apply_answer(struct settle *s, const json_t *const *objects, size_t count, int64_t at_ms)
 {
-    int rc = write_answer(s, objects, count, at_ms);
+    struct db_tries tries = {0};
+    int rc;
 
-    for (int again = 0; rc == DB_CONFLICT && again < 3; again++)
+    do
         rc = write_answer(s, objects, count, at_ms);
+    while (db_again(s->task, &tries, rc));
     if (rc == 0)
         tell(s);
     if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN) /* asking again changes nothing */

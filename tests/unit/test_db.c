@@ -376,10 +376,50 @@ static void conflicts(struct task *task, struct db *db, void *arg)
     assert_int_equal(exec(task, db, "select conflict(3)"), 0);
     assert_int_equal(number(task, db, "select last_value from tries"), 3);
     assert_int_equal(exec(task, db, "select conflict(1000)"), DB_CONFLICT);
-    assert_int_equal(number(task, db, "select last_value from tries"), 6);
+    assert_int_equal(number(task, db, "select last_value from tries"), 4 + DB_REPEATS);
     assert_int_equal(db_begin(task, db, &tx), 0);
     assert_int_equal(exec(task, tx, "select conflict(1000)"), DB_CONFLICT);
-    assert_int_equal(number(task, db, "select last_value from tries"), 7);
+    assert_int_equal(number(task, db, "select last_value from tries"), 5 + DB_REPEATS);
+}
+
+/* A transaction is run again by its owner; what it has done is known by then. */
+static void again(struct task *task, struct db *db, void *arg)
+{
+    struct db_tries tries = {0};
+    unsigned before = task->lasting;
+    unsigned runs = 0;
+    int rc;
+
+    (void)arg;
+    pg_exec("create sequence agains; create table kept (n bigint); "
+            "create function meet(n bigint) returns bigint language plpgsql as $$ "
+            "begin if nextval('agains') % n <> 0 then raise sqlstate '40P01'; end if; return 7; "
+            "end $$");
+    do {
+        struct db *tx;
+        assert_int_equal(task->lasting, before);
+        assert_int_equal(db_begin(task, db, &tx), 0);
+        runs++;
+        assert_int_equal(exec(task, tx, "insert into kept values (1)"), 0);
+        rc = exec(task, tx, "select meet(4)");
+        rc = rc == 0 ? db_commit(task, tx) : rc;
+        if (rc != 0)
+            (void)db_rollback(task, tx);
+    } while (db_again(task, &tries, rc));
+    assert_int_equal(rc, 0);
+    assert_int_equal(runs, 4);
+    assert_int_equal(task->lasting, before + 1);
+    assert_int_equal(number(task, db, "select count(*) from kept"), 1);
+    assert_false(db_again(task, &tries, DB_UNIQUE));
+    for (runs = 0; db_again(task, &tries, DB_CONFLICT); runs++)
+        continue;
+    assert_int_equal(runs, DB_REPEATS - 3);
+}
+
+static void test_again(void **state)
+{
+    (void)state;
+    run(again);
 }
 
 static void test_conflict(void **state)
@@ -548,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_tx),
         cmocka_unit_test(test_batch_commit),
         cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_again),
         cmocka_unit_test(test_patience),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_schema),

@@ -48,13 +48,10 @@ AWAITS static int attempt(struct req *r, model_change_fn change, void *arg)
     return sql_commit(r);
 }
 
-/* Gave way to traffic, or the other way round: nothing has happened, and it may work a moment
- * later. */
+/* Gave way to traffic: nothing has happened, and it may work a moment later. */
 static bool was_in_the_way(const struct req *r, int rc)
 {
-    const char *state = rc > 0 ? db_error(&r->task)->sqlstate : "";
-
-    return rc == 503 && (strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0);
+    return rc == 503 && r->db_failure == DB_LOCKED;
 }
 
 /* The answer that a given-up attempt has put. */
@@ -63,6 +60,7 @@ static void forget_answer(struct req *r, size_t headers)
     r->body.len = 0;
     r->extra_headers.len = headers;
     r->error_code = NULL;
+    r->db_failure = 0;
     r->status = 0;
 }
 

@@ -54,18 +54,6 @@ AWAITS static int answer_unmatched(struct req *r, int rc, struct str allow)
     }
 }
 
-/* A route without query parameters accepts none; the others check theirs in their handler. */
-AWAITS static int run_handler(struct req *r)
-{
-    const struct query *none;
-
-    if (!r->route->query && r->query.len)
-        TRY(req_query(r, &none));
-    if (r->route->timeout_ms)
-        r->task.deadline_ms = clock_mono_ms() + r->route->timeout_ms;
-    return r->route->run(r);
-}
-
 static void leave_project(void *project)
 {
     ((struct project *)project)->in_flight--;
@@ -90,16 +78,6 @@ AWAITS static int check_caller(struct req *r)
     return authorize_run(r);
 }
 
-/* The answer that a first try has put is taken back. */
-static void forget_answer(struct req *r, size_t headers)
-{
-    r->body.len = 0;
-    r->extra_headers.len = headers;
-    r->content_type = STR_NONE;
-    r->status = 0;
-    r->error_code = NULL;
-}
-
 /* A permission that was given in another process a moment ago holds here at once: nothing is
  * refused on the strength of a cache that may be behind. */
 AWAITS static int check_caller_again(struct req *r, int refusal)
@@ -112,45 +90,12 @@ AWAITS static int check_caller_again(struct req *r, int refusal)
     if (rc > 0 || !changed)
         return refusal;
     gateway_hold_model(r);
-    forget_answer(r, r->extra_headers.len);
+    handler_forget(r, r->extra_headers.len);
     return check_caller(r);
-}
-
-/* A body or a query may name what the model did not have a moment ago. Not for those that remember
- * their first try. */
-static bool may_be_behind(const struct req *r, int rc)
-{
-    const struct route *route = r->route;
-    struct str code = str_from(r->error_code);
-
-    if (rc != 400 || route->class == CLASS_AUTH || route->body_type ||
-        (route->headers & HEADER_IDEMPOTENCY_KEY))
-        return false;
-    return str_is(code, "validation_failed") || str_is(code, "invalid_query");
-}
-
-/* The same for the model: an entity, a field or a value that another process has just added is
- * there. */
-AWAITS static int run_handler_again(struct req *r, int refusal, size_t headers)
-{
-    bool changed = false;
-    int rc = project_recheck(&r->task, r->project, &changed);
-
-    if (rc < 0)
-        return rc;
-    if (rc > 0 || r->project->model->version <= r->model->version)
-        return refusal;
-    if (r->db != &r->project->db)
-        (void)db_rollback(&r->task, r->db);
-    r->db = &r->project->db;
-    gateway_hold_model(r);
-    forget_answer(r, headers);
-    return run_handler(r);
 }
 
 AWAITS static int run_project_route(struct req *r)
 {
-    size_t headers;
     int rc;
 
     TRY(find_project(r, r->params[0]));
@@ -162,9 +107,7 @@ AWAITS static int run_project_route(struct req *r)
         rc = check_caller_again(r, rc);
     TRY(rc);
     TRY(rate_limit_run(r));
-    headers = r->extra_headers.len;
-    rc = run_handler(r);
-    return may_be_behind(r, rc) ? run_handler_again(r, rc, headers) : rc;
+    return handler_run(r);
 }
 
 /* The operator API exists only when its token is configured. */
@@ -203,5 +146,5 @@ AWAITS int pipeline_run(struct req *r)
     else if (req_param(r, "project_id").ptr)
         return run_project_route(r);
     r->db = directory_control(gateway_directory());
-    return run_handler(r);
+    return handler_run_once(r);
 }

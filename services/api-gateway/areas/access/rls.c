@@ -65,20 +65,18 @@ struct record {
     int64_t entity_id, id;
 };
 
-/* Locked against deletion inside a transaction. */
-AWAITS static int find_record(struct req *r, struct record *ret_record)
+/* Inside a transaction the record is locked: its grants are written by one after the other. */
+AWAITS static int find_record(struct req *r, const struct entity *entity, struct record *ret_record)
 {
-    const struct entity *entity;
     struct rows found;
     struct str text;
     int64_t id;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
     text = arena_printf(r->task.arena,
                         "select t.id from {p}.e_%lld t where t.id = $1::bigint%s",
                         (long long)entity->id,
-                        r->db == &r->project->db ? "" : " for key share");
+                        r->db == &r->project->db ? "" : " for no key update");
     const struct sql sql = {
         .name = "rls.record",
         .text = text.ptr,
@@ -95,34 +93,45 @@ AWAITS static int find_record(struct req *r, struct record *ret_record)
 
 /* --- read --- */
 
-AWAITS static int reply_grants(struct req *r, const struct record *record, const struct sql *sql)
+AWAITS static int read_rows(struct req *r,
+                            const struct record *record,
+                            const struct sql *sql,
+                            struct rows *ret_grants)
 {
-    struct rows grants;
-    struct jw w;
+    return sql_all(r, ret_grants, sql, PARAMS(P_I64(record->entity_id), P_I64(record->id)));
+}
 
-    TRY(sql_all(r, &grants, sql, PARAMS(P_I64(record->entity_id), P_I64(record->id))));
-    w = resp_json(r);
+static int reply_grants(struct req *r, const struct rows *grants)
+{
+    struct jw w = resp_json(r);
+
     jw_obj(&w);
     jw_lit(&w, "items");
-    rows_json_array(&w, &grants, grants.count);
+    rows_json_array(&w, grants, grants->count);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }
 
+AWAITS static int get_grants(struct req *r, const struct sql *sql)
+{
+    const struct entity *entity;
+    struct record record;
+    struct rows grants;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(find_record(r, entity, &record));
+    TRY(read_rows(r, &record, sql, &grants));
+    return reply_grants(r, &grants);
+}
+
 AWAITS static int rls_users_get(struct req *r)
 {
-    struct record record;
-
-    TRY(find_record(r, &record));
-    return reply_grants(r, &record, &SQL_RLS_USERS);
+    return get_grants(r, &SQL_RLS_USERS);
 }
 
 AWAITS static int rls_groups_get(struct req *r)
 {
-    struct record record;
-
-    TRY(find_record(r, &record));
-    return reply_grants(r, &record, &SQL_RLS_GROUPS);
+    return get_grants(r, &SQL_RLS_GROUPS);
 }
 
 /* --- replace --- */
@@ -257,42 +266,41 @@ write_grants(struct req *r, const struct record *record, bool users, const struc
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
-/* The model says which entities have grants: the first one is a change of the model. */
-AWAITS static int note_first(struct req *r, const struct record *record, bool *ret_first)
+/* The model says which entities have ever had grants: the first one is a change of the model. Its
+ * version row is locked before the record, as in every change. */
+AWAITS static int note_first(struct req *r, const struct entity *entity, bool *ret_first)
 {
     struct rows before;
+    struct db_call note[] = {
+        {.sql = &SQL_RLS_FIRST},
+        {.sql = &SQL_RLS_GRANTED_NOW, PARAMS(P_I64(entity->id))},
+    };
 
-    TRY(sql_all(r, &before, &SQL_RLS_ANY, PARAMS(P_I64(record->entity_id))));
-    *ret_first = before.count == 0;
-    return *ret_first ? sql_exec(r, NULL, &SQL_RLS_FIRST, NULL, 0) : 0;
-}
-
-AWAITS static int check_grants(struct req *r,
-                               const struct record *record,
-                               const struct grants *grants,
-                               bool *ret_first)
-{
-    if (!grants->count)
-        return 0;
-    TRY(check_grantees(r, grants));
-    return note_first(r, record, ret_first);
+    TRY(sql_one(r, &before, &SQL_RLS_GRANTED, PARAMS(P_I64(entity->id))));
+    *ret_first = !rows_bool(&before, 0, 0);
+    return *ret_first ? sql_batch(r, note, ARRAY_LEN(note)) : 0;
 }
 
 AWAITS static int replace(struct req *r, bool users, const struct grants *grants)
 {
+    const struct entity *entity;
     struct record record;
+    struct rows written;
     bool first = false;
 
     TRY(sql_begin(r));
-    TRY(find_record(r, &record));
-    TRY(check_grants(r, &record, grants, &first));
+    TRY(gateway_entity(r, &entity));
+    if (grants->count)
+        TRY(note_first(r, entity, &first));
+    TRY(find_record(r, entity, &record));
+    if (grants->count)
+        TRY(check_grantees(r, grants));
     TRY(write_grants(r, &record, users, grants));
+    TRY(read_rows(r, &record, users ? &SQL_RLS_USERS : &SQL_RLS_GROUPS, &written));
     TRY(sql_commit(r));
     if (first)
         gateway_touch(r);
-    if (r->method == HTTP_DELETE_M)
-        return reply_empty(r, 204);
-    return reply_grants(r, &record, users ? &SQL_RLS_USERS : &SQL_RLS_GROUPS);
+    return r->method == HTTP_DELETE_M ? reply_empty(r, 204) : reply_grants(r, &written);
 }
 
 AWAITS static int rls_users_put(struct req *r)

@@ -24,13 +24,16 @@ select g.id from {p}.groups g where g.id = any($1::bigint[]) for key share
 -- name: rls_known_roles :many
 select r.id from {p}.roles r where r.id = any($1::bigint[]) for key share
 
--- Whether the entity has grants already; the row found stays until the commit.
--- name: rls_any :many
-select g.record_id from {p}.record_grants g where g.entity_id = $1::bigint limit 1 for share
+-- A model says which entities have ever had grants: the first one is a change of the model.
 
--- A model says which entities have grants: the first one is a change of the model.
+-- name: rls_granted :opt
+select e.granted from {p}.entities e where e.id = $1::bigint
+
 -- name: rls_first :exec
 update {p}.meta set model_version = model_version + 1 where id = 1
+
+-- name: rls_granted_now :exec
+update {p}.entities set granted = true where id = $1::bigint
 
 -- name: rls_clear :exec
 delete from {p}.record_grants

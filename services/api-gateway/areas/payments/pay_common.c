@@ -7,7 +7,6 @@
 
 #include <errno.h>
 
-#define CONFLICTS_MAX      3     /* others' news of the same rows */
 #define SETTLE_EXTRA_MS    15000 /* behind the request's deadline */
 #define METADATA_NAMES_MAX 40    /* the processor takes 50; some are ours */
 #define METADATA_NAME_MAX  40
@@ -71,10 +70,12 @@ AWAITS static int transact_once(struct req *r, int (*fn)(struct req *r, void *ar
 
 int pay_transact(struct req *r, int (*fn)(struct req *r, void *arg), void *arg)
 {
-    int rc = DB_CONFLICT;
+    struct db_tries tries = {0};
+    int rc;
 
-    for (int i = 0; i < CONFLICTS_MAX && rc == DB_CONFLICT; i++)
+    do
         rc = transact_once(r, fn, arg);
+    while (db_again(&r->task, &tries, rc));
     return rc;
 }
 

@@ -1,0 +1,87 @@
+/*
+ * The handler of a route, and when it is run again. Here all transactions of the gateway are
+ * repeated: a handler whose transaction met others head-on has done nothing yet, so it starts over
+ * as if it were new.
+ */
+#include "base/clock.h"
+#include "stages/stages.h"
+
+#define RELOADS 3 /* of the model, under one request */
+
+/* A route without query parameters accepts none; the others check theirs in their handler. */
+int handler_run_once(struct req *r)
+{
+    const struct query *none;
+
+    if (!r->route->query && r->query.len)
+        TRY(req_query(r, &none));
+    if (r->route->timeout_ms)
+        r->task.deadline_ms = clock_mono_ms() + r->route->timeout_ms;
+    return r->route->run(r);
+}
+
+void handler_forget(struct req *r, size_t headers)
+{
+    r->body.len = 0;
+    r->extra_headers.len = headers;
+    r->content_type = STR_NONE;
+    r->status = 0;
+    r->error_code = NULL;
+    r->db_failure = 0;
+}
+
+/* A body or a query may name what the model did not have a moment ago. Not for those that remember
+ * their first try. */
+static bool may_be_behind(const struct req *r, int rc)
+{
+    const struct route *route = r->route;
+    struct str code = str_from(r->error_code);
+
+    if (rc != 400 || route->class == CLASS_AUTH || (route->headers & HEADER_IDEMPOTENCY_KEY))
+        return false;
+    return str_is(code, "validation_failed") || str_is(code, "invalid_query");
+}
+
+/* Whether there is a newer model: an entity, a field or a value that another process has just added
+ * is there; one that is gone, as the database says already, is gone. */
+AWAITS static bool model_moved(struct req *r)
+{
+    const struct model *model;
+    bool changed = false;
+    int rc = r->db_failure == DB_SCHEMA ? project_reload_model(&r->task, r->project, &model)
+                                        : project_recheck(&r->task, r->project, &changed);
+
+    return rc == 0 && r->project->model->version > r->model->version;
+}
+
+/* What the transaction and the answer of the try before have left. */
+AWAITS static void start_over(struct req *r, size_t headers)
+{
+    if (r->db != &r->project->db)
+        (void)db_rollback(&r->task, r->db);
+    r->db = &r->project->db;
+    gateway_hold_model(r);
+    handler_forget(r, headers);
+}
+
+int handler_run(struct req *r)
+{
+    struct db_tries tries = {0};
+    size_t headers = r->extra_headers.len;
+    unsigned lasting = r->task.lasting;
+    unsigned reloads = 0;
+
+    for (;;) {
+        int rc = handler_run_once(r);
+        bool new_again = !r->streaming && !r->route->body_type && r->task.lasting == lasting;
+        if (rc < 0 || !new_again)
+            return rc;
+        if (may_be_behind(r, rc) || (rc == 503 && r->db_failure == DB_SCHEMA)) {
+            if (reloads++ == RELOADS || !model_moved(r))
+                return rc;
+        } else if (rc != 503 || !db_again(&r->task, &tries, r->db_failure)) {
+            return rc;
+        }
+        start_over(r, headers);
+    }
+}

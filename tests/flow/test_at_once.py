@@ -1,0 +1,293 @@
+"""Writing routes at once. From the routes that the gateway lists, every pair of writing routes (a route with itself,
+too) is sent eight-fold at once at one resource, four of each, half of them to another record of the same entity; no
+answer is a 5xx, and none a 409 that the same requests one after the other would not have given.
+
+All pairs take hours; each run draws AT_ONCE_PAIRS of them by AT_ONCE_SEED (of `make check-load`: all), after
+the pairs that were once found to be wrong."""
+import concurrent.futures
+import itertools
+import os
+import random
+import threading
+import time
+
+import pytest
+import requests
+
+from groundwork.project import PASSWORD
+from groundwork.workflows import document
+
+FOLD = 8
+PAY = "/integrations/svcpay"
+NAME = {"name": "name", "type": "varchar", "options": {"max_length": 50}}
+CODE = {"name": "code", "type": "varchar", "unique": True, "options": {"max_length": 50}}
+AMOUNT = {"name": "amount", "type": "integer"}
+_numbers = itertools.count(1)
+
+
+class World:
+    """What routes are aimed at, made when it is asked for; deleting it harms nobody else."""
+
+    def __init__(self, project):
+        self.project, self.admin, self.made = project, project.admin, {}
+        self.number = next(_numbers)
+
+    def __getitem__(self, name):
+        if name not in self.made:
+            self.made[name] = getattr(self, f"make_{name}")()
+        return self.made[name]
+
+    def make(self, path, body, member="id"):
+        return self.admin.post(path, body, expect=201).json()[member]
+
+    def make_entity(self):
+        return self.project.entity(f"e{self.number}", [NAME, CODE, AMOUNT])["name"]
+
+    def make_records(self):
+        return [self.project.item(self["entity"], name="a", amount=number, code=f"c{number}")["id"] for number in range(2)]
+
+    def make_enum(self):
+        return self.make("/enums", {"name": f"n{self.number}", "values": ["a", "b"]}, "name")
+
+    def make_user(self):
+        body = {"email": f"once{self.number}@example.org", "password": PASSWORD,
+                "role_ids": [self.project.role_named("Standard User")["id"]]}
+        return self.make("/users", body)
+
+    def make_role(self):
+        return self.make("/roles", {"name": f"Role once {self.number}", "permissions": [f"{self['entity']}:read"]})
+
+    def make_group(self):
+        group = self.make("/groups", {"name": f"Group once {self.number}"})
+        self.admin.post(f"/groups/{group}/members", {"user_ids": [self["user"]]})
+        return group
+
+    def make_key(self):
+        return self.make("/api-keys", {"name": f"k{self.number}", "permissions": [], "expires_in_days": 1})
+
+    def make_secret(self):
+        self.admin.post("/secrets", {"name": f"S{self.number}", "value": "long enough"}, expect=201)
+        return f"S{self.number}"
+
+    def make_workflow(self):
+        return self.make("/workflows", document())
+
+    def make_job(self):
+        return self.admin.post(f"/workflows/{self['workflow']}/trigger", {}, expect=202).json()["job_id"]
+
+    def make_plan(self):
+        return self.make(f"{PAY}/subscription-plans", self.plan_body())
+
+    def plan_body(self):
+        return {"name": f"Plan {self.number}", "plan_name": f"plan{self.number}", "type": "recurring", "amount": 5,
+                "currency": "usd", "billing_interval": "month"}
+
+    def make_offer(self):
+        return self.make(f"{PAY}/offers", {"name": f"Offer {self.number}", "kind": "credit", "amount": 5, "currency": "usd"})
+
+
+def item(w, n):
+    return f"/entities/{w['entity']}/items/{w['records'][n % 2]}"
+
+
+# "METHOD PATH": the request of the n-th sender, as path and body.
+WRITERS = {
+    "PUT /": lambda w, n: ("/", {"name": f"At once {n}"}),
+    "POST /cors/clear-cache": lambda w, n: ("/cors/clear-cache", None),
+    "POST /auth/v1/keys/rotate": lambda w, n: ("/auth/v1/keys/rotate", None),
+    "PUT /users/me": lambda w, n: ("/users/me", {"metadata": {"n": n}}),
+    "POST /users": lambda w, n: ("/users", {"email": f"new{w.number}@example.org", "password": PASSWORD}),
+    "PUT /users/{id}": lambda w, n: (f"/users/{w['user']}", {"metadata": {"n": n}, "role_ids": [w["role"]]}),
+    "DELETE /users/{id}": lambda w, n: (f"/users/{w['user']}", None),
+    "POST /users/{id}/confirm": lambda w, n: (f"/users/{w['user']}/confirm", None),
+    "PUT /user-profiles/{user_id}": lambda w, n: (f"/user-profiles/{w['user']}", {"display_name": f"n{n}"}),
+    "POST /roles": lambda w, n: ("/roles", {"name": f"New {w.number}", "permissions": [f"{w['entity']}:read"]}),
+    "PUT /roles/{id}": lambda w, n: (f"/roles/{w['role']}", {"permissions": [f"{w['entity']}:{('read', 'update')[n % 2]}"]}),
+    "DELETE /roles/{id}": lambda w, n: (f"/roles/{w['role']}", None),
+    "POST /api-keys": lambda w, n: ("/api-keys", {"name": f"new{w.number}", "permissions": [], "expires_in_days": 1}),
+    "DELETE /api-keys/{id}": lambda w, n: (f"/api-keys/{w['key']}", None),
+    "POST /groups": lambda w, n: ("/groups", {"name": f"New {w.number}", "role_ids": [w["role"]]}),
+    "PUT /groups/{id}": lambda w, n: (f"/groups/{w['group']}", {"description": f"{n}", "role_ids": [w["role"]]}),
+    "DELETE /groups/{id}": lambda w, n: (f"/groups/{w['group']}", None),
+    "POST /groups/{id}/members": lambda w, n: (f"/groups/{w['group']}/members", {"user_ids": [w["user"]]}),
+    "DELETE /groups/{id}/members/{user_id}": lambda w, n: (f"/groups/{w['group']}/members/{w['user']}", None),
+    "POST /entities": lambda w, n: ("/entities", {"name": f"new{w.number}", "fields": [NAME]}),
+    "PUT /entities/{entity}": lambda w, n: (f"/entities/{w['entity']}", {"label": f"n{n}", "row_level_security": n % 2 == 0}),
+    "DELETE /entities/{entity}": lambda w, n: (f"/entities/{w['entity']}", None),
+    "POST /entities/{entity}/fields": lambda w, n: (
+        f"/entities/{w['entity']}/fields", {"name": f"new{n // 2}", "type": "integer", "indexed": True}),
+    "PUT /entities/{entity}/fields/{field}": lambda w, n: (
+        f"/entities/{w['entity']}/fields/amount", ({"indexed": n % 4 == 0}, {"options": {"max": 100 + n}})[n % 2]),
+    "DELETE /entities/{entity}/fields/{field}": lambda w, n: (f"/entities/{w['entity']}/fields/amount", None),
+    "POST /enums": lambda w, n: ("/enums", {"name": f"new{w.number}", "values": ["a"]}),
+    "PUT /enums/{name}": lambda w, n: (f"/enums/{w['enum']}", {"values": ["a", f"n{n}"]}),
+    "DELETE /enums/{name}": lambda w, n: (f"/enums/{w['enum']}", None),
+    "POST /entities/{entity}/items": lambda w, n: (f"/entities/{w['entity']}/items", {"name": "x", "amount": n}),
+    "PUT /entities/{entity}/items/{id}": lambda w, n: (item(w, n), {"name": f"n{n}"}),
+    "DELETE /entities/{entity}/items/{id}": lambda w, n: (item(w, n), None),
+    "POST /entities/{entity}/items/{id}/lock": lambda w, n: (f"{item(w, n)}/lock", {"ttl_seconds": 1}),
+    "DELETE /entities/{entity}/items/{id}/lock": lambda w, n: (f"{item(w, n)}/lock", None),
+    "POST /entities/{entity}/items/bulk": lambda w, n: (
+        f"/entities/{w['entity']}/items/bulk",
+        {"mode": "upsert", "on_conflict": ["code"], "items": [{"code": f"b{i}", "name": f"n{n}"} for i in (range(6) if n % 4 < 2 else reversed(range(6)))]}),
+    "POST /entities/{entity}/items/delete-many": lambda w, n: (
+        f"/entities/{w['entity']}/items/delete-many", {"ids": w["records"][:: -1 if n % 2 else 1]}),
+    "DELETE /entities/{entity}/items": lambda w, n: (
+        f"/entities/{w['entity']}/items", {"ids": w["records"][:: -1 if n % 2 else 1]}),
+    "PUT /entities/{entity}/items/{id}/rls-users": lambda w, n: (
+        f"{item(w, n)}/rls-users", {"items": [{"user_id": w["user"], "can_update": n % 4 < 2}]}),
+    "DELETE /entities/{entity}/items/{id}/rls-users": lambda w, n: (f"{item(w, n)}/rls-users", None),
+    "PUT /entities/{entity}/items/{id}/rls-groups": lambda w, n: (
+        f"{item(w, n)}/rls-groups", {"items": [{"group_id": w["group"]}, {"role_id": w["role"]}][:: -1 if n % 4 < 2 else 1]}),
+    "DELETE /entities/{entity}/items/{id}/rls-groups": lambda w, n: (f"{item(w, n)}/rls-groups", None),
+    "POST /secrets": lambda w, n: ("/secrets", {"name": f"N{w.number}", "value": "long enough"}),
+    "PUT /secrets/{name}": lambda w, n: (f"/secrets/{w['secret']}", {"value": f"long enough {n}"}),
+    "DELETE /secrets/{name}": lambda w, n: (f"/secrets/{w['secret']}", None),
+    "POST /workflows": lambda w, n: ("/workflows", {**document(), "name": f"New {w.number}"}),
+    "PUT /workflows/{id}": lambda w, n: (f"/workflows/{w['workflow']}", {"name": f"n{w.number}-{n}"}),
+    "DELETE /workflows/{id}": lambda w, n: (f"/workflows/{w['workflow']}", None),
+    "POST /workflows/{id}/trigger": lambda w, n: (f"/workflows/{w['workflow']}/trigger", {"n": n}),
+    "POST /workflows/jobs/{id}/cancel": lambda w, n: (f"/workflows/jobs/{w['job']}/cancel", None),
+    "POST /workflows/jobs/{id}/retry": lambda w, n: (f"/workflows/jobs/{w['job']}/retry", None),
+    "PUT /integrations/svcpay/processor-connect/fees": lambda w, n: (f"{PAY}/processor-connect/fees", {"percent": n}),
+    "PUT /integrations/svcpay/processor-connect/processor-fees": lambda w, n: (
+        f"{PAY}/processor-connect/processor-fees", {"rows": None}),
+    "PUT /integrations/svcpay/settings": lambda w, n: (f"{PAY}/settings", {"grace_days": n}),
+    "DELETE /integrations/svcpay/processor-connect/credentials": lambda w, n: (f"{PAY}/processor-connect/credentials", None),
+    "DELETE /integrations/svcpay/iap-store/credentials": lambda w, n: (f"{PAY}/iap-store/credentials", None),
+    "POST /integrations/svcpay/subscription-plans": lambda w, n: (f"{PAY}/subscription-plans", w.plan_body()),
+    "PUT /integrations/svcpay/subscription-plans/{id}": lambda w, n: (
+        f"{PAY}/subscription-plans/{w['plan']}", {"name": f"Plan {w.number}.{n}"}),
+    "DELETE /integrations/svcpay/subscription-plans/{id}": lambda w, n: (f"{PAY}/subscription-plans/{w['plan']}", None),
+    "POST /integrations/svcpay/offers": lambda w, n: (
+        f"{PAY}/offers", {"name": f"New {w.number}", "kind": "credit", "amount": 5, "currency": "usd"}),
+    "PUT /integrations/svcpay/offers/{id}": lambda w, n: (f"{PAY}/offers/{w['offer']}", {"is_active": n % 4 < 2}),
+    "DELETE /integrations/svcpay/offers/{id}": lambda w, n: (f"{PAY}/offers/{w['offer']}", None),
+    "POST /integrations/svcpay/offers/{id}/codes": lambda w, n: (f"{PAY}/offers/{w['offer']}/codes", {"count": 2}),
+    "POST /integrations/svcpay/balances/{user_id}/adjust": lambda w, n: (
+        f"{PAY}/balances/{w['user']}/adjust", {"amount": 1 + n, "unit": "credits", "reason": "test"}),
+}
+# Routes whose effects at once have tests of their own, or that end what the others need.
+ELSEWHERE = {
+    "POST /auth/v1/token", "POST /auth/v1/refresh", "POST /auth/v1/logout", "POST /auth/v1/google/callback",
+    "POST /entities/{entity}/items/import", "POST /workflows/api/{route}", "POST /workflows/endpoint/{route}",
+}
+# What a fresh project refuses: nothing to take away yet.
+REFUSED = {
+    "POST /workflows/jobs/{id}/retry",
+    "DELETE /entities/{entity}/items/{id}/lock",
+    "DELETE /integrations/svcpay/processor-connect/credentials",
+    "DELETE /integrations/svcpay/iap-store/credentials",
+}
+# Found to be wrong once.
+FIRST = [
+    ("PUT /entities/{entity}/items/{id}/rls-users", "PUT /entities/{entity}/items/{id}/rls-users"),
+    ("PUT /entities/{entity}/items/{id}/rls-groups", "PUT /entities/{entity}/items/{id}/rls-groups"),
+    ("PUT /entities/{entity}/items/{id}/rls-users", "PUT /entities/{entity}/items/{id}/rls-groups"),
+    ("PUT /entities/{entity}/items/{id}/rls-users", "PUT /entities/{entity}/fields/{field}"),
+    ("PUT /entities/{entity}/items/{id}/rls-groups", "POST /entities/{entity}/fields"),
+    ("PUT /entities/{entity}/items/{id}/rls-users", "DELETE /entities/{entity}"),
+    ("PUT /entities/{entity}/items/{id}/rls-groups", "DELETE /entities/{entity}/items/{id}"),
+]
+
+
+@pytest.fixture(scope="module")
+def writers(session_gateway):
+    listed = session_gateway.run("--list-routes")
+    routes = [" ".join(line.split()[:2]) for line in listed.stdout.splitlines()]
+    writing = [route for route in routes if not route.startswith("GET") and not route.split()[1].startswith("/org")]
+    lacking = [route for route in writing if route not in WRITERS and route not in ELSEWHERE and PAY not in route]
+    assert not lacking, f"writing routes without a request in this file: {lacking}"
+    assert set(WRITERS) <= set(writing), "requests without a route"
+    return [route for route in writing if route in WRITERS]
+
+
+@pytest.fixture(scope="module")
+def project(shared_project):
+    limits = ("read", "write", "heavy", "sign_in_account", "sign_in_address")
+    shared_project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in limits}}, expect=200)
+    return shared_project
+
+
+class Senders:
+    """Eight callers with connections of their own."""
+
+    def __init__(self, project):
+        self.project = project
+        self.sessions = [requests.Session() for _ in range(FOLD)]
+        for session in self.sessions:
+            session.trust_env = False
+            session.headers["Authorization"] = f"Bearer {project.admin.token}"
+        self.pool = concurrent.futures.ThreadPoolExecutor(FOLD)
+
+    def send(self, n, route, path, body, barrier=None):
+        options = {} if body is None else {"json": body}
+        if barrier:
+            barrier.wait()
+        answer = self.sessions[n].request(route.split()[0], self.project.base_url + path, timeout=60, **options)
+        code = answer.json()["code"] if answer.status_code >= 400 else None
+        return route, answer.status_code, code, answer.text
+
+    def requests(self, world, routes):
+        return [(n, route, *WRITERS[route](world, n)) for n, route in enumerate(routes)]
+
+    def at_once(self, routes):
+        barrier = threading.Barrier(FOLD)
+        sent = self.requests(World(self.project), routes)
+        return list(self.pool.map(lambda request: self.send(*request, barrier=barrier), sent))
+
+    def one_by_one(self, routes):
+        return [self.send(*request) for request in self.requests(World(self.project), routes)]
+
+
+def orders(pair):
+    """The orders in which the requests of a pair may come one after the other."""
+    one, other = pair
+    yield [one] * (FOLD // 2) + [other] * (FOLD // 2)
+    yield [other] * (FOLD // 2) + [one] * (FOLD // 2)
+    yield [one, other] * (FOLD // 2)
+    yield [other, one] * (FOLD // 2)
+
+
+def wrong_answers(senders, pair):
+    answers = senders.at_once([pair[n // 2 % 2] for n in range(FOLD)])
+    wrong = [answer for answer in answers if answer[1] >= 500]
+    conflicts = {answer[:3] for answer in answers if answer[1] == 409}
+    for order in orders(pair):
+        if conflicts:
+            conflicts -= {answer[:3] for answer in senders.one_by_one(order)}
+    return wrong + [answer for answer in answers if answer[:3] in conflicts]
+
+
+def sample(writers):
+    """(pairs, how the rest was drawn)"""
+    pairs = list(itertools.combinations_with_replacement(writers, 2))
+    count = int(os.environ.get("AT_ONCE_PAIRS", len(pairs) if os.environ.get("ATTACK_FULL") else 60))
+    seed = int(os.environ.get("AT_ONCE_SEED", random.randrange(1000000)))
+    rest = [pair for pair in pairs if pair not in FIRST]
+    random.Random(seed).shuffle(rest)
+    return (FIRST + rest)[:max(count, len(FIRST))], f"AT_ONCE_SEED={seed}"
+
+
+def test_every_writer_works_alone(project, writers):
+    """Else their pairs would tell nothing."""
+    senders = Senders(project)
+    wrong = []
+    for route in writers:
+        (answer,) = senders.one_by_one([route])
+        if answer[1] >= 300 and route not in REFUSED:
+            wrong.append(answer)
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.slow
+def test_no_pair_of_writers_fails_the_other(project, writers):
+    senders = Senders(project)
+    pairs, seed = sample(writers)
+    end = time.monotonic() + float(os.environ.get("AT_ONCE_SECONDS", 36000 if os.environ.get("ATTACK_FULL") else 90))
+    wrong = []
+    for count, pair in enumerate(pairs):
+        if count >= len(FIRST) and time.monotonic() > end:
+            break
+        wrong += [f"{' | '.join(pair)}: {answer}" for answer in wrong_answers(senders, pair)]
+    assert not wrong, f"{seed}\n" + "\n".join(wrong)
