@@ -15,6 +15,7 @@
 #include "base/rc.h"
 #include "base/str.h"
 
+struct arena;
 struct task;
 
 #define FETCH_DEFAULT_TIMEOUT_MS     10000
@@ -86,6 +87,10 @@ struct str fetch_response_header(const struct fetch_response *response, const ch
 /* any: would fetch() accept this URL, name resolution aside? 0, FETCH_BAD_URL or FETCH_REFUSED. For
  * checking addresses that a user stores for later. After fetch_init(). */
 int fetch_url_check(struct str url) MUSTCHECK;
+
+/* any: the host that fetch() would ask, without port and trailing dot; IPv6 in brackets. 0 or
+ * FETCH_BAD_URL. */
+int fetch_url_host(struct arena *arena, struct str url, struct str *ret_host) MUSTCHECK;
 
 /* Requests running now (metrics). */
 unsigned fetch_in_flight(void);

@@ -165,25 +165,40 @@ static void parsed_release(void *parsed)
     curl_url_cleanup(parsed);
 }
 
-int fetch_url_parse(struct arena *arena, struct str url, struct fetch_url *ret_url)
+static int address_read(struct arena *arena, struct str url, struct fetch_url *result)
 {
-    struct fetch_url result = {0};
     struct str authority;
 
     if (url.len == 0 || url.len > FETCH_MAX_URL_BYTES || !is_printable(url))
         return FETCH_BAD_URL;
     if (!authority_cut(url, &authority) || !authority_plain(authority))
         return FETCH_BAD_URL;
-    result.parsed = curl_url();
-    MUST(result.parsed != NULL);
-    arena_defer(arena, parsed_release, result.parsed);
-    if (curl_url_set(result.parsed, CURLUPART_URL, arena_cstr(arena, url), CURLU_DISALLOW_USER) !=
+    result->parsed = curl_url();
+    MUST(result->parsed != NULL);
+    arena_defer(arena, parsed_release, result->parsed);
+    if (curl_url_set(result->parsed, CURLUPART_URL, arena_cstr(arena, url), CURLU_DISALLOW_USER) !=
         CURLUE_OK)
         return FETCH_BAD_URL;
-    TRY(host_read(arena, &result));
-    TRY(port_read(&result));
+    TRY(host_read(arena, result));
+    return port_read(result);
+}
+
+int fetch_url_parse(struct arena *arena, struct str url, struct fetch_url *ret_url)
+{
+    struct fetch_url result = {0};
+
+    TRY(address_read(arena, url, &result));
     TRY(rules_check(arena, &result));
     *ret_url = result;
+    return 0;
+}
+
+int fetch_url_host(struct arena *arena, struct str url, struct str *ret_host)
+{
+    struct fetch_url result = {0};
+
+    TRY(address_read(arena, url, &result));
+    *ret_host = str_from(result.host);
     return 0;
 }
 

@@ -263,13 +263,30 @@ static void check_script(const struct check *in, const struct place *at, const j
         check_fail(in, at, "too_long", "must be at most %d bytes", SCRIPT_MAX);
 }
 
+/* RFC 3986 section 3.2.1: before an @ of the authority. */
+static bool has_user(struct str url)
+{
+    size_t at = 0;
+
+    while (at + 2 < url.len && memcmp(url.ptr + at, "://", 3) != 0)
+        at++;
+    for (at += 3; at < url.len && strchr("/?#", url.ptr[at]) == NULL; at++)
+        if (url.ptr[at] == '@')
+            return true;
+    return false;
+}
+
 static void check_url(const struct check *in, const struct place *at, const json_t *value)
 {
     static const struct text_rule rule = {.max = URL_MAX};
     struct str url;
 
-    if (check_text(in, at, value, &rule, &url) && !schema_format_ok("url", url))
+    if (!check_text(in, at, value, &rule, &url))
+        return;
+    if (!schema_format_ok("url", url))
         check_fail(in, at, "pattern", "must be an absolute http or https address");
+    else if (has_user(url))
+        check_fail(in, at, "pattern", "must not name a user or a password: send them in a header");
 }
 
 static void check_method(const struct check *in, const struct place *at, const json_t *value)

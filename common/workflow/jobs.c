@@ -5,7 +5,7 @@
 #include "job_start_sql.h"
 #include "redis/redis.h"
 
-#define START_PARAMS 7
+#define START_PARAMS 8
 #define NUMBER_BYTES 24
 
 struct db_call job_start_call(struct arena *arena, const struct job_start *start)
@@ -18,8 +18,9 @@ struct db_call job_start_call(struct arena *arena, const struct job_start *start
     params[2] = start->trigger_entity.len ? P_STR(start->trigger_entity) : P_NULL;
     params[3] = P_STR(start->data);
     params[4] = start->actor_id ? P_I64(start->actor_id) : P_NULL;
-    params[5] = P_I64(start->depth);
-    params[6] = start->traceparent.len ? P_STR(start->traceparent) : P_NULL;
+    params[5] = start->actor_key_id ? P_I64(start->actor_key_id) : P_NULL;
+    params[6] = P_I64(start->depth);
+    params[7] = start->traceparent.len ? P_STR(start->traceparent) : P_NULL;
     return (struct db_call){
         .sql = by_route ? &SQL_JOB_START_ROUTE : &SQL_JOB_START_WORKFLOW,
         .params = params,

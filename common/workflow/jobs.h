@@ -15,7 +15,7 @@ struct job_start {
     struct str data;           /* JSON text of the trigger data, STR_NONE = none */
     int64_t trigger_id;        /* ?id= */
     struct str trigger_entity; /* ?entity_name= */
-    int64_t actor_id;
+    int64_t actor_id, actor_key_id; /* the caller; its key, 0 = a token */
     int depth;
     struct str traceparent;
 };

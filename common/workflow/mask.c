@@ -41,7 +41,7 @@ static struct str replace(struct arena *arena, struct str text, struct mask_span
 }
 
 /* A line end that came along when the value was pasted is lost on its way. */
-static struct str trim(struct str value)
+struct str secrets_trim(struct str value)
 {
     while (value.len > 0 && strchr(" \t\r\n", value.ptr[value.len - 1]))
         value.len--;
@@ -57,22 +57,26 @@ struct masker {
     const struct secret_values *values;
     struct mask_needle *needles;
     size_t count;
+    size_t least; /* bytes of the shortest value */
     bool found;
 };
 
 static struct masker masker_new(struct arena *arena, const struct secret_values *values)
 {
-    struct masker masker = {.arena = arena, .values = values};
+    struct masker masker = {.arena = arena, .values = values, .least = SECRETS_MASK_LEAST};
 
     if (!values || values->count == 0)
         return masker;
     masker.needles = ARENA_ARRAY(arena, masker.needles, values->count * MASK_NEEDLES);
     for (size_t i = 0; i < values->count; i++) {
-        struct str value = trim(values->values[i]);
-        if (value.len < SECRETS_MASK_LEAST)
+        struct str value = secrets_trim(values->values[i]);
+        if (value.len == 0 || (value.len < SECRETS_MASK_LEAST && !values->used[i]))
             continue;
+        if (value.len < masker.least)
+            masker.least = value.len;
         mask_needles(arena, value, masker.needles + masker.count);
-        masker.count += MASK_NEEDLES;
+        /* The other forms of a short one are hardly a character. */
+        masker.count += value.len < SECRETS_MASK_LEAST ? 1 : MASK_NEEDLES;
     }
     return masker;
 }
@@ -81,7 +85,7 @@ static struct str mask_one(struct masker *masker, struct str text)
 {
     struct mask_spans spans = {.arena = masker->arena};
 
-    if (text.len < SECRETS_MASK_LEAST)
+    if (text.len < masker->least || masker->count == 0)
         return text;
     mask_find(masker->needles, masker->count, text, &spans);
     if (spans.count == 0)
@@ -104,8 +108,9 @@ static json_t *mask_number(struct masker *masker, json_t *value)
     size_t len = json_is_integer(value) ? num_print_i64(text, json_integer_value(value))
                                         : num_print_f64(text, json_real_value(value));
 
-    for (size_t i = 0; i < masker->count; i += MASK_NEEDLES) {
-        if (str_eq(masker->needles[i].bytes, (struct str){text, len})) {
+    for (size_t i = 0; i < masker->count; i++) {
+        const struct mask_needle *needle = &masker->needles[i];
+        if (needle->form == MASK_PLAIN && str_eq(needle->bytes, (struct str){text, len})) {
             masker->found = true;
             return json_string(SECRETS_MASK);
         }

@@ -30,6 +30,8 @@ int secrets_open(struct task *task,
     }
     values->names = ARENA_ARRAY(arena, values->names, rows.count + 1);
     values->values = ARENA_ARRAY(arena, values->values, rows.count + 1);
+    values->hosts = ARENA_ARRAY(arena, values->hosts, rows.count + 1);
+    values->used = ARENA_ARRAY(arena, values->used, rows.count + 1);
     arena_defer(arena, wipe, values);
     for (size_t i = 0; i < rows.count; i++) {
         struct str name = rows_str(&rows, i, 0);
@@ -38,6 +40,9 @@ int secrets_open(struct task *task,
             task, project, rows_bytes(arena, &rows, i, 1), place, &values->values[values->count]);
         if (rc != 0)
             return rc < 0 ? rc : SECRETS_UNREADABLE;
+        struct secret_hosts *hosts = &values->hosts[values->count];
+        hosts->bound = !rows_null(&rows, i, 2);
+        hosts->count = hosts->bound ? rows_strs(arena, &rows, i, 2, &hosts->names) : 0;
         values->names[values->count++] = name;
     }
     *ret_values = values;
@@ -49,8 +54,32 @@ struct str secrets_value(struct str name, void *values)
     const struct secret_values *known = values;
 
     for (size_t i = 0; i < known->count; i++) {
-        if (str_eq(known->names[i], name))
-            return known->values[i];
+        if (!str_eq(known->names[i], name))
+            continue;
+        known->used[i] = true;
+        return known->values[i];
     }
+    return STR_NONE;
+}
+
+void secrets_unuse(const struct secret_values *values)
+{
+    for (size_t i = 0; values != NULL && i < values->count; i++)
+        values->used[i] = false;
+}
+
+static bool may_go(const struct secret_hosts *hosts, struct str host)
+{
+    for (size_t i = 0; i < hosts->count; i++)
+        if (str_ieq(hosts->names[i], host))
+            return true;
+    return !hosts->bound;
+}
+
+struct str secrets_unsendable(const struct secret_values *values, struct str host)
+{
+    for (size_t i = 0; values != NULL && i < values->count; i++)
+        if (values->used[i] && !may_go(&values->hosts[i], host))
+            return values->names[i];
     return STR_NONE;
 }

@@ -330,6 +330,7 @@ attempt(struct run *run, const struct step *step, int64_t *deadline_ms, int *ret
         .secrets = run->secrets,
     };
     run->gone = 0;
+    secrets_unuse(run->secrets);
     job->task.deadline_ms = *deadline_ms;
     int rc = do_step(call);
     *deadline_ms += call->waited_ms;

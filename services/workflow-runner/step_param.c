@@ -55,15 +55,32 @@ eval(struct step_call *call, const char *name, struct template_context *context,
     return rc == 0 ? 0 : step_template_fail(call, str_from(name), rc, reason);
 }
 
+/* Whoever may not read secrets learns by no workflow which there are. */
+static int eval_secret(struct step_call *call, const char *name, json_t **ret_value)
+{
+    struct template_context context = {.root = call->context};
+    const json_t *given = json_object_get(call->step->params, name);
+    struct str reason;
+
+    *ret_value = NULL;
+    if (given == NULL)
+        return 0;
+    if (caller_can(call->caller, PERM_SVC_SECRETS_READ)) {
+        context.secret = secrets_value;
+        context.secret_arg = (void *)call->secrets;
+    }
+    int rc = template_eval(call->task->arena, given, &context, ret_value, &reason);
+    if (rc == TEMPLATE_FORBIDDEN)
+        return step_fail(
+            call, "forbidden", "The workflow's last editor lacks the permission svc_secrets:read.");
+    return rc == 0 ? 0 : step_template_fail(call, str_from(name), rc, reason);
+}
+
 int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)
 {
     struct template_context context = {0};
 
-    if (secrets) {
-        context.secret = secrets_value;
-        context.secret_arg = (void *)call->secrets;
-    }
-    return eval(call, name, &context, ret_value);
+    return secrets ? eval_secret(call, name, ret_value) : eval(call, name, &context, ret_value);
 }
 
 int step_param_row(struct step_call *call, const char *name, size_t row, json_t **ret_value)

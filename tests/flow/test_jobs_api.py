@@ -120,7 +120,11 @@ def test_permissions(two):
         reader.post(f"/workflows/jobs/{job}/{verb}", expect=403)
         two.client().post(f"/workflows/jobs/{job}/{verb}", expect=401)
     starter.post(f"/workflows/jobs/{job}/cancel", expect=200)
-    starter.post(f"/workflows/jobs/{job}/retry", expect=202)
+    starter.post(f"/workflows/jobs/{job}/retry", expect=403)  # somebody else's
+    own = start(starter, two.made)
+    starter.post(f"/workflows/jobs/{own}/cancel", expect=200)
+    starter.post(f"/workflows/jobs/{own}/retry", expect=202)
+    two.admin.post(f"/workflows/jobs/{job}/retry", expect=202)
     two.key(["svc_workflows:trigger"]).post(f"/workflows/jobs/{job}/cancel", expect=200)
 
 

@@ -321,9 +321,9 @@ def test_a_project_of_an_earlier_release(world):
         thread.join()
     adopted = world.vault("legacy", KEY_B)
     assert adopted.keys == {0: legacy} and adopted.check()[0] == {0}
-    clients[0].put("/secrets/ONE", {"value": "x"}, expect=200)
+    clients[0].put("/secrets/ONE", {"value": "value"}, expect=200)
     assert world.rotate("--rotate-data-keys", master=KEY_B) == 0
     rotated = world.vault("legacy", KEY_B)
     assert rotated.check()[0] == {1} and rotated.retired == {0}
-    clients[1].put("/secrets/TWO", {"value": "x"}, expect=200)
+    clients[1].put("/secrets/TWO", {"value": "value"}, expect=200)
     assert rotated.check()[0] == {1}

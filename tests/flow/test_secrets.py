@@ -8,7 +8,7 @@ import pytest
 CANARY = "canary-7f3a9c-äöü-\"quoted\"\\and/more"
 
 
-def make(client, name="MAIL_KEY", value="v", **expect):
+def make(client, name="MAIL_KEY", value="value", **expect):
     return client.post("/secrets", {"name": name, "value": value}, **{"expect": 201, **expect})
 
 
@@ -16,9 +16,10 @@ def test_create_list_replace_delete(project):
     admin = project.admin
     answer = make(admin)
     secret = answer.json()
-    assert set(secret) == {"name", "version", "created_at", "updated_at"}
+    assert set(secret) == {"name", "version", "allowed_hosts", "created_at", "updated_at"}
     assert secret["name"] == "MAIL_KEY" and secret["version"] == 1
     assert answer.headers["Location"].endswith("/secrets/MAIL_KEY")
+    assert admin.get("/secrets/MAIL_KEY", expect=200).json() == secret and secret["allowed_hosts"] is None
     make(admin, "_a9")
     page = admin.get("/secrets", expect=200).json()
     assert [item["name"] for item in page["items"]] == ["MAIL_KEY", "_a9"] and page["total_items"] == 2
@@ -28,8 +29,9 @@ def test_create_list_replace_delete(project):
     assert changed["updated_at"] > secret["updated_at"]
     admin.delete("/secrets/MAIL_KEY", expect=204)
     admin.delete("/secrets/MAIL_KEY", expect=404)
-    admin.put("/secrets/MAIL_KEY", {"value": "x"}, expect=404)
-    admin.get("/secrets/MAIL_KEY", expect=405)
+    admin.put("/secrets/MAIL_KEY", {"value": "other"}, expect=404)
+    for name in ("MAIL_KEY", "1", "a.b", "A" * 65):
+        admin.get(f"/secrets/{name}", expect=404)
     assert [item["name"] for item in admin.get("/secrets").json()["items"]] == ["_a9"]
     assert make(admin).json()["version"] == 1
 
@@ -41,19 +43,31 @@ def test_names_are_unique_even_at_once(project):
     make(project.admin, "twice")  # another name
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         codes = list(pool.map(
-            lambda i: project.admin.post("/secrets", {"name": "RACE", "value": str(i)}).status_code, range(8)))
+            lambda i: project.admin.post("/secrets", {"name": "RACE", "value": f"value {i}"}).status_code, range(8)))
     assert sorted(codes) == [201] + [409] * 7
 
 
 @pytest.mark.parametrize("body, field", [
     ({}, "name"), ({"name": "A"}, "value"), ({"name": 3, "value": "x"}, "name"), ({"name": "A", "value": 3}, "value"),
     *[({"name": name, "value": "x"}, "name") for name in ("", "1A", "A-B", "Ä", "A B", "A" * 65, "A\n", "A.b")],
-    *[({"name": "A", "value": value}, "value") for value in ("", "x" * 16385, None, ["x"])],
+    *[({"name": "A", "value": value}, "value") for value in ("", "x" * 16385, None, ["x"], "x", "xyz", "äöü", " abc\n", "    ")],
     ({"name": "A", "value": "x", "version": 3}, "version"),
+    *[({"name": "A", "value": "value", "allowed_hosts": [host]}, "allowed_hosts[0]")
+      for host in ("", "https://a.example", "a.example/", "a.example:443", "*", "a b", ".a", "a.", "ä.example", "u@a.example", "a" * 254)],
+    ({"name": "A", "value": "value", "allowed_hosts": []}, "allowed_hosts"), ({"name": "A", "value": "value", "allowed_hosts": "a"}, "allowed_hosts"),
+    ({"name": "A", "value": "value", "allowed_hosts": ["a"] * 51}, "allowed_hosts"),
 ])
 def test_bad_bodies(shared_project, body, field):
     answer = shared_project.admin.post("/secrets", body, expect=400).json()
     assert any(error["field"] == field for error in answer["errors"])
+
+
+def test_a_short_value_is_refused_with_the_reason(project):
+    """It could not be masked without masking everything."""
+    make(project.admin, value="four")
+    for answer in (project.admin.put("/secrets/MAIL_KEY", {"value": "abc"}, expect=400), make(project.admin, "B", "abc", expect=400)):
+        finding, = answer.json()["errors"]
+        assert (finding["field"], finding["code"]) == ("value", "out_of_range") and "mask" in finding["message"]
 
 
 def test_limits(project):
@@ -62,7 +76,7 @@ def test_limits(project):
     project.admin.put(f"/secrets/{'A' * 64}", {"value": "x" * 16385}, expect=400)
     project.admin.put(f"/secrets/{'A' * 64}", {"value": "x", "name": "B"}, expect=400)
     for name in ("A" * 65, "1", "%20", "a.b", "%00"):
-        assert project.admin.put(f"/secrets/{name}", {"value": "x"}).status_code in (400, 404)
+        assert project.admin.put(f"/secrets/{name}", {"value": "value"}).status_code in (400, 404)
         assert project.admin.delete(f"/secrets/{name}").status_code in (400, 404)
 
 
@@ -82,9 +96,9 @@ def test_sorting_and_pages(project):
 def test_each_action_has_its_permission(project):
     make(project.admin, "HELD")
     calls = {
-        "read": lambda client: client.get("/secrets"),
-        "create": lambda client: client.post("/secrets", {"name": "NEW", "value": "x"}),
-        "update": lambda client: client.put("/secrets/HELD", {"value": "x"}),
+        "read": lambda client: client.get("/secrets/HELD"),
+        "create": lambda client: client.post("/secrets", {"name": "NEW", "value": "value"}),
+        "update": lambda client: client.put("/secrets/HELD", {"value": "value"}),
         "delete": lambda client: client.delete("/secrets/HELD"),
     }
     for action in calls:
@@ -141,7 +155,7 @@ def test_a_secret_in_use_stays(project):
     refused = project.admin.delete("/secrets/TOKEN_2", expect=409).json()
     assert refused["code"] == "in_use" and f"Nightly ({flow['id']})" in refused["detail"]
     project.admin.delete("/secrets/TOKEN", expect=204)  # mentioned only as the beginning of another
-    project.admin.put("/secrets/TOKEN_2", {"value": "new"}, expect=200)
+    project.admin.put("/secrets/TOKEN_2", {"value": "newer"}, expect=200)
     project.admin.put(f"/workflows/{flow['id']}", {"enabled": False}, expect=200)
     project.admin.delete("/secrets/TOKEN_2", expect=204)
     assert project.admin.put(f"/workflows/{flow['id']}", {"enabled": True}).status_code == 400

@@ -148,7 +148,7 @@ def test_versions(shop, db):
     admin.put(path, {"steps": [call("other")]}, expect=200)
     body = admin.get(f"{path}/versions", expect=200).json()
     assert [(item["version"], item["editor_id"]) for item in body["items"]] == [
-        (3, admin.user["id"]), (2, writer.user["id"]), (1, admin.user["id"])]
+        (3, admin.user["id"]), (2, admin.user["id"]), (1, admin.user["id"])]
     assert set(body["items"][0]) == {"version", "editor_id", "created_at"} and body["total_items"] == 3
     second = admin.get(f"{path}/versions/2", expect=200).json()
     assert (second["version"], second["name"], second["trigger"], second["start_step"], second["steps"]) == (
@@ -182,20 +182,20 @@ def test_changes_are_in_the_audit_log(project):
 
 
 def test_whoever_saves_is_the_editor(project, db):
-    """A workflow runs with the rights of its last editor: also saving nothing but its name makes one the editor."""
+    """A workflow runs with the rights of its last editor: who said last what it does (test_workflow_guards.py: a name alone says nothing)."""
     made = workflow(project.admin)
     writer = project.only("svc_workflows:update")
-    saved = writer.put(f"/workflows/{made['id']}", {"name": "mine"}, expect=200).json()
+    saved = writer.put(f"/workflows/{made['id']}", {"steps": [call("mine")]}, expect=200).json()
     assert saved["editor_id"] == writer.user["id"]
     owner = project.user(["svc_api_keys:create"])
     key = project.key(["svc_workflows:update", "svc_workflows:create"], client=owner)
-    saved = key.put(f"/workflows/{made['id']}", {"name": "by key"}, expect=200).json()
+    saved = key.put(f"/workflows/{made['id']}", {"steps": [call("by_key")]}, expect=200).json()
     assert saved["editor_id"] == owner.user["id"]
     assert one(project, db, made, "editor_id", "editor_key_id") == (owner.user["id"], key.info["id"])
     found = rows(db, f"select version, editor_id, editor_key_id from {project.schema(db)}.workflow_versions order by version")
     assert found == [(1, project.admin.user["id"], None), (2, writer.user["id"], None), (3, owner.user["id"], key.info["id"])]
     assert one(project, db, workflow(key), "editor_id", "editor_key_id") == (owner.user["id"], key.info["id"])
-    project.admin.put(f"/workflows/{made['id']}", {"name": "back"}, expect=200)
+    project.admin.put(f"/workflows/{made['id']}", {"steps": [call("back")]}, expect=200)
     assert one(project, db, made, "editor_id", "editor_key_id") == (project.admin.user["id"], None)
 
 

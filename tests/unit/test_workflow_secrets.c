@@ -33,6 +33,8 @@ static struct secret_values *values_of(struct str value)
     values->values = ARENA_NEW(arena, values->values);
     values->names[0] = STR("NAME");
     values->values[0] = value;
+    values->hosts = ARENA_NEW(arena, values->hosts);
+    values->used = ARENA_NEW(arena, values->used);
     return values;
 }
 
@@ -42,6 +44,43 @@ static void masks(const char *secret, const char *text, const char *want)
 
     if (!str_is(got, want))
         fail_msg("%s in %s: %.*s", secret, text, STR_ARG(got));
+}
+
+/* What was stored before short ones were refused: a step that uses it masks it whole. */
+static void short_ones_that_are_used(void **state)
+{
+    struct secret_values *values = values_of(STR("7\n"));
+
+    (void)state;
+    assert_true(str_is(secrets_mask_text(arena, values, STR("key 7")), "key 7"));
+    assert_true(str_is(secrets_value(STR("NAME"), values), "7\n"));
+    assert_true(str_is(secrets_mask_text(arena, values, STR("key 7")), "key ********"));
+    assert_true(str_is(secrets_mask_text(arena, values, STR("7")), "********"));
+    assert_true(str_is(secrets_mask_text(arena, values, STR("key")), "key"));
+    secrets_unuse(values);
+    assert_true(str_is(secrets_mask_text(arena, values, STR("7")), "7"));
+    values = values_of(STR(" \n"));
+    (void)secrets_value(STR("NAME"), values);
+    assert_true(str_is(secrets_mask_text(arena, values, STR("a b")), "a b"));
+}
+
+static void where_they_may_go(void **state)
+{
+    struct secret_values *values = values_of(STR("value"));
+    struct str hosts[] = {STR("api.example.com"), STR("[::1]")};
+
+    (void)state;
+    values->hosts[0] = (struct secret_hosts){true, ARRAY_LEN(hosts), hosts};
+    assert_null(secrets_unsendable(values, STR("evil.example")).ptr); /* nothing is used */
+    (void)secrets_value(STR("NAME"), values);
+    assert_null(secrets_unsendable(values, STR("API.example.COM")).ptr);
+    assert_null(secrets_unsendable(values, STR("[::1]")).ptr);
+    assert_true(str_is(secrets_unsendable(values, STR("xapi.example.com")), "NAME"));
+    assert_true(str_is(secrets_unsendable(values, STR("example.com")), "NAME"));
+    values->hosts[0].bound = false;
+    values->hosts[0].count = 0;
+    assert_null(secrets_unsendable(values, STR("evil.example")).ptr);
+    assert_null(secrets_unsendable(NULL, STR("evil.example")).ptr);
 }
 
 static void texts_are_masked(void **state)
@@ -141,7 +180,9 @@ static void several_are_masked(void **state)
 {
     struct str names[] = {STR("A"), STR("B"), STR("C")};
     struct str held[] = {STR("abcdef"), STR("cdef"), STR("efgh")};
-    struct secret_values values = {3, names, held};
+    struct secret_hosts hosts[3] = {0};
+    bool used[3] = {false};
+    struct secret_values values = {3, names, held, hosts, used};
     (void)state;
 
     assert_true(
@@ -389,6 +430,8 @@ static void secrets_are_opened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(short_ones_that_are_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(where_they_may_go, setup, teardown),
         cmocka_unit_test_setup_teardown(texts_are_masked, setup, teardown),
         cmocka_unit_test_setup_teardown(other_texts_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(values_are_masked, setup, teardown),

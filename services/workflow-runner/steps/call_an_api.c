@@ -148,6 +148,25 @@ static int fail_fetch(struct step_call *call, int rc)
     }
 }
 
+/* Before anything leaves: a secret that is bound to hosts goes to none but these. */
+static int check_host(struct step_call *call, struct str url)
+{
+    struct str host;
+
+    if (call->secrets == NULL)
+        return 0;
+    if (fetch_url_host(call->task->arena, url, &host) != 0)
+        return step_fail(call, "bad_url", "The URL cannot be used.");
+    struct str secret = secrets_unsendable(call->secrets, host);
+    if (secret.ptr == NULL)
+        return 0;
+    return step_fail(call,
+                     "secret_host",
+                     "The secret %.*s may not be sent to %.*s (its allowed_hosts).",
+                     STR_ARG(secret),
+                     STR_ARG(host));
+}
+
 int step_call_an_api(struct step_call *call)
 {
     struct fetch_request request = {.once = true};
@@ -155,6 +174,7 @@ int step_call_an_api(struct step_call *call)
     json_t *data;
 
     TRY(read_request(call, &request));
+    TRY(check_host(call, request.url));
     if (fetch_url_check(request.url) == FETCH_REFUSED)
         return fail_unreachable(call);
     TRY(step_sent(call));

@@ -1,26 +1,44 @@
 /* /secrets: named values for workflows. They go in and never come out. */
 #include "app.h"
 
+#include "base/utf8.h"
 #include "domain/data_key.h"
 #include "model_change_sql.h"
 #include "secrets_sql.h"
 #include "workflow/definition.h"
+#include "workflow/secrets.h"
 #include "json/jr.h"
 
 #define SECRETS_MAX    1000
 #define NAME_BYTES_MAX 64
 #define VALUE_MAX      16384 /* characters */
-#define NAMED_MAX      10    /* workflows that a refusal names */
+#define VALUE_LEAST    4     /* characters: a shorter one cannot be masked */
+#define HOSTS_MAX      50
+#define HOST_BYTES_MAX 253
+#define NAMED_MAX      10 /* workflows that a refusal names */
 
 struct secret_in {
     struct in_str name;
     struct in_str value;
+    struct in_strs hosts;
 };
 
 #define VALUE_FIELD                                                                                \
     {                                                                                              \
         .name = "value", FIELD_AT(struct secret_in, value), .type = FIELD_STR, .required = true,   \
-        .min = 1, .max = VALUE_MAX, .write_only = true, .example = "\"key-5f2c\""                  \
+        .min = 1, .max = VALUE_MAX, .write_only = true, .example = "\"key-5f2c\"",                 \
+        .doc = "At least 4 characters without the white space around them: a shorter one could "   \
+               "not be masked in histories without masking everything"                             \
+    }
+#define HOSTS_DOC                                                                                  \
+    "Hosts that CallAnApi may send it to, as they stand in the URL, without port; to any other "   \
+    "the step fails before anything is sent. null = any host. Recommended for every key of a "     \
+    "single service"
+#define HOSTS_FIELD                                                                                \
+    {                                                                                              \
+        .name = "allowed_hosts", FIELD_AT(struct secret_in, hosts), .type = FIELD_STRS,            \
+        .nullable = true, .min = 1, .max = HOSTS_MAX, .example = "[\"api.stripe.com\"]",           \
+        .doc = HOSTS_DOC                                                                           \
     }
 
 static const struct field create_fields[] = {
@@ -32,8 +50,9 @@ static const struct field create_fields[] = {
      .doc = "A letter or _, then letters, digits and _; {{ $svc.secrets.NAME }} refers to it",
      .example = "\"MAIL_KEY\""},
     VALUE_FIELD,
+    HOSTS_FIELD,
 };
-static const struct field update_fields[] = {VALUE_FIELD};
+static const struct field update_fields[] = {VALUE_FIELD, HOSTS_FIELD};
 static const struct schema create_schema = SCHEMA("SecretCreate", struct secret_in, create_fields);
 static const struct schema update_schema = SCHEMA("SecretUpdate", struct secret_in, update_fields);
 
@@ -43,6 +62,12 @@ static const struct field out_fields[] = {
      .type = FIELD_I64,
      .required = true,
      .doc = "Raised whenever the value is replaced"},
+    {.name = "allowed_hosts",
+     .type = FIELD_STRS,
+     .required = true,
+     .nullable = true,
+     .example = "[\"api.stripe.com\"]",
+     .doc = HOSTS_DOC},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };
@@ -77,6 +102,69 @@ static struct db_call audit(struct req *r, const char *action, struct str name)
     return gateway_audit(r, action, "secret", 0, detail);
 }
 
+/* A host as a URL has it: a name, or an address, IPv6 in brackets. */
+static bool host_ok(struct str host)
+{
+    bool address = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
+
+    for (size_t i = 0; i < host.len; i++) {
+        char c = host.ptr[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+        if (!plain && !(address && (c == ':' || c == '[' || c == ']')))
+            return false;
+    }
+    return host.len > 0 && host.len <= HOST_BYTES_MAX && host.ptr[0] != '.' &&
+           host.ptr[host.len - 1] != '.';
+}
+
+static struct str lower_case(struct arena *arena, struct str text)
+{
+    char *copy = arena_cstr(arena, text);
+
+    for (size_t i = 0; i < text.len; i++) {
+        if (copy[i] >= 'A' && copy[i] <= 'Z')
+            copy[i] = (char)(copy[i] - 'A' + 'a');
+    }
+    return (struct str){copy, text.len};
+}
+
+/* What of a body its schema cannot say; hosts are lower case afterwards. */
+static int check_value(struct req *r, struct secret_in *in)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    if (utf8_length(secrets_trim(in->value.value)) < VALUE_LEAST)
+        schema_error_add(r->task.arena,
+                         errors,
+                         STR("value"),
+                         "out_of_range",
+                         "must have at least %d characters besides white space around them: a "
+                         "shorter one could not be masked in histories without masking everything",
+                         VALUE_LEAST);
+    for (size_t i = 0; i < in->hosts.count; i++) {
+        struct str *host = &in->hosts.items[i];
+        *host = lower_case(r->task.arena, *host);
+        if (!host_ok(*host))
+            schema_error_add(r->task.arena,
+                             errors,
+                             arena_printf(r->task.arena, "allowed_hosts[%zu]", i),
+                             "pattern",
+                             "must be a host name or an address, without scheme, port and path");
+    }
+    if (in->hosts.set && !in->hosts.null && in->hosts.count == 0)
+        schema_error_add(r->task.arena,
+                         errors,
+                         STR("allowed_hosts"),
+                         "out_of_range",
+                         "must have a host; null allows all");
+    return errors->count ? fail_fields(r, errors) : 0;
+}
+
+static struct db_param hosts_param(const struct secret_in *in)
+{
+    return in->hosts.set && !in->hosts.null ? P_STRS(in->hosts.items, in->hosts.count) : P_NULL;
+}
+
 static int no_such_secret(struct req *r)
 {
     return fail(r, "not_found", "There is no such secret.");
@@ -87,6 +175,17 @@ static int no_such_secret(struct req *r)
 AWAITS static int secrets_list(struct req *r)
 {
     return reply_page(r, &SQL_SECRETS_LIST, "name", NULL, 0);
+}
+
+AWAITS static int secrets_get(struct req *r)
+{
+    struct str name = req_param(r, "name");
+    struct rows rows;
+
+    if (!name_ok(name))
+        return no_such_secret(r);
+    TRY(sql_all(r, &rows, &SQL_SECRET_GET, PARAMS(P_STR(name))));
+    return rows.count ? reply_row(r, 200, &rows) : no_such_secret(r);
 }
 
 static int name_taken(struct req *r)
@@ -106,6 +205,7 @@ AWAITS static int secrets_create(struct req *r)
     if (!name_ok(in.name.value))
         return fail_field(
             r, "name", "pattern", "must be a letter or _, then letters, digits and _");
+    TRY(check_value(r, &in));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, &SQL_SECRETS_COUNT, NULL, 0));
     if (rows_i64(&rows, 0, 0) >= SECRETS_MAX)
@@ -113,7 +213,9 @@ AWAITS static int secrets_create(struct req *r)
     TRY(sql_all(r,
                 &rows,
                 &SQL_SECRET_ADD,
-                PARAMS(P_STR(in.name.value), P_BYTES(seal(r, in.name.value, in.value.value)))));
+                PARAMS(P_STR(in.name.value),
+                       P_BYTES(seal(r, in.name.value, in.value.value)),
+                       hosts_param(&in))));
     if (!rows.count)
         return name_taken(r);
     struct db_call told = audit(r, "secrets.create", in.name.value);
@@ -132,9 +234,15 @@ AWAITS static int secrets_update(struct req *r)
     TRY(req_json(r, &update_schema, &in));
     if (!name_ok(name))
         return no_such_secret(r);
+    TRY(check_value(r, &in));
     TRY(sql_begin(r));
-    TRY(sql_all(
-        r, &rows, &SQL_SECRET_SET, PARAMS(P_STR(name), P_BYTES(seal(r, name, in.value.value)))));
+    TRY(sql_all(r,
+                &rows,
+                &SQL_SECRET_SET,
+                PARAMS(P_STR(name),
+                       P_BYTES(seal(r, name, in.value.value)),
+                       hosts_param(&in),
+                       P_BOOL(in.hosts.set))));
     if (!rows.count)
         return no_such_secret(r);
     struct db_call told = audit(r, "secrets.update", name);
@@ -238,6 +346,19 @@ static const struct route secrets_routes[] = {
         .summary = "Store a secret",
     },
     {
+        .method = HTTP_GET_M,
+        .path = "/secrets/{name}",
+        .id = "secrets_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SECRETS_READ,
+        .ok = {200, &out_schema},
+        .fails = {404},
+        .run = secrets_get,
+        .class = CLASS_READ,
+        .tag = "Secrets",
+        .summary = "Read what is known of a secret; its value is never returned",
+    },
+    {
         .method = HTTP_PUT_M,
         .path = "/secrets/{name}",
         .id = "secrets_update",
@@ -250,6 +371,8 @@ static const struct route secrets_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Secrets",
         .summary = "Replace a secret's value",
+        .doc = "allowed_hosts left out stays as it is: only who sends the value says where it may "
+               "go.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -1,23 +1,27 @@
 -- Secrets of a project, by name; the value is sealed and read by the workflow runner alone.
 
 -- part: secret
-select s.name, s.version, s.created_at, s.updated_at from {p}.secrets s
+select s.name, s.version, s.allowed_hosts, s.created_at, s.updated_at from {p}.secrets s
 
 -- name: secrets_list :page sort(name,created_at,updated_at)
 {secret}
+
+-- name: secret_get :opt
+{secret} where s.name = $1::text
 
 -- name: secrets_count :one
 select count(*) as secrets from {p}.secrets
 
 -- name: secret_add :opt
-insert into {p}.secrets as s (name, sealed) values ($1::text, $2::bytea)
+insert into {p}.secrets as s (name, sealed, allowed_hosts) values ($1::text, $2::bytea, $3::text[])
 on conflict (name) do nothing
-returning s.name, s.version, s.created_at, s.updated_at
+returning s.name, s.version, s.allowed_hosts, s.created_at, s.updated_at
 
 -- name: secret_set :opt
-update {p}.secrets s set sealed = $2::bytea, version = s.version + 1, updated_at = now()
+update {p}.secrets s set sealed = $2::bytea, version = s.version + 1, updated_at = now(),
+  allowed_hosts = case when $4::boolean then $3::text[] else s.allowed_hosts end
 where s.name = $1::text
-returning s.name, s.version, s.created_at, s.updated_at
+returning s.name, s.version, s.allowed_hosts, s.created_at, s.updated_at
 
 -- name: secret_remove :opt
 delete from {p}.secrets s where s.name = $1::text returning s.name

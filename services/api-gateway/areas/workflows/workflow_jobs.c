@@ -186,10 +186,23 @@ static const struct field retry_fields[] = {
 };
 static const struct schema retry_schema = SCHEMA("JobRetry", struct retry_in, retry_fields);
 
+/* Columns of run_lock. */
+enum {
+    LOCK_STATUS,
+    LOCK_REASON,
+    LOCK_RUN,
+    LOCK_ENABLED,
+    LOCK_KEPT,
+    LOCK_ENDED_IN,
+    LOCK_KEYS,
+    LOCK_START,
+    LOCK_OWN
+};
+
 /* Why the job in `job` (run_lock) cannot be retried, as an answer. */
 static int check_retry(struct req *r, const struct rows *job)
 {
-    struct str status = rows_str(job, 0, 0);
+    struct str status = rows_str(job, 0, LOCK_STATUS);
     bool skipped = str_is(status, "skipped");
 
     if (!str_is(status, "failed") && !str_is(status, "cancelled") && !skipped)
@@ -197,13 +210,13 @@ static int check_retry(struct req *r, const struct rows *job)
                     "conflict",
                     "The job is %.*s; failed, cancelled and skipped ones can be retried.",
                     STR_ARG(status));
-    if (skipped && str_is(rows_str(job, 0, 1), "loop_guard"))
+    if (skipped && str_is(rows_str(job, 0, LOCK_REASON), "loop_guard"))
         return fail(r, "conflict", "The job would go on with a loop of events (loop_guard).");
-    if (!rows_bool(job, 0, 4))
+    if (!rows_bool(job, 0, LOCK_KEPT))
         return fail(r, "conflict", "Its workflow has been deleted.");
-    if (!rows_bool(job, 0, 3))
+    if (!rows_bool(job, 0, LOCK_ENABLED))
         return fail(r, "workflow_disabled", "Enable the workflow before retrying its jobs.");
-    if (rows_i64(job, 0, 2) >= RUNS_MAX)
+    if (rows_i64(job, 0, LOCK_RUN) >= RUNS_MAX)
         return fail(r, "conflict", "A job runs at most %d times; start a new one.", RUNS_MAX);
     return 0;
 }
@@ -213,8 +226,9 @@ static int
 find_step(struct req *r, const struct rows *job, const struct in_str *wanted, struct str *ret_step)
 {
     struct str *keys;
-    size_t count = rows_strs(r->task.arena, job, 0, 6, &keys);
-    struct str step = wanted->set && !wanted->null ? wanted->value : rows_str(job, 0, 5);
+    size_t count = rows_strs(r->task.arena, job, 0, LOCK_KEYS, &keys);
+    struct str step =
+        wanted->set && !wanted->null ? wanted->value : rows_str(job, 0, LOCK_ENDED_IN);
 
     *ret_step = STR_NONE;
     for (size_t i = 0; i < count; i++) {
@@ -230,6 +244,23 @@ find_step(struct req *r, const struct rows *job, const struct in_str *wanted, st
     return 0;
 }
 
+/* A step may stand behind a condition that has not held, and runs with its editor's rights. */
+static int check_own(struct req *r, const struct rows *job, const struct in_str *wanted)
+{
+    if (caller_can(r->caller, PERM_SVC_WORKFLOWS_UPDATE))
+        return 0;
+    if (!rows_bool(job, 0, LOCK_OWN))
+        return fail(r,
+                    "forbidden",
+                    "Jobs that one has not started oneself are retried with svc_workflows:update.");
+    if (!wanted->set || wanted->null || str_eq(wanted->value, rows_str(job, 0, LOCK_ENDED_IN)) ||
+        str_eq(wanted->value, rows_str(job, 0, LOCK_START)))
+        return 0;
+    return fail(r,
+                "forbidden",
+                "Another step than the first and the one that failed needs svc_workflows:update.");
+}
+
 AWAITS static int jobs_retry(struct req *r)
 {
     struct retry_in in;
@@ -240,7 +271,10 @@ AWAITS static int jobs_retry(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &retry_schema, &in));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &job, &SQL_RUN_LOCK, PARAMS(viewer(r), P_I64(id))));
+    const struct db_param key = r->caller->kind == CALLER_KEY ? P_I64(r->caller->key_id) : P_NULL;
+    TRY(sql_one(
+        r, &job, &SQL_RUN_LOCK, PARAMS(viewer(r), P_I64(id), P_I64(r->caller->user_id), key)));
+    TRY(check_own(r, &job, &in.from_step));
     TRY(check_retry(r, &job));
     TRY(find_step(r, &job, &in.from_step, &step));
     struct db_call calls[] = {
@@ -335,7 +369,9 @@ static const struct route workflow_jobs_routes[] = {
         .doc =
             "With the version and the trigger data that it was queued with. Steps before the one "
             "it begins with keep their outputs. 409 in every other state, and for jobs that were "
-            "skipped by loop_guard.",
+            "skipped by loop_guard. Without svc_workflows:update one retries jobs that one has "
+            "started "
+            "oneself, from their first step or the one that failed.",
     },
 };
 ROUTES(workflow_jobs);

@@ -28,6 +28,10 @@ from {p}.jobs j where {known} and ($2::text is null or j.status = $2::text)
 -- part: known
 (cardinality($1::bigint[]) = 0 or j.reason is distinct from 'not_permitted')
 
+-- A key's own jobs are those it started; its user's are those of all their keys, too.
+-- part: started
+(j.actor_id = $3::bigint and ($4::bigint is null or j.actor_key_id = $4::bigint))
+
 -- name: runs_of_workflow_desc :many
 select {columns}, {trigger} as trigger {of_workflow} and j.id < $4::bigint order by j.id desc limit $5::bigint offset $6::bigint
 
@@ -116,7 +120,8 @@ select j.status, j.reason, j.run, w.enabled, v.version is not null as kept,
                  where s.job_id = j.id and s.run = j.run
                    and (s.status in ('interrupted', 'cancelled') or (j.status = 'failed' and s.status = 'failed'))
                  order by s.seq desc limit 1)) as ended_in,
-       array(select s.value ->> 'key' from jsonb_array_elements(v.doc -> 'steps') s) as keys
+       array(select s.value ->> 'key' from jsonb_array_elements(v.doc -> 'steps') s) as keys,
+       v.doc ->> 'start_step' as start_step, j.trigger_kind in ('manual', 'api') and {started} as own
 from {p}.jobs j
 left join {p}.workflows w on w.id = j.workflow_id
 left join {p}.workflow_versions v on v.workflow_id = j.workflow_id and v.version = j.version

@@ -27,6 +27,7 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
 
     TRY(req_json_text(r, &start->data));
     start->actor_id = r->caller->user_id;
+    start->actor_key_id = r->caller->key_id;
     start->traceparent = gateway_traceparent(r);
     call = job_start_call(r->task.arena, start);
     rc = db_query(&r->task, r->db, call.sql, call.params, call.param_count, &started);

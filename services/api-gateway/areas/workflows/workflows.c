@@ -161,7 +161,10 @@ AWAITS static int workflows_version_get(struct req *r)
 #define CHECK_DOC                                                                                  \
     "It is checked whole: steps and their parameters, links between them, steps that nothing "     \
     "reaches, entities and fields, secrets, times and routes; a finding names the step: "          \
-    "steps[2] (save).params.entity. Its jobs run with the rights of whoever saved it last."
+    "steps[2] (save).params.entity. Its jobs run with the rights of its editor: whoever last "     \
+    "changed "                                                                                     \
+    "its trigger, its steps or their parameters; other names, or switching it on and off, change " \
+    "no editor. Steps that name a secret need svc_secrets:read of their editor."
 
 static const struct route workflows_routes[] = {
     {

@@ -40,16 +40,18 @@ insert into {p}.workflows (name, enabled, trigger_kind, event, entity_id, catego
   next_fire_at, editor_id, editor_key_id)
 values ($1::text, $2::boolean, $3::text, $4::text, $5::bigint, $6::text, $7::jsonb, $8::text, $9::text, $10::text,
   $11::timestamptz, $12::bigint, $13::bigint)
-returning id, version
+returning id, version, editor_id, editor_key_id
 
+-- Who changes nothing of what happens ($15) is not its editor.
 -- name: workflow_save :one
 update {p}.workflows
 set name = $1::text, enabled = $2::boolean, trigger_kind = $3::text, event = $4::text, entity_id = $5::bigint,
   category = $6::text, filter = $7::jsonb, route = $8::text, cron = $9::text, timezone = $10::text,
-  next_fire_at = $11::timestamptz, editor_id = $12::bigint, editor_key_id = $13::bigint, version = version + 1,
+  next_fire_at = $11::timestamptz, editor_id = case when $15::boolean then $12::bigint else editor_id end,
+  editor_key_id = case when $15::boolean then $13::bigint else editor_key_id end, version = version + 1,
   updated_at = now()
 where id = $14::bigint
-returning id, version
+returning id, version, editor_id, editor_key_id
 
 -- name: workflow_version_add :exec
 insert into {p}.workflow_versions (workflow_id, version, doc, editor_id, editor_key_id)

@@ -13,7 +13,7 @@
 #include "json/jr.h"
 
 #define WORKFLOWS_MAX 1000
-#define ROW_PARAMS    14
+#define ROW_PARAMS    15 /* of a change; the last two are its own */
 
 struct save {
     const struct workflow_in *in;
@@ -27,6 +27,7 @@ struct save {
 struct draft {
     struct definition definition;
     bool fresh;        /* trigger or steps were sent */
+    bool adopts;       /* what happens is another: whoever saves it is its editor */
     int64_t entity_id; /* 0 = none */
     int64_t fire_ms;
     struct str doc;
@@ -36,6 +37,7 @@ struct draft {
 struct stored {
     struct rows row;
     bool found;
+    json_t *doc; /* as it is stored, whatever becomes of it; NULL = new */
 };
 enum {
     COL_VERSION,
@@ -102,13 +104,15 @@ static void drop_lost_start(json_t *doc)
 }
 
 static int
-merge(struct req *r, const struct workflow_in *in, const struct stored *stored, json_t **ret_doc)
+merge(struct req *r, const struct workflow_in *in, struct stored *stored, json_t **ret_doc)
 {
     json_t *doc = NULL;
     bool enabled = !stored->found || rows_bool(&stored->row, 0, COL_ENABLED);
 
     if (stored->found) {
         TRY(stored_doc(r, stored, &doc));
+        stored->doc = json_copy(doc); /* members are replaced, never changed */
+        arena_defer(r->task.arena, free_json, stored->doc);
     } else {
         doc = json_object();
         arena_defer(r->task.arena, free_json, doc);
@@ -134,6 +138,47 @@ merge(struct req *r, const struct workflow_in *in, const struct stored *stored, 
  * ---------------------------------------------------------------------------------------
  */
 
+/* The same steps, but for what people call them. */
+static bool same_steps(const json_t *was, const json_t *is)
+{
+    size_t count = json_array_size(is);
+
+    if (json_array_size(was) != count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        json_t *left = json_copy(json_array_get(was, i));
+        json_t *right = json_copy(json_array_get(is, i));
+        (void)json_object_del(left, "name");
+        (void)json_object_del(right, "name");
+        bool same = json_equal(left, right);
+        json_decref(left);
+        json_decref(right);
+        if (!same)
+            return false;
+    }
+    return true;
+}
+
+static bool same_member(const json_t *was, const json_t *is, const char *member)
+{
+    const json_t *value = json_object_get(is, member);
+
+    return value == json_object_get(was, member) || json_equal(json_object_get(was, member), value);
+}
+
+/* Steps run with their editor's rights: they are the rights of whoever said what is done, and when.
+ * Both documents have all members. */
+static bool is_other(const struct workflow_in *in, const struct stored *stored, const json_t *doc)
+{
+    if (!stored->found)
+        return true;
+    if (!in->trigger.set && !in->steps.set && !in->start_step.set)
+        return false;
+    return !same_member(stored->doc, doc, "trigger") ||
+           !same_member(stored->doc, doc, "start_step") ||
+           !same_steps(json_object_get(stored->doc, "steps"), json_object_get(doc, "steps"));
+}
+
 static bool listed(const struct rows *rows, struct str name)
 {
     for (size_t i = 0; i < rows->count; i++) {
@@ -143,9 +188,20 @@ static bool listed(const struct rows *rows, struct str name)
     return false;
 }
 
-AWAITS static int
-check_secrets(struct req *r, const struct definition *definition, struct schema_errors *errors)
+static int fail_secret(struct req *r, const struct definition *definition, int step)
 {
+    return fail(r,
+                "forbidden",
+                "steps[%d] (%.*s).params names a secret: who saves that needs the permission "
+                "svc_secrets:read.",
+                step,
+                STR_ARG(definition->steps[step].key));
+}
+
+AWAITS static int
+check_secrets(struct req *r, const struct draft *draft, struct schema_errors *errors)
+{
+    const struct definition *definition = &draft->definition;
     struct arena *arena = r->task.arena;
     struct definition_secret *secrets;
     size_t count = definition_secrets(arena, definition, &secrets);
@@ -154,6 +210,8 @@ check_secrets(struct req *r, const struct definition *definition, struct schema_
 
     if (!count)
         return 0;
+    if (!caller_can(r->caller, PERM_SVC_SECRETS_READ)) /* nor may it learn which there are */
+        return draft->adopts ? fail_secret(r, definition, secrets[0].step) : 0;
     for (size_t i = 0; i < count; i++)
         names[i] = secrets[i].name;
     TRY(sql_all(r, &known, &SQL_WORKFLOW_SECRETS, PARAMS(P_STRS(names, count))));
@@ -179,8 +237,11 @@ static bool is_entity_event(const struct definition *definition)
 }
 
 /* A workflow whose entities or secrets are gone can still be disabled and renamed. */
-AWAITS static int
-check(struct req *r, const struct stored *stored, json_t *doc, struct draft *draft)
+AWAITS static int check(struct req *r,
+                        const struct workflow_in *in,
+                        const struct stored *stored,
+                        json_t *doc,
+                        struct draft *draft)
 {
     struct arena *arena = r->task.arena;
     struct schema_errors *errors = ARENA_NEW(arena, errors);
@@ -188,9 +249,11 @@ check(struct req *r, const struct stored *stored, json_t *doc, struct draft *dra
 
     if (!definition_parse(arena, doc, &draft->definition, errors))
         return fail_fields(r, errors);
+    doc = definition_doc(arena, &draft->definition);
+    draft->adopts = is_other(in, stored, doc);
     if (draft->fresh || draft->definition.enabled) {
         (void)definition_check_model(arena, &draft->definition, r->model, errors);
-        TRY(check_secrets(r, &draft->definition, errors));
+        TRY(check_secrets(r, draft, errors));
         if (errors->count)
             return fail_fields(r, errors);
     }
@@ -200,7 +263,6 @@ check(struct req *r, const struct stored *stored, json_t *doc, struct draft *dra
                            : stored->found ? rows_i64(&stored->row, 0, COL_ENTITY_ID)
                                            : 0;
     }
-    doc = definition_doc(arena, &draft->definition);
     (void)json_object_del(doc, "enabled");
     draft->doc = jr_print(arena, doc);
     if (draft->doc.len > WORKFLOW_BYTES_MAX)
@@ -302,17 +364,18 @@ static int fail_route(struct req *r)
 }
 
 /* The version, and who hears of what from now on. */
-AWAITS static int write_parts(struct req *r, const struct draft *draft, int64_t id, int64_t version)
+AWAITS static int write_parts(struct req *r, const struct draft *draft, const struct rows *saved)
 {
+    int64_t id = rows_i64(saved, 0, 0);
     const struct definition *definition = &draft->definition;
     bool listens = is_entity_event(definition) && definition->enabled;
     struct db_call calls[] = {
         {.sql = &SQL_WORKFLOW_VERSION_ADD,
          PARAMS(P_I64(id),
-                P_I64(version),
+                P_I64(rows_i64(saved, 0, 1)),
                 P_STR(draft->doc),
-                P_I64(r->caller->user_id),
-                r->caller->key_id ? P_I64(r->caller->key_id) : P_NULL)},
+                P_I64(rows_i64(saved, 0, 2)),
+                rows_null(saved, 0, 3) ? P_NULL : P_I64(rows_i64(saved, 0, 3)))},
         {.sql = &SQL_WORKFLOW_UNLISTEN, PARAMS(P_I64(id))},
         {.sql = &SQL_WORKFLOW_LISTEN,
          PARAMS(P_I64(id),
@@ -331,19 +394,20 @@ AWAITS static int write_rows(struct req *r, const struct draft *draft, int64_t i
     int rc;
 
     row_params(r, draft, params);
-    params[ROW_PARAMS - 1] = P_I64(id);
+    params[ROW_PARAMS - 2] = P_I64(id);
+    params[ROW_PARAMS - 1] = P_BOOL(draft->adopts);
     rc = db_query(&r->task,
                   r->db,
                   add ? &SQL_WORKFLOW_ADD : &SQL_WORKFLOW_SAVE,
                   params,
-                  add ? ROW_PARAMS - 1 : ROW_PARAMS,
+                  add ? ROW_PARAMS - 2 : ROW_PARAMS,
                   &row);
     if (rc == DB_UNIQUE)
         return fail_route(r);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     *ret_id = rows_i64(&row, 0, 0);
-    return write_parts(r, draft, *ret_id, rows_i64(&row, 0, 1));
+    return write_parts(r, draft, &row);
 }
 
 /* --- the change
@@ -385,7 +449,7 @@ AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audi
     draft->fresh = save->in->trigger.set || save->in->steps.set;
     TRY(read_stored(r, save, &stored));
     TRY(merge(r, save->in, &stored, &doc));
-    TRY(check(r, &stored, doc, draft));
+    TRY(check(r, save->in, &stored, doc, draft));
     TRY(next_tick(r, &stored, draft));
     TRY(write_rows(r, draft, save->id, &save->saved_id));
     rc = tell_runners(r, draft->fire_ms);
