@@ -58,6 +58,7 @@ static void open_dependencies(void)
                .write_connections = (unsigned)conf->db_write_connections,
                .statement_timeout_ms = conf->statement_timeout_ms,
                .lease_timeout_ms = 1000},
+        .record_bytes = (int64_t)conf->record_bytes,
     };
     struct aead_key old_master_key = {0};
     struct fetch_config fetch = {.allow = conf->fetch_allow.items,

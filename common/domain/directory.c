@@ -39,6 +39,7 @@ struct directory *directory_new(const struct directory_config *config)
         PANIC("out of memory");
     directory->template = config->db;
     set_masters(directory, config);
+    directory->record_bytes = config->record_bytes > 0 ? config->record_bytes : RECORD_BYTES;
     directory->redis = config->redis;
     directory->bus = config->bus;
     directory->servers = map_new();
@@ -114,6 +115,11 @@ struct db *directory_control(struct directory *directory)
 struct db_server *directory_server(struct directory *directory, struct str name)
 {
     return map_get(directory->servers, name);
+}
+
+int64_t directory_record_bytes(const struct directory *directory)
+{
+    return directory->record_bytes;
 }
 
 struct redis *directory_redis(struct directory *directory)

@@ -51,12 +51,14 @@ struct missing {
     char slug[SLUG_BYTES];
 };
 
-#define MASTERS_MAX 4
+#define MASTERS_MAX  4
+#define RECORD_BYTES ((int64_t)8 << 20)
 
 struct directory {
     struct db_config template; /* dsn of main */
     struct aead_key masters[MASTERS_MAX]; /* the first wraps, all unwrap */
     size_t master_count;
+    int64_t record_bytes;
     struct redis *redis;   /* NULL = none, or closing */
     struct bus *bus;       /* the same */
     struct list listening; /* doorbell.c */

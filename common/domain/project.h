@@ -61,6 +61,7 @@ struct directory_config {
     struct aead_key master_key;       /* wraps data keys; ids of master keys are set by the directory */
     const struct aead_key *old_master_keys; /* only unwrap; borrowed for the call */
     size_t old_master_key_count;      /* at most 3 */
+    int64_t record_bytes;             /* largest record as it is stored; 0 = 8 MB */
 };
 
 /* Returns owned; one per process, made after the fork: its timer and connections live on the loop. */
@@ -71,6 +72,8 @@ struct db *directory_control(struct directory *directory); /* control schema, au
 struct db_server *directory_server(struct directory *directory, struct str name); /* NULL = unknown */
 /* any: one more server that projects may live on (platform.projects.server); "main" is there already. */
 void directory_server_add(struct directory *directory, const char *name, const char *dsn);
+/* any: how large a record may be as it is stored. */
+int64_t directory_record_bytes(const struct directory *directory);
 struct redis *directory_redis(struct directory *directory);
 /* any: NULL when there is none (bus_ring() takes that) or the directory is closing. */
 struct bus *directory_bus(struct directory *directory);

@@ -1,6 +1,6 @@
 /* Bodies of writes: unknown and read-only members, required ones, defaults, and each value by its
  * type. */
-#include "records/write.h"
+#include "records/size.h"
 
 /* What a body is checked against, and by which rights. */
 struct reader {
@@ -110,6 +110,8 @@ void write_read(struct records *ctx,
     json_object_foreach((json_t *)body, key, value) read_member(&in, str_from(key), value);
     for (size_t i = 0; i < entity->field_count; i++)
         read_field(&in, i);
+    if (row->errors->count == 0)
+        size_check(ctx, mode, row);
 }
 
 const struct value *write_value(const struct write_row *row, const struct model_field *field)

@@ -272,6 +272,25 @@ static void put_relation(struct jw *w, const struct expansion *expansion, struct
     jw_arr_end(w);
 }
 
+void columns_json_system(struct jw *w,
+                         const struct columns *plan,
+                         const struct rows *rows,
+                         size_t row)
+{
+    size_t column = COLUMNS_FIRST;
+
+    jw_obj(w);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct model_field *field = plan->fields[i];
+        size_t at = is_id(field) ? COLUMNS_ID : column++;
+        if (!field->system)
+            continue;
+        jw_key(w, field->name);
+        columns_value(w, field, rows, row, at);
+    }
+    jw_obj_end(w);
+}
+
 /* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
 void columns_json(struct jw *w, const struct columns *plan, const struct rows *rows, size_t row)
 {

@@ -32,6 +32,11 @@ void columns_sql(const struct records *ctx,
                  struct sql_params *params);
 /* any: writes one record object. */
 void columns_json(struct jw *w, const struct columns *plan, const struct rows *rows, size_t row);
+/* any: writes only what the service sets: id, created_at, ... */
+void columns_json_system(struct jw *w,
+                         const struct columns *plan,
+                         const struct rows *rows,
+                         size_t row);
 /* any: writes one value as columns_json does (exports, aggregates). */
 void columns_value(struct jw *w,
                    const struct model_field *field,

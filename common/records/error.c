@@ -62,8 +62,13 @@ int records_fail_found(struct records *ctx, const char *code)
         return 0;
     if (found->count > 1)
         return records_fail(ctx, code, "%zu values are not accepted", found->count);
-    return records_fail(
-        ctx, code, "%.*s: %.*s", STR_ARG(found->items[0].field), STR_ARG(found->items[0].message));
+    struct str field = found->items[0].field;
+    return records_fail(ctx,
+                        code,
+                        "%.*s%s%.*s",
+                        STR_ARG(field),
+                        field.len > 0 ? ": " : "",
+                        STR_ARG(found->items[0].message));
 }
 
 /* Callers' texts come back in answers: whole characters, and not more than is of use. */

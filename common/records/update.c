@@ -2,7 +2,7 @@
  * Changes of one record. Row rule, If-Match and locks are conditions of the UPDATE itself; when it
  * touches no row, write_explain() finds out why.
  */
-#include "records/write.h"
+#include "records/size.h"
 
 struct update {
     const json_t *body;
@@ -41,6 +41,7 @@ update_call(struct records *ctx, const struct entity *entity, const struct updat
     }
     (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
     write_unlocked(ctx, entity, "t", &sql, &params);
+    size_where(ctx, entity, row, "t", &sql, &params);
     strbuf_str(&sql, STR(" returning "));
     columns_sql(ctx, &update->plan, "t", &sql, &params);
     return write_call(ctx, "items.update", &sql, &params, true);
@@ -64,8 +65,10 @@ AWAITS static int update_row(struct records *ctx,
 
     TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
     update->missed = call.rows.count == 0;
-    if (update->missed)
-        return write_explain(ctx, entity, db, update->id, ACT_UPDATE, update->expect_version);
+    if (update->missed) {
+        TRY(write_explain(ctx, entity, db, update->id, ACT_UPDATE, update->expect_version));
+        return size_explain(ctx, entity, db, update->id, &update->row);
+    }
     keep(update, &call.rows);
     *ret_rows = call.rows;
     return 0;

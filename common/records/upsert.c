@@ -3,9 +3,8 @@
  * lock are conditions of the change, so a record that the caller may not change behaves like any
  * taken unique value. Members that an item leaves out keep what is stored.
  */
-#include "records/write.h"
-
 #include "base/panic.h"
+#include "records/size.h"
 
 struct upsert {
     const struct model_field *key;
@@ -84,12 +83,13 @@ static struct db_call upsert_call(struct records *ctx,
     strbuf_str(&sql, STR(" where true"));
     (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
     write_unlocked(ctx, entity, "t", &sql, &params);
+    size_where(ctx, entity, row, "t", &sql, &params);
     strbuf_str(&sql, STR(" returning t.id, (t.xmax = 0) as created"));
     return write_call(ctx, "items.upsert", &sql, &params, true);
 }
 
-/* The record with the item's key, when the caller may change it: then only a lock was in the
- * way. */
+/* The record with the item's key, when the caller may change it: then only its size or a lock was
+ * in the way. */
 static struct db_call changeable_call(struct records *ctx,
                                       const struct entity *entity,
                                       const struct upsert *upsert,
@@ -117,11 +117,14 @@ AWAITS static int fail_refused(struct records *ctx,
                                struct db *tx,
                                const struct upsert *upsert)
 {
-    struct db_call call = changeable_call(ctx, entity, upsert, &upsert->rows[upsert->failed]);
+    const struct write_row *row = &upsert->rows[upsert->failed];
+    struct db_call call = changeable_call(ctx, entity, upsert, row);
 
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    if (call.rows.count > 0)
+    if (call.rows.count > 0) {
+        TRY(size_explain(ctx, entity, tx, rows_i64(&call.rows, 0, 0), row));
         return records_fail(ctx, "locked", "The record is locked by another user.");
+    }
     return records_fail_field(ctx,
                               "unique_violation",
                               upsert->key->name,

@@ -9,8 +9,10 @@
 #include "domain/events.h"
 #include "loop/task.h"
 
-#define OUTBOX_AT_ONCE 200                        /* rows in one round trip */
-#define PAYLOAD_BYTES  ((size_t)64 * 1024 * 1024) /* far above the largest record */
+#define OUTBOX_AT_ONCE 200                       /* rows in one round trip */
+#define OUTBOX_BYTES   ((size_t)8 * 1024 * 1024) /* about as much in one */
+#define ESCAPED_TIMES  6                         /* a byte as JSON at most: "\\u0001" */
+#define MEMBERS_BYTES  ((size_t)2 * 1024 * 1024) /* names, numbers and ids of a record */
 
 /* --- statements --- */
 
@@ -164,43 +166,84 @@ send_outbox(struct records *ctx, struct db *tx, struct db_call *calls, size_t co
     return db_batch(ctx->task, tx, calls, count, NULL);
 }
 
-/* One outbox row for each record of a result. */
+/* What listeners are told of a record. One from a time without a limit may be larger than any
+ * payload: of it they are told what the service itself knows. */
+static struct str payload_of(struct records *ctx,
+                             struct arena *arena,
+                             const struct columns *plan,
+                             const struct rows *rows,
+                             size_t row)
+{
+    size_t most = (size_t)directory_record_bytes(ctx->directory) * ESCAPED_TIMES + MEMBERS_BYTES;
+    struct strbuf payload;
+    struct jw w;
+
+    strbuf_init(&payload, arena, most);
+    jw_init(&w, &payload);
+    columns_json(&w, plan, rows, row);
+    if (!payload.overflow)
+        return strbuf_view(&payload);
+    strbuf_init(&payload, arena, most);
+    jw_init(&w, &payload);
+    columns_json_system(&w, plan, rows, row);
+    return strbuf_view(&payload);
+}
+
+/* Outbox rows that are sent together, in memory of their own. */
+struct outbox {
+    struct arena *arena;
+    struct db_call calls[OUTBOX_AT_ONCE];
+    size_t count;
+    size_t bytes;
+};
+
+/* co: one outbox row for each record of a result; outbox->arena may be left behind. */
+AWAITS static int fill_outbox(struct records *ctx,
+                              const struct columns *plan,
+                              struct db *tx,
+                              const struct write_events *events,
+                              const struct rows *rows,
+                              struct outbox *outbox)
+{
+    bool commits = events->last && ctx->db->lease == NULL;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        if (outbox->arena == NULL)
+            outbox->arena = arena_new(0);
+        const struct outbox_row row = {
+            .entity = plan->entity,
+            .event = events->event,
+            .record_id = rows_i64(rows, i, COLUMNS_ID),
+            .payload = payload_of(ctx, outbox->arena, plan, rows, i),
+            .actor_id = ctx->caller->user_id,
+            .depth = ctx->depth,
+            .traceparent = ctx->traceparent,
+        };
+        outbox->calls[outbox->count++] = events_outbox_call(outbox->arena, &row);
+        outbox->bytes += row.payload.len;
+        bool end = i + 1 == rows->count;
+        if (outbox->count < OUTBOX_AT_ONCE && outbox->bytes < OUTBOX_BYTES && !end)
+            continue;
+        int rc = send_outbox(ctx, tx, outbox->calls, outbox->count, commits && end);
+        TRY(write_tx_db(ctx, plan->entity, rc));
+        arena_free(outbox->arena);
+        outbox->arena = NULL;
+        outbox->count = outbox->bytes = 0;
+    }
+    return commits && rows->count > 0 ? WRITE_COMMITTED : 0;
+}
+
 AWAITS static int write_outbox(struct records *ctx,
                                const struct columns *plan,
                                struct db *tx,
                                const struct write_events *events,
                                const struct rows *rows)
 {
-    bool commits = events->last && ctx->db->lease == NULL;
-    struct arena *arena = ctx->task->arena;
-    struct db_call *calls = ARENA_ARRAY(arena, calls, OUTBOX_AT_ONCE);
-    size_t pending = 0;
+    struct outbox *outbox = ARENA_NEW(ctx->task->arena, outbox);
 
-    for (size_t i = 0; i < rows->count; i++) {
-        struct strbuf payload;
-        struct jw w;
-        strbuf_init(&payload, arena, PAYLOAD_BYTES);
-        jw_init(&w, &payload);
-        columns_json(&w, plan, rows, i);
-        MUST(!payload.overflow);
-        const struct outbox_row row = {
-            .entity = plan->entity,
-            .event = events->event,
-            .record_id = rows_i64(rows, i, COLUMNS_ID),
-            .payload = strbuf_view(&payload),
-            .actor_id = ctx->caller->user_id,
-            .depth = ctx->depth,
-            .traceparent = ctx->traceparent,
-        };
-        calls[pending++] = events_outbox_call(arena, &row);
-        bool end = i + 1 == rows->count;
-        if (pending < OUTBOX_AT_ONCE && !end)
-            continue;
-        int rc = send_outbox(ctx, tx, calls, pending, commits && end);
-        TRY(write_tx_db(ctx, plan->entity, rc));
-        pending = 0;
-    }
-    return commits && rows->count > 0 ? WRITE_COMMITTED : 0;
+    int rc = fill_outbox(ctx, plan, tx, events, rows, outbox);
+    arena_free(outbox->arena);
+    return rc;
 }
 
 /* Rows of this plan show the system nothing new: no field is left out, and no relation whose

@@ -248,6 +248,7 @@ static const struct route items_routes[] = {
         .undocumented_entity = true,
         .tag = "Records",
         .summary = "Create a record",
+        .doc = RECORD_BYTES_DOC,
     },
     {
         .method = HTTP_PUT_M,
@@ -264,6 +265,7 @@ static const struct route items_routes[] = {
         .undocumented_entity = true,
         .tag = "Records",
         .summary = "Change a record: members left out keep their value",
+        .doc = RECORD_BYTES_DOC,
     },
     {
         .method = HTTP_DELETE_M,

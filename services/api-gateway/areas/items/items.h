@@ -3,6 +3,10 @@
 #include "app.h"
 #include "records/records.h"
 
+#define RECORD_BYTES_DOC                                                                           \
+    "A record is at most as large as GROUNDWORK_RECORD_BYTES says, as it is stored (8 MB when not set); " \
+    "a write that would make it larger is refused with too_long."
+
 extern const struct query_param items_list_query[];
 extern const struct query_param items_one_query[];
 extern const struct schema record_schema; /* any record: documented per entity by the data model document */

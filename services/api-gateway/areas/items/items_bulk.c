@@ -284,6 +284,7 @@ static const struct route items_bulk_routes[] = {
         .class = CLASS_HEAVY,
         .tag = "Records",
         .summary = "Create or upsert up to 1,000 records",
+        .doc = RECORD_BYTES_DOC,
     },
     {
         .method = HTTP_POST_M,

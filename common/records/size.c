@@ -1,0 +1,201 @@
+/* The maximum size of a record: what a write brings, and what is stored beside it. */
+#include "records/size.h"
+
+enum {
+    FIXED_BYTES = 8,     /* of a field that is no text, and of a link */
+    CHARACTER_BYTES = 4, /* of UTF-8, at most */
+    ENUM_BYTES = 255 * CHARACTER_BYTES,
+    SEALED_BYTES = 64,      /* what sealing adds to a secret */
+    JSON_PRINTED_TIMES = 2, /* PostgreSQL puts spaces into the documents that it prints */
+};
+
+/* Its stored bytes depend on its value. */
+static bool is_measured(const struct model_field *field)
+{
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+    case TYPE_JSON:
+    case TYPE_ENUM:
+    case TYPE_SECRET:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int64_t text_most(const struct model_field *field)
+{
+    int64_t most = field->type == TYPE_VARCHAR ? VALUE_VARCHAR_CHARS : VALUE_TEXT_BYTES;
+
+    if (field->max_length > 0 && field->max_length < VALUE_TEXT_BYTES)
+        most = field->max_length;
+    most *= CHARACTER_BYTES;
+    return most < VALUE_TEXT_BYTES ? most : VALUE_TEXT_BYTES;
+}
+
+static int64_t field_most(const struct model_field *field)
+{
+    if (field->many)
+        return (int64_t)VALUE_LINKS_MAX * FIXED_BYTES;
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+        return text_most(field);
+    case TYPE_JSON:
+        return (int64_t)VALUE_JSON_BYTES * JSON_PRINTED_TIMES;
+    case TYPE_ENUM:
+        return ENUM_BYTES;
+    case TYPE_SECRET:
+        return VALUE_SECRET_BYTES + SEALED_BYTES;
+    default:
+        return FIXED_BYTES;
+    }
+}
+
+static int64_t limit_of(const struct records *ctx)
+{
+    return directory_record_bytes(ctx->directory);
+}
+
+static bool may_exceed(const struct records *ctx, const struct entity *entity)
+{
+    int64_t most = 0;
+
+    for (size_t i = 0; i < entity->field_count; i++)
+        most += field_most(&entity->fields[i]);
+    return most > limit_of(ctx);
+}
+
+static int64_t value_bytes(const struct value *value)
+{
+    if (value->field->many)
+        return (int64_t)value->id_count * FIXED_BYTES;
+    if (value->param.kind == PARAM_STR || value->param.kind == PARAM_BYTES)
+        return is_measured(value->field) ? (int64_t)value->param.str.len : FIXED_BYTES;
+    return value->param.kind == PARAM_NULL ? 0 : FIXED_BYTES;
+}
+
+/* What the body names, and with `defaults` all that a new record gets. */
+static int64_t brought_bytes(const struct write_row *row, bool defaults)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < row->count; i++)
+        if (defaults || row->given[i])
+            sum += value_bytes(&row->values[i]);
+    for (size_t i = 0; i < row->link_count; i++)
+        sum += value_bytes(&row->links[i]);
+    return sum;
+}
+
+void size_check(struct records *ctx, enum write_mode mode, struct write_row *row)
+{
+    if (brought_bytes(row, mode != WRITE_UPDATE) > limit_of(ctx))
+        schema_error_add(ctx->task->arena,
+                         row->errors,
+                         STR(""),
+                         "too_long",
+                         "the record must be at most %lld bytes in all",
+                         (long long)limit_of(ctx));
+}
+
+static bool is_given(const struct write_row *row, const struct model_field *field)
+{
+    for (size_t i = 0; i < row->count; i++)
+        if (row->values[i].field == field)
+            return row->given[i];
+    for (size_t i = 0; i < row->link_count; i++)
+        if (row->links[i].field == field)
+            return true;
+    return false;
+}
+
+static void put_field(const struct model_field *field, const char *alias, struct strbuf *sql)
+{
+    if (field->many)
+        strbuf_printf(sql,
+                      " + %d * (select count(*) from {p}.l_%lld l where l.from_id = %s.id)",
+                      FIXED_BYTES,
+                      (long long)field->id,
+                      alias);
+    else if (is_measured(field)) /* the length of a text is known without reading it */
+        strbuf_printf(sql,
+                      " + coalesce(octet_length(%s.%.*s%s), 0)",
+                      alias,
+                      STR_ARG(field->column),
+                      field->type == TYPE_JSON ? "::text" : "");
+    else
+        strbuf_printf(sql,
+                      " + case when %s.%.*s is null then 0 else %d end",
+                      alias,
+                      STR_ARG(field->column),
+                      FIXED_BYTES);
+}
+
+/* Whether the row is not too large with what `row` brings. */
+static void put_fits(struct records *ctx,
+                     const struct entity *entity,
+                     const struct write_row *row,
+                     const char *alias,
+                     struct strbuf *sql,
+                     struct sql_params *params)
+{
+    int64_t left = limit_of(ctx) - brought_bytes(row, false);
+
+    strbuf_str(sql, STR("(0::bigint"));
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        if (!field->system && !is_given(row, field))
+            put_field(field, alias, sql);
+    }
+    strbuf_str(sql, STR(" <= "));
+    sql_bind(sql, params, P_I64(left), "bigint");
+    strbuf_char(sql, ')');
+}
+
+void size_where(struct records *ctx,
+                const struct entity *entity,
+                const struct write_row *row,
+                const char *alias,
+                struct strbuf *sql,
+                struct sql_params *params)
+{
+    if (!may_exceed(ctx, entity))
+        return;
+    strbuf_str(sql, STR(" and "));
+    put_fits(ctx, entity, row, alias, sql, params);
+}
+
+int size_fail(struct records *ctx)
+{
+    long long limit = (long long)limit_of(ctx);
+
+    records_finding(
+        ctx, STR(""), "too_long", "the record must be at most %lld bytes in all", limit);
+    return records_fail(
+        ctx, "validation_failed", "The record must be at most %lld bytes in all.", limit);
+}
+
+int size_explain(struct records *ctx,
+                 const struct entity *entity,
+                 struct db *db,
+                 int64_t id,
+                 const struct write_row *row)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    if (!may_exceed(ctx, entity))
+        return 0;
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&sql, STR("select "));
+    put_fits(ctx, entity, row, "t", &sql, &params);
+    strbuf_printf(&sql, " as fits from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
+    sql_bind(&sql, &params, P_I64(id), "bigint");
+    struct db_call call = write_call(ctx, "items.size", &sql, &params, true);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
+    return call.rows.count > 0 && !rows_bool(&call.rows, 0, 0) ? size_fail(ctx) : 0;
+}
