@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from test_entities import codes, columns, insert
+from groundwork.soon import soon
+from test_entities import NAME, codes, columns, insert
 
 FIELDS = "/entities/things/fields"
 
@@ -400,3 +401,104 @@ def test_fields_that_came_and_went_too_often(project, db, things):
             cursor.execute(f"alter table {table} drop column x{number}")
     response = project.admin.post(FIELDS, {"name": "extra", "type": "text"}, expect=409)
     assert response.json()["code"] == "conflict"
+
+
+HIDDEN = "/entities/staff/fields"
+# Changes whose fate the stored values decide; half of them fit what is stored.
+PROBES = [
+    {"name": "salary", "options": {"max": 5000}}, {"name": "salary", "options": {"max": 5001}},
+    {"name": "salary", "options": {"min": 1}}, {"name": "salary", "type": "float"}, {"name": "salary", "type": "varchar"},
+    {"name": "salary", "required": True}, {"name": "salary", "unique": True},
+    {"name": "note", "options": {"max_length": 5}}, {"name": "note", "options": {"max_length": 6}},
+    {"name": "salary", "unique": True, "indexed": True}, {"name": "note", "required": True},
+    {"name": "note", "type": "enum", "options": {"enum": "words"}},
+]
+
+
+@pytest.fixture
+def staff(project):
+    project.admin.post("/enums", {"name": "words", "values": ["secret", "other"]}, expect=201)
+    fields = [{"name": "name", "type": "varchar"}, {"name": "salary", "type": "integer"}, {"name": "note", "type": "text"},
+              {"name": "state", "type": "enum", "options": {"enum": "words"}}]
+    project.entity("staff", fields)
+    project.item("staff", name="a", salary=5001, note="secret", state="other")
+    return project
+
+
+def probes(client, status):
+    """None of the answers says more than another."""
+    answers = [client.put(f"{HIDDEN}/{body['name']}", body, expect=status) for body in PROBES]
+    texts = {answer.json()["detail"].replace("salary", "F").replace("note", "F") for answer in answers}
+    assert len(texts) == 1, texts
+
+
+def test_who_does_not_read_the_records_learns_nothing_by_changes(staff):
+    """A user with the model's permissions alone, as Standard User has them, found values by bounds."""
+    user = staff.user()
+    user.get("/entities/staff/items", expect=403)
+    probes(user, 403)
+    for values in (["other"], ["secret"]):
+        user.put("/enums/words", {"values": values}, expect=403)
+    user.put("/enums/words", {"values": ["secret", "other", "more"]}, expect=200)
+    user.put(HIDDEN + "/salary", {"name": "wage", "searchable": False}, expect=200)
+    user.put(HIDDEN + "/wage", {"name": "salary", "indexed": True}, expect=200)
+
+
+def test_who_does_not_read_every_record_learns_nothing_by_changes(staff):
+    user = staff.user(entities=["staff"])
+    assert user.get("/entities/staff/items", expect=200).json()["items"] == []
+    probes(user, 403)
+    staff.admin.put("/entities/staff", {"row_level_security": False}, expect=200)
+    soon(lambda: user.put(HIDDEN + "/salary", {"options": {"max": 5000}}), 409)
+
+
+def test_a_hidden_field_is_not_in_the_model(staff):
+    staff.admin.put("/entities/staff", {"row_level_security": False}, expect=200)
+    role = staff.role(permissions=["staff:read", "staff:delete"],
+                      field_access=[{"entity": "staff", "action": "read", "fields": ["name", "state"]}])
+    user = staff.user(role_ids=[staff.role_named("Standard User")["id"], role["id"]])
+    shown = ["name", "state"]
+    assert [field["name"] for field in user.get(HIDDEN, expect=200).json()["items"]] == shown
+    assert user.get(HIDDEN, expect=200).json()["total_items"] == 2
+    (entity,) = user.get("/entities", expect=200).json()["items"]
+    assert [field["name"] for field in entity["fields"]] == shown
+    assert [field["name"] for field in user.get("/entities/staff", expect=200).json()["fields"]] == shown
+    renamed = user.put("/entities/staff", {"label": "Staff"}, expect=200).json()
+    assert [field["name"] for field in renamed["fields"]] == shown
+    user.get(HIDDEN + "/salary", expect=404)
+    user.delete(HIDDEN + "/salary", expect=404)
+    probes(user, 404)
+    assert "salary" not in user.get("/docs", expect=200).text
+    user.put(HIDDEN + "/name", {"required": True}, expect=200)
+    assert user.post(HIDDEN, {"name": "mine", "type": "text"}, expect=201).json()["name"] == "mine"
+    assert len(staff.admin.get(HIDDEN, expect=200).json()["items"]) == 5
+
+
+def test_an_enum_of_a_hidden_field(staff):
+    """Where it is used is not said."""
+    staff.admin.put("/entities/staff", {"row_level_security": False}, expect=200)
+    role = staff.role(permissions=["staff:read"], field_access=[{"entity": "staff", "action": "read", "fields": ["name"]}])
+    user = staff.user(role_ids=[staff.role_named("Standard User")["id"], role["id"]])
+    user.put("/enums/words", {"values": ["other"]}, expect=403)
+    assert "state" not in user.delete("/enums/words", expect=409).json()["detail"]
+
+
+def test_what_makes_records_go_needs_the_right_to_delete_them(staff):
+    target = staff.entity("offices", [{"name": "name", "type": "varchar"}])["name"]
+    user = staff.only("svc_fields:create", "svc_fields:update", "svc_fields:delete", "svc_entities:delete",
+                      "svc_entities:create", "staff:read")
+    link = {"name": "office", "type": "relation", "options": {"entity": target, "on_delete": "cascade"}}
+    user.post(HIDDEN, link, expect=403)
+    user.post(HIDDEN, {**link, "options": {"entity": target}}, expect=201)
+    user.put(HIDDEN + "/office", {"options": {"on_delete": "cascade"}}, expect=403)
+    user.put(HIDDEN + "/office", {"options": {"on_delete": "set_null"}}, expect=200)
+    user.delete(HIDDEN + "/note", expect=403)
+    user.delete("/entities/staff", expect=403)
+    user.post("/entities", {"name": "empty", "fields": [NAME]}, expect=201)
+    user.delete("/entities/empty/fields/name", expect=204)
+    user.delete("/entities/empty", expect=204)
+    staff.admin.put(f"/roles/{user.user['role_ids'][0]}", {"permissions": [
+        "svc_fields:update", "svc_fields:delete", "svc_entities:delete", "staff:delete"]}, expect=200)
+    soon(lambda: user.put(HIDDEN + "/office", {"options": {"on_delete": "cascade"}}), 200)
+    user.delete(HIDDEN + "/note", expect=204)
+    user.delete("/entities/staff", expect=204)

@@ -61,6 +61,14 @@ const char *ddl_conversion_text(struct arena *arena, const char *pattern, struct
 
 /* --- what the rows say (ddl_check.c) --- */
 
+/* any: 0 when the caller may learn what the field holds in every record: it reads all records and the field.
+ * Else 403, before anything is looked at: whether a change fits the stored values tells what they are. */
+int ddl_may_look(struct req *r, const struct model_field *field) MUSTCHECK;
+/* any: 0 when the caller may delete records of the entity, else 403: `what` makes data go. */
+int ddl_may_drop(struct req *r, const struct entity *entity, const char *what) MUSTCHECK;
+/* co: the same, once there are records. */
+AWAITS int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what) MUSTCHECK;
+
 struct ddl_check {
     const struct model_field *field;
     const char *condition; /* on "t", the entity's table: true for rows that contradict */

@@ -22,6 +22,50 @@ static bool sees_all(const struct req *r, const struct entity *entity)
            (!entity->row_level_security && caller_can_entity(r->caller, entity->id, ACT_READ));
 }
 
+int ddl_may_look(struct req *r, const struct model_field *field)
+{
+    if (sees_all(r, field->entity) && caller_field(r->caller, field, ACT_READ))
+        return 0;
+    return fail(
+        r,
+        "forbidden",
+        "Only who reads all records of '%.*s', and '%.*s' of them, may make a change that their "
+        "values decide.",
+        STR_ARG(field->entity->name),
+        STR_ARG(field->name));
+}
+
+int ddl_may_drop(struct req *r, const struct entity *entity, const char *what)
+{
+    if (caller_can_entity(r->caller, entity->id, ACT_DELETE))
+        return 0;
+    return fail(
+        r, "forbidden", "%s needs the permission %.*s:delete.", what, STR_ARG(entity->name));
+}
+
+int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what)
+{
+    struct str text = arena_printf(
+        r->task.arena, "select exists (select 1 from {p}.e_%lld) as found", (long long)entity->id);
+    const struct sql sql = {
+        .name = "ddl.records",
+        .text = text.ptr,
+        .hash = str_hash(text),
+        .kind = SQL_ONE,
+        .no_prepare = true,
+    };
+    struct rows found;
+    struct ddl lock;
+
+    if (caller_can_entity(r->caller, entity->id, ACT_DELETE))
+        return 0;
+    ddl_init(&lock, r->task.arena); /* what is seen now holds until the change is made */
+    ddl_add(&lock, "lock table {p}.e_%lld in access exclusive mode", (long long)entity->id);
+    TRY(ddl_run(r, &lock));
+    TRY(sql_all(r, &found, &sql, NULL, 0));
+    return rows_bool(&found, 0, 0) ? ddl_may_drop(r, entity, what) : 0;
+}
+
 static struct str describe(struct req *r, const struct ddl_check *check, const struct rows *found)
 {
     struct arena *arena = r->task.arena;

@@ -285,6 +285,11 @@ AWAITS static int check_bound(struct req *r,
     return is_tighter(old, next, upper) ? ddl_check(r, &check) : 0;
 }
 
+static bool is_narrower(const struct model_field *old, const struct model_field *next)
+{
+    return next->max_length > 0 && (old->max_length == 0 || old->max_length > next->max_length);
+}
+
 AWAITS static int check_values(struct req *r,
                                const struct model_field *old,
                                const struct model_field *next,
@@ -292,8 +297,7 @@ AWAITS static int check_values(struct req *r,
 {
     struct arena *arena = r->task.arena;
     bool retyped = old->type != next->type;
-    bool narrower = next->max_length > 0 &&
-                    (retyped || old->max_length == 0 || old->max_length > next->max_length);
+    bool narrower = next->max_length > 0 && (retyped || is_narrower(old, next));
     bool listed = next->type == TYPE_ENUM && next->values != old->values;
 
     if (narrower) {
@@ -399,6 +403,15 @@ static bool touches_table(const struct model_field *old, const struct model_fiel
            is_tighter(old, next, true);
 }
 
+/* Whether the stored values decide about the change. */
+static bool looks_at_rows(const struct model_field *old, const struct model_field *next)
+{
+    return old->type != next->type || (next->required && !old->required) ||
+           (next->unique && !old->unique) || is_narrower(old, next) ||
+           (next->type == TYPE_ENUM && next->values != old->values) ||
+           is_tighter(old, next, false) || is_tighter(old, next, true);
+}
+
 int ddl_field_change(struct req *r, const struct model_field *old, const struct model_field *next)
 {
     struct ddl lock;
@@ -406,6 +419,10 @@ int ddl_field_change(struct req *r, const struct model_field *old, const struct 
 
     if (!touches_table(old, next))
         return 0;
+    if (looks_at_rows(old, next))
+        TRY(ddl_may_look(r, old));
+    if (next->on_delete == ON_DELETE_CASCADE && old->on_delete != next->on_delete)
+        TRY(ddl_may_drop(r, old->entity, "on_delete \"cascade\""));
     ddl_init(&lock, r->task.arena);
     ddl_table_lock(&lock, old);
     TRY(ddl_run(r, &lock));

@@ -1,4 +1,5 @@
 /* Entities: each is a table of its own, made, changed and dropped while the project is in use. */
+#include "areas/model/shown.h"
 #include "base/map.h"
 #include "ddl/ddl.h"
 #include "ddl/field_spec.h"
@@ -68,9 +69,12 @@ static const struct schema out_schema = SCHEMA_OUT("Entity", out_fields);
 
 AWAITS static int reply_entity(struct req *r, int status, struct str name)
 {
+    struct db_param params[3];
     struct rows entity;
 
-    TRY(sql_one(r, &entity, &SQL_ENTITY_GET, PARAMS(P_STR(name))));
+    fields_shown(r, params);
+    params[2] = P_STR(name);
+    TRY(sql_one(r, &entity, &SQL_ENTITY_GET, params, ARRAY_LEN(params)));
     if (status == 201)
         resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
     return reply_row(r, status, &entity);
@@ -171,7 +175,10 @@ AWAITS static int entities_create(struct req *r)
 
 AWAITS static int entities_list(struct req *r)
 {
-    return reply_page(r, &SQL_ENTITIES_LIST, "id", NULL, 0);
+    struct db_param params[2];
+
+    fields_shown(r, params);
+    return reply_page(r, &SQL_ENTITIES_LIST, "id", params, ARRAY_LEN(params));
 }
 
 AWAITS static int entities_get(struct req *r)
@@ -234,16 +241,21 @@ AWAITS static int entities_update(struct req *r)
 static int check_unreferred(struct req *r, const struct entity *entity)
 {
     struct strbuf names;
+    bool hidden = false;
 
     strbuf_init(&names, r->task.arena, 4096);
     for (const struct model_field *it = entity->referrers; it; it = it->next_referrer) {
-        if (it->entity != entity)
+        if (it->entity != entity && !field_shown(r, it))
+            hidden = true;
+        else if (it->entity != entity)
             strbuf_printf(&names,
                           "%s%.*s.%.*s",
                           names.len ? ", " : "",
                           STR_ARG(it->entity->name),
                           STR_ARG(it->name));
     }
+    if (!names.len && hidden)
+        return fail(r, "in_use", "Other entities refer to it.");
     if (!names.len)
         return 0;
     return fail(r, "in_use", "Other entities refer to it: %.*s.", STR_ARG(strbuf_view(&names)));
@@ -275,6 +287,7 @@ AWAITS static int remove_entity(struct req *r, void *arg UNUSED, struct model_au
     struct ddl ddl;
 
     TRY(gateway_entity(r, &entity));
+    TRY(ddl_may_drop_records(r, entity, "Deleting an entity that has records"));
     TRY(check_unreferred(r, entity));
     ddl_init(&ddl, r->task.arena);
     ddl_table_drop(&ddl, entity);
@@ -362,9 +375,9 @@ static const struct route entities_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Entities",
         .summary = "Delete an entity with all its records",
-        .doc =
-            "409 in_use while relations of other entities refer to it. Workflows that its events "
-            "start are disabled.",
+        .doc = "Once there are records, that needs the permission to delete them. 409 in_use while "
+               "relations of other entities refer to it. Workflows that its events "
+               "start are disabled.",
     },
 };
 ROUTES(entities);

@@ -1,4 +1,4 @@
--- Entities as they are shown, with their fields.
+-- Entities as they are shown, with their fields: of the entities $1 only the fields $2 (areas/model/shown.h).
 
 -- part: entity
 select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
@@ -8,7 +8,8 @@ select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
       'options', f.options || case when t.id is null then '{}' else jsonb_build_object('entity', t.name) end,
       'created_at', to_char(f.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
       'updated_at', to_char(f.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by f.id), '[]')
-    from {p}.fields f left join {p}.entities t on t.id = f.target_id where f.entity_id = e.id) as fields,
+    from {p}.fields f left join {p}.entities t on t.id = f.target_id where f.entity_id = e.id
+      and not (f.entity_id = any($1::bigint[]) and f.id <> all($2::bigint[]))) as fields,
   e.created_at, e.updated_at
 from {p}.entities e
 
@@ -17,7 +18,7 @@ from {p}.entities e
 
 -- name: entity_get :opt
 {entity}
-where e.name = $1::text
+where e.name = $3::text
 
 -- name: entity_add :one
 insert into {p}.entities (name, label, row_level_security, public_read, searchable)

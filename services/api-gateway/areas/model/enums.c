@@ -1,4 +1,5 @@
 /* Enums: named lists of values that enum fields take. Part of the model. */
+#include "areas/model/shown.h"
 #include "base/map.h"
 #include "base/utf8.h"
 #include "ddl/ddl.h"
@@ -183,6 +184,7 @@ check_field(struct req *r, const struct model_field *field, const struct in_strs
         .reason = "a value that is to be removed, in",
     };
 
+    TRY(ddl_may_look(r, field));
     if (fallback.ptr && !has_value(values, fallback))
         return fail(r,
                     "in_use",
@@ -261,6 +263,8 @@ AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audi
     if (!old)
         return no_such_enum(r);
     user = next_user(r->model, old, &cursor);
+    if (user && !field_shown(r, user))
+        return fail(r, "in_use", "A field takes its values.");
     if (user)
         return fail(r,
                     "in_use",
@@ -332,8 +336,9 @@ static const struct route enums_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Enums",
         .summary = "Change an enum",
-        .doc = "Removing a value that records hold is 409: how many, and the first ten ids, to who "
-               "sees all records.",
+        .doc = "Removing a value needs read of all records, and of the field, wherever it is used; "
+               "that records "
+               "hold it is 409: how many, and the first ten ids.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -1,4 +1,5 @@
 /* Fields of an entity: columns that are added, changed and dropped while the project is in use. */
+#include "areas/model/shown.h"
 #include "ddl/ddl.h"
 #include "ddl/field_spec.h"
 #include "ddl/model_change.h"
@@ -6,22 +7,28 @@
 
 /* --- helpers --- */
 
+/* Its maker is shown a field that its own rule will hide. */
 AWAITS static int reply_field(struct req *r, int status, struct str name)
 {
+    struct db_param params[4] = {P_I64S(NULL, 0), P_I64S(NULL, 0)};
     struct rows field;
 
-    TRY(sql_one(r, &field, &SQL_FIELD_GET, PARAMS(P_STR(req_param(r, "entity")), P_STR(name))));
+    if (status == 200)
+        fields_shown(r, params);
+    params[2] = P_STR(req_param(r, "entity"));
+    params[3] = P_STR(name);
+    TRY(sql_one(r, &field, &SQL_FIELD_GET, params, ARRAY_LEN(params)));
     if (status == 201)
         resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
     return reply_row(r, status, &field);
 }
 
-/* The field of the path; system columns are no fields here. */
+/* The field of the path; system columns and what the caller is not shown are no fields here. */
 static const struct model_field *find_field(const struct req *r, const struct entity *entity)
 {
     const struct model_field *field = entity_field(entity, req_param(r, "field"));
 
-    return field && !field->system ? field : NULL;
+    return field && !field->system && field_shown(r, field) ? field : NULL;
 }
 
 static int no_such_field(struct req *r)
@@ -69,10 +76,13 @@ static struct field_spec spec_of(struct req *r, const struct entity *entity)
 
 AWAITS static int fields_list(struct req *r)
 {
+    struct db_param params[3];
     struct rows entity;
 
     TRY(sql_one(r, &entity, &SQL_FIELDS_ENTITY, PARAMS(P_STR(req_param(r, "entity")))));
-    return reply_page(r, &SQL_FIELDS_LIST, "id", PARAMS(P_I64(rows_i64(&entity, 0, 0))));
+    fields_shown(r, params);
+    params[2] = P_I64(rows_i64(&entity, 0, 0));
+    return reply_page(r, &SQL_FIELDS_LIST, "id", params, ARRAY_LEN(params));
 }
 
 AWAITS static int fields_get(struct req *r)
@@ -110,6 +120,8 @@ AWAITS static int add_field(struct req *r, void *arg, struct model_audit *audit)
     if (spec.errors->count)
         return fail_fields(r, spec.errors);
     TRY(check_name_free(r, entity, &field));
+    if (field.type == TYPE_RELATION && field.on_delete == ON_DELETE_CASCADE)
+        TRY(ddl_may_drop(r, entity, "on_delete \"cascade\""));
     if (own_fields(entity) >= ENTITY_FIELDS_MAX)
         return fail(r, "conflict", "An entity has at most %d fields.", ENTITY_FIELDS_MAX);
     ddl_init(&lock, r->task.arena);
@@ -179,6 +191,7 @@ AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_aud
     field = find_field(r, entity);
     if (!field)
         return no_such_field(r);
+    TRY(ddl_may_drop_records(r, entity, "Removing a field of an entity that has records"));
     ddl_init(&ddl, r->task.arena);
     ddl_field_drop(&ddl, field);
     TRY(ddl_run(r, &ddl));
@@ -250,8 +263,11 @@ static const struct route fields_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Fields",
         .summary = "Change a field",
-        .doc = "A change that stored records contradict is 409 schema_conflict: how many, and the "
-               "first ten ids, to who sees all records.",
+        .doc =
+            "A change that stored records contradict is 409 schema_conflict: how many, and the "
+            "first ten ids. A change that stored values decide (type, required, unique, a list or "
+            "bounds that leave less) needs read of all records and of the field, on_delete cascade "
+            "the permission to delete records: 403 before anything is looked at.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -265,6 +281,7 @@ static const struct route fields_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Fields",
         .summary = "Remove a field with its data",
+        .doc = "Once there are records, that needs the permission to delete them.",
     },
 };
 ROUTES(fields);

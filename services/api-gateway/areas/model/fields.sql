@@ -1,4 +1,4 @@
--- Fields of one entity as they are shown.
+-- Fields of one entity as they are shown: of the entities $1 only the fields $2 (areas/model/shown.h).
 
 -- name: fields_entity :opt
 select e.id from {p}.entities e where e.name = $1::text
@@ -9,7 +9,7 @@ select f.id, f.name, f.type, f.required, f.is_unique as "unique", f.indexed, f.d
   f.options || case when t.id is null then '{}' else jsonb_build_object('entity', t.name) end as options,
   f.created_at, f.updated_at
 from {p}.fields f left join {p}.entities t on t.id = f.target_id
-where f.entity_id = $1::bigint
+where f.entity_id = $3::bigint and not (f.entity_id = any($1::bigint[]) and f.id <> all($2::bigint[]))
 
 -- name: field_get :opt
 select f.id, f.name, f.type, f.required, f.is_unique as "unique", f.indexed, f.default_value as "default",
@@ -17,7 +17,7 @@ select f.id, f.name, f.type, f.required, f.is_unique as "unique", f.indexed, f.d
   f.options || case when t.id is null then '{}' else jsonb_build_object('entity', t.name) end as options,
   f.created_at, f.updated_at
 from {p}.fields f join {p}.entities e on e.id = f.entity_id left join {p}.entities t on t.id = f.target_id
-where e.name = $1::text and f.name = $2::text
+where e.name = $3::text and f.name = $4::text and not (f.entity_id = any($1::bigint[]) and f.id <> all($2::bigint[]))
 
 -- name: field_drop :exec
 delete from {p}.fields where id = $1::bigint

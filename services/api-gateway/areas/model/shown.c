@@ -1,0 +1,38 @@
+/* What field rules leave of the model. */
+#include "areas/model/shown.h"
+
+bool field_shown(const struct req *r, const struct model_field *field)
+{
+    return caller_all_rows(r->caller) ||
+           !caller_can_entity(r->caller, field->entity->id, ACT_READ) ||
+           caller_field(r->caller, field, ACT_READ);
+}
+
+static bool is_limited(const struct entity_right *right)
+{
+    return (right->actions & (1U << ACT_READ)) != 0 && !right->fields[ACT_READ].all;
+}
+
+void fields_shown(struct req *r, struct db_param *ret_params)
+{
+    const struct rights *rights = caller_all_rows(r->caller) ? NULL : r->caller->rights;
+    size_t entity_count = rights ? rights->entity_count : 0;
+    size_t room = 0;
+    size_t limited = 0;
+    size_t shown = 0;
+
+    for (size_t i = 0; i < entity_count; i++)
+        room += rights->entities[i].fields[ACT_READ].count;
+    int64_t *entities = ARENA_ARRAY(r->task.arena, entities, entity_count + 1);
+    int64_t *fields = ARENA_ARRAY(r->task.arena, fields, room + 1);
+    for (size_t i = 0; i < entity_count; i++) {
+        const struct entity_right *right = &rights->entities[i];
+        if (!is_limited(right))
+            continue;
+        entities[limited++] = right->entity_id;
+        for (size_t k = 0; k < right->fields[ACT_READ].count; k++)
+            fields[shown++] = right->fields[ACT_READ].ids[k];
+    }
+    ret_params[0] = P_I64S(entities, limited);
+    ret_params[1] = P_I64S(fields, shown);
+}
