@@ -114,5 +114,6 @@ bool schema_format_ok(const char *format, struct str value);
  * Findings are added to *errors; returns false when errors->count > 0. */
 bool schema_check(struct arena *arena, const struct schema *schema, const json_t *value,
                   struct schema_errors *errors);
-/* Writes the OpenAPI 3.0 schema object; sub-schemas as $ref "#/components/schemas/Name". */
+/* Writes the OpenAPI 3.0 schema object; sub-schemas as $ref "#/components/schemas/Name", but those of objects
+ * that may be null where they stand. */
 void schema_openapi(struct jw *w, const struct schema *schema);

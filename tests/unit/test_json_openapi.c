@@ -155,8 +155,8 @@ static void test_containers(void **state)
                     "\"description\":\"Noted\"}");
     assert_property(root,
                     "maybe",
-                    "{\"type\":\"object\",\"allOf\":[{\"$ref\":\"#/components/schemas/Leaf\"}],"
-                    "\"nullable\":true}");
+                    "{\"type\":\"object\",\"properties\":{\"label\":{\"type\":\"string\"}},"
+                    "\"additionalProperties\":false,\"nullable\":true}");
 }
 
 static void test_envelope(void **state)

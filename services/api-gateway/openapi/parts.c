@@ -195,9 +195,19 @@ void openapi_header_components(struct jw *w, unsigned bits)
     }
 }
 
-void openapi_path_param(struct jw *w, struct str name)
+/* Besides their own ids some take the processor's, which begin with a word of their own. */
+static void put_either_id(struct jw *w, const char *prefix)
 {
-    bool id = str_is(name, "id") || str_ends(name, STR("_id"));
+    JW_CSTR(w, "type", "string");
+    jw_lit(w, "pattern");
+    jw_str(w, arena_printf(w->out->arena, "^([1-9][0-9]*|%s[A-Za-z0-9_]+)$", prefix));
+    JW_CSTR(w, "description", "The id, or that of the processor");
+}
+
+void openapi_path_param(struct jw *w, const struct route *route, struct str name)
+{
+    bool number = str_is(name, "id") || str_ends(name, STR("_id")) || str_is(name, "userId") ||
+                  str_is(name, "version");
 
     jw_obj(w);
     JW_STR(w, "name", name);
@@ -205,10 +215,14 @@ void openapi_path_param(struct jw *w, struct str name)
     JW_BOOL(w, "required", true);
     jw_lit(w, "schema");
     jw_obj(w);
-    JW_CSTR(w, "type", id ? "integer" : "string");
-    if (id) {
-        JW_CSTR(w, "format", "int64");
-        JW_I64(w, "minimum", 1);
+    if (route->id_prefix && str_is(name, "id")) {
+        put_either_id(w, route->id_prefix);
+    } else {
+        JW_CSTR(w, "type", number ? "integer" : "string");
+        if (number) {
+            JW_CSTR(w, "format", "int64");
+            JW_I64(w, "minimum", 1);
+        }
     }
     jw_obj_end(w);
     jw_obj_end(w);

@@ -38,8 +38,8 @@ void openapi_query_param(struct jw *w, const struct query_param *param);
 void openapi_headers(struct jw *w, unsigned bits, bool by_name);
 /* Members of components.parameters for these headers. */
 void openapi_header_components(struct jw *w, unsigned bits);
-/* The path parameter {name}: ids are integers, everything else is text. */
-void openapi_path_param(struct jw *w, struct str name);
+/* The path parameter {name} of a route: ids and versions are integers, everything else is text. */
+void openapi_path_param(struct jw *w, const struct route *route, struct str name);
 
 /* The members of an operation's "responses" for everything that can fail, by status: what any route
  * of its kind is refused with (stages/refusals.h) and what the route adds. Marks them in *statuses.

@@ -164,6 +164,35 @@ static void put_references_type(struct jw *w)
     jw_obj_end(w);
 }
 
+/* An id, or with expand= the record, whose members are those that the caller may read of it. */
+static void put_expandable(struct jw *w, bool nullable)
+{
+    jw_lit(w, "oneOf");
+    jw_arr(w);
+    jw_obj(w);
+    put_reference_type(w);
+    if (nullable)
+        JW_BOOL(w, "nullable", true);
+    jw_obj_end(w);
+    jw_raw(w,
+           STR("{\"type\":\"object\",\"required\":[\"id\"],\"properties\":{\"id\":{"
+               "\"type\":\"integer\",\"format\":\"int64\"}},\"additionalProperties\":true}"));
+    jw_arr_end(w);
+}
+
+static void put_relation_read(struct jw *w, const struct model_field *field)
+{
+    if (!field->many) {
+        put_expandable(w, !field->required);
+        return;
+    }
+    JW_CSTR(w, "type", "array");
+    jw_lit(w, "items");
+    jw_obj(w);
+    put_expandable(w, false);
+    jw_obj_end(w);
+}
+
 static void put_type(struct jw *w, const struct model_field *field, bool nullable)
 {
     switch (field->type) {
@@ -249,6 +278,22 @@ static void put_field(struct jw *w, const struct model_field *field, struct acce
         jw_lit(w, "example");
         jw_raw(w, field->example);
     }
+    jw_obj_end(w);
+}
+
+/* As it is read. */
+static void put_field_read(struct jw *w, const struct model_field *field)
+{
+    bool nullable = !field->required && !field->many;
+
+    jw_obj(w);
+    if (field->type == TYPE_RELATION)
+        put_relation_read(w, field);
+    else
+        put_type(w, field, nullable);
+    if (nullable && field->type != TYPE_JSON && field->type != TYPE_RELATION)
+        JW_BOOL(w, "nullable", true);
+    put_description(w, field);
     jw_obj_end(w);
 }
 
@@ -340,16 +385,11 @@ int entity_schema_filter(struct jw *w, const struct entity_doc *doc)
     return 0;
 }
 
+/* Members that the service sets. */
 static void put_set_by_service(struct jw *w)
 {
     static const char *const times[] = {"created_at", "updated_at"};
 
-    jw_obj(w);
-    JW_CSTR(w, "type", "object");
-    jw_lit(w, "required");
-    jw_raw(w, STR("[\"id\",\"created_at\",\"updated_at\"]"));
-    jw_lit(w, "properties");
-    jw_obj(w);
     jw_lit(w, "id");
     openapi_id(w, "Set by the service");
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
@@ -367,8 +407,28 @@ static void put_set_by_service(struct jw *w)
     JW_CSTR(w, "description", "Id of the user who made the record");
     JW_I64(w, "example", 1);
     jw_obj_end(w);
+}
+
+int entity_schema_read(struct jw *w, const struct entity_doc *doc)
+{
+    jw_obj(w);
+    JW_CSTR(w, "type", "object");
+    JW_CSTR(
+        w, "description", "With fields= no member but those named, with expand= records for ids");
+    jw_lit(w, "properties");
+    jw_obj(w);
+    put_set_by_service(w);
+    for (size_t i = 0; i < doc->entity->field_count; i++) {
+        const struct model_field *field = &doc->entity->fields[i];
+        if (field->system || !field_access(doc, field).reads)
+            continue;
+        jw_key(w, field->name);
+        put_field_read(w, field);
+        TRY(openapi_slice(doc->about));
+    }
     jw_obj_end(w);
     jw_obj_end(w);
+    return 0;
 }
 
 void entity_schema_record(struct jw *w, const struct entity_doc *doc)
@@ -376,7 +436,15 @@ void entity_schema_record(struct jw *w, const struct entity_doc *doc)
     jw_obj(w);
     jw_lit(w, "allOf");
     jw_arr(w);
+    jw_obj(w);
+    JW_CSTR(w, "type", "object");
+    jw_lit(w, "required");
+    jw_raw(w, STR("[\"id\",\"created_at\",\"updated_at\"]"));
+    jw_lit(w, "properties");
+    jw_obj(w);
     put_set_by_service(w);
+    jw_obj_end(w);
+    jw_obj_end(w);
     openapi_ref(w, "schemas", doc->component);
     jw_arr_end(w);
     jw_obj_end(w);

@@ -21,5 +21,8 @@ AWAITS int entity_schema(struct jw *w, const struct entity_doc *doc);
 AWAITS int entity_schema_update(struct jw *w, const struct entity_doc *doc);
 /* The schema of filter=: a member for each field that can be filtered by. */
 AWAITS int entity_schema_filter(struct jw *w, const struct entity_doc *doc);
-/* A record: what the service sets, and the entity's schema. */
+/* A record as it is read: no member is there for sure, as fields= leaves out what it does not name,
+ * and expand= puts records in the place of ids. */
+AWAITS int entity_schema_read(struct jw *w, const struct entity_doc *doc);
+/* A record as it was written: what the service sets, and the entity's schema. */
 void entity_schema_record(struct jw *w, const struct entity_doc *doc);

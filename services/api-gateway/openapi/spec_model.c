@@ -74,7 +74,7 @@ AWAITS static int put_parameters(const struct model_doc *m,
     jw_lit(w, "parameters");
     jw_arr(w);
     if (operation->has_id)
-        openapi_path_param(w, STR("id"));
+        openapi_path_param(w, route, STR("id"));
     for (; param != NULL && param->name != NULL; param++) {
         if (param->deep)
             TRY(put_filter(w, param, doc));
@@ -138,7 +138,7 @@ AWAITS static int put_body(struct jw *w, const struct route *route, const struct
     return 0;
 }
 
-static void put_success(struct jw *w, const struct route *route, const struct entity_doc *doc)
+AWAITS static int put_success(struct jw *w, const struct route *route, const struct entity_doc *doc)
 {
     jw_key(w, arena_printf(w->out->arena, "%d", route->ok.status));
     jw_obj(w);
@@ -151,12 +151,16 @@ static void put_success(struct jw *w, const struct route *route, const struct en
         content_begin(w);
         if (route->ok.list)
             openapi_list_begin(w);
-        entity_schema_record(w, doc);
+        if (route->method == HTTP_GET_M)
+            TRY(entity_schema_read(w, doc));
+        else
+            entity_schema_record(w, doc);
         if (route->ok.list)
             openapi_list_end(w, openapi_takes_cursor(route->query));
         content_end(w);
     }
     jw_obj_end(w);
+    return 0;
 }
 
 static struct str needs(struct arena *arena, const struct route *route, const struct entity *entity)
@@ -193,7 +197,7 @@ AWAITS static int put_operation(struct model_doc *m, size_t index, const struct 
         TRY(put_body(w, route, doc));
     jw_lit(w, "responses");
     jw_obj(w);
-    put_success(w, route, doc);
+    TRY(put_success(w, route, doc));
     openapi_failures(w, route, &m->statuses);
     jw_obj_end(w);
     jw_obj_end(w);

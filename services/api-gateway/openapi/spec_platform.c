@@ -97,6 +97,22 @@ static void collect_routes(struct platform_doc *p)
     }
 }
 
+static void collect_schema(struct platform_doc *p, const struct schema *schema);
+
+/* An object that may be null is written out where it stands, and is no component (json/schema.h).
+ */
+/* NOLINTNEXTLINE(misc-no-recursion): over static data */
+static void collect_members(struct platform_doc *p, const struct schema *schema)
+{
+    for (size_t i = 0; i < schema->count; i++) {
+        const struct field *field = &schema->fields[i];
+        if (field->type == FIELD_OBJ && field->nullable && field->sub->raw == NULL)
+            collect_members(p, field->sub);
+        else
+            collect_schema(p, field->sub);
+    }
+}
+
 /* Schemas name each other: a tree, as deep as the tables were written. */
 /* NOLINTNEXTLINE(misc-no-recursion): over static data */
 static void collect_schema(struct platform_doc *p, const struct schema *schema)
@@ -120,20 +136,19 @@ static void collect_schema(struct platform_doc *p, const struct schema *schema)
         p->schema_cap = cap;
     }
     p->schemas[p->schema_count++] = schema;
-    for (size_t i = 0; i < schema->count; i++)
-        collect_schema(p, schema->fields[i].sub);
+    collect_members(p, schema);
 }
 
 /* --- operations --- */
 
-static void put_path_params(struct jw *w, const char *path)
+static void put_path_params(struct jw *w, const struct route *route)
 {
-    struct str rest = str_from(path);
+    struct str rest = str_from(route->path);
 
     while (rest.ptr != NULL) {
         struct str segment = str_split(&rest, '/');
         if (segment.len > 2 && segment.ptr[0] == '{')
-            openapi_path_param(w, (struct str){segment.ptr + 1, segment.len - 2});
+            openapi_path_param(w, route, (struct str){segment.ptr + 1, segment.len - 2});
     }
 }
 
@@ -146,7 +161,7 @@ static void put_parameters(struct jw *w, const struct route *route)
         return;
     jw_lit(w, "parameters");
     jw_arr(w);
-    put_path_params(w, route->path);
+    put_path_params(w, route);
     for (; param != NULL && param->name != NULL; param++)
         openapi_query_param(w, param);
     openapi_headers(w, route->headers, false);

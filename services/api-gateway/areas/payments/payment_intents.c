@@ -468,6 +468,7 @@ static const struct route payment_intents_routes[] = {
     {
         .method = HTTP_GET_M,
         .path = PAYMENTS_BASE "/payments/payment-intent/{id}",
+        .id_prefix = "pi_",
         .id = "payment_intents_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
@@ -482,6 +483,7 @@ static const struct route payment_intents_routes[] = {
     {
         .method = HTTP_POST_M,
         .path = PAYMENTS_BASE "/payments/payment-intent/{id}/confirm",
+        .id_prefix = "pi_",
         .id = "payment_intents_confirm",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_UPDATE,
@@ -500,6 +502,7 @@ static const struct route payment_intents_routes[] = {
     {
         .method = HTTP_POST_M,
         .path = PAYMENTS_BASE "/payments/payment-intent/{id}/capture",
+        .id_prefix = "pi_",
         .id = "payment_intents_capture",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_UPDATE,
@@ -517,6 +520,7 @@ static const struct route payment_intents_routes[] = {
     {
         .method = HTTP_POST_M,
         .path = PAYMENTS_BASE "/payments/payment-intent/{id}/cancel",
+        .id_prefix = "pi_",
         .id = "payment_intents_cancel",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_UPDATE,

@@ -464,6 +464,7 @@ static const struct route payment_methods_routes[] = {
     {
         .method = HTTP_GET_M,
         .path = PAYMENTS_BASE "/payment-methods/{id}",
+        .id_prefix = "pm_",
         .id = "payment_methods_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
@@ -495,6 +496,7 @@ static const struct route payment_methods_routes[] = {
     {
         .method = HTTP_DELETE_M,
         .path = PAYMENTS_BASE "/payment-methods/{id}",
+        .id_prefix = "pm_",
         .id = "payment_methods_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_UPDATE,

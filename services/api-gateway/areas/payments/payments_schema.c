@@ -19,15 +19,6 @@ const char *const payment_statuses[] = {
 static const char *const types[] = {"one_off", "recurring", "saved_method", NULL};
 static const char *const providers[] = {"processor", "iap_store", NULL};
 
-static const struct schema next_action_schema = {
-    .name = "PaymentNextAction",
-    .raw = "{\"type\":\"object\",\"additionalProperties\":true,\"description\":\"What the payer "
-           "has to do, as the "
-           "processor says "
-           "it\",\"example\":{\"type\":\"redirect_to_url\",\"redirect_to_url\":{\"url\":"
-           "\"https://hooks.example.com/redirect\"}}}",
-};
-
 static const struct field payment_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true, .example = "12"},
     {.name = "type", .type = FIELD_STR, .required = true, .values = types},
@@ -66,10 +57,11 @@ static const struct field payment_fields[] = {
             "confirmed or looked up "
             "as an intent, while the payer has something to do"},
     {.name = "next_action",
-     .type = FIELD_OBJ,
+     .type = FIELD_MAP,
      .nullable = true,
-     .sub = &next_action_schema,
-     .doc = "Beside client_secret"},
+     .doc = "What the payer has to do, as the processor says it; beside client_secret",
+     .example = "{\"type\":\"redirect_to_url\",\"redirect_to_url\":{\"url\":"
+                "\"https://hooks.example.com/redirect\"}}"},
     {.name = "failure_code",
      .type = FIELD_STR,
      .required = true,
