@@ -120,6 +120,61 @@ void project_settings_default(struct project_settings *ret_settings)
     };
 }
 
+/* --- the operator's ceilings --- */
+
+static struct project_rates ceilings;
+
+void project_settings_ceilings(const struct project_rates *rates)
+{
+    ceilings = *rates;
+}
+
+/* 0 is no limit at all: above every ceiling. */
+static bool above(int64_t rate, int64_t ceiling)
+{
+    return ceiling > 0 && (rate > ceiling || rate == 0);
+}
+
+static void cut(int64_t *rate, int64_t ceiling)
+{
+    if (above(*rate, ceiling))
+        *rate = ceiling;
+}
+
+static void cut_rates(struct project_settings *settings)
+{
+    cut(&settings->rate_read, ceilings.read);
+    cut(&settings->rate_write, ceilings.write);
+    cut(&settings->rate_heavy, ceilings.heavy);
+    cut(&settings->rate_sign_in_account, ceilings.sign_in);
+    cut(&settings->rate_sign_in_address, ceilings.sign_in);
+}
+
+static void check_rate(struct arena *arena,
+                       const char *name,
+                       const struct in_i64 *in,
+                       int64_t ceiling,
+                       struct schema_errors *errors)
+{
+    if (in->set && !in->null && above(in->value, ceiling))
+        schema_error_add(arena,
+                         errors,
+                         arena_printf(arena, "settings.%s", name),
+                         "out_of_range",
+                         "is above the operator's ceiling of %lld",
+                         (long long)ceiling);
+}
+
+static void
+check_rates(struct arena *arena, const struct project_settings_in *in, struct schema_errors *errors)
+{
+    check_rate(arena, "rate_read", &in->rate_read, ceilings.read, errors);
+    check_rate(arena, "rate_write", &in->rate_write, ceilings.write, errors);
+    check_rate(arena, "rate_heavy", &in->rate_heavy, ceilings.heavy, errors);
+    check_rate(arena, "rate_sign_in_account", &in->rate_sign_in_account, ceilings.sign_in, errors);
+    check_rate(arena, "rate_sign_in_address", &in->rate_sign_in_address, ceilings.sign_in, errors);
+}
+
 /* --- checks --- */
 
 static bool in_set(char c, const char *others)
@@ -187,6 +242,8 @@ bool project_in_check(struct arena *arena,
                              arena_printf(arena, "settings.redirect_urls[%zu]", i),
                              "pattern",
                              "must be an absolute URL");
+    if (settings != NULL)
+        check_rates(arena, settings, errors);
     return errors->count == before;
 }
 
@@ -381,6 +438,7 @@ int settings_read(struct task *task,
     if (rc != 0)
         return rc;
     parse_stored(arena, project, &rows, ret_settings);
+    cut_rates(ret_settings);
     *ret_model_version = rows_i64(&rows, 0, rows_column(&rows, "model_version"));
     return 0;
 }

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Settings of a project: PUT {base_url}/ as a schema, their JSON, and how they are stored ({p}.settings, kind
- * 'setting', key 'project'; the identity provider's client secret sealed beside the document).
+ * Settings of a project: PUT {base_url}/ as a schema, their JSON, and how they are stored
+ * ({p}.settings, kind 'setting', key 'project'; the identity provider's client secret sealed beside
+ * the document).
  */
 #include "db/db.h"
 #include "domain/project.h"
@@ -39,18 +40,31 @@ extern const struct schema project_schema;
 /* The resource that GET and PUT answer (documentation). */
 extern const struct schema project_out_schema;
 
+/* The operator's ceilings on the rates that projects set for themselves; 0 = none. */
+struct project_rates {
+    int64_t read, write, heavy, sign_in;
+};
+/* any: once, at the start. Stored rates above them are cut when they are read. */
+void project_settings_ceilings(const struct project_rates *rates);
+
 /* What a project without stored settings has. */
 void project_settings_default(struct project_settings *ret_settings);
-/* any: what the schema cannot say: origins are exactly scheme://host[:port] or "*", redirect URLs are URLs.
- * Findings go to errors. */
-bool project_in_check(struct arena *arena, const struct project_in *in, struct schema_errors *errors);
+/* any: what the schema cannot say: origins are exactly scheme://host[:port] or "*", redirect URLs
+ * are URLs, rates are below the operator's ceilings. Findings go to errors. */
+bool project_in_check(struct arena *arena,
+                      const struct project_in *in,
+                      struct schema_errors *errors);
 /* any: applies what is set. Texts are borrowed from `in`. */
 void project_settings_merge(struct project_settings *settings, const struct project_in *in);
 /* any: the "settings" object; never the secret: "********" when set, else null. */
 void project_settings_json(struct jw *w, const struct project_settings *settings);
-/* any: members of the resource: project_id, name, allowed_origins, settings, created_at, updated_at. */
+/* any: members of the resource: project_id, name, allowed_origins, settings, created_at,
+ * updated_at. */
 void project_json_members(struct jw *w, const struct project *project);
-/* co: merges into what is stored, in one transaction with `audit` (may be NULL), and renames. The caller
- * touches the project afterwards. A db_result, or a negative. */
-AWAITS int project_settings_save(struct task *task, struct directory *directory, struct project *project,
-                                 const struct project_in *in, const struct db_call *audit) MUSTCHECK;
+/* co: merges into what is stored, in one transaction with `audit` (may be NULL), and renames. The
+ * caller touches the project afterwards. A db_result, or a negative. */
+AWAITS int project_settings_save(struct task *task,
+                                 struct directory *directory,
+                                 struct project *project,
+                                 const struct project_in *in,
+                                 const struct db_call *audit) MUSTCHECK;

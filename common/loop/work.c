@@ -1,41 +1,54 @@
 /*
- * Thread-pool work: a limiter per kind in front of libuv's queue. What has passed the limiter
- * cannot be taken back, so the second wait is uninterruptible and everything may live on the
- * coroutine's stack.
+ * Thread-pool work: shares per kind in front of libuv's queue. What has been given its turn cannot
+ * be taken back, so the second wait is uninterruptible and everything may live on the coroutine's
+ * stack.
  */
 #include "loop/work.h"
 
 #include "base/panic.h"
-#include "loop/limiter.h"
+#include "loop/shares.h"
 
 #define DEFAULT_WAITING 256
 
-static struct limiter kinds[WORK_KINDS];
+static struct shares kinds[WORK_KINDS];
+static const char *const names[WORK_KINDS] = {
+    [WORK_FILE] = "file_threads",
+    [WORK_HASH] = "hash_threads",
+    [WORK_PARSE] = "parse_threads",
+};
 
 struct work {
     uv_work_t uv;
     struct await await;
-    struct limiter *limiter;
+    struct shares *shares;
+    struct share *share;
     work_fn fn;
     void *arg;
 };
 
-static struct limiter *limiter_of(enum work_kind kind)
+/* Threads are held for a moment: turns are enough, and who is alone has all of them. */
+static struct shares *shares_of(enum work_kind kind)
 {
-    struct limiter *limiter = &kinds[kind];
+    struct shares *shares = &kinds[kind];
+    const struct shares_config config = {
+        .name = names[kind],
+        .limit = uv_available_parallelism(),
+        .per_owner = SHARES_ANY,
+        .waiting = DEFAULT_WAITING,
+    };
 
-    if (limiter->queue.next == NULL)
-        limiter_init(limiter, uv_available_parallelism(), DEFAULT_WAITING);
-    return limiter;
+    if (shares->owners == NULL)
+        shares_init(shares, &config);
+    return shares;
 }
 
 void work_limit(enum work_kind kind, unsigned running, unsigned waiting)
 {
-    struct limiter *limiter = limiter_of(kind);
+    struct shares *shares = shares_of(kind);
 
     MUST(running > 0);
-    limiter->limit = running;
-    limiter->max_waiting = waiting;
+    shares->config.limit = running;
+    shares->config.waiting = waiting;
 }
 
 static void on_thread(uv_work_t *uv)
@@ -49,16 +62,15 @@ static void after_work(uv_work_t *uv, int status)
 {
     struct work *work = uv->data;
 
-    limiter_release(work->limiter);
+    shares_release(work->shares, work->share, 1);
     await_done(&work->await, status);
 }
 
 int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg)
 {
-    struct limiter *limiter = limiter_of(kind);
+    struct work work = {.shares = shares_of(kind), .fn = fn, .arg = arg};
 
-    TRY(limiter_acquire(task, limiter, 0));
-    struct work work = {.limiter = limiter, .fn = fn, .arg = arg};
+    TRY(shares_acquire(task, work.shares, share_owner_of(task), 1, 0, &work.share));
     work.uv.data = &work;
     await_init(&work.await);
     MUST(uv_queue_work(loop_uv(), &work.uv, on_thread, after_work) == 0);

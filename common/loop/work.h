@@ -1,7 +1,8 @@
 #pragma once
 /*
  * Blocking work off the loop, on libuv's thread pool (sized at start: cores + 4), with a limit per
- * kind so that hashing never starves files and DNS.
+ * kind so that hashing never starves files and DNS, and turns by project so that nobody's flood
+ * holds up the others.
  */
 #include "base/rc.h"
 #include "loop/task.h"
@@ -10,8 +11,9 @@ typedef void (*work_fn)(void *arg);
 
 enum work_kind { WORK_FILE, WORK_HASH, WORK_PARSE, WORK_KINDS };
 
-/* How many of a kind run at once and how many may wait. Defaults: cores, 256. */
+/* How many of a kind run at once and how many of one project's may wait. Defaults: cores, 256. */
 void work_limit(enum work_kind kind, unsigned running, unsigned waiting);
-/* co: runs fn(arg) on a thread. Waiting for a thread is interruptible; once running it is not, so arg
- * may live in the task's arena. -EAGAIN when too many wait, -ECANCELED, -ETIMEDOUT. */
+/* co: runs fn(arg) on a thread. Waiting for a thread is interruptible; once running it is not, so
+ * arg may live in the task's arena. -EAGAIN when too many of the project's wait, -ECANCELED,
+ * -ETIMEDOUT. */
 AWAITS int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg) MUSTCHECK;

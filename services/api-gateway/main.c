@@ -8,6 +8,7 @@
 #include "areas/project/docs_cache.h"
 #include "base/panic.h"
 #include "domain/data_key.h"
+#include "domain/project_settings.h"
 #include "fetch/fetch.h"
 #include "http/server.h"
 #include "payments/processor.h"
@@ -179,6 +180,12 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     config.limits.json_body_bytes = conf->json_body_bytes;
     config.limits.requests_max = (unsigned)conf->requests_max;
     config.limits.connections_max = fit_connections(app, conf);
+    project_settings_ceilings(&(struct project_rates){
+        .read = conf->rate_read_max,
+        .write = conf->rate_write_max,
+        .heavy = conf->rate_heavy_max,
+        .sign_in = conf->rate_sign_in_max,
+    });
     operator_token = conf->operator_token;
     public_url = conf->public_url;
     payments_url = conf->payments_url;

@@ -447,6 +447,32 @@ static void test_work_is_limited(void **state)
     assert_in_range(most_at_once, 1, 2);
 }
 
+static void work_in_turn(struct task *task, void *arg)
+{
+    int done = 0;
+
+    task->tenant = *(const char *)arg;
+    if (work_run(task, WORK_HASH, nap, &done) == 0)
+        note(arg);
+    else
+        note("!");
+    leave();
+}
+
+/* However many of one project's wait, another's is next, and has room to wait. */
+static void test_projects_take_turns(void **state)
+{
+    (void)state;
+    loop_thread = pthread_self();
+    work_limit(WORK_HASH, 1, 3);
+    for (size_t i = 0; i < 6; i++)
+        start(work_in_turn, "a");
+    start(work_in_turn, "b");
+    start(work_in_turn, "c");
+    loop_run();
+    assert_string_equal(trail, "!!aabcaa"); /* the second of a waited before them */
+}
+
 static void cancelled_work(struct task *task, void *arg)
 {
     int done = 0;
@@ -561,6 +587,7 @@ int main(void)
         LOOP_TEST(test_limiter_timeout_and_cancel),
         LOOP_TEST(test_limiter_slot_survives_cancel),
         LOOP_TEST(test_work_is_limited),
+        LOOP_TEST(test_projects_take_turns),
         LOOP_TEST(test_running_work_is_not_interrupted),
         LOOP_TEST(test_waiting_work_is_cancelled),
         LOOP_TEST(test_signal),

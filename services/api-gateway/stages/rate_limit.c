@@ -3,6 +3,7 @@
  * of this gateway share. Sign-in attempts are counted in Redis, so that gateways on other machines
  * count with us; while Redis is away they are counted here.
  */
+#include <arpa/inet.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -17,6 +18,8 @@
 #define SLOTS     65536 /* a power of two; 16 bytes each */
 #define PROBES    16
 #define WINDOW_MS 60000
+
+#define WIDE_TIMES 4 /* what a /48 may, measured by a /64 of it */
 
 struct slot {
     _Atomic uint64_t key;   /* who, class; 0 = free */
@@ -114,21 +117,65 @@ static int64_t class_limit(const struct project_settings *settings, enum route_c
     return 0;
 }
 
-static uint64_t principal_key(const struct req *r)
+/* What a user does to sessions and the account: as often as an address may sign in. */
+static int64_t limit_of(const struct req *r)
+{
+    const struct project_settings *settings = &r->project->settings;
+
+    if (r->route->class == CLASS_AUTH && r->route->auth == AUTH_USER)
+        return settings->rate_sign_in_address;
+    return class_limit(settings, r->route->class);
+}
+
+/* --- addresses --- */
+
+/* Whoever has one IPv6 address has a network of them: at least a /64 (RFC 6177), often a /48. */
+static bool is_ipv6(const char *peer, struct in6_addr *ret_address)
+{
+    return inet_pton(AF_INET6, peer, ret_address) == 1 && !IN6_IS_ADDR_V4MAPPED(ret_address);
+}
+
+static struct str network(struct arena *arena, const struct in6_addr *address, unsigned bytes)
+{
+    struct in6_addr part = {0};
+    char text[INET6_ADDRSTRLEN];
+
+    memcpy(&part, address, bytes);
+    MUST(inet_ntop(AF_INET6, &part, text, sizeof(text)) != NULL);
+    return arena_printf(arena, "%s/%u", text, bytes * 8);
+}
+
+struct str rate_limit_network(struct req *r)
+{
+    struct in6_addr address;
+
+    if (is_ipv6(r->peer, &address))
+        return network(r->task.arena, &address, 8);
+    if (inet_pton(AF_INET6, r->peer, &address) == 1) /* IPv4 by another name */
+        return arena_printf(r->task.arena,
+                            "%u.%u.%u.%u",
+                            address.s6_addr[12],
+                            address.s6_addr[13],
+                            address.s6_addr[14],
+                            address.s6_addr[15]);
+    return str_from(r->peer);
+}
+
+static uint64_t principal_key(struct req *r)
 {
     const struct caller *caller = r->caller;
     uint64_t key = mix(seed, (uint64_t)r->project->number);
 
     key = mix(key, (uint64_t)r->route->class);
     if (caller->kind == CALLER_NONE)
-        return mix(key, str_hash(str_from(r->peer)));
+        return mix(key, str_hash(rate_limit_network(r)));
     key = mix(key, (uint64_t)caller->kind);
     return mix(key, (uint64_t)(caller->kind == CALLER_KEY ? caller->key_id : caller->user_id));
 }
 
 int rate_limit_run(struct req *r)
 {
-    int64_t limit = class_limit(&r->project->settings, r->route->class);
+    int64_t limit = limit_of(r);
     int64_t seen;
 
     if (limit <= 0)
@@ -157,23 +204,96 @@ count_in_redis(struct req *r, struct str name, int64_t *ret_seen, int64_t *ret_s
     return true;
 }
 
-int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t per_minute)
-{
-    int64_t seconds = seconds_left();
-    struct str name;
-    int64_t seen;
+/* --- who is over the limit, remembered in this gateway: refused without asking Redis --- */
 
-    if (per_minute <= 0)
-        return 0;
-    name = arena_printf(r->task.arena,
+static uint64_t refused_key(struct str name, int64_t limit)
+{
+    return mix(mix(seed ^ 1, str_hash(name)), (uint64_t)limit);
+}
+
+static void remember_refusal(uint64_t key, int64_t seconds)
+{
+    struct slot *slot = find_slot(key);
+    uint64_t until_s = (uint64_t)clock_wall_ms() / 1000 + (uint64_t)seconds;
+
+    if (slot)
+        atomic_store(&slot->count, until_s * 1000 / WINDOW_MS << 32 | (uint32_t)until_s);
+}
+
+/* Seconds that are left of a refusal; 0 = none. */
+static int64_t refused_for(uint64_t key)
+{
+    uint64_t now_s = (uint64_t)clock_wall_ms() / 1000;
+
+    for (uint64_t i = 0; i < PROBES; i++) {
+        struct slot *slot = &slots[(key + i) & (SLOTS - 1)];
+        uint32_t until_s;
+        if (atomic_load(&slot->key) != key)
+            continue;
+        until_s = (uint32_t)atomic_load(&slot->count);
+        return until_s > now_s && until_s <= now_s + WINDOW_MS / 1000 ? until_s - (int64_t)now_s
+                                                                      : 0;
+    }
+    return 0;
+}
+
+static struct str counter_name(struct req *r, const char *scope, struct str key)
+{
+    return arena_printf(r->task.arena,
                         "groundwork:signin:%lld:%s:%016llx",
                         (long long)r->project->number,
                         scope,
                         str_hash(key));
+}
+
+static int refuse_again(struct req *r, struct str name, int64_t per_minute)
+{
+    int64_t seconds = refused_for(refused_key(name, per_minute));
+
+    if (!seconds)
+        return 0;
+    put_limit(r, per_minute, 0, seconds);
+    return refuse(r, per_minute, seconds);
+}
+
+int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t per_minute)
+{
+    struct str name = counter_name(r, scope, key);
+    int64_t seconds = seconds_left();
+    int64_t seen;
+
+    if (per_minute <= 0)
+        return 0;
+    TRY(refuse_again(r, name, per_minute));
     if (!count_in_redis(r, name, &seen, &seconds))
         seen = count_one(mix(seed, str_hash(name)));
     if (seen <= per_minute)
         return 0;
+    remember_refusal(refused_key(name, per_minute), seconds);
     put_limit(r, per_minute, 0, seconds);
     return refuse(r, per_minute, seconds);
+}
+
+int rate_limit_address(struct req *r, const char *scope)
+{
+    int64_t per_minute = r->project->settings.rate_sign_in_address;
+    struct in6_addr address;
+
+    TRY(rate_limit_sign_in(r, scope, rate_limit_network(r), per_minute));
+    if (!is_ipv6(r->peer, &address))
+        return 0;
+    return rate_limit_sign_in(
+        r, scope, network(r->task.arena, &address, 6), per_minute * WIDE_TIMES);
+}
+
+int rate_limit_address_refused(struct req *r, const char *scope)
+{
+    int64_t per_minute = r->project->settings.rate_sign_in_address;
+    struct in6_addr address;
+
+    TRY(refuse_again(r, counter_name(r, scope, rate_limit_network(r)), per_minute));
+    if (!is_ipv6(r->peer, &address))
+        return 0;
+    return refuse_again(
+        r, counter_name(r, scope, network(r->task.arena, &address, 6)), per_minute * WIDE_TIMES);
 }

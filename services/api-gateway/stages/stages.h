@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The stages that every request passes, in the order of pipeline.c. Each returns 0 to go on, the status
- * of the answer it has put, or a negative.
+ * The stages that every request passes, in the order of pipeline.c. Each returns 0 to go on, the
+ * status of the answer it has put, or a negative.
  */
 #include "app.h"
 #include "app/request.h"
@@ -9,7 +9,8 @@
 /* co: the whole way of a request: http_config.handle. */
 AWAITS int pipeline_run(struct req *r);
 
-/* co: Access-Control-* for requests with an Origin. `allow` is set for OPTIONS: answers the preflight. */
+/* co: Access-Control-* for requests with an Origin. `allow` is set for OPTIONS: answers the
+ * preflight. */
 AWAITS int cors_run(struct req *r, struct str slug, struct str allow);
 
 /* co: who calls; fills r->caller. AUTH_PUBLIC routes look at no credentials. */
@@ -30,12 +31,20 @@ AWAITS int handler_run_once(struct req *r);
 /* any: takes the answer back that a try has put; of the headers the first `headers` bytes stay. */
 void handler_forget(struct req *r, size_t headers);
 
-/* any: counters per project, principal, route class and minute; RateLimit-* headers. */
+/* any: counters per project, principal (a caller, else an address or IPv6 /64), route class and
+ * minute; RateLimit-* headers. */
 int rate_limit_run(struct req *r);
 void rate_limit_prepare(void); /* before fork: maps the counters that workers share */
 /* co: sign-in attempts: `scope` "account" or "address"; 429 when `per_minute` is passed. Counted in
  * Redis so that all gateways count together, here when Redis is away. */
 AWAITS int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t per_minute);
+/* co: the same for the caller's address, by the project's limit: an IPv4 address or an IPv6 /64,
+ * and its /48 at four times the limit. */
+AWAITS int rate_limit_address(struct req *r, const char *scope);
+/* any: 429 while this gateway knows the address to be over that limit; counts nothing. */
+int rate_limit_address_refused(struct req *r, const char *scope);
+/* any: what an address is counted as: an IPv4 address, or an IPv6 /64 ("2001:db8::/64"). */
+struct str rate_limit_network(struct req *r);
 
 /* any: after the response: access line and metrics. */
 void access_log_finished(struct req *r);

@@ -3,6 +3,9 @@
 
 #include "access_sql.h"
 #include "base/num.h"
+#include "json/jr.h"
+
+#define MAP_BYTES 16384
 
 /* --- permission names --- */
 
@@ -230,4 +233,13 @@ int access_check_admins_if(struct req *r, bool confirmed, struct str issuer)
         return 0;
     return fail(
         r, "last_administrator", "The project needs at least one administrator who can sign in.");
+}
+
+/* --- what is kept with a user --- */
+
+int access_small_map(struct req *r, const char *member, const struct in_json *in)
+{
+    if (!in->set || in->null || jr_print(r->task.arena, in->value).len <= MAP_BYTES)
+        return 0;
+    return fail_field(r, member, "too_long", "must have at most %d bytes as JSON", MAP_BYTES);
 }

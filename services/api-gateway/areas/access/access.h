@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Who may give what: nobody gives, through a role, a key or a user, what they do not hold. Shared by the
- * areas users, roles and api_keys.
+ * Who may give what: nobody gives, through a role, a key or a user, what they do not hold. Shared
+ * by the areas users, roles and api_keys.
  */
 #include "app.h"
 
@@ -18,12 +18,14 @@ struct access_list {
 /* co: resolves names ("orders:read", "svc_users:read") against the catalogue and the model, drops
  * duplicates, and sorts out what the caller does not hold. Arena-owned. */
 AWAITS void access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret);
-/* 403 naming the first permission the caller does not hold, 400 naming the first that does not exist. */
+/* 403 naming the first permission the caller does not hold, 400 naming the first that does not
+ * exist. */
 int access_need_all(struct req *r, const struct access_list *list) MUSTCHECK;
 
 /* co: 403 unless the caller holds everything that these roles give, down to fields and to records
  * that were granted to them (administrators do). 400 on `member` when a role does not exist. */
-AWAITS int access_need_roles(struct req *r, const char *member, const int64_t *role_ids, size_t count)
+AWAITS int
+access_need_roles(struct req *r, const char *member, const int64_t *role_ids, size_t count)
     MUSTCHECK;
 /* co: the same for the roles that a user has now: only then may the caller act on that account. */
 AWAITS int access_need_user(struct req *r, int64_t user_id) MUSTCHECK;
@@ -38,3 +40,7 @@ AWAITS int access_lock_admins(struct req *r) MUSTCHECK;
 AWAITS int access_check_admins(struct req *r) MUSTCHECK;
 /* co: the same as if the project asked for confirmed addresses or not, and had this issuer. */
 AWAITS int access_check_admins_if(struct req *r, bool confirmed, struct str issuer) MUSTCHECK;
+
+/* any: 400 too_long on `member` when an object that is kept with a user has more than 16 KB as
+ * JSON: it comes with every list of users. */
+int access_small_map(struct req *r, const char *member, const struct in_json *in) MUSTCHECK;

@@ -1,5 +1,5 @@
 /* /user-profiles: how a user wants to be shown and addressed. */
-#include "app.h"
+#include "areas/access/access.h"
 #include "user_profiles_sql.h"
 
 struct profile_in {
@@ -41,7 +41,7 @@ static const struct field profile_fields[] = {
      FIELD_AT(struct profile_in, preferences),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Whatever the application keeps about the user"},
+     .doc = "Whatever the application keeps about the user, at most 16 KB"},
 };
 static const struct schema profile_schema =
     SCHEMA("UserProfileUpdate", struct profile_in, profile_fields);
@@ -88,6 +88,7 @@ AWAITS static int profiles_update(struct req *r)
 
     TRY(req_id(r, "user_id", &user_id));
     TRY(req_json(r, &profile_schema, &in));
+    TRY(access_small_map(r, "preferences", &in.preferences));
     struct db_call calls[] = {
         {.sql = &SQL_PROFILE_ENSURE, PARAMS(P_I64(user_id))},
         {.sql = &SQL_PROFILE_SAVE,

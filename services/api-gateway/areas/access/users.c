@@ -93,7 +93,6 @@ AWAITS static int finish(struct req *r, int64_t id, const char *action, struct r
 
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
-    gateway_touch(r);
     *ret_user = calls[1].rows;
     return 0;
 }
@@ -118,6 +117,7 @@ AWAITS static int users_create(struct req *r)
     int rc;
 
     TRY(req_json(r, &user_create_schema, &in));
+    TRY(access_small_map(r, "metadata", &in.metadata));
     if (in.password.set)
         TRY(auth_password_policy(r, "password", in.password.value));
     if (!in.role_ids.set)
@@ -140,6 +140,7 @@ AWAITS static int users_create(struct req *r)
     id = rows_i64(&user, 0, 0);
     TRY(set_roles(r, id, &in.role_ids));
     TRY(finish(r, id, "users.create", &user));
+    gateway_touch(r);
     return reply_created(r, &user);
 }
 
@@ -154,6 +155,7 @@ AWAITS static int lock_user(struct req *r, int64_t id, struct rows *ret_user)
 
 AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in, struct str hash)
 {
+    struct rows ended;
     bool ends_sessions = hash.len || (in->status.set && !str_is(in->status.value, "active"));
     int rc = db_query(&r->task,
                       r->db,
@@ -171,7 +173,7 @@ AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in,
     if (in->role_ids.set)
         TRY(set_roles(r, id, &in->role_ids));
     if (ends_sessions)
-        TRY(sql_exec(r, NULL, &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(0))));
+        TRY(sql_all(r, &ended, &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(0))));
     return in->role_ids.set || in->status.set ? access_check_admins(r) : 0;
 }
 
@@ -184,6 +186,7 @@ AWAITS static int users_update(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &user_update_schema, &in));
+    TRY(access_small_map(r, "metadata", &in.metadata));
     if (in.password.set)
         TRY(auth_password_policy(r, "password", in.password.value));
     TRY(access_need_roles(r, "role_ids", in.role_ids.items, in.role_ids.count));
@@ -192,6 +195,8 @@ AWAITS static int users_update(struct req *r)
     TRY(lock_user(r, id, &user));
     TRY(save_user(r, id, &in, hash));
     TRY(finish(r, id, "users.update", &user));
+    if (in.email.set || in.password.set || in.status.set || in.role_ids.set)
+        gateway_touch(r);
     return reply_row(r, 200, &user);
 }
 
@@ -223,6 +228,7 @@ AWAITS static int users_confirm(struct req *r)
     TRY(lock_user(r, id, &user));
     TRY(sql_exec(r, NULL, &SQL_USER_CONFIRM, PARAMS(P_I64(id))));
     TRY(finish(r, id, "users.confirm", &user));
+    gateway_touch(r);
     return reply_row(r, 200, &user);
 }
 
@@ -256,6 +262,7 @@ AWAITS static int users_update_me(struct req *r)
     struct me_in in;
 
     TRY(req_json(r, &me_schema, &in));
+    TRY(access_small_map(r, "metadata", &in.metadata));
     if (in.password.set) {
         TRY(rate_limit_sign_in(r,
                                "account",
@@ -277,6 +284,8 @@ AWAITS static int users_update_me(struct req *r)
     };
     TRY(sql_batch(r, calls, in.password.set ? 2 : 1));
     TRY(finish(r, id, "users.update_me", &user));
+    if (in.password.set && calls[1].rows.count) /* nothing else of it is cached */
+        gateway_touch(r);
     return reply_row(r, 200, &user);
 }
 

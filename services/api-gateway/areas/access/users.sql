@@ -47,9 +47,10 @@ delete from {p}.user_roles m where m.user_id = $1::bigint
 -- name: user_roles_add :exec
 insert into {p}.user_roles (user_id, role_id) select $1::bigint, unnest($2::bigint[]) on conflict do nothing
 
--- name: user_sessions_end :exec
+-- name: user_sessions_end :many
 update {p}.sessions s set revoked_at = now()
 where s.user_id = $1::bigint and s.revoked_at is null and s.id <> $2::bigint
+returning s.id
 
 -- name: user_remove :exec
 delete from {p}.users u where u.id = $1::bigint

@@ -21,7 +21,7 @@ const char *const user_statuses[] = {"invited", "unconfirmed", "active", "suspen
 #define METADATA_MEMBER(type_of)                                                                   \
     {                                                                                              \
         .name = "metadata", FIELD_AT(type_of, metadata), .type = FIELD_MAP, .nullable = true,      \
-        .doc = "Whatever the application keeps about the user"                                     \
+        .doc = "Whatever the application keeps about the user, at most 16 KB"                      \
     }
 
 static const struct field user_create_fields[] = {

@@ -80,18 +80,22 @@ static const struct schema refresh_schema = {
 AWAITS static int
 find_account(struct req *r, struct str email, struct rows *ret_account, struct str *ret_hash)
 {
-    struct str address = str_from(r->peer);
+    struct str network = rate_limit_network(r);
+    bool wide = memchr(network.ptr, '/', network.len) != NULL;
     struct str counted = email;
 
-    TRY(rate_limit_sign_in(r, "address", address, r->project->settings.rate_sign_in_address));
-    TRY(sql_all(r, ret_account, &SQL_AUTH_ACCOUNT, PARAMS(P_STR(email), P_STR(address))));
+    TRY(rate_limit_address(r, "address"));
+    TRY(sql_all(r,
+                ret_account,
+                &SQL_AUTH_ACCOUNT,
+                PARAMS(P_STR(email), P_CSTR(r->peer), P_STR(wide ? network : STR_NONE))));
     *ret_hash = auth_password_of_nobody(r, email);
     if (ret_account->count) {
         const struct row account = rows_at(ret_account, 0);
         if (!row_null(&account, "password_hash"))
             *ret_hash = row_str(&account, "password_hash");
         if (row_bool(&account, "known_address"))
-            counted = arena_printf(r->task.arena, "%.*s %.*s", STR_ARG(email), STR_ARG(address));
+            counted = arena_printf(r->task.arena, "%.*s %.*s", STR_ARG(email), STR_ARG(network));
     }
     return rate_limit_sign_in(r, "account", counted, r->project->settings.rate_sign_in_account);
 }
@@ -185,17 +189,19 @@ static const struct query_param logout_query[] = {
 AWAITS static int auth_logout(struct req *r)
 {
     const struct query *query;
+    struct rows ended;
     struct str scope;
 
     TRY(req_query(r, &query));
     scope = query_get(query, "scope");
-    TRY(sql_exec(r,
-                 NULL,
-                 &SQL_SESSIONS_SIGN_OUT,
-                 PARAMS(P_I64(r->caller->user_id),
-                        P_I64(r->caller->session_id),
-                        P_STR(scope.len ? scope : STR("global")))));
-    gateway_touch(r);
+    TRY(sql_all(r,
+                &ended,
+                &SQL_SESSIONS_SIGN_OUT,
+                PARAMS(P_I64(r->caller->user_id),
+                       P_I64(r->caller->session_id),
+                       P_STR(scope.len ? scope : STR("global")))));
+    if (ended.count) /* what is cached of a project is not dropped for nothing */
+        gateway_touch(r);
     return reply_empty(r, 204);
 }
 

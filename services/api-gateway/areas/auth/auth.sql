@@ -3,7 +3,11 @@
 -- name: auth_account :opt
 select u.id as id, u.password_hash as password_hash, u.status as status,
   u.email_confirmed_at is not null as confirmed,
-  exists (select 1 from {p}.sessions s where s.user_id = u.id and s.address = $2::text) as known_address
+  exists (select 1 from {p}.sessions s
+          where s.user_id = u.id
+            and (s.address = $2::text
+              or case when $3::text is not null and s.address like '%:%' then s.address::inet <<= $3::inet end))
+    as known_address
 from {p}.users u
 where u.email = $1::text
 
@@ -41,6 +45,9 @@ from {p}.settings k
 where k.kind = 'signing_key' and (k.doc ->> 'active')::boolean
 order by k.id desc
 limit 1
+
+-- name: refresh_known :opt
+select t.session_id::text as session from {p}.refresh_tokens t where t.hash = $1::bytea
 
 -- name: refresh_lock :opt
 select t.id as id, t.session_id as session_id, t.used_at is not null as used, t.successor as successor,
@@ -80,10 +87,11 @@ where id = $1::bigint
 update {p}.sessions set revoked_at = now()
 where id = $1::bigint and revoked_at is null
 
--- name: sessions_sign_out :exec
+-- name: sessions_sign_out :many
 update {p}.sessions s set revoked_at = now()
 where s.user_id = $1::bigint and s.revoked_at is null
   and case $3::text when 'local' then s.id = $2::bigint when 'others' then s.id <> $2::bigint else true end
+returning s.id
 
 -- name: signing_keys_lock :many
 select k.id as id from {p}.settings k where k.kind = 'signing_key' order by k.id for update

@@ -112,8 +112,7 @@ AWAITS static int provider_authorize(struct req *r)
     struct oidc_client client;
 
     TRY(req_query(r, &query));
-    TRY(rate_limit_sign_in(
-        r, "authorize", str_from(r->peer), r->project->settings.rate_sign_in_address));
+    TRY(rate_limit_address(r, "authorize"));
     TRY(oidc_client_load(r, &client));
     TRY(read_authorize(r, query, &flow));
     flow.issuer = client.issuer;
@@ -213,8 +212,7 @@ AWAITS static int provider_callback(struct req *r)
     struct auth_tokens tokens;
 
     TRY(auth_read_body(r, &callback_schema, &in));
-    TRY(rate_limit_sign_in(
-        r, "callback", str_from(r->peer), r->project->settings.rate_sign_in_address));
+    TRY(rate_limit_address(r, "callback"));
     TRY(auth_flow_take(r, in.state.value, &flow));
     TRY(check_flow(r, &flow, &in));
     TRY(identify(r, &flow, in.code.value, &client, &identity));

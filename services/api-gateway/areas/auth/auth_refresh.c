@@ -2,6 +2,7 @@
 #include "areas/auth/auth_session.h"
 #include "auth_sql.h"
 #include "domain/data_key.h"
+#include "stages/stages.h"
 
 /* RFC 9700 (4.14.2) ends the session when a token comes twice. Two cases are no theft: a client
  * that sends the same refresh twice at once (10 s), and one that never saw the answer (60 s, while
@@ -107,21 +108,43 @@ AWAITS static int repeat(struct req *r, const struct rows *locked, struct auth_t
     return finish(r, &token, &calls[0].rows, &calls[1].rows, tokens);
 }
 
+/* A token that is none is a guess, counted as one of a sign-in is. */
+AWAITS static int refuse_unknown(struct req *r)
+{
+    TRY(rate_limit_address(r, "refresh"));
+    return fail(r, "refresh_token_invalid", "The refresh token is not valid here.");
+}
+
+/* Guesses cost a read at most; a session's own tokens are exchanged as often as an address signs
+ * in. */
+AWAITS static int check_known(struct req *r, struct str hash)
+{
+    struct rows known;
+
+    TRY(rate_limit_address_refused(r, "refresh"));
+    TRY(sql_all(r, &known, &SQL_REFRESH_KNOWN, PARAMS(P_BYTES(hash))));
+    if (!known.count)
+        return refuse_unknown(r);
+    return rate_limit_sign_in(
+        r, "session", rows_str(&known, 0, 0), r->project->settings.rate_sign_in_address);
+}
+
 int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *ret_tokens)
 {
+    struct str hash = auth_secret_hash(r->task.arena, token);
     struct auth_tokens tokens = {0};
     struct rows locked;
 
     if (token.len > TOKEN_MAX)
-        return fail(r, "refresh_token_invalid", "The refresh token is not valid here.");
+        return refuse_unknown(r);
+    TRY(check_known(r, hash));
     TRY(sql_begin(r));
     TRY(sql_all(r,
                 &locked,
                 &SQL_REFRESH_LOCK,
-                PARAMS(P_BYTES(auth_secret_hash(r->task.arena, token)),
-                       P_I64(r->project->settings.refresh_token_seconds))));
+                PARAMS(P_BYTES(hash), P_I64(r->project->settings.refresh_token_seconds))));
     if (!locked.count)
-        return fail(r, "refresh_token_invalid", "The refresh token is not valid here.");
+        return refuse_unknown(r);
     const struct row row = rows_at(&locked, 0);
     if (row_bool(&row, "ended"))
         return fail(r, "session_expired", "The session has ended; sign in again.");
