@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "base/arena.h"
+
 #define HIGH_BITS 0x8080808080808080ULL
 
 static bool is_ascii8(const char *at)
@@ -60,6 +62,23 @@ bool utf8_valid(struct str text)
         i += len;
     }
     return true;
+}
+
+struct str utf8_clean(struct arena *arena, struct str text)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    char *out = arena_alloc(arena, text.len * 3 + 1);
+    size_t used = 0;
+
+    for (size_t i = 0; i < text.len;) {
+        size_t len = sequence_len((const unsigned char *)text.ptr + i, text.len - i);
+        bool keep = len > 0 && text.ptr[i] != '\0';
+        memcpy(out + used, keep ? text.ptr + i : replacement, keep ? len : 3);
+        used += keep ? len : 3;
+        i += len > 0 ? len : 1;
+    }
+    out[used] = '\0';
+    return (struct str){out, used};
 }
 
 size_t utf8_length(struct str text)

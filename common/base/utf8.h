@@ -5,7 +5,12 @@
 
 #include "base/str.h"
 
+struct arena;
+
 /* No overlong forms, surrogates or code points above U+10FFFF. NUL is allowed here. */
 bool utf8_valid(struct str text);
+/* A copy in which U+FFFD stands for every byte that is not part of a valid sequence and for every NUL:
+ * what PostgreSQL stores as text. Arena-owned. */
+struct str utf8_clean(struct arena *arena, struct str text);
 /* Code points of a valid text. */
 size_t utf8_length(struct str text);

@@ -2,10 +2,12 @@
 #include "json/jr.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "json/jw.h"
 
 #define PRINT_MAX ((size_t)1 << 30) /* far above six times the largest body */
@@ -14,6 +16,7 @@
 
 static int refuse(struct jr_error *ret_error, size_t line, size_t column, const char *reason)
 {
+    *ret_error = (struct jr_error){.range = false};
     snprintf(
         ret_error->text, sizeof(ret_error->text), "line %zu, column %zu: %s", line, column, reason);
     return JR_INVALID;
@@ -79,6 +82,48 @@ static const char *syntax_reason(const json_error_t *error)
 
 /* --- reading --- */
 
+/* The digits behind the point that PostgreSQL's numeric keeps, and its exponents. */
+#define NUMBER_DIGITS 16383
+
+static int digit_at(struct str text, size_t at)
+{
+    return at < text.len && text.ptr[at] >= '0' && text.ptr[at] <= '9' ? text.ptr[at] - '0' : -1;
+}
+
+/* A number begins at *at, which is moved behind it. False when jsonb could not hold it: 0e99999 and
+ * 1e-20000 are doubles, too. What is no number is left to jansson. */
+static bool number_fits(struct str text, size_t *at)
+{
+    size_t i = *at + 1;
+    int fraction = 0;
+    int exponent = 0;
+    bool below = false;
+
+    while (digit_at(text, i) >= 0)
+        i++;
+    if (i < text.len && text.ptr[i] == '.')
+        for (i++; digit_at(text, i) >= 0; i++)
+            fraction += fraction <= NUMBER_DIGITS;
+    if (i < text.len && (text.ptr[i] == 'e' || text.ptr[i] == 'E')) {
+        i++;
+        below = i < text.len && text.ptr[i] == '-';
+        if (below || (i < text.len && text.ptr[i] == '+'))
+            i++;
+        for (; digit_at(text, i) >= 0; i++)
+            exponent = exponent > NUMBER_DIGITS ? exponent : exponent * 10 + digit_at(text, i);
+    }
+    *at = i;
+    return fraction + (below ? exponent : 0) <= NUMBER_DIGITS && exponent <= NUMBER_DIGITS;
+}
+
+static int refuse_range(struct jr_error *ret_error, struct str text, size_t at)
+{
+    (void)refuse_at(ret_error, text, at, "number is out of range");
+    ret_error->range = true;
+    ret_error->at = at;
+    return JR_INVALID;
+}
+
 /* jansson recurses up to 2,048 deep and reports NUL and BOM as something else: look first. */
 static int scan(struct str text, struct jr_error *ret_error)
 {
@@ -108,6 +153,24 @@ static int scan(struct str text, struct jr_error *ret_error)
             if (!in_string && depth > 0)
                 depth--;
             break;
+        case '-':
+        case '0':
+        case '1':
+        case '2':
+        case '3':
+        case '4':
+        case '5':
+        case '6':
+        case '7':
+        case '8':
+        case '9': {
+            size_t end = i;
+            if (!in_string && !number_fits(text, &end))
+                return refuse_range(ret_error, text, i);
+            if (!in_string)
+                i = end - 1;
+            break;
+        }
         default:
             break;
         }
@@ -132,7 +195,10 @@ int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_
     if (root == NULL) {
         size_t line = error.line > 0 ? (size_t)error.line : 1;
         size_t column = error.column > 0 ? (size_t)error.column : 1;
-        return refuse(ret_error, line, column, syntax_reason(&error));
+        (void)refuse(ret_error, line, column, syntax_reason(&error));
+        ret_error->range = json_error_code(&error) == json_error_numeric_overflow;
+        ret_error->at = error.position > 0 ? (size_t)error.position : 0;
+        return JR_INVALID;
     }
     arena_defer(arena, free_root, root);
     *ret_root = root;
@@ -199,6 +265,23 @@ int jr_parse_stored(struct arena *arena,
                     struct jr_error *ret_error)
 {
     return jr_parse(arena, widen(arena, text), ret_root, ret_error);
+}
+
+json_t *jr_text(struct str text)
+{
+    json_t *value = NULL;
+
+    if (text.ptr == NULL)
+        return json_string("");
+    if (memchr(text.ptr, 0, text.len) == NULL)
+        value = json_stringn(text.ptr, text.len);
+    if (value != NULL)
+        return value;
+    struct arena *arena = arena_new(0);
+    struct str clean = utf8_clean(arena, text);
+    value = json_stringn_nocheck(clean.ptr, clean.len);
+    arena_free(arena);
+    return value;
 }
 
 /* --- access --- */

@@ -2,7 +2,8 @@
 /*
  * Guarded JSON reader over jansson: refuses, before or while parsing, what the service never accepts:
  * depth over 64, duplicate keys, U+0000, invalid UTF-8, BOM, lone surrogates, integers outside int64,
- * numbers that are not finite doubles, trailing text (RFC 8259).
+ * numbers that are not finite doubles or that jsonb cannot hold, trailing text (RFC 8259). What it
+ * accepts, PostgreSQL stores.
  */
 #include <jansson.h>
 #include <stddef.h>
@@ -15,6 +16,8 @@
 
 struct jr_error {
     char text[160]; /* "line 3, column 7: duplicate object key" */
+    bool range;     /* a number is out of range, ... */
+    size_t at;      /* ... at or before this byte */
 };
 
 /* Positive result. */
@@ -29,6 +32,11 @@ int jr_parse_stored(struct arena *arena,
                     struct str text,
                     json_t **ret_root,
                     struct jr_error *ret_error) MUSTCHECK;
+/* The path of the value that stands at a byte of a text ("items[3].price", empty = the root, or one
+ * too long to be shown); arena-owned. */
+struct str jr_path(struct arena *arena, struct str text, size_t at);
+/* A new reference to a text as jsonb can hold it: U+FFFD for U+0000 and for what is no UTF-8. */
+json_t *jr_text(struct str text) MUSTCHECK;
 /* Borrowed views of members; STR_NONE / fallback when missing or of another type. */
 struct str jr_str(const json_t *object, const char *key);
 int64_t jr_i64(const json_t *object, const char *key, int64_t fallback);

@@ -18,20 +18,13 @@ static void free_value(void *value)
     json_decref(value);
 }
 
-static json_t *text_of(struct str text)
-{
-    json_t *value = json_stringn(text.ptr ? text.ptr : "", text.len);
-
-    return value != NULL ? value : json_string("");
-}
-
 static json_t *trigger_of(const struct job *job, json_t *data)
 {
     json_t *trigger = json_object();
 
-    (void)json_object_set_new(trigger, "kind", text_of(job->trigger_kind));
-    (void)json_object_set_new(trigger, "event", text_of(job->trigger_event));
-    (void)json_object_set_new(trigger, "entity_name", text_of(job->trigger_entity));
+    (void)json_object_set_new(trigger, "kind", jr_text(job->trigger_kind));
+    (void)json_object_set_new(trigger, "event", jr_text(job->trigger_event));
+    (void)json_object_set_new(trigger, "entity_name", jr_text(job->trigger_entity));
     (void)json_object_set_new(trigger, "id", json_integer(job->trigger_id));
     if (data != NULL)
         (void)json_object_set(trigger, "data", data);
@@ -52,7 +45,7 @@ bool context_init(struct run *run)
     MUST(run->root != NULL && workflow != NULL && self != NULL);
     arena_defer(job->arena, free_value, run->root);
     (void)json_object_set_new(workflow, "id", json_integer(job->workflow_id));
-    (void)json_object_set_new(workflow, "name", text_of(run->version->definition.name));
+    (void)json_object_set_new(workflow, "name", jr_text(run->version->definition.name));
     (void)json_object_set_new(self, "id", json_integer(job->id));
     (void)json_object_set_new(run->root, "workflow", workflow);
     (void)json_object_set_new(run->root, "job", self);

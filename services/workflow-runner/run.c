@@ -95,15 +95,28 @@ AWAITS static int write_all(struct run *run, const char *status, struct str erro
     return 0;
 }
 
-/* co: what waits to be written cannot be stored: the job fails without it. */
+/* co: what waits to be written cannot be stored: the job fails without it, and its steps are there
+ * without what they held: none of them looks as if it were under way. */
 AWAITS static int fail_unstored(struct run *run)
 {
-    run->pending_count = 0;
+    static const char error[] =
+        "{\"code\":\"internal\",\"message\":\"The results of this step could not be stored.\"}";
+
+    for (size_t i = 0; i < run->pending_count; i++) {
+        struct ledger_step *row = &run->pending[i];
+        row->input = row->output = row->log = STR_NONE;
+        row->error = STR_NONE;
+        if (str_is(str_from(row->status), "skipped"))
+            continue;
+        row->status = "failed";
+        row->error = STR(error);
+    }
     int rc = write_all(
         run,
         "failed",
         run_job_error(
             run, STR_NONE, "internal", 0, STR("The results of a step could not be stored.")));
+    run->pending_count = 0;
     if (rc < 0)
         return JOB_STORE_DOWN;
     return rc > 0 ? rc : RUN_ENDED_FAILED;

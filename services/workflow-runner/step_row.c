@@ -104,13 +104,6 @@ static struct str log_text(struct step_call *call)
 
 /* --- errors --- */
 
-static json_t *text_value(struct str text)
-{
-    json_t *value = json_stringn(text.ptr ? text.ptr : "", text.len);
-
-    return value != NULL ? value : json_string("");
-}
-
 static json_t *findings(const struct schema_errors *errors)
 {
     json_t *list = json_array();
@@ -118,9 +111,9 @@ static json_t *findings(const struct schema_errors *errors)
     for (size_t i = 0; i < errors->count && i < ARRAY_LEN(errors->items); i++) {
         const struct schema_error *error = &errors->items[i];
         json_t *finding = json_object();
-        (void)json_object_set_new(finding, "field", text_value(error->field));
+        (void)json_object_set_new(finding, "field", jr_text(error->field));
         (void)json_object_set_new(finding, "code", json_string(error->code));
-        (void)json_object_set_new(finding, "message", text_value(error->message));
+        (void)json_object_set_new(finding, "message", jr_text(error->message));
         (void)json_array_append_new(list, finding);
     }
     return list;
@@ -133,7 +126,7 @@ static json_t *error_value(struct step_call *call)
     struct str ignored;
 
     (void)json_object_set_new(value, "code", json_string(error->code));
-    (void)json_object_set_new(value, "message", text_value(error->message));
+    (void)json_object_set_new(value, "message", jr_text(error->message));
     if (error->status_code != 0)
         (void)json_object_set_new(value, "status_code", json_integer(error->status_code));
     if (error->response != NULL)

@@ -70,6 +70,41 @@ def test_texts_and_nothing(runner, shop, sink):
     assert [one["output"]["data"] for one in job["steps"]] == ["<p>hello</p>", None]
 
 
+STRANGE = {
+    "nul": (b"a\0b", None), "nul_in_json": (b'{"a":"\0"}', None), "escaped_nul": (b'{"a":"\\u0000"}', '{"a":"\\u0000"}'),
+    "surrogate": (b'["\\ud800"]', '["\\ud800"]'), "latin": (b"caf\xe9", None), "large": (b"1e400", "1e400"),
+    "larger": (b'{"x":1e131071}', '{"x":1e131071}'), "small": (b'{"x":1e-20000}', '{"x":1e-20000}'),
+    "zero": (b"[0e-99999]", "[0e-99999]"), "name": (b'{"\\u0000":1}', '{"\\u0000":1}'), "deep": (b"[" * 70 + b"]" * 70, "[" * 70 + "]" * 70)}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_an_answer_that_no_column_can_hold(runner, shop, sink, kind):
+    """It is a text, or nothing when it is none; the step ends and its status is known."""
+    body, kept = STRANGE[kind]
+    sink.answers[f"/strange/{kind}"] = body
+    job = run(shop, [api_call(f"{sink.url}/strange/{kind}")])
+    assert (job["status"], only_step(job)["status"], only_step(job)["output"]) == ("succeeded", "succeeded", {"data": kept, "status_code": 200}), job
+
+
+@pytest.mark.parametrize("body, path", [
+    (b"1e400", ""), (b'{"a":[{"b":1e-20000}]}', "a[0].b"), (b"[0e99999]", "[0]"), (b'{"n":9223372036854775808}', "n")])
+def test_numbers_that_no_column_can_hold_are_named(shop, db, body, path):
+    made = workflow(shop.admin, {"kind": "api", "route": "numbers"})
+    for where in (f"/workflows/{made['id']}/trigger", "/workflows/api/numbers"):
+        refused = shop.admin.post(where, data=body, headers={"Content-Type": "application/json"}, expect=400).json()
+        assert [(e["field"], e["code"]) for e in refused["errors"]] == [(path, "out_of_range")]
+    shop.admin.delete(f"/workflows/{made['id']}", expect=204)
+
+
+@pytest.mark.parametrize("query", ["entity_name=%FF", "entity_name=%00", "entity_name=a%00b", "id=%FF"])
+def test_names_that_no_column_can_hold(shop, query):
+    made = workflow(shop.admin, {"kind": "api", "route": "names"})
+    shop.admin.post(f"/workflows/api/names?{query}", {}, expect=400)
+    for route in ("%FF", "%00", "a%00"):
+        assert shop.admin.post(f"/workflows/api/{route}", {}).status_code in (400, 404)
+    shop.admin.delete(f"/workflows/{made['id']}", expect=204)
+
+
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\rb"])
 def test_s5_a_header_stays_one_line(runner, shop, sink, value):
     before = len(sink.requests)

@@ -30,7 +30,7 @@ static int teardown(void **state)
 static json_t *accept(struct str text)
 {
     json_t *root = NULL;
-    struct jr_error error = {""};
+    struct jr_error error = {.text = ""};
     int rc = jr_parse(arena, text, &root, &error);
     if (rc != 0)
         fail_msg("refused %.*s: %s", STR_ARG(text), error.text);
@@ -40,7 +40,7 @@ static json_t *accept(struct str text)
 static void refuse(struct str text, const char *reason)
 {
     json_t *root = NULL;
-    struct jr_error error = {""};
+    struct jr_error error = {.text = ""};
     if (jr_parse(arena, text, &root, &error) != JR_INVALID)
         fail_msg("accepted %.*s", STR_ARG(text));
     assert_null(root);
@@ -294,7 +294,67 @@ static void test_long_number(void **state)
     refuse((struct str){text, len}, "number is out of range");
     text[0] = '0';
     text[1] = '.';
-    assert_true(json_real_value(accept((struct str){text, len})) == 1.0);
+    refuse((struct str){text, len}, "number is out of range"); /* more digits than jsonb keeps */
+    assert_true(json_real_value(accept((struct str){text, 2 + 16383})) == 1.0);
+    refuse((struct str){text, 2 + 16384}, "number is out of range");
+}
+
+/* What is accepted can be stored as jsonb. */
+static void test_numbers_of_jsonb(void **state)
+{
+    static const char *const wide[] = {
+        "1e-16384",
+        "0e-16384",
+        "0e99999",
+        "[0.5e-16383]",
+        "1e-99999999999999999999",
+        "0e400000",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wide); i++)
+        refuse(str_from(wide[i]), "number is out of range");
+    (void)accept(STR("1e-16383"));
+    (void)accept(STR("[0e16383, 0.5e-16382, 1e-400]"));
+    (void)accept(STR("{\"1e-99999\": \"1e-99999\"}"));
+}
+
+static void path_is(const char *text, const char *want)
+{
+    json_t *root = NULL;
+    struct jr_error error = {.text = ""};
+
+    assert_int_equal(jr_parse(arena, str_from(text), &root, &error), JR_INVALID);
+    assert_true(error.range);
+    struct str path = jr_path(arena, str_from(text), error.at);
+    if (!str_is(path, want))
+        fail_msg("%s: %.*s instead of %s", text, STR_ARG(path), want);
+}
+
+static void test_paths(void **state)
+{
+    json_t *root = NULL;
+    struct jr_error error = {.text = ""};
+
+    (void)state;
+    path_is("1e400", "");
+    path_is("[1, 1e400]", "[1]");
+    path_is("{\"a\":{\"b\":[0,{\"c\":1e-99999}]},\"d\":1}", "a.b[1].c");
+    path_is("{\"a,]\\\"\":1,\"d\":[[],[{},9223372036854775808]]}", "d[1][1]");
+    assert_int_equal(jr_parse(arena, STR("[1,"), &root, &error), JR_INVALID);
+    assert_false(error.range);
+}
+
+static void test_texts_for_jsonb(void **state)
+{
+    json_t *text = jr_text((struct str){"a\0\xff\xc3\xa4", 5});
+
+    (void)state;
+    assert_string_equal(json_string_value(text), "a\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4");
+    json_decref(text);
+    text = jr_text(STR_NONE);
+    assert_string_equal(json_string_value(text), "");
+    json_decref(text);
 }
 
 static struct str nested(size_t depth, bool object, bool closed)
@@ -406,7 +466,7 @@ static void test_stored(void **state)
         {"{\"a\":1,\"a\":2}", NULL},
         {"01000000000000000000000", NULL},
     };
-    struct jr_error error = {""};
+    struct jr_error error = {.text = ""};
     json_t *root = NULL;
 
     (void)state;
@@ -429,6 +489,9 @@ int main(void)
         TEST(test_refusals_of_our_own),
         TEST(test_numbers),
         TEST(test_long_number),
+        TEST(test_numbers_of_jsonb),
+        TEST(test_paths),
+        TEST(test_texts_for_jsonb),
         TEST(test_depth),
         TEST(test_errors_say_where_and_never_what),
         TEST(test_access),

@@ -3,6 +3,8 @@
  * before anything leaves the process; found again after a crash it is interrupted and never sent
  * again.
  */
+#include <string.h>
+
 #include "base/clock.h"
 #include "fetch/fetch.h"
 #include "step.h"
@@ -92,7 +94,7 @@ static int read_request(struct step_call *call, struct fetch_request *request)
     return read_headers(call, headers, request);
 }
 
-/* The answer as JSON: parsed, or as a text when it is UTF-8 but no JSON, or null. */
+/* The answer as JSON: parsed, or as a text when it is UTF-8 without U+0000 but no JSON, or null. */
 static json_t *read_answer(struct step_call *call, struct str body)
 {
     struct jr_error error;
@@ -102,7 +104,8 @@ static json_t *read_answer(struct step_call *call, struct str body)
         return step_own(call, json_null());
     if (jr_parse(call->task->arena, body, &value, &error) == 0)
         return value;
-    value = json_stringn(body.ptr, body.len);
+    if (memchr(body.ptr, 0, body.len) == NULL)
+        value = json_stringn(body.ptr, body.len);
     return step_own(call, value != NULL ? value : json_null());
 }
 
