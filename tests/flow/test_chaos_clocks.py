@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 import zoneinfo
 
@@ -64,8 +65,7 @@ def test_a_slow_disk(project, db, servers, start_one, orders):
 @pytest.fixture
 def small_disk(tmp_path_factory):
     """Servers of their own whose data lie on a file system of 200 MB."""
-    folder = pathlib.Path("/var/tmp") / f"gwdisk.{os.getpid()}"
-    folder.mkdir()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gwdisk."))
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m,mode=711", "tmpfs", folder], capture_output=True).returncode:
         folder.rmdir()
         pytest.skip("no file system can be mounted here")
@@ -236,7 +236,8 @@ def expected(zone, matches, first, last):
 @pytest.fixture
 def clockwork(tmp_path):
     """Servers of their own whose database's clock jumps: (servers, jump_to)."""
-    offset = pathlib.Path("/var/tmp") / f"gwclock.{os.getpid()}"
+    servers = Servers()
+    offset = servers.folder / "clock"
 
     def write(seconds):
         fresh = offset.with_suffix(".new")
@@ -247,7 +248,6 @@ def clockwork(tmp_path):
     write(0)
     own = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1",
            "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"}
-    servers = Servers()
     os.environ.update(own)
     try:
         servers.postgres("start")
@@ -258,7 +258,6 @@ def clockwork(tmp_path):
     servers.database_url, servers.redis_url = servers.postgres("url"), servers.redis("url")
     yield servers, lambda at: write(at.timestamp() - time.time())
     servers.wipe()
-    offset.unlink()
 
 
 @needs_faketime

@@ -1,0 +1,192 @@
+"""The tools around the tests: however one ends, nothing of it stays; its groups of scripts/setup have what it imports."""
+import ast
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from groundwork.fixtures import binary
+from groundwork.runs import until
+from groundwork.servers import ROOT
+
+TOOL = """
+import sys
+sys.path[:0] = ["tests", "tests/flow"]
+import kept
+kept.keep()
+import os, tempfile, time
+from groundwork.daemon import Daemon
+from groundwork.servers import Servers
+servers = Servers()
+servers.start()
+daemon = Daemon(sys.argv[1], servers.folder / "log", DATABASE_URL=servers.database_url, REDIS_URL=servers.redis_url,
+                MASTER_KEY="00" * 32, OPERATOR_TOKEN="o" * 20)
+assert daemon.run("--migrate").returncode == 0
+daemon.start()
+print("up", os.getpid(), os.getppid(), flush=True)
+if sys.argv[2] == "fails":
+    raise RuntimeError
+if sys.argv[2] == "exits":
+    os._exit(7)
+time.sleep(600)
+"""
+
+
+def spawn(command, folder, **environment):
+    """In a folder for temporary files of its own, not kept by what runs the tests."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("GW_KEPT", "PYTEST_"))}
+    return subprocess.Popen(command, cwd=ROOT, env={**own, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+
+
+def processes(folder):
+    """All that know of the folder: by environment, arguments or where they are. (PostgreSQL overwrites the first two.)"""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            said = (path / "environ").read_bytes() + (path / "cmdline").read_bytes()
+            if str(folder).encode() in said or os.readlink(path / "cwd").startswith(str(folder)):
+                found[int(path.name)] = (path / "comm").read_text().strip()
+        except OSError:
+            pass
+    return found
+
+
+def gone(folder):
+    until(lambda: not processes(folder), "no process is left", 40)
+    left = [path.name for path in folder.iterdir()]
+    assert not left, left
+
+
+@pytest.fixture
+def place(tmp_path):
+    tmp_path.chmod(0o711)
+    return tmp_path
+
+
+@pytest.mark.parametrize("what, whom", [
+    ("TERM", "first"), ("INT", "first"), ("HUP", "first"), ("KILL", "first"), ("KILL", "second"), ("KILL", "tool"),
+    ("TERM", "tool"), ("fails", ""), ("exits", "")])
+def test_whatever_ends_a_tool(place, what, whom):
+    process = spawn(["/usr/bin/python3", "-c", TOOL, str(binary()), what], place)
+    try:
+        said = next(line for line in process.stdout if line.startswith("up ")).split()
+        names = processes(place).values()
+        if what not in ("fails", "exits"):
+            assert {"postgres", "redis-server", "api-gateway"} <= set(names), names
+        pids = {"tool": int(said[1]), "second": int(said[2]), "first": process.pid}
+        if whom:
+            os.kill(pids[whom], getattr(signal, f"SIG{what}"))
+        status = process.wait(40)
+    finally:
+        process.stdout.close()
+    gone(place)
+    assert status != 0 and (what != "exits" or status == 7)
+
+
+TOOLS = {
+    "chaos": ["tests/chaos/run", "--seconds", "300", "--binaries", str(binary().parent)],
+    "bench": ["tests/bench/run", "--quick", "--only", "get"],
+    "test": ["scripts/test", "flow", "--", "tests/flow/test_chaos_clocks.py", "tests/flow/test_enums.py"],
+    "sql": ["scripts/check-sql"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_is_told_to_end(place, tool, number):
+    """In the middle of its work."""
+    process = spawn(TOOLS[tool], place, GW_BIN=str(binary()))
+    try:
+        until(lambda: "postgres" in processes(place).values(), f"{tool} is at work", 60)
+        if tool != "sql":
+            until(lambda: "api-gateway" in processes(place).values(), f"{tool} is at work", 60)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    finally:
+        process.stdout.close()
+    gone(place)
+
+
+@pytest.mark.parametrize("path", ["scripts/test", "scripts/check-sql", "scripts/fuzz", "scripts/cov", "tests/chaos/run",
+                                  "tests/bench/run", "tests/fault/mutants", "tests/fault/runner-mutants"])
+def test_all_tools_are_kept(path):
+    assert re.search(r"kept\.keep\(\)|exec \"\$ROOT/tests/kept.py\"", (ROOT / path).read_text())
+
+
+# --- what the tools need ---------------------------------------------------------------------------
+
+PACKAGES = {"requests": "python3-requests", "psycopg2": "python3-psycopg2", "redis": "python3-redis", "jwt": "python3-jwt",
+            "cryptography": "python3-cryptography", "pytest": "python3-pytest", "aiosmtpd": "python3-aiosmtpd",
+            "dateutil": "python3-dateutil"}
+PROGRAMS = {"wrk": "wrk", "nginx": "nginx-light", "strace": "strace", "sqlmap": "sqlmap", "varnishtest": "varnish",
+            "haproxy": "haproxy", "pgbench": "postgresql-15", "redis-cli": "redis-server"}
+# As the Makefile installs them, or the tool itself does before it begins.
+GROUPS = {"tests/bench/run": "build server bench", "tests/chaos/run": "build server chaos", "scripts/check-sql": "build server test",
+          "scripts/test": "build server test", "tests/flow": "build server test", "tests/http": "build server test",
+          "tests/docs": "build server test", "tests/load": "build server test load", "tests/flow/store/__main__.py": "build server store",
+          "tests/processor/__main__.py": "build server store", "tests/fault/mutants": "build server test"}
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.level, node.module or "", alias.name) for alias in node.names)
+
+
+def module_file(name, near):
+    for base in (near, ROOT / "tests", ROOT / "tests/flow", ROOT / "tests/chaos"):
+        place = base / pathlib.Path(*name.split("."))
+        if place.with_suffix(".py").exists():
+            return place.with_suffix(".py")
+        if (place / "__init__.py").exists():
+            return place / "__init__.py"
+    return None
+
+
+def closure(starts):
+    """(files, names of modules that are not ours and not Python's own)"""
+    seen, foreign, todo = set(), set(), list(starts)
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        todo += [beside for beside in [path.parent / "__init__.py"] if beside.exists()]
+        for level, name, member in imported(path):
+            near = path.parents[max(0, level - 1)]
+            ours = [file for file in (module_file(full, near) for full in (name, f"{name}.{member}".strip(".")) if full) if file]
+            todo += ours
+            top = name.split(".")[0]
+            if not ours and not level and top not in sys.stdlib_module_names:
+                foreign.add(top)
+    return seen, foreign
+
+
+@pytest.mark.parametrize("tool", GROUPS)
+def test_a_tool_installs_what_it_needs(tool):
+    place = ROOT / tool
+    files, foreign = closure(place.glob("*.py") if place.is_dir() else [place])
+    listed = subprocess.run([ROOT / "scripts/setup", "--list", *GROUPS[tool].split()], capture_output=True, text=True, check=True)
+    there = set(listed.stdout.split())
+    assert foreign <= set(PACKAGES), "name its package above, and in scripts/setup"
+    lacks = {PACKAGES[name] for name in foreign} - there
+    own = [path.read_text() for path in files if "flow" not in path.parts or tool == "tests/flow"]
+    for program, package in PROGRAMS.items():
+        if any(re.search(rf"\[\*?\"{program}\"|which\(\"{program}\"\)|pg_tool {program}", text) for text in own):
+            lacks |= {package} - there
+    assert not lacks, lacks
+
+
+def test_the_makefile_installs_these_groups():
+    text = (ROOT / "Makefile").read_text()
+    for name, groups in (("bench", "build server bench"), ("chaos", "build server chaos"), ("test", "build server test")):
+        assert re.search(rf"^{name}: .*\n\t@scripts/setup {groups}( |$)", text, re.M), name
