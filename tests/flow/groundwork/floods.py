@@ -1,0 +1,307 @@
+"""What one hostile project does to everybody: each flood is for one queue, pool, slot, cache or buffer that projects share.
+
+    with slow_exports(hostile, 40): ...
+
+Threads of this process until the block ends; whatever they are answered is their own business. `count` is how many at
+once. What a flood needs (rows, models, workflows) is made before it begins: prepare_rows(), prepare_model(), ...
+"""
+import collections
+import contextlib
+import json
+import secrets
+import socket
+import threading
+import time
+
+import requests
+
+from .project import PASSWORD
+from .records import column, execute, rows, table
+from .runs import condition
+from .soon import soon
+from .workflows import event, workflow
+
+UNLIMITED = {"rate_read": 0, "rate_write": 0, "rate_heavy": 0, "rate_sign_in_account": 1000000, "rate_sign_in_address": 1000000}
+
+
+def unlimited(project):
+    """Its own limits as high as the service lets it; what an operator's ceiling refuses stays as it was."""
+    for name, value in UNLIMITED.items():
+        project.admin.put("/", {"settings": {name: value}})
+
+
+class many:
+    """So many threads that call attack(number, stop) again and again. `answers`: what these calls have returned, statuses
+    mostly, and how often; 0 is a connection that failed."""
+
+    def __init__(self, count, attack):
+        self.stop, self.answers, self.attack = threading.Event(), collections.Counter(), attack
+        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(count)]
+
+    def run(self, number):
+        while not self.stop.is_set():
+            try:
+                answer = self.attack(number, self.stop)
+            except (OSError, requests.RequestException):
+                answer = 0
+                self.stop.wait(0.05)
+            self.answers[getattr(answer, "status_code", answer)] += 1
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join(20)
+
+
+class Sessions:
+    """A keep-alive connection a thread."""
+
+    def __init__(self):
+        self.local = threading.local()
+
+    def __getattr__(self, method):
+        if not hasattr(self.local, "session"):
+            self.local.session = requests.Session()
+            self.local.session.trust_env = False
+        return lambda *arguments, **options: getattr(self.local.session, method)(*arguments, **{"timeout": 60, **options})
+
+
+def bearer(client):
+    return {"Authorization": f"Bearer {client.token}"}
+
+
+def dial(project, receive_bytes=None):
+    sock = socket.socket()
+    if receive_bytes:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    sock.settimeout(10)
+    host, port = project.base_url.split("//")[1].split("/")[0].split(":")
+    sock.connect((host, int(port)))
+    return sock
+
+
+def head(project, method, path, token=None, more=""):
+    authorization = f"Authorization: Bearer {token}\r\n" if token else ""
+    return f"{method} /org/{project.id}{path} HTTP/1.1\r\nHost: localhost\r\n{authorization}{more}\r\n".encode()
+
+
+# --- what floods need --------------------------------------------------------------------------------
+
+
+def prepare_rows(project, db, count, size, name="big"):
+    """An entity with so many rows of so many bytes of text, readable by everybody."""
+    entity = project.entity(name, [{"name": "text", "type": "text", "public": True}, {"name": "n", "type": "integer"}],
+                            public_read=True)
+    execute(db, f"insert into {table(project, db, entity)} ({column(entity, 'text')}, {column(entity, 'n')})"
+                " select repeat(md5(n::text), %s), n from generate_series(1, %s) n", max(1, size // 32), count)
+    execute(db, f"analyze {table(project, db, entity)}")
+    return entity
+
+
+def prepare_model(project, entities, fields):
+    """A model whose documents are long."""
+    for number in range(entities):
+        body = {"name": f"wide{number}", "fields": [{"name": f"field{n}", "type": "varchar"} for n in range(fields)]}
+        soon(lambda: project.admin.post("/entities", body), (201, 409), within=30)
+
+
+def prepare_fan_out(project, width):
+    """An event whose job makes `width` records, each of them such an event."""
+    project.entity("spawn", [{"name": "name", "type": "varchar"}])
+    items = [{"name": "x"}] * width
+    return workflow(project.admin, {"kind": "event", "event": "EntityCreated", "entity": "spawn"},
+                    [{"key": "more", "action": "BulkCreateData", "params": {"entity": "spawn", "items": items}}])
+
+
+# --- floods ------------------------------------------------------------------------------------------
+
+
+def slow_exports(project, count=40, entity="big"):
+    """Readers of a few bytes at a time, each with an export of its own."""
+
+    def attack(number, stop):
+        with dial(project, receive_bytes=1) as sock:
+            sock.sendall(head(project, "GET", f"/entities/{entity}/items/export?format=jsonl", project.admin.token))
+            status = None
+            while not stop.is_set():
+                piece = sock.recv(400)
+                if not piece:
+                    return status
+                status = status or int(piece.split(b" ")[1])
+                stop.wait(0.2)
+            return status
+
+    return many(count, attack)
+
+
+def announced_bodies(projects, count=400):
+    """Requests that announce a body and send one byte of it; each thread holds ten."""
+    paths = [("POST", "/auth/v1/token", False), ("PUT", "/users/me", True), ("POST", "/auth/v1/refresh", False)]
+
+    def attack(number, stop):
+        project = projects[number % len(projects)]
+        socks = []
+        try:
+            for n in range(10):
+                method, path, signed = paths[(number + n) % len(paths)]
+                sock = dial(project)
+                socks.append(sock)
+                sock.sendall(head(project, method, path, project.admin.token if signed else None,
+                                  "Content-Type: application/json\r\nContent-Length: 9000\r\n") + b" ")
+            stop.wait(5)
+        finally:
+            for sock in socks:
+                sock.close()
+
+    return many(count // 10, attack)
+
+
+def sign_ins(project, count=60):
+    http = Sessions()
+
+    def attack(number, stop):
+        body = {"email": project.admin.user["email"], "password": PASSWORD if number % 2 else "a wrong password"}
+        return http.post(f"{project.base_url}/auth/v1/token", json=body)
+
+    return many(count, attack)
+
+
+def bogus_refreshes(project, count=24):
+    http = Sessions()
+
+    def attack(number, stop):
+        return http.post(f"{project.base_url}/auth/v1/refresh", json={"refresh_token": secrets.token_urlsafe(32)})
+
+    return many(count, attack)
+
+
+class Tarpit:
+    """Takes connections and never says anything; the gateway must be allowed to call .port."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self.port = self.listener.getsockname()[1]
+
+    def close(self):
+        self.listener.close()
+
+
+def tarpit_provider(projects, tarpit, count=60):
+    """Sign-ins by an identity provider that takes the connection and never answers."""
+    for project in projects:
+        project.admin.put("/", {"settings": {
+            "oidc_issuer": f"http://127.0.0.1:{tarpit.port}", "oidc_client_id": "x",
+            "oidc_client_secret": "a secret of the client", "redirect_urls": ["https://app.example.org/signed-in"]}}, expect=200)
+    http = Sessions()
+
+    def attack(number, stop):
+        return http.get(f"{projects[number % len(projects)].base_url}/auth/v1/google/authorize", allow_redirects=False,
+                 params={"redirect_to": "https://app.example.org/signed-in"})
+
+    return many(count, attack)
+
+
+def aggregates(project, count=40, entity="big"):
+    http = Sessions()
+
+    def attack(number, stop):
+        return http.get(f"{project.base_url}/entities/{entity}/items/aggregate", headers=bearer(project.admin),
+                 params={"group_by": "text", "sum": "n", "avg": "n", "max": "text"})
+
+    return many(count, attack)
+
+
+def documents(project, count=8):
+    """No If-None-Match: each time the whole."""
+    http = Sessions()
+
+    def attack(number, stop):
+        return http.get(f"{project.base_url}/docs", headers=bearer(project.admin))
+
+    return many(count, attack)
+
+
+def cache_drops(project, count=16):
+    """Users without any permission change what others have in memory."""
+    tokens = [project.user() for _ in range(4)]
+    http = Sessions()
+
+    def attack(number, stop):
+        client = tokens[number % len(tokens)]
+        if number % 2:
+            return http.post(f"{project.base_url}/auth/v1/logout", params={"scope": "others"}, headers=bearer(client))
+        return http.put(f"{project.base_url}/users/me", json={"metadata": {"n": secrets.token_hex(8)}}, headers=bearer(client))
+
+    return many(count, attack)
+
+
+def large_lists(project, count=6, entity="large", limit=240):
+    """The largest rows there can be, through a list that anybody may read."""
+    http = Sessions()
+
+    def attack(number, stop):
+        with http.get(f"{project.base_url}/entities/{entity}/public/items", params={"limit": limit}, stream=True) as answer:
+            for _ in answer.iter_content(1 << 16):
+                if stop.is_set():
+                    break
+            return answer
+
+    return many(count, attack)
+
+
+def growing_records(project, count=4, fields=70, entity="growing"):
+    """Records that partial updates make larger and larger, a field at a time: what escapes to six times its length."""
+    project.entity(entity, [{"name": f"t{n}", "type": "text"} for n in range(fields)])
+    workflow(project.admin, event(entity, "EntityUpdated"), [condition()])
+    ids = [project.item(entity, t0="x")["id"] for _ in range(count)]
+    text = "\x01" * 170_000  # a body of a megabyte
+    http = Sessions()
+
+    def attack(number, stop):
+        for field in range(fields):
+            if stop.is_set():
+                return
+            answer = http.put(f"{project.base_url}/entities/{entity}/items/{ids[number]}", headers=bearer(project.admin),
+                              data=json.dumps({f"t{field}": text}).encode())
+            if answer.status_code != 200:
+                return answer
+        return answer
+
+    return many(count, attack)
+
+
+def fan_out(project, count=2):
+    http = Sessions()
+
+    def attack(number, stop):
+        return http.post(f"{project.base_url}/entities/spawn/items", json={"name": "root"}, headers=bearer(project.admin))
+        stop.wait(1)
+
+    return many(count, attack)
+
+
+@contextlib.contextmanager
+def backlog(project, db, made, count):
+    """So many jobs that are due at once; what is left afterwards is taken away."""
+    schema = project.schema(db)
+    execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual'"
+                " from generate_series(1, %s)", made["id"], count)
+    try:
+        yield
+        left = rows(db, f"select count(*) from {schema}.jobs where workflow_id = %s and status = 'queued'", made["id"])[0][0]
+        assert left > 0, "the backlog was over before the end"
+    finally:
+        execute(db, f"update {schema}.jobs set status = 'cancelled', token = token + 1 where status in ('queued', 'running')")
+
+
+@contextlib.contextmanager
+def all_of(*floods):
+    with contextlib.ExitStack() as stack:
+        for flood in floods:
+            stack.enter_context(flood)
+        yield

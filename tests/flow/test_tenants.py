@@ -1,0 +1,196 @@
+"""R1-R9, small: one hostile project floods each thing that projects share, in turn; another project's calls go on.
+
+What the other project is answered must be what it should be, every time, and its p99 stays within twice of what it was
+just before and just after, plus a margin for a test machine that does other things too and computes under sanitizers. The
+strict figures are the soak's (tests/load/test_soak.py).
+"""
+
+import pytest
+
+from groundwork import floods
+from groundwork.client import Client
+from groundwork.neighbour import Neighbours, neighbour
+from groundwork.project import Project
+from groundwork.runs import condition
+from groundwork.soon import settle
+from groundwork.workflows import workflow
+from oidc.fake_issuer import Issuer, Server
+
+pytestmark = pytest.mark.slow
+
+MARGIN, MEDIAN_MARGIN = 0.75, 0.15  # seconds
+ALONE, BESIDE = 2.5, 6  # seconds
+CALLS = {"read": 4, "list": 2, "me": 1, "create": 2, "update": 2}
+PAGE = "https://app.example.org/signed-in"
+
+
+@pytest.fixture(scope="module")
+def issuers():
+    server = Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def tarpit():
+    own = floods.Tarpit()
+    yield own
+    own.close()
+
+
+@pytest.fixture(scope="module")
+def house(start_gateway, issuers, tarpit):
+    """A gateway for the tests of this file, of one process: who fills that, fills all."""
+    return start_gateway("gateway-tenants", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{issuers.port},127.0.0.1:{tarpit.port}")
+
+
+def new_project(gateway, servers):
+    project = Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
+    floods.unlimited(project)
+    return project
+
+
+def new_normal(gateway, servers):
+    project = new_project(gateway, servers)
+    project.entity("things", [{"name": "name", "type": "varchar"}, {"name": "n", "type": "integer"}])
+    return project
+
+
+@pytest.fixture(scope="module")
+def make(house, servers):
+    return lambda: new_project(house, servers)
+
+
+@pytest.fixture(scope="module")
+def normal(house, servers):
+    return new_normal(house, servers)
+
+
+@pytest.fixture
+def hostile(make, house):
+    project = make()
+    yield project
+    alarms = house.alarms()
+    assert not alarms, alarms[0]
+    assert house.running(), f"the gateway ended:\n{house.log_tail()}"
+    project.delete()
+
+
+def look(known, calls, flood, beside=BESIDE):
+    """The normal project alone, beside the flood, alone again."""
+    settle()
+    with Neighbours([known], calls) as seen:
+        seen.phase("warm", 0.5)
+        seen.phase("before", ALONE)
+        with flood:
+            seen.phase("beside", beside)
+            seen.phase("flood ends")
+        settle()
+        seen.phase("after", ALONE)
+        seen.phase("end")
+        report = seen.report()
+    print("the flood was answered", dict(getattr(flood, "answers", {})))
+    phases = report["phases"]
+    for kind in calls:
+        print(kind, *(f"{name}: {phases[name][kind]['p50'] * 1000:.1f}/{phases[name][kind]['p99'] * 1000:.1f} ms of"
+                      f" {phases[name][kind]['count']}" for name in ("before", "beside", "after") if kind in phases.get(name, {})))
+    return report
+
+
+def judge(report):
+    phases = report["phases"]
+    assert "beside" in phases, f"nothing came back beside it: {phases}"
+    for kind, found in phases["beside"].items():
+        assert not found["errors"], f"{kind}: {found['errors']}, such as {report['examples']}"
+        for share, margin in (("p99", MARGIN), ("p50", MEDIAN_MARGIN)):
+            idle = max(phases[name][kind][share] for name in ("before", "after") if kind in phases[name])
+            assert found[share] <= 2 * idle + margin, f"{kind}: {share} {found[share]:.3f} s, alone {idle:.3f} s"
+
+
+def hold(known, flood, more=None, beside=BESIDE):
+    judge(look(known, {**CALLS, **(more or {})}, flood, beside))
+
+
+@pytest.fixture(scope="module")
+def known(normal):
+    return neighbour(normal)
+
+
+def test_r2_slow_exports(known, hostile, db):
+    """Forty readers of a few bytes a second each, of 60 MB each."""
+    floods.prepare_rows(hostile, db, 3000, 20000)
+    hold(known, floods.slow_exports(hostile, 40), {"sign_in": 1})
+
+
+def test_r3_announced_bodies(start_gateway, servers):
+    """Hundreds of requests whose bodies never come, on public routes and on others, in five projects; few fill this gateway."""
+    gateway = start_gateway(WORKERS=1, REQUESTS_MAX=256)
+    normal = new_normal(gateway, servers)
+    hostile = [new_project(gateway, servers) for _ in range(5)]
+    hold(neighbour(normal), floods.announced_bodies(hostile, 800), {"sign_in": 1})
+    assert not gateway.alarms()
+    gateway.stop()
+
+
+def test_r4_sign_ins(known, hostile):
+    hold(known, floods.sign_ins(hostile, 60), {"sign_in": 4})
+
+
+def test_r4_bogus_refreshes(known, hostile):
+    hold(known, floods.bogus_refreshes(hostile), {"sign_in": 1})
+
+
+def test_r5_tarpit_identity_provider(normal, known, hostile, make, make_shop, issuers, tarpit):
+    """Providers that take connections and say nothing; others' sign-ins by a provider and their payments go on."""
+    normal.admin.put("/", {"settings": {**Issuer(issuers).settings, "redirect_urls": [PAGE]}}, expect=200)
+    make_shop(normal, mode="own")
+    projects = [hostile, make()]
+    for project in projects:
+        floods.unlimited(project)
+    hold(known, floods.tarpit_provider(projects, tarpit, 400), {"pay": 3, "provider": 3}, beside=10)
+
+
+def test_r6_aggregates(known, hostile, db):
+    floods.prepare_rows(hostile, db, 250000, 64)
+    hold(known, floods.aggregates(hostile, 40))
+
+
+def test_r6_documents(known, hostile):
+    """The documents of a model with many fields, again and again."""
+    floods.prepare_model(hostile, 60, 150)
+    hold(known, floods.documents(hostile, 8))
+
+
+def test_r6_cache_drops(known, hostile):
+    hold(known, floods.cache_drops(hostile))
+
+
+def test_r9_large_lists(known, hostile, db):
+    floods.prepare_rows(hostile, db, 240, 1 << 20, "large")
+    hold(known, floods.large_lists(hostile, 6))
+
+
+def test_r1_growing_records(known, hostile, house):
+    workers = house.workers()
+    hold(known, floods.growing_records(hostile, 3, 70), beside=10)
+    assert house.workers() == workers, "a worker ended"
+
+
+@pytest.fixture
+def working(normal, known):
+    """The normal project has a job to do, too."""
+    made = workflow(normal.admin, {"kind": "manual"}, [condition()])
+    return {**known, "workflow": made["id"]}
+
+
+def test_r7_fan_out(working, hostile, start_one):
+    """Each record makes three hundred."""
+    floods.prepare_fan_out(hostile, 300)
+    start_one()
+    hold(working, floods.fan_out(hostile), {"job": 3}, beside=10)
+
+
+def test_r8_backlog(working, hostile, db, start_one):
+    made = workflow(hostile.admin, {"kind": "manual"}, [condition("a", then="b"), condition("b")])
+    start_one()
+    hold(working, floods.backlog(hostile, db, made, 50000), {"job": 3})
