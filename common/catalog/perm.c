@@ -14,7 +14,7 @@ static const struct perm_info infos[PERM_COUNT] = {
 #undef PERM
 };
 
-_Static_assert(PERM_COUNT - 1 == 92, "the specification counts 92 system permissions");
+_Static_assert(PERM_COUNT - 1 == 92, "there are 92 system permissions");
 _Static_assert(PERM_COUNT <= 128, "perm_set has 128 bits");
 
 static const char *const action_names[] = {

@@ -1,5 +1,5 @@
 #pragma once
-/* Page parameters every list takes: page, limit, sort, order, count (api.md 1). */
+/* Page parameters every list takes: page, limit, sort, order, count. */
 #include "base/str.h"
 #include "http/query.h"
 #include "json/schema.h"

@@ -19,7 +19,7 @@ enum { MULTIPART_INVALID = 10, MULTIPART_TOO_LARGE = 11 };
 /* any: from the Content-Type header; MULTIPART_INVALID when it is no multipart/form-data or the
  * boundary is missing or over 70 characters. Arena-owned. Limits: 100 parts, 8 KB a part head. */
 int multipart_new(struct req *req, uint64_t max_total_bytes, struct multipart **ret) MUSTCHECK;
-/* The same over any source of pieces (tests): fn has the contract of req_body_read(). */
+/* The same over any source of pieces (tests): fn does what req_body_read() does. */
 typedef int (*multipart_source_fn)(void *arg, uint64_t max_total_bytes, struct str *ret_piece);
 int multipart_new_from(struct arena *arena, struct str content_type, multipart_source_fn fn, void *arg,
                        uint64_t max_total_bytes, struct multipart **ret) MUSTCHECK;

@@ -71,7 +71,7 @@ struct schema {
     const struct field *fields;
     size_t count;
     size_t struct_bytes;
-    bool open;        /* unknown members are ignored (only where the contract says so) */
+    bool open;        /* unknown members are ignored (only where they are documented to be) */
     const char *doc;
     /* Filled for documents whose shape is not fixed (records): raw JSON schema text; fields unused. */
     const char *raw;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Events of payments (specification 6): one outbox row per object and kind, in the transaction of
- * the change, when a workflow listens. Told when the row enters the state; what arrives late and
+ * Events of payments that workflows listen to: one outbox row per object and kind, in the
+ * transaction of the change, when a workflow listens. Told when the row enters the state; what arrives late and
  * moves nothing tells nothing.
  */
 #include "db/db.h"

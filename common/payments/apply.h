@@ -96,8 +96,8 @@ struct apply_plan {
     bool ask;   /* apply_event() came back with APPLY_AGAIN because it needs a reading */
     bool asked; /* which has been tried */
 };
-/* any: whether events of this type are applied (specification 4.13, their aliases, and what moves
- * refunds, disputes and cancellations). */
+/* any: whether events of this type are applied: those that tell of payments, subscriptions,
+ * refunds, disputes and accounts, in all their spellings. */
 bool apply_knows(struct str type);
 /* co: outside of any transaction: reads what the event needs (an invoice; with .ask, the
  * subscription). *ret_plan is zeroed before the first time. Sets source->event_id, event_type and

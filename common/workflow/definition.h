@@ -44,7 +44,7 @@
 enum trigger_kind { TRIGGER_TIMED, TRIGGER_EVENT, TRIGGER_MANUAL, TRIGGER_API };
 const char *trigger_kind_name(enum trigger_kind kind);
 
-/* Names of section 6 of the contract; entity events first. */
+/* What a trigger of kind event names (GET /docs lists them); entity events first. */
 enum workflow_event {
     WF_ENTITY_CREATED, WF_ENTITY_UPDATED, WF_ENTITY_DELETED,
     WF_PAYMENT_CREATED, WF_PAYMENT_SUCCEEDED, WF_PAYMENT_FAILED,

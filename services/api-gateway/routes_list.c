@@ -1,4 +1,4 @@
-/* Prints the route table in the notation of the contract's endpoint list. */
+/* Prints the route table: METHOD PATH WHO. */
 #include "routes_list.h"
 
 #include "http/route.h"

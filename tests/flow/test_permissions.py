@@ -1,7 +1,7 @@
-"""GET /permissions: the 92 system permissions of the specification, and four of each entity."""
+"""GET /permissions: the 92 system permissions, and four of each entity."""
 import pytest
 
-# resource: actions, as the specification's tables and design notes give them.
+# resource: actions; who holds them in a new project.
 CRUD = ("read", "create", "update", "delete")
 STANDARD = {
     "svc_documentation": ("read",),
@@ -61,7 +61,7 @@ def test_92_system_permissions(admin):
     assert [len(by_holder[kind]) for kind in ("standard", "administrator", "opt_in")] == [42, 45, 5]
 
 
-def test_default_roles_hold_what_the_specification_says(project):
+def test_default_roles_hold_what_they_are_promised(project):
     assert set(project.role_named("Standard User")["permissions"]) == names(STANDARD)
     administrator = project.role_named("Admin User")
     assert administrator["is_admin"] and administrator["permissions"] == []

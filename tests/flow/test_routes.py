@@ -1,5 +1,5 @@
-"""The routes are what the specification says: a copy of its endpoints that exist so far, compared with what the
-gateway lists, and with the specification itself where it lies beside the checkout."""
+"""The routes are the promised ones: a list of them, compared with what the gateway lists, and with the list of all that
+are promised, where it lies beside the checkout."""
 import pytest
 
 from groundwork.servers import ROOT
@@ -177,10 +177,10 @@ def test_other_routes_ask_for_permissions_that_exist(listed, shared_project):
     assert asked - known == set()
 
 
-def test_the_copy_above_is_the_specification():
+def test_the_list_above_is_the_promised_one():
     path = ROOT.parent / "shared/spec/endpoints.tsv"
     if not path.exists():
-        pytest.skip("the specification does not lie beside this checkout")
+        pytest.skip("it does not lie beside this checkout")
     rows = [line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#")]
     wanted = {f"{method} {where} {auth}" for area, method, where, auth, _ in rows if area.rstrip("*") in AREAS}
     assert wanted - LATER == set(SPECIFIED)

@@ -132,8 +132,8 @@ def test_a14_id_and_entity_name_fill_the_trigger_and_nothing_else(shop, db):
         assert count_jobs(shop, db) == before, query
 
 
-def test_rule_5_401_403_404(project, db):
-    """Spec 4.7 rule 5: without credentials, without the permission, without an enabled trigger."""
+def test_who_may_start_401_403_404(project, db):
+    """Without credentials, without the permission, without an enabled trigger."""
     made = workflow(project.admin, api("hook"))
     for kind in ("api", "endpoint"):
         path = f"/workflows/{kind}/hook"

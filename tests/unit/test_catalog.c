@@ -1,4 +1,4 @@
-/* Catalog: the numbers the specification pins, and lookups that find everything and nothing
+/* Catalog: numbers and names that clients rely on, and lookups that find everything and nothing
  * else. */
 #include <setjmp.h>
 #include <signal.h>
@@ -116,7 +116,7 @@ static void test_names(void **state)
     assert_string_equal(perm_holder_name(PERM_OPT_IN), "opt_in");
 }
 
-/* The codes that the contract names, with their status. */
+/* Codes that clients rely on, with their status. */
 static const struct {
     const char *code;
     int status;

@@ -1,4 +1,4 @@
-/* Definitions: the documents of the contract, their links, what is kept of them, and the model. */
+/* Definitions: documents as README shows them, their links, what is kept of them, and the model. */
 #include "workflow_definition.h"
 
 /* --- what is right --- */

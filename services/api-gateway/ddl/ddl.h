@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Commands that shape the tables of entities (architecture.md 2.3): one command a query, one subcommand
+ * Commands that shape the tables of entities: one command a query, one subcommand
  * an ALTER, names from ids only. Nothing that a person typed becomes text of a command: names never,
  * and default values travel as hexadecimal.
  *

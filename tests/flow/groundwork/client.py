@@ -1,4 +1,4 @@
-"""A caller of the API: requests with a base URL, a token or a key, and the contract recorder."""
+"""A caller of the API: requests with a base URL, a token or a key, and a recorder of answers."""
 import requests
 
 

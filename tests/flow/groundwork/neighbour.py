@@ -3,7 +3,8 @@
     seen = Neighbours([neighbour(project), ...], calls={"read": 4, "list": 1}); seen.phase("alone"); ...; seen.report()
 
 A report has for each phase and kind of call how many there were, p50 and p99 in seconds, and the answers that were not
-what they should be (by status; 0 is no answer at all). Calls that had begun before their phase ended count there.
+what they should be (by status; 0 is no answer at all). A call counts in the phase in which it
+began; one of another phase that saw some of "beside" counts there.
 """
 import json
 import random
@@ -150,6 +151,8 @@ class Caller(threading.Thread):
             except Wrong as error:
                 wrong = error.args
             taken = time.monotonic() - begun
+            if "beside" in (phase, self.world.phase):
+                phase = "beside"
             if phase is not None:
                 self.world.add(phase, kind, taken, wrong)
             if wrong:

@@ -1,0 +1,182 @@
+"""R1-R9 at once: one project does everything that hurts beside ten normal ones, for SOAK_SECONDS (1800) in the release build.
+
+First the normal ones are alone, with the same calls, for a fifth of the time. A table shows what they saw with and
+without: p50, p99, and what was not answered as it should be. The hostile clients run at the lowest priority: what
+they compute themselves is not the service's doing. SOAK_FLOODS names some of the floods only, separated by commas.
+"""
+import collections
+import contextlib
+import os
+import re
+import threading
+import time
+
+import pytest
+
+from groundwork import floods
+from groundwork.client import Client
+from groundwork.neighbour import Neighbours, neighbour
+from groundwork.project import Project
+from groundwork.records import rows
+from groundwork.runs import condition
+from groundwork.soon import settle
+from groundwork.workflows import workflow
+
+SECONDS = float(os.environ.get("SOAK_SECONDS", "1800"))
+NORMAL = 10
+CALLS = {"read": 8, "list": 4, "me": 1, "create": 3, "update": 3, "job": 0.5, "sign_in": 0.3, "docs": 0.2}
+TURN = 0.01  # seconds: a scheduler's turn on a machine whose cores are all busy
+WORKER_BYTES = 128 << 20
+FEW = 100  # calls: below that there is no p99
+
+
+class Watch:
+    """The largest that each worker's resident memory has been."""
+
+    def __init__(self, daemons):
+        self.daemons, self.most = daemons, collections.Counter()
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def look(self):
+        for name, daemon in self.daemons.items():
+            for pid in daemon.workers():
+                with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="ascii") as status:
+                    peak = int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1]) << 10
+                    self.most[f"{name} {pid}"] = max(peak, self.most[f"{name} {pid}"])
+
+    def run(self):
+        while not self.stop.wait(0.5):
+            self.look()
+
+    def close(self):
+        self.stop.set()
+        self.thread.join()
+        return dict(self.most)
+
+
+def table(report):
+    """Lines: kind, then count, p50, p99 and errors alone and beside."""
+    lines = [f"{'':9}{'alone':>8}{'p50 ms':>9}{'p99 ms':>9}  errors      {'beside':>8}{'p50 ms':>9}{'p99 ms':>9}  errors"]
+    for kind in CALLS:
+        line = f"{kind:9}"
+        for phase in ("alone", "beside"):
+            found = report["phases"].get(phase, {}).get(kind, {"count": 0, "p50": 0, "p99": 0, "errors": {}})
+            errors = " ".join(f"{status}: {count}" for status, count in sorted(found["errors"].items())) or "none"
+            line += f"{found['count']:8}{found['p50'] * 1000:9.1f}{found['p99'] * 1000:9.1f}  {errors:10}  "
+        lines.append(line.rstrip())
+    return lines
+
+
+def judge(report):
+    """What must not be, as lines."""
+    wrong = []
+    for kind, found in report["phases"]["beside"].items():
+        wrong += [f"{kind}: {count} x {status}" for status, count in found["errors"].items()]
+        alone = report["phases"]["alone"].get(kind)
+        if alone and found["count"] >= FEW and alone["count"] >= FEW and found["p99"] > 2 * alone["p99"] + TURN:
+            wrong.append(f"{kind}: p99 {found['p99'] * 1000:.1f} ms, alone {alone['p99'] * 1000:.1f} ms")
+    return wrong
+
+
+@pytest.fixture
+def tarpit():
+    own = floods.Tarpit()
+    yield own
+    own.close()
+
+
+@pytest.fixture
+def world(start_gateway, start_runner, servers, tarpit):
+    """A gateway of two workers and a runner, as they are delivered."""
+    gateway = start_gateway("gateway-soak", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{tarpit.port}")
+    runner = start_runner("runner-soak", WORKERS=1, SWEEP_MS=1000)
+    yield gateway, runner, Client(f"{gateway.url}/org", token=servers.operator_token)
+    gateway.stop()
+
+
+def prepare_normal(gateway, operator):
+    project = Project(gateway, operator, None)
+    floods.unlimited(project)
+    project.entity("things", [{"name": "name", "type": "varchar"}, {"name": "n", "type": "integer"}])
+    made = workflow(project.admin, {"kind": "manual"}, [condition()])
+    return project, neighbour(project, workflow=made["id"])
+
+
+def prepare_hostile(gateway, operator, db):
+    """The hostile project, and four more of the same tenant."""
+    hostile, *others = [Project(gateway, operator, None) for _ in range(5)]
+    for project in (hostile, *others):
+        floods.unlimited(project)
+    floods.prepare_rows(hostile, db, 3000, 20000)
+    floods.prepare_rows(hostile, db, 250000, 64, "many")
+    floods.prepare_rows(hostile, db, 240, 1 << 20, "large")
+    floods.prepare_model(hostile, 60, 150)
+    floods.prepare_fan_out(hostile, 300)
+    return hostile, others
+
+
+def all_floods(hostile, others, tarpit, db):
+    made = workflow(hostile.admin, {"kind": "manual"}, [condition()])
+    return {
+        "exports": lambda: floods.slow_exports(hostile, 40),
+        "bodies": lambda: floods.announced_bodies([hostile, *others], 1000),
+        "sign_ins": lambda: floods.sign_ins(hostile, 20),
+        "refreshes": lambda: floods.bogus_refreshes(hostile, 8),
+        "tarpit": lambda: floods.tarpit_provider(others[:2], tarpit, 100),
+        "aggregates": lambda: floods.aggregates(hostile, 40, "many"),
+        "documents": lambda: floods.documents(hostile, 4),
+        "drops": lambda: floods.cache_drops(hostile, 8),
+        "lists": lambda: floods.large_lists(hostile, 6),
+        "growing": lambda: floods.growing_records(hostile, 2, 70),
+        "fan_out": lambda: floods.fan_out(hostile, 1),
+        "backlog": lambda: floods.backlog(hostile, db, made, 100000, whole=False),
+    }
+
+
+def lost_attempts(projects, db):
+    """Jobs of normal projects that needed more than one, or did not succeed."""
+    lost = 0
+    for project in projects:
+        lost += rows(db, f"select count(*) from {project.schema(db)}.jobs where attempt > 1 or status = 'failed'")[0][0]
+    return lost
+
+
+def watchdog(daemon):
+    """What the daemon says of long turns of its loop."""
+    return [line for line in daemon.metrics().splitlines() if re.match(r"groundwork_(loop|task)_\w*(lag|long|run)", line)]
+
+
+def test_soak(world, tarpit, db, servers):
+    gateway, runner, operator = world
+    normal = [prepare_normal(gateway, operator) for _ in range(NORMAL)]
+    hostile, others = prepare_hostile(gateway, operator, db)
+    every = all_floods(hostile, others, tarpit, db)
+    wanted = os.environ.get("SOAK_FLOODS", ",".join(every)).split(",")
+    settle()
+    watch = Watch({"gateway": gateway, "runner": runner})
+    answers = {}
+    with Neighbours([known for _, known in normal], CALLS, threads=2, pause=0.2) as seen:
+        os.nice(19)
+        seen.phase("warm", 3)
+        seen.phase("alone", max(20, SECONDS / 5))
+        seen.phase("floods begin")
+        with contextlib.ExitStack() as stack:
+            for name in wanted:
+                answers[name] = stack.enter_context(every[name]())
+            seen.phase("beside", SECONDS)
+            seen.phase("floods end")
+        seen.phase("end")
+        report = seen.report()
+    most = watch.close()
+    lost = lost_attempts([project for project, _ in normal], db)
+    lines = table(report)
+    lines += [f"{name}: answered {dict(flood.answers)}" for name, flood in answers.items() if hasattr(flood, "answers")]
+    lines += [f"largest {name}: {size >> 20} MB" for name, size in most.items()]
+    lines += [f"lost attempts of jobs: {lost}", *watchdog(gateway)]
+    print("\n" + "\n".join(lines))
+    wrong = judge(report) + [f"{name}: {size >> 20} MB" for name, size in most.items() if name.startswith("gateway") and size > WORKER_BYTES]
+    wrong += [f"{lost} jobs lost an attempt"] if lost else []
+    wrong += [f"{name} ended" for name, daemon in (("gateway", gateway), ("runner", runner)) if daemon.alarms() or not daemon.running()]
+    assert not wrong, "\n".join([*wrong, str(report["examples"])])
