@@ -239,3 +239,92 @@ size_t num_print_f64(char *buf, double value)
         return sign + len;
     return sign + print_general(buf + sign, value);
 }
+
+/* --- comparison --- */
+
+/* A number by its digits: from the first that is not 0, which stands for 10 to the power of `top`.
+ */
+struct digits {
+    bool negative;
+    const char *at, *end; /* of the mantissa, with its point; at == end: zero */
+    int64_t top;
+};
+
+#define EXPONENT_MOST 100000000 /* far beyond what anything holds: more digits do not count */
+
+static int64_t read_exponent(const char *at, const char *end)
+{
+    bool negative = at < end && *at == '-';
+    int64_t value = 0;
+
+    for (at += at < end && (*at == '-' || *at == '+'); at < end; at++)
+        if (value < EXPONENT_MOST)
+            value = value * 10 + (*at - '0');
+    return negative ? -value : value;
+}
+
+static struct digits digits_of(struct str text)
+{
+    struct digits digits = {.negative = text.len > 0 && text.ptr[0] == '-'};
+    const char *end = text.ptr + text.len;
+    const char *at = text.ptr + digits.negative;
+    int64_t whole = 0; /* digits before the point from the first that counts */
+    int64_t zeros = 0; /* behind the point in front of it */
+    bool point = false;
+
+    for (; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (*at == '.') {
+            point = true;
+            continue;
+        }
+        if (digits.at == NULL && *at == '0') {
+            zeros += point;
+            continue;
+        }
+        if (digits.at == NULL)
+            digits.at = at;
+        whole += !point;
+    }
+    digits.end = at;
+    if (digits.at == NULL)
+        return (struct digits){.at = at, .end = at};
+    digits.top = whole > 0 ? whole - 1 : -zeros - 1;
+    if (at < end)
+        digits.top += read_exponent(at + 1, end);
+    return digits;
+}
+
+static int next_digit(struct digits *digits)
+{
+    if (digits->at < digits->end && *digits->at == '.')
+        digits->at++;
+    return digits->at < digits->end ? *digits->at++ : '0';
+}
+
+/* Without their signs; neither is zero. */
+static int compare_sizes(struct digits a, struct digits b)
+{
+    if (a.top != b.top)
+        return a.top < b.top ? -1 : 1;
+    while (a.at < a.end || b.at < b.end) {
+        int left = next_digit(&a);
+        int right = next_digit(&b);
+        if (left != right)
+            return left < right ? -1 : 1;
+    }
+    return 0;
+}
+
+int num_compare(struct str left, struct str right)
+{
+    struct digits a = digits_of(left);
+    struct digits b = digits_of(right);
+    int left_sign = a.at == a.end ? 0 : (a.negative ? -1 : 1);
+    int right_sign = b.at == b.end ? 0 : (b.negative ? -1 : 1);
+
+    if (left_sign != right_sign)
+        return left_sign < right_sign ? -1 : 1;
+    if (left_sign == 0)
+        return 0;
+    return left_sign * compare_sizes(a, b);
+}

@@ -29,13 +29,34 @@ take_ids(struct records *ctx, const struct entity *entity, struct db *tx, struct
 }
 
 /* One column of all rows as an array of texts. */
-static struct db_param column_of(struct arena *arena, const struct bulk *bulk, size_t column)
+static struct db_param
+column_of(struct arena *arena, const struct bulk *bulk, const size_t *order, size_t column)
 {
     struct str *texts = ARENA_ARRAY(arena, texts, bulk->count);
 
     for (size_t i = 0; i < bulk->count; i++)
-        texts[i] = value_text(arena, &bulk->rows[i].values[column].param);
+        texts[i] = value_text(arena, &bulk->rows[order[i]].values[column].param);
     return P_STRS(texts, bulk->count);
+}
+
+static struct db_param ids_of(struct arena *arena, const struct bulk *bulk, const size_t *order)
+{
+    int64_t *ids = ARENA_ARRAY(arena, ids, bulk->count);
+
+    for (size_t i = 0; i < bulk->count; i++)
+        ids[i] = bulk->ids[order[i]];
+    return P_I64S(ids, bulk->count);
+}
+
+/* The first field that may make an insert wait for another's: by its values rows are ordered. */
+static const struct model_field *first_unique(const struct entity *entity)
+{
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        if (!field->system && !field->many && field->unique)
+            return field;
+    }
+    return NULL;
 }
 
 /* A create has every column in every row, in the same order. */
@@ -44,6 +65,7 @@ insert_call(struct records *ctx, const struct entity *entity, const struct bulk 
 {
     struct arena *arena = ctx->task->arena;
     const struct write_row *first = &bulk->rows[0];
+    const size_t *order = write_order(arena, bulk->rows, bulk->count, first_unique(entity));
     struct sql_params params;
     struct strbuf sql;
 
@@ -57,15 +79,15 @@ insert_call(struct records *ctx, const struct entity *entity, const struct bulk 
     for (size_t i = 0; i < first->count; i++)
         strbuf_printf(&sql, ", u.c%zu::%s", i, columns_type(first->values[i].field));
     strbuf_str(&sql, STR(" from unnest("));
-    sql_bind(&sql, &params, P_I64S(bulk->ids, bulk->count), "bigint[]");
+    sql_bind(&sql, &params, ids_of(arena, bulk, order), "bigint[]");
     for (size_t i = 0; i < first->count; i++) {
         strbuf_str(&sql, STR(", "));
-        sql_bind(&sql, &params, column_of(arena, bulk, i), "text[]");
+        sql_bind(&sql, &params, column_of(arena, bulk, order, i), "text[]");
     }
-    strbuf_str(&sql, STR(") as u (id"));
+    strbuf_str(&sql, STR(") with ordinality as u (id"));
     for (size_t i = 0; i < first->count; i++)
         strbuf_printf(&sql, ", c%zu", i);
-    strbuf_str(&sql, STR(") order by u.id on conflict do nothing returning t.id"));
+    strbuf_str(&sql, STR(", place) order by u.place on conflict do nothing returning t.id"));
     return write_call(ctx, "items.bulk_create", &sql, &params, true);
 }
 

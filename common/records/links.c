@@ -107,7 +107,8 @@ static struct db_call add_call(struct records *ctx, const struct link_list *list
     sql_bind(&sql, &params, P_I64S(list->to, list->count), "bigint[]");
     strbuf_str(&sql, STR(", "));
     sql_bind(&sql, &params, P_I64S(list->position, list->count), "bigint[]");
-    strbuf_str(&sql, STR(") as u (from_id, to_id, position)"));
+    /* Targets are locked by their foreign key in this order, as removals lock them. */
+    strbuf_str(&sql, STR(") as u (from_id, to_id, position) order by u.to_id, u.from_id"));
     return write_call(ctx, "items.links_add", &sql, &params, true);
 }
 

@@ -11,6 +11,7 @@ struct upsert {
     struct write_row *rows;
     size_t count;
     struct bulk_result *results;
+    const size_t *order; /* in which they are written */
     size_t failed;
 };
 
@@ -158,6 +159,22 @@ AWAITS static int tell(struct records *ctx,
     return write_events(ctx, entity, tx, &events);
 }
 
+/* The item to blame for a taken value: of those that bring the same one, the second in the request,
+ * whichever was written last. */
+static size_t
+blamed(struct records *ctx, const struct entity *entity, const struct upsert *upsert, size_t failed)
+{
+    const struct schema_errors *found = &ctx->error.fields;
+    const struct model_field *field =
+        found->count > 0 ? entity_field(entity, found->items[0].field) : NULL;
+    size_t twins = 0;
+
+    for (size_t i = 0; field != NULL && i < upsert->count; i++)
+        if (write_same(&upsert->rows[i], &upsert->rows[failed], field) && ++twins == 2)
+            return i;
+    return failed;
+}
+
 AWAITS static int
 upsert_in(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
@@ -168,19 +185,24 @@ upsert_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
 
     upsert->failed = upsert->count;
     write_calls_init(&calls, arena);
+    upsert->order = write_order(arena, upsert->rows, upsert->count, upsert->key);
     for (size_t i = 0; i < upsert->count; i++)
-        write_calls_add(&calls, upsert_call(ctx, entity, upsert, &upsert->rows[i]));
+        write_calls_add(&calls, upsert_call(ctx, entity, upsert, &upsert->rows[upsert->order[i]]));
     int rc = db_batch(ctx->task, tx, calls.items, calls.count, &failed);
     if (rc == DB_UNIQUE || rc == DB_FOREIGN_KEY || rc == DB_NOT_NULL || rc == DB_CHECK)
-        upsert->failed = failed;
-    TRY(write_tx_db(ctx, entity, rc));
+        upsert->failed = upsert->order[failed];
+    int settled = write_tx_db(ctx, entity, rc);
+    if (rc == DB_UNIQUE)
+        upsert->failed = blamed(ctx, entity, upsert, upsert->failed);
+    TRY(settled);
     for (size_t i = 0; i < upsert->count; i++) {
         const struct rows *rows = &calls.items[i].rows;
-        upsert->failed = i;
+        size_t place = upsert->order[i];
+        upsert->failed = place;
         if (rows->count == 0)
             return fail_refused(ctx, entity, tx, upsert);
-        upsert->results[i].id = rows_i64(rows, 0, 0);
-        upsert->results[i].updated = !rows_bool(rows, 0, 1);
+        upsert->results[place].id = rows_i64(rows, 0, 0);
+        upsert->results[place].updated = !rows_bool(rows, 0, 1);
     }
     upsert->failed = upsert->count;
 

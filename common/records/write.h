@@ -36,6 +36,20 @@ void write_read(struct records *ctx,
 /* any: the value of a field in a checked row; NULL when it has none. */
 const struct value *write_value(const struct write_row *row, const struct model_field *field);
 
+/* --- the order of rows (order.c) --- */
+/* any: the places of `rows` in the order in which all writers take the records that have these
+ * values of `key`, so that those who meet wait for each other and never in a circle; equal ones as
+ * they came. As they came altogether when `key` is NULL. Arena-owned. */
+size_t *write_order(struct arena *arena,
+                    const struct write_row *rows,
+                    size_t count,
+                    const struct model_field *key);
+
+/* any: both rows have the same value of a unique field, and one that counts: null never does. */
+bool write_same(const struct write_row *one,
+                const struct write_row *other,
+                const struct model_field *field);
+
 /* --- references (targets.c) --- */
 /* co: adds a finding to every row that refers to a record which does not exist for this caller. One
  * row alone leaves to its foreign keys what they can tell: relations to one record of an entity
@@ -99,8 +113,8 @@ void write_record(const struct columns *plan, const struct rows *rows, struct st
 
 typedef int (*write_fn)(struct records *ctx, const struct entity *entity, struct db *tx, void *arg);
 /* co: runs fn in a transaction and commits: in the caller's open one (without commit), or in one of
- * its own, repeated as db_again() says on conflicts. fn must be repeatable. The bell is rung after the commit
- * when `ring`; in the caller's transaction that is the caller's job. */
+ * its own, repeated as db_again() says on conflicts. fn must be repeatable. The bell is rung after
+ * the commit when `ring`; in the caller's transaction that is the caller's job. */
 AWAITS int write_transaction(
     struct records *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring) MUSTCHECK;
 

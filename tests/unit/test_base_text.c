@@ -432,6 +432,53 @@ static void utf8_follows_rfc_3629(void **state)
     assert_int_equal(utf8_length(STR("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80")), 4);
 }
 
+static void numbers_compare_by_digits(void **state)
+{
+    static const char *const rising[] = {
+        "-1e400",
+        "-99999999999999.99",
+        "-99999999999999.98",
+        "-10",
+        "-9.5",
+        "-0.001",
+        "-1e-400",
+        "0",
+        "1e-400",
+        "0.0009",
+        "1e-3",
+        "0.5",
+        "1.49999999999999999999",
+        "1.5",
+        "99999999999999.98",
+        "99999999999999.99",
+        "99999999999999.990000000000000000001",
+        "9007199254740992",
+        "9007199254740993",
+        "1e20",
+        "1e400",
+        "1e99999999999999999999",
+    };
+    static const char *const equal[][2] = {
+        {"1.5", "1.50"},
+        {"0", "-0.0"},
+        {"0e5", "0.000"},
+        {"100", "1e2"},
+        {"0.01", "1E-2"},
+        {"12345.6789e-2", "123.456789"},
+        {"0.00123e3", "1.23"},
+        {"-70", "-7e+1"},
+        {"10.0", "10"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rising); i++)
+        for (size_t k = 0; k < ARRAY_LEN(rising); k++)
+            assert_int_equal(num_compare(str_from(rising[i]), str_from(rising[k])),
+                             (i > k) - (i < k));
+    for (size_t i = 0; i < ARRAY_LEN(equal); i++)
+        assert_int_equal(num_compare(str_from(equal[i][0]), str_from(equal[i][1])), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +489,7 @@ int main(void)
         cmocka_unit_test(doubles_print_shortest),
         cmocka_unit_test(doubles_round_trip),
         cmocka_unit_test(numbers_ignore_the_locale),
+        cmocka_unit_test(numbers_compare_by_digits),
         cmocka_unit_test(times_parse_and_print),
         cmocka_unit_test(times_are_printed_for_mail_and_http),
         cmocka_unit_test(times_refuse_what_is_not_exact),
