@@ -20,6 +20,7 @@
 #include "app/watch.h"
 #include "base/panic.h"
 #include "bus/bus.h"
+#include "db/answer.h"
 #include "fetch/fetch.h"
 #include "log/log.h"
 #include "loop/loop.h"
@@ -71,6 +72,8 @@ static void open_dependencies(void)
         config.old_master_key_count = 1;
     }
     fetch_init(&fetch);
+    db_answers_init(&(struct answers_config){.per_answer = (uint64_t)conf->answer_bytes,
+                                             .per_process = (uint64_t)conf->answers_bytes});
     app.redis = redis_new_list(conf->redis_url.items, conf->redis_url.count);
     if (!app.redis) {
         fprintf(

@@ -136,11 +136,23 @@ static const char *db_problem(int rc)
     case DB_FULL:
     case DB_SCHEMA:
         return "dependency_unavailable";
+    case DB_TOO_LARGE:
+        return "too_large_answer";
+    case DB_BUSY:
+        return "too_many_requests_in_flight";
     case DB_UNKNOWN:
         return "outcome_unknown";
     default:
         return "internal";
     }
+}
+
+int fail_too_large(struct req *r)
+{
+    return fail(r,
+                "too_large_answer",
+                "The answer would be too large: ask for fewer records with limit, for fewer fields "
+                "with fields, or for the export.");
 }
 
 int fail_db(struct req *r, int rc)
@@ -170,6 +182,10 @@ int fail_db(struct req *r, int rc)
             r, code, "The connection was lost while saving; the change may have been made.");
     case DB_TIMEOUT:
         return fail(r, code, "The database took too long.");
+    case DB_TOO_LARGE:
+        return fail_too_large(r);
+    case DB_BUSY:
+        return fail(r, code, "This project has too much under way at once; try again.");
     default:
         return fail(r, code, NULL);
     }

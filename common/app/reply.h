@@ -40,6 +40,8 @@ int fail_with(struct req *r,
               const char *code,
               struct str detail,
               const struct schema_errors *errors);
+/* 400: more than one answer may hold. */
+int fail_too_large(struct req *r);
 /* A positive result of db.h. */
 int fail_db(struct req *r, int rc);
 /* The response of a problem that arose outside a handler (http_config.problem). */

@@ -34,6 +34,7 @@ struct arena {
     size_t used;
     size_t held;
     struct cleanup *cleanups;
+    void *slot;
     struct block *blocks; /* newest first, without the first block below */
     size_t first_bytes;
     size_t next_bytes; /* data of the next block to be made */
@@ -56,6 +57,7 @@ static void run_cleanups(struct arena *arena)
         arena->cleanups = cleanup->older;
         cleanup->fn(cleanup->ptr);
     }
+    arena->slot = NULL;
 }
 
 static void drop_blocks(struct arena *arena)
@@ -92,6 +94,7 @@ struct arena *arena_new(size_t block_bytes)
 
     arena = alloc_or_panic(sizeof(*arena) + block_bytes);
     arena->cleanups = NULL;
+    arena->slot = NULL;
     arena->blocks = NULL;
     arena->first_bytes = block_bytes;
     drop_blocks(arena);
@@ -168,6 +171,46 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 }
 
 #endif
+
+/* Where the block is linked that holds this allocation, which is too large to share one; NULL when
+ * it lies in the first. */
+static struct block **own_block(struct arena *arena, const void *ptr)
+{
+    struct block **at = &arena->blocks;
+
+    while (*at != NULL && (*at)->data != ptr)
+        at = &(*at)->older;
+    return *at != NULL ? at : NULL;
+}
+
+void *arena_grow(struct arena *arena, void *ptr, size_t old_bytes, size_t bytes)
+{
+    struct block **at = NULL;
+    struct block *block;
+
+    MUST(bytes >= old_bytes && bytes <= PTRDIFF_MAX / 2);
+    if (old_bytes >= BLOCK_BYTES_MAX)
+        at = own_block(arena, ptr);
+    if (at == NULL) {
+        void *copy = arena_alloc(arena, bytes);
+        if (old_bytes > 0)
+            memcpy(copy, ptr, old_bytes);
+        return copy;
+    }
+    arena->held += bytes - (*at)->bytes;
+    arena->used += bytes - old_bytes;
+    block = realloc(*at, sizeof(*block) + bytes);
+    if (block == NULL)
+        PANIC("out of memory (%zu bytes)", bytes);
+    block->bytes = bytes;
+    *at = block;
+    return block->data;
+}
+
+void **arena_slot(struct arena *arena)
+{
+    return &arena->slot;
+}
 
 void *arena_zalloc(struct arena *arena, size_t bytes)
 {

@@ -34,11 +34,17 @@ void *arena_zalloc_array(struct arena *arena, size_t item_bytes, size_t count)
 struct str arena_dup(struct arena *arena, struct str text);
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_cstr(struct arena *arena, struct str text);
+/* An allocation made larger, which may move: what grows to megabytes leaves no copies behind. */
+void *arena_grow(struct arena *arena, void *ptr, size_t old_bytes, size_t bytes);
 struct str arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args);
 
 /* Runs fn(ptr) when the arena is reset or freed, last added first. */
 void arena_defer(struct arena *arena, arena_fn fn, void *ptr);
+
+/* One pointer that goes with what was allocated since the last reset, when it is NULL again: for
+ * who keeps an account of the arena (db/answer). */
+void **arena_slot(struct arena *arena);
 
 /* Arenas alive in this process (metrics). */
 size_t arena_count(void);

@@ -33,9 +33,10 @@ bool strbuf_reserve(struct strbuf *buf, size_t bytes)
         cap = buf->len + bytes;
     if (cap > buf->max)
         cap = buf->max;
-    ptr = arena_alloc(buf->arena, cap + 1);
     if (buf->ptr)
-        memcpy(ptr, buf->ptr, buf->len);
+        ptr = arena_grow(buf->arena, buf->ptr, buf->cap + 1, cap + 1);
+    else
+        ptr = arena_alloc(buf->arena, cap + 1);
     buf->ptr = ptr;
     buf->cap = cap;
     return true;

@@ -22,6 +22,7 @@
     P(type_mismatch, 400, "Value has the wrong type")                                              \
     P(out_of_range, 400, "Value is out of range")                                                  \
     P(too_long, 400, "Value is too long")                                                          \
+    P(too_large_answer, 400, "Answer would be too large")                                          \
     P(pattern, 400, "Value has the wrong format")                                                  \
     P(flow_state_invalid, 400, "Sign-in flow is unknown or has expired")                           \
     P(redirect_not_allowed, 400, "Redirect address is not allowed")                                \

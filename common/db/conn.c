@@ -318,6 +318,8 @@ void conn_close(struct db_conn *conn, const char *reason)
     poll_close(conn);
     PQclear(conn->head_result);
     conn->head_result = NULL;
+    PQclear(conn->head_rows);
+    conn->head_rows = NULL;
     PQfinish(conn->pg);
     conn->pg = NULL;
     pipe_fail(conn);

@@ -45,6 +45,13 @@ struct db_op {
     struct list link;     /* server->reads while queued */
     PGresult *result;     /* owned once ended; also of an error */
     int rc;               /* 0, enum db_result or enum op_outcome */
+    struct task *task;    /* for whose account its rows are counted */
+    uint64_t bytes;       /* of rows, counted */
+    uint64_t keep_bytes;  /* rows beyond are dropped and `cut` is set; 0 = all are wanted */
+    int64_t affected;     /* rows, of a result that came row by row */
+    int over;             /* DB_TOO_LARGE, DB_BUSY: found while rows came, which are dropped since */
+    bool bounded;         /* may be refused for its size */
+    bool cut;
     int64_t queued_ms;
     bool alone;     /* gets a Sync of its own */
     unsigned moved; /* times sent again because it stood behind a stuck one */
@@ -68,6 +75,7 @@ struct item {
     bool first;        /* its statement was prepared for it: everything is cold */
     unsigned stmt_seq; /* of the prepared statement it makes or uses, 0 = unnamed */
     uint64_t key;
+    int64_t schema;
     struct db_op *op;
     struct db_wait *wait; /* ITEM_SYNC of a leased group */
 };
@@ -164,6 +172,12 @@ struct db_conn {
     unsigned group_open;   /* reads sent since the last Sync */
     int64_t head_since_ms; /* when the oldest item began to run */
     PGresult *head_result;
+    PGresult *head_rows;    /* what came row by row so far */
+    bool head_asked;        /* how the head's rows are to come was said */
+    bool head_single;       /* row by row */
+    uint64_t head_dropped;  /* bytes of rows nobody wanted */
+    uint64_t swollen_bytes; /* what libpq's buffers have grown to: it never makes them smaller */
+    uint64_t swollen_counted; /* of them, in the process's sum */
     int64_t limit_ms; /* longest a statement may take before the connection is given up */
     bool stuck;       /* reads: its head has run for too long, nothing is sent here */
     bool extra; /* reads: opened while others were stuck, soon closed again; no statement's own */
@@ -221,5 +235,7 @@ void pipe_forget_wait(struct db_conn *conn, const struct db_wait *wait);
 /* Ends everything in flight with OP_LOST. */
 void pipe_fail(struct db_conn *conn);
 struct item *pipe_at(struct db_conn *conn, unsigned index);
+/* An op's rows are no longer counted: they are gone, or come again. */
+void op_uncount(struct db_op *op);
 /* Ends an op: takes the result, tells the waiter. */
 void op_end(struct db_op *op, int rc, PGresult *result);

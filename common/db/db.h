@@ -10,7 +10,8 @@
  *    (reads are safe to repeat; late results are dropped), and its statement is treated as heavy for
  *    a while.
  *  - write: many connections, each leased by one statement, batch or transaction at a time, because
- *    every commit waits for the disk. Heavy reads lease here too, at most half of them.
+ *    every commit waits for the disk. A project holds at most three times what is left. Heavy reads
+ *    lease here too, at most half of them, and of one project an eighth: others of it wait their turn.
  *    A lease prefers a connection that has served its schema before, and waits up to 20 ms for one
  *    that others keep busy: elsewhere statements and tables would have to be learned first.
  * Statements are prepared once per connection under "<name>.<hash>.<schema>" (least recently used
@@ -44,6 +45,8 @@ enum db_result {
     DB_UNKNOWN,       /* the connection was lost while a write was on its way: it may have happened */
     DB_SCHEMA,        /* 0A000, 42P01, 42703, 42P07..: the model changed under the statement (retried once inside) */
     DB_FULL,          /* 53100, 53200 */
+    DB_TOO_LARGE,     /* the rows pass what one answer may hold (answer.h); only of reads */
+    DB_BUSY,          /* others of the same project hold its share of connections or bytes */
     DB_FAILED,        /* anything else: a defect; logged with its SQLSTATE */
 };
 
@@ -136,6 +139,7 @@ struct db_config {
     unsigned write_connections;   /* 32 */
     int64_t statement_timeout_ms; /* 5000 */
     int64_t lease_timeout_ms;     /* 1000: waiting longer for a connection is DB_UNAVAILABLE */
+    bool dedicated;               /* reads only, of one kind: nothing is heavy, nothing is leased */
 };
 /* any: starts connecting in the background (reconnects by itself with backoff 50 ms..1 s); opens
  * connections on demand up to the limits. Returns owned. Names are resolved off the loop. */

@@ -59,7 +59,7 @@ fetch_piece(struct task *task, struct db *tx, db_each_fn fn, void *arg, size_t *
     size_t failed;
     int64_t started_us = clock_mono_us();
 
-    op_init(&op, tx, &sql_fetch, NULL, 0);
+    op_init(&op, task, tx, &sql_fetch, NULL, 0);
     int rc = tx_run(task, tx, &op, 1, &failed);
     query_account(task, tx->server, &sql_fetch, started_us);
     if (rc == 0) {

@@ -137,31 +137,63 @@ void group_flush(struct db_server *server)
 
 /* --- heavy statements --- */
 
-bool group_heavy(struct db_server *server, uint64_t key)
+static struct heavy *find_mark(struct db_server *server, uint64_t key)
 {
     for (unsigned i = 0; i < server->heavy_used; i++)
-        if (server->heavy[i].key == key)
-            return server->heavy[i].until_ms > server_now_ms();
-    return false;
+        if (server->heavy_marks[i].key == key)
+            return &server->heavy_marks[i];
+    return NULL;
 }
 
-static void mark_heavy(struct db_server *server, uint64_t key, int64_t now_ms)
+bool group_heavy(struct db_server *server, uint64_t key)
 {
-    unsigned place = 0;
+    const struct heavy *mark = find_mark(server, key);
 
-    /* Its old place, or the one that ends first. */
+    return mark != NULL && mark->until_ms > server_now_ms();
+}
+
+/* The one that ends first: of a project's own when it has many, so that it pushes out no others. */
+static struct heavy *oldest_mark(struct db_server *server, int64_t schema)
+{
+    struct heavy *oldest = &server->heavy_marks[0];
+    struct heavy *own = NULL;
+    unsigned count = 0;
+
     for (unsigned i = 0; i < server->heavy_used; i++) {
-        if (server->heavy[i].key == key) {
-            place = i;
-            break;
-        }
-        if (server->heavy[i].until_ms < server->heavy[place].until_ms)
-            place = i;
+        struct heavy *mark = &server->heavy_marks[i];
+        if (mark->until_ms < oldest->until_ms)
+            oldest = mark;
+        if (mark->schema != schema)
+            continue;
+        count++;
+        if (own == NULL || mark->until_ms < own->until_ms)
+            own = mark;
     }
-    bool known = server->heavy_used > 0 && server->heavy[place].key == key;
-    if (!known && server->heavy_used < HEAVY_MAX)
-        place = server->heavy_used++;
-    server->heavy[place] = (struct heavy){.key = key, .until_ms = now_ms + HEAVY_MS};
+    if (schema != 0 && count >= HEAVY_OWN)
+        return own;
+    return server->heavy_used < HEAVY_MAX ? &server->heavy_marks[server->heavy_used++] : oldest;
+}
+
+void group_mark_heavy(struct db_server *server, uint64_t key, int64_t schema)
+{
+    struct heavy *mark = find_mark(server, key);
+
+    if (server->config.dedicated)
+        return;
+    if (mark == NULL)
+        mark = oldest_mark(server, schema);
+    *mark = (struct heavy){.key = key, .schema = schema, .until_ms = server_now_ms() + HEAVY_MS};
+}
+
+void group_ran(struct db_server *server, const struct db_op *op, int64_t spent_ms)
+{
+    struct heavy *mark = find_mark(server, op->key);
+
+    if (mark == NULL)
+        return;
+    mark->quick = spent_ms < STUCK_MS ? mark->quick + 1 : 0;
+    if (mark->quick >= QUICK_RUNS)
+        mark->until_ms = 0;
 }
 
 /* --- stuck connections --- */
@@ -191,6 +223,7 @@ static unsigned oldest_group(struct db_conn *conn, unsigned *ret_first, struct i
 static void move_op(struct db_server *server, struct db_conn *conn, struct db_op *op)
 {
     pipe_forget(conn, op);
+    op_uncount(op); /* its rows come again */
     op->conn = NULL;
     op->alone = true;
     op->moved++;
@@ -209,6 +242,24 @@ static void move_others(struct db_server *server, struct db_conn *conn, const st
     }
 }
 
+void group_move_all(struct db_conn *conn)
+{
+    move_others(conn->server, conn, NULL);
+    loop_at_turn_end(&conn->server->flush_hook);
+}
+
+/* Others' heavy reads keep the database busy: then a statement that is slow now may be slow for
+ * their sake, and is not taken for heavy before it is slower by far. */
+static bool is_busy_for_others(const struct db_server *server, int64_t schema)
+{
+    for (const struct list *it = server->write.next; it != &server->write; it = it->next) {
+        const struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
+        if (conn->lease_heavy && conn->lease_schema != schema)
+            return true;
+    }
+    return false;
+}
+
 /* The statement that holds the connection up. On its first run it also had to be prepared and to
  * read what the catalog says of its tables, which takes its time when the machine is busy. */
 static void blame(struct db_server *server, struct db_conn *conn, int64_t now_ms)
@@ -216,9 +267,11 @@ static void blame(struct db_server *server, struct db_conn *conn, int64_t now_ms
     struct item *only;
     unsigned first;
 
-    if (oldest_group(conn, &first, &only) > 0 && only &&
-        (!only->first || now_ms - conn->head_since_ms > FIRST_MS))
-        mark_heavy(server, only->key, now_ms);
+    int64_t spent_ms = now_ms - conn->head_since_ms;
+    if (oldest_group(conn, &first, &only) == 0 || !only || (only->first && spent_ms <= FIRST_MS))
+        return;
+    if (spent_ms > BUSY_MS || !is_busy_for_others(server, only->schema))
+        group_mark_heavy(server, only->key, only->schema);
 }
 
 static void check_conn(struct db_server *server, struct db_conn *conn, int64_t now_ms)

@@ -1,13 +1,18 @@
 /*
  * Leases: connections of the write pool, each used by one task at a time. First come, first served,
- * except that a schema holding more than a quarter of the pool stands behind the others, heavy
- * reads get at most half, and whoever has a connection that knows its schema waits a moment for
- * that one.
+ * except that a schema holding more than a quarter of the pool stands behind the others and gets no
+ * more than three times what is left, heavy reads get at most half, and whoever has a connection
+ * that knows its schema waits a moment for that one.
  */
 #include <string.h>
 
 #include "base/panic.h"
 #include "db/server.h"
+
+enum {
+    ROOM_TIMES = 3,
+    ROOM_FROM = 4, /* connections: of fewer than these one project may hold all */
+};
 
 struct lease_wait {
     struct await await;
@@ -77,6 +82,26 @@ static unsigned held_by(struct db_server *server, int64_t schema)
     return held;
 }
 
+static unsigned leased_in_all(const struct db_server *server)
+{
+    unsigned leased = 0;
+
+    for (const struct list *it = server->write.next; it != &server->write; it = it->next)
+        leased += CONTAINER_OF(it, struct db_conn, link)->leased;
+    return leased;
+}
+
+/* A project holds three times what is left at most, so that whatever it does there is always one
+ * for those that hold none. */
+static bool is_at_cap(struct db_server *server, int64_t schema)
+{
+    unsigned leased = leased_in_all(server);
+    unsigned most = server->config.write_connections;
+
+    return schema != 0 && leased > 0 && leased <= most &&
+           held_by(server, schema) >= ROOM_TIMES * (most - leased) && most >= ROOM_FROM;
+}
+
 static bool heavy_full(const struct db_server *server)
 {
     unsigned half = server->config.write_connections / 2;
@@ -121,6 +146,7 @@ static struct lease_wait *pick_waiter(struct db_server *server, struct db_conn *
     unsigned quarter = server->config.write_connections / 4;
     int64_t seen = INT64_MIN; /* runs of one schema are judged once */
     bool seen_over = false;
+    bool seen_at_cap = false;
 
     if (!any_free(server))
         return NULL;
@@ -131,8 +157,9 @@ static struct lease_wait *pick_waiter(struct db_server *server, struct db_conn *
         if (wait->schema != seen) {
             seen = wait->schema;
             seen_over = held_by(server, seen) >= (quarter > 0 ? quarter : 1);
+            seen_at_cap = seen_over && is_at_cap(server, seen);
         }
-        if (seen_over && first)
+        if ((seen_over && first) || (seen_over && seen_at_cap))
             continue;
         struct db_conn *conn = conn_for(server, wait);
         if (!conn)
@@ -203,7 +230,8 @@ int lease_take(struct task *task,
                bool heavy,
                struct db_conn **ret_conn)
 {
-    bool may_run = server->leases_count == 0 && !(heavy && heavy_full(server));
+    bool may_run =
+        server->leases_count == 0 && !(heavy && heavy_full(server)) && !is_at_cap(server, schema);
     bool soon = false;
     struct db_conn *conn = find_free(server, schema, &soon);
 
@@ -256,6 +284,8 @@ void lease_release(struct db_conn *conn)
     /* Nothing may be left open on it; a connection in doubt is not given to the next. */
     if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
         conn_close(conn, NULL);
+    else
+        server_shrink(conn);
     lease_serve(server);
 }
 

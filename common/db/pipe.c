@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "db/answer.h"
 #include "db/conn.h"
 #include "db/server.h"
 
@@ -47,17 +48,28 @@ static void ring_pop(struct db_conn *conn, int64_t now_ms)
     conn->ring_head = (conn->ring_head + 1) & (conn->ring_cap - 1);
     conn->ring_count--;
     conn->head_since_ms = now_ms;
+    conn->head_asked = false;
+    conn->head_single = false;
+    conn->head_dropped = 0;
     conn->stuck = false;
 }
 
 /* --- ops --- */
+
+void op_uncount(struct db_op *op)
+{
+    answer_give(op->task, op->bytes);
+    op->bytes = 0;
+    op->over = 0;
+    op->cut = false;
+}
 
 void op_end(struct db_op *op, int rc, PGresult *result)
 {
     struct db_wait *wait = op->wait;
 
     op->conn = NULL;
-    op->rc = rc;
+    op->rc = rc != OP_ABORTED && op->over != 0 ? op->over : rc;
     PQclear(op->result);
     op->result = result;
     if (wait && --wait->pending == 0)
@@ -95,12 +107,20 @@ static struct stmt *prepared(struct db_conn *conn, struct db_op *op, bool *ret_f
     return stmt;
 }
 
+/* libpq's buffers grow with the largest message and stay so. */
+static void swell(struct db_conn *conn, uint64_t bytes)
+{
+    if (bytes > SWOLLEN_FROM && bytes > conn->swollen_bytes)
+        conn->swollen_bytes = bytes;
+}
+
 static bool send_query(struct db_conn *conn, struct db_op *op, struct item *ret_item)
 {
     struct arena *scratch = conn->server->scratch;
     struct wire wire;
 
     params_encode(scratch, op->params, op->param_count, &wire);
+    swell(conn, arena_used_bytes(scratch));
     if (op->sql->no_prepare) {
         char *text = stmt_text(scratch, op->sql->text, op->schema);
         return PQsendQueryParams(
@@ -129,6 +149,7 @@ void pipe_op(struct db_conn *conn, struct db_op *op)
     struct item *item = ring_push(conn, ITEM_QUERY);
     item->op = op;
     item->key = op->key;
+    item->schema = op->schema;
     item->stmt_seq = made.stmt_seq;
     item->first = made.first;
     op->conn = conn;
@@ -186,6 +207,150 @@ void pipe_sync(struct db_conn *conn, struct db_wait *wait)
     }
 }
 
+/* --- rows as they come --- */
+
+/* Before anything of the head's result is looked at: rows that may be many come one by one, so that
+ * they are counted before the next is taken. A single row is in libpq's buffer as a whole anyway.
+ */
+static void ask_for_rows(struct db_conn *conn)
+{
+    const struct item *item = pipe_at(conn, 0);
+
+    if (conn->head_asked)
+        return;
+    conn->head_asked = true;
+    if (item->kind != ITEM_QUERY)
+        return;
+    if (!item->op || item->op->sql->kind == SQL_MANY || item->op->sql->kind == SQL_PAGE)
+        conn->head_single = PQsetSingleRowMode(conn->pg) == 1;
+}
+
+static uint64_t row_bytes(const PGresult *row)
+{
+    int columns = PQnfields(row);
+    uint64_t bytes = (uint64_t)columns * (sizeof(char *) + sizeof(int)) + sizeof(void *);
+
+    for (int i = 0; i < columns; i++)
+        bytes += (uint64_t)PQgetlength(row, 0, i) + 1;
+    return bytes;
+}
+
+/* Nobody wants more of it: when the server goes on for too long the connection is given up, which
+ * ends the statement there. Whoever is behind it on the same connection is sent elsewhere. */
+static void drop_row(struct db_conn *conn, PGresult *row, uint64_t bytes)
+{
+    PQclear(row);
+    conn->head_dropped += bytes;
+    if (conn->head_dropped <= DROPPED_MAX)
+        return;
+    if (conn->pool == POOL_READ)
+        group_move_all(conn);
+    conn_close(conn, NULL);
+}
+
+/* The answer would be too large. A read is told at once; a lease's group hears with its Sync. */
+static void refuse_rows(struct db_conn *conn, struct item *item, int rc)
+{
+    struct db_op *op = item->op;
+
+    PQclear(conn->head_rows);
+    conn->head_rows = NULL;
+    op_uncount(op);
+    op->over = rc;
+    if (!op->wait)
+        return;
+    group_mark_heavy(conn->server, op->key, op->schema);
+    item->op = NULL;
+    op_end(op, rc, NULL);
+}
+
+static void add_row(PGresult *rows, const PGresult *row)
+{
+    int at = PQntuples(rows);
+    int columns = PQnfields(row);
+
+    for (int i = 0; i < columns; i++) {
+        bool null = PQgetisnull(row, 0, i) != 0;
+        int added = PQsetvalue(
+            rows, at, i, null ? NULL : PQgetvalue(row, 0, i), null ? -1 : PQgetlength(row, 0, i));
+        if (!added)
+            PANIC("out of memory (rows)");
+    }
+}
+
+static void take_row(struct db_conn *conn, PGresult *row)
+{
+    struct item *item = pipe_at(conn, 0);
+    struct db_op *op = item->op;
+    uint64_t bytes = row_bytes(row);
+
+    swell(conn, bytes);
+    if (!op) { /* it left */
+        PQclear(conn->head_rows);
+        conn->head_rows = NULL;
+    } else if (!op->over && op->keep_bytes > 0 && conn->head_rows &&
+               op->bytes + bytes > op->keep_bytes) {
+        op->cut = true;
+    }
+    if (!op || op->over || op->cut) {
+        drop_row(conn, row, bytes);
+        return;
+    }
+    int rc = answer_take(op->task, bytes, op->bounded);
+    if (rc != 0) {
+        refuse_rows(conn, item, rc);
+        drop_row(conn, row, bytes);
+        return;
+    }
+    op->bytes += bytes;
+    if (!conn->head_rows) {
+        conn->head_rows = row;
+        return;
+    }
+    add_row(conn->head_rows, row);
+    PQclear(row);
+}
+
+static int64_t affected_by(PGresult *result)
+{
+    const char *text = PQcmdTuples(result);
+    int64_t count = 0;
+
+    for (; *text >= '0' && *text <= '9'; text++)
+        count = count * 10 + (*text - '0');
+    return count;
+}
+
+/* The last result of a head whose rows came one by one; or one as a whole. */
+static PGresult *whole_result(struct db_conn *conn, PGresult *result)
+{
+    struct db_op *op = pipe_at(conn, 0)->op;
+    PGresult *rows = conn->head_rows;
+
+    conn->head_rows = NULL;
+    if (op && PQresultStatus(result) != PGRES_PIPELINE_ABORTED)
+        op->affected = affected_by(result);
+    if (!rows || PQresultStatus(result) != PGRES_TUPLES_OK) {
+        PQclear(rows);
+        return result;
+    }
+    PQclear(result);
+    return rows;
+}
+
+/* What came as a whole is counted now. */
+static int count_whole(struct db_op *op, const PGresult *result)
+{
+    size_t bytes = PQntuples(result) > 0 ? PQresultMemorySize(result) : 0;
+
+    if (bytes == 0 || op->over != 0)
+        return op->over;
+    int rc = answer_take(op->task, bytes, op->bounded);
+    if (rc == 0)
+        op->bytes += bytes;
+    return rc;
+}
+
 /* --- receiving --- */
 
 static bool is_state(const PGresult *result, const char *state)
@@ -198,6 +363,7 @@ static int result_rc(const PGresult *result)
 {
     switch (PQresultStatus(result)) {
     case PGRES_TUPLES_OK:
+    case PGRES_SINGLE_TUPLE:
     case PGRES_COMMAND_OK:
     case PGRES_EMPTY_QUERY:
         return 0;
@@ -221,7 +387,8 @@ static void end_prepare(struct db_conn *conn, const struct item *item, PGresult 
     op_end(item->op, rc, result);
 }
 
-static void end_query(struct db_conn *conn, const struct item *item, PGresult *result, int rc)
+static void
+end_query(struct db_conn *conn, const struct item *item, PGresult *result, int rc, bool single)
 {
     if (item->stmt_seq != 0)
         stmt_answered(&conn->stmts, item->key, item->stmt_seq);
@@ -230,24 +397,33 @@ static void end_query(struct db_conn *conn, const struct item *item, PGresult *r
         stmt_drop(&conn->stmts, item->key, item->stmt_seq, !is_state(result, "26000"));
     if (rc != 0 && rc != OP_ABORTED)
         conn->server->stats.errors++;
-    if (item->op)
-        op_end(item->op, rc, result);
-    else
+    if (!item->op) {
         PQclear(result);
+        return;
+    }
+    if (rc == 0 && !single)
+        rc = count_whole(item->op, result);
+    if (rc == DB_TOO_LARGE || rc == DB_BUSY) {
+        PQclear(result);
+        result = NULL;
+    }
+    op_end(item->op, rc, result);
 }
 
 static void end_head(struct db_conn *conn, PGresult *result)
 {
-    struct item item = *pipe_at(conn, 0);
+    bool single = conn->head_single;
     int rc = result_rc(result);
 
+    result = whole_result(conn, result);
+    struct item item = *pipe_at(conn, 0);
     ring_pop(conn, server_now_ms());
     switch (item.kind) {
     case ITEM_PREPARE:
         end_prepare(conn, &item, result, rc);
         return;
     case ITEM_QUERY:
-        end_query(conn, &item, result, rc);
+        end_query(conn, &item, result, rc, single);
         return;
     case ITEM_PLAIN:
         PQclear(result);
@@ -293,6 +469,10 @@ static bool receive_one(struct db_conn *conn)
         end_sync(conn);
         return true;
     }
+    if (PQresultStatus(result) == PGRES_SINGLE_TUPLE && conn->ring_count > 0) {
+        take_row(conn, result);
+        return true;
+    }
     /* Without a SQLSTATE it is libpq's own word that the connection is gone. */
     bool broken = PQresultStatus(result) == PGRES_FATAL_ERROR &&
                   !PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -308,9 +488,11 @@ static bool receive_one(struct db_conn *conn)
 
 void pipe_receive(struct db_conn *conn)
 {
-    while (conn->state == CONN_READY && conn->ring_count > 0 && !PQisBusy(conn->pg))
-        if (!receive_one(conn))
+    while (conn->state == CONN_READY && conn->ring_count > 0) {
+        ask_for_rows(conn);
+        if (PQisBusy(conn->pg) || !receive_one(conn))
             return;
+    }
 }
 
 /* --- leaving --- */
@@ -332,7 +514,8 @@ void pipe_forget_wait(struct db_conn *conn, const struct db_wait *wait)
 void pipe_fail(struct db_conn *conn)
 {
     /* A server that is being freed is not asked again by whoever waits. */
-    bool last = conn->pool == POOL_READ && conn->server && conn->server->freeing;
+    bool read = conn->pool == POOL_READ || conn->lease_heavy;
+    bool last = read && conn->server && conn->server->freeing;
     int lost = last ? DB_UNAVAILABLE : OP_LOST;
 
     while (conn->ring_count > 0) {

@@ -7,11 +7,18 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
+#include "db/answer.h"
 #include "db/server.h"
 #include "db/tx.h"
 #include "log/log.h"
 
-enum { SLOW_US = 1000000, ABORTS_TOGETHER = 2, ERROR_SLOTS = 64 };
+enum {
+    SLOW_US = 1000000,
+    BUSY_REPEATS = 3,
+    BUSY_BYTES = 1024 * 1024, /* room to wait for before rows that found none are asked for again */
+    ABORTS_TOGETHER = 2,
+    ERROR_SLOTS = 64
+};
 
 /* --- details of errors --- */
 
@@ -87,6 +94,7 @@ static int64_t schema_of(const struct db *db, const struct sql *sql)
 }
 
 void op_init(struct db_op *op,
+             struct task *task,
              const struct db *db,
              const struct sql *sql,
              const struct db_param *params,
@@ -99,6 +107,8 @@ void op_init(struct db_op *op,
         key = str_hash(str_from(sql->text));
     *op = (struct db_op){
         .sql = sql, .params = params, .param_count = count, .schema = schema, .key = key};
+    op->task = task;
+    op->bounded = true;
     list_init(&op->link);
     op->queued_ms = server_now_ms();
 }
@@ -106,6 +116,7 @@ void op_init(struct db_op *op,
 void ops_clear(struct db_op *ops, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        op_uncount(&ops[i]);
         PQclear(ops[i].result);
         ops[i].result = NULL;
     }
@@ -114,6 +125,7 @@ void ops_clear(struct db_op *ops, size_t count)
 /* Ready to be sent once more. */
 static void op_reset(struct db_op *op)
 {
+    op_uncount(op);
     PQclear(op->result);
     op->result = NULL;
     op->rc = 0;
@@ -130,18 +142,17 @@ void op_rows(struct task *task, struct db_op *op, struct rows *ret_rows)
 
     op->result = NULL;
     if (!ret_rows) {
+        op_uncount(op);
         PQclear(result);
         return;
     }
-    *ret_rows = (struct rows){.result = result};
+    *ret_rows = (struct rows){.result = result, .affected = op->affected};
     if (!result)
         return;
     ret_rows->count = (size_t)PQntuples(result);
     ret_rows->columns = (size_t)PQnfields(result);
-    const char *affected = PQcmdTuples(result);
-    for (; *affected >= '0' && *affected <= '9'; affected++)
-        ret_rows->affected = ret_rows->affected * 10 + (*affected - '0');
-    arena_defer(task->arena, clear_result, result);
+    answer_keep(task, result, op->bytes, clear_result);
+    op->bytes = 0; /* the arena's */
 }
 
 void query_account(struct task *task,
@@ -205,6 +216,7 @@ group_run(struct task *task, struct db_server *server, struct db_op *ops, size_t
 struct repeats {
     struct db_tries tries;
     unsigned aborts;
+    unsigned busy;
     bool lost;
     bool replanned;
 };
@@ -237,6 +249,8 @@ may_repeat(struct task *task, struct repeats *done, const struct db_op *op, int 
         return !writes && is_going_down(op) && !done->lost && (done->lost = true);
     case DB_SCHEMA:
         return is_stale_plan(op) && !done->replanned && (done->replanned = true);
+    case DB_BUSY:
+        return !writes && op->over == DB_BUSY && done->busy++ < BUSY_REPEATS;
     default:
         return db_again(task, &done->tries, rc);
     }
@@ -256,18 +270,44 @@ AWAITS static int leased_run(struct task *task,
     int rc = lease_take(task, db->server, db->schema, !writes, &conn);
     if (rc != 0)
         return rc;
+    int64_t started_ms = clock_mono_ms();
     rc = lease_run(task, conn, ops, count, !writes, ret_failed);
     lease_release(conn);
+    if (rc == 0 && !writes)
+        group_ran(db->server, &ops[0], clock_mono_ms() - started_ms);
+    return rc;
+}
+
+/* co: a heavy read: of one project only so many at a time, in turn with those of others. */
+AWAITS static int heavy_run(struct task *task, struct db *db, struct db_op *op)
+{
+    struct db_server *server = db->server;
+    struct share_owner owner = {.project = db->schema};
+    int64_t limit_ms = server->config.lease_timeout_ms;
+    struct heavy_gate *gate = server->gate;
+    struct share *share;
+    size_t failed;
+
+    if (db->schema == 0)
+        return leased_run(task, db, op, 1, false, &failed);
+    int64_t end_ms = clock_mono_ms() + limit_ms;
+    int rc = shares_acquire(task, &gate->shares, owner, 1, limit_ms, &share);
+    if (rc == 0) {
+        rc = gate->closed ? DB_UNAVAILABLE : leased_run(task, db, op, 1, false, &failed);
+        shares_release(&gate->shares, share, 1);
+    } else if (rc == -EAGAIN || (rc == -ETIMEDOUT && clock_mono_ms() >= end_ms &&
+                                 (task->deadline_ms == 0 || end_ms < task->deadline_ms))) {
+        rc = DB_BUSY;
+    }
+    gate_release(gate);
     return rc;
 }
 
 AWAITS static int read_once(struct task *task, struct db *db, struct db_op *op, unsigned aborts)
 {
-    size_t failed;
-
     op->alone = aborts > ABORTS_TOGETHER;
     if (op->sql->heavy || group_heavy(db->server, op->key))
-        return leased_run(task, db, op, 1, false, &failed);
+        return heavy_run(task, db, op);
     int rc = group_run(task, db->server, op, 1);
     return rc < 0 ? rc : op->rc;
 }
@@ -279,6 +319,8 @@ AWAITS static int read_run(struct task *task, struct db *db, struct db_op *op, i
 
     while (may_repeat(task, &repeats, op, rc, false)) {
         op_reset(op);
+        if (rc == DB_BUSY)
+            TRY(answer_wait(task, BUSY_BYTES, db->server->config.lease_timeout_ms));
         db->server->stats.retries += repeats.aborts > 1 || repeats.lost;
         rc = read_once(task, db, op, repeats.aborts);
         if (rc < 0)
@@ -296,8 +338,10 @@ write_run(struct task *task, struct db *db, struct db_op *ops, size_t count, siz
 
     *ret_failed = 0;
     while (may_repeat(task, &repeats, &ops[*ret_failed], rc, true)) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             op_reset(&ops[i]);
+            ops[i].bounded = false;
+        }
         db->server->stats.retries += rc != OP_UNSENT;
         rc = leased_run(task, db, ops, count, true, ret_failed);
         if (rc < 0)
@@ -352,7 +396,7 @@ int db_query(struct task *task,
 
     TRY(check_call(task, sql, params, param_count));
     int64_t started_us = clock_mono_us();
-    op_init(&op, db, sql, params, param_count);
+    op_init(&op, task, db, sql, params, param_count);
     int rc;
     if (db->lease)
         rc = tx_run(task, db, &op, 1, &failed);
@@ -367,12 +411,25 @@ int db_query(struct task *task,
     return rc;
 }
 
+static bool any_heavy(const struct db_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ops[i].sql->heavy)
+            return true;
+    return false;
+}
+
 /* co: reads side by side; those that were caught in another's failure run again by themselves. */
 AWAITS static int
 batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
 {
-    int rc = group_run(task, db->server, ops, count);
+    int rc = 0;
 
+    if (any_heavy(ops, count)) /* each by itself: not where it would hold others up */
+        for (size_t i = 0; i < count; i++)
+            ops[i].rc = OP_HEAVY;
+    else
+        rc = group_run(task, db->server, ops, count);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < count; i++) {
@@ -387,7 +444,7 @@ batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, s
 static bool any_writes(struct db_server *server, const struct db_call *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (group_writes(server, calls[i].sql) || calls[i].sql->heavy)
+        if (group_writes(server, calls[i].sql))
             return true;
     return false;
 }
@@ -426,7 +483,7 @@ AWAITS static int batch(struct task *task,
         int64_t started_us = clock_mono_us();
         ops = ARENA_ARRAY(task->arena, ops, count + 1);
         for (size_t i = 0; i < count; i++)
-            op_init(&ops[i], db, calls[i].sql, calls[i].params, calls[i].param_count);
+            op_init(&ops[i], task, db, calls[i].sql, calls[i].params, calls[i].param_count);
         failed = 0;
         rc = commits ? tx_run_commit(task, db, ops, count, &failed)
                      : run_calls(task, db, calls, ops, count, &failed);

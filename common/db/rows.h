@@ -16,6 +16,7 @@ struct rows {
     size_t count;
     size_t columns;
     int64_t affected; /* rows an INSERT/UPDATE/DELETE touched */
+    bool cut;         /* there were more than were to be kept (db_piece) */
 };
 
 struct row {

@@ -113,7 +113,11 @@ static void put_array(struct jw *w, struct str text, void (*put)(struct jw *w, s
 /* PostgreSQL prints JSON with spaces; they go, outside of texts. */
 static void put_json(struct jw *w, struct str text)
 {
-    char *compact = arena_alloc(w->out->arena, text.len);
+    /* Written in place: megabytes of it leave no copies behind. */
+    jw_raw(w, STR(""));
+    if (!strbuf_reserve(w->out, text.len))
+        return;
+    char *compact = w->out->ptr + w->out->len;
     bool inside = false;
     size_t len = 0;
 
@@ -127,7 +131,7 @@ static void put_json(struct jw *w, struct str text)
         else if (inside && c == '\\' && i + 1 < text.len)
             compact[len++] = text.ptr[++i];
     }
-    jw_raw(w, (struct str){compact, len});
+    w->out->len += len;
 }
 
 static void put_value(struct jw *w, Oid type, struct str text)

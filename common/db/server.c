@@ -111,6 +111,8 @@ static void grow_writes(struct db_server *server)
     /* One is kept open, so that the first write after a pause does not wait for a connection. */
     unsigned wanted = lease_wanting(server);
 
+    if (server->config.dedicated)
+        return;
     if (wanted == 0 && server->write_count == 0 && db_server_up(server))
         wanted = 1;
     while (write.connecting < wanted && server->write_count < server->config.write_connections &&
@@ -166,6 +168,24 @@ static void back_off(struct db_server *server, const char *reason)
     snprintf(server->reason, sizeof(server->reason), "%s", reason);
 }
 
+/* Of all servers of the process: kept up to date as connections are looked at. */
+static uint64_t swollen_total;
+
+static void count_swollen(struct db_conn *conn)
+{
+    swollen_total += conn->swollen_bytes - conn->swollen_counted;
+    conn->swollen_counted = conn->swollen_bytes;
+}
+
+void server_shrink(struct db_conn *conn)
+{
+    if (conn->swollen_bytes == 0)
+        return;
+    count_swollen(conn);
+    if (swollen_total > SWOLLEN_MAX)
+        conn_close(conn, NULL);
+}
+
 void server_conn_lost(struct db_conn *conn, const char *reason, bool was_connecting)
 {
     struct db_server *server = conn->server;
@@ -174,6 +194,8 @@ void server_conn_lost(struct db_conn *conn, const char *reason, bool was_connect
         server->read_count--;
     else
         server->write_count--;
+    conn->swollen_bytes = 0;
+    count_swollen(conn);
     list_remove(&conn->link);
     if (conn->release_when_idle)
         conn->leased = false;
@@ -203,6 +225,8 @@ void server_conn_progress(struct db_conn *conn)
 
     if (conn->ring_count == 0 && conn->release_when_idle)
         lease_release(conn);
+    else if (conn->ring_count == 0 && conn->pool == POOL_READ)
+        server_shrink(conn);
     if (!list_empty(&server->reads))
         loop_at_turn_end(&server->flush_hook);
 }
@@ -300,9 +324,19 @@ void server_tick_start(struct db_server *server)
 
 /* --- life --- */
 
+void gate_release(struct heavy_gate *gate)
+{
+    if (!gate->closed || gate->shares.held > 0 || gate->shares.waiting > 0)
+        return;
+    shares_done(&gate->shares);
+    free(gate);
+}
+
 static void server_release(struct db_server *server)
 {
     arena_free(server->scratch);
+    server->gate->closed = true;
+    gate_release(server->gate);
     free((char *)server->config.dsn);
     free(server->name);
     free(server);
@@ -316,6 +350,23 @@ static void on_turn_end(void *arg)
         server_release(server);
     else
         group_flush(server);
+}
+
+/* Of the half that heavy reads may lease, a quarter for one project. */
+static void init_heavy_shares(struct db_server *server)
+{
+    unsigned half = server->config.write_connections / 2;
+    unsigned own = half / 4;
+
+    server->gate = calloc(1, sizeof(*server->gate));
+    MUST(server->gate != NULL);
+    shares_init(&server->gate->shares,
+                &(struct shares_config){
+                    .name = "heavy_reads",
+                    .limit = half > 0 ? half : 1,
+                    .per_owner = own > 0 ? own : 1,
+                    .waiting = SHARES_ANY,
+                });
 }
 
 struct db_server *db_server_new(const char *name, const struct db_config *config)
@@ -335,6 +386,7 @@ struct db_server *db_server_new(const char *name, const struct db_config *config
         server->config.statement_timeout_ms = 5000;
     if (config->lease_timeout_ms == 0)
         server->config.lease_timeout_ms = 1000;
+    init_heavy_shares(server);
     list_init(&server->read);
     list_init(&server->write);
     list_init(&server->dead);

@@ -6,6 +6,7 @@
  */
 #include "db/conn.h"
 #include "db/db.h"
+#include "loop/shares.h"
 
 enum {
     GROUP_MAX = 32,       /* statements under one Sync */
@@ -19,18 +20,34 @@ enum {
     STUCK_MS = 20,
     COLD_MS = 10,   /* that a first run may take longer */
     FIRST_MS = 100, /* and is not taken for heavy before */
+    BUSY_MS = 250,  /* nor while others keep the database busy */
     HEAVY_MS = 30000,
     HEAVY_MAX = 64,
     TRAITS = 1024, /* power of two */
-    KNOWN_MS = 20, /* waited for a connection that knows the schema */
+    HEAVY_OWN = 8,  /* statements of one project that may be taken for heavy at a time */
+    QUICK_RUNS = 3, /* in a row, and it is not heavy any more */
+    KNOWN_MS = 20,  /* waited for a connection that knows the schema */
     CONNECT_MS = 5000,
     CONN_AGE_MS = 1800000, /* recycled when older and idle */
+    DROPPED_MAX = 4 * 1024 * 1024,  /* bytes of rows that nobody wants, read and thrown away */
+    SWOLLEN_FROM = 256 * 1024,      /* of libpq's buffers: worth remembering */
+    SWOLLEN_MAX = 8 * 1024 * 1024,  /* of all connections of a process, while they are idle */
 };
 
 struct heavy {
     uint64_t key;
+    int64_t schema;
     int64_t until_ms;
+    unsigned quick; /* runs in a row that took no time */
 };
+
+/* Heavy reads under way, of each project; those of the process itself do not pass it. Memory of its
+ * own: whoever waits there may outlive the server. */
+struct heavy_gate {
+    struct shares shares;
+    bool closed; /* the server is gone */
+};
+void gate_release(struct heavy_gate *gate);
 
 /* What the text of a statement says, remembered by its hash. */
 struct trait {
@@ -49,6 +66,7 @@ struct db_server {
     unsigned read_count;
     unsigned write_count;
     unsigned heavy_count; /* leases for heavy reads */
+    struct heavy_gate *gate;
 
     struct list reads; /* db_op waiting to be sent */
     unsigned reads_count;
@@ -67,7 +85,7 @@ struct db_server {
     bool free_at_flush; /* the hook is queued in the loop: freed when it has run */
     char reason[256];   /* why the last connection failed */
 
-    struct heavy heavy[HEAVY_MAX];
+    struct heavy heavy_marks[HEAVY_MAX];
     unsigned heavy_used;
     struct trait traits[TRAITS];
     struct arena *scratch; /* parameters and texts on their way into libpq */
@@ -82,6 +100,8 @@ void server_grow(struct db_server *server);
 void server_conn_ready(struct db_conn *conn);
 /* `reason` NULL: closed on purpose. */
 void server_conn_lost(struct db_conn *conn, const char *reason, bool was_connecting);
+/* An idle connection is closed when libpq's buffers of all have grown too large with it. */
+void server_shrink(struct db_conn *conn);
 /* Results were read: more can be sent, a drained lease can go back. */
 void server_conn_progress(struct db_conn *conn);
 
@@ -93,6 +113,12 @@ void group_flush(struct db_server *server);
 /* Finds connections with a stuck head and moves the reads behind it elsewhere. */
 void group_check_stuck(struct db_server *server, int64_t now_ms);
 bool group_heavy(struct db_server *server, uint64_t key);
+/* Its statement, in its project, keeps to leases for a while. */
+void group_mark_heavy(struct db_server *server, uint64_t key, int64_t schema);
+/* It ran on a lease for so long: one that is quick again and again is not heavy. */
+void group_ran(struct db_server *server, const struct db_op *op, int64_t spent_ms);
+/* Whatever is in flight on the connection is sent again elsewhere. */
+void group_move_all(struct db_conn *conn);
 /* True for anything but a plain SELECT. */
 bool group_writes(struct db_server *server, const struct sql *sql);
 
@@ -123,6 +149,7 @@ AWAITS int lease_run(struct task *task,
 
 /* --- ops and errors (query.c) --- */
 void op_init(struct db_op *op,
+             struct task *task,
              const struct db *db,
              const struct sql *sql,
              const struct db_param *params,

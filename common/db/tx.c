@@ -92,7 +92,7 @@ AWAITS static int run_first(struct task *task,
 {
     struct db_op *all = ARENA_ARRAY(task->arena, all, count + 1);
 
-    op_init(&all[0], db, &sql_begin, NULL, 0);
+    op_init(&all[0], task, db, &sql_begin, NULL, 0);
     memcpy(all + 1, ops, count * sizeof(*ops));
     for (size_t i = 1; i <= count; i++)
         list_init(&all[i].link);
@@ -150,7 +150,9 @@ int tx_run_commit(
     *ret_failed = 0;
     if (is_over(db))
         return report_over(task, ops);
-    op_init(commit, db, &sql_commit, NULL, 0);
+    for (size_t i = 0; i < count; i++)
+        ops[i].bounded = false; /* what is refused after COMMIT has happened */
+    op_init(commit, task, db, &sql_commit, NULL, 0);
     if (tx->begun)
         rc = lease_run(task, db->lease, ops, count + 1, false, ret_failed);
     else
@@ -185,7 +187,7 @@ int db_commit(struct task *task, struct db *tx)
         return task->cancelled ? -ECANCELED : DB_FAILED;
     }
     int64_t started_us = clock_mono_us();
-    op_init(&op, tx, &sql_commit, NULL, 0);
+    op_init(&op, task, tx, &sql_commit, NULL, 0);
     int rc = lease_run(task, tx->lease, &op, 1, false, &failed);
     query_account(task, tx->server, &sql_commit, started_us);
     if (rc == 0 && !committed(&op))

@@ -126,8 +126,7 @@ int records_fits(struct records *ctx, const struct strbuf *out)
 {
     if (!out->overflow)
         return 0;
-    return records_fail(
-        ctx, "invalid_query", "The answer would be too large; ask for fewer records or fields.");
+    return records_fail(ctx, "too_large_answer", "%s", RECORDS_TOO_LARGE);
 }
 
 /* --- database results --- */
@@ -209,6 +208,12 @@ int records_db(struct records *ctx, const struct entity *entity, int rc)
         return records_fail(ctx, "timeout", "The database did not answer in time.");
     case DB_UNAVAILABLE:
         return records_fail(ctx, "dependency_unavailable", "The database is not available.");
+    case DB_TOO_LARGE:
+        return records_fail(ctx, "too_large_answer", "%s", RECORDS_TOO_LARGE);
+    case DB_BUSY:
+        return records_fail(ctx,
+                            "too_many_requests_in_flight",
+                            "This project has too much under way at once; try again.");
     case DB_FULL:
         return records_fail(ctx, "dependency_unavailable", "The database has no room left.");
     case DB_UNKNOWN:

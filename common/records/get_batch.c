@@ -180,6 +180,7 @@ static struct batch *new_batch(struct records *ctx, struct shape *shape)
     struct batch *batch = ARENA_NEW(arena, batch);
 
     batch->arena = arena;
+    batch->task.tenant = ctx->task->tenant;
     batch->refs = 1;
     batch->model =
         model_ref((struct model *)ctx->model); /* counting is no change of the snapshot */
@@ -268,6 +269,12 @@ static int write_out(struct records *ctx,
     return 0;
 }
 
+/* All of them together: then each by itself. */
+static bool is_too_much(const struct batch *batch)
+{
+    return batch->count > 1 && (batch->rc == DB_TOO_LARGE || batch->rc == DB_BUSY);
+}
+
 int get_batched(struct records *ctx,
                 const struct entity *entity,
                 int64_t id,
@@ -285,7 +292,9 @@ int get_batched(struct records *ctx,
     join(ctx, shape, id, &waiter);
     int rc = await_wait(ctx->task, &waiter.await, 0);
     ctx->task->db_us += waiter.batch->task.db_us;
-    if (rc == 0)
+    if (rc == 0 && is_too_much(waiter.batch))
+        rc = GET_NOT_BATCHED;
+    else if (rc == 0)
         rc = write_out(ctx, &waiter, out, ret_version);
     batch_unref(waiter.batch);
     return rc;

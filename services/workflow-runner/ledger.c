@@ -187,6 +187,7 @@ static bool is_passing(int rc)
     case DB_UNAVAILABLE:
     case DB_UNKNOWN:
     case DB_FULL:
+    case DB_BUSY:
         return true;
     default:
         return rc < 0; /* an attempt that took too long */

@@ -259,8 +259,11 @@ AWAITS static int commit(struct step_call *call, const struct step_outcome *outc
 /* What may be otherwise in a moment, of a step that has not done anything yet. */
 static bool may_repeat(const struct step_call *call, int rc, int64_t deadline_ms)
 {
+    struct str code = str_from(call->error.code);
+
     return rc == STEP_FAILED && !call->sent &&
-           str_is(str_from(call->error.code), "dependency_unavailable") &&
+           (str_is(code, "dependency_unavailable") ||
+            str_is(code, "too_many_requests_in_flight")) &&
            clock_mono_ms() + RETRY_LAST_MS < deadline_ms;
 }
 

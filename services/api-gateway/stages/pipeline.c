@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "crypto/ct.h"
+#include "db/answer.h"
 
 /* A wrong or deleted project is 404 before anything else is looked at. */
 AWAITS static int find_project(struct req *r, struct str slug)
@@ -94,6 +95,15 @@ AWAITS static int check_caller_again(struct req *r, int refusal)
     return check_caller(r);
 }
 
+/* Documents are as large as the model, and kept by themselves. */
+static size_t answer_max(const struct req *r)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
+    size_t most = (size_t)conf->common.answer_bytes;
+
+    return most > r->body.max || str_is(str_from(r->route->id), "docs_get") ? r->body.max : most;
+}
+
 AWAITS static int run_project_route(struct req *r)
 {
     int rc;
@@ -107,6 +117,7 @@ AWAITS static int run_project_route(struct req *r)
         rc = check_caller_again(r, rc);
     TRY(rc);
     TRY(rate_limit_run(r));
+    r->body.max = answer_max(r);
     return handler_run(r);
 }
 
@@ -130,7 +141,22 @@ static int check_operator(struct req *r)
     return 0;
 }
 
-AWAITS int pipeline_run(struct req *r)
+/* What an answer was made of is let go, and its text counted until a slow reader has all of it.
+ * What was written is not taken back for the size of its answer. */
+static int settle_answer(struct req *r, int rc)
+{
+    bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
+
+    if (rc < 0 || r->streaming)
+        return rc;
+    if (r->body.overflow && reads)
+        rc = fail_too_large(r);
+    if (db_answer_settle(&r->task, r->body.len) != 0 && reads)
+        return fail_db(r, DB_BUSY);
+    return rc;
+}
+
+AWAITS static int run(struct req *r)
 {
     struct str allow = STR_NONE;
     int rc;
@@ -147,4 +173,9 @@ AWAITS int pipeline_run(struct req *r)
         return run_project_route(r);
     r->db = directory_control(gateway_directory());
     return handler_run_once(r);
+}
+
+AWAITS int pipeline_run(struct req *r)
+{
+    return settle_answer(r, run(r));
 }

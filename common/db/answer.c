@@ -1,0 +1,196 @@
+/* What results hold: an account for each arena, in pieces of one share for each project. */
+#include "db/answer.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "db/db.h"
+#include "loop/shares.h"
+
+enum {
+    PIECE_BYTES = 32 * 1024, /* taken from the share at once; the first is not counted */
+    LARGE_BYTES = 64 * 1024, /* results worth freeing before the arena ends */
+    WAITING_MAX = 256,       /* of one project */
+};
+
+struct answer {
+    uint64_t held;    /* bytes of results, or of text after them */
+    uint64_t charged; /* of them, in the project's share */
+    struct share *share;
+    struct large *large; /* newest first */
+};
+
+struct large {
+    struct large *older;
+    void *result;
+    arena_fn fn;
+    uint64_t bytes;
+};
+
+static struct shares shares;
+static uint64_t per_answer;
+
+void db_answers_init(const struct answers_config *config)
+{
+    uint64_t least = 3 * config->per_answer;
+
+    per_answer = config->per_answer;
+    shares_init(&shares,
+                &(struct shares_config){
+                    .name = "answer_bytes",
+                    .limit = config->per_process > least ? config->per_process : least,
+                    .per_owner = SHARES_ANY,
+                    .waiting = WAITING_MAX,
+                    .leave_room = true,
+                });
+}
+
+void db_answers_done(void)
+{
+    if (per_answer > 0)
+        shares_done(&shares);
+    per_answer = 0;
+}
+
+/* --- accounts --- */
+
+static void charge_back(struct answer *answer, uint64_t bytes)
+{
+    if (bytes == 0)
+        return;
+    answer->charged -= bytes;
+    shares_release(&shares, answer->share, bytes);
+}
+
+static void free_large(struct answer *answer)
+{
+    while (answer->large != NULL) {
+        struct large *large = answer->large;
+        answer->large = large->older;
+        large->fn(large->result);
+    }
+}
+
+static void answer_end(void *ptr)
+{
+    struct answer *answer = ptr;
+
+    free_large(answer);
+    charge_back(answer, answer->charged);
+}
+
+static struct answer *answer_of(struct task *task)
+{
+    void **slot = arena_slot(task->arena);
+
+    if (*slot == NULL) {
+        struct answer *answer = ARENA_NEW(task->arena, answer);
+        arena_defer(task->arena, answer_end, answer);
+        *slot = answer;
+    }
+    return *slot;
+}
+
+uint64_t db_answer_held(struct arena *arena)
+{
+    const struct answer *answer = *arena_slot(arena);
+    return answer != NULL ? answer->held : 0;
+}
+
+/* What has to be in the share for so much. */
+static uint64_t due(uint64_t held)
+{
+    return held / PIECE_BYTES * PIECE_BYTES;
+}
+
+static int charge(struct task *task, struct answer *answer)
+{
+    uint64_t wanted = due(answer->held);
+
+    if (wanted <= answer->charged)
+        return 0;
+    if (shares_try(&shares, share_owner_of(task), wanted - answer->charged, &answer->share) != 0)
+        return DB_BUSY;
+    answer->charged = wanted;
+    return 0;
+}
+
+static bool is_counted(const struct task *task)
+{
+    return per_answer > 0 && task != NULL && task->tenant != 0;
+}
+
+int answer_take(struct task *task, uint64_t bytes, bool bounded)
+{
+    int rc = 0;
+
+    if (!is_counted(task))
+        return 0;
+    struct answer *answer = answer_of(task);
+    answer->held += bytes;
+    if (bounded && answer->held > per_answer)
+        rc = DB_TOO_LARGE;
+    if (rc == 0)
+        rc = charge(task, answer);
+    if (rc == 0 || !bounded)
+        return 0;
+    answer->held -= bytes;
+    return rc;
+}
+
+void answer_give(struct task *task, uint64_t bytes)
+{
+    if (bytes == 0 || !is_counted(task))
+        return;
+    struct answer *answer = answer_of(task);
+    answer->held -= bytes < answer->held ? bytes : answer->held;
+    uint64_t wanted = due(answer->held);
+    if (answer->charged > wanted)
+        charge_back(answer, answer->charged - wanted);
+}
+
+int answer_wait(struct task *task, uint64_t bytes, int64_t limit_ms)
+{
+    struct answer *answer = answer_of(task);
+    uint64_t amount = due(bytes) + PIECE_BYTES;
+    int64_t end_ms = clock_mono_ms() + limit_ms;
+    int rc = shares_acquire(task, &shares, share_owner_of(task), amount, limit_ms, &answer->share);
+
+    if (rc == -EAGAIN || (rc == -ETIMEDOUT && clock_mono_ms() >= end_ms &&
+                          (task->deadline_ms == 0 || clock_mono_ms() < task->deadline_ms)))
+        return DB_BUSY;
+    if (rc == 0)
+        answer->charged += amount; /* paid ahead */
+    return rc;
+}
+
+void answer_keep(struct task *task, void *result, uint64_t bytes, arena_fn fn)
+{
+    if (bytes < LARGE_BYTES || !is_counted(task)) {
+        arena_defer(task->arena, fn, result);
+        return;
+    }
+    struct answer *answer = answer_of(task);
+    struct large *large = ARENA_NEW(task->arena, large);
+    *large = (struct large){.older = answer->large, .result = result, .fn = fn, .bytes = bytes};
+    answer->large = large;
+}
+
+int db_answer_settle(struct task *task, size_t bytes)
+{
+    if (!is_counted(task) || (*arena_slot(task->arena) == NULL && due(bytes) == 0))
+        return 0;
+    struct answer *answer = answer_of(task);
+    for (const struct large *it = answer->large; it != NULL; it = it->older)
+        answer->held -= it->bytes < answer->held ? it->bytes : answer->held;
+    free_large(answer);
+    uint64_t rows = answer->held;
+    answer->held += bytes;
+    int rc = charge(task, answer);
+    if (rc != 0)
+        answer->held = rows;
+    uint64_t wanted = due(answer->held);
+    if (answer->charged > wanted)
+        charge_back(answer, answer->charged - wanted);
+    return rc;
+}

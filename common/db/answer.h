@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * What results hold. Every row is counted while it arrives, for the arena of the task that asked
+ * for it: a task (a request with all that it expands) may hold so many bytes, and all tasks of a
+ * project a share of what the process has for answers. Rows beyond are dropped as they come:
+ * DB_TOO_LARGE, or DB_BUSY when others of the same project hold its share. Results of writes are
+ * counted and never refused, because what they did is done; the process's own tasks (tenant 0) are
+ * not counted.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loop/task.h"
+
+struct answers_config {
+    uint64_t per_answer;  /* bytes that one arena's results may hold */
+    uint64_t per_process; /* of all; raised to three answers when it is less */
+};
+
+/* any: once in a process, before its first statement; without it nothing is bounded. */
+void db_answers_init(const struct answers_config *config);
+/* any: nothing is held any more. */
+void db_answers_done(void);
+/* any: what the task wanted to know of its rows is written down: large results are freed now, and
+ * `bytes` of text are counted in their place until the arena ends. 0 or DB_BUSY: the project's
+ * share is full, nothing is counted. */
+int db_answer_settle(struct task *task, size_t bytes) MUSTCHECK;
+/* any: bytes counted for an arena (metrics, tests). */
+uint64_t db_answer_held(struct arena *arena);
+
+/* --- private to db/ --- */
+/* any: counts bytes of a row; 0, DB_TOO_LARGE or DB_BUSY. Not `bounded`: counts as far as it goes.
+ */
+int answer_take(struct task *task, uint64_t bytes, bool bounded) MUSTCHECK;
+void answer_give(struct task *task, uint64_t bytes);
+/* co: after DB_BUSY and with everything given back: waits until the project's share has room for
+ * this much. 0, DB_BUSY, -ECANCELED, -ETIMEDOUT. */
+AWAITS int answer_wait(struct task *task, uint64_t bytes, int64_t limit_ms) MUSTCHECK;
+/* any: frees `result` with fn when the arena ends, or at db_answer_settle() if it is large. */
+void answer_keep(struct task *task, void *result, uint64_t bytes, arena_fn fn);

@@ -1,0 +1,165 @@
+"""What an answer may hold is bounded while it comes, for each request and for each project; exports hold next to
+nothing, and no connection while they wait for their reader."""
+import concurrent.futures
+import re
+import socket
+import time
+import urllib.parse
+
+import pytest
+
+from groundwork.client import Client
+from groundwork.project import Project
+
+KB = 1024
+MB = 1024 * KB
+ROW = 50 * KB
+ROWS = 60  # 3 MB: three answers
+
+
+def fill(servers, project, entity, rows, text="repeat('x', {size})", size=ROW):
+    """Rows put into the table itself; the first field is their text."""
+    connection = servers.connect()
+    with connection, connection.cursor() as cursor:
+        schema = project.schema(connection)
+        cursor.execute(f"select id from {schema}.entities where name = %s", (entity,))
+        number = cursor.fetchone()[0]
+        cursor.execute(f"select id from {schema}.fields where entity_id = %s and name = 'text'", (number,))
+        field = cursor.fetchone()[0]
+        cursor.execute(f"insert into {schema}.e_{number} (f_{field}) "
+                       f"select {text.format(size=size)} from generate_series(1, {rows}) n")
+    connection.close()
+
+
+def new_project(gateway, servers):
+    return Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
+
+
+@pytest.fixture(scope="module")
+def small(start_gateway, servers):
+    """A gateway whose answers hold a megabyte, and all of them four; with eight write connections."""
+    gateway = start_gateway("small_answers", WORKERS=1, ANSWER_BYTES=MB, ANSWERS_BYTES=4 * MB, DB_WRITE_CONNECTIONS=8)
+    yield gateway
+    assert gateway.running(), gateway.log_tail()
+    assert not gateway.alarms()
+    gateway.stop()
+
+
+@pytest.fixture(scope="module")
+def wide(small, servers):
+    project = new_project(small, servers)
+    project.entity("notes", [{"name": "text", "type": "text", "public": True}], public_read=True)
+    project.entity("links", [{"name": "text", "type": "text"},
+                             {"name": "note", "type": "relation", "options": {"entity": "notes"}}])
+    fill(servers, project, "notes", ROWS)
+    return project
+
+
+@pytest.fixture(scope="module")
+def neighbour(small, servers):
+    project = new_project(small, servers)
+    project.entity("small", [{"name": "text", "type": "text"}])
+    fill(servers, project, "small", 20, size=100)
+    return project
+
+
+def too_large(answer):
+    assert answer.status_code == 400, f"{answer.status_code}: {answer.text[:300]}"
+    assert answer.json()["code"] == "too_large_answer"
+    assert "limit" in answer.json()["detail"] and "export" in answer.json()["detail"]
+
+
+def held(gateway):
+    return int(re.search(r'^groundwork_shares_held\{pool="answer_bytes"\} (\d+)', gateway.metrics(), re.M).group(1))
+
+
+# --- one answer ---
+
+
+def test_a_list_beyond_the_budget_is_refused(wide, small):
+    too_large(wide.admin.get("/entities/notes/items", params={"limit": 500}))
+    items = wide.admin.get("/entities/notes/items", params={"limit": 10}, expect=200).json()["items"]
+    assert [len(item["text"]) for item in items] == [ROW] * 10
+    wide.admin.get("/entities/notes/items", params={"limit": 500, "fields": "id"}, expect=200)
+    assert held(small) == 0
+
+
+def test_expanded_records_count_with_those_that_name_them(wide):
+    ids = [item["id"] for item in wide.admin.get("/entities/notes/items", params={"limit": ROWS, "fields": "id"},
+                                                 expect=200).json()["items"]]
+    for note in ids[:30]:
+        wide.item("links", text="y" * 10, note=note)
+    too_large(wide.admin.get("/entities/links/items", params={"limit": 30, "expand": "note"}))
+    wide.admin.get("/entities/links/items", params={"limit": 10, "expand": "note"}, expect=200)
+
+
+def test_one_record_written_many_times_counts_each_time(wide):
+    """Its rows are small, its text is not."""
+    note = wide.admin.get("/entities/notes/items", params={"limit": 1, "fields": "id"},
+                          expect=200).json()["items"][0]["id"]
+    created = [wide.item("links", text="same", note=note)["id"] for _ in range(40)]
+    too_large(wide.admin.get("/entities/links/items", params={"limit": 100, "expand": "note",
+                                                              "filter[text]": "same"}))
+    assert len(created) == 40
+
+
+def test_text_that_escapes_counts_as_it_is_sent(wide, servers):
+    wide.entity("controls", [{"name": "text", "type": "text"}])
+    fill(servers, wide, "controls", 8, text="repeat(chr(1), {size})")  # 400 KB, and 2.4 MB as JSON
+    too_large(wide.admin.get("/entities/controls/items", params={"limit": 50}))
+    wide.admin.get("/entities/controls/items", params={"limit": 2}, expect=200)
+
+
+def test_groups_of_an_aggregate_count(wide, servers):
+    wide.entity("groups", [{"name": "text", "type": "text"}])
+    fill(servers, wide, "groups", 60, text="repeat('x', {size}) || n")
+    too_large(wide.admin.get("/entities/groups/items/aggregate", params={"group_by": "text", "limit": 500}))
+
+
+# --- a project's share ---
+
+
+def test_a_project_that_holds_its_share_costs_others_nothing(wide, neighbour, small):
+    """Readers that ask for all they may and read nothing."""
+    def slow():
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        address = urllib.parse.urlsplit(small.url)
+        connection.connect((address.hostname, address.port))
+        path = f"/org/{wide.id}/entities/notes/public/items?limit=18"
+        # What the system's buffers take is not held here: one after the other, until they are full.
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 12)
+        return connection
+
+    readers = [slow() for _ in range(12)]
+    try:
+        until = time.monotonic() + 20
+        while held(small) < MB and time.monotonic() < until:
+            time.sleep(0.05)
+        assert MB <= held(small) <= 4 * MB
+        for _ in range(30):
+            neighbour.admin.get("/entities/small/items", expect=200)
+        answers = [wide.admin.get("/entities/notes/items", params={"limit": 18}) for _ in range(3)]
+        for answer in answers:
+            assert answer.status_code in (200, 503)
+            if answer.status_code == 503:
+                assert answer.json()["code"] == "too_many_requests_in_flight"
+    finally:
+        for reader in readers:
+            reader.close()
+    until = time.monotonic() + 20
+    while held(small) > 0 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert held(small) == 0
+    wide.admin.get("/entities/notes/items", params={"limit": 18}, expect=200)
+
+
+def test_large_answers_take_turns(wide):
+    """More than fit at once, from readers that read: each gets its answer."""
+    def read(_):
+        return Client(wide.base_url, token=wide.admin.token).get(
+            "/entities/notes/items", params={"limit": 15}).status_code
+
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        statuses = list(pool.map(read, range(30)))
+    assert statuses.count(200) >= 20 and set(statuses) <= {200, 503}

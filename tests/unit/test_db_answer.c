@@ -1,0 +1,368 @@
+/* What results hold, and how many connections: of one task, of one project, of all. */
+#include "db/answer.h"
+
+#include "db_test.h"
+
+enum { KB = 1024, MB = 1024 * KB, BUDGET = MB, ALICE = 1, BOB = 2 };
+
+static unsigned ended;
+
+/* A read of `rows` rows of `kilobytes` each. */
+static int
+read_rows(struct task *task, struct db *db, int64_t rows, int64_t kilobytes, struct rows *ret_rows)
+{
+    struct sql sql = make_sql(
+        "select n, repeat('x', ($2::bigint * 1024)::int) from generate_series(1, $1::bigint) n",
+        SQL_MANY);
+
+    return db_query(task, db, &sql, PARAMS(P_I64(rows), P_I64(kilobytes)), ret_rows);
+}
+
+static void init(uint64_t per_answer, uint64_t per_process)
+{
+    db_answers_init(&(struct answers_config){.per_answer = per_answer, .per_process = per_process});
+}
+
+static void run_counted(void (*fn)(struct task *, struct db *, void *), struct db_config config)
+{
+    ended = 0;
+    run_with(config, fn, NULL);
+    db_answers_done(); /* nothing is held: its shares would say so */
+}
+
+/* --- one answer --- */
+
+static void budget(struct task *task, struct db *db, void *arg)
+{
+    struct rows rows;
+
+    (void)arg;
+    task->tenant = ALICE;
+    assert_int_equal(read_rows(task, db, 200, 4, &rows), 0);
+    assert_int_equal(rows.count, 200);
+    assert_int_equal(rows.affected, 200);
+    assert_string_equal(rows_column_name(&rows, 0), "n");
+    assert_int_equal(rows_i64(&rows, 199, 0), 200);
+    assert_int_equal(rows_str(&rows, 199, 1).len, 4 * KB);
+    assert_in_range(db_answer_held(task->arena), 800 * KB, 830 * KB);
+    /* The sum counts: of one task's statements together. */
+    assert_int_equal(read_rows(task, db, 100, 4, &rows), DB_TOO_LARGE);
+    assert_in_range(db_answer_held(task->arena), 800 * KB, 830 * KB);
+    arena_reset(task->arena);
+    assert_int_equal(db_answer_held(task->arena), 0);
+    /* Far too much is given up on while it comes; the next statement is served. */
+    int64_t started_ms = clock_mono_ms();
+    assert_int_equal(read_rows(task, db, 100000, 100, &rows), DB_TOO_LARGE);
+    assert_int_equal(read_rows(task, db, 10, 4, &rows), 0);
+    assert_in_range(clock_mono_ms() - started_ms, 0, 10000);
+    assert_int_equal(rows.count, 10);
+    arena_reset(task->arena);
+    /* One row alone. */
+    struct sql one = make_sql("select repeat('x', 2000000)", SQL_ONE);
+    assert_int_equal(db_query(task, db, &one, NULL, 0, &rows), DB_TOO_LARGE);
+    assert_int_equal(db_answer_held(task->arena), 0);
+    /* An error among rows is the error, and what came before it is not counted. */
+    struct sql broken = make_sql(
+        "select repeat('x', 1000), 1 / (500 - n) from generate_series(1, 600) n", SQL_MANY);
+    assert_int_equal(db_query(task, db, &broken, NULL, 0, &rows), DB_CHECK);
+    assert_int_equal(db_answer_held(task->arena), 0);
+}
+
+static void test_budget(void **state)
+{
+    (void)state;
+    init(BUDGET, 8 * MB);
+    run_counted(budget, (struct db_config){0});
+}
+
+static void transactions(struct task *task, struct db *db, void *arg)
+{
+    struct sql wide = make_sql("select repeat('x', 4000) from generate_series(1, 1000)", SQL_MANY);
+    struct sql insert = make_sql("insert into wide select n, repeat('x', 4000) from "
+                                 "generate_series(1, 1000) n returning n, t",
+                                 SQL_MANY);
+    struct rows rows;
+    struct db *tx;
+
+    (void)arg;
+    assert_int_equal(exec(task, db, "create table wide(n int, t text)"), 0);
+    task->tenant = ALICE;
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(db_query(task, tx, &wide, NULL, 0, &rows), DB_TOO_LARGE);
+    assert_int_equal(db_commit(task, tx), DB_FAILED);
+    /* What was written stays written: its rows are taken, whatever they are. */
+    assert_int_equal(db_query(task, db, &insert, NULL, 0, &rows), 0);
+    assert_int_equal(rows.count, 1000);
+    assert_int_equal(rows.affected, 1000);
+    arena_reset(task->arena);
+    assert_int_equal(number(task, db, "select count(*) from wide"), 1000);
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    struct db_call call = {.sql = &insert};
+    assert_int_equal(db_batch_commit(task, tx, &call, 1, NULL), 0);
+    arena_reset(task->arena);
+    assert_int_equal(number(task, db, "select count(*) from wide"), 2000);
+    /* The process's own work is not refused. */
+    task->tenant = 0;
+    assert_int_equal(db_query(task, db, &wide, NULL, 0, &rows), 0);
+}
+
+static void test_transactions(void **state)
+{
+    (void)state;
+    init(BUDGET, 8 * MB);
+    run_counted(transactions, (struct db_config){0});
+}
+
+/* Reads of others on the same connection are none the worse for it. */
+static void small_reads(struct task *task, struct db *db, void *arg)
+{
+    (void)arg;
+    task->tenant = BOB;
+    while (ended < 4) {
+        assert_int_equal(number(task, db, "select 7"), 7);
+        arena_reset(task->arena);
+        assert_int_equal(task_sleep(task, 1), 0);
+    }
+}
+
+static void large_reads(struct task *task, struct db *db, void *arg)
+{
+    struct rows rows;
+
+    (void)arg;
+    task->tenant = ALICE;
+    for (int i = 0; i < 10; i++) {
+        /* Each is a statement of its own: none is known for its size. */
+        struct str text =
+            arena_printf(task->arena,
+                         "select %d, repeat('x', 100000) from generate_series(1, 200) n",
+                         rand() % 1000000);
+        struct sql sql = make_sql(text.ptr, SQL_MANY);
+        assert_int_equal(db_query(task, db, &sql, NULL, 0, &rows), DB_TOO_LARGE);
+        arena_reset(task->arena);
+    }
+    ended++;
+}
+
+static void neighbours(struct task *task, struct db *db, void *arg)
+{
+    (void)task;
+    (void)db;
+    (void)arg;
+    for (int i = 0; i < 4; i++)
+        spawn(large_reads, NULL, ALICE);
+    for (int i = 0; i < 8; i++)
+        spawn(small_reads, NULL, BOB);
+}
+
+static void test_neighbours(void **state)
+{
+    (void)state;
+    init(BUDGET, 8 * MB);
+    run_counted(neighbours, (struct db_config){.read_connections = 2});
+}
+
+/* --- a project's share of the process --- */
+
+static unsigned refused;
+
+static void hold(struct task *task, struct db *db, void *arg)
+{
+    struct rows rows;
+
+    (void)arg;
+    task->tenant = db->schema;
+    int rc = read_rows(task, db, 200, 4, &rows);
+    refused += rc == DB_BUSY;
+    if (rc != 0)
+        assert_int_equal(rc, DB_BUSY);
+    ended++;
+    while (ended < 10)
+        assert_int_equal(task_sleep(task, 1), 0);
+}
+
+static void share(struct task *task, struct db *db, void *arg)
+{
+    struct rows rows;
+
+    (void)db;
+    (void)arg;
+    refused = 0;
+    for (int i = 0; i < 9; i++)
+        spawn(hold, NULL, ALICE);
+    while (ended < 6)
+        assert_int_equal(task_sleep(task, 1), 0);
+    /* Others have their room whatever she holds, at once. */
+    struct db bob = {.server = server, .schema = BOB};
+    task->tenant = BOB;
+    assert_int_equal(read_rows(task, &bob, 200, 4, &rows), 0);
+    ended++;
+}
+
+static void test_share(void **state)
+{
+    (void)state;
+    init(BUDGET, 4 * MB);
+    run_counted(share, (struct db_config){.lease_timeout_ms = 100});
+    assert_in_range(refused, 5, 8);
+}
+
+static void in_turn(struct task *task, struct db *db, void *arg)
+{
+    struct rows rows;
+
+    (void)arg;
+    task->tenant = ALICE;
+    assert_int_equal(read_rows(task, db, 200, 4, &rows), 0);
+    assert_int_equal(task_sleep(task, 5), 0);
+    ended++;
+}
+
+static void turns(struct task *task, struct db *db, void *arg)
+{
+    (void)task;
+    (void)db;
+    (void)arg;
+    for (int i = 0; i < 12; i++)
+        spawn(in_turn, NULL, ALICE);
+}
+
+/* A project's own requests wait for each other rather than be refused. */
+static void test_turns(void **state)
+{
+    (void)state;
+    init(BUDGET, 4 * MB);
+    run_counted(turns, (struct db_config){.lease_timeout_ms = 5000});
+    assert_int_equal(ended, 12);
+}
+
+static void settle(struct task *task, struct db *db, void *arg)
+{
+    struct rows rows;
+
+    (void)arg;
+    task->tenant = ALICE;
+    assert_int_equal(read_rows(task, db, 200, 4, &rows), 0);
+    assert_int_equal(db_answer_settle(task, 900 * KB), 0);
+    assert_int_equal(db_answer_held(task->arena), 900 * KB);
+    arena_reset(task->arena);
+    assert_int_equal(db_answer_settle(task, 5 * MB), DB_BUSY);
+    assert_int_equal(db_answer_held(task->arena), 0);
+}
+
+static void test_settle(void **state)
+{
+    (void)state;
+    init(BUDGET, 4 * MB);
+    run_counted(settle, (struct db_config){0});
+}
+
+/* --- connections --- */
+
+static unsigned heavy_most;
+
+static void heavy(struct task *task, struct db *db, void *arg)
+{
+    struct sql sql = make_sql("select n, pg_sleep(0.05) from generate_series(1, 2) n", SQL_MANY);
+    struct rows rows;
+
+    (void)arg;
+    sql.heavy = true;
+    task->tenant = db->schema;
+    assert_int_equal(db_query(task, db, &sql, NULL, 0, &rows), 0);
+    ended++;
+}
+
+static void count_heavy(struct task *task, struct db *db, void *arg)
+{
+    int64_t started_ms = clock_mono_ms();
+    struct sql sql = make_sql("select pg_sleep(0.01)", SQL_MANY);
+    struct rows rows;
+
+    (void)arg;
+    for (int i = 0; i < 24; i++)
+        spawn(heavy, NULL, ALICE);
+    assert_int_equal(task_sleep(task, 20), 0);
+    /* A quarter of sixteen connections' half runs hers: two at a time. */
+    while (ended < 4) {
+        struct db_stats stats;
+        db_server_stats(server, &stats);
+        if (stats.write_leased > heavy_most)
+            heavy_most = stats.write_leased;
+        assert_int_equal(task_sleep(task, 1), 0);
+    }
+    assert_int_equal(heavy_most, 2);
+    sql.heavy = true;
+    struct db bob = {.server = server, .schema = BOB};
+    started_ms = clock_mono_ms();
+    assert_int_equal(db_query(task, &bob, &sql, NULL, 0, &rows), 0);
+    assert_in_range(clock_mono_ms() - started_ms, 0, 2000);
+    assert_true(ended < 24);
+    (void)db;
+}
+
+static void test_heavy(void **state)
+{
+    (void)state;
+    heavy_most = 0;
+    init(BUDGET, 4 * MB);
+    run_counted(count_heavy,
+                (struct db_config){.write_connections = 16, .lease_timeout_ms = 20000});
+}
+
+static void hold_tx(struct task *task, struct db *db, void *arg)
+{
+    struct db *tx;
+
+    (void)arg;
+    int rc = db_begin(task, db, &tx);
+    refused += rc == DB_UNAVAILABLE || rc == DB_BUSY;
+    ended++;
+    while (ended < 9)
+        assert_int_equal(task_sleep(task, 1), 0);
+}
+
+static void room(struct task *task, struct db *db, void *arg)
+{
+    struct db bob = {.server = server, .schema = BOB};
+    struct db_stats stats;
+    struct db *tx;
+
+    (void)arg;
+    (void)db;
+    refused = 0;
+    for (int i = 0; i < 8; i++)
+        spawn(hold_tx, NULL, ALICE);
+    while (ended < 6)
+        assert_int_equal(task_sleep(task, 1), 0);
+    assert_int_equal(db_begin(task, &bob, &tx), 0);
+    db_server_stats(server, &stats);
+    assert_int_equal(stats.write_leased, 7);
+    ended++;
+    while (ended < 9)
+        assert_int_equal(task_sleep(task, 1), 0);
+    assert_int_equal(refused, 2);
+}
+
+static void test_room(void **state)
+{
+    (void)state;
+    init(BUDGET, 4 * MB);
+    run_counted(room, (struct db_config){.write_connections = 8, .lease_timeout_ms = 200});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_transactions),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_settle),
+        cmocka_unit_test(test_heavy),
+        cmocka_unit_test(test_room),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
