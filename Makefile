@@ -192,7 +192,7 @@ check-unit: ## Unit tests under the sanitizers
 check-http: ## Wire tests (tests/http)
 check-flow: ## Flow tests (tests/flow) and the contract check
 check-docs: ## The generated documents: validators and generated clients (tests/docs)
-check-load: ## Load and timing at the attack catalogue's sizes (about forty minutes, an idle machine)
+check-load: ## Load and timing at full size, and the soak (SOAK_SECONDS, 1800); about eighty minutes on an idle machine
 check-sql: ## Migrate an empty database and prepare every statement
 check-unit check-http check-flow check-docs check-load check-sql:
 	@scripts/setup build && scripts/test $(@:check-%=%)

@@ -7,9 +7,9 @@ they compute themselves is not the service's doing. SOAK_FLOODS names some of th
 import collections
 import contextlib
 import os
+import pathlib
 import re
 import threading
-import time
 
 import pytest
 
@@ -41,9 +41,10 @@ class Watch:
 
     def look(self):
         for name, daemon in self.daemons.items():
-            for pid in daemon.workers():
-                with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="ascii") as status:
-                    peak = int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1]) << 10
+            with contextlib.suppress(OSError):
+                for pid in daemon.workers():
+                    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+                    peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
                     self.most[f"{name} {pid}"] = max(peak, self.most[f"{name} {pid}"])
 
     def run(self):
@@ -154,6 +155,7 @@ def test_soak(world, tarpit, db, servers):
     hostile, others = prepare_hostile(gateway, operator, db)
     every = all_floods(hostile, others, tarpit, db)
     wanted = os.environ.get("SOAK_FLOODS", ",".join(every)).split(",")
+    attacks = {name: every[name]() for name in wanted}
     settle()
     watch = Watch({"gateway": gateway, "runner": runner})
     answers = {}
@@ -163,8 +165,8 @@ def test_soak(world, tarpit, db, servers):
         seen.phase("alone", max(20, SECONDS / 5))
         seen.phase("floods begin")
         with contextlib.ExitStack() as stack:
-            for name in wanted:
-                answers[name] = stack.enter_context(every[name]())
+            for name, attack in attacks.items():
+                answers[name] = stack.enter_context(attack)
             seen.phase("beside", SECONDS)
             seen.phase("floods end")
         seen.phase("end")
