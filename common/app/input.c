@@ -18,6 +18,10 @@ static int body_failure(struct req *r, int rc, size_t max_bytes)
         return fail(r, "payload_too_large", "The body may have at most %zu bytes.", max_bytes);
     case REQ_BODY_TIMEOUT:
         return fail(r, "request_timeout", "The body arrived too slowly.");
+    case REQ_BODY_REFUSED:
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "Too many bodies from your address are on their way; try again.");
     case REQ_BODY_BROKEN:
         return fail(r, "bad_request", "The body ended early or is not framed correctly.");
     default:
@@ -42,15 +46,27 @@ size_t req_json_max(const struct req *r)
     return r->route->body_max ? r->route->body_max : http_server_limits(r->server)->json_body_bytes;
 }
 
-static int read_text(struct req *r, struct str *ret_text)
+bool req_body_has_type(const struct req *r)
+{
+    struct str type = req_header(r, "content-type");
+
+    return is_json_type(type) ||
+           str_ieq(str_trim(str_split(&type, ';')), STR("application/x-www-form-urlencoded"));
+}
+
+int req_body_text(struct req *r, struct str *ret_text)
 {
     size_t max_bytes = req_json_max(r);
-    int rc;
+    int rc = req_body_read_all(r, max_bytes, ret_text);
 
+    return rc ? body_failure(r, rc, max_bytes) : 0;
+}
+
+static int read_text(struct req *r, struct str *ret_text)
+{
     if (r->has_body && !is_json_type(req_header(r, "content-type")))
         return fail(r, "unsupported_media_type", "Send the body as application/json.");
-    rc = req_body_read_all(r, max_bytes, ret_text);
-    return rc ? body_failure(r, rc, max_bytes) : 0;
+    return req_body_text(r, ret_text);
 }
 
 /* A number that nothing here can hold is named as other findings are. */

@@ -90,6 +90,11 @@ static bool is_trusted(struct str text)
     return false;
 }
 
+bool peer_is_proxy(const char *peer)
+{
+    return is_trusted(str_from(peer));
+}
+
 /* Cuts the last address off a comma-separated list. */
 static struct str take_last(struct str *list)
 {

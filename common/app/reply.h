@@ -63,6 +63,10 @@ AWAITS int req_json(struct req *r, const struct schema *schema, void *ret_struct
 /* co: the body as any JSON object; *ret_body NULL when there is none and the route says
  * optional. */
 AWAITS int req_json_any(struct req *r, json_t **ret_body) MUSTCHECK;
+/* Is the body of a type that handlers of JSON read: JSON, a form, or no word of it? */
+bool req_body_has_type(const struct req *r);
+/* co: the whole text of the body, as it will be handed to the handler. 408, 413, ... on its own. */
+AWAITS int req_body_text(struct req *r, struct str *ret_text) MUSTCHECK;
 /* The most bytes that a JSON body may have here: the route's limit, or the server's. */
 size_t req_json_max(const struct req *r);
 /* co: the text of a body that may be any JSON value, checked as every body is; STR_NONE when there is

@@ -12,6 +12,7 @@ void request_id_set(struct req *r);
 /* any: r->peer is the client's address as told by a trusted proxy. Once at start: the networks
  * proxies may come from; NULL, or what is wrong with them. */
 void peer_set(struct req *r);
+bool peer_is_proxy(const char *peer); /* is it one of those networks? */
 const char *peer_trust(const struct conf_list *proxies);
 
 /* any: after the response: its line. `caller` "user", "key", "none" ...; `spent_us` since the first

@@ -193,6 +193,12 @@ static int load_join(struct task *task, struct directory *directory, struct str 
     return flight_join(task, flight);
 }
 
+bool project_known(const struct directory *directory, struct str slug)
+{
+    return map_get(directory->projects, slug) != NULL || !schema_format_ok("slug", slug) ||
+           directory_missing(directory, slug);
+}
+
 int project_find(struct task *task,
                  struct directory *directory,
                  struct str slug,

@@ -49,7 +49,6 @@ struct project {
     size_t data_key_count;
     int64_t created_ms, updated_ms;
     struct project_cache *cache;      /* rights, tokens, origins: domain's own */
-    unsigned in_flight;               /* requests of this process, kept by the gateway */
     int refs;
 };
 
@@ -83,6 +82,9 @@ enum { PROJECT_NOT_FOUND = 1, PROJECT_UNAVAILABLE = 2 };
  * Cached; the slow path reads control row, settings and model. */
 AWAITS int project_find(struct task *task, struct directory *directory, struct str slug,
                         struct project **ret_project) MUSTCHECK;
+
+/* any: is it clear without asking the database whether there is one? */
+bool project_known(const struct directory *directory, struct str slug);
 
 /* co: the same by number, as work that passes between services names projects. */
 AWAITS int project_find_number(struct task *task, struct directory *directory, int64_t number,

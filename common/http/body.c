@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "http/conn.h"
+#include "http/bounds.h"
 
 #define FIRST_BYTES    4096U
 #define RATE_WINDOW_MS 5000
@@ -63,6 +63,15 @@ void body_fail(struct exchange *ex, int error)
     wake_reader(ex);
 }
 
+/* Of a body that is whole the project's shares count the bytes (app/admission.h). */
+static void account(struct exchange *ex)
+{
+    if (ex->body_complete)
+        bounds_release_body(ex);
+    else if (!bounds_hold_body(ex, ex->buffers[0].len + ex->buffers[1].len))
+        body_fail(ex, REQ_BODY_REFUSED);
+}
+
 size_t body_feed(struct exchange *ex, const char *data, size_t len)
 {
     size_t total = 0;
@@ -97,6 +106,7 @@ size_t body_feed(struct exchange *ex, const char *data, size_t len)
     }
     ex->req.bytes_in += total;
     ex->body_window_bytes += total;
+    account(ex);
     wake_reader(ex);
     return total;
 }
@@ -128,6 +138,22 @@ static void on_abandon(struct await *await)
     CONTAINER_OF(await, struct exchange, await)->waiting = WAIT_NONE;
 }
 
+/* A request is in flight once its body is here: thousands that wait for theirs keep nobody out. */
+AWAITS static int wait_aside(struct exchange *ex)
+{
+    struct http_server *server = ex->req.server;
+    int rc;
+
+    server->stats.requests_in_flight--;
+    ex->counted = false;
+    rc = await_wait(&ex->req.task, &ex->await, 0);
+    if (rc == 0 && server->stats.requests_in_flight >= server->config.limits.requests_max)
+        return REQ_BODY_REFUSED;
+    server->stats.requests_in_flight++;
+    ex->counted = true;
+    return rc;
+}
+
 /* 0 when there is something new to look at. */
 AWAITS static int wait_for_body(struct exchange *ex, enum exchange_wait what)
 {
@@ -135,6 +161,8 @@ AWAITS static int wait_for_body(struct exchange *ex, enum exchange_wait what)
 
     if (!ex->req.conn)
         return -ECANCELED;
+    if (!bounds_await_body(ex))
+        return REQ_BODY_REFUSED;
     if (ex->head.expects_continue && !ex->continue_sent && !ex->body_started) {
         struct str line = STR("HTTP/1.1 100 Continue\r\n\r\n");
         ex->continue_sent = true;
@@ -146,7 +174,10 @@ AWAITS static int wait_for_body(struct exchange *ex, enum exchange_wait what)
     ex->await.abandon = on_abandon;
     ex->waiting = what;
     ex->wait_since_ms = (int64_t)uv_now(loop_uv());
-    rc = await_wait(&ex->req.task, &ex->await, 0);
+    if (what == WAIT_BODY_ALL)
+        rc = wait_aside(ex);
+    else
+        rc = await_wait(&ex->req.task, &ex->await, 0);
     count_wait(ex);
     return rc == -ETIMEDOUT ? REQ_BODY_TIMEOUT : rc;
 }
@@ -155,6 +186,11 @@ static void resume_input(struct exchange *ex)
 {
     if (ex->req.conn && !ex->body_complete)
         conn_resume_input(ex->req.conn);
+}
+
+bool req_body_is_awaited(struct req *req)
+{
+    return req->has_body && !EXCHANGE(req)->body_complete;
 }
 
 int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body)

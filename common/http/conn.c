@@ -1,5 +1,5 @@
 /* A connection: reading, pipelined bytes, writing, closing, timeouts. */
-#include "http/conn.h"
+#include "http/bounds.h"
 
 #include <linux/sockios.h>
 #include <stdio.h>
@@ -12,7 +12,8 @@
 
 #define CONN_MAGIC       0x6e6e6f63U
 #define READ_BYTES       65536U
-#define PENDING_MAX      65536U
+#define HEAD_READ_BYTES  16384U
+#define PENDING_MAX      4096U
 #define LINGER_MS        2000
 #define RATE_WINDOW_MS   5000
 #define WRITE_PIECES_MAX 4U
@@ -48,6 +49,7 @@ static void on_closed(uv_handle_t *handle)
     struct http_server *server = conn->server;
 
     list_remove(&conn->link);
+    bounds_disconnect(conn);
     conn->magic = 0;
     free(conn->pending);
     free(conn);
@@ -137,9 +139,17 @@ static size_t conn_consume(struct http_conn *conn, const char *data, size_t len)
     return used;
 }
 
-static void on_alloc(uv_handle_t *handle UNUSED, size_t suggested UNUSED, uv_buf_t *buf)
+/* While a request is answered, what comes behind it stays in the kernel but for a little: reading
+ * on is how we see that the client has gone. Only bodies are read in large pieces. */
+static void on_alloc(uv_handle_t *handle, size_t suggested UNUSED, uv_buf_t *buf)
 {
-    *buf = uv_buf_init(read_buffer, sizeof(read_buffer));
+    const struct http_conn *conn = conn_of(handle);
+    const struct exchange *ex = conn->exchange;
+    size_t bytes = HEAD_READ_BYTES;
+
+    if (ex && ex->phase != EXCHANGE_HEAD)
+        bytes = ex->body_complete ? PENDING_MAX - conn->pending_len : READ_BYTES;
+    *buf = uv_buf_init(read_buffer, conn->discard ? READ_BYTES : (unsigned)bytes);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf);
@@ -256,7 +266,7 @@ void conn_open(struct http_server *server, int fd, const char *peer)
     server->stats.connections_accepted++;
     server->stats.connections_open++;
     conn_set_state(conn, CONN_IDLE);
-    if (uv_tcp_open(&conn->tcp, fd) != 0) {
+    if (!bounds_connect(conn) || uv_tcp_open(&conn->tcp, fd) != 0) {
         (void)close(fd);
         conn_close(conn);
         return;

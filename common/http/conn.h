@@ -20,6 +20,12 @@ enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BUSY, CONN_LINGER, CONN_CLOSING, CO
 
 struct exchange;
 
+/* Of a struct shares; 0 = nothing. */
+struct held {
+    struct share *share;
+    uint64_t amount;
+};
+
 struct http_conn {
     uv_tcp_t tcp; /* first: handle->data is not needed to find the owner */
     unsigned magic;
@@ -35,6 +41,7 @@ struct http_conn {
     bool reading;
     bool eof;     /* the client has closed its side */
     bool discard; /* framing is lost: whatever still arrives is dropped */
+    struct held held; /* of the server's connections */
     char peer[46];
 };
 
@@ -71,7 +78,7 @@ struct exchange {
     size_t buffer_limit; /* stop reading from the socket above it */
     uint64_t body_taken;
     bool body_complete;
-    int body_error;    /* REQ_BODY_TIMEOUT, REQ_BODY_BROKEN */
+    int body_error;    /* REQ_BODY_TIMEOUT, REQ_BODY_BROKEN, REQ_BODY_REFUSED */
     bool body_started; /* its first byte has come, 100 Continue is not waited for */
     bool continue_sent;
 
@@ -81,6 +88,8 @@ struct exchange {
     int64_t wait_since_ms;
     int64_t body_waited_ms;
     uint64_t body_window_bytes;
+    struct held body_held; /* of the server's bodies, while it is waited for */
+    struct held body_bytes_held;
 
     /* Response. */
     bool keep_alive; /* decided when the head of the response is written */
@@ -91,6 +100,7 @@ struct exchange {
     uint64_t out_total;     /* bytes given to the socket */
     uint64_t stall_mark;    /* of them acknowledged when the window began */
     int64_t stall_since_ms; /* 0 = nothing is queued */
+    struct held unsent_held;
 };
 
 /* resp_stream_write() awaits while more is queued on the socket. */
@@ -115,6 +125,10 @@ struct http_server {
     struct loop_timer drain_timer;
     int64_t sweep_ms;
     struct list conns[CONN_STATES];
+    struct shares connections; /* by address */
+    struct shares bodies;      /* that are waited for, by address */
+    struct shares body_bytes;  /* of bodies that are not here whole, by address */
+    struct shares unsent;      /* bytes of answers, by project */
     struct list done;
     struct loop_hook done_hook;
     size_t exchanges;         /* alive */

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "http/conn.h"
+#include "http/bounds.h"
 
 #define BODY_BYTES_MAX    268435456U
 #define HEADERS_BYTES_MAX 16384U
@@ -16,6 +16,10 @@
 
 static const struct http_fault fault_busy = {
     503, "too_many_requests_in_flight", "too many requests are in flight, try again"};
+static const struct http_fault fault_unread = {
+    503,
+    "too_many_requests_in_flight",
+    "too much of what was asked for before has not been read yet, try again"};
 static const struct http_fault fault_internal = {
     500, "internal", "the request could not be answered"};
 static const struct http_fault fault_deadline = {
@@ -54,6 +58,8 @@ static void exchange_free(struct exchange *ex)
 
     if (ex->counted)
         server->stats.requests_in_flight--;
+    bounds_release_body(ex);
+    bounds_release_unsent(ex);
     server->exchanges--;
     list_remove(&ex->link);
     server_arena_give(server, ex->req.task.arena);
@@ -231,6 +237,24 @@ bool exchange_keeps_alive(const struct exchange *ex)
     return !ex->head.expects_continue || ex->continue_sent || ex->body_started;
 }
 
+static const struct http_fault *fault_of(int result)
+{
+    if (result == -EAGAIN) /* of resp_stream_begin() */
+        return &fault_unread;
+    return result == -ETIMEDOUT ? &fault_deadline : &fault_internal;
+}
+
+/* A large answer finds room before any of it is sent. What has changed something is sent without,
+ * as far as the socket takes it at once. */
+static bool is_unread_too_much(struct exchange *ex)
+{
+    size_t bytes = ex->req.body.len;
+
+    if (bytes <= UNSENT_SMALL_BYTES || resp_has_no_body(ex) || bounds_hold_unsent(ex, bytes))
+        return false;
+    return ex->req.method == HTTP_GET_M;
+}
+
 static void exchange_respond(struct exchange *ex)
 {
     struct req *req = &ex->req;
@@ -249,7 +273,9 @@ static void exchange_respond(struct exchange *ex)
         return;
     }
     if (ex->result < 0 || req->status == 0 || req->body.overflow || req->extra_headers.overflow)
-        exchange_answer(ex, ex->result == -ETIMEDOUT ? &fault_deadline : &fault_internal);
+        exchange_answer(ex, fault_of(ex->result));
+    else if (is_unread_too_much(ex))
+        exchange_answer(ex, &fault_unread);
     ex->keep_alive = exchange_keeps_alive(ex);
     resp_send(ex);
 }

@@ -84,8 +84,11 @@ struct str req_header(const struct req *req, const char *name);
 struct str req_param(const struct req *req, const char *name);
 const char *http_method_name(enum http_method method);
 
-/* co: the whole body, at most `max_bytes` (answers Expect: 100-continue). 0, or positive: */
-enum { REQ_BODY_TOO_LARGE = 1, REQ_BODY_TIMEOUT = 2, REQ_BODY_BROKEN = 3 };
+/* co: the whole body, the same at every call, at most `max_bytes` (answers Expect: 100-continue). 0, or positive: */
+enum { REQ_BODY_TOO_LARGE = 1, REQ_BODY_TIMEOUT = 2, REQ_BODY_BROKEN = 3,
+       REQ_BODY_REFUSED = 4 /* too many, or too much, of its address is waited for */ };
+/* any: is there a body that is not here whole yet? */
+bool req_body_is_awaited(struct req *req);
 AWAITS int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body) MUSTCHECK;
 /* co: the next piece of a streamed body, valid until the next call; empty at the end. Same results.
  * The connection stops reading from the socket while a piece waits (backpressure). */
@@ -97,7 +100,8 @@ void resp_header_printf(struct req *req, const char *name, const char *format, .
 /* any: a writer over req->body. */
 struct jw resp_json(struct req *req);
 
-/* Streamed responses: begin sends the head (chunked), write awaits while more than 256 KB are queued
+/* Streamed responses: begin sends the head (chunked), or says -EAGAIN, for the handler to pass on:
+ * clients of the project have not read enough of what they asked for before (503). Write awaits while more than 256 KB are queued
  * on the socket, end finishes. After begin the status cannot change; an error ends the connection. */
 AWAITS int resp_stream_begin(struct req *req, int status, struct str content_type) MUSTCHECK;
 AWAITS int resp_stream_write(struct req *req, struct str piece) MUSTCHECK;

@@ -5,7 +5,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "catalog/problem.h"
-#include "http/conn.h"
+#include "http/bounds.h"
 
 #define HEAD_ROOM  384U /* the lines below without their variable parts */
 #define STATUS_MIN 100
@@ -193,6 +193,8 @@ void resp_send(struct exchange *ex)
         exchange_written(ex);
         return;
     }
+    if (sent >= 0 && !bounds_hold_unsent(ex, total - (size_t)sent))
+        sent = UV_ENOBUFS; /* what one cannot hold ends the connection */
     if (sent >= 0) {
         for (unsigned i = 0; i < count; i++) {
             size_t skip = (size_t)sent < bufs[i].len ? (size_t)sent : bufs[i].len;

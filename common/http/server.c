@@ -11,7 +11,7 @@
 #include <arpa/inet.h>
 
 #include "base/panic.h"
-#include "http/conn.h"
+#include "http/bounds.h"
 
 #define BACKLOG           1024
 #define ACCEPTS_PER_EVENT 64
@@ -30,6 +30,9 @@ const struct http_limits http_limits_default = {
     .body_min_rate = 1024,
     .requests_max = 4096,
     .connections_max = 20000,
+    .bodies_per_address = 256,
+    .body_bytes = 32U << 20,
+    .unsent_bytes = 64U << 20,
 };
 
 /* --- arenas ready for use --- */
@@ -263,6 +266,7 @@ int http_server_start(const struct http_config *config, struct http_server **ret
     for (size_t i = 0; i < CONN_STATES; i++)
         list_init(&server->conns[i]);
     list_init(&server->done);
+    bounds_init(server);
     server->done_hook = (struct loop_hook){.fn = exchange_flush_done, .arg = server};
     loop_timer_init(&server->accept_timer, on_accept_timer, server);
     loop_timer_init(&server->sweep_timer, on_sweep, server);
@@ -331,6 +335,7 @@ void server_maybe_done(struct http_server *server)
         return;
     for (size_t i = 0; i < server->arena_count; i++)
         arena_free(server->arenas[i]);
+    bounds_done(server);
     free(server);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "http/req.h"
+#include "loop/shares.h"
 
 struct http_limits {
     size_t header_bytes;       /* 32 KB: start line and headers together, 431 (414 for the target) */
@@ -16,8 +17,13 @@ struct http_limits {
     int64_t header_time_ms;    /* 10 s from the first byte (408 and close) */
     int64_t idle_ms;           /* 60 s between requests */
     uint64_t body_min_rate;    /* bytes a second averaged over 5 s, 1 KB; also for readers of responses */
-    unsigned requests_max;     /* 4,096 in flight; above: 503 at once */
-    unsigned connections_max;  /* 20,000 accepted; above: accept pauses */
+    unsigned requests_max;     /* 4,096 in flight; above: 503 at once. One whose body is waited for as
+                                  a whole is not in flight. */
+    unsigned connections_max;  /* 20,000 accepted; above: accept pauses. One address has half at most. */
+    unsigned bodies_per_address; /* 256 that are waited for at a time; above: 503 */
+    uint64_t body_bytes;       /* 32 MB of bodies that are not here whole; one address has half at most */
+    uint64_t unsent_bytes;     /* 64 MB of answers that clients have not read; one project has half at
+                                  most, then 503, and answers of up to 64 KB end their connection */
 };
 extern const struct http_limits http_limits_default;
 
@@ -25,11 +31,14 @@ struct http_config {
     const char *host;
     int port;                    /* 0 = any free, see http_server_port */
     bool reuse_port;             /* SO_REUSEPORT, for several workers */
+    bool show_shares;            /* its bounds are on /metrics */
     struct http_limits limits;
     int64_t request_timeout_ms;  /* deadline of a task, 30 s */
     /* co: runs every request; puts a response with a status, or a negative (answered as 500;
      * -ETIMEDOUT as 504). */
     int (*handle)(struct req *req); /* AWAITS */
+    /* any: is this address a proxy's that is trusted to name its clients? NULL = none is. */
+    bool (*is_proxy)(const char *peer);
     /* any: after the response was handed to the socket (access log, metrics); never awaits. Once for
      * every request whose head arrived or was refused; status 499 when the client left unanswered. */
     void (*finished)(struct req *req);
@@ -42,6 +51,9 @@ struct http_config {
 struct http_stats {
     uint64_t connections_accepted, connections_open, requests_in_flight, parse_errors, bytes_in, bytes_out;
 };
+
+/* any: who shares by address: an IPv4 address, an IPv6 network of 64 bits. `text` as in req.peer. */
+struct share_owner http_address_owner(const char *text);
 
 /* any: binds and listens. Negative errno when the address cannot be had. Returns owned. */
 int http_server_start(const struct http_config *config, struct http_server **ret_server) MUSTCHECK;

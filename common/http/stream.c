@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "http/conn.h"
+#include "http/bounds.h"
 #include "loop/work.h"
 
 #define FILE_PIECE_BYTES 131072U
@@ -42,6 +42,8 @@ AWAITS static int begin(struct exchange *ex, int status, int64_t length)
 
     if (!ex->req.conn)
         return -ECANCELED;
+    if (!resp_has_no_body(ex) && !bounds_hold_unsent(ex, STREAM_QUEUE_MAX))
+        return -EAGAIN;
     ex->req.status = status;
     ex->req.streaming = true;
     ex->head_sent = true;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "app/admission.h"
 #include "app/metrics.h"
 #include "areas/auth/auth_password.h"
 #include "areas/project/docs_cache.h"
@@ -173,6 +174,8 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         .handle = pipeline_run,
         .finished = access_log_finished,
         .problem = put_refusal,
+        .is_proxy = peer_is_proxy,
+        .show_shares = true,
     };
 
     config.limits.header_time_ms = conf->header_time_ms;
@@ -186,6 +189,12 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         .heavy = conf->rate_heavy_max,
         .sign_in = conf->rate_sign_in_max,
     });
+    config.limits.bodies_per_address = (unsigned)conf->bodies_per_address;
+    config.limits.body_bytes = conf->bodies_bytes > 4 * conf->json_body_bytes
+                                   ? conf->bodies_bytes
+                                   : 4 * conf->json_body_bytes; /* one more always fits */
+    config.limits.unsent_bytes = conf->unsent_bytes;
+    admission_start(config.limits.requests_max, config.limits.json_body_bytes);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
     payments_url = conf->payments_url;

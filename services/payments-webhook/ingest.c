@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "app.h"
+#include "app/admission.h"
 #include "app/metrics.h"
 #include "app/reply.h"
 #include "base/clock.h"
@@ -93,15 +94,28 @@ settings_of(struct req *r, enum source source, const struct payment_settings **r
     return rc > 0 ? unavailable(r, source) : rc;
 }
 
+/* A request is the project's from the moment its body is there. */
+AWAITS static int take_seat(struct req *r, size_t bytes)
+{
+    struct seat *seat;
+
+    TRY(admission_enter(r, ADMIT_CALLER, &seat));
+    return admission_body(r, seat, bytes);
+}
+
 AWAITS static int read_body(struct req *r, size_t max, struct str *ret_body)
 {
     switch (req_body_read_all(r, max, ret_body)) {
     case 0:
-        return 0;
+        return take_seat(r, ret_body->len);
     case REQ_BODY_TOO_LARGE:
         return fail(r, "payload_too_large", "An event may have at most %zu bytes.", max);
     case REQ_BODY_TIMEOUT:
         return fail(r, "request_timeout", "The event arrived too slowly.");
+    case REQ_BODY_REFUSED:
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "Too many bodies from your address are on their way; try again.");
     case REQ_BODY_BROKEN:
         return fail(r, "bad_request", "The event ended early or is not framed correctly.");
     default:

@@ -1,6 +1,7 @@
 /* payments-webhook: stores what payment processor and app store report, and applies it. */
 #include "app.h"
 
+#include "app/admission.h"
 #include "app/request.h"
 #include "base/panic.h"
 #include "bus/bus.h"
@@ -90,9 +91,12 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         .handle = receive_run,
         .finished = receive_finished,
         .problem = receive_refusal,
+        .is_proxy = peer_is_proxy,
+        .show_shares = true,
     };
 
     config.limits.requests_max = (unsigned)conf->requests_max;
+    admission_start(config.limits.requests_max, conf->event_bytes);
     config.limits.connections_max =
         http_connections_fit((unsigned)conf->connections_max, OTHER_FILES);
     const char *wrong = peer_trust(&conf->trusted_proxies);

@@ -2,6 +2,7 @@
 #include "receive.h"
 
 #include "app.h"
+#include "app/admission.h"
 #include "app/metrics.h"
 #include "app/reply.h"
 #include "app/request.h"
@@ -77,14 +78,13 @@ void receive_prepare(void)
 AWAITS static int find_project(struct req *r)
 {
     struct str slug = req_param(r, "project_id");
-    int rc = project_find(&r->task, webhook_directory(), slug, &r->project);
+    int rc = admission_find_project(r, webhook_directory(), slug, &r->project);
 
     if (rc == PROJECT_NOT_FOUND)
         return fail(r, "not_found", "There is no such project.");
-    if (rc > 0)
+    if (rc == PROJECT_UNAVAILABLE)
         return fail(r, "dependency_unavailable", "The project's data cannot be reached right now.");
-    if (rc < 0)
-        return rc;
+    TRY(rc);
     r->db = &r->project->db;
     r->task.log.project = r->project->slug;
     r->task.tenant = r->project->number;

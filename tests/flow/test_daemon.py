@@ -231,22 +231,24 @@ def test_json_bodies_of_another_size(own, operator):
     assert "2097152" in refused.json()["detail"]
 
 
-def test_more_requests_than_fit(own, servers):
+def test_more_requests_than_fit(own, db):
     """503 at once, and one header tells when to come back."""
     daemon = own(WORKERS=1, REQUESTS_MAX=16)
+    db.autocommit = False
+    with db.cursor() as cursor:
+        cursor.execute("lock table platform.projects in access exclusive mode")
     waiting = [socket.create_connection(("127.0.0.1", daemon.port), timeout=30) for _ in range(16)]
-    for sock in waiting:  # the body comes later
-        sock.sendall(f"POST /org HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {servers.operator_token}\r\n"
-                     "Content-Length: 2\r\n\r\n".encode())
+    for number, sock in enumerate(waiting):  # their project is looked for
+        sock.sendall(f"GET /org/waiting{number}/users/me HTTP/1.1\r\nHost: h\r\n\r\n".encode())
     until(lambda: sample(daemon.metrics(), "groundwork_http_in_flight") == 16)
     caller = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=10)
     caller.request("GET", "/healthz")
     refused = caller.getresponse()
     assert refused.status == 503 and refused.headers.get_all("Retry-After") == ["1"]
     assert json.load(refused)["code"] == "too_many_requests_in_flight"
+    db.rollback()
     for sock in waiting:
-        sock.sendall(b"{}")
-        assert sock.recv(65536).startswith(b"HTTP/1.1 400 ")
+        assert sock.recv(65536).startswith((b"HTTP/1.1 404 ", b"HTTP/1.1 503 "))
         sock.close()
     caller.request("GET", "/healthz")
     assert caller.getresponse().status == 200

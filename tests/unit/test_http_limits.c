@@ -25,6 +25,12 @@ static int say(int fd, const char *request)
     return send_text(fd, request) ? client_response(fd, buf, sizeof(buf), false) : 0;
 }
 
+static bool is_any(const char *peer)
+{
+    (void)peer;
+    return true;
+}
+
 static struct http_config small_config(void)
 {
     struct http_config config = default_config();
@@ -32,6 +38,7 @@ static struct http_config small_config(void)
     config.limits.idle_ms = 600;
     config.limits.requests_max = 4;
     config.limits.connections_max = 40;
+    config.is_proxy = is_any; /* all connections may be one's */
     config.request_timeout_ms = 700;
     return config;
 }
@@ -152,6 +159,32 @@ static void test_connections_max(void **state)
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         if (i != 7)
             (void)close(fds[i]);
+}
+
+/* One address leaves room for the others. */
+static void test_connections_of_one_address(void **state)
+{
+    (void)state;
+    struct http_config config = default_config();
+    int fds[4];
+
+    config.limits.connections_max = 8;
+    up = server_up(&config);
+    (void)usleep(100000);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = client_open(&up);
+        assert_int_equal(say(fds[i], GET("/ok")), 200);
+    }
+    int extra = client_open(&up);
+    assert_true(readable_within(extra, 5000));
+    assert_true(recv(extra, buf, sizeof(buf), 0) <= 0);
+    (void)close(extra);
+    extra = client_open_from(&up, 2);
+    assert_int_equal(say(extra, GET("/ok")), 200);
+    (void)close(extra);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+    assert_int_equal(server_down(&up), 0);
 }
 
 static long cpu_ticks(pid_t pid)
@@ -285,6 +318,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_deadline, start_small, stop),
         cmocka_unit_test(test_requests_max),
         cmocka_unit_test_setup_teardown(test_connections_max, start_small, stop),
+        cmocka_unit_test(test_connections_of_one_address),
         cmocka_unit_test_setup_teardown(test_descriptors, start_small, stop),
         cmocka_unit_test(test_slow_body),
         cmocka_unit_test(test_drain),

@@ -407,13 +407,14 @@ static void test_client_gone(void **state)
             i % 2 ? GET("/hang") : "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx";
         assert_true(client_send(fds[i], request, strlen(request)));
     }
-    expect_stat("flight", ARRAY_LEN(fds) + 1);
+    /* those whose bodies are waited for are not in flight */
+    expect_stat("flight", ARRAY_LEN(fds) / 2 + 1);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
         (void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
         (void)close(fds[i]);
     }
     expect_stat("flight", 1);
-    assert_int_equal(stat_of("cancelled"), cancelled + ARRAY_LEN(fds));
+    expect_stat("cancelled", cancelled + ARRAY_LEN(fds));
     /* and in the middle of a stream */
     int fd = client_open(&up);
     assert_true(client_send(fd, GET("/stream?10000"), strlen(GET("/stream?10000"))));

@@ -266,7 +266,8 @@ static int server_down(const struct test_server *up)
     return status;
 }
 
-static int client_open(const struct test_server *up)
+/* `host`: of 127.0.0.0/8, the last of its numbers. */
+static int client_open_from(const struct test_server *up, unsigned host)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -274,12 +275,22 @@ static int client_open(const struct test_server *up)
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     const struct timeval patience = {.tv_sec = 15};
+    const struct sockaddr_in own = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(0x7f000000U | host),
+    };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+    if (bind(fd, (const struct sockaddr *)&own, sizeof(own)) != 0 ||
+        connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
         abort();
     return fd;
+}
+
+static int client_open(const struct test_server *up)
+{
+    return client_open_from(up, 1);
 }
 
 /* False when the server has closed. */

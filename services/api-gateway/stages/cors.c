@@ -2,6 +2,7 @@
  * CORS (Fetch standard): origins are the project's allowed_origins. Callers authenticate with a
  * bearer token or a key, never with cookies, so credentials are not allowed and '*' is safe.
  */
+#include "app/admission.h"
 #include "stages/stages.h"
 
 #define CORS_MAX_AGE "600"
@@ -28,9 +29,9 @@ AWAITS static int origin_check(struct req *r, struct str slug, struct str origin
 
     *ret_allowed = false;
     if (!project) {
-        int rc = project_find(&r->task, gateway_directory(), slug, &project);
+        int rc = admission_find_project(r, gateway_directory(), slug, &project);
         if (rc)
-            return rc < 0 ? rc : 0;
+            return rc < 0 || rc >= 400 ? rc : 0;
     }
     *ret_allowed = origin_allowed(project, origin);
     return 0;

@@ -2,21 +2,33 @@
 #include "stages/refusals.h"
 #include "stages/stages.h"
 
-#include "base/clock.h"
+#include "app/admission.h"
 #include "crypto/ct.h"
 #include "db/answer.h"
+
+/* Names of nothing are looked up few at a time, and not for ever. */
+AWAITS static int look_up(struct req *r, struct str slug)
+{
+    bool known = project_known(gateway_directory(), slug);
+
+    if (!known)
+        TRY(rate_limit_lookup(r));
+    int rc = admission_find_project(r, gateway_directory(), slug, &r->project);
+    if (!known && rc == PROJECT_NOT_FOUND)
+        rate_limit_missed(r);
+    return rc;
+}
 
 /* A wrong or deleted project is 404 before anything else is looked at. */
 AWAITS static int find_project(struct req *r, struct str slug)
 {
-    int rc = project_find(&r->task, gateway_directory(), slug, &r->project);
+    int rc = look_up(r, slug);
 
     if (rc == PROJECT_NOT_FOUND)
         return refusal(r, REFUSE_PROJECT_UNKNOWN, "There is no such project.");
-    if (rc > 0)
+    if (rc == PROJECT_UNAVAILABLE)
         return refusal(r, REFUSE_PROJECT_AWAY, "The project's data cannot be reached right now.");
-    if (rc < 0)
-        return rc;
+    TRY(rc);
     r->db = &r->project->db;
     gateway_hold_model(r);
     r->task.log.project = r->project->slug;
@@ -55,22 +67,13 @@ AWAITS static int answer_unmatched(struct req *r, int rc, struct str allow)
     }
 }
 
-static void leave_project(void *project)
+/* Who says nothing of himself takes from the public share alone. */
+static enum admission admission_of(const struct req *r)
 {
-    ((struct project *)project)->in_flight--;
-}
+    bool anonymous = r->route->auth == AUTH_PUBLIC ||
+                     (!req_header(r, "authorization").len && !req_header(r, "x-api-key").len);
 
-/* One project's flood leaves the others their share. */
-static int enter_project(struct req *r)
-{
-    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
-
-    if (r->project->in_flight >= (unsigned)conf->requests_max / 4)
-        return refusal(
-            r, REFUSE_PROJECT_BUSY, "This project has too many requests in flight; try again.");
-    r->project->in_flight++;
-    arena_defer(r->task.arena, leave_project, r->project);
-    return 0;
+    return anonymous ? ADMIT_PUBLIC : ADMIT_CALLER;
 }
 
 AWAITS static int check_caller(struct req *r)
@@ -104,20 +107,45 @@ static size_t answer_max(const struct req *r)
     return most > r->body.max || str_is(str_from(r->route->id), "docs_get") ? r->body.max : most;
 }
 
+/* While its body is on the way, a request is nobody's but its address's: the seat is given up. A
+ * body of another type is refused by the handler, unread. */
+AWAITS static int wait_for_body(struct req *r, struct seat **seat)
+{
+    struct str body = STR_NONE;
+
+    if (r->route->body_type) {
+        admission_leave(*seat);
+        return admission_enter(r, ADMIT_UPLOAD, seat);
+    }
+    if (!r->route->body || !r->has_body || !req_body_has_type(r))
+        return 0;
+    bool awaited = req_body_is_awaited(r);
+    if (awaited)
+        admission_leave(*seat);
+    TRY(req_body_text(r, &body));
+    if (awaited) {
+        TRY(admission_enter(r, admission_of(r), seat));
+        TRY(check_caller(r)); /* rights may have gone meanwhile */
+    }
+    return admission_body(r, *seat, body.len);
+}
+
 AWAITS static int run_project_route(struct req *r)
 {
+    struct seat *seat;
     int rc;
 
     TRY(find_project(r, r->params[0]));
     if (req_header(r, "origin").len)
         TRY(cors_run(r, r->params[0], STR_NONE));
-    TRY(enter_project(r));
+    TRY(admission_enter(r, admission_of(r), &seat));
     rc = check_caller(r);
     if (rc == 403)
         rc = check_caller_again(r, rc);
     TRY(rc);
     TRY(rate_limit_run(r));
     r->body.max = answer_max(r);
+    TRY(wait_for_body(r, &seat));
     return handler_run(r);
 }
 

@@ -4,83 +4,27 @@
  * count with us; while Redis is away they are counted here.
  */
 #include <arpa/inet.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
-#include "base/rand.h"
 #include "redis/redis.h"
+#include "stages/counters.h"
 #include "stages/refusals.h"
 #include "stages/stages.h"
 
-#define SLOTS     65536 /* a power of two; 16 bytes each */
-#define PROBES    16
-#define WINDOW_MS 60000
-
-#define WIDE_TIMES 4 /* what a /48 may, measured by a /64 of it */
-
-struct slot {
-    _Atomic uint64_t key;   /* who, class; 0 = free */
-    _Atomic uint64_t count; /* minute << 32 | requests */
-};
-
-static struct slot *slots;
-static uint64_t seed;
+#define WINDOW_MS  COUNTERS_WINDOW_MS
+#define WIDE_TIMES 4   /* what a /48 may, measured by a /64 of it */
+#define MISSES_MAX 600 /* names of nothing that are looked up for one address in a minute */
 
 void rate_limit_prepare(void)
 {
-    slots = mmap(
-        NULL, SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    MUST(slots != MAP_FAILED);
-    seed = rand_u64();
+    counters_prepare();
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
-    hash *= 0xbf58476d1ce4e5b9ULL;
-    return hash ^ (hash >> 31);
-}
-
-static uint64_t current_minute(void)
-{
-    return (uint64_t)clock_wall_ms() / WINDOW_MS;
-}
-
-/* The slot of a key: its own, or one that is free or whose minute has passed. */
-static struct slot *find_slot(uint64_t key)
-{
-    for (uint64_t i = 0; i < PROBES; i++) {
-        struct slot *slot = &slots[(key + i) & (SLOTS - 1)];
-        uint64_t found = atomic_load(&slot->key);
-        if (found == key)
-            return slot;
-        if (found && atomic_load(&slot->count) >> 32 >= current_minute())
-            continue;
-        if (atomic_compare_exchange_strong(&slot->key, &found, key)) {
-            atomic_store(&slot->count, current_minute() << 32);
-            return slot;
-        }
-    }
-    return NULL; /* crowded: better to let a request through than to refuse it */
-}
-
-/* Counts one; returns how many this minute has seen. */
-static uint32_t count_one(uint64_t key)
-{
-    struct slot *slot = find_slot(key ? key : 1);
-    uint64_t minute = current_minute();
-    uint64_t seen;
-
-    if (!slot)
-        return 0;
-    seen = atomic_fetch_add(&slot->count, 1);
-    if (seen >> 32 == minute)
-        return (uint32_t)seen + 1;
-    atomic_store(&slot->count, minute << 32 | 1);
-    return 1;
+    return counters_mix(hash, value);
 }
 
 static int64_t seconds_left(void)
@@ -164,7 +108,7 @@ struct str rate_limit_network(struct req *r)
 static uint64_t principal_key(struct req *r)
 {
     const struct caller *caller = r->caller;
-    uint64_t key = mix(seed, (uint64_t)r->project->number);
+    uint64_t key = mix(counters_seed(), (uint64_t)r->project->number);
 
     key = mix(key, (uint64_t)r->route->class);
     if (caller->kind == CALLER_NONE)
@@ -175,14 +119,33 @@ static uint64_t principal_key(struct req *r)
 
 int rate_limit_run(struct req *r)
 {
+    const struct counters_group group = {
+        r->project->number, r->caller->kind == CALLER_NONE, r->route->class};
     int64_t limit = limit_of(r);
     int64_t seen;
 
     if (limit <= 0)
         return 0;
-    seen = count_one(principal_key(r));
+    seen = counters_add(&group, principal_key(r), 1);
     put_limit(r, limit, seen < limit ? limit - seen : 0, seconds_left());
     return seen > limit ? refuse(r, limit, seconds_left()) : 0;
+}
+
+static const struct counters_group lookups = {.strangers = true, .class = CLASS_READ};
+
+int rate_limit_lookup(struct req *r)
+{
+    uint64_t key = mix(counters_seed() ^ 2, str_hash(rate_limit_network(r)));
+
+    if (counters_add(&lookups, key, 0) < MISSES_MAX)
+        return 0;
+    resp_header_printf(r, "Retry-After", "%lld", (long long)seconds_left());
+    return refusal(r, REFUSE_RATE, "Too many projects that do not exist were asked for.");
+}
+
+void rate_limit_missed(struct req *r)
+{
+    (void)counters_add(&lookups, mix(counters_seed() ^ 2, str_hash(rate_limit_network(r))), 1);
 }
 
 /* One command, so that a counter never lives without its end: the count and, below 100, the seconds
@@ -208,33 +171,29 @@ count_in_redis(struct req *r, struct str name, int64_t *ret_seen, int64_t *ret_s
 
 static uint64_t refused_key(struct str name, int64_t limit)
 {
-    return mix(mix(seed ^ 1, str_hash(name)), (uint64_t)limit);
+    return mix(mix(counters_seed() ^ 1, str_hash(name)), (uint64_t)limit);
 }
 
-static void remember_refusal(uint64_t key, int64_t seconds)
+/* Names and addresses of sign-in are anybody's. */
+static struct counters_group sign_in_group(const struct req *r)
 {
-    struct slot *slot = find_slot(key);
-    uint64_t until_s = (uint64_t)clock_wall_ms() / 1000 + (uint64_t)seconds;
+    return (struct counters_group){r->project->number, true, CLASS_AUTH};
+}
 
-    if (slot)
-        atomic_store(&slot->count, until_s * 1000 / WINDOW_MS << 32 | (uint32_t)until_s);
+static void remember_refusal(const struct req *r, uint64_t key, int64_t seconds)
+{
+    const struct counters_group group = sign_in_group(r);
+
+    counters_note(&group, key, clock_wall_ms() / 1000 + seconds);
 }
 
 /* Seconds that are left of a refusal; 0 = none. */
 static int64_t refused_for(uint64_t key)
 {
-    uint64_t now_s = (uint64_t)clock_wall_ms() / 1000;
+    int64_t now_s = clock_wall_ms() / 1000;
+    int64_t until_s = counters_noted(key);
 
-    for (uint64_t i = 0; i < PROBES; i++) {
-        struct slot *slot = &slots[(key + i) & (SLOTS - 1)];
-        uint32_t until_s;
-        if (atomic_load(&slot->key) != key)
-            continue;
-        until_s = (uint32_t)atomic_load(&slot->count);
-        return until_s > now_s && until_s <= now_s + WINDOW_MS / 1000 ? until_s - (int64_t)now_s
-                                                                      : 0;
-    }
-    return 0;
+    return until_s > now_s && until_s <= now_s + WINDOW_MS / 1000 ? until_s - now_s : 0;
 }
 
 static struct str counter_name(struct req *r, const char *scope, struct str key)
@@ -258,6 +217,7 @@ static int refuse_again(struct req *r, struct str name, int64_t per_minute)
 
 int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t per_minute)
 {
+    const struct counters_group group = sign_in_group(r);
     struct str name = counter_name(r, scope, key);
     int64_t seconds = seconds_left();
     int64_t seen;
@@ -266,10 +226,10 @@ int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t
         return 0;
     TRY(refuse_again(r, name, per_minute));
     if (!count_in_redis(r, name, &seen, &seconds))
-        seen = count_one(mix(seed, str_hash(name)));
+        seen = counters_add(&group, mix(counters_seed(), str_hash(name)), 1);
     if (seen <= per_minute)
         return 0;
-    remember_refusal(refused_key(name, per_minute), seconds);
+    remember_refusal(r, refused_key(name, per_minute), seconds);
     put_limit(r, per_minute, 0, seconds);
     return refuse(r, per_minute, seconds);
 }

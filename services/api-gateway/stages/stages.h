@@ -34,6 +34,10 @@ void handler_forget(struct req *r, size_t headers);
 /* any: counters per project, principal (a caller, else an address or IPv6 /64), route class and
  * minute; RateLimit-* headers. */
 int rate_limit_run(struct req *r);
+/* any: may the address have another name of a project looked up? 0, or 429: too many of them were of
+ * nothing, which rate_limit_missed() counts. */
+int rate_limit_lookup(struct req *r);
+void rate_limit_missed(struct req *r);
 void rate_limit_prepare(void); /* before fork: maps the counters that workers share */
 /* co: sign-in attempts: `scope` "account" or "address"; 429 when `per_minute` is passed. Counted in
  * Redis so that all gateways count together, here when Redis is away. */

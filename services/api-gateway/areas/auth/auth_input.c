@@ -31,6 +31,10 @@ AWAITS static int read_form(struct req *r, json_t **ret_root)
         return fail(r, "payload_too_large", "The form may have at most %d bytes.", FORM_MAX_BYTES);
     if (rc == REQ_BODY_TIMEOUT)
         return fail(r, "request_timeout", "The body arrived too slowly.");
+    if (rc == REQ_BODY_REFUSED)
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "Too many bodies from your address are on their way; try again.");
     if (rc)
         return fail(r, "bad_request", "The body ended early or is not framed correctly.");
     if (query_parse(r->task.arena, text, &form, &reason) != 0)

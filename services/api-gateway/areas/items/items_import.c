@@ -38,6 +38,10 @@ static int body_problem(struct req *r, int rc)
             r, "payload_too_large", "An upload may have at most %zu bytes.", conf->upload_bytes);
     case REQ_BODY_TIMEOUT:
         return fail(r, "request_timeout", "The upload arrived too slowly.");
+    case REQ_BODY_REFUSED:
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "Too many uploads from your address are on their way; try again.");
     case REQ_BODY_BROKEN:
         return fail(r, "bad_request", "The upload ended early.");
     default:

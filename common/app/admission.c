@@ -1,0 +1,137 @@
+/* Seats of requests. */
+#include "app/admission.h"
+
+#include <errno.h>
+
+#include "app/reply.h"
+#include "http/server.h"
+
+#define UPLOADS_MAX     64
+#define UPLOADS_OF_ONE  8
+#define LOOKUPS_MAX     64
+#define LOOKUPS_OF_ONE  16
+#define LOOKUPS_WAITING 32
+#define LOOKUP_WAIT_MS  2000
+#define BODIES_BYTES    (16UL << 20)
+#define BODIES_WAITING  256
+#define BODY_WAIT_MS    5000
+#define BODY_FREE_BYTES 1024 /* what the seats bound by themselves */
+
+static struct shares seats[ADMIT_UPLOAD + 1];
+static struct shares bodies;
+static struct shares lookups;
+
+static unsigned at_least_one(unsigned number)
+{
+    return number > 0 ? number : 1;
+}
+
+static void share(struct shares *shares, const char *name, uint64_t limit, uint64_t per_owner)
+{
+    shares_init(shares,
+                &(struct shares_config){
+                    .name = name, .limit = limit, .per_owner = per_owner, .leave_room = true});
+}
+
+/* An eighth is left to what belongs to no project. */
+void admission_start(unsigned requests_max, size_t json_body_bytes)
+{
+    unsigned eighth = at_least_one(requests_max / 8);
+    size_t bytes = 4 * json_body_bytes;
+
+    share(&seats[ADMIT_CALLER], "requests", 6UL * eighth, 2UL * eighth);
+    share(&seats[ADMIT_PUBLIC], "requests_public", eighth, at_least_one(eighth / 2));
+    share(&seats[ADMIT_UPLOAD], "uploads", UPLOADS_MAX, UPLOADS_OF_ONE);
+    shares_init(&lookups,
+                &(struct shares_config){.name = "project_lookups",
+                                        .limit = LOOKUPS_MAX,
+                                        .per_owner = LOOKUPS_OF_ONE,
+                                        .waiting = LOOKUPS_WAITING,
+                                        .leave_room = true});
+    shares_init(&bodies,
+                &(struct shares_config){.name = "request_body_bytes",
+                                        .limit = bytes > BODIES_BYTES ? bytes : BODIES_BYTES,
+                                        .per_owner = SHARES_ANY,
+                                        .waiting = BODIES_WAITING,
+                                        .leave_room = true});
+}
+
+void admission_leave(struct seat *seat)
+{
+    if (seat->shares != NULL)
+        shares_release(seat->shares, seat->share, 1);
+    if (seat->bytes > 0)
+        shares_release(&bodies, seat->bytes_share, seat->bytes);
+    *seat = (struct seat){0};
+}
+
+static void leave(void *seat)
+{
+    admission_leave(seat);
+}
+
+static struct seat *new_seat(struct req *r)
+{
+    struct seat *seat = ARENA_NEW(r->task.arena, seat);
+
+    arena_defer(r->task.arena, leave, seat);
+    return seat;
+}
+
+int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat)
+{
+    struct seat *seat = new_seat(r);
+
+    if (shares_try(&seats[kind], share_owner_of(&r->task), 1, &seat->share) != 0)
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "This project has too many requests in flight; try again.");
+    seat->shares = &seats[kind];
+    *ret_seat = seat;
+    return 0;
+}
+
+int admission_body(struct req *r, struct seat *seat, size_t bytes)
+{
+    if (bytes <= BODY_FREE_BYTES)
+        return 0;
+    int rc = shares_acquire(
+        &r->task, &bodies, share_owner_of(&r->task), bytes, BODY_WAIT_MS, &seat->bytes_share);
+    if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled))
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "This project has too many large requests in flight; try again.");
+    TRY(rc);
+    seat->bytes = bytes;
+    return 0;
+}
+
+AWAITS static int take_lookup(struct req *r, struct seat *seat)
+{
+    struct share_owner owner = http_address_owner(r->peer);
+    int rc = shares_acquire(&r->task, &lookups, owner, 1, LOOKUP_WAIT_MS, &seat->share);
+
+    if (rc == -EAGAIN || rc == -ETIMEDOUT)
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "Too many projects are looked up for your address; try again.");
+    TRY(rc);
+    seat->shares = &lookups;
+    return 0;
+}
+
+int admission_find_project(struct req *r,
+                           struct directory *directory,
+                           struct str slug,
+                           struct project **ret_project)
+{
+    struct seat *seat;
+
+    if (project_known(directory, slug))
+        return project_find(&r->task, directory, slug, ret_project);
+    seat = new_seat(r);
+    TRY(take_lookup(r, seat));
+    int rc = project_find(&r->task, directory, slug, ret_project);
+    admission_leave(seat);
+    return rc;
+}

@@ -1,0 +1,42 @@
+#pragma once
+/*
+ * Requests in flight, by project: however many one project has, the next of another finds room. A
+ * request has its seat while something is done for it, and gives it up while its body is waited
+ * for.
+ */
+#include "domain/project.h"
+#include "http/req.h"
+#include "loop/shares.h"
+
+enum admission {
+    ADMIT_CALLER, /* who says who he is: a quarter of all for one project at most */
+    ADMIT_PUBLIC, /* anybody: a sixteenth */
+    ADMIT_UPLOAD, /* a body that the handler reads as it comes: few */
+};
+
+/* Given back with the request's arena at the latest. */
+struct seat {
+    struct shares *shares; /* NULL = given up */
+    struct share *share;
+    struct share *bytes_share;
+    uint64_t bytes;
+};
+
+/* Once in each worker. `requests_max` and `json_body_bytes` as of the server's limits. */
+void admission_start(unsigned requests_max, size_t json_body_bytes);
+
+/* any: a seat in r's project (r->task.tenant), or the status of the refusal that was put. */
+int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat) MUSTCHECK;
+/* any: gives it up. */
+void admission_leave(struct seat *seat);
+/* co: counts the bytes of a whole body that is about to be read; waits for its turn. 0, a status,
+ * or a negative. */
+AWAITS int admission_body(struct req *r, struct seat *seat, size_t bytes) MUSTCHECK;
+
+/* co: project_find() for a request, whose result it gives, or a refusal's status. Projects that
+ * this process does not know are looked up a few at a time by address: names of nothing keep nobody
+ * waiting. */
+AWAITS int admission_find_project(struct req *r,
+                                  struct directory *directory,
+                                  struct str slug,
+                                  struct project **ret_project) MUSTCHECK;

@@ -1,0 +1,125 @@
+/* What clients of one server share: connections, unfinished bodies, unread answers. */
+#include "http/bounds.h"
+
+#include <arpa/inet.h>
+
+#include "base/num.h"
+
+static void make(struct http_server *server,
+                 struct shares *shares,
+                 const char *name,
+                 uint64_t limit,
+                 uint64_t per_owner)
+{
+    shares_init(shares,
+                &(struct shares_config){
+                    .name = server->config.show_shares ? name : NULL,
+                    .limit = limit,
+                    .per_owner = per_owner,
+                    .leave_room = true,
+                });
+}
+
+void bounds_init(struct http_server *server)
+{
+    const struct http_limits *limits = &server->config.limits;
+
+    make(server, &server->connections, "http_connections", limits->connections_max, SHARES_ANY);
+    make(server, &server->bodies, "http_bodies", limits->requests_max, limits->bodies_per_address);
+    make(server, &server->body_bytes, "http_body_bytes", limits->body_bytes, SHARES_ANY);
+    make(server, &server->unsent, "http_unsent_bytes", limits->unsent_bytes, SHARES_ANY);
+}
+
+void bounds_done(struct http_server *server)
+{
+    shares_done(&server->connections);
+    shares_done(&server->bodies);
+    shares_done(&server->body_bytes);
+    shares_done(&server->unsent);
+}
+
+/* Whoever has one IPv6 address has 2^64 of them. */
+struct share_owner http_address_owner(const char *text)
+{
+    struct in6_addr address = {0};
+    struct share_owner owner;
+
+    if (inet_pton(AF_INET6, text, &address) == 1) {
+        memset(&address.s6_addr[8], 0, 8);
+    } else {
+        address.s6_addr[10] = address.s6_addr[11] = 0xff;
+        (void)inet_pton(AF_INET, text, &address.s6_addr[12]);
+    }
+    memcpy(&owner.project, &address.s6_addr[0], sizeof(owner.project));
+    memcpy(&owner.part, &address.s6_addr[8], sizeof(owner.part));
+    return owner;
+}
+
+/* Holds on to more of the same; false when there is no more. */
+static bool
+hold_more(struct shares *shares, struct share_owner owner, struct held *held, uint64_t amount)
+{
+    if (shares_try(shares, owner, amount, &held->share) != 0)
+        return false;
+    held->amount += amount;
+    return true;
+}
+
+static void release(struct shares *shares, struct held *held)
+{
+    if (held->amount > 0)
+        shares_release(shares, held->share, held->amount);
+    *held = (struct held){0};
+}
+
+/* A proxy that is trusted to name its clients stands for all of them. */
+bool bounds_connect(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+
+    if (server->config.is_proxy != NULL && server->config.is_proxy(conn->peer))
+        return true;
+    return hold_more(&server->connections, http_address_owner(conn->peer), &conn->held, 1);
+}
+
+void bounds_disconnect(struct http_conn *conn)
+{
+    release(&conn->server->connections, &conn->held);
+}
+
+bool bounds_await_body(struct exchange *ex)
+{
+    return ex->body_held.amount > 0 ||
+           hold_more(&ex->req.server->bodies, http_address_owner(ex->req.peer), &ex->body_held, 1);
+}
+
+bool bounds_hold_body(struct exchange *ex, uint64_t bytes)
+{
+    uint64_t held = ex->body_bytes_held.amount;
+
+    return bytes <= held || hold_more(&ex->req.server->body_bytes,
+                                      http_address_owner(ex->req.peer),
+                                      &ex->body_bytes_held,
+                                      bytes - held);
+}
+
+void bounds_release_body(struct exchange *ex)
+{
+    release(&ex->req.server->bodies, &ex->body_held);
+    release(&ex->req.server->body_bytes, &ex->body_bytes_held);
+}
+
+bool bounds_hold_unsent(struct exchange *ex, uint64_t bytes)
+{
+    uint64_t held = ex->unsent_held.amount;
+
+    return bytes <= held || hold_more(&ex->req.server->unsent,
+                                      share_owner_of(&ex->req.task),
+                                      &ex->unsent_held,
+                                      bytes - held);
+}
+
+void bounds_release_unsent(struct exchange *ex)
+{
+    release(&ex->req.server->unsent, &ex->unsent_held);
+}

@@ -1,0 +1,278 @@
+"""What clients and projects share at the door: seats, unfinished bodies, unread answers, counters of limits."""
+import concurrent.futures
+import contextlib
+import json
+import re
+import secrets
+import socket
+import time
+
+import pytest
+import requests
+
+from groundwork.client import Client
+from groundwork.project import Project
+
+
+@pytest.fixture(scope="module")
+def start_small(start_gateway):
+    """One worker with few seats; whatever waits may wait long."""
+
+    def start(**settings):
+        return start_gateway(f"small-{secrets.token_hex(4)}", WORKERS=1,
+                             **{"REQUESTS_MAX": 64, "STATEMENT_TIMEOUT_MS": 20000, **settings})
+
+    return start
+
+
+@pytest.fixture
+def make_project(servers):
+    def make(gateway):
+        return Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
+
+    return make
+
+
+@pytest.fixture
+def sockets():
+    with contextlib.ExitStack() as stack:
+
+        def connect(daemon, data=b"", address="127.0.0.1", receive_bytes=None):
+            sock = stack.enter_context(socket.socket())
+            if receive_bytes:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+            sock.settimeout(30)
+            sock.bind((address, 0))
+            sock.connect(("127.0.0.1", daemon.port))
+            sock.sendall(data)
+            return sock
+
+        yield connect
+
+
+def gauge(daemon, name, share):
+    found = re.search(rf'^{name}\{{[^}}]*"{share}"[^}}]*\}} (\d+)$', daemon.metrics(), re.M)
+    return int(found[1]) if found else None
+
+
+def until(condition, within=20):
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, f"not within {within} s"
+        time.sleep(0.02)
+
+
+def announce(project, length=9000, start=b"{"):
+    return (f"POST /org/{project.id}/entities HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {project.admin.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n").encode() + start
+
+
+def whole(project):
+    body = json.dumps({"name": secrets.token_hex(8)}).encode()
+    return announce(project, len(body), body).replace(b"/entities ", b"/groups ", 1)
+
+
+def answer(sock):
+    """Status and body of what arrives."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = sock.recv(65536)
+        assert piece, data
+        data += piece
+    head, body = data.split(b"\r\n\r\n", 1)
+    length = int(re.search(rb"(?i)content-length: (\d+)", head)[1])
+    while len(body) < length:
+        body += sock.recv(65536)
+    return int(head.split(b" ")[1]), json.loads(body)
+
+
+# --- bodies that do not come ----------------------------------------------------------------------
+
+
+def test_requests_without_their_bodies_keep_nobody_out(start_small, make_project, sockets):
+    gateway = start_small(BODIES_PER_ADDRESS=1000, REQUESTS_MAX=128)
+    one, other = make_project(gateway), make_project(gateway)
+    waiting = []
+    for project in (one, other):
+        for _ in range(4):  # a quarter of all seats each, when these held seats
+            waiting += [sockets(gateway, announce(project)) for _ in range(8)]
+            until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == len(waiting))
+    for project in (one, other):
+        for _ in range(5):
+            project.admin.get("/users/me", expect=200)
+            assert answer(sockets(gateway, whole(project)))[0] == 201
+    waiting[0].sendall(b" " * 8998 + b"}")
+    assert answer(waiting[0])[0] == 400
+
+
+def test_one_address_waits_for_few_bodies(start_small, make_project, sockets):
+    gateway = start_small(BODIES_PER_ADDRESS=8)
+    project = make_project(gateway)
+    waiting = [sockets(gateway, announce(project)) for _ in range(8)]
+    until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == 8)
+    status, problem = answer(sockets(gateway, announce(project)))
+    assert (status, problem["code"]) == (503, "too_many_requests_in_flight")
+    assert answer(sockets(gateway, whole(project)))[0] == 201  # nobody waits for this one
+    elsewhere = sockets(gateway, announce(project), address="127.0.0.2")
+    until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == 9)
+    for sock in (waiting[0], elsewhere):
+        sock.sendall(b" " * 8998 + b"}")
+        assert answer(sock)[0] == 400
+    until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == 7)
+
+
+def test_bytes_of_unfinished_bodies_are_bounded_by_address(start_small, make_project, sockets):
+    gateway = start_small(BODIES_BYTES=262144, JSON_BODY_BYTES=65536)
+    project = make_project(gateway)
+    piece = b"{" + b" " * 45000
+    first = [sockets(gateway, announce(project, 60000, piece)) for _ in range(3)]
+    until(lambda: gauge(gateway, "groundwork_shares_held", "http_body_bytes") == 3 * len(piece))
+    refused = sockets(gateway, announce(project, 60000, piece))
+    assert answer(refused)[0] == 503
+    elsewhere = sockets(gateway, announce(project, 60000, piece), address="127.0.0.2")
+    until(lambda: gauge(gateway, "groundwork_shares_held", "http_body_bytes") == 4 * len(piece))
+    elsewhere.sendall(b" " * (60000 - len(piece) - 1) + b"}")
+    assert answer(elsewhere)[0] == 400
+    del first
+
+
+# --- seats ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lock_records(db):
+    """Nobody reads the records of these projects until the end of the test."""
+
+    def lock(*projects):
+        with db.cursor() as cursor:
+            for project in projects:
+                schema = project.schema(db)
+                cursor.execute("select relname from pg_class c join pg_namespace n on n.oid = relnamespace "
+                               "where nspname = %s and relname ~ '^e_[0-9]+$'", (schema,))
+                for (table,) in cursor.fetchall():
+                    cursor.execute(f'lock table {schema}."{table}" in access exclusive mode')
+
+    db.autocommit = False
+    yield lock
+    db.rollback()
+
+
+def shop(make_project, gateway):
+    project = make_project(gateway)
+    project.entity("things", [{"name": "name", "type": "varchar", "public": True}], public_read=True)
+    project.item("things", name="one")
+    project.admin.get("/entities/things/items", expect=200)
+    project.client().get("/entities/things/public/items", expect=200)
+    return project
+
+
+def request(project, path, token=None):
+    credentials = f"Authorization: Bearer {token}\r\n" if token else ""
+    return f"GET /org/{project.id}{path} HTTP/1.1\r\nHost: h\r\n{credentials}\r\n".encode()
+
+
+def in_flight(daemon):
+    return int(re.search(r"^groundwork_http_in_flight (\d+)$", daemon.metrics(), re.M)[1])
+
+
+def test_many_projects_leave_a_seat_to_the_next(start_small, make_project, sockets):
+    """Each floods as much as it can; the process has a seat for somebody else all the same."""
+    gateway = start_small(UNSENT_BYTES=1 << 30)
+    hostile = [shop(make_project, gateway) for _ in range(6)]
+    for project in hostile:
+        project.entity("pages", [{"name": "text", "type": "text"}])
+        project.item("pages", text="x" * 1000000)
+    newcomer = make_project(gateway)
+    newcomer.admin.get("/users/me", expect=200)
+    for project in hostile:  # who reads nothing keeps a seat for some seconds
+        for _ in range(16):
+            sockets(gateway, request(project, "/entities/pages/items", project.admin.token), receive_bytes=1)
+    until(lambda: in_flight(gateway) >= 36)
+    for _ in range(3):
+        newcomer.admin.get("/users/me", expect=200)
+
+
+def test_strangers_have_few_seats_of_their_own(start_small, make_project, lock_records, db, sockets):
+    gateway = start_small()
+    project = shop(make_project, gateway)
+    lock_records(project)
+    strangers = [sockets(gateway, request(project, "/entities/things/public/items")) for _ in range(16)]
+    until(lambda: gauge(gateway, "groundwork_shares_held", "requests_public") == 4)
+    project.admin.get("/users/me", expect=200)
+    assert gauge(gateway, "groundwork_shares_held", "requests_public") == 4
+    db.rollback()
+    statuses = [answer(sock)[0] for sock in strangers]
+    assert statuses.count(200) == 4 and statuses.count(503) == 12
+
+
+# --- names of nothing -----------------------------------------------------------------------------
+
+
+def test_names_of_nothing_are_looked_up_for_a_while(start_small, make_project, sockets):
+    gateway = start_small()
+    project = make_project(gateway)
+
+    def ask(sock, name):
+        sock.sendall(f"GET /org/{name}/users/me HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        return answer(sock)[0]
+
+    while time.time() % 60 > 30:  # counters begin anew with the minute
+        time.sleep(0.2)
+    sock = sockets(gateway)
+    statuses = [ask(sock, f"nothing{number}") for number in range(610)]
+    assert statuses == [404] * 600 + [429] * 10
+    project.admin.get("/users/me", expect=200)
+    assert ask(sockets(gateway, address="127.0.0.2"), "nothing-else") == 404
+
+
+# --- answers that nobody reads --------------------------------------------------------------------
+
+
+def test_unread_answers_are_bounded_by_project(start_small, make_project, sockets):
+    gateway = start_small(UNSENT_BYTES=16 << 20)
+    one, other = make_project(gateway), make_project(gateway)
+    for project in (one, other):
+        project.entity("pages", [{"name": "text", "type": "text"}])
+        for _ in range(6):
+            project.admin.post("/entities/pages/items/bulk", {"items": [{"text": "x" * 900000}]}, expect=201)
+    path = "/entities/pages/items?limit=6"
+    readers = [sockets(gateway, request(one, path, one.admin.token), receive_bytes=1) for _ in range(8)]
+    until(lambda: gauge(gateway, "groundwork_shares_refused_total", "http_unsent_bytes") >= 6)
+    assert 5 << 20 < gauge(gateway, "groundwork_shares_held", "http_unsent_bytes") <= 12 << 20
+    assert len(other.admin.get(path, expect=200).json()["items"]) == 6
+    one.admin.get("/users/me", expect=200)
+    for sock in readers:
+        sock.close()
+    until(lambda: gauge(gateway, "groundwork_shares_held", "http_unsent_bytes") == 0)
+    assert len(one.admin.get(path, expect=200).json()["items"]) == 6
+
+
+# --- counters of limits ---------------------------------------------------------------------------
+
+
+def test_counters_of_limits_are_shared_between_projects(start_small, make_project, sockets):
+    """Of a project with thousands of callers some are counted together; the first of another has a count
+    of its own."""
+    gateway = start_small(TRUSTED_PROXIES="127.0.0.1")
+    crowded, other = shop(make_project, gateway), shop(make_project, gateway)
+    for project in (crowded, other):
+        project.admin.put("/", {"settings": {"rate_read": 1000}}, expect=200)
+    sock = sockets(gateway)
+
+    def left(project, addresses):
+        sock.sendall(b"".join(f"GET /org/{project.id}/entities/things/public/items HTTP/1.1\r\nHost: h\r\n"
+                              f"X-Forwarded-For: {address}\r\n\r\n".encode() for address in addresses))
+        data = b""
+        while data.count(b"HTTP/1.1 ") < len(addresses) or not data.endswith(b"}"):
+            data += sock.recv(1 << 20)
+        return [int(number) for number in re.findall(rb"(?i)ratelimit-remaining: (\d+)", data)]
+
+    while time.time() % 60 > 15:
+        time.sleep(0.2)
+    remaining = []
+    for block in range(19):
+        remaining += left(crowded, [f"10.1.{block}.{number}" for number in range(256)])
+    assert remaining[:4000].count(999) > 3900
+    assert remaining[4600:].count(999) == 0 and min(remaining) > 900
+    assert left(other, ["10.2.0.1"]) == [999]
+    assert left(other, ["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"]) == [999, 998, 999]
