@@ -191,9 +191,10 @@ test: ## Everything; the last line is "N passed, N failed"
 check-unit: ## Unit tests under the sanitizers
 check-http: ## Wire tests (tests/http)
 check-flow: ## Flow tests (tests/flow) and the contract check
-check-docs: ## The generated documents: validators and generated clients (tests/docs)
+check-docs: ## The generated documents: validators, generated clients, FUZZ_REQUESTS (20000) at random, seed FUZZ_SEED (tests/docs)
 check-load: ## Load and timing at full size, and the soak (SOAK_SECONDS, 1800); about eighty minutes on an idle machine
 check-sql: ## Migrate an empty database and prepare every statement
+check-docs: export FUZZ_REQUESTS ?= 20000
 check-unit check-http check-flow check-docs check-load check-sql:
 	@scripts/setup build && scripts/test $(@:check-%=%)
 chaos: ## Workflows and payments under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then what came of it is checked

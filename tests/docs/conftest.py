@@ -2,6 +2,21 @@
 import pathlib
 import sys
 
+import pytest
+
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "flow"))
 
 from groundwork.fixtures import *  # noqa: E402,F403
+from npm import HERE, run  # noqa: E402
+
+# The last releases that run on the node of Debian 12.
+FOR_OLD_NODE = ["@redocly/cli@1.34.5", "@apidevtools/swagger-parser@12.1.0"]
+
+
+@pytest.fixture(scope="session")
+def tools():
+    """The npm packages, installed beside this file."""
+    if not all((HERE / "node_modules" / name).exists() for name in (".bin/redocly", ".bin/prism", "jsdom")):
+        version = tuple(map(int, run("node", "-p", "process.versions.node").split(".")))
+        run("npm", "install", "--no-audit", "--no-fund", "--no-save", *(FOR_OLD_NODE if version < (20, 19) else []))
+    return HERE / "node_modules/.bin"

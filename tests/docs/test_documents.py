@@ -1,34 +1,13 @@
 """GET /docs through independent tools: two strict validators, and a generated client that works."""
 import json
-import os
 import pathlib
-import subprocess
 
 import pytest
+from npm import run
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
 
 HERE = pathlib.Path(__file__).parent
 GENERATED = HERE / "generated"
-
-
-def run(*command):
-    quiet = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
-    done = subprocess.run(command, cwd=HERE, env=quiet, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-8000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
-
-
-# The last releases that run on the node of Debian 12.
-FOR_OLD_NODE = ["@redocly/cli@1.34.5", "@apidevtools/swagger-parser@12.1.0"]
-
-
-@pytest.fixture(scope="module")
-def tools():
-    """The npm packages, installed beside this file."""
-    if not all((HERE / "node_modules" / name).exists() for name in (".bin/redocly", "jsdom")):
-        version = tuple(map(int, run("node", "-p", "process.versions.node").split(".")))
-        run("npm", "install", "--no-audit", "--no-fund", "--no-save", *(FOR_OLD_NODE if version < (20, 19) else []))
-    return HERE / "node_modules/.bin"
 
 
 @pytest.fixture(scope="module")
