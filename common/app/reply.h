@@ -103,7 +103,7 @@ AWAITS int sql_exec(struct req *r,
 /* Several in one round trip, one transaction. */
 AWAITS int sql_batch(struct req *r, struct db_call *calls, size_t count) MUSTCHECK;
 /* r->db becomes a transaction until sql_commit; it is rolled back when the handler returns
- * without. */
+ * without. Until one is committed each begins with r->begun(), which may refuse. */
 AWAITS int sql_begin(struct req *r) MUSTCHECK;
 AWAITS int sql_commit(struct req *r) MUSTCHECK;
 /* A whole list endpoint: page parameters, ORDER BY, count and rows in one round trip, the envelope.

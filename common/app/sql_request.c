@@ -59,7 +59,7 @@ int sql_begin(struct req *r)
 
     TRY(done(r, db_begin(&r->task, r->db, &tx)));
     r->db = tx;
-    return 0;
+    return r->begun ? r->begun(r) : 0;
 }
 
 int sql_commit(struct req *r)
@@ -68,6 +68,8 @@ int sql_commit(struct req *r)
 
     r->db = &r->project->db;
     int rc = db_commit(&r->task, tx);
+    if (rc == 0)
+        r->begun = NULL;
     if (rc == DB_UNKNOWN) /* what it changed may hold: everybody reads it again */
         project_touch(&r->task, daemon_app()->directory, r->project);
     return done(r, rc);

@@ -468,15 +468,14 @@ static bool keeps_secret(const struct project_in *in)
 int project_settings_save(struct task *task,
                           struct directory *directory,
                           struct project *project,
+                          struct db *tx,
                           const struct project_in *in,
                           const struct db_call *audit)
 {
     struct project_settings settings;
     struct rows rows;
-    struct db *tx;
     struct db_call calls[2] = {{0}};
 
-    TRY(db_begin(task, &project->db, &tx));
     TRY(db_query(task, tx, &SQL_PROJECT_SETTINGS_LOCK, NULL, 0, &rows));
     parse_stored(task->arena, project, &rows, &settings);
     project_settings_merge(&settings, in);
@@ -504,7 +503,6 @@ int project_settings_save(struct task *task,
     if (audit != NULL)
         calls[1] = *audit;
     TRY(db_batch(task, tx, calls, audit != NULL ? 2 : 1, NULL));
-    TRY(db_commit(task, tx));
     return db_query(task,
                     directory_control(directory),
                     &SQL_PROJECT_RENAME,

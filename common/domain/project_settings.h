@@ -61,10 +61,11 @@ void project_settings_json(struct jw *w, const struct project_settings *settings
 /* any: members of the resource: project_id, name, allowed_origins, settings, created_at,
  * updated_at. */
 void project_json_members(struct jw *w, const struct project *project);
-/* co: merges into what is stored, in one transaction with `audit` (may be NULL), and renames. The
- * caller touches the project afterwards. A db_result, or a negative. */
+/* co: merges into what is stored, on the transaction `tx` with `audit` (may be NULL), and renames.
+ * The caller commits and touches the project afterwards. A db_result, or a negative. */
 AWAITS int project_settings_save(struct task *task,
                                  struct directory *directory,
                                  struct project *project,
+                                 struct db *tx,
                                  const struct project_in *in,
                                  const struct db_call *audit) MUSTCHECK;

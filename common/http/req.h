@@ -62,6 +62,7 @@ struct req {
     const struct model *model; /* the project's model as of this request */
     struct caller *caller;
     struct db *db; /* the project's database, or its open transaction (app/reply.h) */
+    int (*begun)(struct req *req); /* AWAITS: what the first transaction begins with; NULL = nothing */
 
     /* The response. */
     int status; /* 0 = none yet */

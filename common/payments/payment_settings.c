@@ -321,6 +321,20 @@ int payment_settings_get(struct task *task,
     return 0;
 }
 
+int payment_settings_read(struct task *task,
+                          struct project *project,
+                          struct db *db,
+                          const struct payment_settings **ret_settings)
+{
+    struct payment_settings *settings = ARENA_NEW(task->arena, settings);
+    struct rows rows;
+
+    TRY(db_query(task, db, &SQL_PAYMENT_SETTINGS_ALL, NULL, 0, &rows));
+    TRY(read_all(task, project, &rows, task->arena, settings));
+    *ret_settings = settings;
+    return 0;
+}
+
 bool payment_processor_ready(const struct payment_settings *settings)
 {
     const struct processor_account *account = &settings->processor;

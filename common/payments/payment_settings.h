@@ -78,6 +78,12 @@ struct payment_settings {
 AWAITS int payment_settings_get(struct task *task,
                                 struct project *project,
                                 const struct payment_settings **ret_settings) MUSTCHECK;
+/* co: as `db` has them now: what is shown with an ETag, and compared with it inside a transaction. The
+ * same results; texts live in the task's arena. */
+AWAITS int payment_settings_read(struct task *task,
+                                 struct project *project,
+                                 struct db *db,
+                                 const struct payment_settings **ret_settings) MUSTCHECK;
 /* any: a row of PAYMENT_SETTINGS_PROCESSOR; either tree may be NULL. Texts are copied. */
 void processor_account_read(struct arena *arena,
                             const json_t *doc,

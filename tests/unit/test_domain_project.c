@@ -397,7 +397,10 @@ static void saved(struct task *task, struct directory *one, struct directory *tw
     assert_true(schema_decode(task->arena, &project_schema, json, &in, &errors));
     struct db_call audit = audit_call(
         task->arena, &caller, "project.update", "project", 1, STR("{\"a\":1}"), STR("r"));
-    assert_int_equal(project_settings_save(task, one, project, &in, &audit), 0);
+    struct db *tx;
+    assert_int_equal(db_begin(task, &project->db, &tx), 0);
+    assert_int_equal(project_settings_save(task, one, project, tx, &in, &audit), 0);
+    assert_int_equal(db_commit(task, tx), 0);
     project_touch(task, one, project);
     assert_true(str_is(old_name, "Shop")); /* held */
     assert_true(str_is(project->name, "Neu"));

@@ -3,6 +3,7 @@
 #include "base/panic.h"
 #include "catalog/problem.h"
 #include "openapi/parts.h"
+#include "stages/conditional.h"
 
 #define TITLE             "Platform API"
 #define VERSION           "1.0.0"
@@ -157,14 +158,14 @@ static void put_parameters(struct jw *w, const struct route *route)
     const struct query_param *param = route->query;
     bool in_path = strchr(route->path, '{') != NULL;
 
-    if (!in_path && !route->headers && (param == NULL || param->name == NULL))
+    if (!in_path && !conditional_headers(route) && (param == NULL || param->name == NULL))
         return;
     jw_lit(w, "parameters");
     jw_arr(w);
     put_path_params(w, route);
     for (; param != NULL && param->name != NULL; param++)
         openapi_query_param(w, param);
-    openapi_headers(w, route->headers, false);
+    openapi_headers(w, conditional_headers(route), false);
     jw_arr_end(w);
 }
 
@@ -214,6 +215,14 @@ static void put_body(struct jw *w, const struct route *route)
     jw_obj_end(w);
 }
 
+static void put_etag(struct jw *w)
+{
+    jw_lit(w, "headers");
+    jw_raw(w,
+           STR("{\"ETag\":{\"description\":\"Of this representation: for If-Match and "
+               "If-None-Match\",\"schema\":{\"type\":\"string\"}}}"));
+}
+
 static void put_success(struct jw *w, const struct route *route)
 {
     const struct route_ok *ok = &route->ok;
@@ -222,6 +231,8 @@ static void put_success(struct jw *w, const struct route *route)
     jw_key(w, arena_printf(w->out->arena, "%d", ok->status));
     jw_obj(w);
     JW_CSTR(w, "description", problem_status_title(ok->status));
+    if (conditional_tagged(route))
+        put_etag(w);
     if (ok->schema != NULL || ok->content_type != NULL) {
         media_begin(w, type);
         if (ok->list)

@@ -5,6 +5,7 @@
 #include "app/admission.h"
 #include "crypto/ct.h"
 #include "db/answer.h"
+#include "stages/conditional.h"
 
 /* Names of nothing are looked up few at a time, and not for ever. */
 AWAITS static int look_up(struct req *r, struct str slug)
@@ -146,7 +147,7 @@ AWAITS static int run_project_route(struct req *r)
     TRY(rate_limit_run(r));
     r->body.max = answer_max(r);
     TRY(wait_for_body(r, &seat));
-    return handler_run(r);
+    return conditional_run(r);
 }
 
 /* The operator API exists only when its token is configured. */

@@ -5,6 +5,7 @@
 
 #include "base/panic.h"
 #include "catalog/problem.h"
+#include "stages/conditional.h"
 
 #define NOT_MODIFIED 304
 
@@ -46,9 +47,9 @@ static bool applies(const struct route *route, enum refusal_when when)
     case WHEN_OPERATOR:
         return route->auth == AUTH_OPERATOR;
     case WHEN_IF_MATCH:
-        return route->headers & HEADER_IF_MATCH;
+        return conditional_headers(route) & HEADER_IF_MATCH;
     case WHEN_IF_NONE_MATCH:
-        return route->headers & HEADER_IF_NONE_MATCH;
+        return conditional_headers(route) & HEADER_IF_NONE_MATCH;
     case WHEN_LOCK_TOKEN:
         return route->headers & HEADER_LOCK_TOKEN;
     case WHEN_IDEMPOTENT:

@@ -26,3 +26,7 @@ from {p}.groups g
 where g.id = $1::bigint
   and (exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = $2::bigint)
     or exists (select 1 from {p}.group_roles r where r.group_id = g.id and r.role_id = any($3::bigint[])))
+
+-- Writers of one resource come one after the other; the lock is the first that their transaction takes.
+-- name: resource_lock :one
+select pg_advisory_xact_lock($1::bigint::integer, $2::bigint::integer)::text as locked

@@ -65,8 +65,9 @@ struct record {
     int64_t entity_id, id;
 };
 
-/* Inside a transaction the record is locked: its grants are written by one after the other. */
-AWAITS static int find_record(struct req *r, const struct entity *entity, struct record *ret_record)
+/* With `lock`, until the transaction ends: a record's grants are written by one after the other. */
+AWAITS static int
+find_record(struct req *r, const struct entity *entity, bool lock, struct record *ret_record)
 {
     struct rows found;
     struct str text;
@@ -76,14 +77,14 @@ AWAITS static int find_record(struct req *r, const struct entity *entity, struct
     text = arena_printf(r->task.arena,
                         "select t.id from {p}.e_%lld t where t.id = $1::bigint%s",
                         (long long)entity->id,
-                        r->db == &r->project->db ? "" : " for no key update");
+                        lock ? " for no key update" : "");
     const struct sql sql = {
         .name = "rls.record",
         .text = text.ptr,
         .hash = str_hash(text),
         .arity = 1,
         .kind = SQL_OPT,
-        .writes = r->db != &r->project->db,
+        .writes = lock,
         .no_prepare = true,
     };
     TRY(sql_one(r, &found, &sql, PARAMS(P_I64(id))));
@@ -119,7 +120,7 @@ AWAITS static int get_grants(struct req *r, const struct sql *sql)
     struct rows grants;
 
     TRY(gateway_entity(r, &entity));
-    TRY(find_record(r, entity, &record));
+    TRY(find_record(r, entity, false, &record));
     TRY(read_rows(r, &record, sql, &grants));
     return reply_grants(r, &grants);
 }
@@ -292,7 +293,7 @@ AWAITS static int replace(struct req *r, bool users, const struct grants *grants
     TRY(gateway_entity(r, &entity));
     if (grants->count)
         TRY(note_first(r, entity, &first));
-    TRY(find_record(r, entity, &record));
+    TRY(find_record(r, entity, true, &record));
     if (grants->count)
         TRY(check_grantees(r, grants));
     TRY(write_grants(r, &record, users, grants));

@@ -104,9 +104,11 @@ AWAITS static int profiles_update(struct req *r)
                 P_BOOL(in.preferences.set),
                 preferences_param(r, &in))},
     };
+    TRY(sql_begin(r));
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     if (!calls[1].rows.count)
         return fail(r, "not_found", NULL);
+    TRY(sql_commit(r));
     return reply_row(r, 200, &calls[1].rows);
 }
 

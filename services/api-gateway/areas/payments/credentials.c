@@ -147,7 +147,7 @@ AWAITS static int credentials_get(struct req *r)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_now(r, &settings));
     return reply_credentials(r, &settings->processor);
 }
 
@@ -391,7 +391,9 @@ AWAITS static int credentials_delete(struct req *r)
         gateway_audit(r, "processor_credentials.delete", "processor", 0, STR_NONE),
     };
 
+    TRY(sql_begin(r));
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
     gateway_touch(r);
     return reply_empty(r, 204);
 }

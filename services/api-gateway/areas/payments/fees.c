@@ -219,7 +219,7 @@ AWAITS static int fees_get(struct req *r)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_now(r, &settings));
     return reply_fee(r, &settings->fee);
 }
 
@@ -316,7 +316,7 @@ AWAITS static int schedule_get(struct req *r)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_now(r, &settings));
     return reply_schedule(r, settings);
 }
 

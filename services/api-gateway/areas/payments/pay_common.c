@@ -34,6 +34,13 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
     return 0;
 }
 
+int pay_settings_now(struct req *r, const struct payment_settings **ret_settings)
+{
+    int rc = payment_settings_read(&r->task, r->project, r->db, ret_settings);
+
+    return rc > 0 ? fail_db(r, rc) : rc;
+}
+
 int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account *ret_account)
 {
     struct arena *arena = r->task.arena;

@@ -26,6 +26,8 @@
 /* co: the project's payment settings. `ready`: 409 payments_not_configured or account_not_ready unless money can be
  * taken. */
 AWAITS int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings) MUSTCHECK;
+/* co: the same as r->db has them now, not as this process last heard: what is shown with an ETag. */
+AWAITS int pay_settings_now(struct req *r, const struct payment_settings **ret_settings) MUSTCHECK;
 /* co: in the open transaction: the processor's settings row, locked: its document, which may be changed and put back
  * (payment_settings_put), and the account with its credentials. */
 AWAITS int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account *ret_account) MUSTCHECK;

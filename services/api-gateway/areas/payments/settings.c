@@ -47,7 +47,7 @@ AWAITS static int settings_get(struct req *r)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_now(r, &settings));
     struct jw w = resp_json(r);
     jw_obj(&w);
     JW_I64(&w, "grace_days", settings->grace_days);

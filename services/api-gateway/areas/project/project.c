@@ -13,8 +13,16 @@ static int reply_project(struct req *r)
     return reply_json(r, 200);
 }
 
+/* As it is now, not as this process last heard: its ETag is compared with what changes it. */
 AWAITS static int project_read(struct req *r)
 {
+    const struct model *model;
+    int rc = project_reload_model(&r->task, r->project, &model);
+
+    if (rc == PROJECT_NOT_FOUND)
+        return fail(r, "not_found", "There is no such project.");
+    if (rc)
+        return rc > 0 ? fail_db(r, DB_UNAVAILABLE) : rc;
     return reply_project(r);
 }
 
@@ -81,9 +89,11 @@ AWAITS static int project_update(struct req *r)
         return fail_fields(r, errors);
     TRY(check_admins(r, &in));
     audit = gateway_audit(r, "project.update", "project", 0, changed_members(r, &in));
-    rc = project_settings_save(&r->task, gateway_directory(), r->project, &in, &audit);
+    TRY(sql_begin(r));
+    rc = project_settings_save(&r->task, gateway_directory(), r->project, r->db, &in, &audit);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_commit(r));
     gateway_touch(r);
     return reply_project(r);
 }

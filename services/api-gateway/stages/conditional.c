@@ -1,0 +1,190 @@
+/* ETags, If-None-Match and If-Match of everything that is neither a record nor a workflow. */
+#include "stages/conditional.h"
+
+#include <string.h>
+
+#include "base/codec.h"
+#include "crypto/digest.h"
+#include "stages/refusals.h"
+#include "stages/stages.h"
+#include "stages_sql.h"
+
+#define TAG_BYTES 16 /* of the digest */
+
+/* --- which routes --- */
+
+/* Shows one thing, as JSON, without conditions of its own. */
+static bool shows_one(const struct route *route)
+{
+    return route->method == HTTP_GET_M && route->ok.schema && !route->ok.list &&
+           !route->ok.content_type && !route->undocumented_entity &&
+           !(route->headers & HEADER_IF_NONE_MATCH);
+}
+
+static bool replaces(const struct route *route)
+{
+    return (route->method == HTTP_PUT_M || route->method == HTTP_DELETE_M) &&
+           !route->undocumented_entity && !(route->headers & HEADER_IF_MATCH);
+}
+
+/* The first other route of this path that `fits`. */
+static const struct route *beside(const struct route *route, bool (*fits)(const struct route *))
+{
+    for (size_t t = 0; t < route_table_count; t++) {
+        if (strcmp(route_tables[t]->mount, PROJECT_MOUNT) != 0)
+            continue;
+        for (size_t i = 0; i < route_tables[t]->count; i++) {
+            const struct route *other = &route_tables[t]->routes[i];
+            if (fits(other) && strcmp(other->path, route->path) == 0)
+                return other;
+        }
+    }
+    return NULL;
+}
+
+/* The GET of what a PUT or DELETE changes; NULL = the route has no conditions here. */
+static const struct route *shown_by(const struct route *route)
+{
+    return replaces(route) && route->auth != AUTH_OPERATOR ? beside(route, shows_one) : NULL;
+}
+
+static bool is_shown(const struct route *route)
+{
+    return shows_one(route) && route->auth != AUTH_OPERATOR && beside(route, replaces) != NULL;
+}
+
+bool conditional_tagged(const struct route *route)
+{
+    const struct route *shown = shown_by(route);
+
+    return is_shown(route) ||
+           (shown && route->ok.status == 200 && route->ok.schema == shown->ok.schema);
+}
+
+unsigned conditional_headers(const struct route *route)
+{
+    unsigned own = route->headers;
+
+    if (is_shown(route))
+        own |= HEADER_IF_NONE_MATCH;
+    if (shown_by(route))
+        own |= HEADER_IF_MATCH;
+    return own;
+}
+
+/* --- tags --- */
+
+static struct str tag_of(struct req *r)
+{
+    uint8_t digest[DIGEST_SHA256_BYTES];
+    struct str bytes = {(const char *)digest, TAG_BYTES};
+
+    digest_sha256(strbuf_view(&r->body), digest);
+    return arena_printf(r->task.arena, "\"%.*s\"", STR_ARG(codec_hex(r->task.arena, bytes)));
+}
+
+/* Whether the list names the tag; a weak one counts for If-None-Match alone (section 13.1). */
+static bool list_names(struct str list, struct str tag, bool weak)
+{
+    while (list.ptr) {
+        struct str one = str_trim(str_split(&list, ','));
+        if (weak && str_starts(one, STR("W/")))
+            one = (struct str){one.ptr + 2, one.len - 2};
+        if (str_is(one, "*") || str_eq(one, tag))
+            return true;
+    }
+    return false;
+}
+
+/* --- If-Match --- */
+
+/* co: the tag of the resource as r->db shows it to this caller; STR_NONE when it is not there. Else
+ * what the GET has answered. */
+AWAITS static int current_tag(struct req *r, const struct route *shown, struct str *ret_tag)
+{
+    const struct route *own = r->route;
+    enum http_method method = r->method;
+    struct str query = r->query;
+    size_t headers = r->extra_headers.len;
+
+    r->route = shown;
+    r->method = HTTP_GET_M;
+    r->query = STR_NONE;
+    int rc = shown->run(r);
+    r->route = own;
+    r->method = method;
+    r->query = query;
+    *ret_tag = rc == 200 ? tag_of(r) : STR_NONE;
+    if (rc < 0 || rc >= 500)
+        return rc;
+    handler_forget(r, headers);
+    return 0;
+}
+
+/* What is not there is for the handler to say. */
+AWAITS static int check(struct req *r, const struct route *shown)
+{
+    struct str wanted = req_header(r, "if-match");
+    struct str tag;
+
+    if (!wanted.ptr)
+        return 0;
+    TRY(current_tag(r, shown, &tag));
+    if (!tag.len || list_names(wanted, tag, false))
+        return 0;
+    return refusal(r, REFUSE_STALE, "It has changed since; read it again.");
+}
+
+/* Of the path as the route sees it. */
+static int64_t lock_number(const struct req *r)
+{
+    uint64_t hash = str_hash(str_from(r->route->path));
+
+    for (size_t i = 0; i < r->param_count; i++)
+        hash = hash * 31 + str_hash(r->params[i]);
+    return (int64_t)(int32_t)(uint32_t)(hash ^ hash >> 32);
+}
+
+/* What the transaction of a writer begins with. */
+AWAITS static int in_transaction(struct req *r)
+{
+    struct rows locked;
+
+    TRY(sql_one(
+        r,
+        &locked,
+        &SQL_RESOURCE_LOCK,
+        PARAMS(P_I64((int64_t)(int32_t)(uint32_t)r->project->number), P_I64(lock_number(r)))));
+    return check(r, shown_by(r->route));
+}
+
+/* --- the request --- */
+
+static int answered(struct req *r, int rc)
+{
+    struct str wanted = req_header(r, "if-none-match");
+    struct str tag;
+
+    if (rc != 200 || r->streaming || !conditional_tagged(r->route))
+        return rc;
+    tag = tag_of(r);
+    resp_header(r, "ETag", tag);
+    bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
+    return reads && list_names(wanted, tag, true) ? reply_empty(r, 304) : rc;
+}
+
+int conditional_run(struct req *r)
+{
+    const struct route *shown = shown_by(r->route);
+    unsigned lasting = r->task.lasting;
+
+    if (shown) {
+        r->begun = in_transaction;
+        TRY(check(r, shown)); /* before anything else is done, or anybody asked */
+    }
+    int rc = handler_run(r);
+    /* A writer that changed something outside of sql_begin() would pass by its conditions. */
+    if (r->begun && rc >= 200 && rc < 300 && r->task.lasting != lasting)
+        log_error("conditional.unlocked", L_CSTR("route", r->route->id));
+    return answered(r, rc);
+}
