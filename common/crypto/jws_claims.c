@@ -18,14 +18,23 @@ bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value)
     return true;
 }
 
-/* Reads an optional time: *ret_present says whether it is there. JWS_BAD_CLAIM when not an
- * integer. */
+#define TIME_MAX 9007199254740992.0 /* to which a double tells every second */
+
+/* Reads an optional time, which may have a fraction (RFC 7519 section 2): *ret_present says whether
+ * it is there. JWS_BAD_CLAIM when not a number, or none of a time. */
 static int time_read(const struct jws *jws, const char *name, bool *ret_present, int64_t *ret_s)
 {
-    *ret_present = json_object_get(jws->claims, name) != NULL;
-    if (*ret_present && !jws_claim_i64(jws, name, ret_s))
-        return JWS_BAD_CLAIM;
-    return 0;
+    const json_t *value = json_object_get(jws->claims, name);
+
+    *ret_present = value != NULL;
+    if (json_is_real(value)) {
+        double seconds = json_real_value(value);
+        if (!(seconds > -TIME_MAX && seconds < TIME_MAX))
+            return JWS_BAD_CLAIM;
+        *ret_s = (int64_t)seconds;
+        return 0;
+    }
+    return value == NULL || jws_claim_i64(jws, name, ret_s) ? 0 : JWS_BAD_CLAIM;
 }
 
 /* now_s and leeway_s are ours and small; the token's numbers may be anything, so they stand

@@ -28,6 +28,7 @@ struct project_settings {
     int64_t refresh_token_seconds;          /* 30 days */
     int64_t session_seconds;                /* 90 days, absolute */
     bool sign_up;                           /* external sign-in may create accounts */
+    bool link_verified_email;               /* accounts by the issuer's addresses, beyond Google's own */
     bool require_confirmed_email;
     bool default_row_level_security;        /* true */
     int64_t rate_read, rate_write, rate_heavy; /* per principal and minute; 0 = no limit */

@@ -55,6 +55,9 @@ static const struct field settings_fields[] = {
     SETTING_I64(rate_sign_in_account, 1, 1e6, "Sign-in attempts a minute and account"),
     SETTING_I64(rate_sign_in_address, 1, 1e6, "Sign-in attempts a minute and address"),
     SETTING_STR(oidc_issuer, 2048, "url", "OpenID Connect issuer of external sign-in"),
+    SETTING_BOOL(link_verified_email,
+                 "An identity of the issuer signs in to the account that has its verified address, "
+                 "an administrator's too; without it only Google's own domains do"),
     SETTING_STR(oidc_client_id, 512, NULL, "Client id at the issuer"),
     {
         .name = "oidc_client_secret",
@@ -293,6 +296,7 @@ void project_settings_merge(struct project_settings *settings, const struct proj
     MERGE_I64(refresh_token_seconds);
     MERGE_I64(session_seconds);
     MERGE_BOOL(sign_up);
+    MERGE_BOOL(link_verified_email);
     MERGE_BOOL(require_confirmed_email);
     MERGE_BOOL(default_row_level_security);
     MERGE_I64(rate_read);
@@ -338,6 +342,7 @@ static void json_members(struct jw *w, const struct project_settings *settings)
     JW_I64(w, "refresh_token_seconds", settings->refresh_token_seconds);
     JW_I64(w, "session_seconds", settings->session_seconds);
     JW_BOOL(w, "sign_up", settings->sign_up);
+    JW_BOOL(w, "link_verified_email", settings->link_verified_email);
     JW_BOOL(w, "require_confirmed_email", settings->require_confirmed_email);
     JW_BOOL(w, "default_row_level_security", settings->default_row_level_security);
     JW_I64(w, "rate_read", settings->rate_read);

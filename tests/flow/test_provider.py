@@ -268,7 +268,8 @@ NOW = int(time.time())
         {"iss": "https://evil.example"}, {"iss": ...}, {"iss": "accounts.google.com"},
         {"aud": "other-client"}, {"aud": ...}, {"aud": ["other-client"]}, {"aud": []},
         {"aud": ["the-client", "other-client"], "azp": ...}, {"azp": "other-client"}, {"aud": ["the-client", 7]},
-        {"exp": NOW - 600}, {"exp": ...}, {"exp": "4102444800"}, {"exp": 4102444800.5},
+        {"exp": NOW - 600}, {"exp": ...}, {"exp": "4102444800"}, {"exp": NOW - 600.5}, {"exp": 1e300},
+        {"exp": -1e300}, {"iat": NOW + 3600.5}, {"nbf": NOW + 3600.5}, {"exp": True},
         {"iat": NOW - 3600}, {"iat": NOW + 3600}, {"iat": ...}, {"nbf": NOW + 3600},
         {"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"}, {"at_hash": ""}, {"at_hash": 7},
         {"sub": ""}, {"sub": ...}, {"sub": 7}, {"sub": "x" * 256},
@@ -282,7 +283,7 @@ def test_t6_claims_of_the_id_token(project, issuer, db, claims):
 
 @pytest.mark.parametrize("claims", [{"at_hash": ...}, {"azp": ...}, {"aud": ["the-client"]},
                                     {"aud": ["the-client", "other"]}, {"email_verified": "true"},
-                                    {"sub": "x" * 255}])
+                                    {"sub": "x" * 255}, {"exp": 4102444800.5}, {"nbf": NOW - 0.75}])
 def test_claims_that_may_differ(project, issuer, claims):
     issuer.claims = claims
     sign_in(project, issuer)
@@ -305,7 +306,7 @@ def public_pem():
         ({"alg": "RS512"}, sign_rs256(rsa_key())),
         ({"alg": "RS256"}, sign_rs256(rsa_key(name="stranger"))),
         ({"alg": "RS256"}, lambda _: b""),
-        ({"alg": "RS256", "kid": ...}, sign_rs256(rsa_key())),
+        ({"alg": "RS256", "kid": ...}, sign_rs256(rsa_key(name="stranger"))),
         ({"alg": "RS256", "kid": "k2"}, sign_rs256(rsa_key())),
         ({"alg": "RS256", "crit": ["exp"]}, sign_rs256(rsa_key())),
         ({"alg": "RS256", "kid": "k9", "jwk": rsa_jwk(rsa_key(name="stranger"), "k9")},
@@ -317,6 +318,21 @@ def test_t1_algorithms_and_keys(project, issuer, db, header, sign):
     issuer.sign = sign
     assert sign_in(project, issuer, expect=401)["code"] == "invalid_credentials"
     untouched(db, project)
+
+
+def test_a_token_without_kid_is_of_the_only_key(project, issuer, db):
+    issuer.header = {"alg": "RS256", "kid": ...}
+    issuer.jwks = [rsa_jwk(issuer.key, "k1"), rsa_jwk(rsa_key(name="other"), "k2")]
+    assert sign_in(project, issuer, expect=401)["code"] == "invalid_credentials", "two may be meant"
+    untouched(db, project)
+
+
+def test_a_token_without_kid(project, issuer):
+    issuer.header = {"alg": "RS256", "kid": ...}
+    issuer.jwks = [{**rsa_jwk(issuer.key, "k1"), "kid": "k1"}, {"kty": "oct", "k": "AAAA"},
+                   {**rsa_jwk(rsa_key(name="other"), "k2"), "use": "enc"}]
+    issuer.claims = {"iat": time.time() - 0.5}  # times may have fractions
+    sign_in(project, issuer)
 
 
 @pytest.mark.parametrize("change", [{"use": "enc"}, {"alg": "RS512"}, {"kty": "oct"}, {"n": "AQAB"}, {"e": "AQ"},
@@ -413,8 +429,35 @@ def test_t7_verified_is_not_enough_to_link(project, issuer, db):
     untouched(db, project)
 
 
+@pytest.mark.parametrize("email, hd", [(ADMIN_EMAIL, "example.org"), ("victor@gmail.com", ...),
+                                       ("victor@company.example", "company.example")])
+def test_t7_what_google_may_say_others_may_not(project, issuer, db, email, hd):
+    """gmail.com and hd tell something when the issuer is Google: any other may claim them."""
+    if email != ADMIN_EMAIL:
+        project.user(email=email)
+    assert sign_in(project, issuer, expect=409, email=email, hd=hd)["code"] == "identity_link_required"
+    assert query(db, project, "select count(*) from {p}.identities") == [(0,)]
+
+
+def test_t7_an_administrators_invitation_is_not_accepted_by_claims(project, issuer, db):
+    query(db, project, "insert into {p}.users (email, status) values ('boss@example.org', 'invited')")
+    query(db, project, "insert into {p}.user_roles (user_id, role_id) select u.id, r.id from {p}.users u, {p}.roles r"
+          " where u.email = 'boss@example.org' and r.is_admin")
+    assert sign_in(project, issuer, expect=409, email="boss@example.org")["code"] == "identity_link_required"
+    configure(project, link_verified_email=True)
+    assert sign_in(project, issuer, email="boss@example.org")["is_new_user"] is True
+
+
+def test_t7_a_project_may_trust_its_issuer(project, issuer):
+    assert sign_in(project, issuer, expect=409, email=ADMIN_EMAIL)["code"] == "identity_link_required"
+    configure(project, link_verified_email=True)
+    assert project.admin.get("/", expect=200).json()["settings"]["link_verified_email"] is True
+    assert sign_in(project, issuer, email=ADMIN_EMAIL)["user"]["id"] == project.admin.user["id"]
+
+
 @pytest.mark.parametrize("email, hd", [("victor@gmail.com", ...), ("victor@company.example", "company.example")])
-def test_t7_authoritative_issuers_link_confirmed_accounts(project, issuer, db, email, hd):
+def test_t7_trusted_issuers_link_confirmed_accounts(project, issuer, db, email, hd):
+    configure(project, link_verified_email=True)
     user = project.user(email=email)
     query(db, project, "update {p}.users set email_confirmed_at = coalesce(email_confirmed_at, now())")
     body = sign_in(project, issuer, email=email.upper(), hd=hd)
@@ -434,6 +477,7 @@ def test_t7_addresses_that_only_look_like_it(project, issuer, db):
 
 def test_t7_a_trap_is_emptied(project, issuer, db):
     """Somebody registered the victim's address first, and waits with a password, a session and a key."""
+    configure(project, link_verified_email=True)
     attacker = project.user(email="victim@gmail.com")
     key = project.key([], client=attacker) if attacker.get("/api-keys").status_code == 200 else None
     query(db, project, "update {p}.users set email_confirmed_at = null, status = 'unconfirmed' where email = %s",

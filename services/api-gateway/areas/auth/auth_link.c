@@ -1,8 +1,10 @@
 /*
  * Linking. An identity is known by issuer and subject only: an address can change hands. An account
- * that has the identity's address is linked by itself only when the issuer runs that address's
- * domain; one whose address was never confirmed may be a trap laid by somebody else, so its
- * password, sessions and keys end first.
+ * that has the identity's address is linked by itself only when the issuer is Google and runs that
+ * address's domain, or when the project trusts its issuer with all addresses (link_verified_email);
+ * an invitation is accepted by whom the issuer knows by its address, unless it is an
+ * administrator's. One whose address was never confirmed may be a trap laid by somebody else, so
+ * its password, sessions and keys end first.
  */
 #include "areas/auth/auth_link.h"
 
@@ -80,7 +82,8 @@ AWAITS static int adopt(struct req *r,
     link->is_new = str_is(status, "invited");
     if (str_is(status, "suspended"))
         return fail(r, "user_suspended", "This account is suspended.");
-    if (!identity->authoritative && !link->is_new)
+    bool trusted = identity->authoritative || r->project->settings.link_verified_email;
+    if (!trusted && (!link->is_new || row_bool(account, "is_admin")))
         return fail(r,
                     "identity_link_required",
                     "An account has this address; sign in to it and link the identity there.");

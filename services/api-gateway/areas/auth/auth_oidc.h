@@ -25,7 +25,7 @@ struct oidc_identity {
     struct str name;
     struct str picture;
     bool email_verified;
-    bool authoritative; /* the issuer runs the address's domain: gmail.com, or hd */
+    bool authoritative; /* Google's, and it runs the address's domain: gmail.com, or hd */
 };
 
 /* co: the project's issuer, discovered. 404 not_found when the project has none. */

@@ -22,21 +22,33 @@ static int refuse(struct req *r, const char *reason)
     return fail(r, "invalid_credentials", "The identity provider's token is not valid here.");
 }
 
-/* The key of that id for that algorithm; NULL when the set has none. */
+static bool key_fits(const json_t *key, const struct jws *token)
+{
+    const char *type = str_is(token->alg, "RS256") ? "RSA" : "EC";
+    struct str use = jr_str(key, "use");
+    struct str alg = jr_str(key, "alg");
+
+    return str_is(jr_str(key, "kty"), type) && (!use.ptr || str_is(use, "sig")) &&
+           (!alg.ptr || str_eq(alg, token->alg)) &&
+           (!token->kid.len || str_eq(jr_str(key, "kid"), token->kid));
+}
+
+/* The key of that id for that algorithm; without an id, the only one that the set has for it
+ * (OpenID Connect Core 1.0, 10.1). NULL when there is none. */
 static const json_t *find_key(const json_t *document, const struct jws *token)
 {
     const json_t *keys = json_object_get(document, "keys");
-    const char *type = str_is(token->alg, "RS256") ? "RSA" : "EC";
+    const json_t *found = NULL;
+    size_t count = 0;
 
     for (size_t i = 0; i < json_array_size(keys); i++) {
         const json_t *key = json_array_get(keys, i);
-        struct str use = jr_str(key, "use");
-        struct str alg = jr_str(key, "alg");
-        if (str_eq(jr_str(key, "kid"), token->kid) && str_is(jr_str(key, "kty"), type) &&
-            (!use.ptr || str_is(use, "sig")) && (!alg.ptr || str_eq(alg, token->alg)))
-            return key;
+        if (!key_fits(key, token))
+            continue;
+        found = found ? found : key;
+        count++;
     }
-    return NULL;
+    return token->kid.len || count == 1 ? found : NULL;
 }
 
 /* A kid that the cached set lacks may be new: the set is read again, at most once a minute. */
@@ -132,8 +144,12 @@ static struct str short_claim(const struct jws *token, const char *name)
     return text.len && text.len <= TEXT_MAX ? text : STR_NONE;
 }
 
-static void read_claims(struct arena *arena, const struct jws *token, struct oidc_identity *ret)
+static void read_claims(struct arena *arena,
+                        const struct oidc_client *client,
+                        const struct jws *token,
+                        struct oidc_identity *ret)
 {
+    const bool google = oidc_issuer_is(client->issuer, STR("accounts.google.com"));
     const json_t *verified = json_object_get(token->claims, "email_verified");
     struct str email = jws_claim_str(token, "email");
 
@@ -147,7 +163,7 @@ static void read_claims(struct arena *arena, const struct jws *token, struct oid
     ret->email = auth_lower_case(arena, email);
     ret->email_verified =
         json_is_true(verified) || str_is(jws_claim_str(token, "email_verified"), "true");
-    ret->authoritative = ret->email_verified &&
+    ret->authoritative = google && ret->email_verified &&
                          (str_ends(ret->email, STR(GMAIL)) || jws_claim_str(token, "hd").len > 0);
 }
 
@@ -163,7 +179,7 @@ int oidc_identity_read(struct req *r,
 
     if (jws_parse(r->task.arena, exchange->id_token, &token) != 0)
         return refuse(r, "form");
-    if (!algorithm_ok(client, token.alg) || !token.kid.len)
+    if (!algorithm_ok(client, token.alg))
         return refuse(r, "algorithm");
     TRY(load_key(r, client, &token, &key));
     if (!signature_ok(r->task.arena, &token, key))
@@ -175,7 +191,7 @@ int oidc_identity_read(struct req *r,
         return refuse(r, "nonce");
     if (!at_hash_ok(r->task.arena, &token, exchange->access_token))
         return refuse(r, "at_hash");
-    read_claims(r->task.arena, &token, ret_identity);
+    read_claims(r->task.arena, client, &token, ret_identity);
     if (!ret_identity->subject.len || ret_identity->subject.len > SUBJECT_MAX)
         return refuse(r, "subject");
     return 0;

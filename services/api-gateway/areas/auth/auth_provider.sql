@@ -22,10 +22,12 @@ where i.issuer = $1::text and i.subject = $2::text
 for update of u
 
 -- name: account_by_email :opt
-select u.id as id, u.status as status, u.email_confirmed_at is not null as confirmed
+select u.id as id, u.status as status, u.email_confirmed_at is not null as confirmed,
+  exists (select 1 from {p}.user_roles m join {p}.roles r on r.id = m.role_id
+          where m.user_id = u.id and r.is_admin) as is_admin
 from {p}.users u
 where u.email = $1::text
-for update
+for update of u
 
 -- name: account_add :one
 insert into {p}.users (email, status, email_confirmed_at)
