@@ -12,9 +12,9 @@
 #include "fetch/fetch_message.h"
 #include "fetch/fetch_resolve.h"
 #include "fetch/fetch_url.h"
-#include "loop/limiter.h"
+#include "loop/shares.h"
 
-enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2 };
+enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSES_SHARE = 4 };
 
 /* In the task's arena. */
 struct fetch_op {
@@ -29,8 +29,20 @@ struct fetch_op {
     bool refused; /* an address turned out not to be allowed */
 };
 
-static struct limiter slots;
+/* A slot is held for as long as somebody's server pleases. A project leaves room for the others,
+ * and what it calls for one purpose (of these a quarter at most) leaves room for its other
+ * purposes. */
+static struct shares slots;
+static struct shares purposes;
 static char *ca_file;
+
+/* Once a process: the next fetch_init() only changes how many. */
+static void slots_init(struct shares *shares, const struct shares_config *config)
+{
+    if (shares->owners == NULL)
+        shares_init(shares, config);
+    shares->config = *config;
+}
 
 void fetch_init(const struct fetch_config *config)
 {
@@ -40,7 +52,17 @@ void fetch_init(const struct fetch_config *config)
         ca_file = strdup(config->ca_file);
         MUST(ca_file != NULL);
     }
-    limiter_init(&slots, max, max * WAITING_PER_SLOT);
+    slots_init(&slots,
+               &(struct shares_config){.name = "fetch_slots",
+                                       .limit = max,
+                                       .per_owner = SHARES_ANY,
+                                       .waiting = (uint64_t)max * WAITING_PER_SLOT + max / 2,
+                                       .leave_room = true});
+    slots_init(&purposes,
+               &(struct shares_config){.name = "fetch_purposes",
+                                       .limit = SHARES_ANY,
+                                       .per_owner = (max + PURPOSES_SHARE - 1) / PURPOSES_SHARE,
+                                       .waiting = (uint64_t)max * WAITING_PER_SLOT});
     fetch_url_allow(config->allow, config->nallow);
     fetch_resolve_init(max * THREADS_PER_SLOT);
     fetch_loop_init();
@@ -57,7 +79,7 @@ void fetch_done(void)
 
 unsigned fetch_in_flight(void)
 {
-    return slots.held;
+    return (unsigned)slots.held;
 }
 
 /* --- the dialled address --- */
@@ -103,6 +125,9 @@ static void set_rules(CURL *easy, struct fetch_op *op)
     (void)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_before_request);
     (void)curl_easy_setopt(easy, CURLOPT_PREREQDATA, op);
     (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, op->request->once ? 1L : 0L);
+    /* Hosts of a tenant's choice do not push out connections that all use. */
+    if (op->request->purpose == FETCH_IDENTITY)
+        (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
     if (ca_file)
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
     if (op->resolve)
@@ -157,6 +182,15 @@ static int code_rc(const struct fetch_op *op)
     return FETCH_UNREACHABLE;
 }
 
+/* Lookups are a project's by purpose, too: a name server that is slow is one of somebody's. */
+static struct share_owner owner_of(const struct task *task, const struct fetch_request *request)
+{
+    struct share_owner owner = share_owner_of(task);
+
+    owner.part = request->purpose;
+    return owner;
+}
+
 /* Resolves once, checks every address, and pins them for libcurl. The '+' lets the entry age out of
  * libcurl's own cache. */
 AWAITS static int name_resolve(struct task *task, struct fetch_op *op)
@@ -164,7 +198,9 @@ AWAITS static int name_resolve(struct task *task, struct fetch_op *op)
     int64_t left_ms = op->due_ms - clock_mono_ms();
     if (left_ms <= 0)
         return FETCH_TIMEOUT;
-    TRY(limit_rc(task, fetch_resolve(task, op->url.host, left_ms, &op->addresses)));
+    TRY(limit_rc(
+        task,
+        fetch_resolve(task, op->url.host, owner_of(task, op->request), left_ms, &op->addresses)));
     if (!op->url.any_address && !op->addresses.all_public)
         return FETCH_REFUSED;
     struct str entry =
@@ -205,6 +241,37 @@ AWAITS static int op_run(struct task *task, struct fetch_op *op)
     return rc;
 }
 
+AWAITS static int acquire(struct task *task,
+                          struct shares *shares,
+                          struct share_owner owner,
+                          const struct fetch_op *op,
+                          struct share **ret_share)
+{
+    int64_t left_ms = op->due_ms - clock_mono_ms();
+    if (left_ms <= 0)
+        return FETCH_TIMEOUT;
+    int rc = shares_acquire(task, shares, owner, 1, left_ms, ret_share);
+    return rc == -EAGAIN ? FETCH_BUSY : limit_rc(task, rc);
+}
+
+/* Jobs have one purpose, and quotas of their own. */
+AWAITS static int in_turn(struct task *task, struct fetch_op *op)
+{
+    struct share *purpose = NULL;
+    struct share *slot;
+
+    if (op->request->purpose != FETCH_ANYTHING)
+        TRY(acquire(task, &purposes, owner_of(task, op->request), op, &purpose));
+    int rc = acquire(task, &slots, share_owner_of(task), op, &slot);
+    if (rc == 0) {
+        rc = op_run(task, op);
+        shares_release(&slots, slot, 1);
+    }
+    if (purpose != NULL)
+        shares_release(&purposes, purpose, 1);
+    return rc;
+}
+
 int fetch(struct task *task,
           const struct fetch_request *request,
           struct fetch_response *ret_response)
@@ -218,13 +285,7 @@ int fetch(struct task *task,
     TRY(fetch_url_parse(task->arena, request->url, &op->url));
     fetch_answer_init(&op->answer, task->arena, request->max_response_bytes);
     task_lasts(task);
-    int rc = limiter_acquire(task, &slots, timeout_ms);
-    if (rc == -EAGAIN)
-        return FETCH_BUSY;
-    if (rc != 0)
-        return limit_rc(task, rc);
-    rc = op_run(task, op);
-    limiter_release(&slots);
+    int rc = in_turn(task, op);
     if (rc != 0)
         return rc;
     *ret_response = fetch_answer_take(&op->answer);

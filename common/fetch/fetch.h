@@ -33,7 +33,15 @@ enum fetch_result {
     FETCH_TOO_LARGE,   /* body above max_response_bytes, or too many or too long headers */
     FETCH_BAD_URL,     /* not an absolute http(s) URL of printable ASCII, or has credentials */
     FETCH_BAD_HEADER,  /* method or a header cannot be sent (CR, LF, NUL, framing headers) */
-    FETCH_BUSY,        /* too many requests wait for a slot */
+    FETCH_BUSY,        /* too many requests of the project's wait for a slot */
+};
+
+/* What a request is for: a project's purposes do not wait for one another. */
+enum fetch_purpose {
+    FETCH_ANYTHING, /* of a job: bounded by project alone */
+    FETCH_IDENTITY, /* a project's issuer; its connections are not kept */
+    FETCH_PROCESSOR,
+    FETCH_STORE,
 };
 
 struct fetch_header {
@@ -50,6 +58,7 @@ struct fetch_request {
     struct str body;
     int64_t timeout_ms;        /* whole call including waiting for a slot; 0 = default */
     size_t max_response_bytes; /* 0 = default */
+    enum fetch_purpose purpose;
     bool once; /* never send twice: without it, a kept connection that turns out dead is replaced
                   and the request repeated, which the peer may see as two */
 };
@@ -67,7 +76,8 @@ struct fetch_config {
      * host is a name or an IP literal, IPv6 in brackets. */
     const struct str *allow;
     size_t nallow;
-    unsigned max_in_flight; /* at once; 0 = 256. Four times as many may wait for a slot */
+    unsigned max_in_flight; /* at once; 0 = 256. Of one project half at most, the next one's half of
+                               what is left; four times as many of each may wait for a slot */
     const char *ca_file;    /* PEM of trusted roots; NULL = the system's */
 };
 

@@ -7,17 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/panic.h"
 #include "fetch/fetch.h"
 #include "fetch/fetch_address.h"
 #include "loop/task.h"
 
+enum { PER_OWNER = 4 }; /* of the threads, at most */
+
 struct waiter;
 
 /* Owned by the thread until it is in `done`, by the loop from then on. */
 struct lookup {
     struct list link;
+    struct share *share;   /* held until its thread has ended */
     struct waiter *waiter; /* loop thread only; NULL when the caller has left */
     int rc;
     struct fetch_addresses addresses;
@@ -33,12 +37,11 @@ struct waiter {
 };
 
 static struct {
-    pthread_mutex_t lock; /* guards done, open, threads */
+    pthread_mutex_t lock; /* guards done, open */
     struct list done;
     bool open;
-    unsigned threads;
-    unsigned max_threads;
-    struct list waiters; /* loop thread only */
+    struct list waiters;  /* loop thread only */
+    struct shares shares; /* the same: threads */
     uv_async_t *wake;
 } resolver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -87,7 +90,6 @@ static void *thread_main(void *arg)
     lookup->rc = look_up(lookup->host, &lookup->addresses);
 
     (void)pthread_mutex_lock(&resolver.lock);
-    resolver.threads--;
     if (resolver.open) {
         list_append(&resolver.done, &lookup->link);
         (void)uv_async_send(resolver.wake);
@@ -126,8 +128,25 @@ static void on_wake(uv_async_t *wake)
                 *waiter->ret_addresses = lookup->addresses;
             waiter_finish(waiter, lookup->rc);
         }
+        shares_release(&resolver.shares, lookup->share, 1);
         free(lookup);
     }
+}
+
+/* Once a process: threads that fetch_resolve_done() has left behind keep their shares. */
+static void shares_prepare(unsigned max_threads)
+{
+    const struct shares_config config = {
+        .name = "fetch_lookups",
+        .limit = max_threads,
+        .per_owner = max_threads / PER_OWNER > 0 ? max_threads / PER_OWNER : 1,
+        .waiting = max_threads,
+        .leave_room = true,
+    };
+
+    if (resolver.shares.owners == NULL)
+        shares_init(&resolver.shares, &config);
+    resolver.shares.config = config;
 }
 
 void fetch_resolve_init(unsigned max_threads)
@@ -136,10 +155,10 @@ void fetch_resolve_init(unsigned max_threads)
     MUST(wake != NULL && uv_async_init(loop_uv(), wake, on_wake) == 0);
     uv_unref((uv_handle_t *)wake);
     list_init(&resolver.waiters);
+    shares_prepare(max_threads);
     (void)pthread_mutex_lock(&resolver.lock);
     list_init(&resolver.done);
     resolver.wake = wake;
-    resolver.max_threads = max_threads;
     resolver.open = true;
     (void)pthread_mutex_unlock(&resolver.lock);
 }
@@ -161,27 +180,16 @@ void fetch_resolve_done(void)
     resolver.wake = NULL;
 }
 
-/* A detached thread, if there is room for one. */
+/* A detached thread; false when the system gives none. */
 static bool thread_start(struct lookup *lookup)
 {
     pthread_t thread;
     pthread_attr_t attr;
 
-    (void)pthread_mutex_lock(&resolver.lock);
-    bool room = resolver.threads < resolver.max_threads;
-    resolver.threads += room;
-    (void)pthread_mutex_unlock(&resolver.lock);
-    if (!room)
-        return false;
     MUST(pthread_attr_init(&attr) == 0);
     (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     bool started = pthread_create(&thread, &attr, thread_main, lookup) == 0;
     (void)pthread_attr_destroy(&attr);
-    if (!started) {
-        (void)pthread_mutex_lock(&resolver.lock);
-        resolver.threads--;
-        (void)pthread_mutex_unlock(&resolver.lock);
-    }
     return started;
 }
 
@@ -194,24 +202,38 @@ static void waiter_abandon(struct await *await)
 
 int fetch_resolve(struct task *task,
                   const char *host,
+                  struct share_owner owner,
                   int64_t limit_ms,
                   struct fetch_addresses *ret_addresses)
 {
+    int64_t due_ms = clock_mono_ms() + limit_ms;
+    struct share *share;
+
     if (!resolver.wake)
         return FETCH_UNREACHABLE;
+    int rc = shares_acquire(task, &resolver.shares, owner, 1, limit_ms, &share);
+    if (rc != 0)
+        return rc == -EAGAIN ? FETCH_BUSY : rc;
+    if (!resolver.wake) { /* it ended meanwhile */
+        shares_release(&resolver.shares, share, 1);
+        return FETCH_UNREACHABLE;
+    }
     struct waiter waiter = {.ret_addresses = ret_addresses};
     struct lookup *lookup = calloc(1, sizeof(*lookup));
 
     MUST(lookup != NULL && strlen(host) < sizeof(lookup->host));
     memcpy(lookup->host, host, strlen(host) + 1);
     lookup->waiter = &waiter;
+    lookup->share = share;
     waiter.lookup = lookup;
     if (!thread_start(lookup)) {
+        shares_release(&resolver.shares, share, 1);
         free(lookup);
         return FETCH_BUSY;
     }
     await_init(&waiter.await);
     waiter.await.abandon = waiter_abandon;
     list_append(&resolver.waiters, &waiter.link);
-    return await_wait(task, &waiter.await, limit_ms);
+    int64_t left_ms = due_ms - clock_mono_ms();
+    return await_wait(task, &waiter.await, left_ms > 0 ? left_ms : 1);
 }

@@ -9,8 +9,7 @@
 #include <stdint.h>
 
 #include "base/rc.h"
-
-struct task;
+#include "loop/shares.h"
 
 #define FETCH_MAX_ADDRESSES 16
 
@@ -20,14 +19,16 @@ struct fetch_addresses {
     char list[FETCH_MAX_ADDRESSES * (INET6_ADDRSTRLEN + 3)];
 };
 
-/* loop: `max_threads` bounds lookups at once, also those whose caller has left. */
+/* loop: `max_threads` bounds lookups at once, also those whose caller has left; one owner's are a
+ * quarter at most and leave room for the others'. */
 void fetch_resolve_init(unsigned max_threads);
 /* loop: waiting callers get FETCH_UNREACHABLE; late threads clean up after themselves. */
 void fetch_resolve_done(void);
 
-/* co: 0, FETCH_UNREACHABLE (no such name, name server failed), FETCH_BUSY, -ECANCELED,
- * -ETIMEDOUT. */
+/* co: 0, FETCH_UNREACHABLE (no such name, name server failed), FETCH_BUSY (too many of the owner's
+ * wait), -ECANCELED, -ETIMEDOUT. */
 AWAITS int fetch_resolve(struct task *task,
                          const char *host,
+                         struct share_owner owner,
                          int64_t limit_ms,
                          struct fetch_addresses *ret_addresses) MUSTCHECK;

@@ -280,6 +280,7 @@ attempt_once(struct call *call, int64_t limit_ms, unsigned tries, struct process
         .body = call->body,
         .timeout_ms = limit_ms,
         .max_response_bytes = BODY_BYTES_MAX,
+        .purpose = FETCH_PROCESSOR,
     };
     struct fetch_response response;
 

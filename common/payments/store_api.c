@@ -145,6 +145,7 @@ call(struct task *task, const struct api_call *api, const json_t **ret_body, str
         .headers = headers,
         .nheaders = ARRAY_LEN(headers),
         .timeout_ms = TIMEOUT_MS,
+        .purpose = FETCH_STORE,
     };
     int rc = fetch(task, &request, &response);
     if (rc < 0)

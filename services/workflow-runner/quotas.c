@@ -4,20 +4,22 @@
 #include "app.h"
 
 #define WRITES_PART 4   /* of the connections that write, for one entity */
-#define CALLS       256 /* as many as common/fetch has under way */
+#define CALLS       256 /* as many as common/fetch has under way, and given as it gives them */
 #define CALLS_PART  2
 #define LARGE       64
 #define LARGE_PART  4
 
 struct shares quotas_writes, quotas_calls, quotas_scripts, quotas_large;
 
-static void init(struct shares *shares, const char *name, uint64_t limit, uint64_t per_owner)
+static void
+init(struct shares *shares, const char *name, uint64_t limit, uint64_t per_owner, bool leave_room)
 {
     const struct shares_config config = {
         .name = name,
         .limit = limit,
         .per_owner = per_owner,
         .waiting = SHARES_ANY,
+        .leave_room = leave_room,
     };
     shares_init(shares, &config);
 }
@@ -26,8 +28,8 @@ void quotas_init(void)
 {
     unsigned writes = (unsigned)runner_conf()->common.db_write_connections / WRITES_PART;
 
-    init(&quotas_writes, "step_writes", SHARES_ANY, writes > 0 ? writes : 1);
-    init(&quotas_calls, "step_calls", CALLS, CALLS / CALLS_PART);
-    init(&quotas_large, "large_jobs", LARGE, LARGE / LARGE_PART);
-    init(&quotas_scripts, "scripts", (uint64_t)runner_conf()->script_processes, SHARES_ANY);
+    init(&quotas_writes, "step_writes", SHARES_ANY, writes > 0 ? writes : 1, false);
+    init(&quotas_calls, "step_calls", CALLS, CALLS / CALLS_PART, true);
+    init(&quotas_large, "large_jobs", LARGE, LARGE / LARGE_PART, false);
+    init(&quotas_scripts, "scripts", (uint64_t)runner_conf()->script_processes, SHARES_ANY, false);
 }

@@ -190,6 +190,13 @@ static struct job *job_start(struct fetch_request request)
     return job;
 }
 
+static struct job *job_of(int64_t project, struct fetch_request request)
+{
+    struct job *job = job_start(request);
+    job->task.tenant = project;
+    return job;
+}
+
 /* One request from start to end. */
 static struct job *run(struct fetch_request request)
 {
@@ -461,6 +468,31 @@ static void test_together(void **state)
         assert_int_equal(jobs[i]->rc, i < 5 ? 0 : FETCH_BUSY);
 }
 
+/* A project's slow issuer holds a quarter of the slots; its other calls, and those of others, are
+ * not behind it. */
+static void test_projects_and_purposes(void **state)
+{
+    (void)state;
+    struct job *stuck[24];
+    struct job *own;
+    struct job *others;
+
+    init_with(8);
+    for (size_t i = 0; i < ARRAY_LEN(stuck); i++)
+        stuck[i] =
+            job_of(7,
+                   (struct fetch_request){
+                       .url = url_of("/slow"), .purpose = FETCH_IDENTITY, .timeout_ms = 400});
+    own = job_of(7, (struct fetch_request){.url = url_of("/size/1"), .purpose = FETCH_PROCESSOR});
+    others = job_of(8, (struct fetch_request){.url = url_of("/size/1"), .purpose = FETCH_IDENTITY});
+    loop_run();
+    assert_int_equal(own->rc, 0);
+    assert_int_equal(others->rc, 0);
+    assert_true(own->took_ms < 300 && others->took_ms < 300);
+    for (size_t i = 0; i < ARRAY_LEN(stuck); i++)
+        assert_int_equal(stuck[i]->rc, FETCH_TIMEOUT);
+}
+
 static void on_cancel(void *task)
 {
     task_cancel(task);
@@ -584,6 +616,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_peer_has_no_say, setup, teardown),
         cmocka_unit_test_setup_teardown(test_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_projects_and_purposes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancel_and_deadline, setup, teardown),
         cmocka_unit_test_setup_teardown(test_done_while_running, setup, teardown),
         cmocka_unit_test_setup_teardown(test_done_while_resolving, setup, teardown),

@@ -112,6 +112,7 @@ int oidc_exchange(struct req *r, const struct oidc_client *client, struct oidc_e
                    .headers = headers,
                    .nheaders = ARRAY_LEN(headers),
                    .body = strbuf_view(&form),
+                   .purpose = FETCH_IDENTITY,
                    .once = true, /* a code that may have arrived is spent */
                },
                &response);

@@ -1,10 +1,13 @@
 /*
  * Documents of issuers (discovery, keys), cached per process. A fixed number of slots: a document
- * has one slot by the hash of its address, another document there makes way.
+ * has one slot by the hash of its address, another document there makes way. A project asks for a
+ * document once at a time: who wants it meanwhile waits for the answer. An issuer that failed is
+ * left alone for a moment.
  */
 #include "areas/auth/auth_oidc.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/num.h"
 #include "fetch/fetch.h"
 #include "json/jr.h"
@@ -14,6 +17,7 @@
 #define FRESH_MS       3600000  /* without Cache-Control */
 #define FRESH_MIN_MS   60000    /* and at most one renewal a minute */
 #define FRESH_MAX_MS   86400000 /* 24 hours */
+#define FAILED_MS      5000     /* an issuer that failed is not asked again so soon */
 
 struct document {
     struct arena *arena; /* owns the texts; NULL = a free slot */
@@ -23,6 +27,27 @@ struct document {
     int64_t fresh_until_ms;
 };
 static struct document documents[SLOTS];
+
+/* What failed a project a moment ago, by a hash of project and address. */
+struct failure {
+    unsigned long long key;
+    int64_t until_ms;
+    int rc;
+};
+static struct failure failures[SLOTS];
+
+/* A document that a task fetches, and who waits for it. */
+struct errand {
+    struct list link;
+    struct list waiters;
+    int64_t project;
+    struct str url;
+};
+struct waiter {
+    struct await await;
+    struct list link;
+};
+static struct list errands = {&errands, &errands};
 
 /* NULL when the slot holds another document or none. Valid until the next await. */
 static struct document *find(struct str url)
@@ -63,8 +88,8 @@ static void keep(struct str url, const struct fetch_response *response)
     slot->fresh_until_ms = slot->fetched_ms + fresh_ms(response);
 }
 
-/* 0 with the document of the issuer's answer, which is kept; positive when there is none. */
-AWAITS static int renew_document(struct task *task, struct str url, json_t **ret_root)
+/* 0 when the issuer's answer is a document, which is kept; positive when there is none. */
+AWAITS static int renew_document(struct task *task, struct str url)
 {
     const struct fetch_header headers[] = {{STR("Accept"), STR("application/json")}};
     const struct fetch_request request = {
@@ -72,6 +97,7 @@ AWAITS static int renew_document(struct task *task, struct str url, json_t **ret
         .headers = headers,
         .nheaders = ARRAY_LEN(headers),
         .max_response_bytes = DOCUMENT_BYTES,
+        .purpose = FETCH_IDENTITY,
     };
     struct fetch_response response;
     struct jr_error error;
@@ -88,24 +114,108 @@ AWAITS static int renew_document(struct task *task, struct str url, json_t **ret
         return rc;
     }
     keep(url, &response);
-    *ret_root = root;
+    return 0;
+}
+
+/* --- what failed --- */
+
+static unsigned long long failure_key(const struct task *task, struct str url)
+{
+    return str_hash(url) ^ (unsigned long long)task->tenant * 0x9e3779b97f4a7c15ULL;
+}
+
+static int known_failure(const struct task *task, struct str url)
+{
+    unsigned long long key = failure_key(task, url);
+    const struct failure *failure = &failures[key & (SLOTS - 1)];
+
+    return failure->key == key && clock_mono_ms() < failure->until_ms ? failure->rc : 0;
+}
+
+/* That too many wait says nothing of the issuer. */
+static void note_failure(const struct task *task, struct str url, int rc)
+{
+    unsigned long long key = failure_key(task, url);
+
+    if (rc > 0 && rc != FETCH_BUSY)
+        failures[key & (SLOTS - 1)] =
+            (struct failure){.key = key, .until_ms = clock_mono_ms() + FAILED_MS, .rc = rc};
+}
+
+/* --- once at a time --- */
+
+static struct errand *errand_find(const struct task *task, struct str url)
+{
+    LIST_FOR (node, &errands) {
+        struct errand *errand = LIST_ITEM(node, struct errand, link);
+        if (errand->project == task->tenant && str_eq(errand->url, url))
+            return errand;
+    }
+    return NULL;
+}
+
+static void waiter_abandon(struct await *await)
+{
+    list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
+}
+
+AWAITS static int errand_wait(struct task *task, struct errand *errand)
+{
+    struct waiter waiter;
+
+    await_init(&waiter.await);
+    waiter.await.abandon = waiter_abandon;
+    list_append(&errand->waiters, &waiter.link);
+    return await_wait(task, &waiter.await, 0);
+}
+
+/* 0 when it is kept now. */
+AWAITS static int errand_run(struct task *task, struct str url)
+{
+    struct errand errand = {.project = task->tenant, .url = url};
+    struct list *node;
+
+    list_init(&errand.waiters);
+    list_append(&errands, &errand.link);
+    int rc = renew_document(task, url);
+    note_failure(task, url, rc);
+    list_remove(&errand.link);
+    while ((node = list_shift(&errand.waiters)) != NULL)
+        await_done(&LIST_ITEM(node, struct waiter, link)->await, rc > 0 ? rc : 0);
+    return rc;
+}
+
+static bool is_fresh(const struct document *known, bool renew)
+{
+    int64_t now_ms = clock_mono_ms();
+
+    if (!known)
+        return false;
+    return renew ? now_ms - known->fetched_ms < FRESH_MIN_MS : now_ms < known->fresh_until_ms;
+}
+
+/* 0, or why there is none that is fresh. Who fetches may leave before the answer: then one of those
+ * who wait does it. */
+AWAITS static int get_fresh(struct task *task, struct str url, bool renew)
+{
+    while (!is_fresh(find(url), renew)) {
+        struct errand *errand = errand_find(task, url);
+        int rc = known_failure(task, url);
+        if (rc == 0)
+            rc = errand ? errand_wait(task, errand) : errand_run(task, url);
+        if (rc != 0)
+            return rc;
+    }
     return 0;
 }
 
 int oidc_document(struct task *task, struct str url, bool renew, json_t **ret_root)
 {
-    struct document *known = find(url);
-    int64_t now_ms = clock_mono_ms();
+    int rc = get_fresh(task, url, renew);
+    struct document *known = rc >= 0 ? find(url) : NULL;
     struct jr_error error;
-    bool fresh = known && now_ms < known->fresh_until_ms;
 
-    if (renew)
-        fresh = known && now_ms - known->fetched_ms < FRESH_MIN_MS;
-    if (!fresh) {
-        int rc = renew_document(task, url, ret_root);
-        known = rc > 0 ? find(url) : NULL;
-        if (!known)
-            return rc;
-    }
+    if (!known)
+        return rc;
     return jr_parse(task->arena, arena_dup(task->arena, known->text), ret_root, &error);
 }

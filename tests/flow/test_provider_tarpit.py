@@ -1,0 +1,161 @@
+"""An identity provider that takes connections and says nothing, chosen by a tenant: it holds up nobody else, and the
+tenant's own other purposes neither ."""
+import socket
+import struct
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+from groundwork.client import Client
+from groundwork.project import Project
+from oidc.fake_issuer import Issuer, Server
+
+AUTHORIZE = "/auth/v1/google/authorize"
+PAGE = "https://app.example.org/signed-in"
+OPEN = {"redirect_urls": [PAGE], "rate_sign_in_address": 100000}
+
+
+@pytest.fixture(scope="module")
+def issuers():
+    server = Server()
+    yield server
+    server.stop()
+
+
+def wait_for(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+
+
+class Tarpit:
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=600)
+        self.port = self.listener.getsockname()[1]
+        self.kept = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                self.kept.append(self.listener.accept()[0])
+            except OSError:
+                return
+
+    def let_go(self):
+        for one in self.kept:
+            one.close()
+
+    def stop(self):
+        self.listener.close()
+        self.let_go()
+
+
+@pytest.fixture(scope="module")
+def tarpit():
+    made = Tarpit()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def outward(start_gateway, issuers, tarpit):
+    ports = (issuers.port, tarpit.port)
+    return start_gateway("gateway-tarpit", WORKERS=1, FETCH_ALLOW=",".join(f"127.0.0.1:{port}" for port in ports))
+
+
+@pytest.fixture
+def make(outward, servers):
+    operator = Client(f"{outward.url}/org", token=servers.operator_token)
+
+    def project(**settings):
+        made = Project(outward, operator, None)
+        made.admin.put("/", {"settings": {**OPEN, **settings}}, expect=200)
+        return made
+
+    return project
+
+
+def ask(project, count):
+    """So many starts at once, on connections of their own."""
+    where = urllib.parse.urlsplit(project.base_url)
+    query = urllib.parse.urlencode({"redirect_to": PAGE})
+    text = f"GET {where.path}{AUTHORIZE}?{query} HTTP/1.1\r\nHost: {where.netloc}\r\nAccept: application/json\r\n\r\n"
+    sockets = []
+    for _ in range(count):
+        one = socket.create_connection((where.hostname, where.port))
+        one.sendall(text.encode())
+        sockets.append(one)
+    return sockets
+
+
+def status_of(one):
+    one.settimeout(30)
+    return int(one.recv(4096).split(b" ", 2)[1])
+
+
+def test_a_silent_provider_holds_up_nobody_else(make, issuers, tarpit):
+    """As many starts as there were slots and places to wait: another project's provider is asked at once."""
+    issuer = Issuer(issuers)
+    loud = [make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/i{n}", oidc_client_id="id") for n in range(2)]
+    quiet = make(**issuer.settings)
+    sockets = [one for project in loud for one in ask(project, 300)]
+    try:
+        wait_for(lambda: len(tarpit.kept) >= 2, 20)
+        begun = time.monotonic()
+        quiet.client().get(AUTHORIZE, params={"redirect_to": PAGE}, headers={"Accept": "application/json"}, expect=200)
+        assert time.monotonic() - begun < 5
+        assert len(tarpit.kept) <= 4, "a document is asked for once at a time"
+        tarpit.let_go()
+        assert {status_of(one) for one in sockets} == {502}
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def test_a_document_is_fetched_once_for_all_who_wait(make, issuers):
+    issuer = Issuer(issuers)
+    project = make(**issuer.settings)
+    sockets = ask(project, 20)
+    try:
+        assert [status_of(one) for one in sockets] == [200] * 20
+    finally:
+        for one in sockets:
+            one.close()
+    assert issuer.hits["discovery"] == 1
+
+
+def test_who_waits_goes_on_when_the_first_leaves(make, tarpit):
+    project = make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/left", oidc_client_id="id")
+    before = len(tarpit.kept)
+    first = ask(project, 1)[0]
+    wait_for(lambda: len(tarpit.kept) == before + 1, 20)
+    second = ask(project, 1)[0]
+    first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    first.close()  # by a reset: a client may close its half and still read
+    wait_for(lambda: len(tarpit.kept) == before + 2, 20)
+    tarpit.let_go()
+    assert status_of(second) == 502
+    second.close()
+
+
+def test_a_provider_that_failed_is_left_alone_for_a_moment(make, tarpit):
+    project = make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/failed", oidc_client_id="id")
+    before = len(tarpit.kept)
+    one = ask(project, 1)[0]
+    wait_for(lambda: len(tarpit.kept) == before + 1, 20)
+    tarpit.let_go()
+    begun = time.monotonic()
+    assert status_of(one) == 502
+    again = [status_of(one) for one in ask(project, 5)]
+    if time.monotonic() - begun < 4:
+        assert again == [502] * 5 and len(tarpit.kept) <= before + 2  # a kept connection may be tried twice
+    other = make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/failed", oidc_client_id="id")
+    count = len(tarpit.kept)
+    one = ask(other, 1)[0]
+    wait_for(lambda: len(tarpit.kept) > count, 20)
+    tarpit.let_go()
+    assert status_of(one) == 502, "one project's failure is its own"
