@@ -4,7 +4,7 @@
 #include "base/panic.h"
 #include "domain_events_sql.h"
 
-#define OUTBOX_PARAMS       8
+#define OUTBOX_PARAMS       9
 #define OUTBOX_PLAIN_PARAMS 2
 
 static const char *event_name(enum model_event event)
@@ -32,6 +32,7 @@ struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *
     params[5] = row->actor_id != 0 ? P_I64(row->actor_id) : P_NULL;
     params[6] = P_I64(row->depth);
     params[7] = row->traceparent.len ? P_STR(row->traceparent) : P_NULL;
+    params[8] = row->root != 0 ? P_I64(row->root) : P_NULL;
     return (struct db_call){.sql = &SQL_OUTBOX_ADD, .params = params, .param_count = OUTBOX_PARAMS};
 }
 

@@ -15,6 +15,7 @@ struct outbox_row {
     struct str payload; /* the record as JSON text */
     int64_t actor_id;   /* 0 = none */
     int depth;
+    int64_t root; /* what began the chain of events that it belongs to, 0 = this one */
     struct str traceparent; /* may be empty */
 };
 

@@ -92,7 +92,7 @@ static struct db_call call_of(struct records *ctx,
     sql_params_init(&params, arena);
     strbuf_str(&sql,
                STR("insert into {p}.outbox (event, record_id, pending, entity_id, actor_id, depth,"
-                   " trace, payload) values ('EntityCreated', "));
+                   " root, trace, payload) values ('EntityCreated', "));
     put_id(entity, &sql);
     strbuf_str(&sql, STR(", "));
     sql_bind(&sql, &params, P_I64(entity_consumers(entity, EVENT_CREATED)), "smallint");
@@ -102,6 +102,8 @@ static struct db_call call_of(struct records *ctx,
     sql_bind(&sql, &params, write_author(ctx), "bigint");
     strbuf_str(&sql, STR(", "));
     sql_bind(&sql, &params, P_I64(ctx->depth), "smallint");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, ctx->root ? P_I64(ctx->root) : P_NULL, "bigint");
     strbuf_str(&sql, STR(", "));
     sql_bind(&sql, &params, ctx->traceparent.len ? P_STR(ctx->traceparent) : P_NULL, "text");
     strbuf_str(&sql, STR(", "));

@@ -36,6 +36,7 @@ struct records {
     const struct caller *caller;
     struct str lock_token;         /* X-Lock-Token, may be empty */
     int depth;                     /* event depth, for outbox rows */
+    int64_t root;                  /* of a job: what began its chain of events, for outbox rows */
     struct str traceparent;        /* W3C trace context, for outbox rows; may be empty */
     bool public_only;              /* public route: only public fields of public_read entities */
     struct records_error error;

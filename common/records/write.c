@@ -217,6 +217,7 @@ AWAITS static int fill_outbox(struct records *ctx,
             .payload = payload_of(ctx, outbox->arena, plan, rows, i),
             .actor_id = ctx->caller->user_id,
             .depth = ctx->depth,
+            .root = ctx->root,
             .traceparent = ctx->traceparent,
         };
         outbox->calls[outbox->count++] = events_outbox_call(outbox->arena, &row);

@@ -5,7 +5,7 @@
 #include "job_start_sql.h"
 #include "redis/redis.h"
 
-#define START_PARAMS 8
+#define START_PARAMS 9
 #define NUMBER_BYTES 24
 
 struct db_call job_start_call(struct arena *arena, const struct job_start *start)
@@ -21,6 +21,7 @@ struct db_call job_start_call(struct arena *arena, const struct job_start *start
     params[5] = start->actor_key_id ? P_I64(start->actor_key_id) : P_NULL;
     params[6] = P_I64(start->depth);
     params[7] = start->traceparent.len ? P_STR(start->traceparent) : P_NULL;
+    params[8] = P_I64(start->queued_max);
     return (struct db_call){
         .sql = by_route ? &SQL_JOB_START_ROUTE : &SQL_JOB_START_WORKFLOW,
         .params = params,

@@ -17,10 +17,11 @@ struct job_start {
     struct str trigger_entity; /* ?entity_name= */
     int64_t actor_id, actor_key_id; /* the caller; its key, 0 = a token */
     int depth;
+    int64_t queued_max; /* jobs of the project that may wait */
     struct str traceparent;
 };
-/* any: the one statement that queues it and returns job_id, workflow_id, or no row when there is no such enabled
- * workflow. Parameters live in the arena. */
+/* any: the one statement that queues it and returns job_id (null: too many wait), workflow_id, or no row when there is
+ * no such enabled workflow. Parameters live in the arena. */
 struct db_call job_start_call(struct arena *arena, const struct job_start *start);
 /* any: rings after the commit. */
 void jobs_ring(struct directory *directory, const struct project *project, int64_t job_id);

@@ -39,6 +39,8 @@ enum {
     C_TRIGGER_ENTITY_ID,
     C_TRIGGER_AT,
     C_ORPHAN,
+    C_ROOT,
+    C_DISABLED,
 };
 
 static struct {
@@ -88,6 +90,8 @@ static struct job *job_new(const struct rows *rows, size_t i)
     job->trigger_entity_id = rows_i64(rows, i, C_TRIGGER_ENTITY_ID);
     job->trigger_at_ms = rows_time(rows, i, C_TRIGGER_AT);
     job->orphan = rows_bool(rows, i, C_ORPHAN);
+    job->root = rows_i64(rows, i, C_ROOT);
+    job->disabled = rows_bool(rows, i, C_DISABLED);
     return job;
 }
 

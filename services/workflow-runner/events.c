@@ -1,7 +1,9 @@
 /* Events become jobs. */
 #include "events.h"
 
+#include "app.h"
 #include "base/panic.h"
+#include "domain/audit.h"
 #include "log/log.h"
 #include "runner_events_sql.h"
 #include "workflow/condition.h"
@@ -20,6 +22,7 @@ struct listener {
 struct match {
     int64_t *events, *workflows, *versions;
     size_t count, cap;
+    bool chained; /* some of them come of a job's own events */
 };
 
 static void
@@ -33,6 +36,7 @@ match_add(struct arena *arena, struct match *match, int64_t event, const struct 
             .versions = ARENA_ARRAY(arena, grown.versions, cap),
             .count = match->count,
             .cap = cap,
+            .chained = match->chained,
         };
         for (size_t i = 0; i < match->count; i++) {
             grown.events[i] = match->events[i];
@@ -129,12 +133,59 @@ static size_t match_events(struct arena *arena,
                 match_add(arena, match, row_i64(&event, "id"), &listeners[j]);
         }
         bytes += (match->count - before) * (size_t)row_i64(&event, "bytes");
+        match->chained |= row_i64(&event, "depth") > 0;
         if (i > 0 && (match->count > JOBS_AT_ONCE || bytes > BYTES_AT_ONCE)) {
             match->count = before;
             return i;
         }
     }
     return events->count;
+}
+
+/* co: the jobs of what was taken, as far as the project may have them. */
+AWAITS static int make_jobs(struct task *task,
+                            struct db *tx,
+                            const struct match *match,
+                            int64_t room,
+                            struct events_outcome *outcome)
+{
+    const struct db_param params[] = {
+        P_I64S(match->events, match->count),
+        P_I64S(match->workflows, match->count),
+        P_I64S(match->versions, match->count),
+        P_I64(DEPTH_MAX),
+        P_I64(runner_conf()->fan_out_jobs),
+        P_I64(room > 0 ? room : 0),
+    };
+    const struct caller system = {.kind = CALLER_SYSTEM};
+    struct rows rows;
+
+    if (!match->chained && (int64_t)match->count <= room) {
+        TRY(db_query(task, tx, &SQL_EVENTS_MAKE_JOBS, params, 4, &rows));
+        outcome->made = (unsigned)rows.affected;
+        return 0;
+    }
+    TRY(db_query(task, tx, &SQL_EVENTS_MAKE_FEW, params, ARRAY_LEN(params), &rows));
+    outcome->made = (unsigned)rows_i64(&rows, 0, 0);
+    outcome->guarded = (unsigned)rows_i64(&rows, 0, 1);
+    if (outcome->guarded == 0)
+        return 0;
+    struct str detail = arena_printf(task->arena,
+                                     "{\"jobs\":%u,\"reason\":\"fan_out_guard\",\"queue_full\":%s}",
+                                     outcome->guarded,
+                                     (int64_t)match->count > room ? "true" : "false");
+    struct db_call audit = audit_call(task->arena,
+                                      &system,
+                                      "workflows.fan_out_guard",
+                                      "workflow",
+                                      rows_i64(&rows, 0, 2),
+                                      detail,
+                                      STR_NONE);
+    log_warn("events.fan_out_guard",
+             L_I64("project", tx->schema),
+             L_I64("workflow", rows_i64(&rows, 0, 2)),
+             L_I64("jobs", outcome->guarded));
+    return db_batch(task, tx, &audit, 1, NULL);
 }
 
 int events_take(struct task *task, struct project *project, struct events_outcome *ret_outcome)
@@ -148,6 +199,8 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     struct db_call reads[] = {
         {.sql = &SQL_EVENTS_CLAIM, PARAMS(P_I64(EVENTS_AT_ONCE))},
         {.sql = &SQL_EVENTS_LISTENERS},
+        {.sql = &SQL_EVENTS_ROOM,
+         PARAMS(P_I64(runner_conf()->common.queued_jobs), P_I64(JOBS_AT_ONCE))},
     };
     TRY(db_batch(task, tx, reads, ARRAY_LEN(reads), NULL));
     const struct rows *events = &reads[0].rows;
@@ -159,20 +212,14 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     size_t id_column = rows_column(events, "id");
     for (size_t i = 0; i < taken; i++)
         ids[i] = rows_i64(events, i, id_column);
-    struct db_call writes[] = {
-        {.sql = &SQL_EVENTS_TAKEN, PARAMS(P_I64S(ids, taken))},
-        {.sql = &SQL_EVENTS_MAKE_JOBS,
-         PARAMS(P_I64S(match.events, match.count),
-                P_I64S(match.workflows, match.count),
-                P_I64S(match.versions, match.count),
-                P_I64(DEPTH_MAX))},
-    };
-    TRY(db_batch(task, tx, writes, match.count ? 2 : 1, NULL));
-    TRY(db_commit(task, tx));
-    *ret_outcome = (struct events_outcome){
+    struct events_outcome outcome = {
         .taken = (unsigned)taken,
-        .made = (unsigned)writes[1].rows.affected,
         .more = taken < events->count || events->count == EVENTS_AT_ONCE,
     };
+    TRY(db_query(task, tx, &SQL_EVENTS_TAKEN, PARAMS(P_I64S(ids, taken)), NULL));
+    if (match.count > 0)
+        TRY(make_jobs(task, tx, &match, rows_i64(&reads[2].rows, 0, 0), &outcome));
+    TRY(db_commit(task, tx));
+    *ret_outcome = outcome;
     return 0;
 }

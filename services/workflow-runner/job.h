@@ -32,9 +32,11 @@ struct job {
     struct db db;      /* its schema */
     struct project *project; /* held by the arena; NULL until run.c has found it */
     int64_t id, workflow_id, token;
+    int64_t root; /* of its chain of events; itself below 0 when no event began it */
     int version, run, attempt, depth;
     bool resumed;           /* it ran before: read its history first */
     bool orphan;            /* its workflow was deleted while it was made */
+    bool disabled;          /* its workflow is not enabled, and it has not begun yet */
     struct str resume_step; /* a retry begins here; empty = start */
     struct str trigger_kind, trigger_event, trigger_entity; /* may be empty */
     int64_t trigger_id, trigger_entity_id;                  /* 0 = none */

@@ -33,6 +33,11 @@
       "",                                                                                          \
       "Jobs that ended too many runners",                                                          \
       work->quarantined)                                                                           \
+    M(counter,                                                                                     \
+      JOBS "guarded_total",                                                                        \
+      "",                                                                                          \
+      "Jobs that events would have made beyond what one of them, or the queue, may hold",          \
+      work->guarded)                                                                               \
     M(gauge, JOBS "running", "", "Jobs running", work->running)                                    \
     M(counter,                                                                                     \
       "groundwork_events_taken_total",                                                             \

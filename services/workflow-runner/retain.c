@@ -61,6 +61,8 @@ AWAITS static int tidy(struct task *task, const struct row *project)
     int rc = remove_jobs(task, &db);
     if (rc == 0)
         rc = remove_events(task, &db);
+    if (rc == 0)
+        rc = db_query(task, &db, &SQL_RETAIN_FAN_OUT, NULL, 0, NULL);
     arena_free(task->arena);
     task->arena = own;
     if (rc > 0)

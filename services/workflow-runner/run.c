@@ -276,6 +276,8 @@ AWAITS static int wait_room(struct run *run)
 
 AWAITS static int prepare(struct run *run)
 {
+    if (run->job->disabled && !run->job->orphan)
+        return skip_job(run, STR("workflow_disabled"));
     TRY(find_project(run->job));
     TRY(wait_room(run));
     TRY(load_version(run));

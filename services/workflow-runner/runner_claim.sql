@@ -22,7 +22,9 @@ returning j.id as id, j.workflow_id as workflow_id, j.token as token, j.version 
   j.trigger_kind as trigger_kind, j.trigger_event as trigger_event, j.trigger_entity as trigger_entity,
   j.trigger_id as trigger_id, j.trigger_data::text as trigger_data, j.trace as trace,
   now() as claimed_at, j.trigger_entity_id as trigger_entity_id, j.trigger_at as trigger_at,
-  not exists (select 1 from {p}.workflow_versions v where v.workflow_id = j.workflow_id and v.version = j.version) as orphan
+  not exists (select 1 from {p}.workflow_versions v where v.workflow_id = j.workflow_id and v.version = j.version) as orphan,
+  coalesce(j.root, -j.id) as root,
+  j.started_at = now() and exists (select 1 from {p}.workflows w where w.id = j.workflow_id and not w.enabled) as disabled
 
 -- A row that is locked is being written, by its own step or by a cancellation: the next beat tells.
 -- name: claim_renew :many

@@ -5,8 +5,16 @@ select o.id as id, o.event as event, o.entity_id as entity_id,
   case when o.event = 'PushActionTaken' or exists
     (select 1 from {p}.workflows w where w.event = o.event and w.filter is not null)
   then o.payload::text end as data,
-  coalesce(pg_column_size(o.payload), 0) as bytes
+  coalesce(pg_column_size(o.payload), 0) as bytes, o.depth as depth
 from {p}.outbox o where o.pending & 1 <> 0 order by o.id limit $1::bigint for update skip locked
+
+-- How many jobs the project may queue besides those that are, at most. Numbers of jobs rise: as long as the newest and
+-- the oldest one are not far apart, nothing has to be counted.
+-- name: events_room :one
+select case when coalesce(e.last - e.first, 0) < $1::bigint - $2::bigint then $2::bigint
+  else $1::bigint - (select count(*) from (select 1 from {p}.jobs j where j.status = 'queued' limit $1::bigint) q) end as room
+from (select (select j.id from {p}.jobs j where j.status = 'queued' order by j.id desc limit 1) as last,
+             (select j.id from {p}.jobs j where j.status = 'queued' order by j.id limit 1) as first) e
 
 -- name: events_listeners :many
 select w.id as id, w.version as version, w.event as event, w.entity_id as entity_id, w.category as category,
@@ -15,17 +23,58 @@ from {p}.workflows w where w.event is not null and w.enabled order by w.id
 
 -- name: events_make_jobs :exec
 insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
-  trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace)
+  trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace, root)
 select m.workflow_id, m.version,
   case when o.depth >= $4::smallint then 'skipped' else 'queued' end,
   case when o.depth >= $4::smallint then 'loop_guard' end,
   case when o.depth >= $4::smallint then now() end,
   'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'), nullif(o.entity_id, 0),
-  o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace
+  o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, coalesce(o.root, o.id)
 from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as m (event_id, workflow_id, version)
 join {p}.outbox o on o.id = m.event_id
 left join {p}.entities e on e.id = o.entity_id
 on conflict (workflow_id, origin) where origin is not null do nothing
+
+-- The same where a chain of events may have made too many ($5 at most), or the queue may be full ($6 is left): of those
+-- that are not to run, one a workflow tells of it. Columns: how many wait now, how many were left out, one of their workflows.
+-- name: events_make_few :one
+with m as (
+  select m.event_id, m.workflow_id, m.version, m.at, o.depth, coalesce(o.root, o.id) as root,
+    o.depth >= $4::smallint as loops
+  from unnest($1::bigint[], $2::bigint[], $3::bigint[]) with ordinality as m (event_id, workflow_id, version, at)
+  join {p}.outbox o on o.id = m.event_id),
+spent as (
+  insert into {p}.fan_out as f (root, jobs)
+  select m.root, count(*) from m where m.depth > 0 and not m.loops group by m.root order by m.root
+  on conflict (root) do update set jobs = f.jobs + excluded.jobs, at = now()
+  returning f.root, f.jobs),
+numbered as (
+  select m.*, s.jobs - count(*) over (partition by m.root, m.loops, m.depth > 0)
+    + row_number() over (partition by m.root, m.loops, m.depth > 0 order by m.at) as place
+  from m left join spent s on s.root = m.root),
+judged as (
+  select n.*, case when n.loops then 'loop_guard' when n.depth > 0 and n.place > $5::bigint then 'fan_out_guard' end as reason
+  from numbered n),
+fitted as (
+  select j.*, case when j.reason is not null then j.reason
+    when row_number() over (partition by j.reason order by j.at) > $6::bigint then 'fan_out_guard' end as why
+  from judged j),
+told as (
+  select f.*, row_number() over (partition by f.workflow_id, f.why order by f.at) as nth from fitted f),
+made as (
+  insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
+    trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace, root)
+  select t.workflow_id, t.version, case when t.why is null then 'queued' else 'skipped' end, t.why,
+    case when t.why is not null then now() end, 'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'),
+    nullif(o.entity_id, 0), o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, t.root
+  from told t join {p}.outbox o on o.id = t.event_id
+  left join {p}.entities e on e.id = o.entity_id
+  where t.why is distinct from 'fan_out_guard' or t.nth = 1
+  on conflict (workflow_id, origin) where origin is not null do nothing
+  returning status)
+select (select count(*) from made where made.status = 'queued') as made,
+  (select count(*) from told t where t.why = 'fan_out_guard') as guarded,
+  (select min(t.workflow_id) from told t where t.why = 'fan_out_guard') as workflow_id
 
 -- name: events_taken :exec
 update {p}.outbox set pending = (pending & ~1)::smallint,

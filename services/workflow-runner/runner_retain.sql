@@ -11,6 +11,9 @@ gone as (
 steps as (delete from {p}.job_steps s using gone where s.job_id = gone.id)
 select count(*) as removed from gone
 
+-- name: retain_fan_out :exec
+delete from {p}.fan_out f where f.root in (select o.root from {p}.fan_out o where o.at < now() - interval '1 day' limit 5000)
+
 -- name: retain_events :exec
 delete from {p}.outbox o where o.id in
   (select f.id from (select e.id, e.consumed_at from {p}.outbox e order by e.id limit 5000) f

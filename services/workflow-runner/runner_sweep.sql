@@ -21,6 +21,7 @@ where p.state = 'active' order by f.number
 
 -- name: sweep_look :one
 select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events,
+  exists (select 1 from {p}.workflow_stops) as stops,
   exists (select 1 from {p}.jobs j where j.status = 'queued') as jobs,
   exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as ended,
   (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at

@@ -9,9 +9,12 @@
 #include "runner_sweep_sql.h"
 #include "schedule.h"
 #include "work.h"
+#include "workflow/jobs.h"
+#include "workflow_stops_sql.h"
 
 #define LOOKS_AT_ONCE  32
 #define SWEEP_LIMIT_MS 20000
+#define STOPS_AT_ONCE  20  /* batches a sweep */
 #define NO_BELLS_MS    500 /* between sweeps while Redis is away */
 
 static struct {
@@ -76,6 +79,46 @@ AWAITS static void rescue(struct task *task, struct db *db)
         work_jobs_due(db->schema);
 }
 
+/* co: one batch of a workflow that is deleted or disabled; *ret_count tells how many jobs it ended.
+ */
+AWAITS static int stop_batch(
+    struct task *task, struct project *project, int64_t workflow, bool deleted, size_t *ret_count)
+{
+    struct rows queued;
+    struct rows running = {0};
+
+    TRY(db_query(
+        task, &project->db, &SQL_STOP_QUEUED, PARAMS(P_I64(workflow), P_BOOL(deleted)), &queued));
+    if (deleted)
+        TRY(db_query(task, &project->db, &SQL_STOP_RUNNING, PARAMS(P_I64(workflow)), &running));
+    for (size_t i = 0; i < running.count; i++)
+        jobs_cancel_hint(runner_directory(), project, rows_i64(&running, i, 0));
+    *ret_count = queued.count + running.count;
+    return 0;
+}
+
+/* co: what workflows that are deleted or disabled have in the queue ends, some at a time. */
+AWAITS static int stop_workflows(struct task *task, int64_t number)
+{
+    struct project *project;
+    struct rows marks;
+    int batches = 0;
+
+    TRY(project_find_number(task, runner_directory(), number, &project));
+    TRY(db_query(task, &project->db, &SQL_STOP_MARKS, NULL, 0, &marks));
+    for (size_t i = 0; i < marks.count; i++) {
+        const struct row mark = rows_at(&marks, i);
+        int64_t workflow = row_i64(&mark, "workflow_id");
+        size_t count = 1;
+        while (count > 0 && batches++ < STOPS_AT_ONCE)
+            TRY(stop_batch(task, project, workflow, row_bool(&mark, "deleted"), &count));
+        if (count > 0)
+            break;
+        TRY(db_query(task, &project->db, &SQL_STOP_DONE, PARAMS(P_I64(workflow)), NULL));
+    }
+    return 0;
+}
+
 /* A save that raced a tick, or a gateway that died before it told: the project's own rows are
  * right. */
 AWAITS static void
@@ -113,6 +156,11 @@ AWAITS static int look_at(struct task *task, const struct row *project)
         work_jobs_due(number);
     if (row_bool(&found, "ended"))
         rescue(task, &db);
+    if (row_bool(&found, "stops")) {
+        int rc = stop_workflows(task, number);
+        if (rc != 0)
+            log_debug("sweep.stops_failed", L_I64("project", number), L_I64("rc", rc));
+    }
     correct_fire_hint(task, project, row_time(&found, "next_fire_at"));
     return 0;
 }

@@ -261,6 +261,7 @@ static void take_run(struct task *task, void *arg)
     w.taking--;
     if (rc == 0) {
         w.stats.events_taken += outcome.taken;
+        w.stats.guarded += outcome.guarded;
         share_jobs(work, project, outcome.made);
         if (outcome.more)
             work->events_due = true;

@@ -47,7 +47,7 @@ void work_job_ended(struct job *job);
 
 struct work_stats {
     uint64_t claimed, succeeded, failed, skipped, lost, released, events_taken, jobs_made, rescued,
-        quarantined, ticks;
+        quarantined, ticks, guarded;
     unsigned running;
     size_t projects;
 };

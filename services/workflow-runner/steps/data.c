@@ -42,6 +42,7 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
                     .model = model,
                     .caller = call->caller,
                     .depth = job->depth + 1,
+                    .root = job->root,
                     .traceparent = job->traceparent},
         .entity = entity,
     };

@@ -29,10 +29,18 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
     start->actor_id = r->caller->user_id;
     start->actor_key_id = r->caller->key_id;
     start->traceparent = gateway_traceparent(r);
+    start->queued_max = daemon_app()->conf->queued_jobs;
     call = job_start_call(r->task.arena, start);
     rc = db_query(&r->task, r->db, call.sql, call.params, call.param_count, &started);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
+    if (started.count && rows_null(&started, 0, 0)) {
+        resp_header(r, "Retry-After", STR("10"));
+        return fail(r,
+                    "rate_limited",
+                    "The project has %lld queued jobs, which is as many as may wait.",
+                    (long long)start->queued_max);
+    }
     *ret_job = started.count ? rows_i64(&started, 0, 0) : 0;
     if (*ret_job)
         jobs_ring(gateway_directory(), r->project, *ret_job);

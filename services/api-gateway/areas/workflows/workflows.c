@@ -5,6 +5,7 @@
 #include "ddl/model_change.h"
 #include "http/query.h"
 #include "workflow/jobs.h"
+#include "workflow_stops_sql.h"
 #include "workflows_sql.h"
 
 static const char *const kinds[] = {"timed", "event", "manual", "api", NULL};
@@ -85,13 +86,6 @@ struct removal {
     struct rows running; /* ids of the jobs that runners are to drop */
 };
 
-static size_t copy_ids(const struct rows *rows, int64_t *ids)
-{
-    for (size_t i = 0; i < rows->count; i++)
-        ids[i] = rows_i64(rows, i, 0);
-    return rows->count;
-}
-
 AWAITS static int remove_workflow(struct req *r, void *arg, struct model_audit *audit)
 {
     struct removal *removal = arg;
@@ -101,16 +95,14 @@ AWAITS static int remove_workflow(struct req *r, void *arg, struct model_audit *
     TRY(sql_one(r, &workflow, &SQL_WORKFLOW_LOCK, &id, 1));
     TRY(workflow_check_version(r, &removal->match, rows_i64(&workflow, 0, 0)));
     struct db_call calls[] = {
-        {.sql = &SQL_WORKFLOW_CANCEL_QUEUED, .params = &id, .param_count = 1},
-        {.sql = &SQL_WORKFLOW_CANCEL_RUNNING, .params = &id, .param_count = 1},
         {.sql = &SQL_WORKFLOW_UNLISTEN, .params = &id, .param_count = 1},
         {.sql = &SQL_WORKFLOW_REMOVE, .params = &id, .param_count = 1},
+        {.sql = &SQL_STOP_MARK, PARAMS(id, P_BOOL(true))}, /* what these two leave is a runner's */
+        {.sql = &SQL_STOP_QUEUED, PARAMS(id, P_BOOL(true))},
+        {.sql = &SQL_STOP_RUNNING, .params = &id, .param_count = 1},
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    removal->running = calls[1].rows;
-    int64_t *ids = ARENA_ARRAY(r->task.arena, ids, removal->running.count + 1);
-    size_t count = copy_ids(&removal->running, ids);
-    TRY(sql_exec(r, NULL, &SQL_WORKFLOW_CLOSE_STEPS, PARAMS(P_I64S(ids, count))));
+    removal->running = calls[4].rows;
     *audit = (struct model_audit){"workflows.delete", "workflow", removal->id, STR_NONE};
     return 0;
 }
@@ -224,9 +216,11 @@ static const struct route workflows_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Workflows",
         .summary = "Change a workflow",
-        .doc = "Members left out keep their value; trigger and steps are replaced whole, and the "
-               "first step starts when the old one is not among the new. Jobs that are queued "
-               "already run the version they were queued with. " CHECK_DOC,
+        .doc =
+            "Members left out keep their value; trigger and steps are replaced whole, and the "
+            "first step starts when the old one is not among the new. Jobs that are queued "
+            "already run the version they were queued with; those of a workflow that is disabled "
+            "are skipped (workflow_disabled). " CHECK_DOC,
     },
     {
         .method = HTTP_DELETE_M,
@@ -241,8 +235,9 @@ static const struct route workflows_routes[] = {
         .class = CLASS_WRITE,
         .tag = "Workflows",
         .summary = "Delete a workflow with its versions",
-        .doc =
-            "Its jobs that have not ended are cancelled; what all its jobs did can still be read.",
+        .doc = "Nothing of it starts any more. Its jobs that have not ended are cancelled, when "
+               "they are "
+               "many a while after the answer; what all its jobs did can still be read.",
     },
     {
         .method = HTTP_GET_M,

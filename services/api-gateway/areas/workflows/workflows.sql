@@ -70,25 +70,7 @@ select s.name from {p}.secrets s where s.name = any($1::text[])
 -- name: workflow_now :one
 select now() as at
 
--- Removing: what has not ended is cancelled; the history stays.
-
--- name: workflow_cancel_queued :many
-update {p}.jobs j
-set status = 'cancelled', token = j.token + 1, finished_at = now()
-where j.status = 'queued' and j.workflow_id = $1::bigint
-returning j.id
-
--- name: workflow_cancel_running :many
-update {p}.jobs j
-set status = 'cancelled', token = j.token + 1, finished_at = now(), lease_until = null, runner = null
-where j.status in ('running', 'waiting') and j.workflow_id = $1::bigint
-returning j.id
-
--- name: workflow_close_steps :exec
-update {p}.job_steps s
-set status = 'interrupted', finished_at = now(),
-  error = jsonb_build_object('code', 'interrupted', 'message', 'The job was cancelled while this was under way.')
-where s.job_id = any($1::bigint[]) and s.status = 'sent'
+-- Removing: the history stays.
 
 -- name: workflow_remove :exec
 delete from {p}.workflows w where w.id = $1::bigint

@@ -9,6 +9,7 @@
 #include "areas/workflows/workflows.h"
 #include "ddl/model_change.h"
 #include "workflow/definition.h"
+#include "workflow_stops_sql.h"
 #include "workflows_sql.h"
 #include "json/jr.h"
 
@@ -438,6 +439,23 @@ AWAITS static int read_stored(struct req *r, const struct save *save, struct sto
     return 0;
 }
 
+/* What waits for a workflow that is disabled does not start. */
+AWAITS static int stop_or_go(struct req *r,
+                             const struct save *save,
+                             const struct stored *stored,
+                             const struct draft *draft)
+{
+    struct db_call stop[] = {
+        {.sql = &SQL_STOP_MARK, PARAMS(P_I64(save->saved_id), P_BOOL(false))},
+        {.sql = &SQL_STOP_QUEUED, PARAMS(P_I64(save->saved_id), P_BOOL(false))},
+    };
+    struct db_call go = {.sql = &SQL_STOP_UNMARK, PARAMS(P_I64(save->saved_id))};
+
+    if (!stored->found || rows_bool(&stored->row, 0, COL_ENABLED) == draft->definition.enabled)
+        return 0;
+    return draft->definition.enabled ? sql_batch(r, &go, 1) : sql_batch(r, stop, ARRAY_LEN(stop));
+}
+
 AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audit)
 {
     struct save *save = arg;
@@ -452,6 +470,7 @@ AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audi
     TRY(check(r, save->in, &stored, doc, draft));
     TRY(next_tick(r, &stored, draft));
     TRY(write_rows(r, draft, save->id, &save->saved_id));
+    TRY(stop_or_go(r, save, &stored, draft));
     rc = tell_runners(r, draft->fire_ms);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;

@@ -1,0 +1,156 @@
+"""What one event, one workflow and one project may put into the queue; and how it is emptied again."""
+import time
+
+import pytest
+from groundwork.project import Project
+from groundwork.records import execute, rows
+from groundwork.runs import condition, finish, step, until
+from groundwork.workflows import api, call, event, jobs_of, start, workflow
+
+BULK = step("more", "BulkCreateData", {"entity": "orders", "items": [{"name": "x"} for _ in range(20)]})
+
+
+def counts(project, db):
+    return dict(rows(db, f"select coalesce(reason, status), count(*) from {project.schema(db)}.jobs group by 1"))
+
+
+def flood(project, db, made, count, **columns):
+    names = "".join(f", {name}" for name in columns)
+    values = "".join(f", {value}" for value in columns.values())
+    execute(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind{names}) select %s, 1, 'manual'{values}"
+                " from generate_series(1, %s)", made["id"], count)
+
+
+def quiet(project, db):
+    schema = project.schema(db)
+    return not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running') limit 1") and not rows(
+        db, f"select 1 from {schema}.outbox where pending & 1 <> 0 limit 1")
+
+
+def audited(project):
+    page = project.admin.get("/audit-log", params={"limit": 100}, expect=200).json()
+    return [item for item in page["items"] if item["action"] == "workflows.fan_out_guard"]
+
+
+@pytest.mark.parametrize("root", ["event", "job"])
+def test_one_event_makes_no_more_than_its_budget(project, db, start_one, orders, root):
+    """A workflow that creates twenty of what it listens to: 20 ** 8 jobs without a budget."""
+    made = workflow(project.admin, event("orders"), [BULK])
+    runner = start_one(FAN_OUT_JOBS=50)
+    if root == "event":
+        project.item("orders", name="first")
+    else:
+        start(project.admin, made)
+    until(lambda: counts(project, db).get("succeeded", 0) > 50 and quiet(project, db), "the chain ends", 60)
+    found = counts(project, db)
+    assert found["succeeded"] == 51 and "loop_guard" not in found, "the root's own job, and what its chain may have"
+    assert 0 < found["fan_out_guard"] < 51, "one tells of all that were left out together"
+    entries = audited(project)
+    assert entries and entries[0]["actor_kind"] == "system" and entries[0]["target_id"] == str(made["id"])
+    left_out = sum(entry["detail"]["jobs"] for entry in entries)
+    records = rows(db, f"select count(*) from {project.schema(db)}.outbox")[0][0]
+    assert left_out + 51 >= records - 1
+    assert f"groundwork_jobs_guarded_total {left_out}" in runner.metrics()
+    skipped = project.admin.get("/workflows/jobs", params={"status": "skipped"}, expect=200).json()["items"][0]
+    assert skipped["reason"] == "fan_out_guard"
+    # Another event has a budget of its own.
+    project.item("orders", name="second")
+    until(lambda: counts(project, db)["succeeded"] > 100 and quiet(project, db), "the next chain ends", 60)
+    assert counts(project, db)["succeeded"] == (102 if root == "event" else 102)
+
+
+def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one, orders):
+    """By hand and by route it is said so; what events would add is skipped."""
+    own = start_gateway(QUEUED_JOBS=100)
+    path = own.url + f"/org/{project.id}"
+    made = workflow(project.admin, steps=[call(url=sink.url + "/hang?full", timeout_seconds=120)])
+    route, listener = workflow(project.admin, api("in"), [condition()]), workflow(project.admin, event("orders"), [condition()])
+    flood(project, db, made, 100)
+    head = {"Authorization": f"Bearer {project.admin.token}"}
+
+    def send(target):
+        return project.admin.session.post(path + target, json={}, headers=head)
+
+    for target in (f"/workflows/{made['id']}/trigger", "/workflows/api/in"):
+        refused = send(target)
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited") and refused.headers["Retry-After"]
+    assert send("/workflows/api/nowhere").status_code == 404
+    assert len(jobs_of(project, db, made)) == 100 and not jobs_of(project, db, route)
+    execute(db, f"update {project.schema(db)}.jobs set status = 'cancelled' where id between 2 and 99")
+    assert send(f"/workflows/{made['id']}/trigger").status_code == 202, "far apart, but few"
+    execute(db, f"update {project.schema(db)}.jobs set status = 'queued'")
+    start_one(QUEUED_JOBS=100, JOB_SLOTS=1, JOB_SLOTS_PER_PROJECT=1)
+    until(lambda: sink.seen("/hang?full"), "the only slot is taken")
+    for _ in range(3):
+        project.item("orders", name="x")
+    until(lambda: audited(project), "it is in the log of changes")
+    assert {status for _, status in jobs_of(project, db, listener)} == {"skipped"}
+    assert counts(project, db)["fan_out_guard"] >= 1
+    assert audited(project)[0]["detail"]["queue_full"] is True
+
+
+def test_deleting_a_workflow_with_a_long_queue_answers_at_once(project, db, start_one):
+    made = workflow(project.admin, steps=[condition()])
+    flood(project, db, made, 20000)
+    before = time.monotonic()
+    project.admin.delete(f"/workflows/{made['id']}", expect=204)
+    assert time.monotonic() - before < 4
+    project.admin.get(f"/workflows/{made['id']}", expect=404)
+    assert 0 < counts(project, db)["queued"] < 20000
+    start_one()
+    until(lambda: "queued" not in counts(project, db) and quiet(project, db), "the rest", 60)
+    found = counts(project, db)
+    assert found["cancelled"] > 15000 and found.get("succeeded", 0) == 0, found
+    until(lambda: not rows(db, f"select 1 from {project.schema(db)}.workflow_stops"), "the mark is gone")
+
+
+def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_one):
+    made, other = workflow(project.admin, steps=[condition()]), workflow(project.admin, steps=[condition()])
+    flood(project, db, made, 5000)
+    begun = rows(db, f"update {project.schema(db)}.jobs set started_at = now() - interval '1 minute', attempt = 1"
+                     f" where id = (select max(id) from {project.schema(db)}.jobs) returning id")[0][0]
+    before = time.monotonic()
+    project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
+    assert time.monotonic() - before < 4 and counts(project, db)["queued"] > 0
+    rest = start(project.admin, other)
+    start_one()
+    assert finish(project, rest)["status"] == "succeeded"
+    until(lambda: quiet(project, db), "the rest", 60)
+    assert counts(project, db) == {"workflow_disabled": 4999, "succeeded": 2}, "what had begun goes on"
+    assert finish(project, begun)["status"] == "succeeded"
+    # Enabled again it starts, and what was skipped can be run again.
+    project.admin.put(f"/workflows/{made['id']}", {"enabled": True}, expect=200)
+    assert finish(project, start(project.admin, made))["status"] == "succeeded"
+    job = rows(db, f"select min(id) from {project.schema(db)}.jobs where reason = 'workflow_disabled'")[0][0]
+    project.admin.post(f"/workflows/jobs/{job}/retry", expect=202)
+    assert finish(project, job)["status"] == "succeeded"
+
+
+def test_a_job_that_was_queued_while_its_workflow_was_disabled(project, db, start_one):
+    """What a trigger commits behind the change does not start either."""
+    made = workflow(project.admin, steps=[condition()])
+    project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
+    flood(project, db, made, 1)
+    start_one()
+    until(lambda: counts(project, db) == {"workflow_disabled": 1}, "it is skipped")
+
+
+@pytest.fixture
+def other(gateway, operator, recorder):
+    return Project(gateway, operator, recorder)
+
+
+def test_a_hundred_thousand_jobs_of_one_project(project, other, db, start_one):
+    """Another project's first step is not later for them."""
+    made, quick = workflow(project.admin, steps=[condition()]), workflow(other.admin, steps=[condition()])
+    start_one()
+    assert finish(other, start(other.admin, quick))["status"] == "succeeded"
+    flood(project, db, made, 100000)
+    until(lambda: rows(db, f"select 1 from {project.schema(db)}.jobs where status = 'succeeded' limit 1"), "they run")
+    took = []
+    for _ in range(10):
+        job = finish(other, start(other.admin, quick))
+        took += rows(db, f"select extract(epoch from s.started_at - j.queued_at) from {other.schema(db)}.jobs j join"
+                         f" {other.schema(db)}.job_steps s on s.job_id = j.id where j.id = %s", job["id"])[0]
+    assert rows(db, f"select 1 from {project.schema(db)}.jobs where status = 'queued' limit 1"), "they still wait"
+    assert sorted(took)[5] < 1, took
