@@ -1,10 +1,8 @@
 /* The one main() of all daemons: command line, configuration, one-shot jobs, workers. */
 #include "app/daemon.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <malloc.h>
-#include <netdb.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +16,7 @@
 #include "app/shares_metrics.h"
 #include "app/supervisor.h"
 #include "app/watch.h"
+#include "base/harden.h"
 #include "base/panic.h"
 #include "bus/bus.h"
 #include "db/answer.h"
@@ -31,12 +30,16 @@
 #define LARGE_BLOCK_BYTES  (4 * 1024 * 1024)
 #define SPARE_BYTES        (64U << 20) /* free memory that a worker may keep */
 #define SPARE_CHECK_MS     5000
+#define PUBLIC_VARIABLES   "GROUNDWORK_HOST, GROUNDWORK_PORT"
+#define ADMIN_VARIABLES    "GROUNDWORK_ADMIN_HOST, GROUNDWORK_ADMIN_PORT"
 #define EXIT_PATIENCE_MS   2000 /* beyond the drain, before SIGKILL */
 
 extern char **environ;
 
 static struct app app;
 static int admin_port;
+static int public_fds[WORKERS_MAX]; /* of each worker; the supervisor has all */
+static int admin_fds[WORKERS_MAX];
 static int exit_code;
 static bool started; /* this worker serves */
 static struct loop_timer spare_timer;
@@ -245,7 +248,7 @@ static void start_worker(struct task *task, void *arg UNUSED)
     (void)wait_redis(task);
     if (db_server_wait(task, directory_control(app.directory)->server, DEPENDENCY_WAIT_MS, NULL))
         exit_code = EXIT_DEPENDENCY;
-    if (!exit_code && (health_start(&app, admin_port) != 0)) {
+    if (!exit_code && (health_start(&app) != 0)) {
         fprintf(stderr, "%s: the admin port %d cannot be used\n", app.daemon->name, admin_port);
         exit_code = EXIT_CONFIG;
     }
@@ -283,12 +286,17 @@ static void on_spare_check(void *arg UNUSED)
     loop_timer_start(&spare_timer, SPARE_CHECK_MS);
 }
 
-static int worker_main(unsigned worker, void *arg UNUSED)
+static void close_listeners(unsigned but);
+
+static int worker_main(unsigned worker)
 {
     struct task task = {.arena = arena_new(0)};
 
     return_large_blocks();
     app.worker = worker;
+    app.listen_fd = public_fds[worker];
+    app.admin_fd = admin_fds[worker];
+    close_listeners(worker);
     metrics_worker(worker);
     loop_init();
     signals_on(SIGTERM, on_stop_signal, NULL);
@@ -357,25 +365,65 @@ static int run_plain_flag(int argc, char **argv, const struct daemon *daemon)
     return -1;
 }
 
-/* A port that all workers will share: 0 is settled here, once. The bound socket stays open, so that
- * nobody else gets the port before the workers listen. */
-static int settle_port(const char *host, int port)
+/* One socket a worker and port, held by the supervisor while it lives: what clients have sent to a
+ * worker that dies waits for its successor, and the kernel spreads connections evenly. One socket
+ * for all would need no successor, but whoever wakes first takes what a burst has brought. */
+static int listen_for(const char *host, int port, int *fds, unsigned workers)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t length = sizeof(address);
-    int on = 1;
-    int fd;
+    for (unsigned i = 0; i < workers; i++) {
+        fds[i] = http_listen(host, port);
+        if (fds[i] < 0)
+            return fds[i];
+        port = http_listen_port(fds[i]);
+    }
+    return 0;
+}
 
-    if (port != 0)
-        return port;
-    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
-        address.sin_addr.s_addr = htonl(INADDR_ANY);
-    MUST(fd >= 0);
-    MUST(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == 0);
-    MUST(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
-    MUST(getsockname(fd, (struct sockaddr *)&address, &length) == 0);
-    return ntohs(address.sin_port);
+static int complain(const char *host, int port, const char *variables, int rc)
+{
+    fprintf(stderr,
+            "%s: cannot listen on %s:%d (%s): %s\n",
+            app.daemon->name,
+            host,
+            port,
+            variables,
+            strerror(-rc));
+    return EXIT_CONFIG;
+}
+
+static int listen_all(const struct conf_common *conf)
+{
+    unsigned workers = (unsigned)conf->workers;
+    int rc = 0;
+
+    if (!app.daemon->portless)
+        rc = listen_for(conf->host.ptr, conf->port, public_fds, workers);
+    if (rc != 0)
+        return complain(conf->host.ptr, conf->port, PUBLIC_VARIABLES, rc);
+    rc = listen_for(conf->admin_host.ptr, conf->admin_port, admin_fds, workers);
+    if (rc != 0)
+        return complain(conf->admin_host.ptr, conf->admin_port, ADMIN_VARIABLES, rc);
+    admin_port = http_listen_port(admin_fds[0]);
+    return 0;
+}
+
+/* All but those of one worker; WORKERS_MAX = all. */
+static void close_listeners(unsigned but)
+{
+    for (unsigned i = 0; i < WORKERS_MAX; i++) {
+        if (i == but)
+            continue;
+        if (public_fds[i] > 0)
+            (void)close(public_fds[i]);
+        if (admin_fds[i] > 0)
+            (void)close(admin_fds[i]);
+    }
+}
+
+/* Clients are refused, not kept waiting, while the workers end. */
+static void on_supervisor_stop(void)
+{
+    close_listeners(WORKERS_MAX);
 }
 
 /* Both ports, before anything else: a stranger there is one clear line. */
@@ -386,23 +434,15 @@ static int check_ports(const struct conf_common *conf)
         int port;
         const char *variables;
     } ports[] = {
-        {conf->host.ptr, conf->port, "GROUNDWORK_HOST, GROUNDWORK_PORT"},
-        {conf->admin_host.ptr, conf->admin_port, "GROUNDWORK_ADMIN_HOST, GROUNDWORK_ADMIN_PORT"},
+        {conf->host.ptr, conf->port, PUBLIC_VARIABLES},
+        {conf->admin_host.ptr, conf->admin_port, ADMIN_VARIABLES},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(ports); i++) {
         bool used = ports[i].port != 0 && (i > 0 || !app.daemon->portless);
         int rc = used ? http_address_check(ports[i].host, ports[i].port) : 0;
-        if (rc == 0)
-            continue;
-        fprintf(stderr,
-                "%s: cannot listen on %s:%d (%s): %s\n",
-                app.daemon->name,
-                ports[i].host,
-                ports[i].port,
-                ports[i].variables,
-                strerror(-rc));
-        return EXIT_CONFIG;
+        if (rc != 0)
+            return complain(ports[i].host, ports[i].port, ports[i].variables, rc);
     }
     return 0;
 }
@@ -420,8 +460,10 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     static struct arena *arena; /* the configuration lives as long as the process */
     struct conf_common *conf;
     const char *error;
-    int code = run_plain_flag(argc, argv, daemon);
+    int code;
 
+    harden_process();
+    code = run_plain_flag(argc, argv, daemon);
     if (code >= 0)
         return code;
     job = argc == 2 ? find_job(argv[1], daemon) : NULL;
@@ -433,6 +475,9 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     arena = arena_new(0);
     conf = arena_zalloc(arena, daemon->conf->bytes);
     error = configure(arena, daemon, conf);
+    harden_hide(conf, daemon->conf->bytes);
+    harden_hide(conf->master_key.ptr, conf->master_key.len);
+    harden_hide(conf->master_key_old.ptr, conf->master_key_old.len);
     if (error) {
         fprintf(stderr, "%s: %s\n", daemon->name, error);
         return EXIT_CONFIG;
@@ -447,15 +492,17 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     if (code != 0)
         return code;
     log_init(daemon->name, level_wanted());
-    if (!daemon->portless)
-        conf->port = settle_port(conf->host.ptr, conf->port);
-    admin_port = settle_port(conf->admin_host.ptr, conf->admin_port);
+    code = listen_all(conf);
+    if (code != 0)
+        return code;
     health_prepare();
     watch_prepare();
     if (daemon->prepare)
         daemon->prepare(conf);
     metrics_share((unsigned)conf->workers);
     shares_metrics_share((unsigned)conf->workers);
-    return supervisor_run(
-        (unsigned)conf->workers, conf->drain_timeout_ms + EXIT_PATIENCE_MS, worker_main, NULL);
+    return supervisor_run((unsigned)conf->workers,
+                          conf->drain_timeout_ms + EXIT_PATIENCE_MS,
+                          worker_main,
+                          on_supervisor_stop);
 }

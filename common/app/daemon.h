@@ -24,6 +24,8 @@ struct app {
     /* Cast to the daemon's struct app_conf, whose first member it is. */
     const struct conf_common *conf;
     unsigned worker; /* index, from 0 */
+    int listen_fd;   /* for http_config; 0 when the daemon is portless */
+    int admin_fd;
     struct directory *directory;
     struct redis *redis;
     struct bus *bus; /* a daemon that consumes stops it in its drain */

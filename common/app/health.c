@@ -198,12 +198,10 @@ static int handle(struct req *r)
     return fail(r, "route_not_found", "This port answers /healthz, /readyz and /metrics.");
 }
 
-int health_start(struct app *app, int port)
+int health_start(struct app *app)
 {
     struct http_config config = {
-        .host = app->conf->admin_host.ptr,
-        .port = port,
-        .reuse_port = true,
+        .listen_fd = app->admin_fd,
         .limits = http_limits_default,
         .request_timeout_ms = 5000,
         .handle = handle,

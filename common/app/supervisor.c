@@ -16,7 +16,6 @@
 #include "base/panic.h"
 #include "log/log.h"
 
-#define WORKERS_MAX    64
 #define BACKOFF_MIN_MS 50
 #define BACKOFF_MAX_MS 5000
 
@@ -49,7 +48,7 @@ static void catch_signal(int signum, void (*fn)(int))
     MUST(sigaction(signum, &action, NULL) == 0);
 }
 
-static void start_child(unsigned worker, supervisor_fn fn, void *arg)
+static void start_child(unsigned worker, supervisor_fn fn)
 {
     struct child *child = &children[worker];
     pid_t parent = getpid();
@@ -65,7 +64,7 @@ static void start_child(unsigned worker, supervisor_fn fn, void *arg)
         catch_signal(SIGINT, SIG_DFL);
         catch_signal(SIGHUP, SIG_DFL);
         catch_signal(SIGCHLD, SIG_DFL);
-        exit(fn(worker, arg));
+        exit(fn(worker));
     }
     if (pid < 0) {
         log_error("supervisor.fork_failed", L_I64("errno", errno));
@@ -164,7 +163,7 @@ static int stop_all(unsigned workers, long patience_ms)
     return code;
 }
 
-int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void *arg)
+int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void (*stopping)(void))
 {
     int status;
     pid_t pid;
@@ -180,7 +179,7 @@ int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void *a
     while (!stop_signal) {
         for (unsigned i = 0; i < workers; i++) {
             if (!children[i].pid && clock_mono_ms() >= children[i].restart_ms)
-                start_child(i, fn, arg);
+                start_child(i, fn);
         }
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
             struct child *child = child_of(pid, workers);
@@ -194,6 +193,7 @@ int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void *a
         }
         wait_a_little();
     }
+    stopping();
     return stop_all(workers, patience_ms);
 }
 

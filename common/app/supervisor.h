@@ -6,13 +6,14 @@
  */
 
 /* A worker's whole life; returns its exit code. */
-typedef int (*supervisor_fn)(unsigned worker, void *arg);
+#define WORKERS_MAX 64
+typedef int (*supervisor_fn)(unsigned worker);
 
 enum { EXIT_CONFIG = 2, EXIT_DEPENDENCY = 3 };
 
 /* Runs until told to stop. A worker that ends with EXIT_CONFIG or EXIT_DEPENDENCY before any was
  * ready ends everything with that code. `patience_ms`: after a stop signal workers have this long,
- * then SIGKILL. */
-int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void *arg);
+ * then SIGKILL. `stopping` is called in the supervisor before they are told. */
+int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void (*stopping)(void));
 /* In a worker: it serves. */
 void supervisor_ready(void);

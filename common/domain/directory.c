@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/harden.h"
 #include "base/panic.h"
 #include "domain/data_key_ring.h"
 #include "domain/internal.h"
@@ -22,6 +23,7 @@ void directory_server_add(struct directory *directory, const char *name, const c
 
 static void set_masters(struct directory *directory, const struct directory_config *config)
 {
+    harden_hide(directory->masters, sizeof(directory->masters));
     MUST(config->old_master_key_count < MASTERS_MAX);
     directory->masters[0] = config->master_key;
     for (size_t i = 0; i < config->old_master_key_count; i++)

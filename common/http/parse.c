@@ -33,10 +33,10 @@ FAULT(uri_long, 414, "uri_too_long", "the request target is too long");
 FAULT(head_large, 431, "headers_too_large", "the request head is too large");
 FAULT(header_many, 431, "headers_too_large", "the request has too many header lines");
 
-enum byte_class { BYTE_BAD, BYTE_TEXT, BYTE_TOKEN, BYTE_BLANK, BYTE_CR, BYTE_LF };
+enum byte_class { BYTE_BAD, BYTE_HIGH, BYTE_TEXT, BYTE_TOKEN, BYTE_BLANK, BYTE_CR, BYTE_LF };
 
-/* RFC 9110 5.6.2 tokens, other visible characters, blanks. Everything else, 0x80 and up included,
- * has no agreed meaning in a head. */
+/* RFC 9110 5.6.2 tokens, other visible characters, blanks; 0x80 and up in values alone. Everything
+ * else has no agreed meaning in a head. */
 static const uint8_t byte_classes[256] = {
     ['\t'] = BYTE_BLANK,
     [' '] = BYTE_BLANK,
@@ -59,6 +59,7 @@ static const uint8_t byte_classes[256] = {
     ['|'] = BYTE_TOKEN,
     ['}'] = BYTE_TEXT,
     ['~'] = BYTE_TOKEN,
+    [0x80 ... 0xff] = BYTE_HIGH,
 };
 
 static enum byte_class class_of(char c)
@@ -93,6 +94,7 @@ static int scan_line(struct head_scan *scan,
                      const struct http_fault **ret_fault)
 {
     scan->after_cr = false;
+    scan->in_value = false;
     if (scan->line_bytes == 0) {
         if (scan->lines > 0)
             return HEAD_COMPLETE;
@@ -120,7 +122,7 @@ static int scan_byte(struct head_scan *scan,
     enum byte_class class = class_of(c);
 
     scan->bytes++;
-    if (class == BYTE_BAD) {
+    if (class == BYTE_BAD || (class == BYTE_HIGH && !scan->in_value)) {
         *ret_fault = &fault_byte;
     } else if (scan->after_cr != (class == BYTE_LF)) {
         *ret_fault = &fault_line_end;
@@ -135,6 +137,7 @@ static int scan_byte(struct head_scan *scan,
         *ret_fault = &fault_request_line;
     } else {
         scan->line_bytes++;
+        scan->in_value = scan->in_value || (c == ':' && scan->lines > 0);
         *ret_fault = scan_size_fault(scan, limits);
         if (!*ret_fault)
             return HEAD_MORE;
@@ -432,12 +435,26 @@ static int on_field(llhttp_t *parser, const char *at, size_t len)
     return 0;
 }
 
+/* Bytes above 0x7F are opaque (RFC 9110 5.5), and nothing that is read here has any: a question
+ * mark in the place of each keeps them from matching, and from going anywhere else as they are. */
+static struct str without_high(struct str value)
+{
+    char *text = (char *)value.ptr; /* of the head's own buffer */
+
+    for (size_t i = 0; i < value.len; i++) {
+        if (class_of(text[i]) == BYTE_HIGH)
+            text[i] = '?';
+    }
+    return value;
+}
+
 static int on_value(llhttp_t *parser, const char *at, size_t len)
 {
     struct grammar *grammar = parser->data;
     if (grammar->head->header_count == 0)
         return HPE_USER;
-    grammar->head->headers[grammar->head->header_count - 1].value = str_trim((struct str){at, len});
+    grammar->head->headers[grammar->head->header_count - 1].value =
+        without_high(str_trim((struct str){at, len}));
     return 0;
 }
 

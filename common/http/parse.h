@@ -29,6 +29,7 @@ struct head_scan {
     uint32_t line_bytes; /* of the current line */
     uint32_t lines;      /* complete ones, the empty last one not counted */
     bool after_cr;
+    bool in_value; /* behind the colon of a header field */
     bool lead_crlf; /* one empty line before the request line is skipped (RFC 9112 2.2) */
 };
 

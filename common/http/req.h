@@ -30,7 +30,7 @@ enum http_method { HTTP_GET_M, HTTP_HEAD_M, HTTP_POST_M, HTTP_PUT_M, HTTP_PATCH_
 
 struct http_header {
     struct str name; /* as sent */
-    struct str value; /* trimmed */
+    struct str value; /* trimmed; '?' for bytes above 0x7F */
 };
 
 struct req {

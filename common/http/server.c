@@ -80,7 +80,7 @@ static int listen_on(const struct addrinfo *address, bool reuse_port)
 }
 
 /* Resolves once at start; never used while serving. */
-static int open_listener(const struct http_config *config)
+static int open_listener(const char *host, int port, bool reuse_port)
 {
     struct addrinfo hints = {
         .ai_family = AF_UNSPEC,
@@ -91,19 +91,23 @@ static int open_listener(const struct http_config *config)
     char service[12];
     int rc = -EADDRNOTAVAIL;
 
-    (void)snprintf(service, sizeof(service), "%d", config->port);
-    if (getaddrinfo(config->host, service, &hints, &addresses) != 0)
+    (void)snprintf(service, sizeof(service), "%d", port);
+    if (getaddrinfo(host, service, &hints, &addresses) != 0)
         return -EADDRNOTAVAIL;
     for (const struct addrinfo *it = addresses; it && rc < 0; it = it->ai_next)
-        rc = listen_on(it, config->reuse_port);
+        rc = listen_on(it, reuse_port);
     freeaddrinfo(addresses);
     return rc;
 }
 
+int http_listen(const char *host, int port)
+{
+    return open_listener(host, port, true);
+}
+
 int http_address_check(const char *host, int port)
 {
-    const struct http_config config = {.host = host, .port = port};
-    int fd = open_listener(&config);
+    int fd = open_listener(host, port, false);
 
     if (fd < 0)
         return fd;
@@ -135,14 +139,19 @@ union address {
     struct sockaddr_in6 six;
 };
 
-int http_server_port(const struct http_server *server)
+int http_listen_port(int fd)
 {
     union address address = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t len = sizeof(address);
 
-    if (server->fd < 0 || getsockname(server->fd, &address.any, &len) != 0)
+    if (fd < 0 || getsockname(fd, &address.any, &len) != 0)
         return 0;
     return ntohs(address.any.sa_family == AF_INET6 ? address.six.sin6_port : address.four.sin_port);
+}
+
+int http_server_port(const struct http_server *server)
+{
+    return http_listen_port(server->fd);
 }
 
 const struct http_limits *http_server_limits(const struct http_server *server)
@@ -254,8 +263,10 @@ static int64_t sweep_interval(const struct http_limits *limits)
 int http_server_start(const struct http_config *config, struct http_server **ret_server)
 {
     struct http_server *server;
-    int fd = open_listener(config);
+    int fd = config->listen_fd;
 
+    if (fd == 0)
+        fd = open_listener(config->host, config->port, false);
     if (fd < 0)
         return fd;
     server = calloc(1, sizeof(*server));

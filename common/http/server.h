@@ -30,7 +30,7 @@ extern const struct http_limits http_limits_default;
 struct http_config {
     const char *host;
     int port;                    /* 0 = any free, see http_server_port */
-    bool reuse_port;             /* SO_REUSEPORT, for several workers */
+    int listen_fd;               /* of http_listen(), taken over; 0 = it listens by itself */
     bool show_shares;            /* its bounds are on /metrics */
     struct http_limits limits;
     int64_t request_timeout_ms;  /* deadline of a task, 30 s */
@@ -57,6 +57,11 @@ struct share_owner http_address_owner(const char *text);
 
 /* any: binds and listens. Negative errno when the address cannot be had. Returns owned. */
 int http_server_start(const struct http_config *config, struct http_server **ret_server) MUSTCHECK;
+/* any, blocks: a socket that listens, with SO_REUSEPORT: one a worker, made before they fork, so that
+ * clients wait for the next worker when one dies. Negative errno. */
+int http_listen(const char *host, int port) MUSTCHECK;
+/* The port of such a socket. */
+int http_listen_port(int fd);
 /* any, blocks: can this address be listened on, with nobody else there? 0 or a negative errno. For
  * the start of a daemon whose workers share a port: SO_REUSEPORT would join a stranger's. */
 int http_address_check(const char *host, int port) MUSTCHECK;

@@ -168,7 +168,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     struct http_config config = {
         .host = conf->common.host.ptr,
         .port = conf->common.port,
-        .reuse_port = true,
+        .listen_fd = app->listen_fd,
         .limits = http_limits_default,
         .request_timeout_ms = conf->request_timeout_ms,
         .handle = pipeline_run,

@@ -220,6 +220,47 @@ def test_killed_worker_is_replaced_while_the_other_serves(own):
     assert (death["pid"], death["signal"]) == (victim, 9)
 
 
+def test_a_killed_worker_refuses_no_connection(own):
+    """Clients that come while it is gone are answered by its successor."""
+    daemon = own(WORKERS=1)
+    for round in range(3):
+        (victim,) = daemon.workers()
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: len(events(daemon, "worker.died")) == round + 1)
+        clients = [socket.create_connection(("127.0.0.1", daemon.port), timeout=30) for _ in range(20)]
+        for sock in clients:
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+        for sock in clients:
+            assert sock.recv(65536).startswith(b"HTTP/1.1 200 ")
+            sock.close()
+
+
+def test_workers_share_connections_evenly(own):
+    daemon = own(WORKERS=2)
+    until(lambda: len(events(daemon, "worker.ready")) == 2)
+    clients = [socket.create_connection(("127.0.0.1", daemon.port), timeout=30) for _ in range(400)]
+    until(lambda: sample(daemon.metrics(), "groundwork_http_connections") >= 400)
+    open_files = [len(os.listdir(f"/proc/{pid}/fd")) for pid in daemon.workers()]
+    assert abs(open_files[0] - open_files[1]) < 120, open_files
+    for sock in clients:
+        sock.close()
+
+
+def test_no_core_dump_holds_a_key(own):
+    daemon = own(WORKERS=1)
+    for pid in (daemon.process.pid, *daemon.workers()):
+        with open(f"/proc/{pid}/limits", encoding="ascii") as limits:
+            assert re.search(r"^Max core file size +0 +0 ", limits.read(), re.M)
+        with open(f"/proc/{pid}/coredump_filter", encoding="ascii") as kinds:
+            assert int(kinds.read(), 16) == 0
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:  # the environment, where the master key came in
+            environment = int(stat.read().rsplit(")", 1)[1].split()[47])
+        with open(f"/proc/{pid}/smaps", encoding="utf-8") as maps:
+            found = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) (?:.*\n)+?VmFlags:(.*)$", maps.read(), re.M)
+        (flags,) = [flags for start, end, flags in found if int(start, 16) <= environment < int(end, 16)]
+        assert " dd" in flags
+
+
 def test_json_bodies_of_another_size(own, operator):
     """GROUNDWORK_JSON_BODY_BYTES is the limit of every JSON body, and beyond it 413 names it."""
     daemon = own(WORKERS=1, JSON_BODY_BYTES="2M")

@@ -110,11 +110,10 @@ _lines = [
     ("cr_at_end", b"X: a\r"), ("cr_nul", b"X: v\x00\ralue"), ("lf_then_field", b"X: a\nContent-Length: 5"),
     ("lf_lf", b"X:\n\nY: b"), ("cr_first", b"\rX: a"), ("next_line_in_name", b"Content-Length\x85: 5"),
     ("no_break_space_in_name", b"Content-Length\xa0: 5"), ("high_in_name", b"X\xef: a"),
-    ("high_in_value", b"X: \x85a\xa0"),
     ("delimiters_in_name", b'X"(),/;<=>?@[/]{}: a'), ("controls_in_name", b"X\x01\x02\x0b\x0c: a"),
     ("delete_in_value", b"X: \x7f"),
     ("escape_in_value", b"X: \x1b[0m"), ("second_host", b"Host: other"), ("same_host_twice", b"Host: h"),
-    ("unicode_colon", b"X\xef\xbc\x9a a"), ("line_separator", b"X: a\xe2\x80\xa8Content-Length: 5"),
+    ("unicode_colon", b"X\xef\xbc\x9a a"),
 ]
 _request_lines = [
     ("http_0_9", b"GET /healthz"), ("http_0_9_version", b"GET /healthz HTTP/0.9"),

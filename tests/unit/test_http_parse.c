@@ -129,7 +129,12 @@ static const struct {
     CASE("GET / HTTP/1.1\r\nHost: h\r\r\n\r\n", "!400 "),
     CASE(GET1 "X: a\0b\r\n\r\n", "!400 "),
     CASE(GET1 "X: a\x7f\r\n\r\n", "!400 "),
-    CASE(GET1 "X: a\x80\r\n\r\n", "!400 "),
+    CASE("GET / HTTP/1.1\r\nHost: h\x80\r\n\r\n", "!400 "),
+    CASE(GET1 "Cookie: name=Jos\xc3\xa9; b=\xff\r\n\r\n", "GET / 0: "),
+    CASE(GET1 "X: a\xe2\x80\xa8"
+              "Content-Length: 5\r\n\r\n",
+         "GET / 0: "),
+    CASE(GET1 "Content-Length: \xb2\r\n\r\n", "!400 "),
     CASE(GET1 "X\xc3\xa9: a\r\n\r\n", "!400 "),
     CASE(GET1 "X : a\r\n\r\n", "!400 "),
     CASE(GET1 "X\t: a\r\n\r\n", "!400 "),
@@ -246,7 +251,7 @@ static void test_every_byte(void **state)
         } places[] = {
             {5, visible && c != '#'},
             {28, token || c == ':'}, /* "X-:: _" is a field X- with the value ": _" */
-            {31, visible || c == ' ' || c == '\t'},
+            {31, visible || c == ' ' || c == '\t' || c >= 0x80},
         };
         for (size_t i = 0; i < ARRAY_LEN(places); i++) {
             struct reader reader;

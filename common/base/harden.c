@@ -1,0 +1,55 @@
+/* Nothing of the process in core dumps. */
+#include "base/harden.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/panic.h"
+
+extern char **environ;
+
+void harden_hide(const void *bytes, size_t len)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = (uintptr_t)bytes / page * page;
+    uintptr_t end = ((uintptr_t)bytes + len + page - 1) / page * page;
+
+    /* An old kernel that refuses leaves the other measures. */
+    (void)madvise((void *)first, end - first, MADV_DONTDUMP);
+}
+
+/* Keys come in here. */
+static void hide_environment(void)
+{
+    for (char **it = environ; *it; it++)
+        harden_hide(*it, strlen(*it) + 1);
+}
+
+/* No anonymous memory in a dump that is piped to a program or made by a debugger, which ask for
+ * neither limit nor owner (core(5)); /proc may be read-only. */
+static void leave_memory_out(void)
+{
+    int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    (void)!write(fd, "0\n", 2);
+    (void)close(fd);
+}
+
+void harden_process(void)
+{
+    const struct rlimit none = {0};
+
+    leave_memory_out();
+    hide_environment();
+    MUST(setrlimit(RLIMIT_CORE, &none) == 0);
+#if !defined(GW_SANITIZE) /* the leak check attaches to its own process */
+    MUST(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
+#endif
+}
