@@ -99,7 +99,9 @@ static int read_json(struct req *r, json_t **ret_root, struct str *ret_text)
         return 0;
     if (!text.len)
         return fail(r, "invalid_json", "A JSON body is required.");
-    if (jr_parse(r->task.arena, text, ret_root, &error) == JR_INVALID)
+    int rc = r->route->exact_numbers ? jr_parse_stored(r->task.arena, text, ret_root, &error)
+                                     : jr_parse(r->task.arena, text, ret_root, &error);
+    if (rc == JR_INVALID)
         return fail_json(r, text, &error);
     if (ret_text)
         *ret_text = text;

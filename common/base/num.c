@@ -240,15 +240,7 @@ size_t num_print_f64(char *buf, double value)
     return sign + print_general(buf + sign, value);
 }
 
-/* --- comparison --- */
-
-/* A number by its digits: from the first that is not 0, which stands for 10 to the power of `top`.
- */
-struct digits {
-    bool negative;
-    const char *at, *end; /* of the mantissa, with its point; at == end: zero */
-    int64_t top;
-};
+/* --- whole numbers in other words --- */
 
 #define EXPONENT_MOST 100000000 /* far beyond what anything holds: more digits do not count */
 
@@ -262,6 +254,62 @@ static int64_t read_exponent(const char *at, const char *end)
             value = value * 10 + (*at - '0');
     return negative ? -value : value;
 }
+
+#define I64_DIGITS 19
+
+bool num_parse_whole(struct str text, int64_t *ret_value)
+{
+    char buf[1 + I64_DIGITS];
+    size_t len = 0;
+    int64_t power = 0;
+    bool point = false;
+    const char *end = text.ptr + text.len;
+    const char *at = text.ptr;
+
+    if (at < end && *at == '-')
+        buf[len++] = *at++;
+    size_t sign = len;
+    for (; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (*at == '.') {
+            point = true;
+            continue;
+        }
+        power -= point;
+        if (len == sign && *at == '0')
+            continue;
+        /* More digits than fit may still be zeros behind the point. */
+        if (len - sign == I64_DIGITS) {
+            if (*at != '0')
+                return false;
+            power++;
+            continue;
+        }
+        buf[len++] = *at;
+    }
+    if (at < end)
+        power += read_exponent(at + 1, end);
+    for (; power < 0 && len > sign && buf[len - 1] == '0'; power++)
+        len--;
+    if (len == sign) {
+        *ret_value = 0;
+        return true;
+    }
+    if (power < 0 || power > I64_DIGITS - (int64_t)(len - sign))
+        return false;
+    for (; power > 0; power--)
+        buf[len++] = '0';
+    return num_parse_i64((struct str){buf, len}, ret_value);
+}
+
+/* --- comparison --- */
+
+/* A number by its digits: from the first that is not 0, which stands for 10 to the power of `top`.
+ */
+struct digits {
+    bool negative;
+    const char *at, *end; /* of the mantissa, with its point; at == end: zero */
+    int64_t top;
+};
 
 static struct digits digits_of(struct str text)
 {

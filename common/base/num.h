@@ -16,6 +16,9 @@ size_t num_print_i64(char *buf, int64_t value);
 /* Shortest text that reads back as the same double, valid JSON, at most 32 bytes, no NUL.
  * Infinities and NaN, which JSON cannot say, give "null". */
 size_t num_print_f64(char *buf, double value);
+/* A JSON-style number that is whole, however it is written: 7.0, 1e2, 9223372036854775807.0. False
+ * when it is not, or out of range. */
+bool num_parse_whole(struct str text, int64_t *ret_value);
 /* Below 0, 0 or above 0 as `left` is less than, equal to or greater than `right`: exactly, by their
  * digits. Both must be JSON-style numbers. */
 int num_compare(struct str left, struct str right);

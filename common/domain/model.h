@@ -42,6 +42,7 @@ struct model_field {
     int64_t max_length;             /* texts, characters; 0 = none */
     bool has_min, has_max;
     double min, max;
+    struct str min_text, max_text;   /* the same to the last digit */
     const struct model_enum *values; /* TYPE_ENUM */
     const struct entity *target;     /* TYPE_RELATION */
     enum model_on_delete on_delete;

@@ -59,7 +59,7 @@ static const json_t *parse_nested(struct arena *arena, struct str text)
 
     if (text.ptr == NULL)
         return NULL;
-    if (jr_parse(arena, text, &root, &error) != 0) {
+    if (jr_parse_stored(arena, text, &root, &error) != 0) {
         log_debug("model.bad_json", L_CSTR("reason", error.text));
         return NULL;
     }
@@ -242,6 +242,11 @@ static struct str example(struct arena *arena, const struct model_field *field)
     PANIC("field %lld has no type", (long long)field->id);
 }
 
+static struct str bound_text(struct arena *arena, const json_t *bound)
+{
+    return jr_number(bound, arena_alloc(arena, 32));
+}
+
 static void field_options(const struct model *model, struct model_field *field, const json_t *item)
 {
     const json_t *options = parse_nested(model->arena, jr_str(item, "options"));
@@ -257,8 +262,10 @@ static void field_options(const struct model *model, struct model_field *field, 
     field->max_length = jr_i64(options, "max_length", 0);
     field->has_min = json_is_number(min);
     field->min = json_number_value(min);
+    field->min_text = bound_text(model->arena, min);
     field->has_max = json_is_number(max);
     field->max = json_number_value(max);
+    field->max_text = bound_text(model->arena, max);
     field->on_delete = on_delete < 0 ? ON_DELETE_RESTRICT : (enum model_on_delete)on_delete;
     if (field->type == TYPE_ENUM)
         field->values = model_enum_find(model, jr_str(options, "enum"));

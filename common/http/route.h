@@ -66,6 +66,7 @@ struct route {
     const struct schema *body;        /* NULL = no JSON body is read */
     const char *body_type;            /* other body type, streamed by the handler ("multipart/form-data") */
     bool body_optional;
+    bool exact_numbers;               /* integers of the body may be longer than 64 bits: of records, and what bounds them */
     size_t body_max;                  /* 0 = the server's JSON limit */
     struct route_ok ok;
     int fails[8];                     /* what the handler adds to what any route is refused with */

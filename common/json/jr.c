@@ -8,6 +8,7 @@
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "json/jr_number.h"
 #include "json/jw.h"
 
 #define PRINT_MAX ((size_t)1 << 30) /* far above six times the largest body */
@@ -183,7 +184,12 @@ static void free_root(void *root)
     json_decref(root);
 }
 
-int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_error *ret_error)
+/* Reads `text`; numbers are kept as they stand in `original`, of which it was made. */
+static int parse(struct arena *arena,
+                 struct str text,
+                 struct str original,
+                 json_t **ret_root,
+                 struct jr_error *ret_error)
 {
     if (text.len == 0)
         return refuse(ret_error, 1, 1, "unexpected end of text");
@@ -200,31 +206,15 @@ int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_
         ret_error->at = error.position > 0 ? (size_t)error.position : 0;
         return JR_INVALID;
     }
+    number_keep_literals(&root, original);
     arena_defer(arena, free_root, root);
     *ret_root = root;
     return 0;
 }
 
-/* An integer literal is long enough to be outside int64, and is. */
-static bool is_wide(struct str digits)
+int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_error *ret_error)
 {
-    int64_t value;
-
-    return digits.len > 18 && !num_parse_i64(digits, &value);
-}
-
-/* End of the number that begins at `at`; *ret_integer tells whether it has digits only. */
-static size_t number_end(struct str text, size_t at, bool *ret_integer)
-{
-    *ret_integer = true;
-    for (at++; at < text.len; at++) {
-        char c = text.ptr[at];
-        if (c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-')
-            *ret_integer = false;
-        else if (c < '0' || c > '9')
-            break;
-    }
-    return at;
+    return parse(arena, text, text, ret_root, ret_error);
 }
 
 /* The text with ".0" behind every integer that int64 cannot hold; `text` itself when there is
@@ -233,25 +223,18 @@ static struct str widen(struct arena *arena, struct str text)
 {
     struct strbuf out;
     size_t copied = 0;
-    bool in_string = false;
+    size_t end = 0;
+    bool integer;
 
     strbuf_init(&out, arena, PRINT_MAX);
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        if (c == '"') {
-            in_string = !in_string;
-        } else if (in_string) {
-            i += c == '\\' ? 1 : 0;
-        } else if (c == '-' || (c >= '0' && c <= '9')) {
-            bool integer;
-            size_t end = number_end(text, i, &integer);
-            if (integer && is_wide((struct str){text.ptr + i, end - i})) {
-                strbuf_str(&out, (struct str){text.ptr + copied, end - copied});
-                strbuf_str(&out, STR(".0"));
-                copied = end;
-            }
-            i = end - 1;
-        }
+    for (struct str number = number_next(text, &end); number.ptr != NULL;
+         number = number_next(text, &end)) {
+        (void)number_end(number, 0, &integer);
+        if (!integer || !number_is_wide(number))
+            continue;
+        strbuf_str(&out, (struct str){text.ptr + copied, end - copied});
+        strbuf_str(&out, STR(".0"));
+        copied = end;
     }
     if (copied == 0)
         return text;
@@ -264,7 +247,7 @@ int jr_parse_stored(struct arena *arena,
                     json_t **ret_root,
                     struct jr_error *ret_error)
 {
-    return jr_parse(arena, widen(arena, text), ret_root, ret_error);
+    return parse(arena, widen(arena, text), text, ret_root, ret_error);
 }
 
 json_t *jr_text(struct str text)

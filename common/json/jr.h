@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Guarded JSON reader over jansson: refuses, before or while parsing, what the service never accepts:
- * depth over 64, duplicate keys, U+0000, invalid UTF-8, BOM, lone surrogates, integers outside int64,
- * numbers that are not finite doubles or that jsonb cannot hold, trailing text (RFC 8259). What it
- * accepts, PostgreSQL stores.
+ * Guarded JSON reader over jansson: refuses, before or while parsing, what the service never
+ * accepts: depth over 64, duplicate keys, U+0000, invalid UTF-8, BOM, lone surrogates, integers
+ * outside int64, numbers that are not finite doubles or that jsonb cannot hold, trailing text (RFC
+ * 8259). What it accepts, PostgreSQL stores.
  */
 #include <jansson.h>
 #include <stddef.h>
@@ -23,15 +23,22 @@ struct jr_error {
 /* Positive result. */
 enum { JR_INVALID = 1 };
 
-/* 0, or JR_INVALID with *ret_error set. The root may be any JSON value; it is owned by the arena. */
+/* 0, or JR_INVALID with *ret_error set. The root may be any JSON value; it is owned by the arena.
+ */
 int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_error *ret_error)
     MUSTCHECK;
-/* The same for jsonb that PostgreSQL printed: it writes a double like 1e20 out as digits, so integers
- * outside int64 are read as doubles. */
+/* The same where numbers of any length are expected: in records, and in jsonb that PostgreSQL
+ * printed, which writes 1e20 out as digits. Integers outside int64 are read as reals. */
 int jr_parse_stored(struct arena *arena,
                     struct str text,
                     json_t **ret_root,
                     struct jr_error *ret_error) MUSTCHECK;
+/* How a real was written, when the shortest text of its double is another one (99999999999999.99,
+ * 1e2, 1.50); STR_NONE otherwise. Borrowed from the value. jw_json() and jr_print() write it. */
+struct str jr_literal(const json_t *value);
+/* A number as exact text: its literal, or printed into `buf` of 32 bytes; STR_NONE for anything
+ * else. */
+struct str jr_number(const json_t *value, char *buf);
 /* The path of the value that stands at a byte of a text ("items[3].price", empty = the root, or one
  * too long to be shown); arena-owned. */
 struct str jr_path(struct arena *arena, struct str text, size_t at);

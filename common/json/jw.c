@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
+#include "json/jr.h"
 
 #define MAX_DEPTH 128 /* what the kind bits hold; the reader allows 64 */
 
@@ -320,7 +321,10 @@ void jw_json(struct jw *w, const struct json_t *value)
         jw_i64(w, json_integer_value(value));
         break;
     case JSON_REAL:
-        jw_f64(w, json_real_value(value));
+        if (jr_literal(value).ptr != NULL)
+            jw_raw(w, jr_literal(value));
+        else
+            jw_f64(w, json_real_value(value));
         break;
     case JSON_TRUE:
     case JSON_FALSE:

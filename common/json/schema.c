@@ -274,8 +274,10 @@ static void read_f64(const struct walk *walk,
     }
     double number = json_number_value(value);
     check_bounds(walk, at, field, number);
-    if (out != NULL)
+    if (out != NULL) {
         ((struct in_f64 *)out)->value = number;
+        ((struct in_f64 *)out)->json = value;
+    }
 }
 
 static void

@@ -24,7 +24,7 @@
 
 struct in_str  { bool set, null; struct str value; };
 struct in_i64  { bool set, null; int64_t value; };
-struct in_f64  { bool set, null; double value; };
+struct in_f64  { bool set, null; double value; const json_t *json; }; /* json: to the last digit */
 struct in_bool { bool set, null, value; };
 struct in_json { bool set, null; json_t *value; };                 /* borrowed from the body */
 struct in_ids  { bool set, null; size_t count; int64_t *items; };

@@ -6,6 +6,7 @@
 
 #include "base/num.h"
 #include "base/panic.h"
+#include "json/jr.h"
 #include "json/jw.h"
 
 #define CODE_LETTERS     3U
@@ -201,18 +202,14 @@ int money_parse(struct str text, struct str currency, int64_t *ret_minor)
 int money_from_json(const json_t *value, struct str currency, int64_t *ret_minor)
 {
     char buf[32];
-    size_t len;
 
     if (json_is_string(value))
         return money_parse(
             (struct str){json_string_value(value), json_string_length(value)}, currency, ret_minor);
-    if (json_is_integer(value))
-        len = num_print_i64(buf, json_integer_value(value));
-    else if (json_is_real(value))
-        len = num_print_f64(buf, json_real_value(value));
-    else
+    struct str number = jr_number(value, buf);
+    if (number.ptr == NULL)
         return MONEY_NOT_A_NUMBER;
-    return money_parse((struct str){buf, len}, currency, ret_minor);
+    return money_parse(number, currency, ret_minor);
 }
 
 /* --- minor units to text --- */

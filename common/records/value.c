@@ -2,6 +2,7 @@
 #include "records/value.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/codec.h"
@@ -12,10 +13,10 @@
 #include "domain/data_key.h"
 #include "json/jr.h"
 
-#define SECRET_MASK    "********"
-#define YEAR_1_MS      (-62135596800000LL) /* 0001-01-01: PostgreSQL knows no year 0 */
-#define YEAR_9999_MS   253402300799999LL
-#define EXACT_REAL_MAX 9007199254740992.0 /* 2^53: reals up to here are whole numbers exactly */
+#define SECRET_MASK  "********"
+#define YEAR_1_MS    (-62135596800000LL) /* 0001-01-01: PostgreSQL knows no year 0 */
+#define YEAR_9999_MS 253402300799999LL
+#define NUMBER_BYTES 32
 
 /* Everything a reader of one type works with. */
 struct input {
@@ -35,29 +36,39 @@ static struct str text_of(const json_t *json)
     return (struct str){json_string_value(json), json_string_length(json)};
 }
 
-/* min and max of numeric fields; long double holds every int64 exactly. */
-static bool in_range(const struct input *in, long double number)
+static bool beyond(const struct input *in, const char *word, double bound, struct str exact)
+{
+    struct arena *arena = in->scope->arena;
+    struct str text = arena_printf(arena, "%.15g", bound);
+
+    if (exact.len > 0 && num_compare(text, exact) != 0)
+        text = exact;
+    schema_error_add(arena,
+                     in->scope->errors,
+                     in->field->name,
+                     "out_of_range",
+                     "must be at %s %.*s",
+                     word,
+                     STR_ARG(text));
+    return false;
+}
+
+static struct str bound_text(double bound, struct str exact, char *buf)
+{
+    return exact.len > 0 ? exact : (struct str){buf, num_print_f64(buf, bound)};
+}
+
+/* min and max of numeric fields, compared by their digits. */
+static bool in_range(const struct input *in, struct str number)
 {
     const struct model_field *field = in->field;
+    char min[NUMBER_BYTES];
+    char max[NUMBER_BYTES];
 
-    if (field->has_min && number < (long double)field->min) {
-        schema_error_add(in->scope->arena,
-                         in->scope->errors,
-                         field->name,
-                         "out_of_range",
-                         "must be at least %.15g",
-                         field->min);
-        return false;
-    }
-    if (field->has_max && number > (long double)field->max) {
-        schema_error_add(in->scope->arena,
-                         in->scope->errors,
-                         field->name,
-                         "out_of_range",
-                         "must be at most %.15g",
-                         field->max);
-        return false;
-    }
+    if (field->has_min && num_compare(number, bound_text(field->min, field->min_text, min)) < 0)
+        return beyond(in, "least", field->min, field->min_text);
+    if (field->has_max && num_compare(number, bound_text(field->max, field->max_text, max)) > 0)
+        return beyond(in, "most", field->max, field->max_text);
     return true;
 }
 
@@ -92,37 +103,34 @@ static bool read_text(const struct input *in, struct value *ret_value)
     return true;
 }
 
-/* A whole number: an integer, or a real that is one and small enough to be exact. */
+/* A whole number: an integer, or a real that is one. */
 static bool whole_number(const json_t *json, int64_t *ret_number)
 {
-    if (json_is_integer(json)) {
-        *ret_number = json_integer_value(json);
-        return true;
-    }
-    double real = json_is_real(json) ? json_real_value(json) : 0.5;
-    if (!(real >= -EXACT_REAL_MAX && real <= EXACT_REAL_MAX) || (double)(int64_t)real != real)
-        return false;
-    *ret_number = (int64_t)real;
-    return true;
+    char buf[NUMBER_BYTES];
+
+    return json_is_number(json) && num_parse_whole(jr_number(json, buf), ret_number);
 }
 
 static bool read_integer(const struct input *in, struct value *ret_value)
 {
+    char buf[NUMBER_BYTES];
     int64_t number = 0;
 
     if (!whole_number(in->json, &number))
         return refuse(in, "type_mismatch", "expected an integer");
     ret_value->param = P_I64(number);
-    return in_range(in, (long double)number);
+    return in_range(in, (struct str){buf, num_print_i64(buf, number)});
 }
 
 static bool read_float(const struct input *in, struct value *ret_value)
 {
+    char buf[NUMBER_BYTES];
+
     if (!json_is_number(in->json))
         return refuse(in, "type_mismatch", "expected a number");
     double number = json_number_value(in->json);
     ret_value->param = P_F64(number);
-    return in_range(in, (long double)number);
+    return in_range(in, (struct str){buf, num_print_f64(buf, number)});
 }
 
 /* The power of ten behind 'e'; false when no column could hold such a number. */
@@ -171,30 +179,22 @@ static bool decimal_digits(struct str text, int64_t *ret_before, int64_t *ret_af
 }
 
 /* numeric keeps what it is given, so the digits are limited here: 8 bytes of "1e131071" would
- * become 131,072. A real of the body is written with the shortest digits that mean it. */
+ * become 131,072. A number of the body is taken as it is written there. */
 static bool read_decimal(const struct input *in, struct value *ret_value)
 {
     struct arena *arena = in->scope->arena;
-    char printed[32];
-    struct str text;
+    char buf[NUMBER_BYTES];
     double near = 0;
     int64_t before = 0;
     int64_t after = 0;
 
-    if (json_is_string(in->json))
-        text = text_of(in->json);
-    else if (json_is_integer(in->json))
-        text = (struct str){printed, num_print_i64(printed, json_integer_value(in->json))};
-    else if (json_is_real(in->json))
-        text = (struct str){printed, num_print_f64(printed, json_real_value(in->json))};
-    else
-        return refuse(in, "type_mismatch", "expected a number or a text of digits");
-    if (!num_parse_f64(text, &near))
+    struct str text = json_is_string(in->json) ? text_of(in->json) : jr_number(in->json, buf);
+    if (text.ptr == NULL || (json_is_string(in->json) && !num_parse_f64(text, &near)))
         return refuse(in, "type_mismatch", "expected a number or a text of digits");
     if (!decimal_digits(text, &before, &after) || before + after > VALUE_DECIMAL_DIGITS)
         return refuse(in, "out_of_range", "must have at most 38 digits");
     ret_value->param = P_STR(arena_dup(arena, text));
-    return in_range(in, (long double)near);
+    return in_range(in, text);
 }
 
 static bool read_bool(const struct input *in, struct value *ret_value)
@@ -232,11 +232,40 @@ static bool read_datetime(const struct input *in, struct value *ret_value)
     return true;
 }
 
+/* What PostgreSQL makes of numbers with an exponent: 1e300 is printed as 301 digits. */
+static size_t grown_bytes(struct str text)
+{
+    size_t grown = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == '"')
+            in_string = !in_string;
+        if (in_string && c == '\\')
+            i++;
+        if (in_string || (c != '-' && (c < '0' || c > '9')))
+            continue;
+        struct str number = {text.ptr + i, 0};
+        int64_t before = 0;
+        int64_t after = 0;
+        while (i < text.len && strchr("+-.0123456789eE", text.ptr[i]) != NULL)
+            i++;
+        number.len = (size_t)(text.ptr + i-- - number.ptr);
+        if (memchr(number.ptr, 'e', number.len) == NULL &&
+            memchr(number.ptr, 'E', number.len) == NULL)
+            continue;
+        grown +=
+            decimal_digits(number, &before, &after) ? (size_t)(before + after) : VALUE_JSON_BYTES;
+    }
+    return grown;
+}
+
 static bool read_json(const struct input *in, struct value *ret_value)
 {
     struct str text = jr_print(in->scope->arena, in->json);
 
-    if (text.len > VALUE_JSON_BYTES)
+    if (text.len + grown_bytes(text) > VALUE_JSON_BYTES)
         return too_long(in, VALUE_JSON_BYTES, "bytes");
     ret_value->param = P_STR(text);
     return true;
@@ -455,7 +484,7 @@ json_t *value_document(struct str text)
     struct jr_error error;
     json_t *root = NULL;
 
-    if (jr_parse(arena, text, &root, &error) == 0)
+    if (jr_parse_stored(arena, text, &root, &error) == 0)
         root = json_incref(root); /* outlives the arena that holds the first reference */
     else
         root = NULL;

@@ -2,35 +2,27 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "workflow/condition_private.h"
+#include "json/jr.h"
 
 /* --- values --- */
 
 #define VALUE_DEPTH 128 /* above every document that the reader takes */
 
-/* A number, or a text that is one in JSON. Long double holds every int64 and every double. */
-static bool as_number(const json_t *value, long double *ret_number)
-{
-    int64_t integer;
-    double real;
+/* A number by its digits. */
+struct number {
+    char buf[32];
+    struct str text;
+};
 
-    if (json_is_integer(value)) {
-        *ret_number = (long double)json_integer_value(value);
-        return true;
-    }
-    if (json_is_real(value)) {
-        *ret_number = (long double)json_real_value(value);
-        return true;
-    }
+/* A number, or a text that is one in JSON. */
+static bool as_number(const json_t *value, struct number *ret_number)
+{
+    double near;
+
+    ret_number->text = json_is_string(value) ? json_text(value) : jr_number(value, ret_number->buf);
     if (!json_is_string(value))
-        return false;
-    if (num_parse_i64(json_text(value), &integer)) {
-        *ret_number = (long double)integer;
-        return true;
-    }
-    if (!num_parse_f64(json_text(value), &real))
-        return false;
-    *ret_number = (long double)real;
-    return true;
+        return ret_number->text.ptr != NULL;
+    return num_parse_f64(ret_number->text, &near);
 }
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as VALUE_DEPTH */
@@ -66,13 +58,13 @@ static bool equal_arrays(const json_t *a, const json_t *b, int depth)
 
 static bool equal(const json_t *a, const json_t *b, int depth)
 {
-    long double x;
-    long double y;
+    struct number x;
+    struct number y;
 
     if (a == NULL || b == NULL)
         return a == b;
     if (json_is_number(a) || json_is_number(b))
-        return as_number(a, &x) && as_number(b, &y) && x == y;
+        return as_number(a, &x) && as_number(b, &y) && num_compare(x.text, y.text) == 0;
     if (json_typeof(a) != json_typeof(b) || depth == 0)
         return false;
     if (json_is_object(a))
@@ -91,8 +83,8 @@ bool values_equal(const json_t *a, const json_t *b)
 
 bool values_order(const json_t *a, const json_t *b, int *ret_order)
 {
-    long double x;
-    long double y;
+    struct number x;
+    struct number y;
 
     if (json_is_string(a) && json_is_string(b)) {
         *ret_order = str_cmp(json_text(a), json_text(b));
@@ -100,7 +92,7 @@ bool values_order(const json_t *a, const json_t *b, int *ret_order)
     }
     if (!as_number(a, &x) || !as_number(b, &y))
         return false;
-    *ret_order = (x > y) - (x < y);
+    *ret_order = num_compare(x.text, y.text);
     return true;
 }
 

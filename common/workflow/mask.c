@@ -5,6 +5,7 @@
 
 #include "base/num.h"
 #include "workflow/secrets.h"
+#include "json/jr.h"
 
 static int by_start(const void *left, const void *right)
 {
@@ -104,13 +105,15 @@ static json_t *mask_text(struct masker *masker, const json_t *value)
 
 static json_t *mask_number(struct masker *masker, json_t *value)
 {
-    char text[32];
-    size_t len = json_is_integer(value) ? num_print_i64(text, json_integer_value(value))
-                                        : num_print_f64(text, json_real_value(value));
+    char buf[32];
+    char near_buf[32];
+    struct str text = jr_number(value, buf);
+    struct str near = {near_buf, num_print_f64(near_buf, json_number_value(value))};
 
     for (size_t i = 0; i < masker->count; i++) {
         const struct mask_needle *needle = &masker->needles[i];
-        if (needle->form == MASK_PLAIN && str_eq(needle->bytes, (struct str){text, len})) {
+        if (needle->form == MASK_PLAIN &&
+            (str_eq(needle->bytes, text) || str_eq(needle->bytes, near))) {
             masker->found = true;
             return json_string(SECRETS_MASK);
         }

@@ -479,6 +479,50 @@ static void numbers_compare_by_digits(void **state)
         assert_int_equal(num_compare(str_from(equal[i][0]), str_from(equal[i][1])), 0);
 }
 
+static void whole_numbers_in_other_words(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+    } good[] = {
+        {"0", 0},
+        {"-0.0", 0},
+        {"0e7", 0},
+        {"7.0", 7},
+        {"1e2", 100},
+        {"1.25e2", 125},
+        {"-12.50e1", -125},
+        {"9223372036854775807.0", INT64_MAX},
+        {"-9223372036854775808.000", INT64_MIN},
+        {"922337203685477580700e-2", INT64_MAX},
+        {"0.0012e5", 120},
+        {"1000000000000000000000e-20", 10},
+    };
+    static const char *const bad[] = {
+        "0.5",
+        "1e-1",
+        "9223372036854775808",
+        "1e19",
+        "12.345e1",
+        "1e400",
+        "1e-400",
+        "1e99999999999999999999",
+        "9007199254740993.5",
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        int64_t value = 1;
+        if (!num_parse_whole(str_from(good[i].text), &value) || value != good[i].value)
+            fail_msg("%s: %lld", good[i].text, (long long)value);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        int64_t value;
+        if (num_parse_whole(str_from(bad[i]), &value))
+            fail_msg("%s", bad[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,6 +534,7 @@ int main(void)
         cmocka_unit_test(doubles_round_trip),
         cmocka_unit_test(numbers_ignore_the_locale),
         cmocka_unit_test(numbers_compare_by_digits),
+        cmocka_unit_test(whole_numbers_in_other_words),
         cmocka_unit_test(times_parse_and_print),
         cmocka_unit_test(times_are_printed_for_mail_and_http),
         cmocka_unit_test(times_refuse_what_is_not_exact),

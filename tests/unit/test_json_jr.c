@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "json/jr.h"
@@ -285,6 +286,111 @@ static void test_numbers(void **state)
     assert_true(json_real_value(accept(STR("1.7976931348623157e308"))) == 1.7976931348623157e308);
 }
 
+static uint64_t chance(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005U + 1442695040888963407U;
+    return *seed >> 33;
+}
+
+static size_t put_digits(uint64_t *seed, char *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = (char)('0' + chance(seed) % 10);
+    return count;
+}
+
+/* A number as somebody may write it, inside of what a double can be near to. */
+static size_t random_literal(uint64_t *seed, char *to)
+{
+    static const char *const signs[] = {"", "+", "-"};
+    size_t whole = chance(seed) % 25;
+    size_t len = 0;
+
+    if (chance(seed) % 2)
+        to[len++] = '-';
+    to[len++] = (char)(whole == 0 ? '0' : '1' + chance(seed) % 9);
+    len += put_digits(seed, to + len, whole);
+    if (to[whole == 0 ? 0 : len - whole - 1] == '0' && whole > 0)
+        to[len - whole - 1] = '1';
+    if (chance(seed) % 3) {
+        to[len++] = '.';
+        len += put_digits(seed, to + len, 1 + chance(seed) % 24);
+    }
+    if (chance(seed) % 4 == 0) {
+        to[len++] = chance(seed) % 2 ? 'e' : 'E';
+        len += (size_t)snprintf(
+            to + len, 8, "%s%u", signs[chance(seed) % 3], (unsigned)(chance(seed) % 100));
+    }
+    return len;
+}
+
+/* What is read is written again, to the last digit. */
+static void test_numbers_stay(void **state)
+{
+    uint64_t seed = 20261122;
+    char text[160];
+    char buf[32];
+
+    (void)state;
+    for (int i = 0; i < 100000; i++) {
+        struct arena *own = arena_new(0);
+        struct jr_error error;
+        json_t *root;
+        char literal[128];
+        size_t len = random_literal(&seed, literal);
+        int size = snprintf(
+            text, sizeof(text), "{\"a\":[\"1.50\",{\"\\\"2e9\":%.*s},3]}", (int)len, literal);
+
+        if (jr_parse_stored(own, (struct str){text, (size_t)size}, &root, &error) != 0)
+            fail_msg("%s: %s", text, error.text);
+        const json_t *inner = json_array_get(json_object_get(root, "a"), 1);
+        struct str kept = jr_number(json_object_get(inner, "\"2e9"), buf);
+        struct str printed = jr_print(own, root);
+        struct str again = {literal, len};
+        if (str_is(again, "-0"))
+            again = STR("0"); /* an integer, which has no sign then */
+        if (!str_eq(kept, again))
+            fail_msg("%s became %.*s", text, (int)kept.len, kept.ptr);
+        if (again.ptr == literal && !str_eq(printed, (struct str){text, (size_t)size}))
+            fail_msg("%s was printed as %.*s", text, (int)printed.len, printed.ptr);
+        arena_free(own);
+    }
+}
+
+static void test_literals(void **state)
+{
+    static const char *const kept[] = {
+        "99999999999999.99",
+        "1e2",
+        "1.50",
+        "0.10",
+        "1E+2",
+        "1234567890123456789012345678901234567890",
+        "0.1234567890123456789012345678901234567890",
+    };
+    char buf[32];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        struct jr_error error;
+        json_t *root;
+        assert_int_equal(jr_parse_stored(arena, str_from(kept[i]), &root, &error), 0);
+        assert_true(str_is(jr_literal(root), kept[i]));
+        assert_true(str_is(jr_print(arena, root), kept[i]));
+        assert_true(json_is_real(root) && json_real_value(root) != 0);
+    }
+    assert_null(jr_literal(accept(STR("12.5"))).ptr);
+    assert_null(jr_literal(accept(STR("7"))).ptr);
+    assert_null(jr_literal(accept(STR("\"1.50\""))).ptr);
+    assert_null(jr_number(accept(STR("\"1.50\"")), buf).ptr);
+    json_t *plain = json_real(2.5);
+    assert_null(jr_literal(plain).ptr);
+    assert_true(str_is(jr_number(plain, buf), "2.5"));
+    json_decref(plain);
+    struct str text = STR("[1.50,{\"a\":2.50,\"b\":[3.50,4]},\"5.50\",6.50]");
+    assert_true(str_eq(jr_print(arena, accept(text)), text));
+}
+
 static void test_long_number(void **state)
 {
     (void)state;
@@ -488,6 +594,8 @@ int main(void)
         TEST(test_bad),
         TEST(test_refusals_of_our_own),
         TEST(test_numbers),
+        TEST(test_numbers_stay),
+        TEST(test_literals),
         TEST(test_long_number),
         TEST(test_numbers_of_jsonb),
         TEST(test_paths),

@@ -27,7 +27,7 @@ static void create_values(struct shop *shop)
 
     NAMES(text,
           "\"sku\":\"A1\"",
-          "\"price\":19.9,",
+          "\"price\":19.90,",
           "\"qty\":1,",
           "\"status\":\"open\"",
           "\"day\":\"2024-02-29\"",

@@ -13,6 +13,7 @@
 #define INDEXED_LENGTH_MAX 600              /* characters: 2,400 bytes fit an index entry */
 #define INTEGER_BOUND      9007199254740992 /* 2^53: bounds are doubles */
 #define FLOAT_BOUND        1e300
+#define BOUND_BYTES_MAX    320  /* 1e300 in digits, and some behind the point */
 #define DEFAULT_BYTES_MAX  4096 /* as JSON text: it becomes part of a command */
 
 bool entity_name_ok(struct str name)
@@ -101,6 +102,11 @@ static void set_length(const struct field_spec *spec,
                 VARCHAR_LENGTH_MAX);
 }
 
+static struct str bound_text(struct arena *arena, const struct in_f64 *bound)
+{
+    return bound->null ? STR_NONE : jr_number(bound->json, arena_alloc(arena, 32));
+}
+
 static void set_bounds(const struct field_spec *spec,
                        const struct field_options_in *in,
                        struct model_field *field)
@@ -110,11 +116,17 @@ static void set_bounds(const struct field_spec *spec,
     if (in->min.set) {
         field->has_min = !in->min.null;
         field->min = in->min.null ? 0 : in->min.value;
+        field->min_text = bound_text(spec->arena, &in->min);
     }
     if (in->max.set) {
         field->has_max = !in->max.null;
         field->max = in->max.null ? 0 : in->max.value;
+        field->max_text = bound_text(spec->arena, &in->max);
     }
+    if (field->min_text.len > BOUND_BYTES_MAX)
+        finding(spec, "options.min", "out_of_range", "has too many digits");
+    if (field->max_text.len > BOUND_BYTES_MAX)
+        finding(spec, "options.max", "out_of_range", "has too many digits");
     if (field->has_min && fabs(field->min) > limit)
         finding(spec, "options.min", "out_of_range", "is too far from zero");
     if (field->has_max && fabs(field->max) > limit)

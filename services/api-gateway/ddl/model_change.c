@@ -85,12 +85,12 @@ int model_change(struct req *r, model_change_fn change, void *arg)
 
 /* --- fields as they are stored --- */
 
-static void put_bound(struct jw *w, const char *name, bool set, double value)
+static void put_bound(struct jw *w, const char *name, bool set, struct str value)
 {
     if (!set)
         return;
     jw_lit(w, name);
-    jw_f64(w, value);
+    jw_raw(w, value);
 }
 
 /* Only what the type knows; the name of a relation's entity is looked up when it is shown. */
@@ -104,8 +104,8 @@ static struct str print_options(struct arena *arena, const struct model_field *f
     jw_obj(&w);
     if (field->max_length > 0)
         JW_I64(&w, "max_length", field->max_length);
-    put_bound(&w, "min", field->has_min, field->min);
-    put_bound(&w, "max", field->has_max, field->max);
+    put_bound(&w, "min", field->has_min, field->min_text);
+    put_bound(&w, "max", field->has_max, field->max_text);
     if (field->type == TYPE_ENUM)
         JW_STR(&w, "enum", field->values->name);
     if (field->type == TYPE_RELATION) {

@@ -324,6 +324,7 @@ static const struct route entities_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_CREATE,
         .body = &create_schema,
+        .exact_numbers = true,
         .ok = {.status = 201, .schema = &out_schema},
         .fails = {409},
         .run = entities_create,

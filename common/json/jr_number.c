@@ -1,0 +1,184 @@
+/*
+ * Literals of numbers. jansson reads a real as a double and forgets how it was written, so that
+ * 99999999999999.99 becomes a number of its own. Nodes of reals get room behind them, where the
+ * literal is kept when the shortest text of the double is another one.
+ */
+#include "json/jr_number.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "json/jr.h"
+
+#define NODE_BYTES  24U /* of jansson's node of a real: type, references, value */
+#define PRINT_BYTES 32
+
+/* What is allocated for a real: jansson's node, and our part behind it. */
+struct node {
+    char jansson[NODE_BYTES];
+    size_t len; /* 0 = no literal */
+    char text[];
+};
+
+/* Nodes of numbers come with room for `len`, zeroed: what has no literal says so. */
+static void *node_alloc(size_t bytes)
+{
+    return bytes == NODE_BYTES ? calloc(1, sizeof(struct node)) : malloc(bytes);
+}
+
+/* Before main(), and so before the first node: one that jansson allocated by itself could not be
+ * told from ours. */
+__attribute__((constructor)) static void room_for_literals(void)
+{
+    json_set_alloc_funcs(node_alloc, free);
+}
+
+struct str jr_literal(const json_t *value)
+{
+    const struct node *node = (const void *)value;
+
+    if (!json_is_real(value) || node->len == 0)
+        return STR_NONE;
+    return (struct str){node->text, node->len};
+}
+
+struct str jr_number(const json_t *value, char *buf)
+{
+    struct str literal = jr_literal(value);
+
+    if (literal.ptr != NULL)
+        return literal;
+    if (json_is_integer(value))
+        return (struct str){buf, num_print_i64(buf, json_integer_value(value))};
+    if (json_is_real(value))
+        return (struct str){buf, num_print_f64(buf, json_real_value(value))};
+    return STR_NONE;
+}
+
+/* --- a parsed text --- */
+
+bool number_is_wide(struct str digits)
+{
+    int64_t value;
+
+    return digits.len > 18 && !num_parse_i64(digits, &value);
+}
+
+size_t number_end(struct str text, size_t at, bool *ret_integer)
+{
+    *ret_integer = true;
+    for (at++; at < text.len; at++) {
+        char c = text.ptr[at];
+        if (c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-')
+            *ret_integer = false;
+        else if (c < '0' || c > '9')
+            break;
+    }
+    return at;
+}
+
+struct str number_next(struct str text, size_t *at)
+{
+    bool in_string = false;
+    bool integer;
+
+    for (size_t i = *at; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == '"') {
+            in_string = !in_string;
+        } else if (in_string) {
+            i += c == '\\' ? 1 : 0;
+        } else if (c == '-' || (c >= '0' && c <= '9')) {
+            *at = number_end(text, i, &integer);
+            return (struct str){text.ptr + i, *at - i};
+        }
+    }
+    *at = text.len;
+    return STR_NONE;
+}
+
+/* The double does not say how the number was written. */
+static bool is_lost(struct str literal, double value)
+{
+    char buf[PRINT_BYTES];
+
+    return !str_eq((struct str){buf, num_print_f64(buf, value)}, literal);
+}
+
+/* The node that takes the place of a real; NULL = it stays. */
+static json_t *with_literal(const json_t *value, struct str literal)
+{
+    if (literal.ptr == NULL || !is_lost(literal, json_real_value(value)))
+        return NULL;
+    json_t *plain = json_real(json_real_value(value));
+    MUST(plain != NULL);
+    struct node *node = realloc(plain, sizeof(*node) + literal.len);
+    MUST(node != NULL);
+    node->len = literal.len;
+    memcpy(node->text, literal.ptr, literal.len);
+    return (json_t *)(void *)node;
+}
+
+struct literals {
+    struct str text;
+    size_t at;
+};
+
+/* NOLINTBEGIN(misc-no-recursion): JSON is nested at most 64 deep */
+
+/* Members come in the order of the text. */
+static json_t *keep(struct literals *in, json_t *value)
+{
+    if (json_is_object(value)) {
+        for (void *at = json_object_iter(value); at != NULL;
+             at = json_object_iter_next(value, at)) {
+            json_t *other = keep(in, json_object_iter_value(at));
+            if (other != NULL)
+                MUST(json_object_iter_set_new(value, at, other) == 0);
+        }
+        return NULL;
+    }
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        json_t *other = keep(in, json_array_get(value, i));
+        if (other != NULL)
+            MUST(json_array_set_new(value, i, other) == 0);
+    }
+    if (!json_is_number(value))
+        return NULL;
+    struct str literal = number_next(in->text, &in->at);
+    return json_is_real(value) ? with_literal(value, literal) : NULL;
+}
+
+/* NOLINTEND(misc-no-recursion) */
+
+/* Most texts have no number that is lost: they are looked through, not their trees. */
+static bool any_lost(struct str text)
+{
+    size_t at = 0;
+
+    for (struct str number = number_next(text, &at); number.ptr != NULL;
+         number = number_next(text, &at)) {
+        bool integer;
+        double value = 0;
+        (void)number_end(number, 0, &integer);
+        if (integer ? number_is_wide(number)
+                    : !num_parse_f64(number, &value) || is_lost(number, value))
+            return true;
+    }
+    return false;
+}
+
+void number_keep_literals(json_t **root, struct str text)
+{
+    struct literals in = {.text = text};
+
+    if (!any_lost(text))
+        return;
+    json_t *other = keep(&in, *root);
+    if (other == NULL)
+        return;
+    json_decref(*root);
+    *root = other;
+}
