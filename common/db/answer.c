@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/panic.h"
 #include "db/db.h"
 #include "loop/shares.h"
 
@@ -147,6 +148,17 @@ void answer_give(struct task *task, uint64_t bytes)
     uint64_t wanted = due(answer->held);
     if (answer->charged > wanted)
         charge_back(answer, answer->charged - wanted);
+}
+
+void db_answer_hold(struct task *task, uint64_t bytes)
+{
+    int rc = bytes > 0 ? answer_take(task, bytes, false) : 0;
+    MUST(rc == 0);
+}
+
+void db_answer_release(struct task *task, uint64_t bytes)
+{
+    answer_give(task, bytes);
 }
 
 int answer_wait(struct task *task, uint64_t bytes, int64_t limit_ms)

@@ -25,6 +25,9 @@ void db_answers_done(void);
  * `bytes` of text are counted in their place until the arena ends. 0 or DB_BUSY: the project's
  * share is full, nothing is counted. */
 int db_answer_settle(struct task *task, size_t bytes) MUSTCHECK;
+/* any: what a task holds besides results is counted, and not any more; never refused. */
+void db_answer_hold(struct task *task, uint64_t bytes);
+void db_answer_release(struct task *task, uint64_t bytes);
 /* any: bytes counted for an arena (metrics, tests). */
 uint64_t db_answer_held(struct arena *arena);
 

@@ -124,13 +124,19 @@ enum { DB_REPEATS = 6 };
  * after a pause that grows and is drawn by lot, so that those that met do not meet again. */
 AWAITS bool db_again(struct task *task, struct db_tries *tries, int rc) MUSTCHECK;
 
-/* co: rows of a large result in pieces, in constant memory (a cursor on a leased connection in a
- * read-only transaction). fn is called in the same coroutine and may await; non-zero stops and is
- * returned. statement_timeout is `timeout_ms` here. */
-typedef int (*db_each_fn)(const struct rows *rows, void *arg);
-AWAITS int db_each(struct task *task, struct db *db, const struct sql *sql,
-                   const struct db_param *params, size_t param_count, int64_t timeout_ms,
-                   db_each_fn fn, void *arg) MUSTCHECK;
+/* co: a piece of a large result: one heavy read (sql->heavy or not) that may take `timeout_ms`. The rows that
+ * fit `bytes`, one at least, are given to fn, called in the same coroutine; rows->cut says that there were more.
+ * No connection is held meanwhile, so fn may await for as long as it pleases; the rows are gone when it
+ * returns, and its result is returned. Not inside a transaction. */
+struct db_piece {
+    size_t bytes;
+    int64_t timeout_ms;
+    int (*fn)(const struct rows *rows, void *arg); /* AWAITS */
+    void *arg;
+};
+AWAITS int db_piece(struct task *task, struct db *db, const struct sql *sql,
+                    const struct db_param *params, size_t param_count,
+                    const struct db_piece *piece) MUSTCHECK;
 
 /* --- servers --- */
 struct db_config {

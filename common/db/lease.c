@@ -313,6 +313,8 @@ static int first_failure(struct db_wait *wait, size_t *ret_failed)
         PQclear(wait->sync_result);
         return wait->ops[i].rc;
     }
+    if (wait->sync_rc == OP_LOST && last->cut) /* given up on purpose, with all that was wanted */
+        return 0;
     if (wait->sync_rc != 0) {
         *ret_failed = wait->count - 1;
         PQclear(last->result);

@@ -243,6 +243,13 @@ static void drop_row(struct db_conn *conn, PGresult *row, uint64_t bytes)
     conn->head_dropped += bytes;
     if (conn->head_dropped <= DROPPED_MAX)
         return;
+    struct item *item = pipe_at(conn, 0);
+    if (item->op && item->op->cut) { /* it has what it wanted */
+        struct db_op *op = item->op;
+        item->op = NULL;
+        op_end(op, 0, conn->head_rows);
+        conn->head_rows = NULL;
+    }
     if (conn->pool == POOL_READ)
         group_move_all(conn);
     conn_close(conn, NULL);

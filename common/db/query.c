@@ -14,6 +14,8 @@
 
 enum {
     SLOW_US = 1000000,
+    WRITES = -1,        /* in place of the time that a read may take */
+    PATIENT_MS = 10000, /* waited for their turn by heavy reads that may take long anyway */
     BUSY_REPEATS = 3,
     BUSY_BYTES = 1024 * 1024, /* room to wait for before rows that found none are asked for again */
     ABORTS_TOGETHER = 2,
@@ -256,14 +258,16 @@ may_repeat(struct task *task, struct repeats *done, const struct db_op *op, int 
     }
 }
 
-/* co: ops as one transaction on a leased connection. */
+/* co: ops as one transaction on a leased connection: WRITES, or a read that may take `timeout_ms`,
+ * 0 = what statements may take. */
 AWAITS static int leased_run(struct task *task,
                              struct db *db,
                              struct db_op *ops,
                              size_t count,
-                             bool writes,
+                             int64_t timeout_ms,
                              size_t *ret_failed)
 {
+    bool writes = timeout_ms == WRITES;
     struct db_conn *conn;
 
     *ret_failed = 0;
@@ -271,29 +275,33 @@ AWAITS static int leased_run(struct task *task,
     if (rc != 0)
         return rc;
     int64_t started_ms = clock_mono_ms();
+    if (timeout_ms > 0)
+        conn->limit_ms = timeout_ms + 1000;
     rc = lease_run(task, conn, ops, count, !writes, ret_failed);
     lease_release(conn);
     if (rc == 0 && !writes)
-        group_ran(db->server, &ops[0], clock_mono_ms() - started_ms);
+        group_ran(db->server, &ops[count - 1], clock_mono_ms() - started_ms);
     return rc;
 }
 
-/* co: a heavy read: of one project only so many at a time, in turn with those of others. */
-AWAITS static int heavy_run(struct task *task, struct db *db, struct db_op *op)
+/* co: a heavy read (the last of `ops`): of one project only so many at a time, in turn with those
+ * of others. */
+AWAITS static int
+heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int64_t timeout_ms)
 {
     struct db_server *server = db->server;
     struct share_owner owner = {.project = db->schema};
-    int64_t limit_ms = server->config.lease_timeout_ms;
+    int64_t limit_ms = timeout_ms > 0 ? PATIENT_MS : server->config.lease_timeout_ms;
     struct heavy_gate *gate = server->gate;
     struct share *share;
     size_t failed;
 
     if (db->schema == 0)
-        return leased_run(task, db, op, 1, false, &failed);
+        return leased_run(task, db, ops, count, timeout_ms, &failed);
     int64_t end_ms = clock_mono_ms() + limit_ms;
     int rc = shares_acquire(task, &gate->shares, owner, 1, limit_ms, &share);
     if (rc == 0) {
-        rc = gate->closed ? DB_UNAVAILABLE : leased_run(task, db, op, 1, false, &failed);
+        rc = gate->closed ? DB_UNAVAILABLE : leased_run(task, db, ops, count, timeout_ms, &failed);
         shares_release(&gate->shares, share, 1);
     } else if (rc == -EAGAIN || (rc == -ETIMEDOUT && clock_mono_ms() >= end_ms &&
                                  (task->deadline_ms == 0 || end_ms < task->deadline_ms))) {
@@ -307,7 +315,7 @@ AWAITS static int read_once(struct task *task, struct db *db, struct db_op *op, 
 {
     op->alone = aborts > ABORTS_TOGETHER;
     if (op->sql->heavy || group_heavy(db->server, op->key))
-        return heavy_run(task, db, op);
+        return heavy_run(task, db, op, 1, 0);
     int rc = group_run(task, db->server, op, 1);
     return rc < 0 ? rc : op->rc;
 }
@@ -329,6 +337,31 @@ AWAITS static int read_run(struct task *task, struct db *db, struct db_op *op, i
     return op_report(task, op, rc, DB_UNAVAILABLE);
 }
 
+int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms)
+{
+    struct str text = arena_printf(task->arena, "%lld", (long long)timeout_ms);
+    const struct db_param patience = P_STR(text);
+    struct repeats repeats = {0};
+    struct db_op ops[2] = {[1] = *op};
+    int rc = OP_UNSENT;
+
+    op_init(&ops[0], task, db, &sql_patience, &patience, 1);
+    list_init(&ops[1].link);
+    while (may_repeat(task, &repeats, &ops[1], rc, false)) {
+        op_reset(&ops[0]);
+        op_reset(&ops[1]);
+        if (rc == DB_BUSY)
+            TRY(answer_wait(task, BUSY_BYTES, db->server->config.lease_timeout_ms));
+        rc = heavy_run(task, db, ops, ARRAY_LEN(ops), timeout_ms);
+        if (rc < 0)
+            return rc;
+    }
+    ops_clear(&ops[0], 1);
+    *op = ops[1];
+    list_init(&op->link);
+    return op_report(task, op, rc, DB_UNAVAILABLE);
+}
+
 /* co: writes with their repeats, each time all of them in one transaction. */
 AWAITS static int
 write_run(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
@@ -343,7 +376,7 @@ write_run(struct task *task, struct db *db, struct db_op *ops, size_t count, siz
             ops[i].bounded = false;
         }
         db->server->stats.retries += rc != OP_UNSENT;
-        rc = leased_run(task, db, ops, count, true, ret_failed);
+        rc = leased_run(task, db, ops, count, WRITES, ret_failed);
         if (rc < 0)
             return rc;
     }
@@ -361,8 +394,10 @@ static int refuse_nul(struct task *task)
     return DB_CHECK;
 }
 
-static int
-check_call(struct task *task, const struct sql *sql, const struct db_param *params, size_t count)
+int query_check(struct task *task,
+                const struct sql *sql,
+                const struct db_param *params,
+                size_t count)
 {
     if (count < sql->arity)
         PANIC("%s: %zu parameters for %u", sql->name, count, sql->arity);
@@ -394,7 +429,7 @@ int db_query(struct task *task,
     struct db_op op;
     size_t failed;
 
-    TRY(check_call(task, sql, params, param_count));
+    TRY(query_check(task, sql, params, param_count));
     int64_t started_us = clock_mono_us();
     op_init(&op, task, db, sql, params, param_count);
     int rc;
@@ -476,7 +511,7 @@ AWAITS static int batch(struct task *task,
     int rc = 0;
 
     for (size_t i = 0; i < count && rc == 0; i++) {
-        rc = check_call(task, calls[i].sql, calls[i].params, calls[i].param_count);
+        rc = query_check(task, calls[i].sql, calls[i].params, calls[i].param_count);
         failed = i;
     }
     if (rc == 0) {

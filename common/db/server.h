@@ -154,6 +154,14 @@ void op_init(struct db_op *op,
              const struct sql *sql,
              const struct db_param *params,
              size_t count);
+/* What db_query() looks at before anything is sent. */
+int query_check(struct task *task,
+                const struct sql *sql,
+                const struct db_param *params,
+                size_t count) MUSTCHECK;
+/* co: one heavy read with its repeats that may take so long; reported. */
+AWAITS int
+query_patient(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms) MUSTCHECK;
 /* Drops results that nobody takes. */
 void ops_clear(struct db_op *ops, size_t count);
 /* Leaves the details for db_error() and logs defects; returns rc, OP_* replaced by a db_result. */

@@ -23,12 +23,11 @@ static const struct sql sql_begin = {
     .name = "db.begin", .text = "begin", .hash = 0xbe9149a86f1c3d57, .kind = SQL_EXEC};
 static const struct sql sql_commit = {
     .name = "db.commit", .text = "commit", .hash = 0xc03317b2d9e4a685, .kind = SQL_EXEC};
-static const struct sql sql_patience = {
-    .name = "db.patience",
-    .text = "select set_config('statement_timeout', $1::text, true)",
-    .hash = 0x83f1d20c6b9e5a47,
-    .arity = 1,
-    .kind = SQL_ONE};
+const struct sql sql_patience = {.name = "db.patience",
+                                 .text = "select set_config('statement_timeout', $1::text, true)",
+                                 .hash = 0x83f1d20c6b9e5a47,
+                                 .arity = 1,
+                                 .kind = SQL_ONE};
 static const struct sql sql_broken = {.name = "db.broken", .text = "", .kind = SQL_EXEC};
 
 static struct db_tx *tx_of(struct db *db)

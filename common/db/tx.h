@@ -2,6 +2,8 @@
 /* Transactions: what query.c needs to know of them. Private to db/. */
 #include "db/server.h"
 
+/* Until the transaction ends, a statement may take $1 milliseconds. */
+extern const struct sql sql_patience;
 /* co: ops as one group inside a transaction (BEGIN goes ahead of the first). A failure breaks it.
  * 0 or the first failure, reported; its index in *ret_failed. */
 AWAITS int

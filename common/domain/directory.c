@@ -33,6 +33,19 @@ static void set_masters(struct directory *directory, const struct directory_conf
         master_key_prepare(&directory->masters[i]);
 }
 
+/* Without the epochs nothing is served, so that their read never stands behind anything. */
+static struct db_server *new_pulse(const struct directory_config *config)
+{
+    struct db_config pulse = config->db;
+
+    if (config->control_dsn != NULL)
+        pulse.dsn = config->control_dsn;
+    pulse.read_connections = 1;
+    pulse.write_connections = 1;
+    pulse.dedicated = true;
+    return db_server_new("epochs", &pulse);
+}
+
 struct directory *directory_new(const struct directory_config *config)
 {
     struct directory *directory = calloc(1, sizeof(*directory));
@@ -62,6 +75,7 @@ struct directory *directory_new(const struct directory_config *config)
         directory->control_server = db_server_new("control", &control);
     }
     directory->control.server = directory->control_server;
+    directory->pulse = new_pulse(config);
     epoch_start(directory);
     doorbell_listen(directory);
     return directory;
@@ -82,6 +96,7 @@ static void close_now(struct directory *directory)
         db_server_free(value);
     if (!directory->control_shared)
         db_server_free(directory->control_server);
+    db_server_free(directory->pulse);
     map_free(directory->projects);
     map_free(directory->numbers);
     map_free(directory->loads);

@@ -64,8 +64,8 @@ static int read_run(struct task *task, void *arg)
     size_t count = loaded_numbers(task->arena, directory, &numbers);
 
     directory->stats.epoch_reads++;
-    int rc = db_query(
-        task, &directory->control, &SQL_PROJECT_EPOCHS, PARAMS(P_I64S(numbers, count)), &rows);
+    struct db pulse = {.server = directory->pulse};
+    int rc = db_query(task, &pulse, &SQL_PROJECT_EPOCHS, PARAMS(P_I64S(numbers, count)), &rows);
     if (directory->closing)
         return 0;
     directory_control_seen(directory, rc < 0 ? DB_UNAVAILABLE : rc);

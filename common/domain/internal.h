@@ -66,6 +66,7 @@ struct directory {
     struct map *servers; /* name -> struct db_server, owned */
     struct db_server *control_server;
     struct db control;
+    struct db_server *pulse; /* one connection to the same server, for the read of the epochs alone */
 
     struct map *projects; /* slug -> struct project, one reference each */
     struct map *numbers;  /* number (8 bytes) -> the same */

@@ -104,7 +104,7 @@ struct exchange {
 };
 
 /* resp_stream_write() awaits while more is queued on the socket. */
-#define STREAM_QUEUE_MAX 262144U
+#define STREAM_QUEUE_MAX 65536U
 /* Body bytes that wait for a handler which reads piece by piece, or not at all. */
 #define BODY_BUFFER_BYTES 65536U
 

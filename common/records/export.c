@@ -1,18 +1,30 @@
 /*
- * All matching records as CSV (RFC 4180, a header row of field names) or JSON Lines, a piece at a
- * time. Spreadsheets run cells that begin like a formula: text cells beginning with = + - @ or a
- * control character get an apostrophe in front, in CSV only.
+ * All matching records as CSV (RFC 4180, a header row of field names) or JSON Lines, page by page
+ * along the sort keys: each page is a statement of its own, bounded in bytes, and no connection is
+ * held while the receiver takes what it was. So a record is as it is when its page is read; one
+ * that is written meanwhile is there once, unless the write moves it in the order. Spreadsheets run
+ * cells that begin like a formula: text cells beginning with = + - @ or a control character get an
+ * apostrophe in front, in CSV only.
  */
 #include <string.h>
 
+#include "base/clock.h"
+#include "db/answer.h"
 #include "records/columns.h"
+#include "records/cursor.h"
 #include "records/error.h"
 #include "records/filter.h"
 #include "records/sort.h"
 
-#define PIECE_BYTES  ((size_t)64 * 1024)        /* sent on when this much is collected */
+#define PAGE_BYTES   ((size_t)96 * 1024)        /* rows of one statement that are kept */
+#define PIECE_BYTES  ((size_t)24 * 1024)        /* sent on when this much is collected */
 #define BUFFER_BYTES ((size_t)64 * 1024 * 1024) /* one record is never larger */
-#define EXPORT_MS    ((int64_t)30 * 60 * 1000)
+#define PAGE_MS      ((int64_t)10 * 60 * 1000)
+#define PAGE_FIRST   16
+#define PAGE_ROWS    4096
+#define BUSY_MS                                                                                    \
+    100 /* between two tries for a page that others of the project leave no room for               \
+         */
 
 struct export
 {
@@ -22,8 +34,14 @@ struct export
     records_sink_fn sink;
     void *arg;
     struct columns plan;
-    struct strbuf piece; /* reused */
-    bool sent;           /* the receiver has something: no second try */
+    struct filter *filter;
+    struct sort sort;
+    struct cursor cursor; /* behind the last record that was sent */
+    struct arena *place;  /* the cursor's values */
+    int64_t limit;        /* records that the next page asks for */
+    bool more;
+    struct strbuf piece;
+    bool sent; /* the receiver has something: no second try */
     int sink_rc;
 };
 
@@ -35,8 +53,14 @@ AWAITS static int flush(struct export *export)
         return records_fail(export->ctx, "internal", "A record is too large to be exported.");
     if (export->piece.len == 0)
         return 0;
+    struct str rest = strbuf_view(&export->piece);
     export->sent = true;
-    export->sink_rc = export->sink(strbuf_view(&export->piece), export->arg);
+    /* In small portions: what the receiver's socket does not take is copied. */
+    while (rest.len > 0 && export->sink_rc == 0) {
+        struct str portion = {rest.ptr, rest.len < PIECE_BYTES ? rest.len : PIECE_BYTES};
+        export->sink_rc = export->sink(portion, export->arg);
+        rest = (struct str){rest.ptr + portion.len, rest.len - portion.len};
+    }
     export->piece.len = 0;
     return export->sink_rc;
 }
@@ -149,8 +173,43 @@ static void put_json_line(struct export *export, const struct rows *rows, size_t
     strbuf_char(&export->piece, '\n');
 }
 
-/* Memory of a piece dies with it: the buffers are in an arena of its own, the collected text is
- * not. */
+/* co: a record that is large by itself is counted while the receiver takes it. */
+AWAITS static int flush_counted(struct export *export)
+{
+    size_t large = export->piece.len > PAGE_BYTES ? export->piece.len : 0;
+
+    db_answer_hold(export->ctx->task, large);
+    int rc = flush(export);
+    db_answer_release(export->ctx->task, large);
+    return rc;
+}
+
+/* Where the next page begins: behind the last row. */
+static void keep_place(struct export *export, const struct rows *rows)
+{
+    struct arena *before = export->place;
+    size_t column = rows->columns - export->sort.count;
+
+    export->place = arena_new(0);
+    export->cursor.positioned = true;
+    for (size_t i = 0; i < export->sort.count; i++) {
+        struct str value = rows_str(rows, rows->count - 1, column + i);
+        export->cursor.values[i] = value.ptr != NULL ? arena_dup(export->place, value) : STR_NONE;
+    }
+    arena_free(before);
+}
+
+/* As many as have room, without reading many more. */
+static void choose_limit(struct export *export, const struct rows *rows)
+{
+    export->more = rows->cut || (int64_t)rows->count == export->limit;
+    if (rows->cut)
+        export->limit = (int64_t)rows->count;
+    else if (export->limit < PAGE_ROWS)
+        export->limit *= 2;
+}
+
+/* Memory of a page dies with it. */
 AWAITS static int on_rows(const struct rows *rows, void *arg)
 {
     struct export *export = arg;
@@ -158,6 +217,9 @@ AWAITS static int on_rows(const struct rows *rows, void *arg)
     struct strbuf scratch;
     int rc = 0;
 
+    choose_limit(export, rows);
+    if (rows->count > 0)
+        keep_place(export, rows);
     strbuf_init(&scratch, arena, BUFFER_BYTES);
     strbuf_init(&export->piece, arena, BUFFER_BYTES);
     if (export->csv && !export->sent)
@@ -168,11 +230,100 @@ AWAITS static int on_rows(const struct rows *rows, void *arg)
         else
             put_json_line(export, rows, row);
         if (export->piece.overflow || export->piece.len >= PIECE_BYTES)
-            rc = flush(export);
+            rc = flush_counted(export);
     }
     if (rc == 0)
         rc = flush(export);
     arena_free(arena);
+    return rc;
+}
+
+static void free_place(void *arg)
+{
+    struct export *export = arg;
+
+    arena_free(export->place);
+    export->place = NULL;
+}
+
+/* The receiver's functions allocate for the whole request. */
+struct page_call {
+    struct export *export;
+    struct arena *page, *request;
+};
+
+AWAITS static int on_page(const struct rows *rows, void *arg)
+{
+    struct page_call *call = arg;
+    struct task *task = call->export->ctx->task;
+
+    task->arena = call->request;
+    int rc = on_rows(rows, call->export);
+    task->arena = call->page;
+    return rc;
+}
+
+/* co: one page, in the task's arena of the moment. */
+AWAITS static int
+read_page(struct export *export, const struct entity *entity, struct page_call *call)
+{
+    struct records *ctx = export->ctx;
+    const struct db_piece piece = {
+        .bytes = PAGE_BYTES, .timeout_ms = PAGE_MS, .fn = on_page, .arg = call};
+    struct strbuf text;
+    struct sql_params params;
+
+    strbuf_init(&text, ctx->task->arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, ctx->task->arena);
+    strbuf_str(&text, STR("select "));
+    columns_sql(ctx, &export->plan, "t", &text, &params);
+    cursor_select(ctx, &export->sort, "t", &text, &params);
+    strbuf_printf(&text, " from {p}.%.*s t where true", STR_ARG(entity->table));
+    (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
+    filter_where(ctx, export->filter, "t", &text, &params);
+    cursor_where(ctx, &export->cursor, &export->sort, "t", &text, &params);
+    sort_order(ctx, &export->sort, "t", &text, &params);
+    strbuf_printf(&text, " limit %lld", (long long)export->limit);
+    struct sql *sql = sql_dynamic(ctx, "records.export", &text, params.count, SQL_MANY);
+    sql->no_prepare = true; /* each is another text */
+    return db_piece(ctx->task, ctx->db, sql, params.items, params.count, &piece);
+}
+
+static void free_page(void *arena)
+{
+    arena_free(arena);
+}
+
+/* co: one page with memory of its own. */
+AWAITS static int next_page(struct export *export, const struct entity *entity)
+{
+    struct task *task = export->ctx->task;
+    struct page_call call = {export, arena_new(0), task->arena};
+
+    task->arena = call.page;
+    int rc = read_page(export, entity, &call);
+    task->arena = call.request;
+    if (rc > 0) /* what is told of it lies there */
+        arena_defer(call.request, free_page, call.page);
+    else
+        arena_free(call.page);
+    return rc;
+}
+
+/* co: all pages. The first tells whether it can be done; later ones wait for room. */
+AWAITS static int all_pages(struct export *export, const struct entity *entity)
+{
+    int rc = 0;
+
+    export->limit = PAGE_FIRST;
+    export->more = true;
+    while (export->more && rc == 0) {
+        rc = next_page(export, entity);
+        while (rc == DB_BUSY && export->sent && export->sink_rc == 0) {
+            TRY(task_sleep(export->ctx->task, BUSY_MS));
+            rc = next_page(export, entity);
+        }
+    }
     return rc;
 }
 
@@ -187,27 +338,13 @@ AWAITS static int export_once(struct records *ctx, const struct entity *entity, 
 {
     static const char *const known[] = {"filter", "sort", "order", "fields", "format"};
     struct export *export = arg;
-    struct arena *arena = ctx->task->arena;
-    struct filter *filter = NULL;
-    struct sort sort;
-    struct strbuf text;
-    struct sql_params params;
 
+    export->cursor = (struct cursor){.wanted = true};
     TRY(records_query_check(ctx, export->query, known, ARRAY_LEN(known)));
     TRY(columns_plan(ctx, entity, export->query, &export->plan));
-    TRY(filter_parse(ctx, entity, export->query, &filter));
-    TRY(sort_parse(ctx, entity, export->query, &sort));
-    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
-    strbuf_str(&text, STR("select "));
-    columns_sql(ctx, &export->plan, "t", &text, &params);
-    strbuf_printf(&text, " from {p}.%.*s t where true", STR_ARG(entity->table));
-    (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
-    filter_where(ctx, filter, "t", &text, &params);
-    sort_order(ctx, &sort, "t", &text, &params);
-    struct sql *sql = sql_dynamic(ctx, "records.export", &text, params.count, SQL_MANY);
-    int rc =
-        db_each(ctx->task, ctx->db, sql, params.items, params.count, EXPORT_MS, on_rows, export);
+    TRY(filter_parse(ctx, entity, export->query, &export->filter));
+    TRY(sort_parse(ctx, entity, export->query, &export->sort));
+    int rc = all_pages(export, entity);
     if (export->sink_rc != 0)
         return export->sink_rc;
     if (rc == RECORDS_FAILED && ctx->error.code != NULL)
@@ -230,5 +367,6 @@ int records_export(struct records *ctx,
     struct export *export = ARENA_NEW(ctx->task->arena, export);
 
     *export = (struct export){.ctx = ctx, .query = query, .csv = csv, .sink = sink, .arg = arg};
+    arena_defer(ctx->task->arena, free_place, export);
     return records_run(ctx, entity, export_once, export);
 }

@@ -1,6 +1,7 @@
 """What an answer may hold is bounded while it comes, for each request and for each project; exports hold next to
 nothing, and no connection while they wait for their reader."""
 import concurrent.futures
+import json
 import re
 import socket
 import time
@@ -163,3 +164,137 @@ def test_large_answers_take_turns(wide):
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         statuses = list(pool.map(read, range(30)))
     assert statuses.count(200) >= 20 and set(statuses) <= {200, 503}
+
+
+# --- exports ---
+
+
+@pytest.fixture(scope="module")
+def narrow(start_gateway, servers):
+    """A gateway with eight write connections, whose readers are slow."""
+    gateway = start_gateway("exports", WORKERS=1, DB_WRITE_CONNECTIONS=8)
+    yield gateway
+    assert gateway.running(), gateway.log_tail()
+    assert not gateway.alarms()
+    gateway.stop()
+
+
+def export_slowly(gateway, project, path):
+    """A connection that has asked for an export and reads none of it."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    address = urllib.parse.urlsplit(gateway.url)
+    connection.connect((address.hostname, address.port))
+    connection.sendall(f"GET /org/{project.id}{path} HTTP/1.1\r\nHost: x\r\n"
+                       f"Authorization: Bearer {project.admin.token}\r\n\r\n".encode())
+    return connection
+
+
+def test_slow_readers_of_exports_hold_no_connection(narrow, servers):
+    project, other = new_project(narrow, servers), new_project(narrow, servers)
+    project.entity("notes", [{"name": "text", "type": "text"}])
+    fill(servers, project, "notes", 400, size=40 * KB)  # 16 MB: more than the system's buffers take
+    other.entity("small", [{"name": "text", "type": "text"}])
+    # More than there are connections, and none of them reads.
+    readers = [export_slowly(narrow, project, "/entities/notes/items/export") for _ in range(24)]
+    try:
+        for reader in readers:
+            assert reader.recv(12) == b"HTTP/1.1 200"
+        until = time.monotonic() + 20
+        leased = 1
+        while leased and time.monotonic() < until:
+            time.sleep(0.1)
+            leased = int(re.search(r"^groundwork_db_leased (\d+)", narrow.metrics(), re.M).group(1))
+        assert leased == 0
+        assert held(narrow) <= len(readers) * 256 * KB
+        # Longer than an epoch lasts: who reads them is served.
+        for n in range(12):
+            if n % 4 == 0:
+                other.client().sign_in("admin@example.org", "correct horse battery")
+            other.item("small", text=f"{n}")
+            project.item("notes", text=f"{n}")
+            other.admin.get("/entities/small/items", params={"count": "true"}, expect=200)
+            time.sleep(0.5)
+    finally:
+        for reader in readers:
+            reader.close()
+
+
+def test_an_export_is_whole_in_any_order(narrow, servers):
+    """Records of all sizes, pages of all sizes; keys with ties and nulls."""
+    project = new_project(narrow, servers)
+    project.entity("notes", [{"name": "text", "type": "text"}, {"name": "n", "type": "integer"}])
+    fill(servers, project, "notes", 700, text="case when n % 97 = 0 then repeat('x', 300000) else repeat('y', n) end")
+    connection = servers.connect()
+    with connection, connection.cursor() as cursor:
+        schema = project.schema(connection)
+        cursor.execute(f"select e.id, f.id from {schema}.entities e join {schema}.fields f on f.entity_id = e.id "
+                       "where e.name = 'notes' and f.name = 'n'")
+        entity, field = cursor.fetchone()
+        cursor.execute(f"update {schema}.e_{entity} set f_{field} = case when id % 5 = 0 then null else id % 7 end")
+        cursor.execute(f"select id, f_{field} from {schema}.e_{entity}")
+        rows = cursor.fetchall()
+    connection.close()
+    orders = {
+        "id": sorted(row[0] for row in rows),
+        "-id": sorted((row[0] for row in rows), reverse=True),
+        "n": [row[0] for row in sorted(rows, key=lambda row: (row[1] is None, row[1] or 0, row[0]))],
+        "-n": None,
+    }
+    for sort, expected in orders.items():
+        lines = project.admin.get("/entities/notes/items/export", params={"sort": sort}, expect=200).text.splitlines()
+        found = [json.loads(line) for line in lines]
+        assert len({item["id"] for item in found}) == len(found) == 700
+        if expected:
+            assert [item["id"] for item in found] == expected
+        else:
+            keys = [item["n"] for item in found]
+            known = [key for key in keys if key is not None]
+            assert known == sorted(known, reverse=True) and keys[:len(known)] == known
+        assert sum(len(item["text"]) == 300000 for item in found) == 7
+    long = project.admin.get("/entities/notes/items/export", params={"sort": "text", "fields": "id"}, expect=200)
+    assert len(long.text.splitlines()) == 700
+    some = project.admin.get("/entities/notes/items/export", params={"filter[n]": "3", "format": "csv"}, expect=200)
+    assert len(some.text.splitlines()) == 1 + sum(row[1] == 3 for row in rows)
+    none = project.admin.get("/entities/notes/items/export", params={"filter[n]": "99", "format": "csv"}, expect=200)
+    assert len(none.text.splitlines()) == 1
+
+
+def test_a_record_larger_than_a_page_is_exported(narrow, servers):
+    project = new_project(narrow, servers)
+    project.entity("notes", [{"name": "text", "type": "text"}])
+    fill(servers, project, "notes", 3, size=2 * MB)
+    lines = project.admin.get("/entities/notes/items/export", expect=200).text.splitlines()
+    assert [len(json.loads(line)["text"]) for line in lines] == [2 * MB] * 3
+
+
+# --- heavy reads ---
+
+
+def test_aggregates_of_one_project_leave_room_for_others(narrow, servers):
+    """Forty clients that aggregate as fast as they can; another project counts and lists."""
+    busy, other = new_project(narrow, servers), new_project(narrow, servers)
+    busy.entity("notes", [{"name": "text", "type": "text"}])
+    fill(servers, busy, "notes", 250000, text="md5((n % 50000)::text)")
+    other.entity("small", [{"name": "text", "type": "text"}])
+    fill(servers, other, "small", 300, size=50)
+    ends = time.monotonic() + 6
+
+    def aggregate(_):
+        client = Client(busy.base_url, token=busy.admin.token)
+        statuses = []
+        while time.monotonic() < ends:
+            answer = client.get("/entities/notes/items/aggregate", params={"group_by": "text", "count": "*", "limit": 5})
+            statuses.append(answer.status_code)
+        return statuses
+
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        flood = [pool.submit(aggregate, n) for n in range(40)]
+        served = 0
+        while time.monotonic() < ends:
+            other.admin.get("/entities/small/items", params={"limit": 20, "count": "true"}, expect=200)
+            other.admin.get("/entities/small/items/aggregate", params={"count": "*"}, expect=200)
+            served += 1
+        statuses = [status for future in flood for status in future.result()]
+    assert served > 5 and statuses.count(200) > 5
+    assert set(statuses) <= {200, 429, 503}

@@ -369,4 +369,6 @@ def test_a_slow_reader_costs_no_memory(empty, db):
         time.sleep(1.5)
         grown = memory() - before
         size = sum(len(piece) for piece in answer.iter_content(1 << 20))
-    assert size > 40_000_000 and grown < 20_000, f"{grown} kB more"
+    # A sanitizer keeps what was freed for a while, so that it finds late uses.
+    most = 60_000 if "asan" in str(shop.gateway.binary) else 8_000
+    assert size > 40_000_000 and grown < most, f"{grown} kB more"

@@ -499,22 +499,28 @@ static void test_many_statements(void **state)
     run_with((struct db_config){.read_connections = 1}, many_statements, NULL);
 }
 
-/* --- cursors --- */
+/* --- pieces --- */
 
-static int64_t sum;
-static int64_t pieces;
-static size_t most_held;
+struct taken {
+    struct task *task;
+    int64_t sum;
+    size_t count;
+    bool cut;
+    unsigned leased;
+};
 
-static int add_up(const struct rows *rows, void *arg)
+static int take_piece(const struct rows *rows, void *arg)
 {
-    struct task *task = arg;
+    struct taken *taken = arg;
+    struct db_stats stats;
 
     for (size_t i = 0; i < rows->count; i++)
-        sum += rows_i64(rows, i, 0);
-    pieces++;
-    size_t held = arena_used_bytes(task->arena);
-    most_held = held > most_held ? held : most_held;
-    return task_sleep(task, 0);
+        taken->sum += rows_i64(rows, i, 0);
+    taken->count = rows->count;
+    taken->cut = rows->cut;
+    db_server_stats(server, &stats);
+    taken->leased = stats.write_leased;
+    return task_sleep(taken->task, 0);
 }
 
 static int stop_early(const struct rows *rows, void *arg)
@@ -524,31 +530,42 @@ static int stop_early(const struct rows *rows, void *arg)
     return 77;
 }
 
-static void cursors(struct task *task, struct db *db, void *arg)
+static void pieces(struct task *task, struct db *db, void *arg)
 {
     struct sql sql = make_sql("select n from generate_series(1, $1::bigint) n", SQL_MANY);
-    struct db *tx;
+    struct sql wide =
+        make_sql("select n, repeat('x', 100000) from generate_series(1, 20) n", SQL_MANY);
+    struct sql slow = make_sql("select pg_sleep(3)", SQL_MANY);
+    struct taken taken = {.task = task};
+    struct db_piece piece = {.bytes = 250000, .timeout_ms = 20000, .fn = take_piece, .arg = &taken};
 
     (void)arg;
-    assert_int_equal(db_each(task, db, &sql, PARAMS(P_I64(100000)), 20000, add_up, task), 0);
-    assert_true(sum == 5000050000);
-    assert_in_range(pieces, 100, 1000);
-    assert_in_range(most_held, 0, 65536);
-    assert_int_equal(db_each(task, db, &sql, PARAMS(P_I64(100000)), 20000, stop_early, NULL), 77);
-    assert_int_equal(db_begin(task, db, &tx), 0);
-    sum = 0;
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(db_each(task, tx, &sql, PARAMS(P_I64(1000)), 20000, add_up, task), 0);
-    assert_true(sum == 1001000);
-    assert_int_equal(db_commit(task, tx), 0);
-    struct sql slow = make_sql("select pg_sleep(3)", SQL_MANY);
-    assert_int_equal(db_each(task, db, &slow, NULL, 0, 100, add_up, task), DB_TIMEOUT);
+    assert_int_equal(db_piece(task, db, &sql, PARAMS(P_I64(1000)), &piece), 0);
+    assert_int_equal(taken.sum, 500500);
+    assert_int_equal(taken.count, 1000);
+    assert_false(taken.cut);
+    assert_int_equal(taken.leased, 0); /* nothing is held while it is looked at */
+    assert_int_equal(db_piece(task, db, &wide, NULL, 0, &piece), 0);
+    assert_int_equal(taken.count, 2);
+    assert_true(taken.cut);
+    piece.bytes = 10; /* one at least */
+    assert_int_equal(db_piece(task, db, &wide, NULL, 0, &piece), 0);
+    assert_int_equal(taken.count, 1);
+    assert_true(taken.cut);
+    piece.fn = stop_early;
+    assert_int_equal(db_piece(task, db, &sql, PARAMS(P_I64(5)), &piece), 77);
+    /* Its own time, longer or shorter than that of statements. */
+    piece.fn = take_piece;
+    piece.timeout_ms = 100;
+    assert_int_equal(db_piece(task, db, &slow, NULL, 0, &piece), DB_TIMEOUT);
+    assert_int_equal(number(task, db, "select 5"), 5);
+    assert_in_range(arena_used_bytes(task->arena), 0, 65536);
 }
 
-static void test_each(void **state)
+static void test_pieces(void **state)
 {
     (void)state;
-    run(cursors);
+    run(pieces);
 }
 
 static void pages(struct task *task, struct db *db, void *arg)
@@ -593,7 +610,7 @@ int main(void)
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_many_statements),
-        cmocka_unit_test(test_each),
+        cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

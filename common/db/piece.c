@@ -1,0 +1,31 @@
+/* A piece of a large result: read on a lease, handed over when no connection is held any more. */
+#include "base/clock.h"
+#include "base/panic.h"
+#include "db/server.h"
+
+int db_piece(struct task *task,
+             struct db *db,
+             const struct sql *sql,
+             const struct db_param *params,
+             size_t param_count,
+             const struct db_piece *piece)
+{
+    struct db_op op;
+
+    MUST(db->lease == NULL);
+    TRY(query_check(task, sql, params, param_count));
+    int64_t started_us = clock_mono_us();
+    op_init(&op, task, db, sql, params, param_count);
+    op.keep_bytes = piece->bytes;
+    int rc = query_patient(task, db, &op, piece->timeout_ms);
+    query_account(task, db->server, sql, started_us);
+    if (rc == 0) {
+        struct rows rows = {.result = op.result,
+                            .count = (size_t)PQntuples(op.result),
+                            .columns = (size_t)PQnfields(op.result),
+                            .cut = op.cut};
+        rc = piece->fn(&rows, piece->arg);
+    }
+    ops_clear(&op, 1);
+    return rc;
+}
