@@ -28,7 +28,7 @@ def set_up(world):
     world.endpoint = processor.add_endpoint(shown["webhook_url"], SECRET, made["key"])
     world.cards = []
     for card in ("4242424242424242", DECLINED):
-        setup = admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": f"{card}@example.org"}, expect=201).json()
+        setup = admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": f"{card}@example.org"}, expect=200).json()
         world.cards.append(processor.setup(setup["id"], card)["payment_method"])
     world.plan = admin.post(f"{PAY}/subscription-plans", {
         "plan_name": "pro", "name": "Pro", "amount": 9, "currency": "usd", "billing_interval": "month"}, expect=201).json()["id"]

@@ -195,3 +195,13 @@ def test_last_use_is_noted(project):
     key.get("/roles", expect=200)
     item = next(item for item in project.admin.get("/api-keys").json()["items"] if item["id"] == key.info["id"])
     assert item["last_used_at"]
+
+
+def test_one_is_read_where_its_location_says(project):
+    answer = project.admin.post("/api-keys", {"name": "reader", "permissions": ["svc_users:read"]}, expect=201)
+    path = answer.headers["Location"].removeprefix(f"/org/{project.id}")
+    one = project.admin.get(path, expect=200).json()
+    assert one == next(item for item in project.admin.get("/api-keys", expect=200).json()["items"] if item["id"] == one["id"])
+    assert answer.json()["key"] not in str(one) and one["permissions"] == ["svc_users:read"]
+    project.user().get(path, expect=403)
+    project.admin.get("/api-keys/424242", expect=404)

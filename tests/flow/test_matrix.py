@@ -48,6 +48,7 @@ ROWS = {
     "DELETE /roles/{id}": (f"/roles/{NONE}", None),
     "GET /permissions": ("/permissions", None),
     "GET /api-keys": ("/api-keys", None),
+    "GET /api-keys/{id}": (f"/api-keys/{NONE}", None),
     "POST /api-keys": ("/api-keys", {"name": "k", "permissions": []}),
     "DELETE /api-keys/{id}": (f"/api-keys/{NONE}", None),
     "GET /groups": ("/groups", None),

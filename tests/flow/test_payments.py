@@ -23,7 +23,7 @@ def pay(shop, expect=201, headers=None, **changes):
 
 def saved(shop, card="4242424242424242", email="ada@example.org"):
     """A saved card of a payer that the processor knows."""
-    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": email}, expect=201).json()
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": email}, expect=200).json()
     method = shop.processor.setup(setup["id"], card)
     return method["payment_method"] if isinstance(method["payment_method"], str) else method["payment_method"]["id"]
 

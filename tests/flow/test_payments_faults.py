@@ -34,7 +34,7 @@ def hasty(hasty_gateway, processor, servers, recorder):
         hasty_gateway.start()
     operator = Client(f"{hasty_gateway.url}/org", token=servers.operator_token, recorder=recorder)
     shop = Shop(processor, Project(hasty_gateway, operator, recorder))
-    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=201).json()
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=200).json()
     shop.method = processor.setup(setup["id"])["payment_method"]
     yield shop
     processor.remove_endpoint(shop.endpoint)
@@ -104,7 +104,7 @@ def test_an_error_that_the_processor_keeps(hasty, processor):
 
 
 def test_a_declined_card_stays_declined(hasty, processor):
-    setup = hasty.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "bo@example.org"}, expect=201).json()
+    setup = hasty.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "bo@example.org"}, expect=200).json()
     method = processor.setup(setup["id"], "4000000000000341")["payment_method"]
     hasty.fault("reset", path="/v1/payment_intents", times=3)
     first = insist(hasty, "k", payment_method_id=method)

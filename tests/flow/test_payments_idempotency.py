@@ -22,7 +22,7 @@ def method(shop):
 
 
 def save(shop, card="4242424242424242", email="ada@example.org"):
-    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": email}, expect=201).json()
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": email}, expect=200).json()
     return shop.processor.setup(setup["id"], card)["payment_method"]
 
 

@@ -83,7 +83,7 @@ class Caller:
 
 def save(shop, card="4242424242424242"):
     shop.switch(drop=True)
-    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=201).json()
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=200).json()
     method = shop.processor.setup(setup["id"], card)["payment_method"]
     shop.admin.get(f"{PAY}/payment-methods", params={"customer_email": "ada@example.org", "sync": "true"}, expect=200)
     return method

@@ -154,7 +154,7 @@ def test_without_a_key_nothing_is_charged_later(shop, payments, db, act):
     """Nobody can repeat the request: what the processor does not have is not begun any more, what it has is found."""
     schema = shop.project.schema(db)
     shop.switch(drop=True)
-    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=201).json()
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=200).json()
     body = {"name": "Silver", "amount": 5, "currency": "usd", "billing_interval": "week",
             "payment_method_id": shop.processor.setup(setup["id"])["payment_method"]}
     shop.fault("reset", 20, method="POST", path="/v1/subscriptions", act=act)

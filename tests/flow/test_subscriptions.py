@@ -183,7 +183,7 @@ def test_with_a_saved_method(shop, saved):
 
 def test_with_a_method_that_nobody_has_told_of(shop):
     """Given on the payer's device a moment ago: its event is on its way."""
-    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=201).json()
+    setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=200).json()
     method = shop.processor.setup(setup["id"])["payment_method"]
     made = subscribe(shop.admin, **INLINE, payment_method_id=method)
     assert made["status"] == "active" and made["customer_email"] == "ada@example.org" and len(shop.charges()) == 1

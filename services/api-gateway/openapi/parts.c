@@ -10,6 +10,7 @@
 #define EXACT_MAX      9007199254740992.0 /* 2^53 */
 #define PROBLEM_BYTES  65536U
 #define STATUS_BASE    400
+#define STATUS_CREATED 201
 #define EXAMPLE_STATUS 404
 
 void openapi_head(struct jw *w,
@@ -275,6 +276,28 @@ static struct str status_name(struct arena *arena, int status)
             return str_from(names[i].name);
     }
     return arena_printf(arena, "Status%d", status);
+}
+
+void openapi_success_headers(struct jw *w, int status, bool etag)
+{
+    if (status != STATUS_CREATED && !etag)
+        return;
+    jw_lit(w, "headers");
+    jw_obj(w);
+    if (status == STATUS_CREATED) {
+        jw_lit(w, "Location");
+        jw_raw(
+            w,
+            STR("{\"description\":\"Where it is read\",\"schema\":{\"type\":\"string\",\"format\":"
+                "\"uri-reference\"}}"));
+    }
+    if (etag) {
+        jw_lit(w, "ETag");
+        jw_raw(w,
+               STR("{\"description\":\"Of this representation: for If-Match and If-None-Match\","
+                   "\"schema\":{\"type\":\"string\"}}"));
+    }
+    jw_obj_end(w);
 }
 
 void openapi_failures(struct jw *w, const struct route *route, struct openapi_statuses *statuses)

@@ -41,6 +41,8 @@ void openapi_header_components(struct jw *w, unsigned bits);
 /* The path parameter {name} of a route: ids and versions are integers, everything else is text. */
 void openapi_path_param(struct jw *w, const struct route *route, struct str name);
 
+/* "headers" of a success: what was made says where it is, what can change which version it is. */
+void openapi_success_headers(struct jw *w, int status, bool etag);
 /* The members of an operation's "responses" for everything that can fail, by status: what any route
  * of its kind is refused with (stages/refusals.h) and what the route adds. Marks them in *statuses.
  */

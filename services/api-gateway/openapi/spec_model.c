@@ -147,6 +147,7 @@ AWAITS static int put_success(struct jw *w, const struct route *route, const str
             route->ok.list             ? "A page of records"
             : route->ok.schema != NULL ? "The record"
                                        : "Done");
+    openapi_success_headers(w, route->ok.status, !route->ok.list && route->ok.schema != NULL);
     if (route->ok.schema != NULL) {
         content_begin(w);
         if (route->ok.list)

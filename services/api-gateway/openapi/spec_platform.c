@@ -215,14 +215,6 @@ static void put_body(struct jw *w, const struct route *route)
     jw_obj_end(w);
 }
 
-static void put_etag(struct jw *w)
-{
-    jw_lit(w, "headers");
-    jw_raw(w,
-           STR("{\"ETag\":{\"description\":\"Of this representation: for If-Match and "
-               "If-None-Match\",\"schema\":{\"type\":\"string\"}}}"));
-}
-
 static void put_success(struct jw *w, const struct route *route)
 {
     const struct route_ok *ok = &route->ok;
@@ -231,8 +223,7 @@ static void put_success(struct jw *w, const struct route *route)
     jw_key(w, arena_printf(w->out->arena, "%d", ok->status));
     jw_obj(w);
     JW_CSTR(w, "description", problem_status_title(ok->status));
-    if (conditional_tagged(route))
-        put_etag(w);
+    openapi_success_headers(w, ok->status, conditional_tagged(route));
     if (ok->schema != NULL || ok->content_type != NULL) {
         media_begin(w, type);
         if (ok->list)

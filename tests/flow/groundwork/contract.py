@@ -51,6 +51,7 @@ class Recorder:
         self.routes = []  # (method, template, expression), from --list-routes
         self.hit = {}  # (method, template) -> {status: count}
         self.complaints = []
+        self.located = {}  # route -> how many of its Locations were followed
         self.checked = 0
         self.platform = None
         self.models = {}  # project id -> Document, until its model changes
@@ -100,6 +101,8 @@ class Recorder:
         if status >= 400:
             if method != "HEAD" and not streamed:
                 yield from self.check_problem(response)
+        if status == 201:
+            yield from self.check_location(client, route, response)
         found, checker = self.operation(client, method, path) if route else (None, None)
         if not found:
             return
@@ -123,6 +126,24 @@ class Recorder:
             complaints = checker.check(response.json(), content[kind].get("schema", {}))
             records = checker is not self.platform.checker
             yield from self.without_hidden(client, complaints) if records else complaints
+
+    def check_location(self, client, route, response):
+        """What was made is read where Location says, by whoever made it and may read; asked for the first few times
+        of a route, unrecorded."""
+        where = response.headers.get("Location")
+        if where is None:
+            yield "no Location"
+            return
+        path = urllib.parse.urlsplit(where).path
+        inside = path.removeprefix(f"/org/{client.project.id}") if client.project is not None else path
+        if not self.route_of("GET", inside) and not self.route_of("GET", path):
+            yield f"Location {where} has no GET"
+        elif response.headers.get("Idempotent-Replayed") is None and self.located.get(route, 0) < 3:
+            self.located[route] = self.located.get(route, 0) + 1
+            own = {name: value for name, value in response.request.headers.items() if name in ("Authorization", "x-api-key")}
+            seen = client.session.get(urllib.parse.urljoin(response.request.url, where), headers=own, timeout=60)
+            if seen.status_code not in (200, 403):
+                yield f"Location {where} answers {seen.status_code}"
 
     @staticmethod
     def without_hidden(client, complaints):

@@ -73,6 +73,16 @@ AWAITS static int api_keys_list(struct req *r)
     return reply_page(r, &SQL_API_KEYS_LIST, "id", PARAMS());
 }
 
+AWAITS static int api_keys_get(struct req *r)
+{
+    struct rows key;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &key, &SQL_API_KEY_GET, PARAMS(P_I64(id))));
+    return reply_row(r, 200, &key);
+}
+
 static void put_names(struct jw *w, const char *key, const struct str *names, size_t count)
 {
     jw_lit(w, key);
@@ -183,6 +193,18 @@ static const struct route api_keys_routes[] = {
         .class = CLASS_READ,
         .tag = "API keys",
         .summary = "List API keys, without their values",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/api-keys/{id}",
+        .id = "api_keys_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_API_KEYS_READ,
+        .ok = {200, &api_key_out_schema},
+        .run = api_keys_get,
+        .class = CLASS_READ,
+        .tag = "API keys",
+        .summary = "Get an API key, without its value",
     },
     {
         .method = HTTP_POST_M,

@@ -8,6 +8,15 @@ select k.id, k.name, k.prefix, k.user_id,
        k.expires_at, k.last_used_at, k.created_at
 from {p}.api_keys k
 
+-- name: api_key_get :opt
+select k.id, k.name, k.prefix, k.user_id,
+       array(select case when p.entity_id = 0 then p.permission else e.name || ':' || p.permission end
+             from {p}.api_key_permissions p left join {p}.entities e on e.id = p.entity_id
+             where p.api_key_id = k.id and (p.entity_id = 0 or e.id is not null) order by 1) as permissions,
+       k.expires_at, k.last_used_at, k.created_at
+from {p}.api_keys k
+where k.id = $1::bigint
+
 -- name: api_key_add :one
 insert into {p}.api_keys (user_id, name, prefix, hash, expires_at)
 values ($1::bigint, $2::text, $3::text, $4::bytea, now() + $5::bigint * interval '1 day')

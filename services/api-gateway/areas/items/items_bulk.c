@@ -105,6 +105,11 @@ AWAITS static int items_bulk(struct req *r)
     TRY(req_json(r, &bulk_schema, &in));
     TRY(read_bulk(r, entity, &in, &bulk));
     TRY(items_check(r, engine, records_bulk(engine, entity, &bulk, &r->body)));
+    resp_header_printf(r,
+                       "Location",
+                       "/org/%.*s/entities/%.*s/items",
+                       STR_ARG(r->project->slug),
+                       STR_ARG(entity->name));
     return reply_json(r, 201);
 }
 

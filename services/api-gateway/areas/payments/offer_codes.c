@@ -182,6 +182,7 @@ AWAITS static int offer_codes_create(struct req *r)
     jw_lit(&w, "items");
     rows_json_array(&w, &rows, rows.count);
     jw_obj_end(&w);
+    resp_header(r, "Location", r->path);
     return reply_json(r, 201);
 }
 
@@ -378,7 +379,7 @@ static int reply_redeemed(struct req *r,
     JW_STR(&w, "kind", offer->kind);
     JW_STR_OR_NULL(&w, "redeem_url", url);
     jw_obj_end(&w);
-    return reply_json(r, 201);
+    return reply_json(r, 200);
 }
 
 /* What lowers a price or lengthens a trial is redeemed by POST /subscriptions. */
@@ -528,7 +529,7 @@ static const struct route offer_codes_routes[] = {
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .body = &redeem_schema,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {201, &redeemed_schema},
+        .ok = {200, &redeemed_schema},
         .fails = {404, 409, 422},
         .run = offers_redeem,
         .class = CLASS_WRITE,

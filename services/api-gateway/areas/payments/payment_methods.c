@@ -336,7 +336,7 @@ static int reply_setup(struct req *r, const json_t *body)
     JW_STR(&w, "client_secret", setup.client_secret);
     JW_STR(&w, "status", setup.status);
     jw_obj_end(&w);
-    return reply_json(r, 201);
+    return reply_json(r, 200);
 }
 
 AWAITS static int setup(struct req *r, const struct setup_in *in, struct idem *idem)
@@ -485,7 +485,7 @@ static const struct route payment_methods_routes[] = {
         .perm = PERM_SVC_PAYMENTS_CREATE,
         .perm_or = PERM_SVC_PAYMENT_METHODS_CREATE,
         .body = &setup_schema,
-        .ok = {201, &setup_out_schema},
+        .ok = {200, &setup_out_schema},
         .fails = {404, 409, 422, 502},
         .run = methods_setup,
         .class = CLASS_WRITE,
