@@ -38,12 +38,14 @@ RESOURCES = {
         {"country": "*", "percent": n / 10, "currency": "usd"}]}),
     f"{PAY}/subscription-plans/{{id}}": lambda w, n: (
         f"{PAY}/subscription-plans/{w['plan']}", {"description": f"n{n}"}),
+    f"{PAY}/subscription-templates/{{id}}": lambda w, n: (
+        f"{PAY}/subscription-templates/{w['template']}", {"description": f"n{n}"}),
     f"{PAY}/offers/{{id}}": lambda w, n: (f"{PAY}/offers/{w['offer']}", {"name": f"Offer {w.number}.{n}"}),
 }
 # Changed by DELETE alone, or only with a processor or a store at hand: their tag is looked at where they are tested.
 ELSEWHERE = {
     f"{PAY}/payment-methods/{{id}}", f"{PAY}/subscriptions/{{id}}", f"{PAY}/subscriptions/{{id}}/users",
-    f"{PAY}/subscription-templates/{{id}}", f"{PAY}/processor-connect/credentials", f"{PAY}/iap-store/credentials",
+    f"{PAY}/processor-connect/credentials", f"{PAY}/iap-store/credentials",
     "/api-keys/{id}",
 }
 # Answered by a list, which has no tag.
