@@ -54,13 +54,18 @@ static bool parse_network(struct str text, struct network *ret_network)
 
 const char *peer_trust(const struct conf_list *proxies)
 {
-    if (proxies->count > NETWORKS_MAX)
-        return "at most 32 trusted proxies can be configured";
+    network_count = 0;
     for (size_t i = 0; i < proxies->count; i++) {
-        if (!parse_network(proxies->items[i], &networks[i]))
-            return "GROUNDWORK_TRUSTED_PROXIES must list addresses or networks, such as 10.0.0.0/8";
+        struct str rest = proxies->items[i];
+        while (rest.ptr) {
+            struct str network = str_split(&rest, ' ');
+            if (network_count == NETWORKS_MAX)
+                return "at most 32 trusted proxies can be configured";
+            if (!parse_network(network, &networks[network_count++]))
+                return "GROUNDWORK_TRUSTED_PROXIES must list addresses or networks, such as "
+                       "10.0.0.0/8";
+        }
     }
-    network_count = proxies->count;
     return NULL;
 }
 
