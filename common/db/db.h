@@ -96,7 +96,7 @@ AWAITS int db_rollback(struct task *task, struct db *tx);
 /*
  * Repeats. Transactions that met head-on (a deadlock, a serialisation failure) have done nothing and are run
  * again from their beginning: by db_query() and db_batch() themselves outside of transactions, by the gateway
- * for whole handlers (stages/repeat.c), by write_transaction() for records, and by a loop around each other
+ * for whole handlers (stages/handler.c), by write_transaction() for records, and by a loop around each other
  * transaction. All of them ask db_again() whether and when.
  *
  *     struct db_tries tries = {0};
@@ -106,7 +106,7 @@ AWAITS int db_rollback(struct task *task, struct db *tx);
  *
  * Order of locks. Deadlocks are repeated, and cost a second each; so transactions take what they lock in this
  * order and skip what they do not need:
- *   1. the resource of the request's path (advisory; the gateway's stages/conditional.c takes it first)
+ *   1. the resource of the request's path: a row of resource_locks (the gateway's stages/conditional.c)
  *   2. meta: the version row of the model
  *   3. tables of entities: ACCESS EXCLUSIVE and the like, one command for all tables that a change needs
  *   4. records: rows of e_<id>, several by ascending id or by the key of their upsert; then their links

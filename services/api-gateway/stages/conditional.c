@@ -9,7 +9,8 @@
 #include "stages/stages.h"
 #include "stages_sql.h"
 
-#define TAG_BYTES 16 /* of the digest */
+#define TAG_BYTES 16  /* of the digest */
+#define LOCK_ROWS 256 /* of {p}.resource_locks */
 
 /* --- which routes --- */
 
@@ -135,14 +136,15 @@ AWAITS static int check(struct req *r, const struct route *shown)
     return refusal(r, REFUSE_STALE, "It has changed since; read it again.");
 }
 
-/* Of the path as the route sees it. */
-static int64_t lock_number(const struct req *r)
+/* The row of {p}.resource_locks for a path as the route sees it. Two resources may have the same:
+ * then they wait for each other, and nothing else. */
+static int64_t lock_key(const struct req *r)
 {
     uint64_t hash = str_hash(str_from(r->route->path));
 
     for (size_t i = 0; i < r->param_count; i++)
         hash = hash * 31 + str_hash(r->params[i]);
-    return (int64_t)(int32_t)(uint32_t)(hash ^ hash >> 32);
+    return (int64_t)((hash ^ hash >> 32) % LOCK_ROWS);
 }
 
 /* What the transaction of a writer begins with. */
@@ -150,11 +152,7 @@ AWAITS static int in_transaction(struct req *r)
 {
     struct rows locked;
 
-    TRY(sql_one(
-        r,
-        &locked,
-        &SQL_RESOURCE_LOCK,
-        PARAMS(P_I64((int64_t)(int32_t)(uint32_t)r->project->number), P_I64(lock_number(r)))));
+    TRY(sql_one(r, &locked, &SQL_RESOURCE_LOCK, PARAMS(P_I64(lock_key(r)))));
     return check(r, shown_by(r->route));
 }
 

@@ -29,4 +29,4 @@ where g.id = $1::bigint
 
 -- Writers of one resource come one after the other; the lock is the first that their transaction takes.
 -- name: resource_lock :one
-select pg_advisory_xact_lock($1::bigint::integer, $2::bigint::integer)::text as locked
+select l.key from {p}.resource_locks l where l.key = $1::bigint for update
