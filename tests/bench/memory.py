@@ -1,7 +1,14 @@
-"""Memory: a worker at rest, and what an idle keep-alive connection costs."""
+"""Memory: a worker at rest, what an idle keep-alive connection costs, and the most that large answers take."""
+import contextlib
+import re
 import resource
 import socket
 import time
+
+from groundwork import floods
+from groundwork.client import Client
+from groundwork.project import Project
+from world import OPERATOR_TOKEN
 
 
 def resident_kb(world):
@@ -41,3 +48,35 @@ def idle_connections(world, out, say, count=10_000):
             connection.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     out.add(f"an idle connection (of {count:,})", f"{cost:.1f} KB", "<= 8 KB", cost <= 8)
+
+
+def peak_mb(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1]) / 1024
+
+
+def forget_peak(pid):
+    with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as text:
+        text.write("5")
+
+
+def worst_mix(world, out, say, seconds=20):
+    """One project asks for all that is large at once; the workers' own peaks are counted."""
+    say("memory under the worst mix")
+    project = Project(world.gateway, Client(f"{world.gateway.url}/org", token=OPERATOR_TOKEN), None, name="worst")
+    floods.unlimited(project)
+    db = world.servers.connect()
+    floods.prepare_rows(project, db, 3000, 20000)
+    floods.prepare_rows(project, db, 240, 1 << 20, "large")
+    for pid in world.gateway.workers():
+        forget_peak(pid)
+    attacks = [floods.slow_exports(project, 40), floods.large_lists(project, 6), floods.growing_records(project, 2),
+               floods.aggregates(project, 10), floods.announced_bodies([project], 200)]
+    with contextlib.ExitStack() as stack:
+        for attack in attacks:
+            stack.enter_context(attack)
+        time.sleep(seconds)
+        most = max(peak_mb(pid) for pid in world.gateway.workers())
+    db.close()
+    out.add("memory of a worker under the worst mix", f"{most:.0f} MB", "<= 128 MB", most <= 128,
+            "large lists, slow exports, growing records, aggregates and unfinished bodies of one project")

@@ -145,8 +145,8 @@ def lost_attempts(projects, db):
 
 
 def watchdog(daemon):
-    """What the daemon says of long turns of its loop."""
-    return [line for line in daemon.metrics().splitlines() if re.match(r"groundwork_(loop|task)_\w*(lag|long|run)", line)]
+    """What the daemon says of long turns of its loop, and of who was refused a share."""
+    return [line for line in daemon.metrics().splitlines() if re.match(r"groundwork_(loop_lag_ms|long_runs_total|shares_refused_total)", line)]
 
 
 def test_soak(world, tarpit, db, servers):
