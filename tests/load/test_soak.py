@@ -169,6 +169,9 @@ def test_soak(world, tarpit, db, servers):
                 answers[name] = stack.enter_context(attack)
             seen.phase("beside", SECONDS)
             seen.phase("floods end")
+            for flood in answers.values():
+                if hasattr(flood, "stop"):
+                    flood.stop.set()
         seen.phase("end")
         report = seen.report()
     most = watch.close()

@@ -53,9 +53,11 @@ class many:
         return self
 
     def __exit__(self, *error):
+        """Who still waits for an answer is left alone."""
         self.stop.set()
+        limit = time.monotonic() + 15
         for thread in self.threads:
-            thread.join(20)
+            thread.join(max(0, limit - time.monotonic()))
 
 
 class Sessions:
