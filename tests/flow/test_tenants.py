@@ -126,7 +126,6 @@ def test_r2_slow_exports(known, hostile, db):
     hold(known, floods.slow_exports(hostile, 40), {"sign_in": 1})
 
 
-@not_yet
 def test_r3_announced_bodies(start_gateway, servers):
     """Hundreds of requests whose bodies never come, on public routes and on others, in five projects; few fill this gateway."""
     gateway = start_gateway(WORKERS=1, REQUESTS_MAX=256)
