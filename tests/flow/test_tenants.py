@@ -5,8 +5,6 @@ just before and just after, plus a margin for a test machine that does other thi
 strict figures are the soak's (tests/load/test_soak.py).
 """
 
-import os
-
 import pytest
 
 from groundwork import floods
@@ -19,8 +17,6 @@ from groundwork.workflows import workflow
 from oidc.fake_issuer import Issuer, Server
 
 pytestmark = pytest.mark.slow
-# Red today; taken out with each repair.
-not_yet = pytest.mark.skipif("TENANTS_ALL" not in os.environ, reason="not repaired yet")
 
 MARGIN, MEDIAN_MARGIN = 0.75, 0.15  # seconds
 ALONE, BESIDE = 2.5, 6  # seconds
@@ -144,7 +140,6 @@ def test_r4_bogus_refreshes(known, hostile):
     hold(known, floods.bogus_refreshes(hostile), {"sign_in": 1})
 
 
-@not_yet
 def test_r5_tarpit_identity_provider(normal, known, hostile, make, make_shop, issuers, tarpit):
     """Providers that take connections and say nothing; others' sign-ins by a provider and their payments go on."""
     normal.admin.put("/", {"settings": {**Issuer(issuers).settings, "redirect_urls": [PAGE]}}, expect=200)
@@ -175,10 +170,9 @@ def test_r9_large_lists(known, hostile, db):
     hold(known, floods.large_lists(hostile, 6))
 
 
-@not_yet
 def test_r1_growing_records(known, hostile, house):
     workers = house.workers()
-    hold(known, floods.growing_records(hostile, 1, 70), beside=10)
+    hold(known, floods.growing_records(hostile, 2, 70, 50_000), beside=10)
     assert house.workers() == workers, "a worker ended"
 
 

@@ -211,8 +211,10 @@ def tarpit_provider(projects, tarpit, count=60):
     http = Sessions()
 
     def attack(number, stop):
-        return http.get(f"{projects[number % len(projects)].base_url}/auth/v1/google/authorize", allow_redirects=False,
-                 params={"redirect_to": "https://app.example.org/signed-in"})
+        answer = http.get(f"{projects[number % len(projects)].base_url}/auth/v1/google/authorize", allow_redirects=False,
+                          params={"redirect_to": "https://app.example.org/signed-in"})
+        stop.wait(1)  # who is refused at once would only wear out this process
+        return answer
 
     return many(count, attack)
 
@@ -265,12 +267,12 @@ def large_lists(project, count=6, entity="large", limit=240):
     return many(count, attack)
 
 
-def growing_records(project, count=4, fields=70, entity="growing"):
+def growing_records(project, count=4, fields=70, size=170_000, entity="growing"):
     """Records that partial updates make larger and larger, a field at a time: what escapes to six times its length."""
     project.entity(entity, [{"name": f"t{n}", "type": "text"} for n in range(fields)])
     workflow(project.admin, event(entity, "EntityUpdated"), [condition()])
     ids = [project.item(entity, t0="x")["id"] for _ in range(count)]
-    text = "\x01" * 170_000  # a body of a megabyte
+    text = "\x01" * size  # 170,000 are a body of a megabyte
     http = Sessions()
 
     def attack(number, stop):
