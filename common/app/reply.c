@@ -28,6 +28,26 @@ static void put_errors(struct jw *w, const struct schema_errors *errors)
 }
 
 /* RFC 9457, one shape for all services and all statuses. */
+/* Below {base_url}/auth/v1: there, clients of GoTrue and of OAuth read members of their own. */
+static bool is_sign_in(const struct req *r)
+{
+    struct str rest = r->path;
+
+    if (!str_starts(rest, STR("/org/")))
+        return false;
+    rest = (struct str){rest.ptr + 5, rest.len - 5};
+    (void)str_split(&rest, '/');
+    return rest.ptr && str_starts(rest, STR("auth/v1/"));
+}
+
+static void put_sign_in(struct jw *w, const struct problem *problem, struct str detail)
+{
+    JW_CSTR(w, "error_code", problem_sign_in_code(problem->code));
+    JW_STR(w, "msg", detail);
+    JW_CSTR(w, "error", problem_oauth_code(problem));
+    JW_STR(w, "error_description", detail);
+}
+
 static int put_problem(struct req *r,
                        int status,
                        const char *code,
@@ -45,7 +65,11 @@ static int put_problem(struct req *r,
     JW_CSTR(&w, "title", problem->title);
     JW_I64(&w, "status", status);
     JW_CSTR(&w, "code", code);
-    JW_STR(&w, "detail", detail.len ? detail : str_from(problem->title));
+    if (!detail.len)
+        detail = str_from(problem->title);
+    JW_STR(&w, "detail", detail);
+    if (is_sign_in(r))
+        put_sign_in(&w, problem, detail);
     if (r->request_id.len)
         JW_STR(&w, "request_id", r->request_id);
     if (errors && errors->count)

@@ -179,6 +179,44 @@ const struct problem *problem_all(void)
     return problems;
 }
 
+/* Ours, as GoTrue names it, and as RFC 6749 does (NULL: by its status). */
+static const struct {
+    const char *code, *sign_in, *oauth;
+} foreign[] = {
+    {"invalid_credentials", "invalid_credentials", "invalid_grant"},
+    {"email_not_confirmed", "email_not_confirmed", "invalid_grant"},
+    {"user_suspended", "user_banned", "invalid_grant"},
+    {"refresh_token_invalid", "refresh_token_not_found", "invalid_grant"},
+    {"refresh_token_reused", "refresh_token_already_used", "invalid_grant"},
+    {"session_expired", "session_expired", "invalid_grant"},
+    {"signup_disabled", "signup_disabled", "access_denied"},
+    {"flow_state_invalid", "flow_state_not_found", "invalid_grant"},
+    {"rate_limited", "over_request_rate_limit", "temporarily_unavailable"},
+    {"unauthorized", "no_authorization", "invalid_request"},
+    {"token_invalid", "bad_jwt", "invalid_token"},
+    {"token_expired", "bad_jwt", "invalid_token"},
+    {"internal", "unexpected_failure", "server_error"},
+    {"timeout", "request_timeout", "temporarily_unavailable"},
+};
+
+const char *problem_sign_in_code(const char *code)
+{
+    for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
+        if (strcmp(foreign[i].code, code) == 0)
+            return foreign[i].sign_in;
+    return code;
+}
+
+const char *problem_oauth_code(const struct problem *problem)
+{
+    for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
+        if (strcmp(foreign[i].code, problem->code) == 0)
+            return foreign[i].oauth;
+    if (problem->status >= 500)
+        return problem->status == 503 ? "temporarily_unavailable" : "server_error";
+    return problem->status == 403 ? "access_denied" : "invalid_request";
+}
+
 const char *problem_status_title(int status)
 {
     for (size_t i = 0; i < ARRAY_LEN(status_titles); i++)

@@ -15,5 +15,9 @@ struct problem {
 const struct problem *problem_find(const char *code);
 /* All, for documents; ends with code NULL. */
 const struct problem *problem_all(void);
+/* The code that clients of GoTrue know for it (error_code); most are the same. */
+const char *problem_sign_in_code(const char *code);
+/* The error of RFC 6749, 5.2 and 4.1.2.1 that it is. */
+const char *problem_oauth_code(const struct problem *problem);
 /* Title for a bare status. */
 const char *problem_status_title(int status);

@@ -67,6 +67,7 @@ struct jws_expect {
     int64_t leeway_s;   /* clock skew granted on exp, nbf, iat */
     int64_t max_age_s;  /* iat required and not older than this (plus leeway) */
     bool azp; /* OpenID Connect Core 3.1.3.7: azp, required with several audiences, is aud */
+    bool fractions; /* times may have them, as some issuers send */
 };
 
 /* exp, nbf, iat are JSON integers or the token is refused. 0 or one of the names above. */

@@ -20,14 +20,18 @@ bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value)
 
 #define TIME_MAX 9007199254740992.0 /* to which a double tells every second */
 
-/* Reads an optional time, which may have a fraction (RFC 7519 section 2): *ret_present says whether
- * it is there. JWS_BAD_CLAIM when not a number, or none of a time. */
-static int time_read(const struct jws *jws, const char *name, bool *ret_present, int64_t *ret_s)
+/* Reads an optional time: *ret_present says whether it is there. JWS_BAD_CLAIM when not an integer,
+ * or, of who has fractions (RFC 7519 section 2), not a number that is a time. */
+static int time_read(const struct jws *jws,
+                     const struct jws_expect *expect,
+                     const char *name,
+                     bool *ret_present,
+                     int64_t *ret_s)
 {
     const json_t *value = json_object_get(jws->claims, name);
 
     *ret_present = value != NULL;
-    if (json_is_real(value)) {
+    if (expect->fractions && json_is_real(value)) {
         double seconds = json_real_value(value);
         if (!(seconds > -TIME_MAX && seconds < TIME_MAX))
             return JWS_BAD_CLAIM;
@@ -48,9 +52,9 @@ static int times_check(const struct jws *jws, const struct jws_expect *expect)
     bool has_nbf;
     bool has_iat;
 
-    TRY(time_read(jws, "exp", &has_exp, &exp));
-    TRY(time_read(jws, "nbf", &has_nbf, &nbf));
-    TRY(time_read(jws, "iat", &has_iat, &iat));
+    TRY(time_read(jws, expect, "exp", &has_exp, &exp));
+    TRY(time_read(jws, expect, "nbf", &has_nbf, &nbf));
+    TRY(time_read(jws, expect, "iat", &has_iat, &iat));
     if (!has_exp || (expect->max_age_s > 0 && !has_iat))
         return JWS_BAD_CLAIM;
     if (exp <= expect->now_s - expect->leeway_s)

@@ -16,7 +16,7 @@ FOR_OLD_NODE = ["@redocly/cli@1.34.5", "@apidevtools/swagger-parser@12.1.0"]
 @pytest.fixture(scope="session")
 def tools():
     """The npm packages, installed beside this file."""
-    if not all((HERE / "node_modules" / name).exists() for name in (".bin/redocly", ".bin/prism", "jsdom")):
+    if not all((HERE / "node_modules" / name).exists() for name in (".bin/redocly", ".bin/prism", "jsdom", "@supabase/auth-js", "openid-client")):
         version = tuple(map(int, run("node", "-p", "process.versions.node").split(".")))
         run("npm", "install", "--no-audit", "--no-fund", "--no-save", *(FOR_OLD_NODE if version < (20, 19) else []))
     return HERE / "node_modules/.bin"

@@ -87,7 +87,7 @@ def test_token_body(project, anonymous):
     assert body["user"]["last_sign_in_at"] and len(body["user"]["role_ids"]) == 1
     claims, header = claims_of(body["access_token"]), header_of(body["access_token"])
     assert header["alg"] == "ES256" and header["typ"] == "at+jwt" and header["kid"]
-    assert claims["iss"] == "groundwork" and claims["aud"] == project.id
+    assert claims["iss"] == project.base_url and claims["aud"] == project.id
     assert claims["sub"] == str(body["user"]["id"]) and claims["role_ids"] == body["user"]["role_ids"]
     assert isinstance(claims["sid"], int) and claims["exp"] - claims["iat"] == 3600
     assert len(base64.urlsafe_b64decode(body["refresh_token"] + "=")) == 32
@@ -580,7 +580,7 @@ def test_jwks_verifies_tokens(project, anonymous):
     (key,) = answer.json()["keys"]
     assert set(key) == {"kty", "crv", "alg", "use", "kid", "x", "y"}
     public = jwt.algorithms.ECAlgorithm.from_jwk(json.dumps(key))
-    claims = jwt.decode(project.admin.token, public, algorithms=["ES256"], audience=project.id, issuer="groundwork")
+    claims = jwt.decode(project.admin.token, public, algorithms=["ES256"], audience=project.id, issuer=project.base_url)
     assert claims["sub"] == str(project.admin.user["id"])
 
 
@@ -613,3 +613,42 @@ def test_rotations_at_once_leave_one_active_key(project, db):
 def test_rotation_is_for_administrators(project, anonymous):
     assert anonymous.post(ROTATE, expect=401).json()["code"] == "unauthorized"
     assert project.user().post(ROTATE, expect=403).json()["code"] == "admin_required"
+
+
+# --- clients of other services --------------------------------------------------------------------
+
+
+def test_errors_as_other_clients_read_them(project, anonymous):
+    """GoTrue's error_code and msg, RFC 6749's error and error_description, beside ours; below /auth/v1 only."""
+    wrong = anonymous.post(TOKEN, {"email": ADMIN_EMAIL, "password": "wrong password"}, expect=401).json()
+    assert wrong["code"] == wrong["error_code"] == "invalid_credentials" and wrong["error"] == "invalid_grant"
+    assert wrong["msg"] == wrong["error_description"] == wrong["detail"]
+    assert anonymous.post(TOKEN, {}, expect=400).json()["error"] == "invalid_request"
+    unknown = anonymous.post(REFRESH, {"refresh_token": "nothing"}, expect=401).json()
+    assert (unknown["code"], unknown["error_code"]) == ("refresh_token_invalid", "refresh_token_not_found")
+    refused = project.client(token="nonsense").get("/auth/v1/user", expect=401).json()
+    assert (refused["code"], refused["error_code"], refused["error"]) == ("token_invalid", "bad_jwt", "invalid_token")
+    assert not {"error_code", "msg", "error"} & set(project.client().get("/users", expect=401).json())
+
+
+def test_who_is_signed_in(project):
+    user = project.user()
+    assert user.get("/auth/v1/user", expect=200).json() == user.get("/users/me", expect=200).json()
+    project.key(["svc_users:read"]).get("/auth/v1/user", expect=403)
+    project.client().get("/auth/v1/user", expect=401)
+
+
+def test_discovery_names_the_project(project, anonymous):
+    for path in ("/.well-known/openid-configuration", "/auth/v1/.well-known/openid-configuration"):
+        document = anonymous.get(path, expect=200).json()
+        assert document["issuer"] == project.base_url == claims_of(project.admin.token)["iss"]
+        assert document["jwks_uri"] == project.base_url + JWKS and document["token_endpoint"] == project.base_url + TOKEN
+    other = anonymous.get(path, headers={"Host": "api.example.org"}, expect=200).json()
+    assert other["issuer"] == f"http://api.example.org/org/{project.id}"
+
+
+@pytest.mark.parametrize("iss, status", [("https://api.example.org/org/{}", 204), ("groundwork", 204), ("https://x/org/{}x", 401),
+                                         ("ftp://x/org/{}", 401), ("https://x/org/other", 401), ("/org/{}", 401)])
+def test_the_issuer_is_this_project(project, forge, iss, status):
+    token = forge(claims={"iss": iss.format(project.id)})
+    project.client(token=token).post(LOGOUT, params={"scope": "others"}, expect=status)

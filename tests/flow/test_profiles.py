@@ -35,3 +35,19 @@ def test_permissions(project):
     reader.get(path, expect=200)
     reader.put(path, {"display_name": "mine"}, expect=403)
     project.user().get(path, expect=403)
+
+
+def test_locales_and_time_zones(project):
+    path = f"/user-profiles/{project.admin.user['id']}"
+    for tag in ("en", "en-GB", "zh-Hant-TW", "zh-cmn-Hans-CN", "de-CH-1996", "sl-rozaj-biske", "es-419", "x-whatever",
+                "en-u-ca-gregory", "en-a-bbb-x-a-ccc", "de-DE-u-co-phonebk-x-1", "EN-gb", None):
+        assert project.admin.put(path, {"locale": tag}, expect=200).json()["locale"] == tag
+    for tag in ("", "e", "en_GB", "en-", "-en", "en--GB", "en-GB-GB", "en-u", "x", "x-", "en-x",
+                "1en", "en-a-b", "deutschland", "en GB", "en-\u00e4"):
+        error = project.admin.put(path, {"locale": tag}, expect=400).json()["errors"][0]
+        assert error["field"] == "locale", tag
+    for zone in ("Europe/London", "UTC", "America/Argentina/Buenos_Aires", None):
+        assert project.admin.put(path, {"timezone": zone}, expect=200).json()["timezone"] == zone
+    for zone in ("", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe", "GMT+25", "Europe/London/"):
+        error = project.admin.put(path, {"timezone": zone}, expect=400).json()["errors"][0]
+        assert error["field"] == "timezone", zone

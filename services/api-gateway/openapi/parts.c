@@ -414,6 +414,10 @@ struct str openapi_problem(struct arena *arena, bool codes)
     jw_lit(w, "items");
     put_finding(w);
     jw_obj_end(w);
+    put_text(w, "error_code", "Below /auth/v1: the code as clients of GoTrue know it", NULL);
+    put_text(w, "msg", "Below /auth/v1: the same as detail", NULL);
+    put_text(w, "error", "Below /auth/v1: the error of RFC 6749", NULL);
+    put_text(w, "error_description", "Below /auth/v1: the same as detail", NULL);
     jw_lit(w, "payment_id");
     jw_raw(
         w,

@@ -1,6 +1,7 @@
 /* /user-profiles: how a user wants to be shown and addressed. */
 #include "areas/access/access.h"
 #include "user_profiles_sql.h"
+#include "workflow/cron.h"
 
 struct profile_in {
     struct in_str display_name;
@@ -74,6 +75,100 @@ AWAITS static int profiles_get(struct req *r)
     return reply_row(r, 200, &profile);
 }
 
+/* --- language tags (RFC 5646, 2.1) --- */
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+enum { LETTERS = 1, DIGITS = 2 };
+
+/* Of so many characters, and of these kinds. */
+static bool subtag_is(struct str subtag, size_t min, size_t max, unsigned kinds)
+{
+    if (subtag.len < min || subtag.len > max)
+        return false;
+    for (size_t i = 0; i < subtag.len; i++)
+        if (!((kinds & LETTERS && is_letter(subtag.ptr[i])) ||
+              (kinds & DIGITS && is_digit(subtag.ptr[i]))))
+            return false;
+    return true;
+}
+
+static bool is_variant(struct str subtag)
+{
+    return subtag_is(subtag, 5, 8, LETTERS | DIGITS) ||
+           (subtag_is(subtag, 4, 4, LETTERS | DIGITS) && is_digit(subtag.ptr[0]));
+}
+
+/* What follows a singleton: at least one subtag of so many characters, up to the next singleton;
+ * after "x" the rest is private. */
+static bool extensions_ok(struct str rest)
+{
+    while (rest.ptr) {
+        struct str singleton = str_split(&rest, '-');
+        bool private = str_ieq(singleton, STR("x"));
+        size_t count = 0;
+        if (!subtag_is(singleton, 1, 1, LETTERS | DIGITS))
+            return false;
+        for (; rest.ptr; count++) {
+            struct str ahead = rest;
+            if (!subtag_is(str_split(&ahead, '-'), private ? 1 : 2, 8, LETTERS | DIGITS))
+                break;
+            rest = ahead;
+        }
+        if (count == 0)
+            return false;
+    }
+    return true;
+}
+
+static void skip(struct str *rest, bool fits, struct str ahead)
+{
+    if (fits)
+        *rest = ahead;
+}
+
+static bool language_tag_ok(struct str tag)
+{
+    struct str rest = tag;
+    struct str language = str_split(&rest, '-');
+    struct str ahead;
+
+    if (str_ieq(language, STR("x")) && rest.ptr)
+        return extensions_ok(tag);
+    if (!subtag_is(language, 2, 8, LETTERS))
+        return false;
+    for (int extlangs = 0; extlangs < 3 && language.len <= 3; extlangs++) {
+        ahead = rest;
+        skip(&rest, subtag_is(str_split(&ahead, '-'), 3, 3, LETTERS), ahead);
+    }
+    ahead = rest;
+    skip(&rest, subtag_is(str_split(&ahead, '-'), 4, 4, LETTERS), ahead);
+    ahead = rest;
+    struct str region = str_split(&ahead, '-');
+    skip(&rest, subtag_is(region, 2, 2, LETTERS) || subtag_is(region, 3, 3, DIGITS), ahead);
+    for (ahead = rest; is_variant(str_split(&ahead, '-')); ahead = rest)
+        rest = ahead;
+    return extensions_ok(rest);
+}
+
+static int check_profile(struct req *r, const struct profile_in *in)
+{
+    if (in->locale.value.ptr && !language_tag_ok(in->locale.value))
+        return fail_field(r, "locale", "pattern", "must be a BCP 47 language tag, such as en-GB");
+    if (in->timezone.value.ptr && !timezone_find(in->timezone.value))
+        return fail_field(
+            r, "timezone", "pattern", "must name an IANA time zone, such as Europe/London");
+    return 0;
+}
+
 static struct db_param preferences_param(struct req *r, const struct profile_in *in)
 {
     if (!in->preferences.set || in->preferences.null)
@@ -88,6 +183,7 @@ AWAITS static int profiles_update(struct req *r)
 
     TRY(req_id(r, "user_id", &user_id));
     TRY(req_json(r, &profile_schema, &in));
+    TRY(check_profile(r, &in));
     TRY(access_small_map(r, "preferences", &in.preferences));
     struct db_call calls[] = {
         {.sql = &SQL_PROFILE_ENSURE, PARAMS(P_I64(user_id))},

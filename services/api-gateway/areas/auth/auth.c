@@ -205,6 +205,16 @@ AWAITS static int auth_logout(struct req *r)
     return reply_empty(r, 204);
 }
 
+/* --- who is signed in --- */
+
+AWAITS static int auth_user(struct req *r)
+{
+    struct rows user;
+
+    TRY(sql_one(r, &user, &SQL_ACCOUNT_USER, PARAMS(P_I64(r->caller->user_id))));
+    return reply_row(r, 200, &user);
+}
+
 /* --- keys --- */
 
 static const struct field jwk_fields[] = {
@@ -242,6 +252,55 @@ AWAITS static int auth_jwks(struct req *r)
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
+    jw_obj_end(&w);
+    r->no_store = false;
+    resp_header(r, "Cache-Control", STR("public, max-age=60"));
+    return reply_json(r, 200);
+}
+
+/* --- discovery --- */
+
+static const struct field discovery_fields[] = {
+    {.name = "issuer", .type = FIELD_STR, .required = true},
+    {.name = "jwks_uri", .type = FIELD_STR, .required = true},
+    {.name = "token_endpoint", .type = FIELD_STR, .required = true},
+    {.name = "authorization_endpoint", .type = FIELD_STR, .required = true},
+    {.name = "userinfo_endpoint", .type = FIELD_STR, .required = true},
+    {.name = "response_types_supported", .type = FIELD_STRS, .required = true},
+    {.name = "grant_types_supported", .type = FIELD_STRS, .required = true},
+    {.name = "subject_types_supported", .type = FIELD_STRS, .required = true},
+    {.name = "id_token_signing_alg_values_supported", .type = FIELD_STRS, .required = true},
+    {.name = "token_endpoint_auth_methods_supported", .type = FIELD_STRS, .required = true},
+};
+static const struct schema discovery_schema = SCHEMA_OUT("OpenIdConfiguration", discovery_fields);
+
+static void put_url(struct req *r, struct jw *w, const char *name, const char *path)
+{
+    jw_key(w, str_from(name));
+    jw_str(w, arena_printf(r->task.arena, "%.*s%s", STR_ARG(gateway_base_url(r)), path));
+}
+
+/* What checks access tokens finds the keys by their issuer (OpenID Connect Discovery 1.0, 3). */
+AWAITS static int auth_discovery(struct req *r)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    put_url(r, &w, "issuer", "");
+    put_url(r, &w, "jwks_uri", "/auth/v1/.well-known/jwks.json");
+    put_url(r, &w, "token_endpoint", "/auth/v1/token");
+    put_url(r, &w, "authorization_endpoint", "/auth/v1/google/authorize");
+    put_url(r, &w, "userinfo_endpoint", "/auth/v1/user");
+    jw_lit(&w, "response_types_supported");
+    jw_raw(&w, STR("[\"code\"]"));
+    jw_lit(&w, "grant_types_supported");
+    jw_raw(&w, STR("[\"password\",\"refresh_token\"]"));
+    jw_lit(&w, "subject_types_supported");
+    jw_raw(&w, STR("[\"public\"]"));
+    jw_lit(&w, "id_token_signing_alg_values_supported");
+    jw_raw(&w, STR("[\"ES256\"]"));
+    jw_lit(&w, "token_endpoint_auth_methods_supported");
+    jw_raw(&w, STR("[\"none\"]"));
     jw_obj_end(&w);
     r->no_store = false;
     resp_header(r, "Cache-Control", STR("public, max-age=60"));
@@ -315,6 +374,40 @@ static const struct route auth_routes[] = {
         .class = CLASS_AUTH,
         .tag = "Sign-in",
         .summary = "End sessions of the caller",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/auth/v1/user",
+        .id = "auth_user",
+        .auth = AUTH_USER,
+        .ok = {200, &auth_user_schema},
+        .fails = {404},
+        .run = auth_user,
+        .class = CLASS_READ,
+        .tag = "Sign-in",
+        .summary = "Get the account that is signed in",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/.well-known/openid-configuration",
+        .id = "auth_discovery",
+        .auth = AUTH_PUBLIC,
+        .ok = {200, &discovery_schema},
+        .run = auth_discovery,
+        .class = CLASS_READ,
+        .tag = "Sign-in",
+        .summary = "Where keys and endpoints of the issuer are",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/auth/v1/.well-known/openid-configuration",
+        .id = "auth_discovery_of_sign_in",
+        .auth = AUTH_PUBLIC,
+        .ok = {200, &discovery_schema},
+        .run = auth_discovery,
+        .class = CLASS_READ,
+        .tag = "Sign-in",
+        .summary = "The same, beside the keys",
     },
     {
         .method = HTTP_GET_M,

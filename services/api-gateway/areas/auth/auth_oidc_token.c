@@ -107,6 +107,7 @@ static const char *claims_fault(const struct oidc_client *client, const struct j
         .leeway_s = LEEWAY_S,
         .max_age_s = MAX_AGE_S,
         .azp = true,
+        .fractions = true,
     };
 
     switch (jws_claims_check(token, &expect)) {

@@ -23,7 +23,7 @@ static const struct field user_fields[] = {
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };
-static const struct schema user_schema = SCHEMA_OUT("SignedInUser", user_fields);
+const struct schema auth_user_schema = SCHEMA_OUT("SignedInUser", user_fields);
 
 #define TOKEN_MEMBERS                                                                              \
     {.name = "access_token", .type = FIELD_STR, .required = true, .doc = "JWT, ES256"},            \
@@ -35,7 +35,7 @@ static const struct schema user_schema = SCHEMA_OUT("SignedInUser", user_fields)
          .doc = "Seconds since 1970-01-01 UTC"},                                                   \
         {.name = "refresh_token", .type = FIELD_STR, .required = true, .doc = "Single use"},       \
     {                                                                                              \
-        .name = "user", .type = FIELD_OBJ, .required = true, .sub = &user_schema                   \
+        .name = "user", .type = FIELD_OBJ, .required = true, .sub = &auth_user_schema              \
     }
 
 static const struct field token_fields[] = {TOKEN_MEMBERS};
@@ -95,7 +95,7 @@ access_claims(struct req *r, int64_t session_id, int64_t now_s, const struct aut
     strbuf_init(&text, r->task.arena, 65536);
     jw_init(&w, &text);
     jw_obj(&w);
-    JW_CSTR(&w, "iss", "groundwork");
+    JW_STR(&w, "iss", gateway_base_url(r));
     JW_STR(&w, "aud", r->project->slug);
     JW_STR(&w, "sub", rows_str(user, 0, rows_column(user, "id")));
     JW_I64(&w, "sid", session_id);
