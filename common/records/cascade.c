@@ -17,6 +17,8 @@ struct cascade {
     size_t count;
     size_t cap;
     size_t records;
+    const struct entity *locked_entity; /* of a record that somebody else has locked; NULL = none */
+    int64_t locked_id;
 };
 
 /* --- who listens --- */
@@ -62,6 +64,127 @@ bool cascade_listens(const struct records *ctx, const struct entity *entity)
         }
     }
     return false;
+}
+
+/* --- locks of others --- */
+
+/* Entities of which records may go too, or let go; ids, arena-owned. */
+static size_t reached(struct records *ctx, const struct entity *entity, const int64_t **ret_ids)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct entity *all = ctx->model->entities;
+    size_t most = ctx->model->entity_count;
+    int64_t *ids = ARENA_ARRAY(arena, ids, most);
+    bool *listed = ARENA_ARRAY(arena, listed, most);
+    bool *gone = ARENA_ARRAY(arena, gone, most);
+    const struct entity **queue = arena_zalloc_array(arena, sizeof(void *), most);
+    size_t queued = 1;
+    size_t count = 0;
+
+    queue[0] = entity;
+    gone[entity - all] = true;
+    for (size_t i = 0; i < queued; i++) {
+        const struct model_field *field = queue[i]->referrers;
+        for (; field != NULL; field = field->next_referrer) {
+            size_t at = (size_t)(field->entity - all);
+            if (field->on_delete == ON_DELETE_RESTRICT)
+                continue;
+            if (!listed[at])
+                ids[count++] = field->entity->id;
+            listed[at] = true;
+            if (deletes(field) && !gone[at])
+                queue[queued++] = field->entity;
+            gone[at] = gone[at] || deletes(field);
+        }
+    }
+    *ret_ids = ids;
+    return count;
+}
+
+/* Locks that others hold on records of these entities. */
+static struct db_call
+locks_call(struct records *ctx, const int64_t *entities, size_t count, const struct part *part)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&sql, STR("select k.record_id from {p}.record_locks k where k.entity_id = any("));
+    sql_bind(&sql, &params, P_I64S(entities, count), "bigint[]");
+    strbuf_str(&sql, STR(") and k.expires_at > now() and k.token_hash <> "));
+    sql_bind(&sql, &params, write_token_hash(arena, ctx->lock_token), "bytea");
+    if (part != NULL) {
+        strbuf_str(&sql, STR(" and k.record_id = any("));
+        sql_bind(&sql, &params, P_I64S(part->ids, part->count), "bigint[]");
+        strbuf_char(&sql, ')');
+    }
+    strbuf_str(&sql, STR(" order by k.record_id limit 1"));
+    return write_call(ctx, "items.cascade_locks", &sql, &params, true);
+}
+
+AWAITS static int
+any_locks(struct records *ctx, const struct entity *entity, struct db *tx, bool *ret_any)
+{
+    const int64_t *entities = NULL;
+    size_t count = entity->referrers != NULL ? reached(ctx, entity, &entities) : 0;
+
+    *ret_any = false;
+    if (count == 0)
+        return 0;
+    struct db_call call = locks_call(ctx, entities, count, NULL);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    *ret_any = call.rows.count > 0;
+    return 0;
+}
+
+AWAITS static int find_locked(struct records *ctx, struct db *tx, struct cascade *cascade)
+{
+    for (size_t i = 1; i < cascade->count; i++) {
+        const struct part *part = &cascade->parts[i];
+        struct db_call call = locks_call(ctx, &part->entity->id, 1, part);
+        TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
+        if (call.rows.count == 0)
+            continue;
+        cascade->locked_entity = part->entity;
+        cascade->locked_id = rows_i64(&call.rows, 0, 0);
+        return 0;
+    }
+    return 0;
+}
+
+bool cascade_is_locked(const struct cascade *cascade)
+{
+    return cascade != NULL && cascade->locked_entity != NULL;
+}
+
+int cascade_fail_locked(struct records *ctx, struct db *db, const struct cascade *cascade)
+{
+    const struct entity *entity = cascade->locked_entity;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, ctx->task->arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, ctx->task->arena);
+    strbuf_printf(&sql, "select t.id from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
+    sql_bind(&sql, &params, P_I64(cascade->locked_id), "bigint");
+    (void)rls_where(ctx, entity, ACT_READ, "t", &sql, &params);
+    struct db_call call = write_call(ctx, "items.cascade_seen", &sql, &params, true);
+    if (rls_entity(ctx, entity)) {
+        TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
+        if (call.rows.count > 0)
+            return records_fail(ctx,
+                                "locked",
+                                "Record %lld of %.*s goes with it or refers to it and is locked by"
+                                " another user; nothing was deleted.",
+                                (long long)cascade->locked_id,
+                                STR_ARG(entity->name));
+    }
+    return records_fail(ctx,
+                        "locked",
+                        "A record that goes with it or refers to it is locked by another user;"
+                        " nothing was deleted.");
 }
 
 /* --- what is found --- */
@@ -196,9 +319,13 @@ int cascade_find(struct records *ctx,
                  struct cascade **ret_cascade)
 {
     struct arena *arena = ctx->task->arena;
+    bool locks = false;
 
     *ret_cascade = NULL;
-    if (count == 0 || !cascade_listens(ctx, entity))
+    if (count == 0)
+        return 0;
+    TRY(any_locks(ctx, entity, tx, &locks));
+    if (!locks && !cascade_listens(ctx, entity))
         return 0;
     struct db_call lock = lock_call(ctx, entity, ids, count);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &lock)));
@@ -212,9 +339,12 @@ int cascade_find(struct records *ctx,
         if (i > 0)
             TRY(read_payloads(ctx, tx, &cascade->parts[i]));
         for (; cascade->parts[i].deleted && field != NULL; field = field->next_referrer)
-            if (is_told(field) || (deletes(field) && cascade_listens(ctx, field->entity)))
+            if (is_told(field) || (locks && field->on_delete != ON_DELETE_RESTRICT) ||
+                (deletes(field) && cascade_listens(ctx, field->entity)))
                 TRY(find_referring(ctx, tx, cascade, i, field));
     }
+    if (locks)
+        TRY(find_locked(ctx, tx, cascade));
     *ret_cascade = cascade;
     return 0;
 }
@@ -270,6 +400,8 @@ int cascade_tell(struct records *ctx, struct db *tx, struct cascade *cascade)
 {
     for (size_t i = 1; cascade != NULL && i < cascade->count; i++) {
         const struct part *part = &cascade->parts[i];
+        if (!part->deleted && !write_listens(part->entity, EVENT_UPDATED))
+            continue; /* found because of locks */
         TRY(part->deleted ? tell_deleted(ctx, tx, part) : tell_changed(ctx, tx, part));
     }
     return 0;

@@ -87,6 +87,10 @@ delete_in(struct records *ctx, const struct entity *entity, struct db *db, void 
     struct db_call call;
 
     TRY(cascade_find(ctx, entity, db, &delete->id, 1, &cascade));
+    if (cascade_is_locked(cascade)) { /* for those who might delete it; others hear why not */
+        TRY(write_explain(ctx, entity, db, delete->id, ACT_DELETE, delete->expect_version));
+        return cascade_fail_locked(ctx, db, cascade);
+    }
     write_calls_init(&calls, ctx->task->arena);
     TRY(delete_call(ctx, entity, delete, &call));
     write_calls_add(&calls, call);

@@ -134,6 +134,8 @@ delete_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
                             (long long)rows_i64(&call.rows, 0, 0));
 
     TRY(cascade_find(ctx, entity, tx, many->found, many->found_count, &cascade));
+    if (cascade_is_locked(cascade))
+        return cascade_fail_locked(ctx, tx, cascade);
     write_calls_init(&calls, ctx->task->arena);
     TRY(delete_call(ctx, entity, many, &call));
     write_calls_add(&calls, call);

@@ -283,6 +283,10 @@ static const struct route items_routes[] = {
         .undocumented_entity = true,
         .tag = "Records",
         .summary = "Delete a record",
+        .doc =
+            "Records that refer to it keep it (409), let go of it or go too, as on_delete of their "
+            "relation says; no permission is asked for those. 423 when somebody else has locked "
+            "one of them.",
     },
     {
         .method = HTTP_POST_M,

@@ -1,0 +1,108 @@
+"""What goes with a deleted record, or lets go of it: no permission is asked for it, but a lock is respected."""
+import pytest
+from groundwork.records import listen
+from groundwork.runs import finish, step
+from groundwork.workflows import start, workflow
+
+NOTHING = "nothing was deleted"
+
+
+def relation(name, to, rule, **options):
+    return {"name": name, "type": "relation", "options": {"entity": to, "on_delete": rule, **options}}
+
+
+@pytest.fixture(scope="module")
+def tree(shared_project):
+    """A shelf; books that go with it; pages that go with books; readers that let go of books, and of lists of them."""
+    project = shared_project
+    project.entity("shelves", [{"name": "name", "type": "varchar"}])
+    project.entity("books", [{"name": "name", "type": "varchar"}, relation("shelf", "shelves", "cascade")])
+    project.entity("pages", [relation("book", "books", "cascade"), relation("next", "pages", "cascade")])
+    project.entity("readers", [relation("book", "books", "set_null"), relation("list", "books", "set_null", many=True)])
+    return project
+
+
+@pytest.fixture
+def world(tree):
+    tree.shelf = tree.item("shelves", name="a")["id"]
+    tree.book = tree.item("books", shelf=tree.shelf)["id"]
+    tree.page = tree.item("pages", book=tree.book)["id"]
+    tree.next = tree.item("pages", next=tree.page)["id"]
+    tree.reader = tree.item("readers", book=tree.book)["id"]
+    tree.other = tree.item("readers", list=[tree.book])["id"]
+    return tree
+
+
+def path(entity, number):
+    return f"/entities/{entity}/items/{number}"
+
+
+def lock(client, entity, number):
+    return client.post(f"{path(entity, number)}/lock", {"ttl_seconds": 60}, expect=200).json()["lock_token"]
+
+
+def there(world):
+    return world.admin.get(path("shelves", world.shelf)).status_code == 200
+
+
+@pytest.mark.parametrize("entity, which", [
+    ("books", "book"), ("pages", "page"), ("pages", "next"), ("readers", "reader"), ("readers", "other")])
+def test_a_lock_of_another(world, entity, which):
+    other = world.administrator()
+    token = lock(other, entity, getattr(world, which))
+    for _ in range(2):
+        refused = world.admin.delete(path("shelves", world.shelf), expect=423).json()
+        assert refused["code"] == "locked" and f"Record {getattr(world, which)} of {entity}" in refused["detail"], refused
+    many = world.admin.post("/entities/shelves/items/delete-many", {"ids": [world.shelf]}, expect=423).json()
+    assert NOTHING in many["detail"] and there(world)
+    wrong = world.admin.delete(path("shelves", world.shelf), headers={"X-Lock-Token": "x" * 43})
+    assert wrong.status_code == 423 and there(world)
+    world.admin.delete(path("shelves", world.shelf), headers={"X-Lock-Token": token}, expect=204)
+    assert world.admin.get(path("pages", world.next)).status_code == 404
+
+
+def test_a_lock_that_has_ended(world):
+    other = world.administrator()
+    token = lock(other, "pages", world.page)
+    world.admin.delete(path("shelves", world.shelf), expect=423)
+    other.delete(f"{path('pages', world.page)}/lock", headers={"X-Lock-Token": token}, expect=204)
+    world.admin.delete(path("shelves", world.shelf), expect=204)
+
+
+def test_a_lock_on_another_record(world):
+    elsewhere = world.item("pages")["id"]
+    lock(world.administrator(), "pages", elsewhere)
+    world.admin.delete(path("shelves", world.shelf), expect=204)
+    assert world.admin.get(path("readers", world.reader), expect=200).json()["book"] is None
+
+
+def test_who_may_not_see_what_is_locked(world):
+    """Hears that there is one, without its name; who may not delete the record hears nothing of it."""
+    mover = world.only("shelves:read", "shelves:create", "shelves:delete")
+    shelf = mover.post("/entities/shelves/items", {"name": "mine"}, expect=201).json()["id"]
+    page = world.item("pages", book=world.item("books", shelf=shelf)["id"])["id"]
+    lock(world.administrator(), "pages", page)
+    refused = mover.delete(path("shelves", shelf), expect=423).json()
+    assert refused["detail"] == "A record that goes with it or refers to it is locked by another user; nothing was deleted."
+    assert world.only("shelves:read", "shelves:delete").delete(path("shelves", shelf)).status_code == 404
+    assert world.only("shelves:read").delete(path("shelves", shelf)).status_code == 403
+
+
+def test_no_permission_is_asked_for(world):
+    """As foreign keys do: who may delete a shelf may not delete its books, and they go all the same."""
+    mover = world.only("shelves:read", "shelves:create", "shelves:delete")
+    shelf = mover.post("/entities/shelves/items", {"name": "mine"}, expect=201).json()["id"]
+    book = world.item("books", shelf=shelf)["id"]
+    assert mover.delete(path("books", book)).status_code == 403
+    mover.delete(path("shelves", shelf), expect=204)
+    assert world.admin.get(path("books", book)).status_code == 404
+
+
+def test_where_somebody_listens(world, db, runner):
+    made = world.admin.get("/entities/books", expect=200).json()
+    listen(world, db, made, "EntityDeleted")
+    token = lock(world.administrator(), "readers", world.reader)
+    flow = workflow(world.admin, steps=[step("s", "DeleteData", {"entity": "shelves", "id": world.shelf})])
+    job = finish(world, start(world.admin, flow, {}))
+    assert (job["status"], job["error"]["code"]) == ("failed", "locked") and there(world)
+    world.admin.delete(path("shelves", world.shelf), headers={"X-Lock-Token": token}, expect=204)
