@@ -82,6 +82,12 @@ $(GEN)/migrations.h: $(wildcard deploy/migrations/*/*.sql) scripts/sqlgen
 	@mkdir -p $(@D)
 	@scripts/sqlgen migrations deploy/migrations > $@
 
+# ISO 4217 -> the currencies that there are.
+$(GEN)/currencies.h: /usr/share/iso-codes/json/iso_4217.json scripts/currencies
+	@mkdir -p $(@D)
+	@scripts/currencies > $@
+$(BUILD)/common/payments/money.o: | $(GEN)/currencies.h
+
 # proto/*.proto -> what travels between the services.
 PROTO     := $(wildcard proto/*.proto)
 PROTO_OBJ  = $(patsubst proto/%.proto,$(BUILD)/proto/%.pb-c.o,$(PROTO))
@@ -250,7 +256,7 @@ shell:
 HEADERS := $(filter-out $(patsubst %,common/conf/conf_%.h,members end table struct items), \
              $(filter common/%.h services/%.h,$(C_FILES)))
 headers: $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS)) ## Fail on a header that does not compile alone
-$(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h
+$(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h $(GEN)/currencies.h
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(if $(filter services/%,$<),-Iservices/$(word 2,$(subst /, ,$<)) $(PROGRAM_CPPFLAGS)) $(CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) -include $< -x c /dev/null
 	@touch $@

@@ -3,9 +3,11 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/num.h"
 #include "base/panic.h"
+#include "currencies.h"
 #include "json/jr.h"
 #include "json/jw.h"
 
@@ -21,6 +23,7 @@ struct money_class {
     int allowed;  /* of them, may be other than zero */
 };
 
+/* Where the processor does not count as ISO 4217 does, or takes fewer decimals. */
 static const struct {
     char code[CODE_LETTERS + 1];
     struct money_class class;
@@ -29,22 +32,44 @@ static const struct {
     {"kmf", {0, 0}}, {"krw", {0, 0}}, {"mga", {0, 0}}, {"pyg", {0, 0}}, {"rwf", {0, 0}},
     {"vnd", {0, 0}}, {"vuv", {0, 0}}, {"xaf", {0, 0}}, {"xof", {0, 0}}, {"xpf", {0, 0}},
     {"isk", {2, 0}}, {"ugx", {2, 0}}, {"bhd", {3, 2}}, {"jod", {3, 2}}, {"kwd", {3, 2}},
-    {"omr", {3, 2}}, {"tnd", {3, 2}},
+    {"omr", {3, 2}}, {"tnd", {3, 2}}, {"iqd", {3, 2}}, {"lyd", {3, 2}},
 };
+
+/* -1 when there is no such currency. */
+static int iso_decimals(struct str currency)
+{
+    size_t low = 0;
+    size_t high = ARRAY_LEN(currencies);
+
+    if (currency.len != CODE_LETTERS)
+        return -1;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strncasecmp(currency.ptr, currencies[middle].code, CODE_LETTERS);
+        if (order == 0)
+            return currencies[middle].decimals;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return -1;
+}
 
 static struct money_class class_of(struct str currency)
 {
     for (size_t i = 0; i < ARRAY_LEN(exceptions); i++)
         if (str_ieq(currency, str_from(exceptions[i].code)))
             return exceptions[i].class;
-    return (struct money_class){2, 2};
+    const int decimals = iso_decimals(currency);
+    return decimals < 0 ? (struct money_class){2, 2} : (struct money_class){decimals, decimals};
 }
 
 const char *money_message(int result)
 {
     switch (result) {
     case MONEY_BAD_CURRENCY:
-        return "must be a currency code of three letters";
+        return "must be a currency of ISO 4217, such as usd";
     case MONEY_NOT_A_NUMBER:
         return "must be a decimal number";
     case MONEY_NEGATIVE:
@@ -77,6 +102,8 @@ int money_currency(struct arena *arena, struct str text, struct str *ret_currenc
         lower[i] = c;
     }
     lower[CODE_LETTERS] = '\0';
+    if (iso_decimals((struct str){lower, CODE_LETTERS}) < 0)
+        return MONEY_BAD_CURRENCY;
     *ret_currency = (struct str){lower, CODE_LETTERS};
     return 0;
 }

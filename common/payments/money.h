@@ -4,7 +4,7 @@
  * units (1250). How many decimals a currency has, as the processor counts:
  * - none: BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF
  * - two, whole units only: ISK UGX (5 -> 500)
- * - three, the last one 0: BHD JOD KWD OMR TND
+ * - three, the last one 0: BHD IQD JOD KWD LYD OMR TND
  * - two: all others
  * Conversion is on the text of the number: never through binary fractions. Any thread.
  */
@@ -20,7 +20,7 @@ struct jw;
 #define MONEY_MINOR_MAX 99999999 /* largest amount that the processor takes */
 
 enum money_result {
-    MONEY_BAD_CURRENCY = 1, /* not three letters */
+    MONEY_BAD_CURRENCY = 1, /* none of ISO 4217 that one pays with (scripts/currencies) */
     MONEY_NOT_A_NUMBER,
     MONEY_NEGATIVE,
     MONEY_TOO_PRECISE, /* more decimals than the currency has; whole units only; last digit not 0 */
@@ -31,7 +31,7 @@ const char *money_message(int result);
 
 /* 0, 2 or 3. */
 int money_decimals(struct str currency);
-/* Three ASCII letters in any case -> lower case, arena-owned. 0 or MONEY_BAD_CURRENCY. */
+/* A code of ISO 4217 in any case -> lower case, arena-owned. 0 or MONEY_BAD_CURRENCY. */
 int money_currency(struct arena *arena, struct str text, struct str *ret_currency) MUSTCHECK;
 /* Decimal text as in JSON ("12.50", "1e2" too) -> minor units. 0 or an enum money_result. */
 int money_parse(struct str text, struct str currency, int64_t *ret_minor) MUSTCHECK;

@@ -292,7 +292,7 @@ def test_events(shop, payments, db):
 @pytest.mark.parametrize("changes, field", [
     ({"amount": 0}, "amount"), ({"amount": -1}, "amount"), ({"amount": 1.005}, "amount"),
     ({"amount": 1000000}, "amount"), ({"amount": "5"}, "amount"), ({"amount": 10.5, "currency": "jpy"}, "amount"),
-    ({"amount": 1.234, "currency": "kwd"}, "amount"), ({"currency": "dollar"}, "currency"), ({"currency": ""}, "currency"),
+    ({"amount": 1.234, "currency": "kwd"}, "amount"), ({"currency": "dollar"}, "currency"), ({"currency": "zzz"}, "currency"), ({"currency": ""}, "currency"),
     ({"type": "recurring"}, "type"), ({"customer_email": "ada"}, "customer_email"), ({"mode": "card"}, "mode"),
     ({"capture_method": "later"}, "capture_method"), ({"metadata": {"payment_id": "7"}}, "metadata.payment_id"),
     ({"metadata": {"a": {"b": 1}}}, "metadata.a"), ({"metadata": {"a[b]": "c"}}, "metadata.a[b]"),

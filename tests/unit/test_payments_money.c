@@ -293,7 +293,24 @@ static void test_currency(void **state)
 {
     (void)state;
     struct str currency = STR_NONE;
-    const char *bad[] = {"", "us", "usdx", "u d", "us1", "\xc3\xa9u", "USD ", "us\n"};
+    const char *bad[] = {"",
+                         "us",
+                         "usdx",
+                         "u d",
+                         "us1",
+                         "\xc3\xa9u",
+                         "USD ",
+                         "us\n",
+                         /* three letters, but nothing that one pays with */
+                         "abc",
+                         "zzz",
+                         "aaa",
+                         "xxx",
+                         "xts",
+                         "xau",
+                         "xdr",
+                         "clf",
+                         "usn"};
 
     assert_int_equal(money_currency(arena, STR("UsD"), &currency), 0);
     assert_string_equal(currency.ptr, "usd");
@@ -302,6 +319,9 @@ static void test_currency(void **state)
     assert_int_equal(money_currency(arena, STR("u\0d"), &currency), MONEY_BAD_CURRENCY);
     assert_int_equal(money_decimals(STR("usd")), 2);
     assert_int_equal(money_decimals(STR("JPY")), 0);
+    assert_int_equal(money_currency(arena, STR("aed"), &currency), 0);
+    assert_int_equal(money_currency(arena, STR("ZMW"), &currency), 0);
+    assert_int_equal(money_decimals(STR("iqd")), 3);
     assert_int_equal(money_decimals(STR("ugx")), 2);
     assert_int_equal(money_decimals(STR("kwd")), 3);
 }

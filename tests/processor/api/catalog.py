@@ -1,4 +1,9 @@
 """Products, prices, coupons."""
+import functools
+import pathlib
+import subprocess
+import sys
+
 from . import route
 from ..errors import invalid
 from ..store import new_id
@@ -91,10 +96,19 @@ def new_price(ctx, p, product):
     return price
 
 
+@functools.cache
+def currencies():
+    """Those that the gateway is built with."""
+    script = pathlib.Path(__file__).parents[3] / "scripts/currencies"
+    return set(subprocess.run([sys.executable, script, "--codes"], check=True, capture_output=True, text=True).stdout.split())
+
+
 def currency(p, key="currency"):
     code = p.str(key, required=True)
     if len(code) != 3 or not code.isalpha():
         raise invalid(f"Invalid currency: {code}", p.name(key), "parameter_invalid_string_blank")
+    if code.lower() not in currencies():
+        raise invalid(f"Invalid currency: {code}. The currency is not in ISO 4217.", p.name(key))
     if code != code.lower():
         raise invalid(f"Invalid currency: {code}. Currencies are written in lower case here.", p.name(key))
     return code

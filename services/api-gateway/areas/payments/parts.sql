@@ -5,4 +5,4 @@
 'bif','clp','djf','gnf','jpy','kmf','krw','mga','pyg','rwf','vnd','vuv','xaf','xof','xpf'
 
 -- part: three_decimal
-'bhd','jod','kwd','omr','tnd'
+'bhd','iqd','jod','kwd','lyd','omr','tnd'
