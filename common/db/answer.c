@@ -161,10 +161,10 @@ void db_answer_release(struct task *task, uint64_t bytes)
     answer_give(task, bytes);
 }
 
-int answer_wait(struct task *task, uint64_t bytes, int64_t limit_ms)
+int answer_wait(struct task *task, int64_t limit_ms)
 {
     struct answer *answer = answer_of(task);
-    uint64_t amount = due(bytes) + PIECE_BYTES;
+    uint64_t amount = per_answer > answer->charged ? per_answer - answer->charged : PIECE_BYTES;
     int64_t end_ms = clock_mono_ms() + limit_ms;
     int rc = shares_acquire(task, &shares, share_owner_of(task), amount, limit_ms, &answer->share);
 

@@ -16,8 +16,7 @@ enum {
     SLOW_US = 1000000,
     WRITES = -1,        /* in place of the time that a read may take */
     PATIENT_MS = 10000, /* waited for their turn by heavy reads that may take long anyway */
-    BUSY_REPEATS = 3,
-    BUSY_BYTES = 1024 * 1024, /* room to wait for before rows that found none are asked for again */
+    BUSY_REPEATS = 2,
     ABORTS_TOGETHER = 2,
     ERROR_SLOTS = 64
 };
@@ -328,7 +327,7 @@ AWAITS static int read_run(struct task *task, struct db *db, struct db_op *op, i
     while (may_repeat(task, &repeats, op, rc, false)) {
         op_reset(op);
         if (rc == DB_BUSY)
-            TRY(answer_wait(task, BUSY_BYTES, db->server->config.lease_timeout_ms));
+            TRY(answer_wait(task, 3 * db->server->config.lease_timeout_ms));
         db->server->stats.retries += repeats.aborts > 1 || repeats.lost;
         rc = read_once(task, db, op, repeats.aborts);
         if (rc < 0)
@@ -351,7 +350,7 @@ int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t ti
         op_reset(&ops[0]);
         op_reset(&ops[1]);
         if (rc == DB_BUSY)
-            TRY(answer_wait(task, BUSY_BYTES, db->server->config.lease_timeout_ms));
+            TRY(answer_wait(task, 3 * db->server->config.lease_timeout_ms));
         rc = heavy_run(task, db, ops, ARRAY_LEN(ops), timeout_ms);
         if (rc < 0)
             return rc;
