@@ -1,4 +1,5 @@
 /* What a handler reads from its request: body, path ids, query and page parameters. */
+#include <errno.h>
 #include <string.h>
 
 #include "app/reply.h"
@@ -6,7 +7,10 @@
 #include "base/panic.h"
 #include "http/query.h"
 #include "http/server.h"
+#include "loop/work.h"
 #include "json/jr.h"
+
+#define PARSE_HERE_BYTES 32768
 
 const char *const page_orders[] = {"asc", "desc", NULL};
 const struct query_param page_query[] = {PAGE_QUERY, {0}};
@@ -87,11 +91,44 @@ static int fail_json(struct req *r, struct str text, const struct jr_error *erro
                      errors);
 }
 
+struct parsing {
+    struct arena *arena;
+    struct str text;
+    bool exact;
+    json_t *root;
+    struct jr_error error;
+    int rc;
+};
+
+/* On the loop or on a thread: the arena is this task's alone. */
+static void parse(void *arg)
+{
+    struct parsing *in = arg;
+
+    in->rc = in->exact ? jr_parse_stored(in->arena, in->text, &in->root, &in->error)
+                       : jr_parse(in->arena, in->text, &in->root, &in->error);
+}
+
+/* A megabyte takes ten milliseconds: what is large is parsed beside the loop. */
+AWAITS static int parse_body(struct req *r, struct parsing *in)
+{
+    if (in->text.len <= PARSE_HERE_BYTES) {
+        parse(in);
+        return 0;
+    }
+    int rc = work_run(&r->task, WORK_PARSE, parse, in);
+    if (rc == -EAGAIN)
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "This project has too many large bodies at once; try again.");
+    return rc;
+}
+
 /* *ret_text (may be NULL) is what was parsed. */
-static int read_json(struct req *r, json_t **ret_root, struct str *ret_text)
+AWAITS static int read_json(struct req *r, json_t **ret_root, struct str *ret_text)
 {
     struct str text = STR_NONE;
-    struct jr_error error;
+    struct parsing in = {.arena = r->task.arena, .exact = r->route->exact_numbers};
 
     *ret_root = NULL;
     TRY(read_text(r, &text));
@@ -99,10 +136,11 @@ static int read_json(struct req *r, json_t **ret_root, struct str *ret_text)
         return 0;
     if (!text.len)
         return fail(r, "invalid_json", "A JSON body is required.");
-    int rc = r->route->exact_numbers ? jr_parse_stored(r->task.arena, text, ret_root, &error)
-                                     : jr_parse(r->task.arena, text, ret_root, &error);
-    if (rc == JR_INVALID)
-        return fail_json(r, text, &error);
+    in.text = text;
+    TRY(parse_body(r, &in));
+    if (in.rc == JR_INVALID)
+        return fail_json(r, text, &in.error);
+    *ret_root = in.root;
     if (ret_text)
         *ret_text = text;
     return 0;
@@ -213,9 +251,11 @@ check_item(struct req *r, const struct query *query, size_t index, struct schema
     const struct query_param *param = known_param(r->route->query, item->name);
     struct arena *arena = r->task.arena;
 
-    if (!param || (item->key_count > 0 && !param->deep)) {
+    if (!param) {
         schema_error_add(
             arena, errors, item->name, "unknown_parameter", "this endpoint has no such parameter");
+    } else if (item->key_count > 0 && !param->deep) {
+        schema_error_add(arena, errors, item->name, "invalid_query", QUERY_NO_BRACKETS);
     } else if (!param->deep && seen_before(query, index)) {
         schema_error_add(arena, errors, item->name, "invalid_query", "is given more than once");
     } else if (!param->deep) {

@@ -94,6 +94,35 @@ static void put_status_headers(struct req *r, int status, const char *code)
         resp_header(r, "Retry-After", STR("1"));
 }
 
+/* What stands before the last parameter of the route, in the singular: "/users/{id}" is of a user.
+ */
+static struct str missing_thing(struct req *r)
+{
+    static const struct {
+        const char *segment, *thing;
+    } others[] = {{"items", "record"}, {"api-keys", "API key"}};
+    struct str rest = str_from(r->route ? r->route->path : "");
+    struct str last = STR_NONE;
+    struct str thing = STR_NONE;
+
+    while (rest.ptr) {
+        struct str segment = str_split(&rest, '/');
+        if (str_starts(segment, STR("{")) && last.len)
+            thing = last;
+        last = str_starts(segment, STR("{")) ? STR_NONE : segment;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        if (str_is(thing, others[i].segment))
+            return str_from(others[i].thing);
+    }
+    if (str_ends(thing, STR("s")))
+        thing.len--;
+    char *words = arena_cstr(r->task.arena, thing);
+    for (size_t i = 0; i < thing.len; i++)
+        words[i] = words[i] == '-' ? ' ' : words[i];
+    return (struct str){words, thing.len};
+}
+
 int fail(struct req *r, const char *code, const char *detail, ...)
 {
     struct str text = STR_NONE;
@@ -103,6 +132,10 @@ int fail(struct req *r, const char *code, const char *detail, ...)
         va_start(args, detail);
         text = arena_vprintf(r->task.arena, detail, args);
         va_end(args);
+    } else if (strcmp(code, "not_found") == 0) {
+        struct str thing = missing_thing(r);
+        if (thing.len)
+            text = arena_printf(r->task.arena, "There is no such %.*s.", STR_ARG(thing));
     }
     return fail_with(r, code, text, NULL);
 }

@@ -29,3 +29,7 @@ int query_parse(struct arena *arena, struct str text, struct query *ret_query, c
     MUSTCHECK;
 /* First value without keys of that name; STR_NONE when absent (an empty value has ptr != NULL). */
 struct str query_get(const struct query *query, const char *name);
+
+/* What is said of sort[]=a&sort[]=b, as clients of other conventions write lists. */
+#define QUERY_NO_BRACKETS                                                                          \
+    "takes no brackets: it is given once, several values with commas between, as in sort=name,-id"

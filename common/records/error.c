@@ -106,7 +106,7 @@ int records_query_check(struct records *ctx,
         if (at == count)
             records_finding(ctx, shortened(name), "unknown_parameter", "is not a known parameter");
         else if (query->items[i].key_count > 0 && !str_is(name, "filter"))
-            records_finding(ctx, shortened(name), "invalid_query", "takes no keys in brackets");
+            records_finding(ctx, shortened(name), "invalid_query", QUERY_NO_BRACKETS);
         else if (query->items[i].key_count == 0 &&
                  query_get(query, known[at]).ptr != query->items[i].value.ptr)
             records_finding(ctx, shortened(name), "invalid_query", "is given more than once");

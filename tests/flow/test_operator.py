@@ -143,4 +143,38 @@ def test_name_can_be_used_again(gateway, operator, recorder):
 def test_operator_token_opens_no_project(project, servers):
     client = project.client(token=servers.operator_token)
     assert client.get("/", expect=401).json()["code"] == "token_invalid"
-    assert project.admin.get("", expect=401).json()["code"] == "unauthorized"
+
+
+def test_base_url_without_its_slash_is_the_project(project, gateway, operator):
+    """For everybody but the operator."""
+    assert project.admin.get("", expect=200).json() == project.admin.get("/", expect=200).json()
+    assert project.admin.head("", expect=200).text == ""
+    assert project.client().get("", expect=401).json()["code"] == "unauthorized"
+    assert project.client(token="nonsense").get("", expect=401).json()["code"] == "token_invalid"
+    assert project.admin.delete("", expect=401).json()["code"] == "unauthorized"
+    assert operator.get(f"/{project.id}", expect=200).json()["state"] == "active"
+
+
+def test_404_says_what_is_missing(project):
+    project.entity("things", [{"name": "name", "type": "varchar"}])
+
+    def detail(path):
+        return project.admin.get(path, expect=404).json()["detail"]
+
+    assert detail("/nothing/here") == "No endpoint has this path."
+    assert "entity" in detail("/entities/absent/items") and "record" in detail("/entities/things/items/77")
+    for path, word in [("/users/999", "user"), ("/roles/999", "role"), ("/groups/999", "group"), ("/tasks/999", "task"),
+                       ("/api-keys/999", "API key"), ("/users/not-a-number", "user")]:
+        assert detail(path) == f"There is no such {word}.", path
+    unknown = project.client()
+    unknown.base_url += "-absent"
+    assert unknown.get("/users/me", expect=404).json()["detail"] == "There is no such project."
+
+
+def test_brackets_of_other_conventions_are_explained(project):
+    project.entity("things", [{"name": "name", "type": "varchar"}])
+    for path in ("/users?sort[]=email", "/entities/things/items?sort[]=name", "/users?sort[0]=email",
+                 "/entities/things/items?fields[]=name"):
+        problem = project.admin.get(path, expect=400).json()
+        assert problem["code"] == "invalid_query" and "brackets" in problem["errors"][0]["message"], problem
+        assert "commas" in problem["errors"][0]["message"]

@@ -185,6 +185,32 @@ static int settle_answer(struct req *r, int rc)
     return rc;
 }
 
+/* {base_url} without its final slash is the operator's by the table; whoever is not the operator
+ * means the project. `refusal` stands where there is none, or nothing of it to ask for this way. */
+AWAITS static int run_base_url(struct req *r, int refusal)
+{
+    const struct route *route = r->route;
+    struct str allow = STR_NONE;
+    struct str path = r->path;
+
+    r->path = arena_printf(r->task.arena, "%.*s/", STR_ARG(path));
+    int rc = router_match(gateway_router, r, &allow);
+    if (rc == 0 && r->route->auth != AUTH_OPERATOR)
+        rc = look_up(r, r->params[0]);
+    else
+        rc = PROJECT_NOT_FOUND;
+    if (rc < 0)
+        return rc;
+    if (rc == PROJECT_NOT_FOUND) {
+        r->route = route;
+        r->path = path;
+        return refusal;
+    }
+    handler_forget(r, 0);
+    r->task.log.route = r->route->id;
+    return run_project_route(r);
+}
+
 AWAITS static int run(struct req *r)
 {
     struct str allow = STR_NONE;
@@ -196,10 +222,14 @@ AWAITS static int run(struct req *r)
     if (rc)
         return answer_unmatched(r, rc, allow);
     r->task.log.route = r->route->id;
-    if (r->route->auth == AUTH_OPERATOR)
-        TRY(check_operator(r));
-    else if (req_param(r, "project_id").ptr)
+    if (r->route->auth == AUTH_OPERATOR) {
+        rc = check_operator(r);
+        if (rc && req_param(r, "project_id").ptr)
+            return run_base_url(r, rc);
+        TRY(rc);
+    } else if (req_param(r, "project_id").ptr) {
         return run_project_route(r);
+    }
     r->db = directory_control(gateway_directory());
     return handler_run_once(r);
 }
