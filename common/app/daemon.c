@@ -393,7 +393,7 @@ static int complain(const char *host, int port, const char *variables, int rc)
 
 static int listen_all(const struct conf_common *conf)
 {
-    unsigned workers = (unsigned)conf->workers;
+    unsigned workers = (unsigned)conf->workers + app.daemon->extra_workers;
     int rc = 0;
 
     if (!app.daemon->portless)
@@ -499,10 +499,9 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     watch_prepare();
     if (daemon->prepare)
         daemon->prepare(conf);
-    metrics_share((unsigned)conf->workers);
-    shares_metrics_share((unsigned)conf->workers);
-    return supervisor_run((unsigned)conf->workers,
-                          conf->drain_timeout_ms + EXIT_PATIENCE_MS,
-                          worker_main,
-                          on_supervisor_stop);
+    unsigned workers = (unsigned)conf->workers + daemon->extra_workers;
+    metrics_share(workers);
+    shares_metrics_share(workers);
+    return supervisor_run(
+        workers, conf->drain_timeout_ms + EXIT_PATIENCE_MS, worker_main, on_supervisor_stop);
 }

@@ -57,6 +57,7 @@ struct daemon {
     const struct daemon_flag *flags; /* may be NULL */
     const struct daemon_job *jobs;   /* may be NULL */
     bool portless;                   /* listens on its admin port alone */
+    unsigned extra_workers;          /* besides WORKERS, for something else: indexes from WORKERS on */
     /* any, before anything else, also for --check: what is wrong with the configuration beyond the
      * bounds of its variables, as the end of one line; NULL = nothing. May be NULL. */
     const char *(*check)(const struct conf_common *conf);

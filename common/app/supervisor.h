@@ -6,7 +6,7 @@
  */
 
 /* A worker's whole life; returns its exit code. */
-#define WORKERS_MAX 64
+#define WORKERS_MAX 72 /* WORKERS, and a daemon's extra ones */
 typedef int (*supervisor_fn)(unsigned worker);
 
 enum { EXIT_CONFIG = 2, EXIT_DEPENDENCY = 3 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "app.h"
+#include "aside.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "job.h"
@@ -135,7 +136,8 @@ int claim_jobs(struct task *task,
     int64_t sent_ms = clock_mono_ms();
     struct db_call calls[] = {
         {.sql = &SQL_PLAN_BY_INDEX},
-        {.sql = &SQL_CLAIM_JOBS, PARAMS(P_I64(count), P_STR(runner_id()), P_I64(lease_ms))},
+        {.sql = aside() ? &SQL_CLAIM_SUSPECTS : &SQL_CLAIM_JOBS,
+         PARAMS(P_I64(count), P_STR(runner_id()), P_I64(lease_ms))},
     };
 
     int rc = db_batch(task, &project->db, calls, ARRAY_LEN(calls), NULL);

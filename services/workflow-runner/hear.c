@@ -5,6 +5,7 @@
 #include "hear.h"
 
 #include "app.h"
+#include "aside.h"
 #include "base/num.h"
 #include "bus/bus.h"
 #include "job.h"
@@ -47,9 +48,11 @@ static void on_cancel(struct str payload, void *arg UNUSED)
 
 void hear_start(void)
 {
+    redis_subscribe(directory_redis(runner_directory()), JOBS_CANCEL_CHANNEL, on_cancel, NULL);
+    if (aside())
+        return;
     bus_consume(runner_bus(),
                 &(struct bus_consumer){.topic = BUS_EVT, .group = GROUP, .handle = on_events});
     bus_consume(runner_bus(),
                 &(struct bus_consumer){.topic = BUS_JOB, .group = GROUP, .handle = on_jobs});
-    redis_subscribe(directory_redis(runner_directory()), JOBS_CANCEL_CHANNEL, on_cancel, NULL);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aside.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "base/rand.h"
@@ -105,9 +106,13 @@ static int start(struct task *task UNUSED, struct app *app UNUSED, struct str *r
     quotas_init();
     work_start();
     hear_start();
-    sweep_start();
-    schedule_start();
-    retain_start();
+    if (aside()) {
+        aside_start();
+    } else {
+        sweep_start();
+        schedule_start();
+        retain_start();
+    }
     log_info("runner.started", L_STR("runner", runner_id()));
     return 0;
 }
@@ -132,9 +137,13 @@ static void drain(struct app *app UNUSED, loop_fn done, void *arg)
 {
     ending.done = done;
     ending.arg = arg;
-    schedule_stop();
-    retain_stop();
-    sweep_stop();
+    if (aside()) {
+        aside_stop();
+    } else {
+        schedule_stop();
+        retain_stop();
+        sweep_stop();
+    }
     bus_stop(runner_bus(), on_bus_stopped, NULL);
 }
 
@@ -148,6 +157,7 @@ static const struct daemon runner = {
     .about = "turns events, ticks and calls into jobs and runs them",
     .conf = &app_conf_spec,
     .portless = true,
+    .extra_workers = 1,
     .check = check,
     .prepare = measure_prepare,
     .start = start,

@@ -11,12 +11,15 @@ select set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', '
   set_config('enable_mergejoin', 'on', true)
 
 -- A job that was started before goes on where it stopped. A locked row stays where it is, so that its place finds it.
--- name: claim_jobs :many
+-- part: claim_head
 update {p}.jobs as j set status = 'running', token = j.token + 1, attempt = j.attempt + 1, runner = $2::text,
   lease_until = now() + $3::bigint * interval '1 millisecond', started_at = coalesce(j.started_at, now()),
   finished_at = null, error = null, reason = null
 where j.ctid = any (array(
-  select q.ctid from {p}.jobs q where q.status = 'queued' order by q.id limit $1::bigint for update skip locked))
+  select q.ctid from {p}.jobs q where q.status = 'queued'
+
+-- part: claim_tail
+order by q.id limit $1::bigint for update skip locked))
 returning j.id as id, j.workflow_id as workflow_id, j.token as token, j.version as version, j.run as run,
   j.attempt as attempt, j.depth as depth, (j.started_at < now() or j.run > 1) as resumed, j.resume_step as resume_step,
   j.trigger_kind as trigger_kind, j.trigger_event as trigger_event, j.trigger_entity as trigger_entity,
@@ -25,6 +28,13 @@ returning j.id as id, j.workflow_id as workflow_id, j.token as token, j.version 
   not exists (select 1 from {p}.workflow_versions v where v.workflow_id = j.workflow_id and v.version = j.version) as orphan,
   coalesce(j.root, -j.id) as root,
   j.started_at = now() and exists (select 1 from {p}.workflows w where w.id = j.workflow_id and not w.enabled) as disabled
+
+-- name: claim_jobs :many
+{claim_head} and q.attempt <= 0 {claim_tail}
+
+-- Of jobs whose last runner fell silent: aside.h.
+-- name: claim_suspects :many
+{claim_head} and q.attempt > 0 {claim_tail}
 
 -- A row that is locked is being written, by its own step or by a cancellation: the next beat tells.
 -- name: claim_renew :many

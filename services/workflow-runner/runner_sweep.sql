@@ -19,10 +19,18 @@ select f.number as number, p.server as server, f.next_fire_at as next_fire_at, f
 from platform.workflow_projects f join platform.projects p on p.number = f.number
 where p.state = 'active' order by f.number
 
+-- name: suspects_tell :exec
+insert into platform.suspects (number) values ($1::bigint) on conflict (number) do nothing
+
+-- A project that still has some is told again by whoever sweeps it.
+-- name: suspects_take :many
+delete from platform.suspects s using platform.projects p where p.number = s.number and p.state = 'active' returning s.number as number
+
 -- name: sweep_look :one
 select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events,
   exists (select 1 from {p}.workflow_stops) as stops,
-  exists (select 1 from {p}.jobs j where j.status = 'queued') as jobs,
+  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.attempt <= 0) as jobs,
+  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.attempt > 0) as suspects,
   exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as ended,
   (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at
 

@@ -2,6 +2,7 @@
 #include "sweep.h"
 
 #include "app.h"
+#include "aside.h"
 #include "base/panic.h"
 #include "bus/bus.h"
 #include "log/log.h"
@@ -75,8 +76,8 @@ AWAITS static void rescue(struct task *task, struct db *db)
         if (quarantined)
             work_stats()->quarantined++;
     }
-    if (rows.count > 0)
-        work_jobs_due(db->schema);
+    if (rows.count > 0 && aside_tell(task, db->schema) != 0)
+        log_debug("sweep.suspects_untold", L_I64("project", db->schema));
 }
 
 /* co: one batch of a workflow that is deleted or disabled; *ret_count tells how many jobs it ended.
@@ -154,6 +155,8 @@ AWAITS static int look_at(struct task *task, const struct row *project)
         work_events_due(number);
     if (row_bool(&found, "jobs"))
         work_jobs_due(number);
+    if (row_bool(&found, "suspects"))
+        TRY(aside_tell(task, number));
     if (row_bool(&found, "ended"))
         rescue(task, &db);
     if (row_bool(&found, "stops")) {

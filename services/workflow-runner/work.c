@@ -6,6 +6,7 @@
 #include "work.h"
 
 #include "app/turns.h"
+#include "aside.h"
 #include "events.h"
 #include "job.h"
 #include "log/log.h"
@@ -48,7 +49,7 @@ struct work *work_get(int64_t number)
 
 static unsigned free_slots(void)
 {
-    unsigned slots = (unsigned)runner_conf()->job_slots;
+    unsigned slots = aside() ? 1 : (unsigned)runner_conf()->job_slots;
     unsigned used = w.running + w.reserved;
 
     return used < slots ? slots - used : 0;

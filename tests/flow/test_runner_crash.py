@@ -214,4 +214,36 @@ def test_cancelled_while_the_sink_holds_the_answer(project, db, sink, start_one)
     assert finish(project, start(project.admin, other), 5)["status"] == "succeeded"
     assert finish(project, job)["status"] == "cancelled"
     assert history(project, db, job) == [(1, 1, "call", "interrupted")]
-    assert "groundwork_jobs_lost_total 1" in runner.metrics()
+    until(lambda: "groundwork_jobs_lost_total 1" in runner.metrics(), "whichever worker is asked knows it a moment later")
+
+
+def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, start_one, orders):
+    """Who only shared a process with it runs again by itself, and ends."""
+    others = project.entity("others", [{"name": "name", "type": "varchar"}])
+    made, beside = workflow(project.admin, steps=[create()]), workflow(project.admin, steps=[create(entity="others")])
+    quick = workflow(project.admin, steps=[condition()])
+    schema = project.schema(db)
+    runner = start_one(JOB_ATTEMPTS=4)
+
+    def running():
+        return rows(db, f"select id, runner from {schema}.jobs where status = 'running' order by id")
+
+    def crash(name):
+        os.kill(int(name.split(":")[-2]), signal.SIGKILL)
+        until(lambda: name not in [found for _, found in running()], "its lease ends", 30)
+
+    with Held(servers, table(project, db, orders)):
+        with Held(servers, table(project, db, others)) as held:
+            poison, *innocent = [start_by_row(project, db, one) for one in (made, *[beside] * 5)]
+            until(lambda: len(running()) == 6 and held.awaited(db), "all run in one process")
+            assert len({name for _, name in running()}) == 1
+            os.kill(int(running()[0][1].split(":")[-2]), signal.SIGKILL)
+        while job_row(project, db, poison, "status") != "failed":
+            assert finish(project, start(project.admin, quick))["attempt"] == 1, "what was never tried runs elsewhere"
+            for name in [name for job, name in running() if job == poison and job_row(project, db, poison, "attempt") > 1]:
+                assert [job for job, found in running() if found == name] == [poison], "a suspect is alone"
+                crash(name)
+    for job in innocent:
+        found = finish(project, job)
+        assert (found["status"], found["attempt"]) == ("succeeded", 2)
+    assert finish(project, poison)["error"]["code"] == "quarantined" and runner.running()
