@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/rc.h"
+#include "base/utf8.h"
 #include "json/schema.h"
 
 #define EMAIL_MAX       254 /* RFC 5321 section 4.5.3.1.3 less the angle brackets */
@@ -50,6 +51,41 @@ static bool name_ok(struct str value)
     return identifier_ok(value, '_', 1);
 }
 
+/* Part of a character beyond ASCII: what letters_ok() has looked at as a whole. */
+static bool is_beyond(char c)
+{
+    return (unsigned char)c >= 0x80;
+}
+
+/* Characters that cannot be seen, or that turn the text around: spaces, controls, marks of
+ * direction and width, and what is no character. */
+static bool is_unseen(uint32_t point)
+{
+    return (point >= 0x80 && point <= 0xa0) || point == 0xad || point == 0x61c || point == 0x1680 ||
+           point == 0x180e || (point >= 0x2000 && point <= 0x200f) ||
+           (point >= 0x2028 && point <= 0x202f) || (point >= 0x205f && point <= 0x206f) ||
+           point == 0x3000 || (point >= 0xd800 && point <= 0xf8ff) || point == 0xfeff ||
+           (point >= 0xfff0 && point <= 0xffff) || point >= 0xe0000;
+}
+
+/* Valid UTF-8 without such. */
+static bool letters_ok(struct str text)
+{
+    if (!utf8_valid(text))
+        return false;
+    for (size_t i = 0; i < text.len;) {
+        unsigned char lead = (unsigned char)text.ptr[i];
+        size_t more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0x80 ? 1 : 0;
+        uint32_t point = more ? lead & (0x3fU >> more) : lead;
+        for (size_t j = 1; j <= more; j++)
+            point = point << 6U | ((unsigned char)text.ptr[i + j] & 0x3fU);
+        if (is_unseen(point))
+            return false;
+        i += more + 1;
+    }
+    return true;
+}
+
 /* Dot-separated labels of letters, digits and inner hyphens. */
 static bool domain_ok(struct str domain)
 {
@@ -61,16 +97,17 @@ static bool domain_ok(struct str domain)
             label.ptr[label.len - 1] == '-')
             return false;
         for (size_t i = 0; i < label.len; i++)
-            if (!is_alnum(label.ptr[i]) && label.ptr[i] != '-')
+            if (!is_alnum(label.ptr[i]) && label.ptr[i] != '-' && !is_beyond(label.ptr[i]))
                 return false;
     }
     return true;
 }
 
-/* ASCII only: look-alike letters in an address are a way to take over accounts. */
+/* Letters of all scripts, before and after the @ (RFC 6531, RFC 5890). Two addresses that look
+ * alike are two: nothing here takes one for the other. */
 static bool email_ok(struct str value)
 {
-    if (value.len > EMAIL_MAX)
+    if (value.len > EMAIL_MAX || !letters_ok(value))
         return false;
     struct str domain = value;
     struct str local = str_split(&domain, '@');
@@ -81,7 +118,8 @@ static bool email_ok(struct str value)
         bool edge = i == 0 || i == local.len - 1;
         if (c == '.' && (edge || local.ptr[i - 1] == '.'))
             return false;
-        if (!is_alnum(c) && (c == '\0' || strchr("!#$%&'*+-/=?^_`{|}~.", c) == NULL))
+        if (!is_alnum(c) && !is_beyond(c) &&
+            (c == '\0' || strchr("!#$%&'*+-/=?^_`{|}~.", c) == NULL))
             return false;
     }
     return true;

@@ -350,3 +350,28 @@ def test_a2_unknown_roles_look_the_same_to_everybody(project):
     manager = project.only("svc_users:create")
     refused = manager.post("/users", {"email": "q@example.org", "role_ids": [424242]}, expect=400)
     assert codes(refused) == {("role_ids", "foreign_key_violation")}
+
+
+# --- addresses of all scripts ---
+
+
+def test_addresses_of_all_scripts(project):
+    """One spelling is stored, and all spellings of it sign in; invisible characters are refused."""
+    made = project.admin.post("/users", {"email": "Jos\u00c9@B\u00dccher.example", "password": PASSWORD}, expect=201).json()
+    assert made["email"] == "jos\u00e9@b\u00fccher.example"
+    for email in ("jos\u00e9@b\u00fccher.example", "JOS\u00c9@B\u00dcCHER.example", "jose\u0301@bu\u0308cher.example"):
+        project.client().sign_in(email, PASSWORD)
+        assert project.admin.get("/users", params={"email": email}, expect=200).json()["total_items"] == 1
+    project.admin.post("/users", {"email": "jose\u0301@b\u00fccher.example"}, expect=409)
+    for email in ("a\u200b@example.org", "a@ex\u202eample.org", "a\u00a0b@example.org"):
+        project.admin.post("/users", {"email": email}, expect=400)
+
+
+def test_spellings_of_an_address_are_one_account_to_guessers(project, anonymous):
+    project.admin.put("/", {"settings": {"rate_sign_in_account": 4, "rate_sign_in_address": 1000}}, expect=200)
+    project.admin.post("/users", {"email": "\u00e4\u00f6\u00fc@example.org", "password": PASSWORD}, expect=201)
+    settle()
+    spellings = [a + o + u for a in ("\u00e4", "\u00c4", "a\u0308") for o in ("\u00f6", "\u00d6") for u in ("\u00fc", "\u00dc")]
+    codes = [anonymous.post("/auth/v1/token", {"email": f"{name}@example.org", "password": "guess"}).status_code
+             for name in spellings]
+    assert set(codes) == {401, 429} and codes.count(401) <= 8, codes

@@ -386,10 +386,15 @@ static void test_formats(void **state)
     static const struct {
         const char *format;
         const char *good[6];
-        const char *bad[16];
+        const char *bad[20];
     } cases[] = {
         {"email",
-         {"a@b.c", "first.last+tag@sub.example.com", "o'neil@x-y.org", "root@localhost"},
+         {"a@b.c",
+          "first.last+tag@sub.example.com",
+          "o'neil@x-y.org",
+          "root@localhost",
+          "\xc3\xa9@b.c",
+          "josé@bücher.example"},
          {"",
           "a",
           "@",
@@ -403,7 +408,10 @@ static void test_formats(void **state)
           "a@-b.c",
           "a@b@c",
           "a@b.c\n",
-          "\xc3\xa9@b.c",
+          "a\xc2\xa0@b.c",
+          "a\xe2\x80\xae@b.c",
+          "a@\xe2\x80\x8b.c",
+          "\xc3@b.c",
           "a@[127.0.0.1]"}},
         {"slug",
          {"ab", "a-b-1"},

@@ -10,7 +10,7 @@ from {p}.users u
 -- name: users_list :page sort(id,email,status,last_sign_in_at,created_at,updated_at)
 {user}
 where ($1::text is null or u.status = $1::text)
-  and ($2::text is null or u.email = $2::text)
+  and ($2::text is null or u.email = lower(normalize($2::text)))
   and ($3::bigint is null or exists (select 1 from {p}.user_roles m where m.user_id = u.id and m.role_id = $3::bigint))
 
 -- name: user_get :opt
@@ -19,7 +19,7 @@ where u.id = $1::bigint
 
 -- name: user_add :one
 insert into {p}.users (email, password_hash, status, email_confirmed_at, metadata)
-values (lower($1::text), $2::text, $3::text, case when $4::boolean then now() end, coalesce($5::jsonb, '{}'::jsonb))
+values (lower(normalize($1::text)), $2::text, $3::text, case when $4::boolean then now() end, coalesce($5::jsonb, '{}'::jsonb))
 returning id
 
 -- name: user_lock :opt
@@ -27,7 +27,7 @@ select u.email, u.status, u.password_hash from {p}.users u where u.id = $1::bigi
 
 -- name: user_save :exec
 update {p}.users u
-set email = coalesce(lower($2::text), u.email),
+set email = coalesce(lower(normalize($2::text)), u.email),
     password_hash = coalesce($3::text, u.password_hash),
     status = coalesce($4::text, u.status),
     metadata = case when $5::boolean then coalesce($6::jsonb, '{}'::jsonb) else u.metadata end,

@@ -92,10 +92,11 @@ find_account(struct req *r, struct str email, struct rows *ret_account, struct s
     *ret_hash = auth_password_of_nobody(r, email);
     if (ret_account->count) {
         const struct row account = rows_at(ret_account, 0);
+        counted = row_str(&account, "email"); /* however it was written */
         if (!row_null(&account, "password_hash"))
             *ret_hash = row_str(&account, "password_hash");
         if (row_bool(&account, "known_address"))
-            counted = arena_printf(r->task.arena, "%.*s %.*s", STR_ARG(email), STR_ARG(network));
+            counted = arena_printf(r->task.arena, "%.*s %.*s", STR_ARG(counted), STR_ARG(network));
     }
     return rate_limit_sign_in(r, "account", counted, r->project->settings.rate_sign_in_account);
 }

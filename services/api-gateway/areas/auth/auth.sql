@@ -1,7 +1,7 @@
 -- Sign-in, sessions, refresh tokens and signing keys.
 
 -- name: auth_account :opt
-select u.id as id, u.password_hash as password_hash, u.status as status,
+select u.id as id, u.email as email, u.password_hash as password_hash, u.status as status,
   u.email_confirmed_at is not null as confirmed,
   exists (select 1 from {p}.sessions s
           where s.user_id = u.id
@@ -9,7 +9,7 @@ select u.id as id, u.password_hash as password_hash, u.status as status,
               or case when $3::text is not null and s.address like '%:%' then s.address::inet <<= $3::inet end))
     as known_address
 from {p}.users u
-where u.email = $1::text
+where u.email = lower(normalize($1::text))
 
 -- name: session_add :one
 insert into {p}.sessions (user_id, user_agent, address, expires_at)

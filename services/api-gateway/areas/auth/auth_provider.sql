@@ -26,12 +26,12 @@ select u.id as id, u.status as status, u.email_confirmed_at is not null as confi
   exists (select 1 from {p}.user_roles m join {p}.roles r on r.id = m.role_id
           where m.user_id = u.id and r.is_admin) as is_admin
 from {p}.users u
-where u.email = $1::text
+where u.email = lower(normalize($1::text))
 for update of u
 
 -- name: account_add :one
 insert into {p}.users (email, status, email_confirmed_at)
-values ($1::text, 'active', now())
+values (lower(normalize($1::text)), 'active', now())
 returning id
 
 -- name: account_default_roles :exec
