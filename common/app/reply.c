@@ -231,7 +231,7 @@ int fail_db(struct req *r, int rc)
     case DB_SCHEMA:
         return fail(r, code, "The data model changed; repeat the request.");
     case DB_UNAVAILABLE:
-        if (db_server_up(r->db->server))
+        if (r->db && db_server_up(r->db->server))
             return fail(r, code, "The database has no connection free right now; try again.");
         return fail(r, code, "The database cannot be reached right now; try again.");
     case DB_UNKNOWN:

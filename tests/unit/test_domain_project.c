@@ -472,7 +472,7 @@ static void migrated(struct task *task, struct directory *one, struct directory 
     struct migration list[] = {
         migrate_project_list[0],
         migrate_project_list[1],
-        {9, "0009_later", "aa", later_commands},
+        {97, "0097_later", "aa", later_commands},
         {0, NULL, NULL, NULL},
     };
     struct sql sha = make_sql(
@@ -498,7 +498,7 @@ static void migrated(struct task *task, struct directory *one, struct directory 
 
     list[2].sha256 = "bb";
     assert_int_not_equal(migrate_run(task, one, platform, list, say_counted, &reason), 0);
-    assert_non_null(strstr(arena_cstr(task->arena, reason), "0009_later was edited"));
+    assert_non_null(strstr(arena_cstr(task->arena, reason), "0097_later was edited"));
     platform[0].sha256 = "cc";
     assert_int_not_equal(migrate_run(task, one, platform, list, say_counted, &reason), 0);
     assert_non_null(strstr(arena_cstr(task->arena, reason), "0001_control was edited"));
@@ -546,7 +546,7 @@ static int migrate_one(struct task *task, void *arg)
 static void at_once(struct task *task, struct directory *one, struct directory *two)
 {
     static const struct migration list[] = {
-        {7, "0007_later", "ee", later_commands},
+        {98, "0098_later", "ee", later_commands},
         {0, NULL, NULL, NULL},
     };
     struct migrator migrators[] = {{one, list}, {two, list}};

@@ -327,7 +327,7 @@ static void exported(struct task *task, struct directory *one, struct directory 
          "insert into {p}.e_3 (f_32) select repeat('x', 100) from generate_series(1, 3000)");
     const char *all = export(admin, TAGS, "fields=label", false, &received);
     assert_int_equal(strlen(all), 3000 * 113 + 2 * 14);
-    assert_in_range(received.pieces, 5, 20);
+    assert_in_range(received.pieces, 5, 40); /* of 24 KB, and what is left of each page */
     received.answer = -ECANCELED;
     (void)export(admin, TAGS, "fields=label", false, &received);
     assert_int_equal(received.pieces, 1);
