@@ -11,7 +11,8 @@
  * A text that is one expression and nothing else keeps the value's JSON type; within other text, texts are
  * inserted as they are, numbers and booleans as JSON prints them, null as nothing, objects and arrays as
  * compact JSON. "{{" without "}}" and anything but a reference between them is a syntax error.
- * $svc.trigger.data is an empty object when the trigger had no payload.
+ * $svc.trigger.data is an empty object when the trigger had no payload; where it is template_no_payload(), whatever is
+ * asked of it is null.
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -61,6 +62,10 @@ int reference_eval(struct arena *arena, const struct reference *reference, const
  * "{{" may come from the workflow's author only, never from data. */
 int template_eval(struct arena *arena, const json_t *value, const struct template_context *context,
                   json_t **ret_value, struct str *ret_error) MUSTCHECK;
+
+/* any: the data of a trigger that never has a payload, or was started without one: an empty object of which every
+ * member is null. Borrowed, lives as long as the process. */
+json_t *template_no_payload(void);
 
 /* any: how many items the first [*] of each reference in a value has to walk: what context->row counts up to. They
  * must agree. SIZE_MAX = there is no [*]. 0, TEMPLATE_SYNTAX, or TEMPLATE_UNRESOLVED with *ret_error. */

@@ -543,6 +543,26 @@ static int find_row(struct lookup *in, size_t at, size_t row, const json_t **val
     return 0;
 }
 
+json_t *template_no_payload(void)
+{
+    static json_t *nothing;
+
+    if (nothing == NULL)
+        nothing = json_object();
+    MUST(nothing != NULL);
+    return nothing;
+}
+
+/* It leads into the data of a trigger that has none. */
+static bool leads_nowhere(const struct reference *reference, const struct template_context *context)
+{
+    const json_t *trigger = json_object_get(context->root, "trigger");
+
+    return reference->root == ROOT_TRIGGER && reference->count > 2 &&
+           json_object_get(trigger, "data") == template_no_payload() &&
+           reference->parts[1].kind == PART_NAME && str_is(reference->parts[1].name, "data");
+}
+
 int reference_find(struct arena *arena,
                    const struct reference *reference,
                    const struct template_context *context,
@@ -557,6 +577,10 @@ int reference_find(struct arena *arena,
 
     if (reference->root == ROOT_SECRETS)
         return find_secret(&in, context, ret_value);
+    if (leads_nowhere(reference, context)) {
+        *ret_value = own(arena, json_null());
+        return 0;
+    }
     TRY(find_plain(&in, &at, &value));
     if (at < reference->count && context->by_row) {
         TRY(find_row(&in, at++, context->row, &value));

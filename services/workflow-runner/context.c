@@ -28,6 +28,9 @@ static json_t *trigger_of(const struct job *job, json_t *data)
     (void)json_object_set_new(trigger, "id", json_integer(job->trigger_id));
     if (data != NULL)
         (void)json_object_set(trigger, "data", data);
+    else if (str_is(job->trigger_kind, trigger_kind_name(TRIGGER_TIMED)) ||
+             str_is(job->trigger_kind, trigger_kind_name(TRIGGER_MANUAL)))
+        (void)json_object_set(trigger, "data", template_no_payload());
     else
         (void)json_object_set_new(trigger, "data", json_object());
     return trigger;

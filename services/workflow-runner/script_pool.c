@@ -14,7 +14,7 @@
 
 #include "base/panic.h"
 #include "base/strbuf.h"
-#include "loop/limiter.h"
+#include "loop/shares.h"
 #include "json/jr.h"
 #include "json/jw.h"
 
@@ -55,7 +55,7 @@ struct process {
 
 static struct script_pool_config config;
 static char program[PATH_MAX];
-static struct limiter slots;
+static struct shares slots;
 static struct list idle; /* last used first */
 static struct script_pool_stats stats;
 static bool draining;
@@ -423,9 +423,10 @@ int script_run(struct task *task, const struct script_request *request, struct s
     MUST(request->time_ms > 0);
     if (draining)
         return -ESHUTDOWN;
-    TRY(limiter_acquire(task, &slots, 0));
+    struct share *share;
+    TRY(shares_acquire(task, &slots, share_owner_of(task), 1, 0, &share));
     int rc = draining ? -ESHUTDOWN : run_in_slot(task, request, &result);
-    limiter_release(&slots);
+    shares_release(&slots, share, 1);
     if (rc != 0)
         return rc;
     count(&result);
@@ -468,7 +469,13 @@ void script_pool_init(const struct script_pool_config *given)
     if (config.idle_ms == 0)
         config.idle_ms = 60000;
     find_program(config.program);
-    limiter_init(&slots, config.processes, config.waiting);
+    shares_init(&slots,
+                &(struct shares_config){
+                    .name = "script_processes",
+                    .limit = config.processes,
+                    .per_owner = SHARES_ANY,
+                    .waiting = config.waiting,
+                });
     list_init(&idle);
     stats = (struct script_pool_stats){0};
     draining = false;
@@ -484,6 +491,6 @@ void script_pool_drain(void)
 void script_pool_stats(struct script_pool_stats *ret)
 {
     *ret = stats;
-    ret->busy = slots.held;
+    ret->busy = (unsigned)slots.held;
     ret->waiting = slots.waiting;
 }

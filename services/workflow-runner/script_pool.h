@@ -18,7 +18,7 @@
 struct script_pool_config {
     const char *program;  /* NULL = script-sandbox beside this program */
     unsigned processes;   /* at most, 0 = 2 */
-    unsigned waiting;     /* scripts that may wait for a process, 0 = 1000 */
+    unsigned waiting;     /* scripts of one project that may wait for a process, 0 = 1000 */
     int64_t memory_bytes; /* that a script may take with its $svc, 0 = 64 MB */
     unsigned runs;        /* of one process, 0 = 1000 */
     int64_t idle_ms;      /* 0 = 60 s */

@@ -70,6 +70,21 @@ def test_texts_and_nothing(runner, shop, sink):
     assert [one["output"]["data"] for one in job["steps"]] == ["<p>hello</p>", None]
 
 
+def test_data_of_a_start_without_payload_is_nothing(runner, shop, sink):
+    """Nothing where nothing can have come; where a payload came without the member, the step fails."""
+    asks = [api_call(f"{sink.url}/echo", method="POST", body={"one": "{{ $svc.trigger.data.x.y[0] }}", "text": "<{{ $svc.trigger.data.x }}>"})]
+    made = workflow(shop.admin, {"kind": "api", "route": "nothing"}, asks)
+    job = finish(shop, start(shop.admin, made))
+    assert job["status"] == "succeeded", job
+    assert only_step(job)["output"]["data"]["body"] == {"one": None, "text": "<>"}
+    for payload in ({}, {"y": 1}, {"x": None}):
+        assert finish(shop, start(shop.admin, made, payload))["error"]["code"] == "template_unresolved"
+    shop.admin.post("/workflows/api/nothing", expect=204)
+    until(lambda: shop.admin.get(f"/workflows/{made['id']}/jobs", params={"status": "failed"}).json()["total_items"] == 4,
+          "a route is called with a payload, or fails")
+    shop.admin.delete(f"/workflows/{made['id']}", expect=204)
+
+
 STRANGE = {
     "nul": (b"a\0b", None), "nul_in_json": (b'{"a":"\0"}', None), "escaped_nul": (b'{"a":"\\u0000"}', '{"a":"\\u0000"}'),
     "surrogate": (b'["\\ud800"]', '["\\ud800"]'), "latin": (b"caf\xe9", None), "large": (b"1e400", "1e400"),
