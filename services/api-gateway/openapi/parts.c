@@ -358,7 +358,8 @@ static void put_text(struct jw *w, const char *name, const char *description, co
     JW_CSTR(w, "type", "string");
     if (description != NULL)
         JW_CSTR(w, "description", description);
-    JW_CSTR(w, "example", example);
+    if (example != NULL)
+        JW_CSTR(w, "example", example);
     jw_obj_end(w);
 }
 

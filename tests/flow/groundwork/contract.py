@@ -13,6 +13,8 @@ from .schema import Checker
 # What the server says of the protocol, before it knows a route: no operation has these.
 NO_OPERATION = {405, 417, 501, 505}
 PROBLEM = {"type", "title", "status", "code", "detail", "request_id", "errors", "payment_id", "client_secret"}
+# What GoTrue's clients read, beside it, at the endpoints of sign-in.
+SIGN_IN_PROBLEM = {"error", "error_code", "error_description", "msg"}
 
 
 def precedence(template):
@@ -159,8 +161,9 @@ class Recorder:
             return
         body = response.json()
         lacking = {"type", "title", "status", "code", "request_id"} - set(body)
-        if lacking or set(body) - PROBLEM:
-            yield f"error lacks {lacking or '{}'}, has {set(body) - PROBLEM or '{}'} beyond the shape"
+        known = PROBLEM | (SIGN_IN_PROBLEM if "/auth/v1/" in response.request.url else set())
+        if lacking or set(body) - known:
+            yield f"error lacks {lacking or '{}'}, has {set(body) - known or '{}'} beyond the shape"
         elif body["status"] != response.status_code:
             yield f"error body says {body['status']}"
         elif body["request_id"] != response.headers.get("X-Request-Id") and not response.headers.get("Idempotent-Replayed"):
