@@ -1,4 +1,5 @@
--- The whole model in one statement and so in one snapshot: a change of the model is never seen half done.
+-- The whole model in one statement and so in one snapshot: a change of the model is never seen half done. Fields are
+-- many: a line each, so that they can be read one by one.
 
 -- name: model_load :one
 select m.model_version as model_version,
@@ -9,13 +10,13 @@ select m.model_version as model_version,
       'created', (extract(epoch from e.created_at) * 1000)::bigint,
       'updated', (extract(epoch from e.updated_at) * 1000)::bigint) order by e.id), '[]')
     from {p}.entities e) as entities,
-  (select coalesce(json_agg(json_build_object(
+  (select coalesce(string_agg(json_build_object(
       'id', f.id, 'entity', f.entity_id, 'name', f.name, 'type', f.type,
       'required', f.required, 'unique', f.is_unique, 'indexed', f.indexed,
       'searchable', f.searchable, 'public', f.is_public,
       'default', f.default_value::text, 'options', f.options::text, 'target', f.target_id,
       'created', (extract(epoch from f.created_at) * 1000)::bigint,
-      'updated', (extract(epoch from f.updated_at) * 1000)::bigint) order by f.entity_id, f.id), '[]')
+      'updated', (extract(epoch from f.updated_at) * 1000)::bigint)::text, e'\n' order by f.entity_id, f.id), '')
     from {p}.fields f) as fields,
   (select coalesce(json_agg(json_build_object('name', s.key, 'values', s.doc -> 'values')), '[]')
     from {p}.settings s where s.kind = 'enum') as enums,

@@ -3,6 +3,7 @@
  * that names and options borrow from the parsed tree for as long as the model lives.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/panic.h"
@@ -49,6 +50,37 @@ static const json_t *parse_array(struct arena *arena, const struct rows *rows, c
     if (rc != 0 || !json_is_array(root))
         PANIC("model: column %s is no JSON array: %s", column, rc != 0 ? error.text : "");
     return root;
+}
+
+/* As many as there are lines. */
+static size_t count_lines(struct str text)
+{
+    size_t count = text.len > 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        count += text.ptr[i] == '\n';
+    return count;
+}
+
+/* co: what each line is, parsed. A large model has thousands: others run in between. */
+AWAITS static int
+parse_lines(struct task *task, struct arena *arena, struct str text, const json_t **items)
+{
+    struct jr_error error;
+
+    for (size_t i = 0; text.len > 0; i++) {
+        const char *end = memchr(text.ptr, '\n', text.len);
+        struct str line = {text.ptr, end != NULL ? (size_t)(end - text.ptr) : text.len};
+        size_t taken = line.len + (end != NULL);
+        json_t *root;
+
+        TRY(task_yield_if_due(task));
+        if (jr_parse(arena, line, &root, &error) != 0)
+            PANIC("model: a line is no JSON: %s", error.text);
+        items[i] = root;
+        text = (struct str){text.ptr + taken, text.len - taken};
+    }
+    return 0;
 }
 
 /* Text of a jsonb column that was nested as text, so that its depth counts on its own. */
@@ -323,31 +355,33 @@ static void system_field(struct entity *entity, const struct system_field *info)
     };
 }
 
-/* Fields come ordered by entity id, as by_id is. */
-static void load_fields(struct model *model, const json_t *items)
+/* co: fields come ordered by entity id, as by_id is. */
+AWAITS static int load_fields(struct task *task, struct model *model, struct str lines)
 {
     size_t next = 0;
-    size_t count = json_array_size(items);
+    size_t count = count_lines(lines);
+    const json_t **items = ARENA_ARRAY(model->arena, items, count);
+
+    TRY(parse_lines(task, model->arena, lines, items));
 
     for (size_t i = 0; i < model->entity_count; i++) {
         struct entity *entity = own_entity(model, model->by_id[i].id);
         size_t end = next;
 
-        while (end < count && jr_i64(json_array_get(items, end), "entity", 0) == entity->id)
+        TRY(task_yield_if_due(task));
+        while (end < count && jr_i64(items[end], "entity", 0) == entity->id)
             end++;
         entity->fields = ARENA_ARRAY(model->arena, entity->fields, end - next + SYSTEM_FIELDS);
         system_field(entity, &system_first);
         for (; next < end; next++)
-            if (load_field(model,
-                           entity,
-                           json_array_get(items, next),
-                           &entity->fields[entity->field_count]))
+            if (load_field(model, entity, items[next], &entity->fields[entity->field_count]))
                 entity->field_count++;
         for (size_t k = 0; k < ARRAY_LEN(system_last); k++)
             system_field(entity, &system_last[k]);
         for (size_t k = 0; k < entity->field_count; k++)
             (void)map_put(entity->by_name, entity->fields[k].name, &entity->fields[k]);
     }
+    return 0;
 }
 
 /* Who refers to whom: asked for at every removal. */
@@ -384,7 +418,11 @@ int model_load(struct task *task, struct db *db, struct model **ret_model)
     model->version = rows_i64(&rows, 0, rows_column(&rows, "model_version"));
     load_enums(model, parse_array(arena, &rows, "enums"));
     load_entities(model, parse_array(arena, &rows, "entities"));
-    load_fields(model, parse_array(arena, &rows, "fields"));
+    rc = load_fields(task, model, rows_str(&rows, 0, rows_column(&rows, "fields")));
+    if (rc != 0) {
+        arena_free(arena);
+        return rc;
+    }
     load_listeners(model, parse_array(arena, &rows, "listeners"));
     load_referrers(model);
     *ret_model = model;

@@ -4,6 +4,11 @@ import re
 
 import pytest
 
+from groundwork.client import Client
+from groundwork.project import Project
+from groundwork.records import execute
+from groundwork.runs import until
+
 
 def long_runs(daemon):
     """How often which task held the loop of one of its workers."""
@@ -47,3 +52,25 @@ def test_bulk_writes_and_large_lists_hold_nobody_up(project, brief):
     items = [{f"f{k}": f"value {n} {k}" for k in range(10)} for n in range(500)]
     project.admin.post("/entities/things/items/bulk", {"items": items}, expect=201)
     assert len(project.admin.get("/entities/things/items?limit=500", expect=200).json()["items"]) == 500
+
+
+def test_a_large_model_is_read_in_slices(start_gateway, servers):
+    """Thousands of fields, read anew after every change of the model."""
+    daemon = start_gateway(WORKERS=1)
+    project = Project(daemon, Client(f"{daemon.url}/org", token=servers.operator_token), None)
+    db = servers.connect()
+    schema = project.schema(db)
+    project.entity("first")
+    for number in range(40):
+        made = project.entity(f"wide{number}", [{"name": "one", "type": "varchar"}])
+        execute(db, f"insert into {schema}.fields (entity_id, name, type, options)"
+                    f" select %s, 'field' || n, 'varchar', '{{}}' from generate_series(1, 190) n", made["id"])
+    execute(db, f"update {schema}.meta set model_version = model_version + 1")
+    execute(db, "update platform.projects set epoch = epoch + 1 where slug = %s", project.id)
+    before = long_runs(daemon).get("flight_main", 0)
+    until(lambda: len(project.admin.get("/entities/wide39", expect=200).json()["fields"]) > 190, "the model is read", 20)
+    for _ in range(3):
+        project.admin.put("/entities/first", {"label": "Another"}, expect=200)
+        project.admin.get("/entities/first/items", expect=200)
+    db.close()
+    assert long_runs(daemon).get("flight_main", 0) == before
