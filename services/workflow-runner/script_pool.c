@@ -469,6 +469,8 @@ void script_pool_init(const struct script_pool_config *given)
     if (config.idle_ms == 0)
         config.idle_ms = 60000;
     find_program(config.program);
+    if (slots.owners != NULL) /* a pool before this one */
+        shares_done(&slots);
     shares_init(&slots,
                 &(struct shares_config){
                     .name = "script_processes",
