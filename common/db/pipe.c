@@ -221,7 +221,8 @@ static void ask_for_rows(struct db_conn *conn)
     conn->head_asked = true;
     if (item->kind != ITEM_QUERY)
         return;
-    if (!item->op || item->op->sql->kind == SQL_MANY || item->op->sql->kind == SQL_PAGE)
+    const struct sql *sql = item->op ? item->op->sql : NULL;
+    if (!sql || (!sql->narrow && (sql->kind == SQL_MANY || sql->kind == SQL_PAGE)))
         conn->head_single = PQsetSingleRowMode(conn->pg) == 1;
 }
 

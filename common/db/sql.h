@@ -22,6 +22,7 @@ struct sql {
     const char *sort;    /* columns a :page may be sorted by, comma separated */
     bool writes;         /* dynamic statements; static ones: anything but SELECT/WITH..SELECT */
     bool heavy;          /* never on a shared pipelined connection (exports, aggregates, counts) */
+    bool narrow;         /* its rows are known to be small and few: they are counted together, at the end */
     bool no_prepare;     /* DDL and one-off texts: sent unnamed */
 };
 

@@ -6,6 +6,8 @@
 #include "records/expand.h"
 #include "records/filter.h"
 
+enum { NARROW_BYTES = 256 * 1024, SCALAR_BYTES = 48, UTF8_BYTES = 4 };
+
 /* A list as its parameters describe it. */
 struct listing {
     const struct entity *entity;
@@ -56,6 +58,41 @@ static void put_from(struct records *ctx,
     filter_where(ctx, list->filter, "t", text, params);
 }
 
+/* The most bytes that a value takes; SIZE_MAX = as many as its writer liked. */
+static size_t value_width(const struct model_field *field)
+{
+    if (field->many)
+        return SIZE_MAX;
+    switch (field->type) {
+    case TYPE_VARCHAR:
+        return field->max_length > 0 ? (size_t)field->max_length * UTF8_BYTES : SIZE_MAX;
+    case TYPE_INTEGER:
+    case TYPE_FLOAT:
+    case TYPE_BOOL:
+    case TYPE_DATE:
+    case TYPE_DATETIME:
+    case TYPE_RELATION:
+    case TYPE_SECRET:
+        return SCALAR_BYTES;
+    default:
+        return SIZE_MAX;
+    }
+}
+
+/* A page whose rows cannot be large, whatever they hold: it costs less to take it as a whole. */
+static bool is_narrow(const struct listing *list)
+{
+    size_t room = NARROW_BYTES / ((size_t)list->page.limit + 1);
+
+    for (size_t i = 0; i < list->plan.count; i++) {
+        size_t width = value_width(list->plan.fields[i]);
+        if (width > room)
+            return false;
+        room -= width;
+    }
+    return !list->cursor.wanted; /* whose keys may be anything */
+}
+
 /* The limit is part of the text: a plan for a page must know that it needs a page only. */
 AWAITS static int read_rows(struct records *ctx, struct listing *list)
 {
@@ -79,6 +116,7 @@ AWAITS static int read_rows(struct records *ctx, struct listing *list)
         sql_bind(&text, &params, P_I64(page_offset(&list->page)), "bigint");
     }
     struct sql *sql = sql_dynamic(ctx, "records.list", &text, params.count, SQL_MANY);
+    sql->narrow = is_narrow(list);
     int rc = db_query(ctx->task, ctx->db, sql, params.items, params.count, &list->rows);
     if (rc == DB_CHECK && list->cursor.positioned)
         return records_fail_field(
