@@ -262,7 +262,6 @@ static const struct route docs_routes[] = {
         .perm = PERM_SVC_DOCUMENTATION_READ,
         .headers = HEADER_IF_NONE_MATCH,
         .ok = {200, &documentation_schema},
-        .fails = {422},
         .run = docs_get,
         .class = CLASS_READ,
         .tag = "Documentation",
