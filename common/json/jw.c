@@ -11,7 +11,8 @@
 #include "base/panic.h"
 #include "json/jr.h"
 
-#define MAX_DEPTH 128 /* what the kind bits hold; the reader allows 64 */
+/* What the kind bits hold. The reader allows 64; a tree that was put together may be deeper. */
+#define MAX_DEPTH 256
 
 /* 0: copied as it is; 'u': \u00XX; anything else: backslash and that letter. */
 static const char escapes[256] = {

@@ -16,7 +16,7 @@ struct jw {
     bool comma;         /* a comma is due before the next value or key */
     bool value_due;     /* a key was written */
     int depth;
-    uint64_t objects[2]; /* bit per open scope: object or array */
+    uint64_t objects[4]; /* bit per open scope: object or array */
 };
 
 void jw_init(struct jw *w, struct strbuf *out);

@@ -4,7 +4,8 @@
 #include "payments/processor.h"
 
 /* What goes in comes out of bodies that are limited far below. */
-#define FORM_BYTES_MAX (16U << 20U)
+/* Far above three times the largest body that may be set: percent-encoding makes three of one. */
+#define FORM_BYTES_MAX ((size_t)512 << 20U)
 
 void form_init(struct form *form, struct arena *arena)
 {

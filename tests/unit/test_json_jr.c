@@ -391,6 +391,24 @@ static void test_literals(void **state)
     assert_true(str_eq(jr_print(arena, accept(text)), text));
 }
 
+/* Trees that were put together of several. */
+static void test_deeper_than_read(void **state)
+{
+    json_t *value = json_object();
+
+    (void)state;
+    for (int i = 0; i < 140; i++) {
+        json_t *outer = i % 2 ? json_object() : json_array();
+        if (i % 2)
+            assert_int_equal(json_object_set_new(outer, "a", value), 0);
+        else
+            assert_int_equal(json_array_append_new(outer, value), 0);
+        value = outer;
+    }
+    assert_true(jr_print(arena, value).len > 280);
+    json_decref(value);
+}
+
 static void test_long_number(void **state)
 {
     (void)state;
@@ -596,6 +614,7 @@ int main(void)
         TEST(test_numbers),
         TEST(test_numbers_stay),
         TEST(test_literals),
+        TEST(test_deeper_than_read),
         TEST(test_long_number),
         TEST(test_numbers_of_jsonb),
         TEST(test_paths),
