@@ -127,6 +127,8 @@ int admission_find_project(struct req *r,
 {
     struct seat *seat;
 
+    /* Hundreds that come for one project at once are one look-up. */
+    TRY(project_settle(&r->task, directory));
     if (project_known(directory, slug))
         return project_find(&r->task, directory, slug, ret_project);
     seat = new_seat(r);

@@ -109,13 +109,26 @@ static void parse(void *arg)
                        : jr_parse(in->arena, in->text, &in->root, &in->error);
 }
 
-/* A megabyte takes ten milliseconds: what is large is parsed beside the loop. */
+static void free_tree(void *arena)
+{
+    arena_free(arena);
+}
+
+static void free_tree_later(void *arena)
+{
+    work_later(free_tree, arena);
+}
+
+/* A megabyte takes ten milliseconds, and as long to free: what is large is parsed beside the loop,
+ * into an arena that goes there, too. */
 AWAITS static int parse_body(struct req *r, struct parsing *in)
 {
     if (in->text.len <= PARSE_HERE_BYTES) {
         parse(in);
         return 0;
     }
+    in->arena = arena_new(0);
+    arena_defer(r->task.arena, free_tree_later, in->arena);
     int rc = work_run(&r->task, WORK_PARSE, parse, in);
     if (rc == -EAGAIN)
         return fail(r,

@@ -195,8 +195,13 @@ static int load_join(struct task *task, struct directory *directory, struct str 
 
 bool project_known(const struct directory *directory, struct str slug)
 {
-    return map_get(directory->projects, slug) != NULL || !schema_format_ok("slug", slug) ||
-           directory_missing(directory, slug);
+    return map_get(directory->projects, slug) != NULL || map_get(directory->loads, slug) != NULL ||
+           !schema_format_ok("slug", slug) || directory_missing(directory, slug);
+}
+
+int project_settle(struct task *task, struct directory *directory)
+{
+    return epoch_fresh(task, directory);
 }
 
 int project_find(struct task *task,

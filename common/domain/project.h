@@ -84,7 +84,10 @@ enum { PROJECT_NOT_FOUND = 1, PROJECT_UNAVAILABLE = 2 };
 AWAITS int project_find(struct task *task, struct directory *directory, struct str slug,
                         struct project **ret_project) MUSTCHECK;
 
-/* any: is it clear without asking the database whether there is one? */
+/* co: what project_find() waits for before it looks, so that what comes after it comes at once. Its
+ * results. */
+AWAITS int project_settle(struct task *task, struct directory *directory) MUSTCHECK;
+/* any: is it clear without asking the database whether there is one, or is it being asked already? */
 bool project_known(const struct directory *directory, struct str slug);
 
 /* co: the same by number, as work that passes between services names projects. */

@@ -5,6 +5,8 @@
  */
 #include "loop/work.h"
 
+#include <stdlib.h>
+
 #include "base/panic.h"
 #include "loop/shares.h"
 
@@ -75,4 +77,34 @@ int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg)
     await_init(&work.await);
     MUST(uv_queue_work(loop_uv(), &work.uv, on_thread, after_work) == 0);
     return await_wait(task, &work.await, 0);
+}
+
+/* --- for nobody --- */
+
+struct later {
+    uv_work_t uv;
+    work_fn fn;
+    void *arg;
+};
+
+static void later_on_thread(uv_work_t *uv)
+{
+    struct later *later = uv->data;
+
+    later->fn(later->arg);
+}
+
+static void after_later(uv_work_t *uv, int status UNUSED)
+{
+    free(uv->data);
+}
+
+void work_later(work_fn fn, void *arg)
+{
+    struct later *later = malloc(sizeof(*later));
+
+    MUST(later != NULL);
+    *later = (struct later){.fn = fn, .arg = arg};
+    later->uv.data = later;
+    MUST(uv_queue_work(loop_uv(), &later->uv, later_on_thread, after_later) == 0);
 }
