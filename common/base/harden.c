@@ -15,12 +15,12 @@ extern char **environ;
 
 void harden_hide(const void *bytes, size_t len)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t first = (uintptr_t)bytes / page * page;
-    uintptr_t end = ((uintptr_t)bytes + len + page - 1) / page * page;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t into = (uintptr_t)bytes % page;
+    const char *first = (const char *)bytes - into;
 
     /* An old kernel that refuses leaves the other measures. */
-    (void)madvise((void *)first, end - first, MADV_DONTDUMP);
+    (void)madvise((void *)first, (into + len + page - 1) / page * page, MADV_DONTDUMP);
 }
 
 /* Keys come in here. */
