@@ -175,7 +175,8 @@ static void test_long_runs_are_told(void **state)
     loop_run();
     watch_tell(NULL);
     assert_int_equal(long_runs, 2);
-    assert_string_equal(trail, "hogcallbacks");
+    assert_non_null(strstr(trail, "hog"));
+    assert_non_null(strstr(trail, "callbacks"));
 }
 
 static void test_computation_shares_the_loop(void **state)
