@@ -1,4 +1,4 @@
-/* Timers, turn-end hooks, wake-ups, limiter, thread-pool work, signals. */
+/* Timers, turn-end hooks, wake-ups, thread-pool work, signals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "loop/limiter.h"
 #include "loop/loop.h"
 #include "loop/signals.h"
 #include "loop/task.h"
@@ -315,93 +314,6 @@ static void test_lag(void **state)
     loop_run();
 }
 
-/* --- limiter --- */
-
-static struct limiter limiter;
-static unsigned inside;
-static unsigned most_inside;
-
-static void hold(struct task *task, void *arg)
-{
-    int rc = limiter_acquire(task, &limiter, 0);
-
-    if (rc == -EAGAIN) {
-        note("!");
-    } else {
-        assert_int_equal(rc, 0);
-        note(arg);
-        most_inside = ++inside > most_inside ? inside : most_inside;
-        assert_int_equal(task_sleep(task, 2), 0);
-        inside--;
-        limiter_release(&limiter);
-    }
-    leave();
-}
-
-static void test_limiter_is_fair(void **state)
-{
-    (void)state;
-    inside = 0;
-    most_inside = 0;
-    limiter_init(&limiter, 2, 3);
-    start(hold, "a");
-    start(hold, "b");
-    start(hold, "c");
-    start(hold, "d");
-    start(hold, "e");
-    start(hold, "f"); /* no room to wait */
-    loop_run();
-    assert_string_equal(trail, "ab!cde");
-    assert_int_equal(most_inside, 2);
-    assert_int_equal(limiter.held, 0);
-    assert_int_equal(limiter.waiting, 0);
-}
-
-static void wait_in_vain(struct task *task, void *arg)
-{
-    *(int *)arg = limiter_acquire(task, &limiter, 3);
-    leave();
-}
-
-static void test_limiter_timeout_and_cancel(void **state)
-{
-    (void)state;
-    int late = 0;
-    int cancelled = 0;
-
-    limiter_init(&limiter, 1, 10);
-    limiter.held = 1;
-    start(wait_in_vain, &late);
-    task_cancel(start(wait_in_vain, &cancelled));
-    loop_run();
-    assert_int_equal(late, -ETIMEDOUT);
-    assert_int_equal(cancelled, -ECANCELED);
-    assert_int_equal(limiter.waiting, 0);
-    assert_int_equal(limiter.held, 1);
-}
-
-static void release_and_cancel(void *arg)
-{
-    limiter_release(&limiter);
-    task_cancel(arg);
-}
-
-/* The slot is granted and the waiter cancelled in one turn: the slot must not get lost. */
-static void test_limiter_slot_survives_cancel(void **state)
-{
-    (void)state;
-    int rc = 0;
-    struct loop_timer timer;
-
-    limiter_init(&limiter, 1, 10);
-    limiter.held = 1;
-    loop_timer_init(&timer, release_and_cancel, start(wait_in_vain, &rc));
-    loop_timer_start(&timer, 1);
-    loop_run();
-    assert_int_equal(rc, -ECANCELED);
-    assert_int_equal(limiter.held, 0);
-}
-
 /* --- work --- */
 
 static pthread_t loop_thread;
@@ -583,9 +495,6 @@ int main(void)
         LOOP_TEST(test_yielding_task_leaves_room),
         LOOP_TEST(test_more_than_a_turn_holds),
         LOOP_TEST(test_lag),
-        LOOP_TEST(test_limiter_is_fair),
-        LOOP_TEST(test_limiter_timeout_and_cancel),
-        LOOP_TEST(test_limiter_slot_survives_cancel),
         LOOP_TEST(test_work_is_limited),
         LOOP_TEST(test_projects_take_turns),
         LOOP_TEST(test_running_work_is_not_interrupted),
