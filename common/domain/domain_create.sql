@@ -7,12 +7,12 @@ on conflict (slug) do nothing
 returning p.number as number;
 
 -- name: create_reclaim :opt
-update platform.projects as p set name = $2::text, updated_at = now()
+update platform.projects as p set name = $2::text, updated_at = greatest(now(), p.updated_at)
 where p.slug = $1::text and p.state = 'creating' and p.updated_at < now() - interval '30 seconds'
 returning p.number as number;
 
 -- name: create_done :exec
-update platform.projects set state = 'active', migration = $2::integer, updated_at = now()
+update platform.projects set state = 'active', migration = $2::integer, updated_at = greatest(now(), updated_at)
 where number = $1::bigint and state = 'creating';
 
 -- name: create_undo :exec
@@ -43,12 +43,12 @@ insert into {p}.user_roles (user_id, role_id)
 select u.id, r.id from {p}.users u cross join {p}.roles r where u.email = $1::text and r.name = 'Admin User';
 
 -- name: delete_begin :opt
-update platform.projects as p set state = 'deleting', epoch = p.epoch + 1, updated_at = now()
+update platform.projects as p set state = 'deleting', epoch = p.epoch + 1, updated_at = greatest(now(), p.updated_at)
 where p.number = $1::bigint and p.state in ('active', 'deleting')
 returning p.epoch as epoch;
 
 -- name: delete_claim :many
-update platform.projects as p set updated_at = now()
+update platform.projects as p set updated_at = greatest(now(), p.updated_at)
 where p.state = 'deleting' and p.updated_at < now() - interval '60 seconds'
 returning p.number as number, p.server as server;
 

@@ -24,7 +24,7 @@ select p.number as number, p.epoch as epoch
 from platform.projects p where p.number = any($1::bigint[]) and p.state = 'active';
 
 -- name: project_rename :exec
-update platform.projects set name = coalesce($2::text, name), updated_at = now() where number = $1::bigint;
+update platform.projects set name = coalesce($2::text, name), updated_at = greatest(now(), updated_at) where number = $1::bigint;
 
 -- name: project_state :one
 select m.model_version as model_version, s.doc as doc, s.sealed as sealed,
@@ -37,5 +37,5 @@ select s.doc as doc, s.sealed as sealed
 from {p}.settings s where s.kind = 'setting' and s.key = 'project' for update;
 
 -- name: project_settings_set :exec
-update {p}.settings set doc = $1::jsonb, sealed = $2::bytea, updated_at = now()
+update {p}.settings set doc = $1::jsonb, sealed = $2::bytea, updated_at = greatest(now(), updated_at)
 where kind = 'setting' and key = 'project';

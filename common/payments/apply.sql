@@ -78,7 +78,7 @@ on conflict (id) do update set amount_minor = excluded.amount_minor, status = ex
   call_key = case when $27::boolean then null else p.call_key end,
   call_path = case when $27::boolean then null else p.call_path end,
   call_form = case when $27::boolean then null else p.call_form end,
-  told = excluded.told, updated_at = now();
+  told = excluded.told, updated_at = greatest(now(), p.updated_at);
 
 -- name: apply_payment_told :exec
 update {p}.payments set told = told | $2::integer where id = $1::bigint;
@@ -130,7 +130,7 @@ on conflict (id) do update set plan_id = excluded.plan_id, subscriber_id = exclu
   call_key = case when $28::boolean then null else s.call_key end,
   call_path = case when $28::boolean then null else s.call_path end,
   call_form = case when $28::boolean then null else s.call_form end,
-  told = excluded.told, updated_at = now();
+  told = excluded.told, updated_at = greatest(now(), s.updated_at);
 
 -- name: apply_subscription_told :exec
 update {p}.subscriptions set told = told | $2::integer where id = $1::bigint;
@@ -170,10 +170,11 @@ on conflict (id) do update set provider_id = excluded.provider_id, setup_id = ex
   last4 = excluded.last4, exp_month = excluded.exp_month, exp_year = excluded.exp_year,
   is_default = m.is_default and excluded.status = 'active', status = excluded.status,
   failure_code = excluded.failure_code, failure_message = excluded.failure_message,
-  event_at = excluded.event_at, told = excluded.told, updated_at = now();
+  event_at = excluded.event_at, told = excluded.told, updated_at = greatest(now(), m.updated_at);
 
 -- name: apply_account_lock :opt
 select s.doc::text as doc from {p}.settings s where s.kind = 'payments' and s.key = 'processor' for update;
 
 -- name: apply_account_put :exec
-update {p}.settings set doc = doc || $1::jsonb, updated_at = now() where kind = 'payments' and key = 'processor';
+update {p}.settings set doc = doc || $1::jsonb, updated_at = greatest(now(), updated_at)
+where kind = 'payments' and key = 'processor';

@@ -14,7 +14,8 @@ returning s.doc as doc, s.sealed as sealed;
 -- name: payment_settings_put :exec
 insert into {p}.settings as s (kind, key, doc, sealed) values ('payments', $1::text, $2::jsonb, $3::bytea)
 on conflict (kind, key) do update
-  set doc = excluded.doc, sealed = case when $4::boolean then s.sealed else excluded.sealed end, updated_at = now();
+  set doc = excluded.doc, sealed = case when $4::boolean then s.sealed else excluded.sealed end,
+  updated_at = greatest(now(), s.updated_at);
 
 -- name: payment_project_register :exec
 insert into platform.payment_projects (number) values ($1::bigint) on conflict (number) do nothing;

@@ -46,7 +46,7 @@ update {p}.subscriptions s set
   currency = $16::text,
   metadata = $17::jsonb,
   event_at = $18::timestamptz,
-  updated_at = now()
+  updated_at = greatest(now(), s.updated_at)
 where s.id = $1::bigint
 
 -- name: store_purchase_lock :opt
@@ -72,5 +72,5 @@ update {p}.payments p set
   paid_at = $8::timestamptz,
   metadata = $9::jsonb,
   event_at = $10::timestamptz,
-  updated_at = now()
+  updated_at = greatest(now(), p.updated_at)
 where p.id = $1::bigint

@@ -362,7 +362,8 @@ touch_call(struct records *system, const struct part *part, const struct columns
     strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
     sql_params_init(&params, arena);
     strbuf_printf(&sql,
-                  "update {p}.%.*s as t set updated_at = now(), version = t.version + 1"
+                  "update {p}.%.*s as t set updated_at = greatest(now(), t.updated_at),"
+                  " version = t.version + 1"
                   " where t.id = any(",
                   STR_ARG(part->entity->table));
     sql_bind(&sql, &params, P_I64S(part->ids, part->count), "bigint[]");

@@ -27,7 +27,8 @@ update_call(struct records *ctx, const struct entity *entity, const struct updat
     strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
     sql_params_init(&params, arena);
     strbuf_printf(&sql,
-                  "update {p}.%.*s as t set updated_at = now(), version = t.version + 1",
+                  "update {p}.%.*s as t set updated_at = greatest(now(), t.updated_at),"
+                  " version = t.version + 1",
                   STR_ARG(entity->table));
     for (size_t i = 0; i < row->count; i++) {
         strbuf_printf(&sql, ", %.*s = ", STR_ARG(row->values[i].field->column));

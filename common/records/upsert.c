@@ -73,7 +73,8 @@ static struct db_call upsert_call(struct records *ctx,
         sql_bind(&sql, &params, row->values[i].param, columns_type(row->values[i].field));
     }
     strbuf_printf(&sql,
-                  ") on conflict (%.*s) do update set updated_at = excluded.updated_at,"
+                  ") on conflict (%.*s) do update set"
+                  " updated_at = greatest(excluded.updated_at, t.updated_at),"
                   " version = t.version + 1",
                   STR_ARG(upsert->key->column));
     for (size_t i = 0; i < row->count; i++) {

@@ -21,5 +21,5 @@ returning id
 update {p}.fields
 set name = $2::text, type = $3::text, required = $4::boolean, is_unique = $5::boolean, indexed = $6::boolean,
   default_value = $7::jsonb, searchable = $8::boolean, is_public = $9::boolean, options = $10::jsonb,
-  target_id = $11::bigint, updated_at = now()
+  target_id = $11::bigint, updated_at = greatest(now(), updated_at)
 where id = $1::bigint

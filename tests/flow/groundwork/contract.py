@@ -125,9 +125,19 @@ class Recorder:
         if kind not in content:
             yield f"content type {kind}, documented {', '.join(content)}"
         elif kind == "application/json":
+            yield from self.check_times(response.json())
             complaints = checker.check(response.json(), content[kind].get("schema", {}))
             records = checker is not self.platform.checker
             yield from self.without_hidden(client, complaints) if records else complaints
+
+    def check_times(self, value):
+        """Nothing was changed before it was made."""
+        if isinstance(value, dict):
+            made, changed = value.get("created_at"), value.get("updated_at")
+            if isinstance(made, str) and isinstance(changed, str) and changed < made:
+                yield f"updated_at {changed} is before created_at {made}"
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from self.check_times(inner)
 
     def check_location(self, client, route, response):
         """What was made is read where Location says, by whoever made it and may read; asked for the first few times

@@ -28,7 +28,7 @@ insert into {p}.groups (name, description) values ($1::text, $2::text) returning
 update {p}.groups g
 set name = coalesce($2::text, g.name),
     description = case when $3::boolean then $4::text else g.description end,
-    updated_at = now()
+    updated_at = greatest(now(), g.updated_at)
 where g.id = $1::bigint
 returning g.id
 

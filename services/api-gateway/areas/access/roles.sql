@@ -34,7 +34,7 @@ set name = coalesce($2::text, r.name),
     description = case when $3::boolean then $4::text else r.description end,
     is_admin = coalesce($5::boolean, r.is_admin),
     api_access = coalesce($6::boolean, r.api_access),
-    updated_at = now()
+    updated_at = greatest(now(), r.updated_at)
 where r.id = $1::bigint
 
 -- name: role_permissions_clear :exec

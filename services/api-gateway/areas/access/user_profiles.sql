@@ -24,6 +24,6 @@ set display_name = case when $2::boolean then $3::text else p.display_name end,
     locale = case when $6::boolean then $7::text else p.locale end,
     timezone = case when $8::boolean then $9::text else p.timezone end,
     preferences = case when $10::boolean then coalesce($11::jsonb, '{}'::jsonb) else p.preferences end,
-    updated_at = now()
+    updated_at = greatest(now(), p.updated_at)
 where p.user_id = $1::bigint
 returning p.user_id as id, p.user_id, p.display_name, p.avatar_file_id, p.locale, p.timezone, p.preferences, p.created_at, p.updated_at

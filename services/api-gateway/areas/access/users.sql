@@ -31,14 +31,14 @@ set email = coalesce(lower(normalize($2::text)), u.email),
     password_hash = coalesce($3::text, u.password_hash),
     status = coalesce($4::text, u.status),
     metadata = case when $5::boolean then coalesce($6::jsonb, '{}'::jsonb) else u.metadata end,
-    updated_at = now()
+    updated_at = greatest(now(), u.updated_at)
 where u.id = $1::bigint
 
 -- name: user_confirm :exec
 update {p}.users u
 set email_confirmed_at = coalesce(u.email_confirmed_at, now()),
     status = case when u.status in ('invited', 'unconfirmed') and u.password_hash is not null then 'active' else u.status end,
-    updated_at = now()
+    updated_at = greatest(now(), u.updated_at)
 where u.id = $1::bigint
 
 -- name: user_roles_clear :exec

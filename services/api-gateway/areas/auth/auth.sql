@@ -98,7 +98,7 @@ select k.id as id from {p}.settings k where k.kind = 'signing_key' order by k.id
 
 -- name: signing_keys_retire :exec
 update {p}.settings k
-set doc = k.doc || jsonb_build_object('active', false, 'retired_at', now()), updated_at = now()
+set doc = k.doc || jsonb_build_object('active', false, 'retired_at', now()), updated_at = greatest(now(), k.updated_at)
 where k.kind = 'signing_key' and (k.doc ->> 'active')::boolean
 
 -- name: signing_keys_drop :exec

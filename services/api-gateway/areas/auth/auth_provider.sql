@@ -41,7 +41,7 @@ select $1::bigint, r.id from {p}.roles r where r.is_default
 -- name: account_confirm :exec
 update {p}.users u
 set status = 'active', email_confirmed_at = coalesce(u.email_confirmed_at, now()), password_hash = null,
-  updated_at = now()
+  updated_at = greatest(now(), u.updated_at)
 where u.id = $1::bigint
 
 -- name: account_end_sessions :exec
@@ -53,7 +53,7 @@ delete from {p}.api_keys k where k.user_id = $1::bigint
 -- name: account_profile :exec
 update {p}.users u
 set metadata = jsonb_strip_nulls(jsonb_build_object('name', $2::text, 'picture', $3::text)) || u.metadata,
-  updated_at = now()
+  updated_at = greatest(now(), u.updated_at)
 where u.id = $1::bigint
   and jsonb_strip_nulls(jsonb_build_object('name', $2::text, 'picture', $3::text)) || u.metadata <> u.metadata
 

@@ -28,7 +28,7 @@ returning id
 -- name: entity_update :exec
 update {p}.entities
 set name = $2::text, label = $3::text, row_level_security = $4::boolean, public_read = $5::boolean,
-  searchable = $6::boolean, updated_at = now()
+  searchable = $6::boolean, updated_at = greatest(now(), updated_at)
 where id = $1::bigint
 
 -- What refers to an entity by its id goes with it; its fields go by their foreign key.
@@ -53,7 +53,7 @@ delete from {p}.event_listeners where entity_id = $1::bigint
 
 -- Its workflows stay to be read, and to be given another entity.
 -- name: entity_drop_workflows :exec
-update {p}.workflows set enabled = false, updated_at = now() where entity_id = $1::bigint and enabled
+update {p}.workflows set enabled = false, updated_at = greatest(now(), updated_at) where entity_id = $1::bigint and enabled
 
 -- name: entity_drop :exec
 delete from {p}.entities where id = $1::bigint

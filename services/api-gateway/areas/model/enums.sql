@@ -17,7 +17,7 @@ returning id
 
 -- name: enum_update :one
 update {p}.settings
-set key = $2::text, doc = jsonb_build_object('values', to_jsonb($3::text[])), updated_at = now()
+set key = $2::text, doc = jsonb_build_object('values', to_jsonb($3::text[])), updated_at = greatest(now(), updated_at)
 where kind = 'enum' and key = $1::text
 returning id
 

@@ -46,7 +46,7 @@ insert into {p}.balances (user_id, unit) values ($1::bigint, $2::text) on confli
 
 -- No row: the user holds too little, or would hold more than a JSON number carries exactly.
 -- name: balance_change :opt
-update {p}.balances as b set amount_minor = b.amount_minor + $3::bigint, updated_at = now()
+update {p}.balances as b set amount_minor = b.amount_minor + $3::bigint, updated_at = greatest(now(), b.updated_at)
 where b.user_id = $1::bigint and b.unit = $2::text and ($4::boolean or b.amount_minor + $3::bigint >= 0)
   and b.amount_minor + $3::bigint between -$5::bigint and $5::bigint
 returning {columns}

@@ -35,7 +35,7 @@ update {p}.offers o
 set name = $2::text, description = $3::text, kind = $4::text, percent_off = $5::numeric, amount_minor = $6::bigint,
   currency = $7::text, trial_days = $8::integer, store_offer_id = $9::text, plan_ids = $10::bigint[],
   max_redemptions = $11::integer, per_user_limit = $12::integer, starts_at = $13::timestamptz, ends_at = $14::timestamptz,
-  is_active = $15::boolean, updated_at = now()
+  is_active = $15::boolean, updated_at = greatest(now(), o.updated_at)
 where o.id = $1::bigint
 
 -- name: offer_remove :opt
@@ -61,7 +61,7 @@ update {p}.offer_codes c
 set user_id = case when $3::boolean then $4::bigint else c.user_id end,
   max_redemptions = case when $5::boolean then $6::integer else c.max_redemptions end,
   expires_at = case when $7::boolean then $8::timestamptz else c.expires_at end,
-  is_active = coalesce($9::boolean, c.is_active), updated_at = now()
+  is_active = coalesce($9::boolean, c.is_active), updated_at = greatest(now(), c.updated_at)
 where c.offer_id = $1::bigint and c.id = $2::bigint
 returning c.id, c.offer_id, c.code, c.user_id, c.max_redemptions, c.redeemed, c.expires_at, c.is_active, c.created_at,
   c.updated_at
@@ -110,4 +110,4 @@ values ($1::bigint, $2::bigint, $3::bigint, $4::bigint, $5::text)
 returning id, offer_id, code_id, user_id, subscription_id, reference, created_at
 
 -- name: offer_code_used :exec
-update {p}.offer_codes c set redeemed = c.redeemed + 1, updated_at = now() where c.id = $1::bigint
+update {p}.offer_codes c set redeemed = c.redeemed + 1, updated_at = greatest(now(), c.updated_at) where c.id = $1::bigint

@@ -15,13 +15,14 @@ from {p}.payment_customers c where c.email = $1::text
 -- Two who made it at the same time have made the same one: their calls carried one key.
 -- name: pay_customer_set :exec
 update {p}.payment_customers
-set provider_id = $2::text, account = $3::text, subscriber_id = coalesce($4::bigint, subscriber_id), updated_at = now()
+set provider_id = $2::text, account = $3::text, subscriber_id = coalesce($4::bigint, subscriber_id),
+  updated_at = greatest(now(), updated_at)
 where id = $1::bigint
 
 -- The processor keeps what went wrong under a key as well: the next attempt has another one.
 -- name: pay_customer_again :exec
-update {p}.payment_customers set updated_at = now() where id = $1::bigint
+update {p}.payment_customers set updated_at = greatest(now(), updated_at) where id = $1::bigint
 
 -- Taken away at the processor, or of an account that was left: made anew the next time.
 -- name: pay_customer_gone :exec
-update {p}.payment_customers set provider_id = null, updated_at = now() where provider_id = $1::text
+update {p}.payment_customers set provider_id = null, updated_at = greatest(now(), updated_at) where provider_id = $1::text

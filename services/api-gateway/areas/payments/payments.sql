@@ -50,7 +50,7 @@ returning id
 -- name: payment_call_note :exec
 update {p}.payments
 set call_key = $2::text, call_path = $3::text, call_form = $4::text,
-  settle_at = now() + $5::bigint * interval '1 millisecond', updated_at = now()
+  settle_at = now() + $5::bigint * interval '1 millisecond', updated_at = greatest(now(), updated_at)
 where id = $1::bigint
 
 -- What became of the call is known; another one may have been noted meanwhile.
@@ -64,7 +64,7 @@ where id = $1::bigint and coalesce(call_key, $2::text) = $2::text
 -- A refusal that comes without an object: the payment was not even begun.
 -- name: payment_refused :exec
 update {p}.payments
-set status = 'failed', failure_code = $3::text, failure_message = $4::text, updated_at = now()
+set status = 'failed', failure_code = $3::text, failure_message = $4::text, updated_at = greatest(now(), updated_at)
 where id = $1::bigint and call_key = $2::text and intent_id is null and session_id is null
   and status = 'requires_payment_method'
 

@@ -45,7 +45,7 @@ returning id
 update {p}.subscription_plans
 set plan_name = $2::text, name = $3::text, description = $4::text, amount_minor = $5::bigint, currency = $6::text,
   billing_interval = $7::text, interval_count = $8::integer, trial_period_days = $9::integer, is_active = $10::boolean,
-  store_product_id = $11::text, updated_at = now()
+  store_product_id = $11::text, updated_at = greatest(now(), updated_at)
 where id = $1::bigint
 
 -- Removing: subscriptions that go on hold it.

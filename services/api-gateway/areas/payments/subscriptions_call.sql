@@ -25,7 +25,7 @@ where s.id = $1::bigint and (s.call_key is null or s.call_key = $2::text)
 -- Refused for good.
 -- name: subscription_refused :exec
 update {p}.subscriptions s
-set status = 'incomplete_expired', ended_at = now(), updated_at = now(), call_key = null, call_path = null,
+set status = 'incomplete_expired', ended_at = now(), updated_at = greatest(now(), s.updated_at), call_key = null, call_path = null,
   call_form = null, settle_at = null,
   metadata = s.metadata || jsonb_build_object('failure_code', $3::text, 'failure_message', $4::text)
 where s.id = $1::bigint and s.call_key = $2::text and s.provider_subscription_id is null and s.session_id is null
@@ -47,14 +47,14 @@ update {p}.subscriptions set settle_at = now() where id = $1::bigint
 -- name: subscription_move :exec
 update {p}.subscriptions s
 set plan_id = p.id, name = p.name, description = p.description, amount_minor = p.amount_minor, currency = p.currency,
-  billing_interval = p.billing_interval, interval_count = p.interval_count, updated_at = now()
+  billing_interval = p.billing_interval, interval_count = p.interval_count, updated_at = greatest(now(), s.updated_at)
 from {p}.subscription_plans p
 where s.id = $1::bigint and p.id = $2::bigint
 
 -- name: subscription_set :exec
 update {p}.subscriptions s
 set subscriber_id = case when $2::boolean then $3::bigint else s.subscriber_id end,
-  metadata = coalesce($4::jsonb, s.metadata), updated_at = now()
+  metadata = coalesce($4::jsonb, s.metadata), updated_at = greatest(now(), s.updated_at)
 where s.id = $1::bigint
 
 -- Codes that it was to be cheaper by.

@@ -35,7 +35,7 @@ returning id
 update {p}.subscription_templates
 set name = $2::text, description = $3::text, plan_id = $4::bigint, amount_minor = $5::bigint, currency = $6::text,
   billing_interval = $7::text, interval_count = $8::integer, trial_period_days = $9::integer, is_active = $10::boolean,
-  updated_at = now()
+  updated_at = greatest(now(), updated_at)
 where id = $1::bigint
 
 -- name: template_remove :exec

@@ -18,11 +18,11 @@ where t.id = $3::bigint and ($2::boolean or t.created_by = $1::bigint)
 insert into {p}.tasks (kind, status, created_by, doc) values ($1::text, 'running', $2::bigint, $3::jsonb) returning id
 
 -- name: task_progress :exec
-update {p}.tasks t set done = $2::bigint, failed = $3::bigint, errors = $4::jsonb, updated_at = now()
+update {p}.tasks t set done = $2::bigint, failed = $3::bigint, errors = $4::jsonb, updated_at = greatest(now(), t.updated_at)
 where t.id = $1::bigint
 
 -- name: task_finish :exec
 update {p}.tasks t
 set status = $2::text, done = $3::bigint, failed = $4::bigint, total = $3::bigint + $4::bigint, errors = $5::jsonb,
-    updated_at = now(), finished_at = now()
+    updated_at = greatest(now(), t.updated_at), finished_at = now()
 where t.id = $1::bigint

@@ -18,7 +18,7 @@ on conflict (name) do nothing
 returning s.name, s.version, s.allowed_hosts, s.created_at, s.updated_at
 
 -- name: secret_set :opt
-update {p}.secrets s set sealed = $2::bytea, version = s.version + 1, updated_at = now(),
+update {p}.secrets s set sealed = $2::bytea, version = s.version + 1, updated_at = greatest(now(), s.updated_at),
   allowed_hosts = case when $4::boolean then $3::text[] else s.allowed_hosts end
 where s.name = $1::text
 returning s.name, s.version, s.allowed_hosts, s.created_at, s.updated_at

@@ -49,7 +49,7 @@ set name = $1::text, enabled = $2::boolean, trigger_kind = $3::text, event = $4:
   category = $6::text, filter = $7::jsonb, route = $8::text, cron = $9::text, timezone = $10::text,
   next_fire_at = $11::timestamptz, editor_id = case when $15::boolean then $12::bigint else editor_id end,
   editor_key_id = case when $15::boolean then $13::bigint else editor_key_id end, version = version + 1,
-  updated_at = now()
+  updated_at = greatest(now(), updated_at)
 where id = $14::bigint
 returning id, version, editor_id, editor_key_id
 
