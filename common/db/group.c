@@ -112,10 +112,23 @@ static void send_read(struct db_conn *conn, struct db_op *op)
         close_group(conn);
 }
 
+/* Those that have to go to leases do not wait for a shared connection first. */
+static void refuse_heavy(struct db_server *server)
+{
+    LIST_FOR (it, &server->reads) {
+        struct db_op *op = LIST_ITEM(it, struct db_op, link);
+        if (!group_keeps_off(server, op->schema, op->key))
+            continue;
+        group_remove(server, op);
+        op_end(op, OP_HEAVY, NULL);
+    }
+}
+
 void group_flush(struct db_server *server)
 {
     bool idle;
 
+    refuse_heavy(server);
     while (server->reads_count > 0) {
         struct db_op *op = LIST_ITEM(server->reads.next, struct db_op, link);
         struct db_conn *conn = pick_conn(server, op, &idle);
@@ -124,10 +137,7 @@ void group_flush(struct db_server *server)
         if (!conn)
             break;
         group_remove(server, op);
-        if (group_heavy(server, op->key))
-            op_end(op, OP_HEAVY, NULL);
-        else
-            send_read(conn, op);
+        send_read(conn, op);
     }
     LIST_FOR (it, &server->read)
         close_group(LIST_ITEM(it, struct db_conn, link));
@@ -274,6 +284,62 @@ static void blame(struct db_server *server, struct db_conn *conn, int64_t now_ms
         group_mark_heavy(server, only->key, only->schema);
 }
 
+/* --- connections that a project holds up --- */
+
+/* How the oldest group holds its connection up: for one project alone, or for any of several. */
+static bool only_of(struct db_conn *conn, int64_t schema, bool *ret_among)
+{
+    bool only = true;
+
+    *ret_among = false;
+    for (unsigned i = 0; i < conn->ring_count; i++) {
+        struct item *item = pipe_at(conn, i);
+        if (item->kind == ITEM_SYNC && (*ret_among || !only))
+            break;
+        if (item->kind != ITEM_QUERY)
+            continue;
+        *ret_among = *ret_among || item->schema == schema;
+        only = only && item->schema == schema;
+    }
+    return only && *ret_among;
+}
+
+/* Connections that statements of the project hold up. Groups of several projects count for one that
+ * is known to hold up others; then `*ret_known` tells whether a healthy one has the statement. */
+static unsigned stuck_by(struct db_server *server, int64_t schema, uint64_t key, bool *ret_known)
+{
+    unsigned alone = 0;
+    unsigned mixed = 0;
+
+    *ret_known = false;
+    LIST_FOR (it, &server->read) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        bool among;
+        if (!conn->stuck) {
+            *ret_known = *ret_known || stmt_peek(&conn->stmts, key);
+            continue;
+        }
+        if (only_of(conn, schema, &among))
+            alone++;
+        else
+            mixed += among;
+    }
+    return alone > 0 ? alone + mixed : 0;
+}
+
+bool group_keeps_off(struct db_server *server, int64_t schema, uint64_t key)
+{
+    bool known;
+
+    if (group_heavy(server, key))
+        return true;
+    if (schema == 0 || server->config.dedicated || server->stuck_count == 0)
+        return false;
+    unsigned most = server->config.read_connections;
+    unsigned stuck = stuck_by(server, schema, key, &known);
+    return stuck >= most || (stuck > 0 && stuck >= most / 2 && !known);
+}
+
 static void check_conn(struct db_server *server, struct db_conn *conn, int64_t now_ms)
 {
     struct item *only;
@@ -304,8 +370,12 @@ static void check_conn(struct db_server *server, struct db_conn *conn, int64_t n
 
 void group_check_stuck(struct db_server *server, int64_t now_ms)
 {
-    LIST_FOR (it, &server->read)
-        check_conn(server, LIST_ITEM(it, struct db_conn, link), now_ms);
+    server->stuck_count = 0;
+    LIST_FOR (it, &server->read) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        check_conn(server, conn, now_ms);
+        server->stuck_count += conn->stuck;
+    }
     if (server->reads_count > 0)
         loop_at_turn_end(&server->flush_hook);
 }

@@ -313,7 +313,7 @@ heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int
 AWAITS static int read_once(struct task *task, struct db *db, struct db_op *op, unsigned aborts)
 {
     op->alone = aborts > ABORTS_TOGETHER;
-    if (op->sql->heavy || group_heavy(db->server, op->key))
+    if (op->sql->heavy || group_keeps_off(db->server, op->schema, op->key))
         return heavy_run(task, db, op, 1, 0);
     int rc = group_run(task, db->server, op, 1);
     return rc < 0 ? rc : op->rc;

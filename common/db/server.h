@@ -79,7 +79,8 @@ struct db_server {
     bool ticking;
     int64_t next_connect_ms; /* not before: backoff */
     int64_t backoff_ms;
-    bool reads_wanted; /* a read found no idle connection */
+    bool reads_wanted;    /* a read found no idle connection */
+    unsigned stuck_count; /* read connections, when the clock last looked */
     bool was_down;
     bool freeing;
     bool free_at_flush; /* the hook is queued in the loop: freed when it has run */
@@ -113,6 +114,9 @@ void group_flush(struct db_server *server);
 /* Finds connections with a stuck head and moves the reads behind it elsewhere. */
 void group_check_stuck(struct db_server *server, int64_t now_ms);
 bool group_heavy(struct db_server *server, uint64_t key);
+/* The statement keeps to leases: it is heavy, or its project holds up so many of the shared
+ * connections that it may try no other: half of them, and all of them for what ran there before. */
+bool group_keeps_off(struct db_server *server, int64_t schema, uint64_t key);
 /* Its statement, in its project, keeps to leases for a while. */
 void group_mark_heavy(struct db_server *server, uint64_t key, int64_t schema);
 /* It ran on a lease for so long: one that is quick again and again is not heavy. */

@@ -194,6 +194,66 @@ static void test_locked_table(void **state)
     assert_in_range(slowest_ms, 0, 400); /* the table is held for more than half a second */
 }
 
+/* --- locks: many statements --- */
+
+enum { LOCKED_STATEMENTS = 40, VICTIM = 2, AGGRESSOR = 7 };
+
+static unsigned locked_over;
+
+/* Each is a statement of its own, so none is known to be slow before it was. */
+static void locked_one(struct task *task, struct db *db, void *arg)
+{
+    struct sql sql = make_sql(
+        arena_printf(task->arena, "select count(*) + %d from m -- {p}", (int)(intptr_t)arg).ptr,
+        SQL_ONE);
+    struct rows rows;
+
+    (void)!db_query(task, db, &sql, NULL, 0, &rows);
+    locked_over++;
+}
+
+/* Both cold ones and ones that every connection knows. */
+static void locked_many(struct task *task, struct db *db, void *arg)
+{
+    struct str reason;
+    bool warm = arg != NULL;
+
+    (void)db;
+    locked_over = 0;
+    pg_exec("create table if not exists m(id bigint)");
+    assert_int_equal(db_server_wait(task, server, 5000, &reason), 0);
+    for (int round = 0; warm && round < 4; round++) {
+        for (int i = 0; i < LOCKED_STATEMENTS; i++)
+            spawn(locked_one, (void *)(intptr_t)i, AGGRESSOR);
+        while (locked_over < LOCKED_STATEMENTS * (unsigned)(round + 1))
+            pause_ms(task, 5);
+    }
+    PGconn *locker = PQconnectdb(pg_dsn());
+    PQclear(PQexec(locker, "begin"));
+    PQclear(PQexec(locker, "lock table m"));
+    spawn(reader, NULL, VICTIM);
+    pause_ms(task, 100);
+    for (int i = 0; i < LOCKED_STATEMENTS; i++) {
+        spawn(locked_one, (void *)(intptr_t)i, AGGRESSOR);
+        pause_ms(task, 25);
+    }
+    pause_ms(task, 1500);
+    stopping = true;
+    PQclear(PQexec(locker, "commit"));
+    PQfinish(locker);
+}
+
+static void test_locked_by_another(void **state)
+{
+    for (int warm = 0; warm < 2; warm++) {
+        (void)setup(state);
+        run_with((struct db_config){0}, locked_many, warm ? &stopping : NULL);
+        assert_int_equal(failed, 0);
+        assert_true(answered > 200);
+        assert_in_range(slowest_ms, 0, 700); /* the table is locked for more than two seconds */
+    }
+}
+
 /* --- cancelled tasks --- */
 
 static int ended_rc;
@@ -473,6 +533,7 @@ int main(void)
         cmocka_unit_test_setup(test_full_pool, setup),
         cmocka_unit_test_setup(test_fair_pool, setup),
         cmocka_unit_test_setup(test_locked_table, setup),
+        cmocka_unit_test_setup(test_locked_by_another, setup),
         cmocka_unit_test_setup(test_cancel, setup),
         cmocka_unit_test_setup(test_terminate, setup),
         cmocka_unit_test_setup(test_restart, setup),
