@@ -12,6 +12,7 @@
 #include "job.h"
 #include "log/log.h"
 #include "loop/background.h"
+#include "quotas.h"
 #include "runner_claim_sql.h"
 #include "work.h"
 
@@ -42,6 +43,7 @@ enum {
     C_ORPHAN,
     C_ROOT,
     C_DISABLED,
+    C_HAS_DATA,
 };
 
 static struct {
@@ -93,6 +95,7 @@ static struct job *job_new(const struct rows *rows, size_t i)
     job->orphan = rows_bool(rows, i, C_ORPHAN);
     job->root = rows_i64(rows, i, C_ROOT);
     job->disabled = rows_bool(rows, i, C_DISABLED);
+    job->large = job->trigger_data.ptr == NULL && rows_bool(rows, i, C_HAS_DATA);
     return job;
 }
 
@@ -137,7 +140,7 @@ int claim_jobs(struct task *task,
     struct db_call calls[] = {
         {.sql = &SQL_PLAN_BY_INDEX},
         {.sql = aside() ? &SQL_CLAIM_SUSPECTS : &SQL_CLAIM_JOBS,
-         PARAMS(P_I64(count), P_STR(runner_id()), P_I64(lease_ms))},
+         PARAMS(P_I64(count), P_STR(runner_id()), P_I64(lease_ms), P_I64(LARGE_BYTES))},
     };
 
     int rc = db_batch(task, &project->db, calls, ARRAY_LEN(calls), NULL);

@@ -41,7 +41,8 @@ struct job {
     struct str trigger_kind, trigger_event, trigger_entity; /* may be empty */
     int64_t trigger_id, trigger_entity_id;                  /* 0 = none */
     struct str trigger_data;                                /* JSON text, STR_NONE = none */
-    int64_t trigger_at_ms;                                  /* of an event or a tick: when it was */
+    bool large; /* trigger_data is more than a claim brings: read when there is room for it */
+    int64_t trigger_at_ms; /* of an event or a tick: when it was */
     struct str traceparent;
     int64_t claimed_ms;      /* the database's clock at the claim ... */
     int64_t claimed_mono_ms; /* ... and ours, so that times in the history are the database's */

@@ -6,8 +6,8 @@
 #define WRITES_PART 4   /* of the connections that write, for one entity */
 #define CALLS       256 /* as many as common/fetch has under way, and given as it gives them */
 #define CALLS_PART  2
-#define LARGE       64
-#define LARGE_PART  4
+#define LARGE       ((uint64_t)8 << 20)
+#define LARGE_PART  2
 
 struct shares quotas_writes, quotas_calls, quotas_scripts, quotas_large;
 
@@ -30,6 +30,6 @@ void quotas_init(void)
 
     init(&quotas_writes, "step_writes", SHARES_ANY, writes > 0 ? writes : 1, false);
     init(&quotas_calls, "step_calls", CALLS, CALLS / CALLS_PART, true);
-    init(&quotas_large, "large_jobs", LARGE, LARGE / LARGE_PART, false);
+    init(&quotas_large, "large_jobs", LARGE, LARGE / LARGE_PART, true);
     init(&quotas_scripts, "scripts", (uint64_t)runner_conf()->script_processes, SHARES_ANY, false);
 }

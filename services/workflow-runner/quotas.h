@@ -15,10 +15,10 @@ extern struct shares quotas_calls;
 /* Scripts under way, a share for each project. */
 extern struct shares quotas_scripts;
 
-/* Jobs whose trigger brought much data, a share for each project: in memory it takes twenty times
- * the room that it has as text. */
+/* Bytes of what jobs hold, as text, of those that hold more than LARGE_BYTES, a share for each
+ * project: in memory it takes up to twenty times that (room.h). */
 extern struct shares quotas_large;
-#define LARGE_BYTES ((size_t)64 << 10)
+#define LARGE_BYTES ((size_t)16 << 10)
 
 /* any: once, before the first job. */
 void quotas_init(void);

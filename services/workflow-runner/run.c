@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "log/log.h"
-#include "quotas.h"
+#include "room.h"
 #include "trigger_rights.h"
 #include "work.h"
 #include "json/jr.h"
@@ -260,26 +260,15 @@ AWAITS static int check_trigger(struct run *run)
     }
 }
 
-/* co: before the trigger's data is read, when it is much. */
-AWAITS static int wait_room(struct run *run)
-{
-    struct job *job = run->job;
-    const struct share_owner owner = {job->db.schema, 0};
-
-    if (job->trigger_data.len <= LARGE_BYTES)
-        return 0;
-    if (shares_acquire(&job->task, &quotas_large, owner, 1, 0, &run->large) == 0)
-        return job->releasing ? give_back(run) : 0;
-    run->large = NULL;
-    return JOB_LOST;
-}
-
 AWAITS static int prepare(struct run *run)
 {
     if (run->job->disabled && !run->job->orphan)
         return skip_job(run, STR("workflow_disabled"));
     TRY(find_project(run->job));
-    TRY(wait_room(run));
+    int rc = room_wait(run);
+    if (rc == RUN_RELEASING)
+        return give_back(run);
+    TRY(rc);
     TRY(load_version(run));
     TRY(open_secrets(run));
     if (!context_init(run))
@@ -287,7 +276,7 @@ AWAITS static int prepare(struct run *run)
     TRY(check_trigger(run));
     if (!run->job->resumed)
         return 0;
-    int rc = context_history(run);
+    rc = context_history(run);
     if (rc >= 0)
         return rc;
     return fail_with(run, STR_NONE, "internal", STR("The history of the job cannot be read."));
@@ -416,6 +405,8 @@ AWAITS static int walk(struct run *run)
             return give_back(run);
         if (rc > 0)
             return rc;
+        if (at >= 0 && !room_grow(run))
+            return give_back(run);
     }
     return at == RUN_FAILED ? fail_job(run, run->error) : succeed(run);
 }
@@ -467,9 +458,10 @@ static void run_main(struct task *task, void *arg)
     if (rc == 0)
         rc = walk(run);
     arena_free(run->step_arena);
-    if (run->large != NULL)
-        shares_release(&quotas_large, run->large, 1);
+    room_leave(run);
     count(job, rc);
+    if (rc == RUN_RELEASED && !work_draining())
+        work_jobs_due(job->work->number);
     list_remove(&job->beat);
     begin_ended(job);
     job->freed = (struct loop_hook){.fn = free_job, .arg = job};

@@ -33,7 +33,8 @@ struct run {
     size_t output_bytes;
     struct past *past;
     size_t past_count;
-    struct share *large; /* quotas_large; NULL = it needs none */
+    struct share *share; /* room.c ... */
+    uint64_t room;       /* ... of which it has so much */
     bool unprepared;  /* what the step needs to begin cannot be read: it waits as long as the lease
                          lasts */
     int gone;         /* JOB_LOST or JOB_STORE_DOWN: why a step had to stop */

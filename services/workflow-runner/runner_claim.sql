@@ -10,7 +10,8 @@ select set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 
 select set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true),
   set_config('enable_mergejoin', 'on', true)
 
--- A job that was started before goes on where it stopped. A locked row stays where it is, so that its place finds it.
+-- A job that was started before goes on where it stopped. Data that is more than $4 is read when there is room for it.
+-- A locked row stays where it is, so that its place finds it.
 -- part: claim_head
 update {p}.jobs as j set status = 'running', token = j.token + 1, attempt = j.attempt + 1, runner = $2::text,
   lease_until = now() + $3::bigint * interval '1 millisecond', started_at = coalesce(j.started_at, now()),
@@ -23,11 +24,13 @@ order by q.id limit $1::bigint for update skip locked))
 returning j.id as id, j.workflow_id as workflow_id, j.token as token, j.version as version, j.run as run,
   j.attempt as attempt, j.depth as depth, (j.started_at < now() or j.run > 1) as resumed, j.resume_step as resume_step,
   j.trigger_kind as trigger_kind, j.trigger_event as trigger_event, j.trigger_entity as trigger_entity,
-  j.trigger_id as trigger_id, j.trigger_data::text as trigger_data, j.trace as trace,
-  now() as claimed_at, j.trigger_entity_id as trigger_entity_id, j.trigger_at as trigger_at,
+  j.trigger_id as trigger_id,
+  (select d.text from (select j.trigger_data::text as text offset 0) d where octet_length(d.text) <= $4::bigint) as trigger_data,
+  j.trace as trace, now() as claimed_at, j.trigger_entity_id as trigger_entity_id, j.trigger_at as trigger_at,
   not exists (select 1 from {p}.workflow_versions v where v.workflow_id = j.workflow_id and v.version = j.version) as orphan,
   coalesce(j.root, -j.id) as root,
-  j.started_at = now() and exists (select 1 from {p}.workflows w where w.id = j.workflow_id and not w.enabled) as disabled
+  j.started_at = now() and exists (select 1 from {p}.workflows w where w.id = j.workflow_id and not w.enabled) as disabled,
+  j.trigger_data is not null as has_data
 
 -- name: claim_jobs :many
 {claim_head} and q.attempt <= 0 {claim_tail}

@@ -17,3 +17,12 @@ order by s.key, s.seq desc
 
 -- name: run_last_seq :one
 select coalesce(max(s.seq), 0) as seq from {p}.job_steps s where s.job_id = $1::bigint
+
+-- What the job is going to hold: its trigger's data, and what its steps have left.
+-- name: run_sizes :opt
+select coalesce(octet_length(j.trigger_data::text), 0)::bigint as trigger_bytes,
+  coalesce((select sum(octet_length(s.output::text)) from {p}.job_steps s where s.job_id = j.id), 0)::bigint as output_bytes
+from {p}.jobs j where j.id = $1::bigint and j.token = $2::bigint
+
+-- name: run_trigger :opt
+select j.trigger_data::text as trigger_data from {p}.jobs j where j.id = $1::bigint and j.token = $2::bigint

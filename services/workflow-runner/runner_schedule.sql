@@ -47,7 +47,8 @@ made as (
 select m.id as id, m.workflow_id as workflow_id, m.token as token, m.version as version, 1 as run, 1 as attempt, 0 as depth,
   false as resumed, null as resume_step, 'timed' as trigger_kind, null as trigger_event, null as trigger_entity,
   0 as trigger_id, null as trigger_data, null as trace, now() as claimed_at, null as trigger_entity_id,
-  null as trigger_at, false as orphan, -m.id as root, false as disabled, a.moved as moved, a.made as made, a.queued as queued, a.next_fire_at as next_fire_at
+  null as trigger_at, false as orphan, -m.id as root, false as disabled, false as has_data,
+  a.moved as moved, a.made as made, a.queued as queued, a.next_fire_at as next_fire_at
 from (select (select count(*) from due) as moved, (select count(*) from made) as made,
         (select count(*) from made q where q.status = 'queued') as queued,
         (select min(case when d.id is null then w.next_fire_at when d.next_ms >= 0 then to_timestamp(d.next_ms / 1000.0) end)

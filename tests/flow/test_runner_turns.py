@@ -35,6 +35,14 @@ def test_scripts_go_round_by_project(project, other, db, start_one):
     until(lambda: rows(db, ended)[0][0] == 30, "all run", 60)
 
 
+ROOM = 4 << 20  # bytes of a project's jobs with much data, in one process
+
+
+def cancel_sent(db, schema):
+    execute(db, f"update {schema}.jobs set token = token + 1, status = 'cancelled' where id in"
+                f" (select job_id from {schema}.job_steps where status = 'sent')")
+
+
 def test_jobs_with_much_data_are_few_at_a_time(project, db, servers, sink, start_one):
     """A megabyte of small numbers is twenty in memory: hundreds of such jobs would end the runner."""
     deaf = Deaf()
@@ -44,14 +52,37 @@ def test_jobs_with_much_data_are_few_at_a_time(project, db, servers, sink, start
     start_one()
     schema = project.schema(db)
     execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind, trigger_data) select %s, 1, 'manual',"
-                " (select jsonb_agg(1) from generate_series(1, 40000)) from generate_series(1, 40)", stuck["id"])
+                " (select jsonb_agg(1) from generate_series(1, 100000)) from generate_series(1, 40)", stuck["id"])
+    few = ROOM // rows(db, f"select octet_length(trigger_data::text) from {schema}.jobs limit 1")[0][0]
     sent = f"select count(*) from {schema}.job_steps where status = 'sent'"
-    until(lambda: rows(db, sent)[0][0] >= 16, "a quarter of all such", 30)
+    until(lambda: rows(db, sent)[0][0] >= few, "half of the room for such", 30)
     for _ in range(3):
         assert finish(project, start(project.admin, quick, {"little": 1}))["status"] == "succeeded"
-    assert rows(db, sent)[0][0] == 16, "the others have not begun"
-    execute(db, f"update {schema}.jobs set token = token + 1, status = 'cancelled' where id in (select job_id from {schema}.job_steps)")
-    until(lambda: rows(db, sent)[0][0] == 32, "the next ones begin", 40)
+    assert rows(db, sent)[0][0] == few, "the others have not begun"
+    cancel_sent(db, schema)
+    until(lambda: rows(db, sent)[0][0] == 2 * few, "the next ones begin", 40)
+    deaf.close()
+
+
+def test_jobs_whose_steps_bring_much_are_few_at_a_time(project, other, db, servers, sink, start_one):
+    """What there is no room for is given back with its history, and goes on when there is: nothing is done twice."""
+    deaf = Deaf()
+    servers.allowed_ports.append(deaf.port)
+    bring = step("bring", "RunScript", {"script": "return 'x'.repeat(900000)"}, next="call")
+    stuck = workflow(project.admin, steps=[bring, call("call", deaf.url, timeout_seconds=120)])
+    quick = workflow(other.admin, steps=[bring, call("call", f"{sink.url}/quick", timeout_seconds=30)])
+    start_one()
+    schema = project.schema(db)
+    flood(project, db, stuck, 10)
+    counted = f"select count(*) filter (where key = 'bring' and status = 'succeeded'), count(*) filter (where status = 'sent') from {schema}.job_steps"
+    until(lambda: rows(db, counted)[0][1] >= 4, "as many as there is room for", 30)
+    until(lambda: rows(db, counted)[0][0] == 10, "all have brought it", 30)
+    assert finish(other, start(other.admin, quick))["status"] == "succeeded"
+    assert rows(db, counted) == [(10, 4)]
+    assert rows(db, f"select max(attempt), count(*) filter (where status = 'running') from {schema}.jobs") == [(1, 10)]
+    cancel_sent(db, schema)
+    until(lambda: rows(db, counted)[0][1] == 8, "the next ones go on", 40)
+    assert rows(db, f"select max(seq) from {schema}.job_steps") == [(2,)]
     deaf.close()
 
 

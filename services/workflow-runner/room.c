@@ -1,0 +1,88 @@
+/* Room for what jobs hold. */
+#include "room.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "quotas.h"
+#include "runner_run_sql.h"
+
+#define RETRY_FIRST_MS 50
+#define RETRY_LAST_MS  1000
+
+/* How much of the quota so many bytes are. One job that holds more than a project's share has all
+ * of that. */
+static uint64_t room_of(size_t bytes)
+{
+    uint64_t most = quotas_large.config.per_owner;
+
+    if (bytes <= LARGE_BYTES)
+        return 0;
+    return bytes < most ? bytes : most;
+}
+
+/* co: one row of the job, until the lease is over. JOB_LOST when it is gone. */
+AWAITS static int read_row(struct run *run, const struct sql *sql, struct rows *ret_rows)
+{
+    struct job *job = run->job;
+    int64_t pause_ms = RETRY_FIRST_MS;
+
+    for (;;) {
+        int rc = db_query(
+            &job->task, &job->db, sql, PARAMS(P_I64(job->id), P_I64(job->token)), ret_rows);
+        if (rc == 0)
+            return ret_rows->count > 0 ? 0 : JOB_LOST;
+        if (rc == DB_SCHEMA || rc == -ECANCELED)
+            return JOB_LOST;
+        if (rc > 0)
+            rc = task_sleep(&job->task, pause_ms);
+        if (rc != 0 || clock_mono_ms() >= job->lease_mono_ms)
+            return job->lost ? JOB_LOST : JOB_STORE_DOWN;
+        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
+    }
+}
+
+int room_wait(struct run *run)
+{
+    struct job *job = run->job;
+    const struct share_owner owner = {job->db.schema, 0};
+    struct rows rows;
+
+    if (!job->large && !job->resumed)
+        return 0;
+    TRY(read_row(run, &SQL_RUN_SIZES, &rows));
+    uint64_t room = room_of((size_t)rows_i64(&rows, 0, 0) + (size_t)rows_i64(&rows, 0, 1));
+    if (room > 0) {
+        if (shares_acquire(&job->task, &quotas_large, owner, room, 0, &run->share) != 0)
+            return JOB_LOST;
+        run->room = room;
+        if (job->releasing)
+            return RUN_RELEASING;
+    }
+    if (!job->large)
+        return 0;
+    TRY(read_row(run, &SQL_RUN_TRIGGER, &rows));
+    job->trigger_data = arena_dup(job->arena, rows_str(&rows, 0, 0));
+    return 0;
+}
+
+bool room_grow(struct run *run)
+{
+    const struct job *job = run->job;
+    const struct share_owner owner = {job->db.schema, 0};
+    uint64_t room = room_of(job->trigger_data.len + run->output_bytes);
+
+    if (room <= run->room)
+        return true;
+    if (shares_try(&quotas_large, owner, room - run->room, &run->share) != 0)
+        return false;
+    run->room = room;
+    return true;
+}
+
+void room_leave(struct run *run)
+{
+    if (run->room > 0)
+        shares_release(&quotas_large, run->share, run->room);
+    run->room = 0;
+}
