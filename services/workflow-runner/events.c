@@ -11,6 +11,7 @@
 
 #define JOBS_AT_ONCE  5000
 #define BYTES_AT_ONCE ((size_t)16 << 20) /* of the jobs' data, as it is stored */
+#define READ_AT_ONCE  ((size_t)1 << 20)  /* of events whose data a filter asks for, as text */
 
 struct listener {
     int64_t id, version, entity_id;
@@ -115,8 +116,10 @@ static size_t match_events(struct arena *arena,
                            const struct rows *rows,
                            struct match *match)
 {
+    struct arena *event_arena = arena_new(0); /* a tree is many times its text: one at a time */
     struct listener *listeners;
     size_t count = read_listeners(arena, rows, &listeners);
+    size_t taken = events->count;
     size_t bytes = 0;
 
     for (size_t i = 0; i < events->count; i++) {
@@ -126,20 +129,23 @@ static size_t match_events(struct arena *arena,
         struct jr_error error;
         json_t *data = NULL;
 
-        if (text.ptr != NULL && jr_parse_stored(arena, text, &data, &error) != 0)
+        arena_reset(event_arena);
+        if (text.ptr != NULL && jr_parse_stored(event_arena, text, &data, &error) != 0)
             data = NULL;
         for (size_t j = 0; j < count; j++) {
-            if (listens(arena, &listeners[j], &event, data))
+            if (listens(event_arena, &listeners[j], &event, data))
                 match_add(arena, match, row_i64(&event, "id"), &listeners[j]);
         }
         bytes += (match->count - before) * (size_t)row_i64(&event, "bytes");
         match->chained |= row_i64(&event, "depth") > 0;
         if (i > 0 && (match->count > JOBS_AT_ONCE || bytes > BYTES_AT_ONCE)) {
             match->count = before;
-            return i;
+            taken = i;
+            break;
         }
     }
-    return events->count;
+    arena_free(event_arena);
+    return taken;
 }
 
 /* co: the jobs of what was taken, as far as the project may have them. */
@@ -197,7 +203,7 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     *ret_outcome = (struct events_outcome){0};
     TRY(db_begin(task, &project->db, &tx));
     struct db_call reads[] = {
-        {.sql = &SQL_EVENTS_CLAIM, PARAMS(P_I64(EVENTS_AT_ONCE))},
+        {.sql = &SQL_EVENTS_CLAIM, PARAMS(P_I64(EVENTS_AT_ONCE), P_I64(READ_AT_ONCE))},
         {.sql = &SQL_EVENTS_LISTENERS},
         {.sql = &SQL_EVENTS_ROOM,
          PARAMS(P_I64(runner_conf()->common.queued_jobs), P_I64(JOBS_AT_ONCE))},
@@ -212,9 +218,10 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     size_t id_column = rows_column(events, "id");
     for (size_t i = 0; i < taken; i++)
         ids[i] = rows_i64(events, i, id_column);
+    size_t found = (size_t)rows_i64(events, 0, rows_column(events, "found"));
     struct events_outcome outcome = {
         .taken = (unsigned)taken,
-        .more = taken < events->count || events->count == EVENTS_AT_ONCE,
+        .more = taken < found || found == EVENTS_AT_ONCE,
     };
     TRY(db_query(task, tx, &SQL_EVENTS_TAKEN, PARAMS(P_I64S(ids, taken)), NULL));
     if (match.count > 0)

@@ -1,12 +1,20 @@
 -- The outbox and the workflows that listen to it.
 
+-- Of what has to be read no more than $2 bytes of text, and one at least. found: how many there were to take. What is
+-- small as it is stored is not measured.
 -- name: events_claim :many
-select o.id as id, o.event as event, o.entity_id as entity_id,
-  case when o.event = 'PushActionTaken' or exists
-    (select 1 from {p}.workflows w where w.event = o.event and w.filter is not null)
-  then o.payload::text end as data,
-  coalesce(pg_column_size(o.payload), 0) as bytes, o.depth as depth
-from {p}.outbox o where o.pending & 1 <> 0 order by o.id limit $1::bigint for update skip locked
+with locked as materialized (
+  select o.id, o.event, o.entity_id, o.payload, o.depth, coalesce(pg_column_size(o.payload), 0) as bytes,
+    o.event = 'PushActionTaken' or exists
+      (select 1 from {p}.workflows w where w.event = o.event and w.filter is not null) as read
+  from {p}.outbox o where o.pending & 1 <> 0 order by o.id limit $1::bigint for update skip locked),
+measured as (
+  select l.*, case when l.read and l.bytes > 700 then octet_length(l.payload::text) else 0 end as length from locked l),
+summed as (
+  select m.*, sum(m.length) over (order by m.id) as sum, count(*) over () as found from measured m)
+select s.id as id, s.event as event, s.entity_id as entity_id, case when s.read then s.payload::text end as data,
+  s.bytes as bytes, s.depth as depth, s.found as found
+from summed s where s.sum = s.length or s.sum <= $2::bigint order by s.id
 
 -- How many jobs the project may queue besides those that are, at most. Numbers of jobs rise: as long as the newest and
 -- the oldest one are not far apart, nothing has to be counted.

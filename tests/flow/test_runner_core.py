@@ -100,6 +100,19 @@ def test_events_that_make_large_jobs(project, db, runner):
     assert 3 <= times <= 12, "each is a transaction"
 
 
+def test_large_events_that_a_filter_asks_for(project, db, runner):
+    """Their data is read: a few at a time."""
+    made = workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded", "filter": {"field": "n", "op": "gt", "value": 4}}, [condition()])
+    schema = project.schema(db)
+    execute(db, f"insert into {schema}.outbox (event, payload) select 'PaymentSucceeded', jsonb_build_object('n', n, 'text',"
+                " repeat('x', case when n = 10 then 3000000 else 400000 end)) from generate_series(1, 16) n")
+    until(lambda: rows(db, f"select count(*) from {schema}.jobs where status = 'succeeded'") == [(12,)], "a job each", 60)
+    until(lambda: rows(db, f"select count(*) from {schema}.outbox where pending <> 0") == [(0,)], "all are taken")
+    assert rows(db, f"select distinct workflow_id from {schema}.jobs") == [(made["id"],)]
+    ((times,),) = rows(db, f"select count(distinct consumed_at) from {schema}.outbox")
+    assert times >= 8, "two a transaction, and the largest by itself"
+
+
 def test_many_jobs_in_any_order(project, db, runner):
     made = workflow(project.admin, steps=[condition("a", then="b"), condition("b", {"field": "$svc.trigger.data.n", "op": "gt", "value": 5})])
     schema = project.schema(db)
