@@ -35,6 +35,7 @@ struct run {
     size_t past_count;
     struct share *share; /* room.c ... */
     uint64_t room;       /* ... of which it has so much */
+    int fan_out_seq;     /* the step whose records the chain of events has been charged for */
     bool unprepared;  /* what the step needs to begin cannot be read: it waits as long as the lease
                          lasts */
     int gone;         /* JOB_LOST or JOB_STORE_DOWN: why a step had to stop */

@@ -26,3 +26,9 @@ from {p}.jobs j where j.id = $1::bigint and j.token = $2::bigint
 
 -- name: run_trigger :opt
 select j.trigger_data::text as trigger_data from {p}.jobs j where j.id = $1::bigint and j.token = $2::bigint
+
+-- Not in the step's transaction: jobs of one chain do not wait for each other.
+-- name: run_fan_out :one
+insert into {p}.fan_out as f (root, records) values ($1::bigint, $2::bigint)
+on conflict (root) do update set records = f.records + excluded.records, at = now()
+returning f.records as records

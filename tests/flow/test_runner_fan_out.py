@@ -59,6 +59,20 @@ def test_one_event_makes_no_more_than_its_budget(project, db, start_one, orders,
     assert counts(project, db)["succeeded"] == (102 if root == "event" else 102)
 
 
+def test_one_event_makes_no_more_records_than_its_budget(project, db, start_one, orders):
+    workflow(project.admin, event("orders"), [BULK])
+    start_one(FAN_OUT_RECORDS=100, FAN_OUT_JOBS=1000)
+    project.item("orders", name="first")
+    until(lambda: counts(project, db).get("failed", 0) > 0 and quiet(project, db), "the chain ends", 90)
+    schema = project.schema(db)
+    # The event's own, its job's twenty, and what their jobs may make.
+    assert rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(1 + 20 + 100,)]
+    assert rows(db, f"select distinct error ->> 'code' from {schema}.jobs where status = 'failed'") == [("fan_out_guard",)]
+    project.item("orders", name="second")
+    until(lambda: rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(242,)], "another has a budget of its own", 60)
+
+
+
 def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one, orders):
     """By hand and by route it is said so; what events would add is skipped."""
     own = start_gateway(QUEUED_JOBS=100)

@@ -27,6 +27,7 @@ int step_bulk_create_data(struct step_call *call)
     TRY(step_param(call, "items", false, &items));
     data_input(call, "items", items);
     in.items = items;
+    TRY(data_charge(call, json_array_size(items)));
     TRY(data_begin(call, &data));
     TRY(data_check(call, &data, records_bulk(&data.records, data.entity, &in, &data.out)));
     TRY(data_read_out(call, &data, &answer));

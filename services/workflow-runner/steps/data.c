@@ -3,6 +3,7 @@
 
 #include "app.h"
 #include "run.h"
+#include "runner_run_sql.h"
 #include "json/jr.h"
 
 void data_input(struct step_call *call, const char *name, json_t *value)
@@ -48,6 +49,32 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
     };
     strbuf_init(&ret_data->out, call->task->arena, STEP_OUTPUT_BYTES);
     return 0;
+}
+
+int data_charge(struct step_call *call, size_t records)
+{
+    const struct job *job = call->job;
+    int64_t most = runner_conf()->fan_out_records;
+    struct rows rows;
+
+    if (job->depth == 0 || records == 0 || call->run->fan_out_seq == call->seq)
+        return 0;
+    int rc = db_query(call->task,
+                      &job->project->db,
+                      &SQL_RUN_FAN_OUT,
+                      PARAMS(P_I64(job->root), P_I64((int64_t)records)),
+                      &rows);
+    if (rc > 0)
+        return step_fail(
+            call, "dependency_unavailable", "The database cannot be asked at the moment.");
+    TRY(rc);
+    call->run->fan_out_seq = call->seq;
+    if (rows_i64(&rows, 0, 0) <= most)
+        return 0;
+    return step_fail(call,
+                     "fan_out_guard",
+                     "The jobs of this chain of events would make more than %lld records.",
+                     (long long)most);
 }
 
 int data_begin(struct step_call *call, struct data_step *data)

@@ -13,6 +13,9 @@ struct data_step {
  * the same questions as a request is asked. 0 or STEP_FAILED. */
 int data_open(struct step_call *call, enum perm_action action, struct data_step *ret_data)
     MUSTCHECK;
+/* co: charges the chain of events for records that the step is about to make: of jobs that events
+ * of jobs have caused. 0, or STEP_FAILED with fan_out_guard when they are too many. */
+AWAITS int data_charge(struct step_call *call, size_t records) MUSTCHECK;
 /* co: the same in call->tx, which this opens; what the engine does then commits with the step. */
 AWAITS int data_begin(struct step_call *call, struct data_step *data) MUSTCHECK;
 /* any: a result of records.h as one of a step. */

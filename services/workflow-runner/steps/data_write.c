@@ -15,6 +15,7 @@ int step_create_data(struct step_call *call)
     TRY(data_open(call, ACT_CREATE, &data));
     TRY(step_param(call, "values", false, &values));
     data_input(call, "values", values);
+    TRY(data_charge(call, 1));
     TRY(data_begin(call, &data));
     TRY(data_check(
         call, &data, records_create(&data.records, data.entity, values, &data.out, &id, &version)));
