@@ -70,7 +70,8 @@ AWAITS static int ready_statements(struct task *task, struct db *db)
                 P_I64S(NULL, 0),
                 P_I64(0),
                 P_STR(runner_id()),
-                P_I64(0))},
+                P_I64(0),
+                P_I64(1))},
     };
 
     return db_batch(task, db, calls, 1 + ledger_nothing(task->arena, calls + 1), NULL);

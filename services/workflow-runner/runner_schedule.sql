@@ -22,7 +22,8 @@ from {p}.workflows w where w.next_fire_at <= now() + $1::bigint * interval '1 mi
 
 -- The ticks of a project's workflows ($1..$4: those that are due, as they were read, and when they are due again), made
 -- ($5, $6) and, as far as this runner has room ($7), claimed by it in one statement. A workflow that was saved since, or
--- that another runner holds or has moved on, makes nothing. Columns as of claim_jobs, then what became of all.
+-- that another runner holds or has moved on, makes nothing; where as many jobs wait as may ($10) what cannot start at once
+-- is skipped. Columns as of claim_jobs, then what became of all.
 -- name: schedule_tick :many
 with due as (
   select w.id, w.version, n.next_ms
@@ -33,14 +34,20 @@ with due as (
 moved as (
   update {p}.workflows as w set next_fire_at = case when d.next_ms >= 0 then to_timestamp(d.next_ms / 1000.0) end
   from due d where w.id = d.id),
+room as (
+  select coalesce(l.last - l.first + 1, 0) < $10::bigint
+    or (select count(*) from (select 1 from {p}.jobs q where q.status = 'queued' limit $10::bigint) c) < $10::bigint as room
+  from (select (select q.id from {p}.jobs q where q.status = 'queued' order by q.id desc limit 1) as last,
+               (select q.id from {p}.jobs q where q.status = 'queued' order by q.id limit 1) as first) l),
 made as (
   insert into {p}.jobs as j (workflow_id, version, trigger_kind, origin, trigger_at, status, token, attempt, runner, lease_until,
-    started_at)
+    started_at, reason, finished_at)
   select t.id, t.version, 'timed', t.fire_ms / -1000, to_timestamp(t.fire_ms / 1000.0),
-    case when t.starts then 'running' else 'queued' end, t.starts::int, t.starts::int,
+    case when t.starts then 'running' when t.waits then 'queued' else 'skipped' end, t.starts::int, t.starts::int,
     case when t.starts then $8::text end, case when t.starts then now() + $9::bigint * interval '1 millisecond' end,
-    case when t.starts then now() end
-  from (select d.id, d.version, f.fire_ms, f.at <= $7::bigint as starts
+    case when t.starts then now() end, case when not t.starts and not t.waits then 'fan_out_guard' end,
+    case when not t.starts and not t.waits then now() end
+  from (select d.id, d.version, f.fire_ms, f.at <= $7::bigint as starts, f.at > $7::bigint and (select r.room from room r) as waits
         from unnest($5::bigint[], $6::bigint[]) with ordinality as f (id, fire_ms, at) join due d on d.id = f.id order by f.at) t
   on conflict (workflow_id, origin) where origin is not null do nothing
   returning j.id, j.workflow_id, j.version, j.status, j.token)

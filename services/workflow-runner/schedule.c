@@ -102,7 +102,8 @@ make_jobs(struct task *task, struct db *db, const struct fires *fires, struct ro
                              P_I64S(fires->times, fires->count),
                              P_I64(reserved),
                              P_STR(runner_id()),
-                             P_I64(runner_conf()->lease_ms)),
+                             P_I64(runner_conf()->lease_ms),
+                             P_I64(runner_conf()->common.queued_jobs)),
                       ret_rows);
     struct work *work = work_get(db->schema);
     if (rc == 0)

@@ -5,7 +5,7 @@ import pytest
 from groundwork.project import Project
 from groundwork.records import execute, rows
 from groundwork.runs import condition, finish, step, until
-from groundwork.workflows import api, call, event, jobs_of, start, workflow
+from groundwork.workflows import api, call, event, jobs_of, start, timed, workflow
 
 BULK = step("more", "BulkCreateData", {"entity": "orders", "items": [{"name": "x"} for _ in range(20)]})
 
@@ -101,6 +101,15 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
     assert {status for _, status in jobs_of(project, db, listener)} == {"skipped"}
     assert counts(project, db)["fan_out_guard"] >= 1
     assert audited(project)[0]["detail"]["queue_full"] is True
+    skipped = next(number for number, status in jobs_of(project, db, listener) if status == "skipped")
+    refused = send(f"/workflows/jobs/{skipped}/retry")
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited") and refused.headers["Retry-After"]
+    tick = workflow(project.admin, timed("0 0 1 1 *"), [condition()])
+    execute(db, f"update {project.schema(db)}.workflows set next_fire_at = now() where id = %s", tick["id"])
+    execute(db, "update platform.workflow_projects set next_fire_at = now() where number ="
+                " (select number from platform.projects where slug = %s)", project.id)
+    until(lambda: jobs_of(project, db, tick), "the tick is told of")
+    assert [status for _, status in jobs_of(project, db, tick)] == ["skipped"]
 
 
 def test_deleting_a_workflow_with_a_long_queue_answers_at_once(project, db, start_one):

@@ -261,6 +261,16 @@ static int check_own(struct req *r, const struct rows *job, const struct in_str 
                 "Another step than the first and the one that failed needs svc_workflows:update.");
 }
 
+/* co: as for jobs that are started: workflow_trigger.c. */
+AWAITS static int check_room(struct req *r)
+{
+    int64_t most = daemon_app()->conf->queued_jobs;
+    struct rows room;
+
+    TRY(sql_one(r, &room, &SQL_RUN_ROOM, PARAMS(P_I64(most))));
+    return rows_bool(&room, 0, 0) ? 0 : fail_queue_full(r, most);
+}
+
 AWAITS static int jobs_retry(struct req *r)
 {
     struct retry_in in;
@@ -276,6 +286,7 @@ AWAITS static int jobs_retry(struct req *r)
         r, &job, &SQL_RUN_LOCK, PARAMS(viewer(r), P_I64(id), P_I64(r->caller->user_id), key)));
     TRY(check_own(r, &job, &in.from_step));
     TRY(check_retry(r, &job));
+    TRY(check_room(r));
     TRY(find_step(r, &job, &in.from_step, &step));
     struct db_call calls[] = {
         {.sql = &SQL_RUN_AGAIN, PARAMS(P_I64(id), P_STR(step))},

@@ -133,3 +133,10 @@ update {p}.jobs j
 set status = 'queued', run = j.run + 1, attempt = 0, token = j.token + 1, resume_step = $2::text, runner = null,
   lease_until = null, error = null, reason = null, queued_at = now(), started_at = null, finished_at = null
 where j.id = $1::bigint
+
+-- Whether one more job may wait: as in job_start.sql.
+-- name: run_room :one
+select coalesce(l.last - l.first + 1, 0) < $1::bigint
+  or (select count(*) from (select 1 from {p}.jobs q where q.status = 'queued' limit $1::bigint) c) < $1::bigint as room
+from (select (select q.id from {p}.jobs q where q.status = 'queued' order by q.id desc limit 1) as last,
+             (select q.id from {p}.jobs q where q.status = 'queued' order by q.id limit 1) as first) l

@@ -18,6 +18,15 @@ static const struct field started_fields[] = {
 };
 static const struct schema started_schema = SCHEMA_OUT("JobStarted", started_fields);
 
+int fail_queue_full(struct req *r, int64_t most)
+{
+    resp_header(r, "Retry-After", STR("10"));
+    return fail(r,
+                "rate_limited",
+                "The project has %lld queued jobs, which is as many as may wait.",
+                (long long)most);
+}
+
 /* co: *ret_job 0 when there is no such enabled workflow. The bell is rung after the commit. */
 AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret_job)
 {
@@ -34,13 +43,8 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
     rc = db_query(&r->task, r->db, call.sql, call.params, call.param_count, &started);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
-    if (started.count && rows_null(&started, 0, 0)) {
-        resp_header(r, "Retry-After", STR("10"));
-        return fail(r,
-                    "rate_limited",
-                    "The project has %lld queued jobs, which is as many as may wait.",
-                    (long long)start->queued_max);
-    }
+    if (started.count && rows_null(&started, 0, 0))
+        return fail_queue_full(r, start->queued_max);
     *ret_job = started.count ? rows_i64(&started, 0, 0) : 0;
     if (*ret_job)
         jobs_ring(gateway_directory(), r->project, *ret_job);

@@ -30,6 +30,9 @@ extern const char *const job_statuses[];
  * is not there, a stale If-Match, and everything that is wrong with the workflow are answered. */
 AWAITS int workflow_save(struct req *r, const struct workflow_in *in, int64_t id, int64_t *ret_id) MUSTCHECK;
 
+/* 429: as many jobs of the project wait as may. */
+int fail_queue_full(struct req *r, int64_t most);
+
 /* 412 unless If-Match allowed this version. */
 struct items_match;
 int workflow_check_version(struct req *r, const struct items_match *match, int64_t version) MUSTCHECK;
