@@ -10,7 +10,8 @@
 #include "json/jr.h"
 
 /* What a byte of a document takes as a tree, about. */
-#define TREE_FACTOR 8
+#define TREE_FACTOR  8
+#define PROJECT_PART 4
 
 struct key {
     int64_t project, workflow, version;
@@ -70,11 +71,30 @@ static void entry_drop(struct entry *entry)
     entry_unref(entry);
 }
 
+/* What one project has more than its share makes way for its own, not for others'. */
+static void keep_share(const struct entry *newest)
+{
+    size_t bytes = newest->bytes;
+    struct list *before;
+
+    for (struct list *it = newest->order.prev; it != &cache.order; it = before) {
+        struct entry *entry = LIST_ITEM(it, struct entry, order);
+        before = it->prev;
+        if (entry->key.project != newest->key.project)
+            continue;
+        if (bytes + entry->bytes > DEFINITIONS_BYTES / PROJECT_PART)
+            entry_drop(entry);
+        else
+            bytes += entry->bytes;
+    }
+}
+
 static void entry_store(struct entry *entry)
 {
     (void)map_put(cache.entries, key_text(&entry->key), entry);
     list_append(&cache.order, &entry->order);
     cache.bytes += entry->bytes;
+    keep_share(entry);
     while (cache.bytes > DEFINITIONS_BYTES && cache.order.next != &entry->order)
         entry_drop(LIST_ITEM(cache.order.next, struct entry, order));
 }

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Versions of workflows as they are run: parsed once, shared by the jobs of this process, the least
- * recently used dropped beyond DEFINITIONS_BYTES. A version never changes, so nothing is ever
- * outdated.
+ * recently used dropped beyond DEFINITIONS_BYTES, a project's own beyond its share of that. A
+ * version never changes, so nothing is ever outdated.
  */
 #include "job.h"
 #include "workflow/definition.h"

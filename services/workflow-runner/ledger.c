@@ -19,8 +19,8 @@
 #include "runner_ledger_sql.h"
 
 #define BATCH_MAX      256
-#define BATCH_BYTES    ((size_t)8 << 20)
-#define WRITE_LIMIT_MS 20000 /* one attempt; the database's own limits are shorter */
+#define BATCH_BYTES    ((size_t)1 << 20) /* one entry at least */
+#define WRITE_LIMIT_MS 20000             /* one attempt; the database's own limits are shorter */
 #define RETRY_FIRST_MS 50
 #define RETRY_LAST_MS  1000
 #define LANE_LIMIT_MS  ((int64_t)1 << 40)

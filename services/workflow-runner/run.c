@@ -16,7 +16,8 @@
 #include "json/jr.h"
 #include "json/jw.h"
 
-#define PENDING_MS     1000 /* history of steps without effect waits no longer */
+#define PENDING_MS     1000              /* history of steps without effect waits no longer, ... */
+#define PENDING_BYTES  ((size_t)1 << 20) /* ... and is not more, with one step's beside it */
 #define RETRY_FIRST_MS 50
 #define RETRY_LAST_MS  1000
 #define ERROR_BYTES    ((size_t)64 << 10)
@@ -43,6 +44,18 @@ void run_pending(struct run *run, const struct ledger_step *row)
         run->pending_cap = cap;
     }
     run->pending[run->pending_count++] = *row;
+}
+
+static bool is_time_to_write(const struct run *run)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < run->pending_count; i++) {
+        const struct ledger_step *row = &run->pending[i];
+        bytes += row->input.len + row->output.len + row->error.len + row->log.len;
+    }
+    return bytes > PENDING_BYTES ||
+           (run->pending_count > 0 && clock_mono_ms() - run->pending_since_ms > PENDING_MS);
 }
 
 static struct str shortened(struct str text)
@@ -396,8 +409,7 @@ AWAITS static int walk(struct run *run)
         if (steps == STEPS_OF_A_JOB)
             return fail_with(run, STR_NONE, "workflow_invalid", STR("The steps do not end."));
         int rc = one_step(run, at, &at);
-        if (rc == 0 && at >= 0 && run->pending_count > 0 &&
-            clock_mono_ms() - run->pending_since_ms > PENDING_MS)
+        if (rc == 0 && at >= 0 && is_time_to_write(run))
             rc = write_all(run, NULL, STR_NONE);
         if (rc < 0)
             return fail_unstored(run);
