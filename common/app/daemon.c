@@ -60,6 +60,7 @@ static void open_dependencies(void)
         .db = {.dsn = conf->database_url.ptr,
                .read_connections = (unsigned)conf->db_read_connections,
                .write_connections = (unsigned)conf->db_write_connections,
+               .busy_share = (unsigned)conf->db_busy_share,
                .statement_timeout_ms = conf->statement_timeout_ms,
                .lease_timeout_ms = 1000},
         .record_bytes = (int64_t)conf->record_bytes,

@@ -143,6 +143,9 @@ struct str sqlstate_constraint(const char *message);
 /* --- connection (conn.c) --- */
 enum conn_state { CONN_CONNECTING, CONN_READY, CONN_LOST };
 enum conn_pool { POOL_READ, POOL_WRITE };
+/* Heavy reads, of which there are so many, are LEASE_SLOW; others come when their project keeps the
+ * server busy. */
+enum lease_use { LEASE_WRITE, LEASE_READ, LEASE_SLOW };
 enum { SERVED_SCHEMAS = 1024 }; /* power of two */
 
 struct conn_poll {
@@ -171,6 +174,7 @@ struct db_conn {
     unsigned groups;       /* Syncs not yet answered */
     unsigned group_open;   /* reads sent since the last Sync */
     int64_t head_since_ms; /* when the oldest item began to run */
+    int64_t charged_ms;    /* up to then its time is on its project's account */
     PGresult *head_result;
     PGresult *head_rows;    /* what came row by row so far */
     bool head_asked;        /* how the head's rows are to come was said */
@@ -185,7 +189,8 @@ struct db_conn {
 
     /* Lease (write pool). */
     bool leased;
-    bool lease_heavy;
+    bool lease_heavy; /* a read */
+    enum lease_use lease_use;
     bool release_when_idle; /* its owner left: back to the pool when drained */
     int64_t lease_schema;   /* of the current or last lease */
     /* Schemas it has served, by hash: their statements are prepared here and their tables known,

@@ -1,8 +1,9 @@
 /*
  * Leases: connections of the write pool, each used by one task at a time. First come, first served,
  * except that a schema holding more than a quarter of the pool stands behind the others and gets no
- * more than three times what is left, heavy reads get at most half, and whoever has a connection
- * that knows its schema waits a moment for that one.
+ * more than three times what is left, heavy reads get at most half, one that keeps the server busy
+ * while others have statements too runs few at once (db/fair.h), and whoever has a connection that
+ * knows its schema waits a moment for that one.
  */
 #include <string.h>
 
@@ -21,7 +22,9 @@ struct lease_wait {
     struct db_conn *conn; /* granted */
     int64_t schema;
     int64_t queued_ms;
-    bool heavy;
+    int64_t limit_ms; /* longest it waits */
+    bool held;        /* for statements of its own project to end, not for a connection */
+    enum lease_use use;
     bool soon; /* when it came, a connection that knows its schema was busy with another's */
 };
 
@@ -102,18 +105,47 @@ static bool is_at_cap(struct db_server *server, int64_t schema)
            held_by(server, schema) >= ROOM_TIMES * (most - leased) && most >= ROOM_FROM;
 }
 
+/* A lease that has been silent for a moment is not the server's work: its task may be the one that
+ * waits. */
+static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
+{
+    int64_t now_ms = server_now_ms();
+    unsigned running = 0;
+
+    LIST_FOR (it, &server->write) {
+        struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
+        running += conn->leased && conn->lease_schema == schema &&
+                   (conn->lease_use == LEASE_SLOW) == slow &&
+                   (conn->ring_count > 0 || now_ms - conn->head_since_ms < PAUSE_MS);
+    }
+    return running;
+}
+
+/* It keeps the server busy beside others and has as many statements under way as it then may:
+ * heavy reads, or any others, so that these do not stand behind its own heavy ones. */
+static bool is_held(struct db_server *server, int64_t schema, enum lease_use use)
+{
+    return fair_is_over(&server->fair, schema, server_now_ms()) &&
+           running_of(server, schema, use == LEASE_SLOW) >= server->config.busy_share;
+}
+
 static bool heavy_full(const struct db_server *server)
 {
     unsigned half = server->config.write_connections / 2;
     return server->heavy_count >= (half > 0 ? half : 1);
 }
 
-static void grant(struct db_server *server, struct db_conn *conn, int64_t schema, bool heavy)
+static void
+grant(struct db_server *server, struct db_conn *conn, int64_t schema, enum lease_use use)
 {
+    bool heavy = use != LEASE_WRITE;
+
     conn->leased = true;
     conn->lease_heavy = heavy;
+    conn->lease_use = use;
     conn->release_when_idle = false;
     conn->lease_schema = schema;
+    conn->head_since_ms = server_now_ms();
     *served_place(conn, schema) = (uint32_t)schema + 1;
     server->heavy_count += heavy;
 }
@@ -137,6 +169,14 @@ static bool any_free(struct db_server *server)
     return false;
 }
 
+/* Others' statements are what it waits for then: it is worth more patience than a full pool. */
+static void hold_back(struct lease_wait *wait, bool held)
+{
+    if (held && !wait->held)
+        wait->limit_ms = HELD_TIMES * wait->server->config.lease_timeout_ms;
+    wait->held = held;
+}
+
 /* Who is next, and where: the first that may run and whose schema is within its quarter, else the
  * first that may run at all. */
 static struct lease_wait *pick_waiter(struct db_server *server, struct db_conn **ret_conn)
@@ -147,18 +187,24 @@ static struct lease_wait *pick_waiter(struct db_server *server, struct db_conn *
     int64_t seen = INT64_MIN; /* runs of one schema are judged once */
     bool seen_over = false;
     bool seen_at_cap = false;
+    bool seen_held[2] = {false, false};
 
     if (!any_free(server))
         return NULL;
     LIST_FOR (it, &server->leases) {
         struct lease_wait *wait = LIST_ITEM(it, struct lease_wait, link);
-        if (wait->heavy && heavy_full(server))
+        if (wait->use != LEASE_WRITE && heavy_full(server))
             continue;
         if (wait->schema != seen) {
             seen = wait->schema;
             seen_over = held_by(server, seen) >= (quarter > 0 ? quarter : 1);
             seen_at_cap = seen_over && is_at_cap(server, seen);
+            seen_held[0] = is_held(server, seen, LEASE_WRITE);
+            seen_held[1] = is_held(server, seen, LEASE_SLOW);
         }
+        hold_back(wait, seen_held[wait->use == LEASE_SLOW]);
+        if (wait->held)
+            continue;
         if ((seen_over && first) || (seen_over && seen_at_cap))
             continue;
         struct db_conn *conn = conn_for(server, wait);
@@ -188,7 +234,7 @@ void lease_serve(struct db_server *server)
         if (!wait)
             return;
         leave_queue(server, wait);
-        grant(server, conn, wait->schema, wait->heavy);
+        grant(server, conn, wait->schema, wait->use);
         wait->conn = conn;
         await_done(&wait->await, 0);
     }
@@ -198,8 +244,8 @@ void lease_expire(struct db_server *server, int64_t now_ms)
 {
     LIST_FOR (it, &server->leases) {
         struct lease_wait *wait = LIST_ITEM(it, struct lease_wait, link);
-        if (now_ms - wait->queued_ms < server->config.lease_timeout_ms)
-            break;
+        if (now_ms - wait->queued_ms < wait->limit_ms)
+            continue;
         leave_queue(server, wait);
         await_done(&wait->await, DB_UNAVAILABLE);
     }
@@ -213,7 +259,7 @@ unsigned lease_wanting(const struct db_server *server)
 
     for (const struct list *it = server->leases.next; it != &server->leases; it = it->next) {
         const struct lease_wait *wait = CONTAINER_OF(it, struct lease_wait, link);
-        wanting += !wait->soon || now_ms - wait->queued_ms >= KNOWN_MS;
+        wanting += !wait->held && (!wait->soon || now_ms - wait->queued_ms >= KNOWN_MS);
     }
     return wanting;
 }
@@ -227,21 +273,22 @@ static void lease_abandon(struct await *await)
 int lease_take(struct task *task,
                struct db_server *server,
                int64_t schema,
-               bool heavy,
+               enum lease_use use,
                struct db_conn **ret_conn)
 {
-    bool may_run =
-        server->leases_count == 0 && !(heavy && heavy_full(server)) && !is_at_cap(server, schema);
+    bool may_run = server->leases_count == 0 && !(use != LEASE_WRITE && heavy_full(server)) &&
+                   !is_at_cap(server, schema) && !is_held(server, schema, use);
     bool soon = false;
     struct db_conn *conn = find_free(server, schema, &soon);
 
     if (conn && may_run && !soon) {
-        grant(server, conn, schema, heavy);
+        grant(server, conn, schema, use);
         *ret_conn = conn;
         return 0;
     }
-    struct lease_wait wait = {.server = server, .schema = schema, .heavy = heavy, .soon = soon};
+    struct lease_wait wait = {.server = server, .schema = schema, .use = use, .soon = soon};
     wait.queued_ms = server_now_ms();
+    wait.limit_ms = server->config.lease_timeout_ms;
     await_init(&wait.await);
     wait.await.abandon = lease_abandon;
     list_append(&server->leases, &wait.link);

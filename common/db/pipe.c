@@ -36,8 +36,10 @@ static struct item *ring_push(struct db_conn *conn, enum item_kind kind)
 {
     if (conn->ring_count == conn->ring_cap)
         ring_grow(conn);
-    if (conn->ring_count == 0)
+    if (conn->ring_count == 0) {
         conn->head_since_ms = server_now_ms();
+        conn->charged_ms = conn->head_since_ms;
+    }
     struct item *item = pipe_at(conn, conn->ring_count++);
     *item = (struct item){.kind = kind};
     return item;
@@ -45,6 +47,7 @@ static struct item *ring_push(struct db_conn *conn, enum item_kind kind)
 
 static void ring_pop(struct db_conn *conn, int64_t now_ms)
 {
+    server_charge(conn, now_ms);
     conn->ring_head = (conn->ring_head + 1) & (conn->ring_cap - 1);
     conn->ring_count--;
     conn->head_since_ms = now_ms;
@@ -528,7 +531,7 @@ void pipe_fail(struct db_conn *conn)
 
     while (conn->ring_count > 0) {
         struct item item = *pipe_at(conn, 0);
-        ring_pop(conn, 0);
+        ring_pop(conn, conn->charged_ms); /* nothing more on its account: it may have no server */
         if (item.op && item.kind == ITEM_QUERY)
             op_end(item.op, lost, NULL);
         if (item.wait)

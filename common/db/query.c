@@ -266,11 +266,14 @@ AWAITS static int leased_run(struct task *task,
                              int64_t timeout_ms,
                              size_t *ret_failed)
 {
+    const struct db_op *last = &ops[count - 1];
     bool writes = timeout_ms == WRITES;
+    bool slow = !writes && (last->sql->heavy || group_heavy(db->server, last->key));
+    enum lease_use use = slow ? LEASE_SLOW : LEASE_READ;
     struct db_conn *conn;
 
     *ret_failed = 0;
-    int rc = lease_take(task, db->server, db->schema, !writes, &conn);
+    int rc = lease_take(task, db->server, db->schema, writes ? LEASE_WRITE : use, &conn);
     if (rc != 0)
         return rc;
     int64_t started_ms = clock_mono_ms();
@@ -310,11 +313,21 @@ heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int
     return rc;
 }
 
+/* Its reads stand in front of nobody else's then, but take turns with its other statements. */
+static bool keeps_busy(const struct db *db)
+{
+    return fair_is_over(&db->server->fair, db->schema, server_now_ms());
+}
+
 AWAITS static int read_once(struct task *task, struct db *db, struct db_op *op, unsigned aborts)
 {
+    size_t failed;
+
     op->alone = aborts > ABORTS_TOGETHER;
     if (op->sql->heavy || group_keeps_off(db->server, op->schema, op->key))
         return heavy_run(task, db, op, 1, 0);
+    if (keeps_busy(db))
+        return leased_run(task, db, op, 1, 0, &failed);
     int rc = group_run(task, db->server, op, 1);
     return rc < 0 ? rc : op->rc;
 }
@@ -459,7 +472,8 @@ batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, s
 {
     int rc = 0;
 
-    if (any_heavy(ops, count)) /* each by itself: not where it would hold others up */
+    if (any_heavy(ops, count) ||
+        keeps_busy(db)) /* each by itself: not where it would hold others up */
         for (size_t i = 0; i < count; i++)
             ops[i].rc = OP_HEAVY;
     else

@@ -231,6 +231,29 @@ void server_conn_progress(struct db_conn *conn)
         loop_at_turn_end(&server->flush_hook);
 }
 
+/* --- who keeps the server busy --- */
+
+void server_charge(struct db_conn *conn, int64_t now_ms)
+{
+    const struct item *head = pipe_at(conn, 0);
+    int64_t ms = now_ms - conn->charged_ms;
+
+    conn->charged_ms = now_ms;
+    if (!conn->server || conn->server->config.dedicated)
+        return;
+    fair_used(&conn->server->fair, conn->leased ? conn->lease_schema : head->schema, ms, now_ms);
+}
+
+/* What takes long is charged while it runs. */
+static void charge_running(const struct list *pool, int64_t now_ms)
+{
+    for (const struct list *it = pool->next; it != pool; it = it->next) {
+        struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
+        if (conn->state == CONN_READY && conn->ring_count > 0)
+            server_charge(conn, now_ms);
+    }
+}
+
 /* --- the clock --- */
 
 static void reap(struct db_server *server)
@@ -306,6 +329,8 @@ static void on_tick(void *arg)
     reap(server);
     check_silent(&server->read, now_ms);
     check_silent(&server->write, now_ms);
+    charge_running(&server->read, now_ms);
+    charge_running(&server->write, now_ms);
     group_check_stuck(server, now_ms);
     expire_reads(server, now_ms);
     lease_expire(server, now_ms);
@@ -335,6 +360,7 @@ void gate_release(struct heavy_gate *gate)
 static void server_release(struct db_server *server)
 {
     arena_free(server->scratch);
+    fair_done(&server->fair);
     server->gate->closed = true;
     gate_release(server->gate);
     free((char *)server->config.dsn);
@@ -386,7 +412,10 @@ struct db_server *db_server_new(const char *name, const struct db_config *config
         server->config.statement_timeout_ms = 5000;
     if (config->lease_timeout_ms == 0)
         server->config.lease_timeout_ms = 1000;
+    if (server->config.busy_share == 0)
+        server->config.busy_share = (uv_available_parallelism() + 1) / 2;
     init_heavy_shares(server);
+    fair_init(&server->fair, server->config.busy_share);
     list_init(&server->read);
     list_init(&server->write);
     list_init(&server->dead);

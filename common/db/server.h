@@ -6,6 +6,7 @@
  */
 #include "db/conn.h"
 #include "db/db.h"
+#include "db/fair.h"
 #include "loop/shares.h"
 
 enum {
@@ -27,6 +28,8 @@ enum {
     HEAVY_OWN = 8,  /* statements of one project that may be taken for heavy at a time */
     QUICK_RUNS = 3, /* in a row, and it is not heavy any more */
     KNOWN_MS = 20,  /* waited for a connection that knows the schema */
+    PAUSE_MS = 20,  /* after its last answer a lease does not run anything any more */
+    HELD_TIMES = 5, /* as long as others waits who waits for statements of its own project */
     CONNECT_MS = 5000,
     CONN_AGE_MS = 1800000, /* recycled when older and idle */
     DROPPED_MAX = 4 * 1024 * 1024,  /* bytes of rows that nobody wants, read and thrown away */
@@ -67,6 +70,7 @@ struct db_server {
     unsigned write_count;
     unsigned heavy_count; /* leases for heavy reads */
     struct heavy_gate *gate;
+    struct fair fair; /* which projects keep the server busy */
 
     struct list reads; /* db_op waiting to be sent */
     unsigned reads_count;
@@ -106,6 +110,9 @@ void server_shrink(struct db_conn *conn);
 /* Results were read: more can be sent, a drained lease can go back. */
 void server_conn_progress(struct db_conn *conn);
 
+/* What the head of a connection has used since it was charged last goes on its project's account. */
+void server_charge(struct db_conn *conn, int64_t now_ms);
+
 /* --- reads (group.c) --- */
 /* Queues an op; it leaves at the end of the turn. */
 void group_add(struct db_server *server, struct db_op *op);
@@ -131,7 +138,7 @@ bool group_writes(struct db_server *server, const struct sql *sql);
 AWAITS int lease_take(struct task *task,
                       struct db_server *server,
                       int64_t schema,
-                      bool heavy,
+                      enum lease_use use,
                       struct db_conn **ret_conn) MUSTCHECK;
 /* any: back to the pool, once what is in flight is drained. */
 void lease_release(struct db_conn *conn);

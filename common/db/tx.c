@@ -60,7 +60,7 @@ int db_begin(struct task *task, struct db *db, struct db **ret_tx)
 
     if (task->cancelled)
         return -ECANCELED;
-    int rc = lease_take(task, db->server, db->schema, false, &conn);
+    int rc = lease_take(task, db->server, db->schema, LEASE_WRITE, &conn);
     query_account(task, db->server, &sql_begin, started_us);
     if (rc != 0)
         return rc;

@@ -4,6 +4,7 @@ What the other project is answered must be what it should be, every time, and it
 just before and just after, plus a margin for a test machine that does other things too and computes under sanitizers. The
 strict figures are the soak's (tests/load/test_soak.py).
 """
+import time
 
 import pytest
 
@@ -11,6 +12,7 @@ from groundwork import floods
 from groundwork.client import Client
 from groundwork.neighbour import Neighbours, neighbour
 from groundwork.project import Project
+from groundwork.records import rows
 from groundwork.runs import condition
 from groundwork.soon import settle
 from groundwork.workflows import workflow
@@ -153,6 +155,30 @@ def test_r5_tarpit_identity_provider(normal, known, hostile, make, make_shop, is
 def test_r6_aggregates(known, hostile, db):
     floods.prepare_rows(hostile, db, 250000, 64)
     hold(known, floods.aggregates(hostile, 40))
+
+
+def test_r6_few_statements_beside_others(start_gateway, servers, db):
+    """What keeps PostgreSQL busy beside others runs there one at a time; alone it runs as many as it pleases."""
+    gateway = start_gateway(WORKERS=1, DB_BUSY_SHARE=1)
+    normal, hostile = new_normal(gateway, servers), new_project(gateway, servers)
+    floods.prepare_rows(hostile, db, 100000, 64)
+    schema = hostile.schema(db)
+
+    def under_way():  # its parallel workers do not count
+        return rows(db, "select count(*) from pg_stat_activity where state = 'active' and position(%s in query) > 0 and"
+                        " backend_type = 'client backend' and pid <> pg_backend_pid()", f'{schema}.')[0][0]
+
+    with floods.aggregates(hostile, 12):
+        end = time.monotonic() + 30
+        while under_way() < 3:
+            assert time.monotonic() < end, "alone, it was never given more than two"
+        found = [99] * 15
+        while max(found[-15:]) > 1 and time.monotonic() < end + 30:  # several in a row are no accident
+            normal.admin.get("/entities/things/items", expect=200)
+            found.append(under_way())
+    assert max(found[-15:]) <= 1, f"statements of the one that keeps the database busy: {found}"
+    gateway.stop()
+    assert not gateway.alarms()
 
 
 def test_r6_documents(known, hostile):

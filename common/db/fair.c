@@ -1,0 +1,120 @@
+/* Who keeps a PostgreSQL server busy. */
+#include "db/fair.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/panic.h"
+
+enum {
+    US_PER_MS = 1000,
+    BUSY_MS = FAIR_KEPT_MS / 2,  /* half a statement always under way */
+    STEPS_MAX = 16 * FAIR_STEPS, /* after so many nothing is left */
+};
+
+struct project_use {
+    int64_t schema;
+    struct list recent;
+    struct fair_use use;
+    int64_t seen_ms;
+};
+
+void fair_init(struct fair *fair, unsigned at_once)
+{
+    MUST(at_once > 0);
+    *fair = (struct fair){.projects = map_new(), .at_once = at_once};
+    list_init(&fair->recent);
+}
+
+static struct str key_of(const int64_t *schema)
+{
+    return (struct str){(const char *)schema, sizeof(*schema)};
+}
+
+static void forget_oldest(struct fair *fair)
+{
+    struct project_use *project = LIST_ITEM(list_shift(&fair->recent), struct project_use, recent);
+
+    (void)map_remove(fair->projects, key_of(&project->schema));
+    fair->count--;
+    free(project);
+}
+
+void fair_done(struct fair *fair)
+{
+    while (!list_empty(&fair->recent))
+        forget_oldest(fair);
+    map_free(fair->projects);
+    fair->projects = NULL;
+}
+
+/* By whole steps, so that it comes to the same however often it is done. */
+static void fade(struct fair_use *use, int64_t now_ms)
+{
+    int64_t steps = now_ms / FAIR_STEP_MS - use->at_ms / FAIR_STEP_MS;
+
+    if (steps <= 0)
+        return;
+    use->at_ms = now_ms;
+    if (steps > STEPS_MAX)
+        use->us = 0;
+    for (; steps > 0 && use->us > 0; steps--)
+        use->us -= (use->us + FAIR_STEPS - 1) / FAIR_STEPS;
+}
+
+static void add(struct fair_use *use, int64_t ms, int64_t now_ms)
+{
+    fade(use, now_ms);
+    use->us += (uint64_t)ms * US_PER_MS;
+}
+
+static void forget_silent(struct fair *fair, int64_t now_ms)
+{
+    while (!list_empty(&fair->recent)) {
+        struct project_use *oldest = LIST_ITEM(fair->recent.next, struct project_use, recent);
+        if (now_ms - oldest->seen_ms < FAIR_ACTIVE_MS)
+            return;
+        forget_oldest(fair);
+    }
+}
+
+static struct project_use *find(struct fair *fair, int64_t schema)
+{
+    struct project_use *project = map_get(fair->projects, key_of(&schema));
+
+    if (project != NULL)
+        return project;
+    project = calloc(1, sizeof(*project));
+    MUST(project != NULL);
+    project->schema = schema;
+    list_init(&project->recent);
+    (void)map_put(fair->projects, key_of(&project->schema), project);
+    fair->count++;
+    return project;
+}
+
+void fair_used(struct fair *fair, int64_t schema, int64_t ms, int64_t now_ms)
+{
+    if (schema == 0)
+        return;
+    forget_silent(fair, now_ms);
+    struct project_use *project = find(fair, schema);
+    add(&project->use, ms > 0 ? ms : 0, now_ms);
+    add(&fair->all, ms > 0 ? ms : 0, now_ms);
+    project->seen_ms = now_ms;
+    list_remove(&project->recent);
+    list_append(&fair->recent, &project->recent);
+}
+
+bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms)
+{
+    forget_silent(fair, now_ms);
+    const struct project_use *project = map_get(fair->projects, key_of(&schema));
+    if (project == NULL || fair->count < 2)
+        return false;
+    struct fair_use own = project->use;
+    fade(&own, now_ms);
+    fade(&fair->all, now_ms);
+    return own.us >= (uint64_t)fair->at_once * BUSY_MS * US_PER_MS &&
+           own.us * fair->count * 2 > fair->all.us * 3;
+}

@@ -1,0 +1,219 @@
+/* A project that keeps the server busy: who that is, and what it then may have under way. */
+#include "db_test.h"
+
+#include "db/fair.h"
+
+enum { BUSY = 1, OTHER = 2, HOGS = 12, LIMIT_MS = 20000 };
+
+/* --- who it is --- */
+
+/* For so long that many statements of BUSY are under way and OTHER has one of a millisecond
+ * every 10 ms. */
+static int64_t
+use(struct fair *fair, int64_t now_ms, int64_t for_ms, unsigned statements, bool other)
+{
+    int64_t end_ms = now_ms + for_ms;
+
+    for (; now_ms < end_ms; now_ms += 10) {
+        if (statements > 0)
+            fair_used(fair, BUSY, (int64_t)statements * 10, now_ms);
+        if (other)
+            fair_used(fair, OTHER, 1, now_ms);
+    }
+    return now_ms;
+}
+
+static void test_alone(void **state)
+{
+    struct fair fair;
+
+    (void)state;
+    fair_init(&fair, 1);
+    int64_t now_ms = use(&fair, 1000000, 3000, 24, false);
+    assert_false(fair_is_over(&fair, BUSY, now_ms));
+    /* As soon as there is another, and until a second after. */
+    fair_used(&fair, OTHER, 0, now_ms);
+    assert_true(fair_is_over(&fair, BUSY, now_ms));
+    assert_false(fair_is_over(&fair, OTHER, now_ms));
+    now_ms = use(&fair, now_ms, FAIR_ACTIVE_MS - 10, 24, false);
+    assert_true(fair_is_over(&fair, BUSY, now_ms - 10));
+    assert_false(fair_is_over(&fair, BUSY, now_ms + 10));
+    fair_done(&fair);
+}
+
+static void test_forgotten(void **state)
+{
+    struct fair fair;
+
+    (void)state;
+    fair_init(&fair, 1);
+    int64_t now_ms = use(&fair, 1000000, 3000, 4, true);
+    assert_true(fair_is_over(&fair, BUSY, now_ms));
+    /* With its one at a time it stays so; without any it is not busy for long. */
+    now_ms = use(&fair, now_ms, 3000, 1, true);
+    assert_true(fair_is_over(&fair, BUSY, now_ms));
+    now_ms = use(&fair, now_ms, FAIR_ACTIVE_MS / 2, 0, true);
+    assert_false(fair_is_over(&fair, BUSY, now_ms));
+    assert_int_equal(fair.count, 2);
+    now_ms = use(&fair, now_ms, FAIR_ACTIVE_MS, 0, true);
+    assert_int_equal(fair.count, 1);
+    fair_done(&fair);
+}
+
+/* It comes to the same whether time is counted bit by bit or at the end. */
+static void test_steps(void **state)
+{
+    struct fair often, once;
+
+    (void)state;
+    fair_init(&often, 1);
+    fair_init(&once, 1);
+    fair_used(&often, BUSY, 1000, 1000000);
+    fair_used(&once, BUSY, 1000, 1000000);
+    for (int64_t ms = 1; ms <= 400; ms++)
+        fair_used(&often, BUSY, 0, 1000000 + ms);
+    fair_used(&once, BUSY, 0, 1000400);
+    assert_int_equal(often.all.us, once.all.us);
+    fair_done(&often);
+    fair_done(&once);
+}
+
+/* Projects that use the same are not above their part, however much that is; of twelve the two that
+ * use most of it are; who uses less than it may have anyway is not. */
+static void test_many(void **state)
+{
+    struct fair fair;
+    int64_t now_ms = 1000000;
+
+    (void)state;
+    fair_init(&fair, 2);
+    for (; now_ms < 1003000; now_ms += 10)
+        for (int64_t project = 1; project <= 4; project++)
+            fair_used(&fair, project, 80, now_ms);
+    for (int64_t project = 1; project <= 4; project++)
+        assert_false(fair_is_over(&fair, project, now_ms));
+    for (; now_ms < 1009000; now_ms += 10)
+        for (int64_t project = 1; project <= 12; project++)
+            fair_used(&fair, project, project <= 2 ? 80 : 1, now_ms);
+    for (int64_t project = 1; project <= 12; project++)
+        assert_int_equal(fair_is_over(&fair, project, now_ms), project <= 2);
+    assert_false(fair_is_over(&fair, 0, now_ms));
+    for (; now_ms < 1019000; now_ms += 10)
+        for (int64_t project = 1; project <= 2; project++)
+            fair_used(&fair, project, project == 1 ? 8 : 1, now_ms);
+    assert_false(fair_is_over(&fair, 1, now_ms));
+    fair_done(&fair);
+}
+
+/* --- what it may have --- */
+
+static bool stopping;
+static unsigned under_way, reads_ended;
+
+static void hog(struct task *task, struct db *db, void *arg)
+{
+    (void)arg;
+    while (!stopping) {
+        struct db *tx;
+        int rc = db_begin(task, db, &tx);
+        if (rc == 0) {
+            under_way++;
+            (void)exec(task, tx, "select pg_sleep(0.1)");
+            under_way--;
+            (void)db_rollback(task, tx);
+        }
+        arena_reset(task->arena);
+    }
+}
+
+static void wait_until(struct task *task, unsigned least, unsigned most, struct db *other)
+{
+    int64_t end_ms = clock_mono_ms() + LIMIT_MS;
+
+    while (under_way < least || under_way > most) {
+        assert_true(clock_mono_ms() < end_ms);
+        if (other)
+            assert_int_equal(exec(task, other, "select 1"), 0);
+        assert_int_equal(task_sleep(task, 5), 0);
+    }
+}
+
+static void read_as_hog(struct task *task, struct db *db, void *arg)
+{
+    (void)arg;
+    assert_int_equal(number(task, db, "select 7"), 7);
+    reads_ended++;
+}
+
+static void few(struct task *task, struct db *db, void *arg)
+{
+    struct db other = {.server = server, .schema = OTHER};
+    struct db_stats stats;
+
+    (void)db;
+    (void)arg;
+    for (int i = 0; i < HOGS; i++)
+        spawn(hog, NULL, BUSY);
+    wait_until(task, HOGS, HOGS, NULL); /* alone it has all */
+    wait_until(task, 0, 1, &other);
+    for (int i = 0; i < 20; i++) { /* and it stays so */
+        assert_int_equal(exec(task, &other, "select 1"), 0);
+        assert_int_equal(task_sleep(task, 5), 0);
+        assert_in_range(under_way, 0, 1);
+    }
+    /* A task of its own that holds a lease and wants another has it after a moment. */
+    struct db own = {.server = server, .schema = BUSY};
+    spawn(read_as_hog, NULL, BUSY);
+    while (reads_ended < 1)
+        assert_int_equal(exec(task, &other, "select 1"), 0);
+    db_server_stats(server, &stats);
+    assert_int_equal(stats.errors, 0);
+    wait_until(task, HOGS, HOGS, NULL); /* alone again */
+    stopping = true;
+    assert_int_equal(number(task, &own, "select 3"), 3);
+}
+
+static void test_few(void **state)
+{
+    (void)state;
+    stopping = false;
+    run_with((struct db_config){.write_connections = 20, .busy_share = 1}, few, NULL);
+}
+
+/* A lease whose task says nothing for a moment does not keep its own project's next one waiting. */
+static void nested(struct task *task, struct db *db, void *arg)
+{
+    struct db other = {.server = server, .schema = OTHER};
+    struct db own = {.server = server, .schema = BUSY};
+    struct db *first, *second;
+
+    (void)db;
+    (void)arg;
+    assert_int_equal(db_begin(task, &own, &first), 0);
+    assert_int_equal(exec(task, first, "select pg_sleep(0.8)"), 0);
+    assert_int_equal(exec(task, &other, "select 1"), 0);
+    assert_int_equal(db_begin(task, &own, &second), 0);
+    assert_int_equal(exec(task, second, "select 1"), 0);
+    assert_int_equal(db_commit(task, second), 0);
+    assert_int_equal(db_commit(task, first), 0);
+}
+
+static void test_nested(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.write_connections = 20, .busy_share = 1}, nested, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_few),
+        cmocka_unit_test(test_nested),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
