@@ -72,13 +72,16 @@ int str_cmp(struct str a, struct str b)
     return (a.len > b.len) - (a.len < b.len);
 }
 
-unsigned long long str_hash(struct str text)
+unsigned long long str_hash_more(unsigned long long hash, struct str piece)
 {
-    unsigned long long hash = 14695981039346656037ULL;
-
-    for (size_t i = 0; i < text.len; i++) {
-        hash ^= (unsigned char)text.ptr[i];
+    for (size_t i = 0; i < piece.len; i++) {
+        hash ^= (unsigned char)piece.ptr[i];
         hash *= 1099511628211ULL;
     }
     return hash;
+}
+
+unsigned long long str_hash(struct str text)
+{
+    return str_hash_more(STR_HASH_NONE, text);
 }

@@ -50,3 +50,6 @@ struct str str_split(struct str *rest, char separator);
 int str_cmp(struct str a, struct str b);
 /* FNV-1a, 64 bits: for hash maps and statement names, not for anything an attacker profits from. */
 unsigned long long str_hash(struct str text);
+/* The same of a long text in pieces; begins with STR_HASH_NONE. */
+#define STR_HASH_NONE 14695981039346656037ULL
+unsigned long long str_hash_more(unsigned long long hash, struct str piece);

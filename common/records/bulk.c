@@ -50,13 +50,14 @@ void bulk_refuse(struct records *ctx, struct bulk *bulk, size_t item)
     ctx->error = (struct records_error){0};
 }
 
-static void check_rows(struct records *ctx, const struct entity *entity, struct bulk *bulk)
+AWAITS static int check_rows(struct records *ctx, const struct entity *entity, struct bulk *bulk)
 {
     enum write_mode mode = bulk->in->upsert ? WRITE_UPSERT : WRITE_CREATE;
 
     for (size_t i = 0; i < bulk->count; i++) {
         struct write_row *row = &bulk->rows[i];
         row->errors = ARENA_NEW(ctx->task->arena, row->errors);
+        TRY(task_yield_if_due(ctx->task));
         write_read(ctx, entity, json_array_get(bulk->in->items, i), mode, row);
         bulk->index[i] = i;
         if (bulk->key == NULL || row->errors->count > 0)
@@ -66,6 +67,7 @@ static void check_rows(struct records *ctx, const struct entity *entity, struct 
             schema_error_add(
                 ctx->task->arena, row->errors, bulk->key->name, "required", "is required");
     }
+    return 0;
 }
 
 /* Keeps the items without findings; the others get their results. */
@@ -97,7 +99,7 @@ AWAITS static int prepare(struct records *ctx, const struct entity *entity, stru
     bulk->index = ARENA_ARRAY(arena, bulk->index, bulk->count);
     bulk->out = (struct bulk_outcome){.count = bulk->count};
     bulk->out.results = ARENA_ARRAY(arena, bulk->out.results, bulk->count);
-    check_rows(ctx, entity, bulk);
+    TRY(check_rows(ctx, entity, bulk));
     TRY(targets_check(ctx, entity, bulk->rows, bulk->count, true));
     for (size_t i = 0; i < bulk->count; i++)
         invalid = invalid || bulk->rows[i].errors->count > 0;

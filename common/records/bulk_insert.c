@@ -59,9 +59,11 @@ static const struct model_field *first_unique(const struct entity *entity)
     return NULL;
 }
 
-/* A create has every column in every row, in the same order. */
-static struct db_call
-insert_call(struct records *ctx, const struct entity *entity, const struct bulk *bulk)
+/* co: a create has every column in every row, in the same order. */
+AWAITS static int insert_call(struct records *ctx,
+                              const struct entity *entity,
+                              const struct bulk *bulk,
+                              struct db_call *ret_call)
 {
     struct arena *arena = ctx->task->arena;
     const struct write_row *first = &bulk->rows[0];
@@ -83,12 +85,14 @@ insert_call(struct records *ctx, const struct entity *entity, const struct bulk 
     for (size_t i = 0; i < first->count; i++) {
         strbuf_str(&sql, STR(", "));
         sql_bind(&sql, &params, column_of(arena, bulk, order, i), "text[]");
+        TRY(task_yield_if_due(ctx->task));
     }
     strbuf_str(&sql, STR(") with ordinality as u (id"));
     for (size_t i = 0; i < first->count; i++)
         strbuf_printf(&sql, ", c%zu", i);
     strbuf_str(&sql, STR(", place) order by u.place on conflict do nothing returning t.id"));
-    return write_call(ctx, "items.bulk_create", &sql, &params, true);
+    *ret_call = write_call(ctx, "items.bulk_create", &sql, &params, true);
+    return 0;
 }
 
 static int order_ids(const void *left, const void *right)
@@ -218,7 +222,8 @@ int bulk_insert(struct records *ctx, const struct entity *entity, struct db *tx,
     struct write_calls calls;
 
     TRY(take_ids(ctx, entity, tx, bulk));
-    struct db_call call = insert_call(ctx, entity, bulk);
+    struct db_call call;
+    TRY(insert_call(ctx, entity, bulk, &call));
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
     size_t count = find_refused(arena, bulk, &call.rows, refused);
     if (count > 0) {

@@ -243,7 +243,8 @@ void columns_value(struct jw *w,
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
-static void put_expanded(struct jw *w, const struct expansion *expansion, struct str text)
+AWAITS static int
+put_expanded(struct task *task, struct jw *w, const struct expansion *expansion, struct str text)
 {
     int64_t id;
     size_t row = SIZE_MAX;
@@ -251,25 +252,26 @@ static void put_expanded(struct jw *w, const struct expansion *expansion, struct
     if (text.ptr != NULL && num_parse_i64(text, &id))
         row = expand_find(expansion, id);
     if (row != SIZE_MAX)
-        columns_json(w, &expansion->plan, &expansion->rows, row);
-    else if (!expansion->field->many)
+        return columns_json(task, w, &expansion->plan, &expansion->rows, row);
+    if (!expansion->field->many)
         jw_null(w);
+    return 0;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
-static void put_relation(struct jw *w, const struct expansion *expansion, struct str text)
+AWAITS static int
+put_relation(struct task *task, struct jw *w, const struct expansion *expansion, struct str text)
 {
-    if (!expansion->field->many) {
-        put_expanded(w, expansion, text);
-        return;
-    }
+    if (!expansion->field->many)
+        return put_expanded(task, w, expansion, text);
     jw_arr(w);
     if (text.len > 2) {
         struct str rest = {text.ptr + 1, text.len - 2};
         while (rest.ptr != NULL)
-            put_expanded(w, expansion, str_split(&rest, ','));
+            TRY(put_expanded(task, w, expansion, str_split(&rest, ',')));
     }
     jw_arr_end(w);
+    return 0;
 }
 
 void columns_json_system(struct jw *w,
@@ -292,7 +294,11 @@ void columns_json_system(struct jw *w,
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
-void columns_json(struct jw *w, const struct columns *plan, const struct rows *rows, size_t row)
+int columns_json(struct task *task,
+                 struct jw *w,
+                 const struct columns *plan,
+                 const struct rows *rows,
+                 size_t row)
 {
     size_t column = COLUMNS_FIRST;
 
@@ -304,9 +310,11 @@ void columns_json(struct jw *w, const struct columns *plan, const struct rows *r
 
         jw_key(w, field->name);
         if (expansion != NULL)
-            put_relation(w, expansion, rows_str(rows, row, at));
+            TRY(put_relation(task, w, expansion, rows_str(rows, row, at)));
         else
             columns_value(w, field, rows, row, at);
+        TRY(task_yield_if_due(task));
     }
     jw_obj_end(w);
+    return 0;
 }

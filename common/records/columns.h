@@ -30,8 +30,13 @@ void columns_sql(const struct records *ctx,
                  const char *alias,
                  struct strbuf *sql,
                  struct sql_params *params);
-/* any: writes one record object. */
-void columns_json(struct jw *w, const struct columns *plan, const struct rows *rows, size_t row);
+/* co: writes one record object; others have their turn between its values. 0, -ECANCELED,
+ * -ETIMEDOUT. */
+AWAITS int columns_json(struct task *task,
+                        struct jw *w,
+                        const struct columns *plan,
+                        const struct rows *rows,
+                        size_t row) MUSTCHECK;
 /* any: writes only what the service sets: id, created_at, ... */
 void columns_json_system(struct jw *w,
                          const struct columns *plan,

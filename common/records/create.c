@@ -41,12 +41,13 @@ insert_call(struct records *ctx, const struct entity *entity, const struct creat
     return write_call(ctx, "items.create", &sql, &params, true);
 }
 
-static void keep(struct create *create, const struct rows *rows)
+/* co: what the answer says of the record. */
+AWAITS static int keep(struct records *ctx, struct create *create, const struct rows *rows)
 {
     create->id = rows_i64(rows, 0, COLUMNS_ID);
     create->version = rows_i64(rows, 0, COLUMNS_VERSION);
     create->out->len = create->out_start;
-    write_record(&create->plan, rows, create->out);
+    return write_record(ctx, &create->plan, rows, create->out);
 }
 
 /* Links came after the INSERT returned, so the record is read again. */
@@ -60,8 +61,7 @@ add_links(struct records *ctx, const struct entity *entity, struct db *tx, struc
     links_calls(ctx, entity, &of, false, &calls);
     write_calls_add(&calls, write_select_call(ctx, &create->plan, &create->id, 1));
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
-    keep(create, &calls.items[calls.count - 1].rows);
-    return 0;
+    return keep(ctx, create, &calls.items[calls.count - 1].rows);
 }
 
 AWAITS static int
@@ -71,7 +71,7 @@ create_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
     struct db_call call = insert_call(ctx, entity, create);
 
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    keep(create, &call.rows);
+    TRY(keep(ctx, create, &call.rows));
     if (create->links)
         TRY(add_links(ctx, entity, tx, create));
     const struct write_events events = {
@@ -108,10 +108,9 @@ AWAITS static int create_run(struct records *ctx, const struct entity *entity, v
 
     calls[0] = insert_call(ctx, entity, create);
     TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, together ? 2 : 1, NULL)));
-    keep(create, &calls[0].rows);
     if (together)
         events_ring(ctx->directory, ctx->project);
-    return 0;
+    return keep(ctx, create, &calls[0].rows);
 }
 
 int records_create(struct records *ctx,

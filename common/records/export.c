@@ -164,13 +164,14 @@ put_csv(struct export *export, struct strbuf *scratch, const struct rows *rows, 
     strbuf_str(&export->piece, STR("\r\n"));
 }
 
-static void put_json_line(struct export *export, const struct rows *rows, size_t row)
+AWAITS static int put_json_line(struct export *export, const struct rows *rows, size_t row)
 {
     struct jw w;
 
     jw_init(&w, &export->piece);
-    columns_json(&w, &export->plan, rows, row);
+    TRY(columns_json(export->ctx->task, &w, &export->plan, rows, row));
     strbuf_char(&export->piece, '\n');
+    return 0;
 }
 
 /* co: a record that is large by itself is counted while the receiver takes it. */
@@ -228,7 +229,11 @@ AWAITS static int on_rows(const struct rows *rows, void *arg)
         if (export->csv)
             put_csv(export, &scratch, rows, row);
         else
-            put_json_line(export, rows, row);
+            rc = put_json_line(export, rows, row);
+        if (rc == 0)
+            rc = task_yield_if_due(export->ctx->task);
+        if (rc != 0)
+            break;
         if (export->piece.overflow || export->piece.len >= PIECE_BYTES)
             rc = flush_counted(export);
     }

@@ -39,7 +39,7 @@ AWAITS static int get_alone(struct records *ctx, const struct entity *entity, st
         return records_fail_not_found(ctx);
     TRY(expand_load(ctx, &plan, &rows));
     jw_init(&w, call->out);
-    columns_json(&w, &plan, &rows, 0);
+    TRY(columns_json(ctx->task, &w, &plan, &rows, 0));
     call->version = rows_i64(&rows, 0, COLUMNS_VERSION);
     return records_fits(ctx, call->out);
 }

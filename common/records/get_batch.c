@@ -249,10 +249,10 @@ static void on_abandon(struct await *await)
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
 
-static int write_out(struct records *ctx,
-                     const struct waiter *waiter,
-                     struct strbuf *out,
-                     int64_t *ret_version)
+AWAITS static int write_out(struct records *ctx,
+                            const struct waiter *waiter,
+                            struct strbuf *out,
+                            int64_t *ret_version)
 {
     const struct batch *batch = waiter->batch;
     size_t row;
@@ -263,7 +263,7 @@ static int write_out(struct records *ctx,
     if (row == SIZE_MAX)
         return records_fail_not_found(ctx);
     jw_init(&w, out);
-    columns_json(&w, &batch->shape->plan, &batch->rows, row);
+    TRY(columns_json(ctx->task, &w, &batch->shape->plan, &batch->rows, row));
     TRY(records_fits(ctx, out));
     *ret_version = rows_i64(&batch->rows, row, COLUMNS_VERSION);
     return 0;

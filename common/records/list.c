@@ -187,7 +187,8 @@ static int write_cursor(struct records *ctx, const struct listing *list, struct 
     return 0;
 }
 
-static int write_page(struct records *ctx, const struct listing *list, int64_t total, struct jw *w)
+AWAITS static int
+write_page(struct records *ctx, const struct listing *list, int64_t total, struct jw *w)
 {
     bool has_next = (int64_t)list->rows.count > list->page.limit;
     size_t count = has_next ? (size_t)list->page.limit : list->rows.count;
@@ -196,7 +197,7 @@ static int write_page(struct records *ctx, const struct listing *list, int64_t t
     jw_lit(w, "items");
     jw_arr(w);
     for (size_t i = 0; i < count; i++)
-        columns_json(w, &list->plan, &list->rows, i);
+        TRY(columns_json(ctx->task, w, &list->plan, &list->rows, i));
     jw_arr_end(w);
     page_json(w, &list->page, total, has_next);
     if (list->cursor.wanted)

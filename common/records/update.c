@@ -48,11 +48,12 @@ update_call(struct records *ctx, const struct entity *entity, const struct updat
     return write_call(ctx, "items.update", &sql, &params, true);
 }
 
-static void keep(struct update *update, const struct rows *rows)
+/* co: what the answer says of the record. */
+AWAITS static int keep(struct records *ctx, struct update *update, const struct rows *rows)
 {
     update->version = rows_i64(rows, 0, COLUMNS_VERSION);
     update->out->len = update->out_start;
-    write_record(&update->plan, rows, update->out);
+    return write_record(ctx, &update->plan, rows, update->out);
 }
 
 /* co: the UPDATE; sets `missed` when it found nothing to change though nothing forbids it. */
@@ -70,9 +71,8 @@ AWAITS static int update_row(struct records *ctx,
         TRY(write_explain(ctx, entity, db, update->id, ACT_UPDATE, update->expect_version));
         return size_explain(ctx, entity, db, update->id, &update->row);
     }
-    keep(update, &call.rows);
     *ret_rows = call.rows;
-    return 0;
+    return keep(ctx, update, &call.rows);
 }
 
 AWAITS static int
@@ -85,8 +85,7 @@ set_links(struct records *ctx, const struct entity *entity, struct db *tx, struc
     links_calls(ctx, entity, &of, true, &calls);
     write_calls_add(&calls, write_select_call(ctx, &update->plan, &update->id, 1));
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
-    keep(update, &calls.items[calls.count - 1].rows);
-    return 0;
+    return keep(ctx, update, &calls.items[calls.count - 1].rows);
 }
 
 AWAITS static int
@@ -122,8 +121,7 @@ update_nothing(struct records *ctx, const struct entity *entity, struct update *
     TRY(write_db(ctx, entity, write_run(ctx, ctx->db, &call)));
     if (call.rows.count == 0)
         return records_fail_not_found(ctx);
-    keep(update, &call.rows);
-    return 0;
+    return keep(ctx, update, &call.rows);
 }
 
 AWAITS static int

@@ -74,12 +74,15 @@ write_select_call(struct records *ctx, const struct columns *plan, const int64_t
     return write_call(ctx, "items.written", &sql, &params, false);
 }
 
-void write_record(const struct columns *plan, const struct rows *rows, struct strbuf *out)
+int write_record(struct records *ctx,
+                 const struct columns *plan,
+                 const struct rows *rows,
+                 struct strbuf *out)
 {
     struct jw w;
 
     jw_init(&w, out);
-    columns_json(&w, plan, rows, 0);
+    return columns_json(ctx->task, &w, plan, rows, 0);
 }
 
 /* --- transactions --- */
@@ -166,13 +169,14 @@ send_outbox(struct records *ctx, struct db *tx, struct db_call *calls, size_t co
     return db_batch(ctx->task, tx, calls, count, NULL);
 }
 
-/* What listeners are told of a record. One from a time without a limit may be larger than any
+/* co: what listeners are told of a record. One from a time without a limit may be larger than any
  * payload: of it they are told what the service itself knows. */
-static struct str payload_of(struct records *ctx,
+AWAITS static int payload_of(struct records *ctx,
                              struct arena *arena,
                              const struct columns *plan,
                              const struct rows *rows,
-                             size_t row)
+                             size_t row,
+                             struct str *ret_payload)
 {
     size_t most = (size_t)directory_record_bytes(ctx->directory) * ESCAPED_TIMES + MEMBERS_BYTES;
     struct strbuf payload;
@@ -180,13 +184,14 @@ static struct str payload_of(struct records *ctx,
 
     strbuf_init(&payload, arena, most);
     jw_init(&w, &payload);
-    columns_json(&w, plan, rows, row);
-    if (!payload.overflow)
-        return strbuf_view(&payload);
-    strbuf_init(&payload, arena, most);
-    jw_init(&w, &payload);
-    columns_json_system(&w, plan, rows, row);
-    return strbuf_view(&payload);
+    TRY(columns_json(ctx->task, &w, plan, rows, row));
+    if (payload.overflow) {
+        strbuf_init(&payload, arena, most);
+        jw_init(&w, &payload);
+        columns_json_system(&w, plan, rows, row);
+    }
+    *ret_payload = strbuf_view(&payload);
+    return 0;
 }
 
 /* Outbox rows that are sent together, in memory of their own. */
@@ -210,11 +215,13 @@ AWAITS static int fill_outbox(struct records *ctx,
     for (size_t i = 0; i < rows->count; i++) {
         if (outbox->arena == NULL)
             outbox->arena = arena_new(0);
+        struct str payload = STR_NONE;
+        TRY(payload_of(ctx, outbox->arena, plan, rows, i, &payload));
         const struct outbox_row row = {
             .entity = plan->entity,
             .event = events->event,
             .record_id = rows_i64(rows, i, COLUMNS_ID),
-            .payload = payload_of(ctx, outbox->arena, plan, rows, i),
+            .payload = payload,
             .actor_id = ctx->caller->user_id,
             .depth = ctx->depth,
             .root = ctx->root,

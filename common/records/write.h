@@ -108,8 +108,11 @@ struct db_call write_select_call(struct records *ctx,
                                  const struct columns *plan,
                                  const int64_t *ids,
                                  size_t count);
-/* any: appends the record of the first row to `out`. */
-void write_record(const struct columns *plan, const struct rows *rows, struct strbuf *out);
+/* co: appends the record of the first row to `out`; as columns_json(). */
+AWAITS int write_record(struct records *ctx,
+                        const struct columns *plan,
+                        const struct rows *rows,
+                        struct strbuf *out) MUSTCHECK;
 
 typedef int (*write_fn)(struct records *ctx, const struct entity *entity, struct db *tx, void *arg);
 /* co: runs fn in a transaction and commits: in the caller's open one (without commit), or in one of

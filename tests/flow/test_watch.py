@@ -46,6 +46,21 @@ def test_a_large_record_holds_nobody_up(project, brief):
         project.admin.get(f"/entities/pages/items/{item['id']}", expect=200)
 
 
+def test_a_record_of_many_values_holds_nobody_up(project, brief):
+    """Megabytes in one record, told in every answer, with a tag over all of it."""
+    project.entity("books", [{"name": f"part{number}", "type": "text"} for number in range(7)])
+    item = project.item("books", part0="x")
+    path = f"/entities/books/items/{item['id']}"
+    for number in range(7):
+        project.admin.put(path, {f"part{number}": 'abcd"' * 130000}, expect=200)
+    for _ in range(3):
+        answer = project.admin.get(path, expect=200)
+        project.admin.put(path, {"part0": "x"}, expect=200)
+    assert len(answer.content) > 4000000
+    project.admin.get("/entities/books/items?limit=5", expect=200)
+    assert project.admin.get(path, headers={"If-None-Match": project.admin.get(path).headers["ETag"]}).status_code == 304
+
+
 def test_bulk_writes_and_large_lists_hold_nobody_up(project, brief):
     project.entity("things", [{"name": f"f{number}", "type": "varchar"} for number in range(10)])
     items = [{f"f{k}": f"value {n} {k}" for k in range(10)} for n in range(500)]

@@ -38,9 +38,7 @@ AWAITS static int items_get(struct req *r)
     if (r->query.len)
         TRY(req_query(r, &query));
     TRY(items_check(r, engine, records_get(engine, entity, id, query, &r->body, &version)));
-    items_etag(r, version, strbuf_view(&r->body));
-    if (items_not_modified(r, version, strbuf_view(&r->body)))
-        return 304;
+    TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }
 
@@ -55,7 +53,7 @@ AWAITS static int items_create(struct req *r)
     TRY(gateway_entity(r, &entity));
     TRY(req_json_any(r, &body));
     TRY(items_check(r, engine, records_create(engine, entity, body, &r->body, &id, &version)));
-    items_etag(r, version, strbuf_view(&r->body));
+    TRY(items_etag(r, version));
     reply_location(r, id);
     return reply_json(r, 201);
 }
@@ -79,7 +77,7 @@ AWAITS static int items_update(struct req *r)
             engine, entity, id, body, items_match_version(&match), &r->body, &version);
     while (items_match_next(&match, engine, rc));
     TRY(items_check(r, engine, rc));
-    items_etag(r, version, strbuf_view(&r->body));
+    TRY(items_etag(r, version));
     return reply_json(r, 200);
 }
 

@@ -15,8 +15,8 @@ extern const struct schema record_schema; /* any record: documented per entity b
 struct records *items_engine(struct req *r);
 /* A result of records.h as an answer: 0, a negative, or the status that was put. */
 int items_check(struct req *r, const struct records *engine, int rc) MUSTCHECK;
-/* Strong ETag of a record: "<version>-<hash of the representation>". */
-void items_etag(struct req *r, int64_t version, struct str body);
+/* co: strong ETag of the record in r->body: "<version>-<hash of the representation>". */
+AWAITS int items_etag(struct req *r, int64_t version) MUSTCHECK;
 
 /* Versions that If-Match allows a write to meet. */
 enum { ITEMS_MATCH_MAX = 8 };
@@ -33,5 +33,5 @@ int64_t items_match_version(const struct items_match *match);
 /* True when `rc` was a stale version and another one is allowed: try again. */
 bool items_match_next(struct items_match *match, struct records *engine, int rc);
 
-/* True when If-None-Match names the ETag that items_etag() has set: 304 was put. */
-bool items_not_modified(struct req *r, int64_t version, struct str body);
+/* co: items_etag(); 304 when If-None-Match names it, then that was put. */
+AWAITS int items_etag_or_304(struct req *r, int64_t version) MUSTCHECK;

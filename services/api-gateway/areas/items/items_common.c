@@ -3,6 +3,8 @@
 #include "areas/items/items.h"
 #include "base/num.h"
 
+#define ETAG_SLICE_BYTES ((size_t)256 * 1024)
+
 #define DESCRIBED_LIST                                                                             \
     {.name = "page",                                                                               \
      .type = FIELD_I64,                                                                            \
@@ -82,14 +84,29 @@ int items_check(struct req *r, const struct records *engine, int rc)
     return fail_with(r, engine->error.code, engine->error.detail, &engine->error.fields);
 }
 
-static struct str etag_text(struct req *r, int64_t version, struct str body)
+/* co: a large body in slices. */
+AWAITS static int etag_text(struct req *r, int64_t version, struct str *ret_text)
 {
-    return arena_printf(r->task.arena, "\"%lld-%llx\"", (long long)version, str_hash(body));
+    struct str rest = strbuf_view(&r->body);
+    unsigned long long hash = STR_HASH_NONE;
+
+    while (rest.len > 0) {
+        size_t len = rest.len < ETAG_SLICE_BYTES ? rest.len : ETAG_SLICE_BYTES;
+        hash = str_hash_more(hash, (struct str){rest.ptr, len});
+        rest = (struct str){rest.ptr + len, rest.len - len};
+        TRY(task_yield_if_due(&r->task));
+    }
+    *ret_text = arena_printf(r->task.arena, "\"%lld-%llx\"", (long long)version, hash);
+    return 0;
 }
 
-void items_etag(struct req *r, int64_t version, struct str body)
+int items_etag(struct req *r, int64_t version)
 {
-    resp_header(r, "ETag", etag_text(r, version, body));
+    struct str etag;
+
+    TRY(etag_text(r, version, &etag));
+    resp_header(r, "ETag", etag);
+    return 0;
 }
 
 /* Any of a comma-separated list of entity tags, compared as RFC 9110 section 13.1.2 says
@@ -106,14 +123,16 @@ static bool list_has(struct str list, struct str etag)
     return false;
 }
 
-bool items_not_modified(struct req *r, int64_t version, struct str body)
+int items_etag_or_304(struct req *r, int64_t version)
 {
     struct str wanted = req_header(r, "if-none-match");
+    struct str etag;
 
-    if (!wanted.ptr || !list_has(wanted, etag_text(r, version, body)))
-        return false;
-    (void)reply_empty(r, 304);
-    return true;
+    TRY(etag_text(r, version, &etag));
+    resp_header(r, "ETag", etag);
+    if (!wanted.ptr || !list_has(wanted, etag))
+        return 0;
+    return reply_empty(r, 304);
 }
 
 /* "12-9f3a" of ours, strong. */

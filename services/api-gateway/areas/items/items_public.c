@@ -41,9 +41,7 @@ AWAITS static int items_public_get(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_query(r, &query));
     TRY(items_check(r, engine, records_get(engine, entity, id, query, &r->body, &version)));
-    items_etag(r, version, strbuf_view(&r->body));
-    if (items_not_modified(r, version, strbuf_view(&r->body)))
-        return 304;
+    TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }
 

@@ -29,15 +29,22 @@ AWAITS static int workflows_list(struct req *r)
                              P_STR(query_get(query, "kind"))));
 }
 
-AWAITS static int read_workflow(struct req *r, int64_t id, int64_t *ret_version)
+AWAITS static int read_body(struct req *r, int64_t id, int64_t *ret_version)
 {
     struct rows workflow;
 
     TRY(sql_one(r, &workflow, &SQL_WORKFLOW_GET, PARAMS(P_I64(id))));
     (void)reply_row(r, 200, &workflow);
     *ret_version = rows_i64(&workflow, 0, rows_column(&workflow, "version"));
-    items_etag(r, *ret_version, strbuf_view(&r->body));
     return 0;
+}
+
+AWAITS static int read_workflow(struct req *r, int64_t id)
+{
+    int64_t version;
+
+    TRY(read_body(r, id, &version));
+    return items_etag(r, version);
 }
 
 AWAITS static int workflows_get(struct req *r)
@@ -46,19 +53,19 @@ AWAITS static int workflows_get(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(read_workflow(r, id, &version));
-    return items_not_modified(r, version, strbuf_view(&r->body)) ? 304 : 200;
+    TRY(read_body(r, id, &version));
+    TRY(items_etag_or_304(r, version));
+    return 200;
 }
 
 AWAITS static int workflows_create(struct req *r)
 {
     struct workflow_in in;
-    int64_t version;
     int64_t id;
 
     TRY(req_json(r, &workflow_create_schema, &in));
     TRY(workflow_save(r, &in, 0, &id));
-    TRY(read_workflow(r, id, &version));
+    TRY(read_workflow(r, id));
     reply_location(r, id);
     return reply_json(r, 201);
 }
@@ -66,13 +73,12 @@ AWAITS static int workflows_create(struct req *r)
 AWAITS static int workflows_update(struct req *r)
 {
     struct workflow_in in;
-    int64_t version;
     int64_t id;
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &workflow_update_schema, &in));
     TRY(workflow_save(r, &in, id, &id));
-    TRY(read_workflow(r, id, &version));
+    TRY(read_workflow(r, id));
     return reply_json(r, 200);
 }
 
