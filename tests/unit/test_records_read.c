@@ -201,7 +201,7 @@ static void refusals(struct task *task, struct directory *one, struct directory 
         {"cursor=start&page=2", "!invalid_query cursor:invalid_query:does not go with page"},
         {"nope=1", "!unknown_parameter nope:unknown_parameter:is not a known parameter"},
         {"limit=1&limit=2", "!invalid_query limit:invalid_query:is given more than once"},
-        {"limit[a]=1", "!invalid_query limit:invalid_query:takes no keys in brackets"},
+        {"limit[a]=1", "!invalid_query limit:invalid_query:takes no brackets: "},
     };
     struct library library;
 
