@@ -12,6 +12,7 @@ def world(shared_project):
         {"name": "name", "type": "varchar"}, {"name": "doc", "type": "json"}, {"name": "wide", "type": "integer"},
         {"name": "real", "type": "float"}, {"name": "exact", "type": "decimal"}, {"name": "long", "type": "text"},
     ])
+    shared_project.admin.put("/", {"settings": {"rate_sign_in_address": 100000}}, expect=200)  # of PUT /users/me, too
     return shared_project
 
 
@@ -62,10 +63,16 @@ def test_j1_to_j5_texts_that_are_no_json(world, target):
     assert not wrong, "\n".join(wrong)
 
 
+# A record's values are exact: what 64 bits cannot hold is kept there.
+WIDE = ('{"a":9223372036854775808}', '{"a":-9223372036854775809}')
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_j1_to_j5_values_that_are_no_json(world, target):
     wrong = []
     for text in BAD_TEXTS:
+        if text in WIDE and target in ("items", "bulk"):
+            continue
         if not text.startswith('{"a":') or text.endswith(("//c", "/**/", "#", "x", "{}", "\x00", '":"')):
             continue
         answer = send(world, target, wrap(target, text))
@@ -78,7 +85,7 @@ def test_j1_to_j5_values_that_are_no_json(world, target):
 GOOD = [
     "{}", "[]", "null", "true", '""', '"\\u00e9"', '"\\ud83d\\ude00"', '"\\u2028"', '"\\/"', '"\\\\u0000"', '"\u007f"', "0",
     "-0", "1E3", "1e-3", "0.1", "9223372036854775807", "-9223372036854775808", "9007199254740993", "[[[[[[[[1]]]]]]]]",
-    '{"":1}', '{"a":{"b":[{"c":null}]}}', "[1,\t2,\r\n3]", '"' + "x" * 70000 + '"', '{"__proto__":1,"constructor":2}',
+    '{"":1}', *WIDE, '{"a":{"b":[{"c":null}]}}', "[1,\t2,\r\n3]", '"' + "x" * 70000 + '"', '{"__proto__":1,"constructor":2}',
     '"\uffff"', '"\U0010ffff"', '"$1; drop table"', '"\\b\\f\\n\\r\\t\\""', "[" * 61 + "]" * 61,
 ]
 
