@@ -9,6 +9,7 @@ the parents is left, inherits what the others had started (PR_SET_CHILD_SUBREAPE
 or was made a daemon), ends it, and removes the folder in which all of them have their temporary files (TMPDIR). A tool
 that a kept tool starts is kept by that one.
 """
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -38,12 +39,12 @@ def prctl(option, value):
 
 
 def children(pid):
+    """Whoever ends while they are read has none any more."""
     found = []
-    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            found += [int(child) for child in path.read_text().split()]
-        except OSError:
-            pass
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError):
+                found += map(int, pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split())
     return found
 
 
