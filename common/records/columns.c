@@ -242,7 +242,7 @@ void columns_value(struct jw *w,
     }
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
+/* NOLINTBEGIN(misc-no-recursion): EXPAND_DEPTH levels */
 AWAITS static int
 put_expanded(struct task *task, struct jw *w, const struct expansion *expansion, struct str text)
 {
@@ -258,7 +258,6 @@ put_expanded(struct task *task, struct jw *w, const struct expansion *expansion,
     return 0;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
 AWAITS static int
 put_relation(struct task *task, struct jw *w, const struct expansion *expansion, struct str text)
 {
@@ -273,6 +272,7 @@ put_relation(struct task *task, struct jw *w, const struct expansion *expansion,
     jw_arr_end(w);
     return 0;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 void columns_json_system(struct jw *w,
                          const struct columns *plan,

@@ -122,15 +122,28 @@ static void put_text_type(struct jw *w, const struct model_field *field, const c
         JW_I64(w, "maxLength", field->max_length);
 }
 
+/* To the last digit: a bound of a decimal has more of them than a double. */
+static void put_bound(struct jw *w, const char *key, const struct model_field *field, bool most)
+{
+    struct str text = most ? field->max_text : field->min_text;
+
+    if (field->type != TYPE_DECIMAL || text.len == 0) {
+        openapi_number(w, key, most ? field->max : field->min);
+        return;
+    }
+    jw_lit(w, key);
+    jw_raw(w, text);
+}
+
 static void put_number_type(struct jw *w, const struct model_field *field)
 {
     JW_CSTR(w, "type", field->type == TYPE_INTEGER ? "integer" : "number");
     if (field->type != TYPE_DECIMAL)
         JW_CSTR(w, "format", field->type == TYPE_INTEGER ? "int64" : "double");
     if (field->has_min)
-        openapi_number(w, "minimum", field->min);
+        put_bound(w, "minimum", field, false);
     if (field->has_max)
-        openapi_number(w, "maximum", field->max);
+        put_bound(w, "maximum", field, true);
 }
 
 /* An enum that takes null must list it (OpenAPI 3.0.3, proposal "clarify nullable"). */
