@@ -105,8 +105,18 @@ static bool is_at_cap(struct db_server *server, int64_t schema)
            held_by(server, schema) >= ROOM_TIMES * (most - leased) && most >= ROOM_FROM;
 }
 
-/* A lease that has been silent for a moment is not the server's work: its task may be the one that
- * waits. */
+/* What of a lease is the server's work. Not one that has been silent for a moment: its task may be
+ * the one that waits. Nor, of those that are not known to be heavy, one that takes long: it waits
+ * for a lock, and the project's other tables are not locked. */
+static bool keeps_busy(const struct db_conn *conn, int64_t now_ms)
+{
+    int64_t since_ms = now_ms - conn->head_since_ms;
+
+    if (conn->ring_count == 0)
+        return since_ms < PAUSE_MS;
+    return conn->lease_use == LEASE_SLOW || since_ms < LOCKED_MS;
+}
+
 static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
 {
     int64_t now_ms = server_now_ms();
@@ -115,8 +125,7 @@ static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
     LIST_FOR (it, &server->write) {
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
         running += conn->leased && conn->lease_schema == schema &&
-                   (conn->lease_use == LEASE_SLOW) == slow &&
-                   (conn->ring_count > 0 || now_ms - conn->head_since_ms < PAUSE_MS);
+                   (conn->lease_use == LEASE_SLOW) == slow && keeps_busy(conn, now_ms);
     }
     return running;
 }

@@ -99,10 +99,12 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
     for _ in range(3):
         assert finish(other, start(other.admin, quick))["status"] == "succeeded"
     assert rows(db, sent)[0][0] == 128, "the others wait, and nothing of them has been sent"
-    metrics = runner.metrics()
-    assert 'groundwork_shares_held{pool="step_calls"} 128' in metrics
-    assert 'groundwork_shares_limit{pool="step_calls"} 512' in metrics  # of two workers: one is for suspects
-    waiting = re.search(r'groundwork_shares_waiting\{pool="step_calls"\} (\d+)', metrics)
+    def shown(what, number):
+        return f'groundwork_shares_{what}{{pool="step_calls"}} {number}\n' in runner.metrics()
+
+    # Each worker says now and then what it holds, and there are two: one is for suspects.
+    until(lambda: shown("held", 128) and shown("limit", 2 * 256), "what is held is on /metrics", 20)
+    waiting = re.search(r'groundwork_shares_waiting\{pool="step_calls"\} (\d+)', runner.metrics())
     assert int(waiting[1]) > 0
     runner.signal(signal.SIGTERM)
     assert runner.process.wait(15) == 0
