@@ -240,7 +240,7 @@ void server_charge(struct db_conn *conn, int64_t now_ms)
 
     conn->charged_ms = now_ms;
     if (!conn->server || conn->server->config.dedicated || now_ms - conn->head_since_ms > LOCKED_MS)
-        return; /* waiting for a lock costs the server nothing */
+        return; /* waiting for a lock costs nothing, and cannot be told from a long run */
     fair_used(&conn->server->fair, conn->leased ? conn->lease_schema : head->schema, ms, now_ms);
 }
 

@@ -29,7 +29,7 @@ enum {
     QUICK_RUNS = 3, /* in a row, and it is not heavy any more */
     KNOWN_MS = 20,  /* waited for a connection that knows the schema */
     PAUSE_MS = 20,  /* after its last answer a lease does not run anything any more */
-    LOCKED_MS = 100, /* a statement that is not heavy waits for something by then */
+    LOCKED_MS = 100, /* by then a statement may be waiting for a lock: it is charged no more */
     HELD_TIMES = 5, /* as long as others waits who waits for statements of its own project */
     CONNECT_MS = 5000,
     CONN_AGE_MS = 1800000, /* recycled when older and idle */
