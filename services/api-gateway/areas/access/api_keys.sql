@@ -1,6 +1,6 @@
 -- API keys; the value itself is stored only as its SHA-256.
 
--- name: api_keys_list :page sort(id,name,created_at,expires_at,last_used_at)
+-- part: api_key
 select k.id, k.name, k.prefix, k.user_id,
        array(select case when p.entity_id = 0 then p.permission else e.name || ':' || p.permission end
              from {p}.api_key_permissions p left join {p}.entities e on e.id = p.entity_id
@@ -8,13 +8,11 @@ select k.id, k.name, k.prefix, k.user_id,
        k.expires_at, k.last_used_at, k.created_at
 from {p}.api_keys k
 
+-- name: api_keys_list :page sort(id,name,created_at,expires_at,last_used_at)
+{api_key}
+
 -- name: api_key_get :opt
-select k.id, k.name, k.prefix, k.user_id,
-       array(select case when p.entity_id = 0 then p.permission else e.name || ':' || p.permission end
-             from {p}.api_key_permissions p left join {p}.entities e on e.id = p.entity_id
-             where p.api_key_id = k.id and (p.entity_id = 0 or e.id is not null) order by 1) as permissions,
-       k.expires_at, k.last_used_at, k.created_at
-from {p}.api_keys k
+{api_key}
 where k.id = $1::bigint
 
 -- name: api_key_add :one
