@@ -113,7 +113,7 @@ class World:
         own = Project(gateway, Client(f"{gateway.url}/org", token=self.servers.operator_token), None, name)
         own.admin.put("/", {"settings": {
             "rate_read": 0, "rate_write": 0, "rate_heavy": 0,
-            "rate_sign_in_account": 1000, "rate_sign_in_address": 1000,
+            "rate_sign_in_account": 1000000, "rate_sign_in_address": 1000000,
             "oidc_issuer": "https://issuer.example.org", "oidc_client_id": "id", "oidc_client_secret": CANARY,
         }}, expect=200)
         own.entity("vaults", [{"name": "name", "type": "varchar"}, {"name": "code", "type": "secret"}])

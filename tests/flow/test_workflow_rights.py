@@ -350,6 +350,7 @@ def test_a_workflow_that_is_deleted_while_it_is_started(project, db, servers, ru
                        f" from {schema}.workflows w where w.id = %s and w.enabled returning id", (made["id"],))
         job = cursor.fetchone()[0]
         project.admin.delete(f"/workflows/{made['id']}", expect=204)
+        until(lambda: not rows(db, f"select 1 from {schema}.workflow_stops"), "what the deletion found is cancelled")
         connection.commit()
     connection.close()
     found = finish(project, job)

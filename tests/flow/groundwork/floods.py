@@ -299,16 +299,31 @@ def fan_out(project, count=2):
 
 
 @contextlib.contextmanager
-def backlog(project, db, made, count, whole=True):
-    """So many jobs that are due at once; what is left afterwards is taken away. `whole`: there must be some left."""
-    schema = project.schema(db)
-    execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual'"
-                " from generate_series(1, %s)", made["id"], count)
+def backlog(project, db, made, count):
+    """So many jobs that are due at once, and more as they end; what is left afterwards is taken away."""
+    schema, stop = project.schema(db), threading.Event()
+
+    def queued():
+        return rows(db, f"select count(*) from {schema}.jobs where workflow_id = %s and status = 'queued'", made["id"])[0][0]
+
+    def add():
+        execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual'"
+                    " from generate_series(1, %s)", made["id"], count - queued())
+
+    def refill():
+        while not stop.wait(0.25):
+            if queued() < count / 2:
+                add()
+
+    add()
+    refiller = threading.Thread(target=refill, daemon=True)
+    refiller.start()
     try:
         yield
-        left = rows(db, f"select count(*) from {schema}.jobs where workflow_id = %s and status = 'queued'", made["id"])[0][0]
-        assert left > 0 or not whole, "the backlog was over before the end"
+        assert refiller.is_alive() and queued() > 0, "the backlog was over before the end"
     finally:
+        stop.set()
+        refiller.join()
         execute(db, f"update {schema}.jobs set status = 'cancelled', token = token + 1 where status in ('queued', 'running')")
 
 
