@@ -56,6 +56,7 @@ struct field {
     bool has_min;          /* min is meaningful (numbers) */
     bool has_max;          /* max of a number is meaningful; for texts and lists max > 0 suffices */
     bool write_only;       /* passwords */
+    bool noted;            /* of answers: the service writes it down by itself, nobody edits it */
     double min;            /* number; text: fewest characters; list: fewest items */
     double max;            /* number; text: most characters (0 = 65,536); list: most items (0 = 1,000) */
     const char *const *values; /* enum, NULL-terminated */

@@ -7,6 +7,7 @@ import pytest
 import requests
 
 from groundwork.client import Client
+from groundwork.project import PASSWORD
 from groundwork.soon import soon
 from groundwork.workflows import document
 from test_at_once import PAY, World
@@ -167,6 +168,33 @@ def test_the_tag_is_of_what_the_caller_sees(shared_project):
     assert user.get(path, expect=200).headers["ETag"] == tag
     shared_project.admin.put(f"{path}/fields/name", {"default": "x"}, expect=200)
     assert user.get(path, expect=200).headers["ETag"] != tag
+
+
+def test_what_the_service_notes_is_no_edit(project):
+    """A sign-in changes what is shown and so the tag, but nobody's edit is refused for it; an edit's is."""
+    user = project.user()
+    path = f"/users/{user.user['id']}"
+    first = project.admin.get(path, expect=200)
+    tag, signed_in = first.headers["ETag"], first.json()["last_sign_in_at"]
+    project.client().sign_in(user.user["email"], PASSWORD)
+    seen = project.admin.get(path, headers={"If-None-Match": tag}, expect=200)
+    assert seen.json()["last_sign_in_at"] != signed_in and seen.headers["ETag"] != tag, "a copy is not current any more"
+    changed = project.admin.put(path, {"metadata": {"n": 1}}, headers={"If-Match": tag}, expect=200)
+    for old in (tag, seen.headers["ETag"]):
+        project.admin.put(path, {"metadata": {"n": 2}}, headers={"If-Match": old}, expect=412)
+        project.admin.delete(path, headers={"If-Match": old}, expect=412)
+    project.client().sign_in(user.user["email"], PASSWORD)
+    project.admin.delete(path, headers={"If-Match": changed.headers["ETag"]}, expect=204)
+
+
+def test_the_use_of_a_key_is_no_edit(project):
+    key = project.key(["svc_roles:read"])
+    path = f"/api-keys/{key.info['id']}"
+    tag = project.admin.get(path, expect=200).headers["ETag"]
+    key.get("/roles", expect=200)
+    soon(lambda: project.admin.get(path, headers={"If-None-Match": tag}), 200)
+    project.admin.delete(path, headers={"If-Match": '"other"'}, expect=412)
+    project.admin.delete(path, headers={"If-Match": tag}, expect=204)
 
 
 def test_the_documents_say_so(admin):

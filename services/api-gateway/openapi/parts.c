@@ -152,7 +152,8 @@ static const struct {
     {HEADER_IF_MATCH,
      "IfMatch",
      "If-Match",
-     "ETag of what is changed: 412 when it has changed since"},
+     "ETag of what is changed: 412 when somebody has changed it since. What the service notes by "
+     "itself, such as last_sign_in_at, changes the ETag but is no such change"},
     {HEADER_LOCK_TOKEN, "LockToken", "X-Lock-Token", "Token of the caller's lock on the record"},
     {HEADER_GROUP_ID,
      "GroupId",

@@ -1,4 +1,10 @@
-/* ETags, If-None-Match and If-Match of everything that is neither a record nor a workflow. */
+/*
+ * ETags, If-None-Match and If-Match of everything that is neither a record nor a workflow.
+ *
+ * A tag changes with the representation, "edited" or, where the service itself writes members down
+ * (when a user signed in last), "edited-all". If-Match protects edits from each other, so it asks
+ * for the first part alone: a sign-in is nobody's edit.
+ */
 #include "stages/conditional.h"
 
 #include <string.h>
@@ -9,7 +15,7 @@
 #include "stages/stages.h"
 #include "stages_sql.h"
 
-#define TAG_BYTES 16  /* of the digest */
+#define TAG_BYTES 16  /* of a digest */
 #define LOCK_ROWS 256 /* of {p}.resource_locks */
 
 /* --- which routes --- */
@@ -75,13 +81,48 @@ unsigned conditional_headers(const struct route *route)
 
 /* --- tags --- */
 
-static struct str tag_of(struct req *r)
+static struct str digest_of(struct arena *arena, struct str text)
 {
     uint8_t digest[DIGEST_SHA256_BYTES];
-    struct str bytes = {(const char *)digest, TAG_BYTES};
 
-    digest_sha256(strbuf_view(&r->body), digest);
-    return arena_printf(r->task.arena, "\"%.*s\"", STR_ARG(codec_hex(r->task.arena, bytes)));
+    digest_sha256(text, digest);
+    return codec_hex(arena, (struct str){(const char *)digest, TAG_BYTES});
+}
+
+/* What of the answer somebody edits; STR_NONE = all of it. */
+static struct str edited_part(struct req *r, const struct schema *schema)
+{
+    struct jr_error error;
+    json_t *body = NULL;
+
+    for (size_t i = 0; i < schema->count; i++) {
+        if (!schema->fields[i].noted)
+            continue;
+        if (!body && jr_parse_stored(r->task.arena, strbuf_view(&r->body), &body, &error) != 0)
+            return STR_NONE;
+        json_object_del(body, schema->fields[i].name);
+    }
+    return body ? jr_print(r->task.arena, body) : STR_NONE;
+}
+
+static struct str tag_of(struct req *r, const struct schema *schema)
+{
+    struct arena *arena = r->task.arena;
+    struct str edited = edited_part(r, schema);
+    struct str all = digest_of(arena, strbuf_view(&r->body));
+
+    if (!edited.ptr)
+        return arena_printf(arena, "\"%.*s\"", STR_ARG(all));
+    return arena_printf(arena, "\"%.*s-%.*s\"", STR_ARG(digest_of(arena, edited)), STR_ARG(all));
+}
+
+/* The same but for what the service has written down since. */
+static bool same_edit(struct str one, struct str tag)
+{
+    struct str ours = str_split(&tag, '-');
+
+    return tag.ptr && one.len == ours.len + 1 + tag.len && str_starts(one, ours) &&
+           one.ptr[ours.len] == '-';
 }
 
 /* Whether the list names the tag; a weak one counts for If-None-Match alone (section 13.1). */
@@ -91,7 +132,7 @@ static bool list_names(struct str list, struct str tag, bool weak)
         struct str one = str_trim(str_split(&list, ','));
         if (weak && str_starts(one, STR("W/")))
             one = (struct str){one.ptr + 2, one.len - 2};
-        if (str_is(one, "*") || str_eq(one, tag))
+        if (str_is(one, "*") || str_eq(one, tag) || (!weak && same_edit(one, tag)))
             return true;
     }
     return false;
@@ -115,7 +156,7 @@ AWAITS static int current_tag(struct req *r, const struct route *shown, struct s
     r->route = own;
     r->method = method;
     r->query = query;
-    *ret_tag = rc == 200 ? tag_of(r) : STR_NONE;
+    *ret_tag = rc == 200 ? tag_of(r, shown->ok.schema) : STR_NONE;
     if (rc < 0 || rc >= 500)
         return rc;
     handler_forget(r, headers);
@@ -165,7 +206,7 @@ static int answered(struct req *r, int rc)
 
     if (rc != 200 || r->streaming || !conditional_tagged(r->route))
         return rc;
-    tag = tag_of(r);
+    tag = tag_of(r, r->route->ok.schema);
     resp_header(r, "ETag", tag);
     bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
     return reads && list_names(wanted, tag, true) ? reply_empty(r, 304) : rc;

@@ -50,7 +50,7 @@ static const struct field api_key_out_fields[] = {
     {.name = "user_id", .type = FIELD_I64, .required = true, .doc = "Its creator"},
     {.name = "permissions", .type = FIELD_STRS, .required = true},
     {.name = "expires_at", .type = FIELD_TIME, .required = true},
-    {.name = "last_used_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "last_used_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
 };
 static const struct schema api_key_out_schema = SCHEMA_OUT("ApiKey", api_key_out_fields);
