@@ -3,7 +3,10 @@
 
 #include "base/arena.h"
 #include "base/panic.h"
+#include "loop/work.h"
 #include "json/schema.h"
+
+#define FREE_HERE_BYTES ((size_t)128 * 1024) /* what is larger is freed beside the loop */
 
 static const char *const type_names[TYPE_COUNT] = {
     [TYPE_VARCHAR] = "varchar",
@@ -72,13 +75,23 @@ struct model *model_ref(struct model *model)
     return model;
 }
 
+static void free_arena(void *arena)
+{
+    arena_free(arena);
+}
+
 void model_unref(struct model *model)
 {
     if (model == NULL)
         return;
     MUST(model->refs > 0);
-    if (--model->refs == 0)
-        arena_free(model->arena); /* the model itself lives in it */
+    if (--model->refs > 0)
+        return;
+    /* The model itself lives in it. */
+    if (arena_held_bytes(model->arena) <= FREE_HERE_BYTES)
+        arena_free(model->arena);
+    else
+        work_later(free_arena, model->arena);
 }
 
 const struct entity *model_entity(const struct model *model, struct str name)

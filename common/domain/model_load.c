@@ -1,6 +1,6 @@
 /*
  * Reads a model: one statement answers JSON arrays, which are parsed into the model's own arena, so
- * that names and options borrow from the parsed tree for as long as the model lives.
+ * that names borrow from the parsed tree for as long as the model lives; and fields, a line each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,27 +60,6 @@ static size_t count_lines(struct str text)
     for (size_t i = 0; i < text.len; i++)
         count += text.ptr[i] == '\n';
     return count;
-}
-
-/* co: what each line is, parsed. A large model has thousands: others run in between. */
-AWAITS static int
-parse_lines(struct task *task, struct arena *arena, struct str text, const json_t **items)
-{
-    struct jr_error error;
-
-    for (size_t i = 0; text.len > 0; i++) {
-        const char *end = memchr(text.ptr, '\n', text.len);
-        struct str line = {text.ptr, end != NULL ? (size_t)(end - text.ptr) : text.len};
-        size_t taken = line.len + (end != NULL);
-        json_t *root;
-
-        TRY(task_yield_if_due(task));
-        if (jr_parse(arena, line, &root, &error) != 0)
-            PANIC("model: a line is no JSON: %s", error.text);
-        items[i] = root;
-        text = (struct str){text.ptr + taken, text.len - taken};
-    }
-    return 0;
 }
 
 /* Text of a jsonb column that was nested as text, so that its depth counts on its own. */
@@ -305,10 +284,7 @@ static void field_options(const struct model *model, struct model_field *field, 
         field->target = model_entity_by_id(model, jr_i64(item, "target", 0));
 }
 
-static bool load_field(const struct model *model,
-                       const struct entity *entity,
-                       const json_t *item,
-                       struct model_field *field)
+static bool load_field(const struct model *model, const json_t *item, struct model_field *field)
 {
     int type = model_type_find(jr_str(item, "type"));
 
@@ -318,21 +294,21 @@ static bool load_field(const struct model *model,
     }
     *field = (struct model_field){
         .id = jr_i64(item, "id", 0),
-        .name = jr_str(item, "name"),
+        .name = arena_dup(model->arena, jr_str(item, "name")),
         .type = (enum model_type)type,
         .required = jr_bool(item, "required", false),
         .unique = jr_bool(item, "unique", false),
         .indexed = jr_bool(item, "indexed", false),
         .searchable = jr_bool(item, "searchable", false),
         .is_public = jr_bool(item, "public", false),
-        .entity = entity,
+        .entity = model_entity_by_id(model, jr_i64(item, "entity", 0)),
         .created_ms = jr_i64(item, "created", 0),
         .updated_ms = jr_i64(item, "updated", 0),
     };
     field->column = arena_printf(model->arena, "f_%lld", (long long)field->id);
     field_options(model, field, item);
     field->example = example(model->arena, field);
-    return true;
+    return field->entity != NULL;
 }
 
 static void system_field(struct entity *entity, const struct system_field *info)
@@ -355,31 +331,71 @@ static void system_field(struct entity *entity, const struct system_field *info)
     };
 }
 
-/* co: fields come ordered by entity id, as by_id is. */
-AWAITS static int load_fields(struct task *task, struct model *model, struct str lines)
+/* co: one by one, as a large model has thousands. What a line was parsed into goes at once: kept
+ * with the model it would be most of its memory, and of the time that freeing it takes. */
+AWAITS static int read_fields(struct task *task,
+                              const struct model *model,
+                              struct str text,
+                              struct model_field *fields,
+                              size_t *ret_count)
 {
+    struct jr_error error;
+    size_t count = 0;
+    int rc = 0;
+
+    while (rc == 0 && text.len > 0) {
+        const char *end = memchr(text.ptr, '\n', text.len);
+        struct str line = {text.ptr, end != NULL ? (size_t)(end - text.ptr) : text.len};
+        size_t taken = line.len + (end != NULL);
+        struct arena *scratch = arena_new(0);
+        json_t *item;
+
+        if (jr_parse(scratch, line, &item, &error) != 0)
+            PANIC("model: a line is no JSON: %s", error.text);
+        count += load_field(model, item, &fields[count]);
+        arena_free(scratch);
+        text = (struct str){text.ptr + taken, text.len - taken};
+        rc = task_yield_if_due(task);
+    }
+    *ret_count = count;
+    return rc;
+}
+
+/* Those of one entity, which are the first `count` of `fields`, between the system's. */
+static void place_fields(struct model *model,
+                         struct entity *entity,
+                         const struct model_field *fields,
+                         size_t count)
+{
+    entity->fields = ARENA_ARRAY(model->arena, entity->fields, count + SYSTEM_FIELDS);
+    system_field(entity, &system_first);
+    if (count > 0)
+        memcpy(&entity->fields[entity->field_count], fields, count * sizeof(*fields));
+    entity->field_count += count;
+    for (size_t k = 0; k < ARRAY_LEN(system_last); k++)
+        system_field(entity, &system_last[k]);
+    for (size_t k = 0; k < entity->field_count; k++)
+        (void)map_put(entity->by_name, entity->fields[k].name, &entity->fields[k]);
+}
+
+/* co: fields come ordered by entity id, as by_id is. `scratch` goes when the model is read. */
+AWAITS static int
+load_fields(struct task *task, struct arena *scratch, struct model *model, struct str lines)
+{
+    struct model_field *fields = ARENA_ARRAY(scratch, fields, count_lines(lines));
+    size_t count;
     size_t next = 0;
-    size_t count = count_lines(lines);
-    const json_t **items = ARENA_ARRAY(model->arena, items, count);
 
-    TRY(parse_lines(task, model->arena, lines, items));
-
+    TRY(read_fields(task, model, lines, fields, &count));
     for (size_t i = 0; i < model->entity_count; i++) {
         struct entity *entity = own_entity(model, model->by_id[i].id);
         size_t end = next;
 
-        TRY(task_yield_if_due(task));
-        while (end < count && jr_i64(items[end], "entity", 0) == entity->id)
+        while (end < count && fields[end].entity == entity)
             end++;
-        entity->fields = ARENA_ARRAY(model->arena, entity->fields, end - next + SYSTEM_FIELDS);
-        system_field(entity, &system_first);
-        for (; next < end; next++)
-            if (load_field(model, entity, items[next], &entity->fields[entity->field_count]))
-                entity->field_count++;
-        for (size_t k = 0; k < ARRAY_LEN(system_last); k++)
-            system_field(entity, &system_last[k]);
-        for (size_t k = 0; k < entity->field_count; k++)
-            (void)map_put(entity->by_name, entity->fields[k].name, &entity->fields[k]);
+        place_fields(model, entity, &fields[next], end - next);
+        next = end;
+        TRY(task_yield_if_due(task));
     }
     return 0;
 }
@@ -418,9 +434,11 @@ int model_load(struct task *task, struct db *db, struct model **ret_model)
     model->version = rows_i64(&rows, 0, rows_column(&rows, "model_version"));
     load_enums(model, parse_array(arena, &rows, "enums"));
     load_entities(model, parse_array(arena, &rows, "entities"));
-    rc = load_fields(task, model, rows_str(&rows, 0, rows_column(&rows, "fields")));
+    struct arena *scratch = arena_new(0);
+    rc = load_fields(task, scratch, model, rows_str(&rows, 0, rows_column(&rows, "fields")));
+    arena_free(scratch);
     if (rc != 0) {
-        arena_free(arena);
+        model_unref(model);
         return rc;
     }
     load_listeners(model, parse_array(arena, &rows, "listeners"));

@@ -231,6 +231,11 @@ void loop_stop(void)
     uv_stop(&loop.uv);
 }
 
+bool loop_is_open(void)
+{
+    return loop.open;
+}
+
 uv_loop_t *loop_uv(void)
 {
     MUST(loop.open);

@@ -3,6 +3,7 @@
  * The process's one event loop. All of common/ and services/ runs on it, on one thread; only
  * work_run() bodies run elsewhere. A turn: I/O callbacks, ready coroutines, turn-end hooks, poll.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
@@ -16,6 +17,8 @@ void loop_init(void);
 void loop_run(void);
 void loop_stop(void);
 uv_loop_t *loop_uv(void);
+/* any: between loop_init() and the end of loop_run(). */
+bool loop_is_open(void);
 
 /* loop/co: runs fn(arg) once at the end of this turn, after all ready coroutines, before polling.
  * For flushing what the turn collected. `hook` is embedded in its owner and stays valid until it ran. */

@@ -101,8 +101,13 @@ static void after_later(uv_work_t *uv, int status UNUSED)
 
 void work_later(work_fn fn, void *arg)
 {
-    struct later *later = malloc(sizeof(*later));
+    struct later *later;
 
+    if (!loop_is_open()) {
+        fn(arg);
+        return;
+    }
+    later = malloc(sizeof(*later));
     MUST(later != NULL);
     *later = (struct later){.fn = fn, .arg = arg};
     later->uv.data = later;

@@ -17,5 +17,6 @@ void work_limit(enum work_kind kind, unsigned running, unsigned waiting);
  * arg may live in the task's arena. -EAGAIN when too many of the project's wait, -ECANCELED,
  * -ETIMEDOUT. */
 AWAITS int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg) MUSTCHECK;
-/* any: fn(arg) on a thread, some time, for nobody to wait for: to free what is large. */
+/* any: fn(arg) on a thread, some time, for nobody to wait for: to free what is large. At once, in a
+ * process that runs no loop. */
 void work_later(work_fn fn, void *arg);
