@@ -7,6 +7,7 @@
     AREA(auth)                                                                                     \
     AREA(auth_provider)                                                                            \
     AREA(users)                                                                                    \
+    AREA(account)                                                                                  \
     AREA(user_profiles)                                                                            \
     AREA(roles)                                                                                    \
     AREA(permissions)                                                                              \

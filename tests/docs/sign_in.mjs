@@ -16,6 +16,13 @@ const right = await client.signInWithPassword({email, password});
 told.right = {error: right.error, email: right.data.user?.email, token: Boolean(right.data.session?.access_token)};
 const user = await client.getUser(right.data.session.access_token);
 told.user = {error: user.error, email: user.data.user?.email};
+const changed = await client.updateUser({data: {theme: 'dark'}});
+told.changed = {error: changed.error, metadata: changed.data.user?.metadata};
+const taken = await client.updateUser({password: 'another horse battery'});
+told.taken = {code: taken.error?.code, status: taken.error?.status};
+const renewed = await client.updateUser({password: 'another horse battery', current_password: password});
+told.renewed = {error: renewed.error, email: renewed.data.user?.email};
+await client.updateUser({password, current_password: 'another horse battery'});
 const bad = await client.getUser('not.a.token');
 told.bad = {code: bad.error?.code, status: bad.error?.status};
 

@@ -18,5 +18,8 @@ def test_clients_understand_sign_in(shared_project, told):
     assert told["unknown"] == {"code": "refresh_token_not_found", "status": 401}
     assert told["right"] == {"error": None, "email": ADMIN_EMAIL, "token": True}
     assert told["user"] == {"error": None, "email": ADMIN_EMAIL}
+    assert told["changed"] == {"error": None, "metadata": {"theme": "dark"}}
+    assert told["taken"] == {"code": "validation_failed", "status": 400}
+    assert told["renewed"] == {"error": None, "email": ADMIN_EMAIL}
     assert told["bad"] == {"code": "bad_jwt", "status": 401}
     assert told["issuers"] == [[shared_project.base_url] * 2] * 2

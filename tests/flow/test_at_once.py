@@ -102,6 +102,7 @@ WRITERS = {
     "POST /cors/clear-cache": lambda w, n: ("/cors/clear-cache", None),
     "POST /auth/v1/keys/rotate": lambda w, n: ("/auth/v1/keys/rotate", None),
     "PUT /users/me": lambda w, n: ("/users/me", {"metadata": {"n": n}}),
+    "PUT /auth/v1/user": lambda w, n: ("/auth/v1/user", {"data": {"n": n}}),
     "POST /users": lambda w, n: ("/users", {"email": f"new{w.number}@example.org", "password": PASSWORD}),
     "PUT /users/{id}": lambda w, n: (f"/users/{w['user']}", {"metadata": {"n": n}, "role_ids": [w["role"]]}),
     "DELETE /users/{id}": lambda w, n: (f"/users/{w['user']}", None),

@@ -31,6 +31,7 @@ RESOURCES = {
     "/secrets/{name}": lambda w, n: (f"/secrets/{w['secret']}", {"value": f"long enough {n}"}),
     "/users/{id}": lambda w, n: (f"/users/{w['user']}", {"metadata": {"n": n}}),
     "/users/me": lambda w, n: ("/users/me", {"metadata": {"n": n}}),
+    "/auth/v1/user": lambda w, n: ("/auth/v1/user", {"data": {"n": n}}),
     "/user-profiles/{user_id}": lambda w, n: (f"/user-profiles/{w['user']}", {"display_name": f"n{n}"}),
     "/workflows/{id}": lambda w, n: (f"/workflows/{w['workflow']}", {"name": f"n{w.number}-{n}"}),
     f"{PAY}/settings": lambda w, n: (f"{PAY}/settings", {"grace_days": n % 60}),

@@ -28,6 +28,7 @@ ROWS = {
     "POST /auth/v1/logout": ("/auth/v1/logout?scope=others", None),
     "GET /auth/v1/.well-known/jwks.json": ("/auth/v1/.well-known/jwks.json", None),
     "GET /auth/v1/user": ("/auth/v1/user", None),
+    "PUT /auth/v1/user": ("/auth/v1/user", {"data": {}}),
     "GET /.well-known/openid-configuration": ("/.well-known/openid-configuration", None),
     "GET /auth/v1/.well-known/openid-configuration": ("/auth/v1/.well-known/openid-configuration", None),
     "POST /auth/v1/keys/rotate": ("/auth/v1/keys/rotate", None),

@@ -140,7 +140,7 @@ ADMINISTRATOR = {
     "GET /integrations/svcpay/subscriptions/by-user/{userId}",
 }
 OPERATOR = {"GET /org", "POST /org", "GET /org/{project_id}", "DELETE /org/{project_id}"}
-TOKEN_ONLY = {"POST /auth/v1/logout", "GET /auth/v1/user", "PUT /users/me"}
+TOKEN_ONLY = {"POST /auth/v1/logout", "GET /auth/v1/user", "PUT /auth/v1/user", "PUT /users/me"}
 USER = {"GET /users/me", "GET /tasks", "GET /tasks/{id}"}
 AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "workflows", "project", "payments"}
 LATER = {"GET /storage admin"}  # of these areas, but not there yet

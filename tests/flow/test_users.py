@@ -149,6 +149,55 @@ def test_password_change_needs_the_old_one_and_ends_other_sessions(project):
     project.client().sign_in(email, NEW_PASSWORD)
 
 
+ACCOUNT = "/auth/v1/user"
+
+
+def test_data_is_merged_as_clients_of_gotrue_expect(project):
+    user = project.user()
+    body = '{"data": {"theme": "dark", "n": 12345678901234567.25, "gone": {"a": null}}}'
+    shown = user.request("PUT", ACCOUNT, data=body, headers={"Content-Type": "application/json"}, expect=200).json()
+    assert shown == user.get(ACCOUNT, expect=200).json() == user.get("/users/me", expect=200).json()
+    shown = user.put(ACCOUNT, {"data": {"theme": "light", "gone": None, "never": None}, "code_challenge": None,
+                               "code_challenge_method": None, "email": user.user["email"].upper()}, expect=200)
+    assert shown.json()["metadata"] == {"theme": "light", "n": 12345678901234567.25}
+    assert "12345678901234567.25" in shown.text
+    for body in ({"data": None}, {"data": {}}, {}):
+        assert user.put(ACCOUNT, body, expect=200).json()["metadata"] == {"theme": "light", "n": 12345678901234567.25}
+
+
+def test_the_account_has_the_rules_of_me(project):
+    user = project.user()
+    for body in ({"role_ids": [project.role_named("Admin User")["id"]]}, {"status": "active"}, {"email": "admin2@example.org"},
+                 {"phone": "+4915112345678"}, {"is_admin": True}, {"metadata": {}}, {"data": []}):
+        refused = user.put(ACCOUNT, body, expect=400).json()
+        assert refused["error_code"] == refused["code"] == "validation_failed", body
+        assert refused["errors"][0]["field"] == next(iter(body))
+    assert user.get(ACCOUNT, expect=200).json()["email"] == user.user["email"]
+    project.key(["svc_users:update"]).put(ACCOUNT, {"data": {}}, expect=403)
+    project.client().put(ACCOUNT, {"data": {}}, expect=401)
+
+
+def test_the_password_of_an_account(project):
+    user = project.user()
+    email = user.user["email"]
+    other = project.client().sign_in(email, PASSWORD)
+    user.put(ACCOUNT, {"password": NEW_PASSWORD}, expect=400)
+    user.put(ACCOUNT, {"password": NEW_PASSWORD, "current_password": "wrong horse battery"}, expect=400)
+    user.put(ACCOUNT, {"password": "short", "current_password": PASSWORD}, expect=400)
+    user.put(ACCOUNT, {"password": NEW_PASSWORD, "current_password": PASSWORD, "data": {"changed": True}}, expect=200)
+    assert user.get(ACCOUNT, expect=200).json()["metadata"] == {"changed": True}
+    soon(lambda: other.get("/users/me"), 401)
+    project.client().sign_in(email, NEW_PASSWORD)
+
+
+def test_what_is_merged_stays_small(project):
+    user = project.user()
+    user.put(ACCOUNT, {"data": {"a": "x" * 10000}}, expect=200)
+    refused = user.put(ACCOUNT, {"data": {"b": "x" * 10000}}, expect=400).json()
+    assert [(e["field"], e["code"]) for e in refused["errors"]] == [("data", "too_long")]
+    user.put(ACCOUNT, {"data": {"a": None, "b": "x" * 10000}}, expect=200)
+
+
 def test_a_password_set_by_an_administrator_ends_all_sessions(project):
     user = project.user()
     project.admin.put(f"/users/{user_id(user)}", {"password": NEW_PASSWORD}, expect=200)

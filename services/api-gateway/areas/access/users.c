@@ -1,4 +1,4 @@
-/* /users: accounts of a project, by administration and by their owners. */
+/* /users: accounts of a project, by administration. */
 #include "areas/access/users.h"
 #include "areas/auth/auth_password.h"
 #include "users_sql.h"
@@ -68,7 +68,7 @@ AWAITS static int users_me(struct req *r)
 
 /* --- changing --- */
 
-static struct db_param json_param(struct req *r, const struct in_json *in)
+struct db_param users_json(struct req *r, const struct in_json *in)
 {
     return in->set && !in->null ? P_STR(jr_print(r->task.arena, in->value)) : P_NULL;
 }
@@ -83,8 +83,7 @@ static int fail_save(struct req *r, int rc)
     return fail_with(r, "unique_violation", STR("A user with this address exists."), errors);
 }
 
-/* The user as it is now, from the open transaction; then commit. */
-AWAITS static int finish(struct req *r, int64_t id, const char *action, struct rows *ret_user)
+int users_finish(struct req *r, int64_t id, const char *action, struct rows *ret_user)
 {
     struct db_call calls[] = {
         gateway_audit(r, action, "user", id, STR_NONE),
@@ -133,13 +132,13 @@ AWAITS static int users_create(struct req *r)
                          P_STR(hash),
                          P_CSTR(in.password.set ? "active" : "invited"),
                          P_BOOL(in.password.set),
-                         json_param(r, &in.metadata)),
+                         users_json(r, &in.metadata)),
                   &user);
     if (rc)
         return fail_save(r, rc);
     id = rows_i64(&user, 0, 0);
     TRY(set_roles(r, id, &in.role_ids));
-    TRY(finish(r, id, "users.create", &user));
+    TRY(users_finish(r, id, "users.create", &user));
     gateway_touch(r);
     return reply_created(r, &user);
 }
@@ -165,7 +164,7 @@ AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in,
                              P_STR(hash),
                              P_STR(in->status.value),
                              P_BOOL(in->metadata.set),
-                             json_param(r, &in->metadata)),
+                             users_json(r, &in->metadata)),
                       NULL);
 
     if (rc)
@@ -194,7 +193,7 @@ AWAITS static int users_update(struct req *r)
         TRY(auth_password_hash(r, in.password.value, &hash));
     TRY(lock_user(r, id, &user));
     TRY(save_user(r, id, &in, hash));
-    TRY(finish(r, id, "users.update", &user));
+    TRY(users_finish(r, id, "users.update", &user));
     if (in.email.set || in.password.set || in.status.set || in.role_ids.set)
         gateway_touch(r);
     return reply_row(r, 200, &user);
@@ -227,65 +226,8 @@ AWAITS static int users_confirm(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(lock_user(r, id, &user));
     TRY(sql_exec(r, NULL, &SQL_USER_CONFIRM, PARAMS(P_I64(id))));
-    TRY(finish(r, id, "users.confirm", &user));
+    TRY(users_finish(r, id, "users.confirm", &user));
     gateway_touch(r);
-    return reply_row(r, 200, &user);
-}
-
-/* --- the caller's own account --- */
-
-AWAITS static int check_current_password(struct req *r, const struct me_in *in)
-{
-    struct rows user;
-    struct str rehash;
-    bool right = false;
-
-    if (!in->current_password.set)
-        return fail_field(r, "current_password", "required", "is required to change the password");
-    TRY(auth_password_policy(r, "password", in->password.value));
-    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->caller->user_id))));
-    if (in->current_password.value.len <= 1024)
-        TRY(auth_password_check(
-            r, rows_str(&user, 0, 2), in->current_password.value, &right, &rehash));
-    if (!right)
-        return fail_field(
-            r, "current_password", "validation_failed", "is not the current password");
-    return 0;
-}
-
-/* The session that changes the password stays; all others end. */
-AWAITS static int users_update_me(struct req *r)
-{
-    int64_t id = r->caller->user_id;
-    struct str hash = STR_NONE;
-    struct rows user;
-    struct me_in in;
-
-    TRY(req_json(r, &me_schema, &in));
-    TRY(access_small_map(r, "metadata", &in.metadata));
-    if (in.password.set) {
-        TRY(rate_limit_sign_in(r,
-                               "account",
-                               arena_printf(r->task.arena, "me:%lld", (long long)id),
-                               r->project->settings.rate_sign_in_account));
-        TRY(check_current_password(r, &in));
-        TRY(auth_password_hash(r, in.password.value, &hash));
-    }
-    TRY(sql_begin(r));
-    struct db_call calls[] = {
-        {.sql = &SQL_USER_SAVE,
-         PARAMS(P_I64(id),
-                P_NULL,
-                P_STR(hash),
-                P_NULL,
-                P_BOOL(in.metadata.set),
-                json_param(r, &in.metadata))},
-        {.sql = &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(r->caller->session_id))},
-    };
-    TRY(sql_batch(r, calls, in.password.set ? 2 : 1));
-    TRY(finish(r, id, "users.update_me", &user));
-    if (in.password.set && calls[1].rows.count) /* nothing else of it is cached */
-        gateway_touch(r);
     return reply_row(r, 200, &user);
 }
 
@@ -314,19 +256,6 @@ static const struct route users_routes[] = {
         .class = CLASS_READ,
         .tag = "Users",
         .summary = "Get the caller's own account (of a key: its creator's)",
-    },
-    {
-        .method = HTTP_PUT_M,
-        .path = "/users/me",
-        .id = "users_update_me",
-        .auth = AUTH_USER,
-        .body = &me_schema,
-        .ok = {200, &user_out_schema},
-        .fails = {404},
-        .run = users_update_me,
-        .class = CLASS_AUTH,
-        .tag = "Users",
-        .summary = "Change the caller's own password or metadata",
     },
     {
         .method = HTTP_GET_M,

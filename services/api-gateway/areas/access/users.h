@@ -18,8 +18,22 @@ struct me_in {
     struct in_json metadata;
 };
 
+/* The same as clients of GoTrue send it. */
+struct account_in {
+    struct me_in me; /* metadata: what is merged */
+    struct in_str email;
+    struct in_json challenge, challenge_method; /* for links in mails, of which none is sent here */
+};
+
 extern const char *const user_statuses[];
 extern const struct schema user_create_schema;
 extern const struct schema user_update_schema;
 extern const struct schema me_schema;
+extern const struct schema account_schema;
 extern const struct schema user_out_schema;
+
+/* A member as a parameter; null = {}. */
+struct db_param users_json(struct req *r, const struct in_json *in);
+/* co: the user as it is now, from the open transaction, with an audit row; then commit. */
+AWAITS int users_finish(struct req *r, int64_t id, const char *action, struct rows *ret_user)
+    MUSTCHECK;

@@ -23,7 +23,7 @@ values (lower(normalize($1::text)), $2::text, $3::text, case when $4::boolean th
 returning id
 
 -- name: user_lock :opt
-select u.email, u.status, u.password_hash from {p}.users u where u.id = $1::bigint for update
+select u.email, u.status, u.password_hash, u.metadata from {p}.users u where u.id = $1::bigint for update
 
 -- name: user_save :exec
 update {p}.users u

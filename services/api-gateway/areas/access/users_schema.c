@@ -63,6 +63,45 @@ static const struct field me_fields[] = {
 };
 const struct schema me_schema = SCHEMA("MeUpdate", struct me_in, me_fields);
 
+static const struct field account_fields[] = {
+    {.name = "password",
+     FIELD_AT(struct account_in, me.password),
+     .type = FIELD_STR,
+     .max = 1024,
+     .format = "password",
+     .write_only = true},
+    {.name = "current_password",
+     FIELD_AT(struct account_in, me.current_password),
+     .type = FIELD_STR,
+     .max = 1024,
+     .format = "password",
+     .write_only = true,
+     .doc = "Required with password"},
+    {.name = "data",
+     FIELD_AT(struct account_in, me.metadata),
+     .type = FIELD_MAP,
+     .nullable = true,
+     .doc = "Merged into metadata, which may then have 16 KB; a member that is null goes"},
+    {.name = "email",
+     FIELD_AT(struct account_in, email),
+     .type = FIELD_STR,
+     .max = 254,
+     .format = "email",
+     .doc = "The account's own; only an administrator changes it",
+     .example = "\"ada@example.com\""},
+    {.name = "code_challenge",
+     FIELD_AT(struct account_in, challenge),
+     .type = FIELD_JSON,
+     .nullable = true,
+     .doc = "Ignored"},
+    {.name = "code_challenge_method",
+     FIELD_AT(struct account_in, challenge_method),
+     .type = FIELD_JSON,
+     .nullable = true,
+     .doc = "Ignored"},
+};
+const struct schema account_schema = SCHEMA("AccountUpdate", struct account_in, account_fields);
+
 static const struct field user_out_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "email", .type = FIELD_STR, .required = true, .format = "email"},

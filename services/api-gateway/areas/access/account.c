@@ -1,0 +1,163 @@
+/* The caller's own account: PUT /users/me, and the same as clients of GoTrue ask for it. */
+#include <errno.h>
+
+#include "areas/access/users.h"
+#include "areas/auth/auth_input.h"
+#include "areas/auth/auth_password.h"
+#include "areas/auth/auth_session.h"
+#include "base/panic.h"
+#include "users_sql.h"
+
+enum { L_EMAIL, L_STATUS, L_HASH, L_METADATA }; /* columns of user_lock */
+
+AWAITS static int check_current_password(struct req *r, const struct me_in *in)
+{
+    struct rows user;
+    struct str rehash;
+    bool right = false;
+
+    if (!in->current_password.set)
+        return fail_field(r, "current_password", "required", "is required to change the password");
+    TRY(auth_password_policy(r, "password", in->password.value));
+    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->caller->user_id))));
+    if (in->current_password.value.len <= 1024)
+        TRY(auth_password_check(
+            r, rows_str(&user, 0, L_HASH), in->current_password.value, &right, &rehash));
+    if (!right)
+        return fail_field(
+            r, "current_password", "validation_failed", "is not the current password");
+    return 0;
+}
+
+/* Checked and hashed before a connection is held; guesses are counted as those of sign-ins. */
+AWAITS static int new_password(struct req *r, const struct me_in *in, struct str *ret_hash)
+{
+    *ret_hash = STR_NONE;
+    if (!in->password.set)
+        return 0;
+    TRY(rate_limit_sign_in(r,
+                           "account",
+                           arena_printf(r->task.arena, "me:%lld", (long long)r->caller->user_id),
+                           r->project->settings.rate_sign_in_account));
+    TRY(check_current_password(r, in));
+    return auth_password_hash(r, in->password.value, ret_hash);
+}
+
+/* In the open transaction. The session that changes the password stays; all others end. */
+AWAITS static int
+save(struct req *r, const struct me_in *in, struct str hash, struct rows *ret_user)
+{
+    int64_t id = r->caller->user_id;
+    struct db_call calls[] = {
+        {.sql = &SQL_USER_SAVE,
+         PARAMS(P_I64(id),
+                P_NULL,
+                P_STR(hash),
+                P_NULL,
+                P_BOOL(in->metadata.set),
+                users_json(r, &in->metadata))},
+        {.sql = &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(r->caller->session_id))},
+    };
+
+    TRY(sql_batch(r, calls, in->password.set ? 2 : 1));
+    TRY(users_finish(r, id, "users.update_me", ret_user));
+    if (in->password.set && calls[1].rows.count) /* nothing else of it is cached */
+        gateway_touch(r);
+    return 0;
+}
+
+AWAITS static int users_update_me(struct req *r)
+{
+    struct rows user;
+    struct me_in in;
+    struct str hash;
+
+    TRY(req_json(r, &me_schema, &in));
+    TRY(access_small_map(r, "metadata", &in.metadata));
+    TRY(new_password(r, &in, &hash));
+    TRY(sql_begin(r));
+    TRY(save(r, &in, hash, &user));
+    return reply_row(r, 200, &user);
+}
+
+/* --- as clients of GoTrue ask --- */
+
+/* What there is, with what was sent: members replace members, null takes away. */
+static int merge(struct req *r, struct str stored, struct in_json *in)
+{
+    struct jr_error error;
+    json_t *all;
+    json_t *value;
+    const char *key;
+
+    if (!in->set || in->null) {
+        in->set = false;
+        return 0;
+    }
+    if (jr_parse_stored(r->task.arena, stored, &all, &error) != 0)
+        return -EBADMSG;
+    json_object_foreach(in->value, key, value)
+    {
+        if (json_is_null(value))
+            json_object_del(all, key);
+        else
+            MUST(json_object_set(all, key, value) == 0);
+    }
+    in->value = all;
+    return access_small_map(r, "data", in);
+}
+
+/* Nobody here checks that one reads mail at a new address. */
+static int check_email(struct req *r, struct str own, const struct in_str *email)
+{
+    if (!email->set || str_eq(auth_lower_case(r->task.arena, email->value), own))
+        return 0;
+    return fail_field(r, "email", "read_only", "only an administrator changes the address");
+}
+
+AWAITS static int auth_user_update(struct req *r)
+{
+    struct account_in in;
+    struct rows user;
+    struct str hash;
+
+    TRY(req_json(r, &account_schema, &in));
+    TRY(new_password(r, &in.me, &hash));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->caller->user_id))));
+    TRY(check_email(r, rows_str(&user, 0, L_EMAIL), &in.email));
+    TRY(merge(r, rows_str(&user, 0, L_METADATA), &in.me.metadata));
+    TRY(save(r, &in.me, hash, &user));
+    return reply_row(r, 200, &user);
+}
+
+static const struct route account_routes[] = {
+    {
+        .method = HTTP_PUT_M,
+        .path = "/users/me",
+        .id = "users_update_me",
+        .auth = AUTH_USER,
+        .body = &me_schema,
+        .ok = {200, &user_out_schema},
+        .fails = {404},
+        .run = users_update_me,
+        .class = CLASS_AUTH,
+        .tag = "Users",
+        .summary = "Change the caller's own password or metadata",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/auth/v1/user",
+        .id = "auth_user_update",
+        .auth = AUTH_USER,
+        .body = &account_schema,
+        .ok = {200, &auth_user_schema},
+        .fails = {404},
+        .run = auth_user_update,
+        .class = CLASS_AUTH,
+        .tag = "Sign-in",
+        .summary = "Change the account that is signed in",
+        .doc = "The same as PUT /users/me for clients of GoTrue, but data is merged into metadata.",
+    },
+};
+ROUTES(account);
