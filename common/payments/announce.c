@@ -176,6 +176,7 @@ static struct str method_payload(struct arena *arena, const struct method_row *r
 
 /* --- telling --- */
 
+/* Tables end with a kind without an event. */
 struct kind {
     unsigned bit;
     const char *event;
@@ -185,16 +186,19 @@ static const struct kind payment_kinds[] = {
     {PAYMENT_TOLD_CREATED, "PaymentCreated"},
     {PAYMENT_TOLD_SUCCEEDED, "PaymentSucceeded"},
     {PAYMENT_TOLD_FAILED, "PaymentFailed"},
+    {0, NULL},
 };
 static const struct kind subscription_kinds[] = {
     {SUBSCRIPTION_TOLD_CREATED, "SubscriptionCreated"},
     {SUBSCRIPTION_TOLD_ACTIVATED, "SubscriptionActivated"},
     {SUBSCRIPTION_TOLD_EXPIRED, "SubscriptionExpired"},
+    {0, NULL},
 };
 static const struct kind method_kinds[] = {
     {METHOD_TOLD_CAPTURED, "PaymentMethodCaptured"},
     {METHOD_TOLD_FAILED, "PaymentMethodCaptureFailed"},
     {METHOD_TOLD_REMOVED, "PaymentMethodRemoved"},
+    {0, NULL},
 };
 
 static void tell(struct apply_source *source,
@@ -203,9 +207,9 @@ static void tell(struct apply_source *source,
                  unsigned due,
                  struct str text)
 {
-    for (size_t i = 0; i < ARRAY_LEN(payment_kinds); i++)
-        if (due & kinds[i].bit)
-            applied_add_event(source, applied, kinds[i].event, text);
+    for (; kinds->event != NULL; kinds++)
+        if (due & kinds->bit)
+            applied_add_event(source, applied, kinds->event, text);
 }
 
 void announce_payment_row(struct apply_source *source,
