@@ -59,7 +59,7 @@ void processor_init(const struct processor_config *config)
 
 /* --- what is sent --- */
 
-struct call {
+struct exchange {
     struct task *task;
     const struct processor_request *request;
     struct fetch_header headers[HEADERS_MAX];
@@ -68,14 +68,15 @@ struct call {
     bool changes; /* not a GET: a lost answer leaves something unknown */
 };
 
-static void add_header(struct call *call, const char *name, struct str value)
+static void add_header(struct exchange *call, const char *name, struct str value)
 {
     MUST(call->header_count < HEADERS_MAX);
     call->headers[call->header_count++] = (struct fetch_header){str_from(name), value};
 }
 
 /* PROCESSOR_NOT_CONFIGURED when there is nobody to act for. */
-static int call_init(struct call *call, struct task *task, const struct processor_account *account)
+static int
+call_init(struct exchange *call, struct task *task, const struct processor_account *account)
 {
     const struct processor_request *request = call->request;
     struct arena *arena = task->arena;
@@ -167,8 +168,9 @@ static int classify(const struct processor_reply *reply)
     }
 }
 
-static struct attempt
-read_answer(struct call *call, const struct fetch_response *response, struct processor_reply *reply)
+static struct attempt read_answer(struct exchange *call,
+                                  const struct fetch_response *response,
+                                  struct processor_reply *reply)
 {
     struct arena *arena = call->task->arena;
     struct str retry = fetch_response_header(response, "Stripe-Should-Retry");
@@ -246,7 +248,7 @@ static int64_t backoff_ms(unsigned repeat)
 }
 
 /* The path holds ids, not secrets; the query and the body may hold addresses of people. */
-static void note(const struct call *call,
+static void note(const struct exchange *call,
                  const struct processor_reply *reply,
                  const struct attempt *attempt,
                  unsigned tries)
@@ -270,7 +272,7 @@ static void note(const struct call *call,
 }
 
 AWAITS static struct attempt
-attempt_once(struct call *call, int64_t limit_ms, unsigned tries, struct processor_reply *reply)
+attempt_once(struct exchange *call, int64_t limit_ms, unsigned tries, struct processor_reply *reply)
 {
     const struct fetch_request request = {
         .method = str_from(call->request->method),
@@ -296,7 +298,7 @@ int processor_call(struct task *task,
                    const struct processor_request *request,
                    struct processor_reply *ret_reply)
 {
-    struct call call = {.request = request};
+    struct exchange call = {.request = request};
     struct processor_reply reply = {0};
     bool lost = false;
     bool not_done = true;
@@ -327,6 +329,16 @@ int processor_call(struct task *task,
     reply.not_done = not_done;
     *ret_reply = reply;
     return last.rc;
+}
+
+bool processor_refused(int rc)
+{
+    return rc == PROCESSOR_DECLINED || rc == PROCESSOR_INVALID || rc == PROCESSOR_NOT_FOUND;
+}
+
+bool processor_not_done(int rc, const struct processor_reply *reply)
+{
+    return rc == PROCESSOR_NOT_CONFIGURED || (rc > 0 && reply->not_done);
 }
 
 /* --- paths and keys --- */

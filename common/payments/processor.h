@@ -84,6 +84,13 @@ AWAITS int processor_call(struct task *task,
                           const struct processor_request *request,
                           struct processor_reply *ret_reply) MUSTCHECK;
 
+/* any: of a result of processor_call(): a refusal that the same call will always get: declined,
+ * invalid, not found. */
+bool processor_refused(int rc);
+/* any: the call has certainly not been carried out and may be made anew: no or refused credentials,
+ * too many calls. */
+bool processor_not_done(int rc, const struct processor_reply *reply);
+
 /* "<head>/<id><tail>", the id escaped (one from a path parameter is anything); arena-owned. */
 struct str processor_path(struct arena *arena, const char *head, struct str id, const char *tail);
 /* Key of a call, "gw:<project>:<what>:<id>:<salt>" cut by hashing when too long; arena-owned. */

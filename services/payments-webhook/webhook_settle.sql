@@ -48,18 +48,3 @@ where p.id = $1::bigint and p.settle_at is not null
 update {p}.subscriptions s
 set settle_at = now() + least(greatest((now() - s.created_at) / 2, interval '15 seconds'), interval '1 hour')
 where s.id = $1::bigint and s.settle_at is not null
-
--- The processor refused the call, or nobody can tell any more what became of it. Only what was never seen there fails.
--- name: settle_payment_failed :exec
-update {p}.payments p set status = 'failed', failure_code = $3::text, failure_message = $4::text,
-  updated_at = greatest(now(), p.updated_at),
-  call_key = null, call_path = null, call_form = null, settle_at = null
-where p.id = $1::bigint and p.call_key is not distinct from $2::text and p.intent_id is null and p.session_id is null
-  and p.status in ('requires_payment_method', 'requires_confirmation', 'requires_action', 'processing')
-
--- name: settle_subscription_failed :exec
-update {p}.subscriptions s set status = 'incomplete_expired', updated_at = greatest(now(), s.updated_at), ended_at = now(),
-  call_key = null, call_path = null, call_form = null, settle_at = null,
-  metadata = s.metadata || jsonb_build_object('failure_code', $3::text, 'failure_message', $4::text)
-where s.id = $1::bigint and s.call_key is not distinct from $2::text and s.provider_subscription_id is null
-  and s.session_id is null and s.status = 'incomplete'

@@ -389,7 +389,7 @@ static int fail_create(struct req *r, int rc, const struct processor_reply *repl
 /* Under this key there will be no account: refused, not carried out, or failed for good. */
 static bool nothing_follows(int rc, const struct processor_reply *reply)
 {
-    return pay_refused(rc) || pay_not_done(rc, reply) || rc == PROCESSOR_REUSED_KEY ||
+    return processor_refused(rc) || processor_not_done(rc, reply) || rc == PROCESSOR_REUSED_KEY ||
            (rc == PROCESSOR_UNAVAILABLE && reply->replayed);
 }
 

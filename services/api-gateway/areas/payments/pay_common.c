@@ -1,14 +1,12 @@
 /* What all payment areas need: settings, failures of the processor, amounts, metadata, payers. */
 #include "areas/payments/payments_area.h"
-#include "base/clock.h"
 #include "http/query.h"
 #include "pay_common_sql.h"
 #include "json/jr.h"
 
 #include <errno.h>
 
-#define SETTLE_EXTRA_MS    15000 /* behind the request's deadline */
-#define METADATA_NAMES_MAX 40    /* the processor takes 50; some are ours */
+#define METADATA_NAMES_MAX 40 /* the processor takes 50; some are ours */
 #define METADATA_NAME_MAX  40
 #define METADATA_VALUE_MAX 500
 
@@ -59,49 +57,6 @@ int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account
 }
 
 /* --- failures --- */
-
-AWAITS static int transact_once(struct req *r, int (*fn)(struct req *r, void *arg), void *arg)
-{
-    struct db *tx;
-
-    TRY(db_begin(&r->task, &r->project->db, &tx));
-    r->db = tx;
-    int rc = fn(r, arg);
-    if (rc == 0)
-        rc = db_commit(&r->task, tx);
-    else
-        (void)db_rollback(&r->task, tx);
-    r->db = &r->project->db;
-    return rc;
-}
-
-int pay_transact(struct req *r, int (*fn)(struct req *r, void *arg), void *arg)
-{
-    struct db_tries tries = {0};
-    int rc;
-
-    do
-        rc = transact_once(r, fn, arg);
-    while (db_again(&r->task, &tries, rc));
-    return rc;
-}
-
-bool pay_not_done(int rc, const struct processor_reply *reply)
-{
-    return rc == PROCESSOR_NOT_CONFIGURED || (rc > 0 && reply->not_done);
-}
-
-int64_t pay_settle_ms(const struct req *r)
-{
-    int64_t left = r->task.deadline_ms ? r->task.deadline_ms - clock_mono_ms() : 0;
-
-    return (left > 0 ? left : 0) + SETTLE_EXTRA_MS;
-}
-
-bool pay_refused(int rc)
-{
-    return rc == PROCESSOR_DECLINED || rc == PROCESSOR_INVALID || rc == PROCESSOR_NOT_FOUND;
-}
 
 static struct str or_else(struct str text, const char *otherwise)
 {
@@ -225,21 +180,6 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
     default:
         return rc;
     }
-}
-
-int pay_unknown(struct req *r, int rc, struct str what, int64_t id)
-{
-    bool away = rc == PROCESSOR_UNAVAILABLE || rc == PROCESSOR_CONFLICT;
-
-    pay_location(r, what, id);
-    return fail(
-        r,
-        away ? "dependency_unavailable" : "outcome_unknown",
-        "%s: what became of %.*s %lld is found out in the background. Read it there, or repeat the "
-        "request with the same Idempotency-Key.",
-        away ? "The processor is not available right now" : "The outcome is not known",
-        STR_ARG(what),
-        (long long)id);
 }
 
 void pay_location(struct req *r, struct str what, int64_t id)
@@ -460,7 +400,7 @@ static int make_customer(struct req *r,
                                           (unsigned long long)payer->since_us)),
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
-    if (rc > 0 && !pay_refused(rc))
+    if (rc > 0 && !processor_refused(rc))
         TRY(sql_exec(r, NULL, &SQL_PAY_CUSTOMER_AGAIN, PARAMS(P_I64(payer->id))));
     if (rc)
         return pay_fail(r, rc, &reply);

@@ -6,10 +6,7 @@
 struct act {
     const char *what, *done; /* "capture", "captured" */
     const char *const *states;
-    int (*build)(struct req *r,
-                 struct act *act,
-                 const struct payment *payment,
-                 struct payment_call *call);
+    int (*build)(struct req *r, struct act *act, const struct payment *payment, struct call *call);
     const void *in;
     struct form form;
     int64_t method_id;   /* confirm: of the row */
@@ -59,19 +56,21 @@ static int check_payment(struct req *r, const struct act *act, const struct paym
 static int join_open_call(struct req *r,
                           const struct act *act,
                           const struct payment *payment,
-                          struct payment_call *call)
+                          struct pay_call *pay)
 {
+    struct call *call = &pay->call;
+
     if (!payment->call_key.len)
         return 0;
     if (!str_eq(payment->call_path, call->path) || !str_eq(payment->call_form, call->form) ||
-        (act->adds && call->idem->key.len))
+        (act->adds && pay->idem->key.len))
         return fail_unsettled(r);
     call->key = payment->call_key;
     call->again = true;
     return 0;
 }
 
-AWAITS static int begin(struct req *r, struct act *act, int64_t id, struct payment_call *call)
+AWAITS static int begin(struct req *r, struct act *act, int64_t id, struct pay_call *pay)
 {
     struct payment payment;
 
@@ -79,49 +78,49 @@ AWAITS static int begin(struct req *r, struct act *act, int64_t id, struct payme
     TRY(payment_load(r, id, true, &payment));
     TRY(check_payment(r, act, &payment));
     form_init(&act->form, r->task.arena);
-    TRY(act->build(r, act, &payment, call));
-    call->payment_id = id;
-    call->form = form_text(&act->form);
-    TRY(join_open_call(r, act, &payment, call));
+    TRY(act->build(r, act, &payment, &pay->call));
+    pay->call.id = id;
+    pay->call.form = form_text(&act->form);
+    TRY(join_open_call(r, act, &payment, pay));
     if (act->method_id)
         TRY(sql_exec(r, NULL, &SQL_PAYMENT_SET_METHOD, PARAMS(P_I64(id), P_I64(act->method_id))));
-    return payment_call_note(r, call, act->what);
+    return pay_call_note(pay, act->what);
 }
 
 /* The abandoned request noted its call. While that is open it is repeated; if somebody else closed
  * it without it having been made it is made now: under its own key, so that it is not made
  * twice. */
-AWAITS static int go_on(struct req *r, struct act *act, struct payment_call *call)
+AWAITS static int go_on(struct req *r, struct act *act, struct pay_call *pay)
 {
     struct payment_extra extra;
     struct payment payment;
 
-    TRY(payment_load_target(r, call->idem, &payment));
-    if (payment_call_is_ours(call->idem, &payment))
-        return payment_call_resume(r, call);
-    TRY(payment_reread(r, call->settings, &payment, &extra));
+    TRY(payment_load_target(r, pay->idem, &payment));
+    if (payment_call_is_ours(pay->idem, &payment))
+        return payment_call_resume(pay);
+    TRY(payment_reread(r, pay->call.settings, &payment, &extra));
     if (!among(payment.status, act->states))
         return payment_reply(r, 200, &payment, &extra);
-    call->again = true;
-    TRY(begin(r, act, payment.id, call));
-    return payment_call_run(r, call);
+    pay->call.again = true;
+    TRY(begin(r, act, payment.id, pay));
+    return pay_call_run(pay);
 }
 
 AWAITS static int run(struct req *r, struct act *act, struct idem *idem)
 {
-    struct payment_call call = {.idem = idem, .status = 200};
+    struct pay_call pay = payment_call(r, idem, false);
     struct payment_extra extra;
     struct payment payment;
 
-    TRY(pay_settings(r, act->ready, &call.settings));
+    TRY(pay_settings(r, act->ready, &pay.call.settings));
     if (idem->target.len)
-        return go_on(r, act, &call);
+        return go_on(r, act, &pay);
     TRY(payment_load_path(r, &payment));
     /* Not every change is told by an event: what is known here may be behind. */
     if (!among(payment.status, act->states) || !payment.intent_id.len)
-        TRY(payment_reread(r, call.settings, &payment, &extra));
-    TRY(begin(r, act, payment.id, &call));
-    return payment_call_run(r, &call);
+        TRY(payment_reread(r, pay.call.settings, &payment, &extra));
+    TRY(begin(r, act, payment.id, &pay));
+    return pay_call_run(&pay);
 }
 
 AWAITS static int act_run(struct req *r, struct act *act, const struct in_str *key)
@@ -182,10 +181,8 @@ static const struct schema confirm_schema =
 static const char *const confirmable[] = {
     "requires_payment_method", "requires_confirmation", "requires_action", "failed", NULL};
 
-static int build_confirm(struct req *r,
-                         struct act *act,
-                         const struct payment *payment,
-                         struct payment_call *call)
+static int
+build_confirm(struct req *r, struct act *act, const struct payment *payment, struct call *call)
 {
     const struct confirm_in *in = act->in;
     static const struct in_str none;
@@ -294,10 +291,8 @@ static int64_t part_fee(const struct payment *payment, int64_t amount_minor)
     return fee < amount_minor ? fee : amount_minor;
 }
 
-static int build_capture(struct req *r,
-                         struct act *act,
-                         const struct payment *payment,
-                         struct payment_call *call)
+static int
+build_capture(struct req *r, struct act *act, const struct payment *payment, struct call *call)
 {
     const struct capture_in *in = act->in;
     int64_t amount_minor;
@@ -354,10 +349,8 @@ static const char *const cancelable[] = {"requires_payment_method",
                                          "failed",
                                          NULL};
 
-static int build_cancel(struct req *r,
-                        struct act *act,
-                        const struct payment *payment,
-                        struct payment_call *call)
+static int
+build_cancel(struct req *r, struct act *act, const struct payment *payment, struct call *call)
 {
     const struct cancel_in *in = act->in;
 
@@ -418,10 +411,8 @@ static const struct schema refund_schema = SCHEMA("PaymentRefund", struct refund
 
 static const char *const refundable[] = {"succeeded", "partially_refunded", NULL};
 
-static int build_refund(struct req *r,
-                        struct act *act,
-                        const struct payment *payment,
-                        struct payment_call *call)
+static int
+build_refund(struct req *r, struct act *act, const struct payment *payment, struct call *call)
 {
     const struct refund_in *in = act->in;
     /* What is made again may have been made: it counts among what was given back. */

@@ -364,7 +364,7 @@ AWAITS static int setup(struct req *r, const struct setup_in *in, struct idem *i
     int rc = processor_call(&r->task, settings, &request, &reply);
     if (rc == 0)
         return reply_setup(r, reply.body);
-    if (pay_refused(rc))
+    if (processor_refused(rc))
         pay_customer_gone(r, &reply, customer);
     return pay_fail(r, rc, &reply);
 }

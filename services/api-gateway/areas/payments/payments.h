@@ -1,10 +1,9 @@
 #pragma once
 /*
- * What the areas of payments and saved methods share: rows as they are shown, and the engine that makes
- * a call about one payment (payment_call.c).
+ * What the areas of payments and saved methods share: rows as they are shown, and calls about one
+ * payment.
  */
-#include "areas/payments/payments_area.h"
-#include "payments/apply.h"
+#include "areas/payments/pay_call.h"
 
 /* --- rows --- */
 
@@ -69,35 +68,21 @@ struct payment_draft {
     json_t *metadata; /* the caller's */
 };
 
-/* One call about one payment: made, repeated by whoever takes over, and brought home. */
-struct payment_call {
-    const struct payment_settings *settings;
-    struct idem *idem;
-    int64_t payment_id;
-    struct str path, form, key;
-    bool creates; /* a refusal fails the payment; without the call there is none */
-    bool again;   /* it may have been made before */
-    int status;   /* of the answer when it goes well */
-};
-
 /* any: the parameters of an intent, however it is paid. `capture_method` may be empty. */
 void payment_put_intent(struct req *r, struct form *form, const struct payment_draft *draft, int64_t payment_id,
                         struct str capture_method);
 /* co: opens a transaction (r->db) and adds the row: *ret_id. */
 AWAITS int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_id) MUSTCHECK;
-/* co: in the open transaction: notes the call (path, form, and a key made here) in its row, and the row in idem;
- * commits. */
-AWAITS int payment_call_note(struct req *r, struct payment_call *call, const char *what) MUSTCHECK;
-/* co: makes the call and answers: what came of it is applied, the call closed and the answer kept in one
- * transaction. The answer of an unknown outcome (503) names the payment in Location. */
-AWAITS int payment_call_run(struct req *r, struct payment_call *call) MUSTCHECK;
+/* any: a call about a payment, which this request makes or changes (`creates`); its settings, row, path and form are
+ * filled by the caller. Refused, a payment that it creates fails. */
+struct pay_call payment_call(struct req *r, struct idem *idem, bool creates);
 /* co: the row that an abandoned request made (idem->target). */
 AWAITS int payment_load_target(struct req *r, const struct idem *idem, struct payment *ret_payment) MUSTCHECK;
 /* any: whether the payment's open call was noted by this request or one that it has taken over. */
 bool payment_call_is_ours(const struct idem *idem, const struct payment *payment);
 /* co: goes on where an abandoned request ended (idem->target): repeats the call that is still open, else tells how the
  * payment stands. */
-AWAITS int payment_call_resume(struct req *r, struct payment_call *call) MUSTCHECK;
+AWAITS int payment_call_resume(struct pay_call *pay) MUSTCHECK;
 /* co: reads the payment's object from the processor and applies it; *payment is what is known now, also when the
  * processor cannot be asked. *extra is filled. */
 AWAITS int payment_reread(struct req *r, const struct payment_settings *settings, struct payment *payment,

@@ -47,30 +47,5 @@ values ($1::text, $2::bigint, $3::text, $4::text, $5::text, $6::text, $7::bigint
   $11::bigint)
 returning id
 
--- name: payment_call_note :exec
-update {p}.payments
-set call_key = $2::text, call_path = $3::text, call_form = $4::text,
-  settle_at = now() + $5::bigint * interval '1 millisecond', updated_at = greatest(now(), updated_at)
-where id = $1::bigint
-
--- What became of the call is known; another one may have been noted meanwhile.
--- name: payment_call_close :exec
-update {p}.payments
-set call_key = null, call_path = null, call_form = null, checkout_url = coalesce($3::text, checkout_url),
-  settle_at = case when status in ('succeeded', 'failed', 'canceled', 'refunded', 'partially_refunded', 'disputed') then null
-    else settle_at end
-where id = $1::bigint and coalesce(call_key, $2::text) = $2::text
-
--- A refusal that comes without an object: the payment was not even begun.
--- name: payment_refused :exec
-update {p}.payments
-set status = 'failed', failure_code = $3::text, failure_message = $4::text, updated_at = greatest(now(), updated_at)
-where id = $1::bigint and call_key = $2::text and intent_id is null and session_id is null
-  and status = 'requires_payment_method'
-
--- name: payment_not_begun :exec
-delete from {p}.payments
-where id = $1::bigint and call_key = $2::text and intent_id is null and session_id is null and told = 0
-
 -- name: payment_set_method :exec
 update {p}.payments set payment_method_id = $2::bigint where id = $1::bigint

@@ -1,18 +1,17 @@
 #pragma once
 /*
- * What the payment areas share. A call that moves money:
+ * What the payment areas share. A request that moves money:
  *
  *   TRY(idem_begin(r, in.idempotency_key, &idem));      answered before, refused, or ours
  *   return idem_end(r, &idem, create(r, &in, &idem));   keeps the answer when it is a final one
  *
- * and inside, after what can be refused without the processor:
+ * and inside, after what can be refused without the processor (pay_call.h):
  *
- *   sql_begin: the local row with call_path, call_form, call_key, settle_at; idem_note(); sql_commit
- *   rc = processor_call(...)            key from the local row: a repeat does nothing twice
- *   sql_begin: apply_*(); the answer put into the response; idem_keep(); sql_commit
+ *   sql_begin(), the local row, pay_call_note()
+ *   pay_call_run()
  *
- * Killed anywhere between, the row has what is needed to repeat the call: the caller does so with his
- * key (idem.target tells the row), else the payments service's timer.
+ * Killed anywhere between, the caller goes on with his key (idem.target tells the row), else the payments service's
+ * timer does.
  */
 #include "app.h"
 #include "payments/money.h"
@@ -36,20 +35,8 @@ AWAITS int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_
  * credentials 409, refused ones 502; unavailable 503; unknown 503 outcome_unknown ("repeat with the same
  * Idempotency-Key"). Negative ones are returned as they are. */
 int pay_fail(struct req *r, int rc, const struct processor_reply *reply);
-/* any: 503 for a call that is noted in a row ("payment", its id) and may have been carried out: Location is where that
- * tells it, later. `rc` as from processor_call(), also when its end could not be written down. */
-int pay_unknown(struct req *r, int rc, struct str what, int64_t id);
 /* any: header Location of a "payment" or "subscription". */
 void pay_location(struct req *r, struct str what, int64_t id);
-/* co: fn(r, arg) in a transaction of its own (r->db), and its commit; begun anew, a few times, when another's news of the
- * same rows came in between. What fn() or the commit returned; after anything but 0 nothing is written. */
-AWAITS int pay_transact(struct req *r, int (*fn)(struct req *r, void *arg), void *arg) MUSTCHECK;
-/* any: the call has certainly not been carried out and may be made anew: no or refused credentials, too many calls. */
-bool pay_not_done(int rc, const struct processor_reply *reply);
-/* any: from now until somebody else may settle a call that this request is about to make. */
-int64_t pay_settle_ms(const struct req *r);
-/* any: a refusal that the same call will always get: declined, invalid, not found. */
-bool pay_refused(int rc);
 /* any: amount and currency of a body -> minor units (more than 0), or the 400 that names the field: "amount" or
  * "currency". An amount of NULL is required. */
 int pay_amount(struct req *r, const json_t *amount, struct str currency, int64_t *ret_minor,

@@ -35,28 +35,28 @@ static void put_charge(struct form *form, const struct payment_method *method)
 AWAITS static int
 charge(struct req *r, const struct charge_in *in, struct payment_draft *draft, struct idem *idem)
 {
-    struct payment_call call = {.idem = idem, .creates = true, .status = 201};
+    struct pay_call pay = payment_call(r, idem, true);
     struct payment_method method;
     struct form form;
 
-    TRY(pay_settings(r, true, &call.settings));
+    TRY(pay_settings(r, true, &pay.call.settings));
     if (idem->target.len)
-        return payment_call_resume(r, &call);
-    TRY(payment_method_find(r, call.settings, in->payment_method_id.value, &method));
+        return payment_call_resume(&pay);
+    TRY(payment_method_find(r, pay.call.settings, in->payment_method_id.value, &method));
     draft->type = "saved_method";
     draft->payment_method_id = method.id;
     draft->subscriber_id = method.subscriber_id;
     draft->customer = method.customer;
     draft->customer_email = method.email;
-    draft->fee_minor = payment_fee(call.settings, draft->amount_minor, draft->currency);
-    TRY(payment_add(r, draft, &call.payment_id));
+    draft->fee_minor = payment_fee(pay.call.settings, draft->amount_minor, draft->currency);
+    TRY(payment_add(r, draft, &pay.call.id));
     form_init(&form, r->task.arena);
-    payment_put_intent(r, &form, draft, call.payment_id, in->capture_method.value);
+    payment_put_intent(r, &form, draft, pay.call.id, in->capture_method.value);
     put_charge(&form, &method);
-    call.path = STR("/v1/payment_intents");
-    call.form = form_text(&form);
-    TRY(payment_call_note(r, &call, "charge"));
-    return payment_call_run(r, &call);
+    pay.call.path = STR("/v1/payment_intents");
+    pay.call.form = form_text(&form);
+    TRY(pay_call_note(&pay, "charge"));
+    return pay_call_run(&pay);
 }
 
 AWAITS static int payments_charge(struct req *r)

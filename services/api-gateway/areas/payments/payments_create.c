@@ -93,10 +93,10 @@ static bool saves(const struct create_in *in)
 static void put_checkout(struct req *r,
                          struct form *form,
                          const struct create_in *in,
-                         const struct payment_call *call,
+                         const struct call *call,
                          const struct payment_draft *draft)
 {
-    json_t *metadata = pay_metadata_with(r, draft->metadata, "payment_id", call->payment_id);
+    json_t *metadata = pay_metadata_with(r, draft->metadata, "payment_id", call->id);
     struct str name = draft->description.len ? draft->description : r->project->name;
     struct str success;
     struct str cancel;
@@ -113,7 +113,7 @@ static void put_checkout(struct req *r,
         form_str(form, "customer", draft->customer);
     else if (draft->customer_email.len)
         form_str(form, "customer_email", draft->customer_email);
-    form_i64(form, "client_reference_id", call->payment_id);
+    form_i64(form, "client_reference_id", call->id);
     form_map(form, "metadata", metadata);
     form_map(form, "payment_intent_data[metadata]", metadata);
     if (draft->description.len)
@@ -178,26 +178,26 @@ AWAITS static int draft_payment(struct req *r,
 AWAITS static int
 create(struct req *r, const struct create_in *in, struct payment_draft *draft, struct idem *idem)
 {
-    struct payment_call call = {.idem = idem, .creates = true, .status = 201};
+    struct pay_call pay = payment_call(r, idem, true);
     struct form form;
 
-    TRY(pay_settings(r, true, &call.settings));
+    TRY(pay_settings(r, true, &pay.call.settings));
     if (idem->target.len)
-        return payment_call_resume(r, &call);
-    TRY(draft_payment(r, in, call.settings, draft));
-    TRY(payment_add(r, draft, &call.payment_id));
+        return payment_call_resume(&pay);
+    TRY(draft_payment(r, in, pay.call.settings, draft));
+    TRY(payment_add(r, draft, &pay.call.id));
     form_init(&form, r->task.arena);
     if (is_checkout(in)) {
-        call.path = STR("/v1/checkout/sessions");
-        put_checkout(r, &form, in, &call, draft);
+        pay.call.path = STR("/v1/checkout/sessions");
+        put_checkout(r, &form, in, &pay.call, draft);
     } else {
-        call.path = STR("/v1/payment_intents");
-        payment_put_intent(r, &form, draft, call.payment_id, in->capture_method.value);
+        pay.call.path = STR("/v1/payment_intents");
+        payment_put_intent(r, &form, draft, pay.call.id, in->capture_method.value);
         put_device(&form, in, draft);
     }
-    call.form = form_text(&form);
-    TRY(payment_call_note(r, &call, "payment"));
-    return payment_call_run(r, &call);
+    pay.call.form = form_text(&form);
+    TRY(pay_call_note(&pay, "payment"));
+    return pay_call_run(&pay);
 }
 
 AWAITS static int payments_create(struct req *r)

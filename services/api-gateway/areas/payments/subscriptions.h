@@ -1,6 +1,6 @@
 #pragma once
-/* What the files of subscriptions share: the row, its answer, and the processor's news of it. */
-#include "areas/payments/payments_area.h"
+/* What the files of subscriptions share: the row, its answer, and the call that creates it. */
+#include "areas/payments/pay_call.h"
 #include "areas/payments/terms.h"
 
 /* Texts are arena-owned; empty = null. */
@@ -24,24 +24,10 @@ bool subscription_has_ended(const struct subscription *subscription);
 /* any: 409 payment_state for those that the app store keeps, and for those that have ended. */
 int subscription_check_ours(struct req *r, const struct subscription *subscription) MUSTCHECK;
 
-/* co: in the open transaction: a subscription or session of the processor into its row. Results of apply.h; sets *ret_url
- * to a session's address and *ret_rang, both only when there is something. */
-AWAITS int subscription_take_news(struct req *r, const struct payment_settings *settings, const json_t *object,
-                              struct str *ret_url, bool *ret_rang) MUSTCHECK;
-
 /* --- creating --- */
 
-/* The call that creates it. Its row has been noted with it. */
-struct subscription_call {
-    const struct payment_settings *settings;
-    struct idem *idem;
-    int64_t id;
-    struct str path, form, key;
-    bool again; /* it may have been made before */
-};
-/* co: in the open transaction that made the row: notes the call in it (and gives it its key), and commits. */
-AWAITS int subscription_call_note(struct req *r, struct subscription_call *call) MUSTCHECK;
-/* co: makes the call, brings home what came of it, and answers: 201 with a checkout_url, or the problem. */
-AWAITS int subscription_call_run(struct req *r, struct subscription_call *call) MUSTCHECK;
-/* co: goes on with the row that an earlier request with this key made (call->idem->target). */
-AWAITS int subscription_call_resume(struct req *r, struct subscription_call *call) MUSTCHECK;
+/* any: the call that creates one; its settings, row, path and form are filled by the caller. */
+struct pay_call subscription_call(struct req *r, struct idem *idem);
+/* co: goes on with the row that an earlier request with this key made (pay->idem->target): 201 with a checkout_url, or the
+ * problem. */
+AWAITS int subscription_call_resume(struct pay_call *pay) MUSTCHECK;

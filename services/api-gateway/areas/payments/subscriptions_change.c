@@ -1,7 +1,7 @@
 /* What changes a subscription: cancelling, resuming, another plan, another subscriber. */
 #include "areas/payments/plans.h"
 #include "areas/payments/subscriptions.h"
-#include "payments/apply.h"
+#include "base/clock.h"
 #include "subscriptions_call_sql.h"
 #include "json/jr.h"
 
@@ -9,10 +9,11 @@
 
 /* A change of a subscription, made by a call that may be made again. */
 struct change {
-    const struct payment_settings *settings;
+    struct req *r;
+    struct call call;
     struct subscription subscription;
-    struct processor_reply reply;
-    int64_t plan_id; /* moves to it; 0 = stays */
+    const json_t *object; /* the processor's answer; NULL: none was needed */
+    int64_t plan_id;      /* moves to it; 0 = stays */
     bool subscriber_set;
     int64_t subscriber_id;  /* 0 = nobody */
     const json_t *metadata; /* NULL = stays */
@@ -20,11 +21,11 @@ struct change {
 
 /* --- calls --- */
 
-AWAITS static int call(struct req *r,
-                       struct change *change,
-                       const char *method,
-                       struct str path,
-                       const struct form *form)
+AWAITS static int ask(struct req *r,
+                      struct change *change,
+                      const char *method,
+                      struct str path,
+                      const struct form *form)
 {
     struct processor_request request = {.method = method, .path = path};
 
@@ -32,7 +33,7 @@ AWAITS static int call(struct req *r,
         request.form = form_text(form);
     if (str_is(str_from(method), "POST"))
         request.key = plan_fresh_key(r, "subscription-change", change->subscription.id);
-    return processor_call(&r->task, change->settings, &request, &change->reply);
+    return processor_call(&r->task, change->call.settings, &request, &change->call.reply);
 }
 
 static struct str subscription_path(struct req *r, const struct change *change)
@@ -48,66 +49,53 @@ AWAITS static int fail_call(struct req *r, const struct change *change, int rc)
         return rc;
     if (rc == PROCESSOR_UNKNOWN)
         TRY(sql_exec(r, NULL, &SQL_SUBSCRIPTION_IN_DOUBT, PARAMS(P_I64(change->subscription.id))));
-    return pay_fail(r, rc, &change->reply);
+    return pay_fail(r, rc, &change->call.reply);
 }
 
 /* --- what came of it --- */
 
-AWAITS static int write_own(struct req *r, const struct change *change)
+AWAITS static int write_own(const struct change *change, struct db *tx)
 {
     const struct subscription *subscription = &change->subscription;
-    int rc = 0;
+    struct task *task = change->call.task;
 
     if (change->plan_id)
-        rc = db_query(&r->task,
-                      r->db,
-                      &SQL_SUBSCRIPTION_MOVE,
-                      PARAMS(P_I64(subscription->id), P_I64(change->plan_id)),
-                      NULL);
-    if (rc == 0 && (change->subscriber_set || change->metadata))
-        rc = db_query(
-            &r->task,
-            r->db,
-            &SQL_SUBSCRIPTION_SET,
-            PARAMS(P_I64(subscription->id),
-                   P_BOOL(change->subscriber_set),
-                   change->subscriber_id ? P_I64(change->subscriber_id) : P_NULL,
-                   change->metadata ? P_STR(jr_print(r->task.arena, change->metadata)) : P_NULL),
-            NULL);
-    return rc;
+        TRY(db_query(task,
+                     tx,
+                     &SQL_SUBSCRIPTION_MOVE,
+                     PARAMS(P_I64(subscription->id), P_I64(change->plan_id)),
+                     NULL));
+    if (!change->subscriber_set && !change->metadata)
+        return 0;
+    return db_query(
+        task,
+        tx,
+        &SQL_SUBSCRIPTION_SET,
+        PARAMS(P_I64(subscription->id),
+               P_BOOL(change->subscriber_set),
+               change->subscriber_id ? P_I64(change->subscriber_id) : P_NULL,
+               change->metadata ? P_STR(jr_print(task->arena, change->metadata)) : P_NULL),
+        NULL);
 }
 
-struct news {
-    const struct change *change;
-    const json_t *object;
-    bool rang;
-};
-
-/* co: the processor's answer (NULL: none was needed), our own members and the audit row, at
- * once. */
-AWAITS static int write_all(struct req *r, void *arg)
+/* co: the processor's answer, our own members and the audit row, at once. */
+AWAITS static int write_all(struct call *call, struct db *tx, void *arg)
 {
-    struct news *news = arg;
-    const struct change *change = news->change;
-    struct str url = STR_NONE;
-    int rc = 0;
+    const struct change *change = arg;
 
-    news->rang = false;
-    if (news->object)
-        rc = subscription_take_news(r, change->settings, news->object, &url, &news->rang);
-    if (rc == 0)
-        rc = write_own(r, change);
-    if (rc || !change->subscriber_set)
-        return rc;
+    if (change->object)
+        TRY(call_apply(call, tx, change->object, clock_wall_ms()));
+    TRY(write_own(change, tx));
+    if (!change->subscriber_set)
+        return 0;
     struct db_call audit = gateway_audit(
-        r, "subscriptions.set_subscriber", "subscription", change->subscription.id, STR_NONE);
-    return db_batch(&r->task, r->db, &audit, 1, NULL);
+        change->r, "subscriptions.set_subscriber", "subscription", call->id, STR_NONE);
+    return db_batch(call->task, tx, &audit, 1, NULL);
 }
 
-AWAITS static int finish(struct req *r, const struct change *change, const json_t *object)
+AWAITS static int finish(struct req *r, struct change *change)
 {
-    struct news news = {.change = change, .object = object};
-    int rc = pay_transact(r, write_all, &news);
+    int rc = call_transact(&change->call, write_all, change);
 
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
@@ -118,9 +106,14 @@ AWAITS static int finish(struct req *r, const struct change *change, const json_
         return fail(r, "provider_error", "The processor's answer cannot be read.");
     if (rc < 0)
         return rc;
-    if (news.rang)
-        events_ring(gateway_directory(), r->project);
-    return subscription_reply(r, 200, change->subscription.id, STR_NONE);
+    return subscription_reply(r, 200, change->call.id, STR_NONE);
+}
+
+/* As the processor has it now. */
+AWAITS static int finish_answered(struct req *r, struct change *change)
+{
+    change->object = change->call.reply.body;
+    return finish(r, change);
 }
 
 /* --- cancelling and resuming --- */
@@ -142,8 +135,9 @@ AWAITS static int load(struct req *r, struct change *change)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(subscription_load(r, id, &change->subscription));
-    return 0;
+    change->r = r;
+    change->call = pay_call_of(r, &call_subscription, NULL, id);
+    return subscription_load(r, id, &change->subscription);
 }
 
 /* One that has not begun: its checkout ends. */
@@ -156,7 +150,7 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
         return fail(r,
                     "payment_state",
                     "The subscription is being created; try again when that has ended.");
-    rc = call(
+    rc = ask(
         r,
         change,
         "POST",
@@ -166,19 +160,19 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
         return fail(r, "payment_state", "Its checkout has ended just now; read it and try again.");
     if (rc)
         return fail_call(r, change, rc);
-    return finish(r, change, change->reply.body);
+    return finish_answered(r, change);
 }
 
 /* It is gone there already: as it is known there. */
 AWAITS static int cancel_now(struct req *r, struct change *change)
 {
-    int rc = call(r, change, "DELETE", subscription_path(r, change), NULL);
+    int rc = ask(r, change, "DELETE", subscription_path(r, change), NULL);
 
     if (rc == PROCESSOR_NOT_FOUND)
-        rc = call(r, change, "GET", subscription_path(r, change), NULL);
+        rc = ask(r, change, "GET", subscription_path(r, change), NULL);
     if (rc)
         return fail_call(r, change, rc);
-    return finish(r, change, change->reply.body);
+    return finish_answered(r, change);
 }
 
 AWAITS static int set_period_end(struct req *r, struct change *change, bool cancel)
@@ -188,10 +182,10 @@ AWAITS static int set_period_end(struct req *r, struct change *change, bool canc
 
     form_init(&form, r->task.arena);
     form_bool(&form, "cancel_at_period_end", cancel);
-    rc = call(r, change, "POST", subscription_path(r, change), &form);
+    rc = ask(r, change, "POST", subscription_path(r, change), &form);
     if (rc)
         return fail_call(r, change, rc);
-    return finish(r, change, change->reply.body);
+    return finish_answered(r, change);
 }
 
 AWAITS static int subscriptions_cancel(struct req *r)
@@ -203,7 +197,7 @@ AWAITS static int subscriptions_cancel(struct req *r)
     TRY(req_json(r, &cancel_schema, &in));
     TRY(load(r, change));
     TRY(subscription_check_ours(r, subscription));
-    TRY(pay_settings(r, true, &change->settings));
+    TRY(pay_settings(r, true, &change->call.settings));
     if (!subscription->provider_id.len)
         return cancel_checkout(r, change);
     bool now = in.at_period_end.set && !in.at_period_end.value;
@@ -223,7 +217,7 @@ AWAITS static int subscriptions_resume(struct req *r)
         return fail(r,
                     "payment_state",
                     "The subscription is not about to end: there is nothing to resume.");
-    TRY(pay_settings(r, true, &change->settings));
+    TRY(pay_settings(r, true, &change->call.settings));
     return set_period_end(r, change, false);
 }
 
@@ -284,8 +278,7 @@ static struct str item_of(const json_t *object)
                   "id");
 }
 
-/* co: *ret_object is the processor's answer. */
-AWAITS static int move(struct req *r, struct change *change, const json_t **ret_object)
+AWAITS static int move(struct req *r, struct change *change)
 {
     struct str price;
     struct str product;
@@ -294,25 +287,25 @@ AWAITS static int move(struct req *r, struct change *change, const json_t **ret_
     int rc;
 
     TRY(check_plan(r, change->plan_id));
-    TRY(pay_settings(r, true, &change->settings));
-    TRY(plan_price(r, change->settings, change->plan_id, &price, &product));
+    TRY(pay_settings(r, true, &change->call.settings));
+    TRY(plan_price(r, change->call.settings, change->plan_id, &price, &product));
     if (!price.len)
         return fail(
             r, "dependency_unavailable", "The processor does not know this plan yet; try again.");
-    rc = call(r, change, "GET", subscription_path(r, change), NULL);
+    rc = ask(r, change, "GET", subscription_path(r, change), NULL);
     if (rc)
         return fail_call(r, change, rc);
-    item = item_of(change->reply.body);
+    item = item_of(change->call.reply.body);
     if (!item.len)
         return fail(r, "provider_error", "The processor's answer cannot be read.");
     form_init(&form, r->task.arena);
     form_str(&form, "items[0][id]", item);
     form_str(&form, "items[0][price]", price);
     form_i64(&form, "metadata[plan_id]", change->plan_id);
-    rc = call(r, change, "POST", subscription_path(r, change), &form);
+    rc = ask(r, change, "POST", subscription_path(r, change), &form);
     if (rc)
         return fail_call(r, change, rc);
-    *ret_object = change->reply.body;
+    change->object = change->call.reply.body;
     return 0;
 }
 
@@ -335,7 +328,6 @@ static int check_update(struct req *r, const struct update_in *in, struct change
 AWAITS static int subscriptions_update(struct req *r)
 {
     struct change *change = ARENA_NEW(r->task.arena, change);
-    const json_t *object = NULL;
     struct update_in in;
     json_t *metadata;
     struct rows user;
@@ -358,9 +350,9 @@ AWAITS static int subscriptions_update(struct req *r)
     }
     if (in.plan_id.set && in.plan_id.value != change->subscription.plan_id) {
         change->plan_id = in.plan_id.value;
-        TRY(move(r, change, &object));
+        TRY(move(r, change));
     }
-    return finish(r, change, object);
+    return finish(r, change);
 }
 
 static const struct route subscriptions_change_routes[] = {

@@ -422,15 +422,15 @@ take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t
 
 AWAITS static int create(struct req *r, const struct create_in *in, struct idem *idem)
 {
-    struct subscription_call call = {.idem = idem};
+    struct pay_call pay = subscription_call(r, idem);
     struct draft draft = {0};
     struct form form;
 
     TRY(pay_user_metadata(r, in->metadata.null ? NULL : in->metadata.value, &draft.metadata));
-    TRY(pay_settings(r, true, &call.settings));
+    TRY(pay_settings(r, true, &pay.call.settings));
     if (idem->target.len)
-        return subscription_call_resume(r, &call);
-    draft.settings = call.settings;
+        return subscription_call_resume(&pay);
+    draft.settings = pay.call.settings;
     TRY(take_terms(r, in, &draft));
     TRY(take_payer(r, in, &draft));
     pay_return_urls(r,
@@ -440,18 +440,18 @@ AWAITS static int create(struct req *r, const struct create_in *in, struct idem 
                     &draft.success_url,
                     &draft.cancel_url);
     TRY(prepare(r, &draft));
-    TRY(add_row(r, &draft, &call.id));
+    TRY(add_row(r, &draft, &pay.call.id));
     if (in->offer_code.set && !in->offer_code.null)
-        TRY(take_code(r, &in->offer_code, &draft, call.id));
+        TRY(take_code(r, &in->offer_code, &draft, pay.call.id));
     form_init(&form, r->task.arena);
     if (draft.method.len)
-        charge_form(r, &form, &draft, call.id);
+        charge_form(r, &form, &draft, pay.call.id);
     else
-        checkout_form(r, &form, &draft, call.id);
-    call.path = draft.method.len ? STR("/v1/subscriptions") : STR("/v1/checkout/sessions");
-    call.form = form_text(&form);
-    TRY(subscription_call_note(r, &call));
-    return subscription_call_run(r, &call);
+        checkout_form(r, &form, &draft, pay.call.id);
+    pay.call.path = draft.method.len ? STR("/v1/subscriptions") : STR("/v1/checkout/sessions");
+    pay.call.form = form_text(&form);
+    TRY(pay_call_note(&pay, "subscription"));
+    return pay_call_run(&pay);
 }
 
 AWAITS static int subscriptions_create(struct req *r)

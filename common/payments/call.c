@@ -1,0 +1,242 @@
+/* Calls that are noted, made, and brought home. */
+#include "payments/call.h"
+
+#include "base/clock.h"
+#include "call_sql.h"
+#include "domain/events.h"
+#include "log/log.h"
+#include "payments/announce.h"
+#include "json/jr.h"
+
+#define CLOSED_EXTRA_MS 60000 /* behind the end of a checkout */
+
+/* --- the kinds --- */
+
+AWAITS static int close_payment(const struct call *call, struct db *tx)
+{
+    return db_query(call->task,
+                    tx,
+                    &SQL_CALL_PAYMENT_CLOSE,
+                    PARAMS(P_I64(call->id), P_STR(call->key), P_STR(call->session.url)),
+                    NULL);
+}
+
+AWAITS static int close_subscription(const struct call *call, struct db *tx)
+{
+    const struct session_object *session = &call->session;
+    int64_t open_ms = session->id.len ? session->expires_ms - call->at_ms + CLOSED_EXTRA_MS : 0;
+
+    return db_query(call->task,
+                    tx,
+                    &SQL_CALL_SUBSCRIPTION_CLOSE,
+                    PARAMS(P_I64(call->id), P_STR(call->key), P_STR(session->id), P_I64(open_ms)),
+                    NULL);
+}
+
+const struct call_kind call_payment = {
+    .name = "payment",
+    .objects = "/v1/payment_intents",
+    .note = &SQL_CALL_PAYMENT_NOTE,
+    .failed = &SQL_CALL_PAYMENT_FAILED,
+    .not_begun = &SQL_CALL_PAYMENT_NOT_BEGUN,
+    .close = close_payment,
+    .announce = announce_payment,
+};
+
+const struct call_kind call_subscription = {
+    .name = "subscription",
+    .objects = "/v1/subscriptions",
+    .note = &SQL_CALL_SUBSCRIPTION_NOTE,
+    .failed = &SQL_CALL_SUBSCRIPTION_FAILED,
+    .release = &SQL_CALL_SUBSCRIPTION_RELEASE,
+    .not_begun = &SQL_CALL_SUBSCRIPTION_NOT_BEGUN,
+    .close = close_subscription,
+    .announce = announce_subscription,
+};
+
+/* --- noting and making it --- */
+
+int call_note(
+    struct call *call, struct db *tx, const char *what, struct str salt, int64_t settle_ms)
+{
+    if (!call->key.len)
+        call->key = processor_key(call->task->arena, call->project, what, call->id, salt);
+    return db_query(call->task,
+                    tx,
+                    call->kind->note,
+                    PARAMS(P_I64(call->id),
+                           P_STR(call->key),
+                           P_STR(call->path),
+                           P_STR(call->form),
+                           P_I64(settle_ms)),
+                    NULL);
+}
+
+int call_read(struct call *call,
+              const char *head,
+              struct str id,
+              int64_t limit_ms,
+              struct processor_reply *ret_reply)
+{
+    bool intent = str_is(str_from(head), "/v1/payment_intents");
+    const struct processor_request request = {
+        .method = "GET",
+        .path = processor_path(call->task->arena, head, id, ""),
+        .form = intent ? STR("expand[0]=latest_charge") : STR_NONE,
+        .limit_ms = limit_ms,
+    };
+
+    return processor_call(call->task, call->settings, &request, ret_reply);
+}
+
+/* A refund says little of its payment: that is read behind it. */
+AWAITS static int read_refunded(struct call *call)
+{
+    struct str intent_id = object_ref(call->reply.body, "payment_intent");
+    struct processor_reply reply = {0};
+
+    if (!intent_id.len)
+        return PROCESSOR_UNKNOWN;
+    int rc = call_read(call, "/v1/payment_intents", intent_id, 0, &reply);
+    call->object = reply.body;
+    return rc > 0 ? PROCESSOR_UNKNOWN : rc;
+}
+
+int call_send(struct call *call)
+{
+    const struct processor_request request = {
+        .method = "POST", .path = call->path, .form = call->form, .key = call->key};
+
+    call->reply = (struct processor_reply){0};
+    call->rc = processor_call(call->task, call->settings, &request, &call->reply);
+    if (call->rc == 0) {
+        call->object = call->reply.body;
+        if (str_is(jr_str(call->object, "object"), "refund"))
+            call->rc = read_refunded(call);
+    } else {
+        call->object = call->reply.intent;
+    }
+    if (call->rc < 0)
+        return call->rc;
+    call->at_ms = clock_wall_ms();
+    if (call->rc == 0)
+        call->end = CALL_DONE;
+    else if (!call->again && processor_not_done(call->rc, &call->reply))
+        call->end = CALL_NOT_DONE;
+    else
+        call->end = processor_refused(call->rc) ? CALL_REFUSED : CALL_OPEN;
+    return 0;
+}
+
+/* --- bringing it home --- */
+
+AWAITS static int transact_once(struct call *call, call_fn fn, void *arg)
+{
+    struct db *tx;
+
+    call->rang = call->woke = false;
+    TRY(db_begin(call->task, &call->project->db, &tx));
+    int rc = fn(call, tx, arg);
+    if (rc == 0)
+        return db_commit(call->task, tx);
+    (void)db_rollback(call->task, tx);
+    return rc;
+}
+
+int call_transact(struct call *call, call_fn fn, void *arg)
+{
+    struct db_tries tries = {0};
+    int rc;
+
+    do
+        rc = transact_once(call, fn, arg);
+    while (db_again(call->task, &tries, rc));
+    if (rc == 0 && call->rang)
+        events_ring(call->directory, call->project);
+    return rc;
+}
+
+/* Each kind of object knows its rows; which kind a call brings is the processor's to say. */
+AWAITS static int apply_any(struct call *call,
+                            struct apply_source *source,
+                            struct db *tx,
+                            const json_t *object,
+                            struct applied *applied)
+{
+    struct str kind = jr_str(object, "object");
+    struct subscription_object subscription;
+
+    if (str_is(kind, "payment_intent") && intent_read(object, &call->intent) == 0)
+        return apply_intent(source, tx, &call->intent, applied);
+    if (str_is(kind, "checkout.session") && session_read(object, &call->session) == 0)
+        return apply_session(source, tx, &call->session, applied);
+    if (str_is(kind, "subscription") && subscription_read(object, &subscription) == 0)
+        return apply_subscription(source, tx, &subscription, applied);
+    log_warn("call.unexpected",
+             L_CSTR("kind", call->kind->name),
+             L_I64("id", call->id),
+             L_STR("object", kind));
+    return APPLY_BROKEN;
+}
+
+int call_apply(struct call *call, struct db *tx, const json_t *object, int64_t at_ms)
+{
+    struct apply_source source = {
+        .task = call->task,
+        .project = call->project,
+        .settings = call->settings,
+        .at_ms = at_ms,
+    };
+    struct applied applied = {0};
+
+    call->intent = (struct intent_object){0};
+    call->session = (struct session_object){0};
+    TRY(apply_any(call, &source, tx, object, &applied));
+    call->rang = call->rang || applied.rang;
+    call->woke = call->woke || applied.woke;
+    return 0;
+}
+
+int call_fail(
+    struct call *call, struct db *tx, struct str code, struct str message, bool *ret_failed)
+{
+    struct rows rows;
+
+    TRY(db_query(call->task,
+                 tx,
+                 call->kind->failed,
+                 PARAMS(P_I64(call->id), P_STR(call->key), P_STR(code), P_STR(message)),
+                 &rows));
+    if (ret_failed != NULL)
+        *ret_failed = rows.count > 0;
+    if (rows.count == 0)
+        return 0;
+    return call->kind->announce(call->task, tx, call->id, &call->rang);
+}
+
+int call_record(struct call *call, struct db *tx)
+{
+    const struct processor_reply *reply = &call->reply;
+    struct str code = reply->code.len ? reply->code : STR("invalid_request");
+
+    if (call->object != NULL)
+        return call_apply(call, tx, call->object, call->at_ms);
+    return call->creates ? call_fail(call, tx, code, reply->message, NULL) : 0;
+}
+
+int call_close(struct call *call, struct db *tx)
+{
+    return call->kind->close(call, tx);
+}
+
+int call_take_back(struct call *call, struct db *tx)
+{
+    const struct call_kind *kind = call->kind;
+
+    if (!call->creates)
+        return call_close(call, tx);
+    if (kind->release != NULL)
+        TRY(db_query(call->task, tx, kind->release, PARAMS(P_I64(call->id)), NULL));
+    return db_query(
+        call->task, tx, kind->not_begun, PARAMS(P_I64(call->id), P_STR(call->key)), NULL);
+}

@@ -1,0 +1,139 @@
+/* How a request that makes a call is answered: by what came of it, or by where that will be told.
+ */
+#include "areas/payments/pay_call.h"
+#include "base/clock.h"
+
+#define SETTLE_EXTRA_MS 15000 /* behind the request's deadline */
+
+struct call pay_call_of(struct req *r,
+                        const struct call_kind *kind,
+                        const struct payment_settings *settings,
+                        int64_t id)
+{
+    return (struct call){
+        .task = &r->task,
+        .directory = gateway_directory(),
+        .project = r->project,
+        .settings = settings,
+        .kind = kind,
+        .id = id,
+    };
+}
+
+/* From now until somebody else may settle the call. */
+static int64_t settle_ms(const struct req *r)
+{
+    int64_t left = r->task.deadline_ms ? r->task.deadline_ms - clock_mono_ms() : 0;
+
+    return (left > 0 ? left : 0) + SETTLE_EXTRA_MS;
+}
+
+int pay_call_note(struct pay_call *pay, const char *what)
+{
+    struct req *r = pay->r;
+    int rc = call_note(&pay->call, r->db, what, pay->idem->salt, settle_ms(r));
+
+    if (rc)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(idem_note(r, pay->idem, pay->call.kind->name, pay->call.id));
+    return sql_commit(r);
+}
+
+/* It may have been done: the row tells, later. */
+static int answer_open(struct pay_call *pay)
+{
+    bool away = pay->call.rc == PROCESSOR_UNAVAILABLE || pay->call.rc == PROCESSOR_CONFLICT;
+    const char *what = pay->call.kind->name;
+
+    pay_location(pay->r, str_from(what), pay->call.id);
+    (void)fail(
+        pay->r,
+        away ? "dependency_unavailable" : "outcome_unknown",
+        "%s: what became of %s %lld is found out in the background. Read it there, or repeat the "
+        "request with the same Idempotency-Key.",
+        away ? "The processor is not available right now" : "The outcome is not known",
+        what,
+        (long long)pay->call.id);
+    if (pay->unknown)
+        pay->unknown(pay);
+    return pay->r->status;
+}
+
+AWAITS static int record(struct call *call, struct db *tx, void *arg)
+{
+    struct pay_call *pay = arg;
+    struct req *r = pay->r;
+
+    r->db = tx;
+    TRY(call_record(call, tx));
+    TRY(call_close(call, tx));
+    r->body.len = 0;
+    TRY(pay->answer(pay));
+    int rc = idem_keep(r, pay->idem, r->status);
+    return rc > 0 ? DB_FAILED : rc;
+}
+
+AWAITS static int take_back(struct call *call, struct db *tx, void *arg)
+{
+    struct pay_call *pay = arg;
+
+    pay->r->db = tx;
+    pay->idem->ended = false;
+    TRY(call_take_back(call, tx));
+    idem_release(pay->r, pay->idem, call->creates);
+    return 0;
+}
+
+/* co: the last transaction. */
+AWAITS static int transact(struct pay_call *pay, call_fn fn)
+{
+    int rc = call_transact(&pay->call, fn, pay);
+
+    pay->r->db = &pay->r->project->db;
+    if (rc)
+        pay->idem->ended = false;
+    return rc;
+}
+
+AWAITS static int finish(struct pay_call *pay)
+{
+    int rc = transact(pay, record);
+
+    if (rc < 0)
+        return rc;
+    if (rc) {
+        log_warn("payments.not_recorded",
+                 L_CSTR("kind", pay->call.kind->name),
+                 L_I64("id", pay->call.id),
+                 L_I64("result", pay->call.rc),
+                 L_I64("rc", rc));
+        return answer_open(pay);
+    }
+    if (pay->r->status == 201)
+        pay_location(pay->r, str_from(pay->call.kind->name), pay->call.id);
+    return pay->r->status;
+}
+
+int pay_call_run(struct pay_call *pay)
+{
+    struct call *call = &pay->call;
+
+    TRY(call_send(call));
+    if (call->end == CALL_OPEN)
+        return answer_open(pay);
+    if (call->end != CALL_NOT_DONE)
+        return finish(pay);
+    int rc = transact(pay, take_back);
+    if (rc)
+        return rc > 0 ? fail_db(pay->r, rc) : rc;
+    return pay_fail(pay->r, call->rc, &call->reply);
+}
+
+int pay_call_repeat(struct pay_call *pay, struct str key, struct str path, struct str form)
+{
+    pay->call.key = key;
+    pay->call.path = path;
+    pay->call.form = form;
+    pay->call.again = true;
+    return pay_call_run(pay);
+}
