@@ -257,6 +257,25 @@ def test_a_subscription_whose_call_is_forgotten(till):
     assert till.get(made, "metadata->>'failure_code'", table="subscriptions") == "outcome_unknown"
 
 
+def test_a_subscription_that_is_refused(till):
+    """Its history tells it, and the code that it was to be cheaper by may be used again."""
+    db, schema = till.db, till.schema
+    made = rows(db, f"insert into {schema}.subscriptions (call_key, call_path, call_form) values"
+                    " ('gw:refused', '/v1/checkout/sessions', 'mode=nothing') returning id")[0][0]
+    offer = rows(db, f"insert into {schema}.offers (name, kind, percent_off) values ('Less', 'percent', 10) returning id")[0][0]
+    code = rows(db, f"insert into {schema}.offer_codes (offer_id, code, redeemed) values (%s, 'LESS', 1) returning id", offer)[0][0]
+    execute(db, f"insert into {schema}.offer_redemptions (offer_id, code_id, user_id, subscription_id) values (%s, %s, 1, %s)",
+            offer, code, made)
+    till.due(made, "subscriptions")
+    till.settled(made, "incomplete_expired", "subscriptions")
+    reason = till.get(made, "metadata->>'failure_code'", table="subscriptions")
+    assert rows(db, f"select from_status, to_status, detail->>'failure_code' from {schema}.subscription_history"
+                    " where subscription_id = %s", made) == [("incomplete", "incomplete_expired", reason)]
+    assert rows(db, f"select redeemed from {schema}.offer_codes where id = %s", code) == [(0,)]
+    assert rows(db, f"select count(*) from {schema}.offer_redemptions where subscription_id = %s", made) == [(0,)]
+    assert till.told("SubscriptionExpired") == []
+
+
 def test_many_at_once_by_several_daemons(till, start_payments, processor):
     start_payments(WORKERS=2)
     made = [till.charge() for _ in range(20)]
