@@ -73,7 +73,7 @@ $(BUILD)/%.o: %.S $(FLAGS_STAMP)
 SQL_FILES := $(shell find common services -name '*.sql' 2>/dev/null)
 SQL_HEADERS = $(patsubst %.sql,$(GEN)/%_sql.h,$(notdir $(SQL_FILES)))
 define sql_rule
-$(GEN)/$(basename $(notdir $(1)))_sql.h: $(1) $(wildcard $(dir $(1))parts.sql) scripts/sqlgen
+$(GEN)/$(basename $(notdir $(1)))_sql.h: $(1) scripts/sqlgen scripts/currencies
 	@mkdir -p $$(@D)
 	@scripts/sqlgen statements $$< > $$@
 endef

@@ -17,52 +17,32 @@
 #define EXPONENT_MAX     10000 /* far beyond any text of NUMBER_BYTES_MAX */
 #define NAME_BYTES_MAX   64U
 
-/* How a currency's minor units are made of its decimals. */
-struct money_class {
-    int decimals; /* the point is shifted by as many */
-    int allowed;  /* of them, may be other than zero */
-};
-
-/* Where the processor does not count as ISO 4217 does, or takes fewer decimals. */
-static const struct {
-    char code[CODE_LETTERS + 1];
-    struct money_class class;
-} exceptions[] = {
-    {"bif", {0, 0}}, {"clp", {0, 0}}, {"djf", {0, 0}}, {"gnf", {0, 0}}, {"jpy", {0, 0}},
-    {"kmf", {0, 0}}, {"krw", {0, 0}}, {"mga", {0, 0}}, {"pyg", {0, 0}}, {"rwf", {0, 0}},
-    {"vnd", {0, 0}}, {"vuv", {0, 0}}, {"xaf", {0, 0}}, {"xof", {0, 0}}, {"xpf", {0, 0}},
-    {"isk", {2, 0}}, {"ugx", {2, 0}}, {"bhd", {3, 2}}, {"jod", {3, 2}}, {"kwd", {3, 2}},
-    {"omr", {3, 2}}, {"tnd", {3, 2}}, {"iqd", {3, 2}}, {"lyd", {3, 2}},
-};
-
-/* -1 when there is no such currency. */
-static int iso_decimals(struct str currency)
+/* NULL when there is no such currency. */
+static const struct currency *find_currency(struct str code)
 {
     size_t low = 0;
     size_t high = ARRAY_LEN(currencies);
 
-    if (currency.len != CODE_LETTERS)
-        return -1;
+    if (code.len != CODE_LETTERS)
+        return NULL;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = strncasecmp(currency.ptr, currencies[middle].code, CODE_LETTERS);
+        int order = strncasecmp(code.ptr, currencies[middle].code, CODE_LETTERS);
         if (order == 0)
-            return currencies[middle].decimals;
+            return &currencies[middle];
         if (order < 0)
             high = middle;
         else
             low = middle + 1;
     }
-    return -1;
+    return NULL;
 }
 
-static struct money_class class_of(struct str currency)
+static struct currency class_of(struct str code)
 {
-    for (size_t i = 0; i < ARRAY_LEN(exceptions); i++)
-        if (str_ieq(currency, str_from(exceptions[i].code)))
-            return exceptions[i].class;
-    const int decimals = iso_decimals(currency);
-    return decimals < 0 ? (struct money_class){2, 2} : (struct money_class){decimals, decimals};
+    const struct currency *found = find_currency(code);
+
+    return found != NULL ? *found : (struct currency){.decimals = 2, .allowed = 2};
 }
 
 const char *money_message(int result)
@@ -102,7 +82,7 @@ int money_currency(struct arena *arena, struct str text, struct str *ret_currenc
         lower[i] = c;
     }
     lower[CODE_LETTERS] = '\0';
-    if (iso_decimals((struct str){lower, CODE_LETTERS}) < 0)
+    if (find_currency((struct str){lower, CODE_LETTERS}) == NULL)
         return MONEY_BAD_CURRENCY;
     *ret_currency = (struct str){lower, CODE_LETTERS};
     return 0;
@@ -201,7 +181,7 @@ static bool decimal_parse(struct decimal *decimal, struct str text)
 
 int money_parse(struct str text, struct str currency, int64_t *ret_minor)
 {
-    const struct money_class class = class_of(currency);
+    const struct currency class = class_of(currency);
     struct decimal decimal;
     int64_t minor = 0;
 
