@@ -137,3 +137,16 @@ int admission_find_project(struct req *r,
     admission_leave(seat);
     return rc;
 }
+
+int admission_take_project(struct req *r, int found)
+{
+    if (found == PROJECT_NOT_FOUND)
+        return fail(r, "not_found", "There is no such project.");
+    if (found == PROJECT_UNAVAILABLE)
+        return fail(r, "dependency_unavailable", "The project's data cannot be reached right now.");
+    TRY(found);
+    r->db = &r->project->db;
+    r->task.log.project = r->project->slug;
+    r->task.tenant = r->project->number;
+    return 0;
+}

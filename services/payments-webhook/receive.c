@@ -78,17 +78,9 @@ void receive_prepare(void)
 AWAITS static int find_project(struct req *r)
 {
     struct str slug = req_param(r, "project_id");
-    int rc = admission_find_project(r, webhook_directory(), slug, &r->project);
 
-    if (rc == PROJECT_NOT_FOUND)
-        return fail(r, "not_found", "There is no such project.");
-    if (rc == PROJECT_UNAVAILABLE)
-        return fail(r, "dependency_unavailable", "The project's data cannot be reached right now.");
-    TRY(rc);
-    r->db = &r->project->db;
-    r->task.log.project = r->project->slug;
-    r->task.tenant = r->project->number;
-    return 0;
+    return admission_take_project(
+        r, admission_find_project(r, webhook_directory(), slug, &r->project));
 }
 
 static int answer_unmatched(struct req *r, int rc, struct str allow)

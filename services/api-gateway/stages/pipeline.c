@@ -23,17 +23,8 @@ AWAITS static int look_up(struct req *r, struct str slug)
 /* A wrong or deleted project is 404 before anything else is looked at. */
 AWAITS static int find_project(struct req *r, struct str slug)
 {
-    int rc = look_up(r, slug);
-
-    if (rc == PROJECT_NOT_FOUND)
-        return refusal(r, REFUSE_PROJECT_UNKNOWN, "There is no such project.");
-    if (rc == PROJECT_UNAVAILABLE)
-        return refusal(r, REFUSE_PROJECT_AWAY, "The project's data cannot be reached right now.");
-    TRY(rc);
-    r->db = &r->project->db;
+    TRY(admission_take_project(r, look_up(r, slug)));
     gateway_hold_model(r);
-    r->task.log.project = r->project->slug;
-    r->task.tenant = r->project->number;
     return 0;
 }
 
