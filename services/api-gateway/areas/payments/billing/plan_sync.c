@@ -5,8 +5,8 @@
  * that was replaced stays noted until it is inactive. One gateway at a time tells of a plan; it
  * says so in the row, for as long as its next call may take.
  */
+#include "areas/payments/billing/plans.h"
 #include "areas/payments/payments_area.h"
-#include "areas/payments/plans.h"
 #include "base/clock.h"
 #include "base/rand.h"
 #include "crypto/digest.h"

@@ -1,5 +1,5 @@
 /* /subscriptions: reading them, and the users whom they give access. */
-#include "areas/payments/subscriptions.h"
+#include "areas/payments/billing/subscriptions.h"
 
 #include "base/num.h"
 #include "http/query.h"

@@ -1,12 +1,12 @@
 /* POST /subscriptions: from a plan, a template or terms of its own, by a checkout page or with a
  * saved method. */
-#include "areas/payments/offers.h"
-#include "areas/payments/payments.h"
-#include "areas/payments/plans.h"
-#include "areas/payments/subscriptions.h"
+#include "areas/payments/billing/offers.h"
+#include "areas/payments/billing/plans.h"
+#include "areas/payments/billing/subscriptions.h"
+#include "areas/payments/checkout/payments.h"
 #include "crypto/digest.h"
 #include "offers_sql.h"
-#include "subscriptions_call_sql.h"
+#include "subscriptions_write_sql.h"
 #include "json/jr.h"
 
 #define NAME_MAX_CHARS 200

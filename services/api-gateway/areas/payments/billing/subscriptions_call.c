@@ -1,5 +1,5 @@
 /* What the call that creates a subscription is answered with. */
-#include "areas/payments/subscriptions.h"
+#include "areas/payments/billing/subscriptions.h"
 #include "base/num.h"
 #include "json/jr.h"
 

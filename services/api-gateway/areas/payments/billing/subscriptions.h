@@ -1,7 +1,7 @@
 #pragma once
 /* What the files of subscriptions share: the row, its answer, and the call that creates it. */
 #include "areas/payments/pay_call.h"
-#include "areas/payments/terms.h"
+#include "areas/payments/billing/terms.h"
 
 /* Texts are arena-owned; empty = null. */
 struct subscription {

@@ -1,5 +1,5 @@
 /* What a payment's call is answered with, and how a payment stands. */
-#include "areas/payments/payments.h"
+#include "areas/payments/checkout/payments.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "payments_sql.h"

@@ -1,5 +1,5 @@
 /* /balances: what users hold, how it came to be, and changing it. */
-#include "areas/payments/balances.h"
+#include "areas/payments/billing/balances.h"
 
 #include <math.h>
 

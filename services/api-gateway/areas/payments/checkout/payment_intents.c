@@ -1,5 +1,5 @@
 /* What is done with a payment that exists: confirm, capture, cancel, refund, and how it stands. */
-#include "areas/payments/payments.h"
+#include "areas/payments/checkout/payments.h"
 #include "payments_sql.h"
 
 /* One kind of change. `build` puts path and form; what cannot be is answered. */

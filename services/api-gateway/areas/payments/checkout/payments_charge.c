@@ -1,5 +1,5 @@
 /* POST /payments/charge-payment-method: a saved method is charged while its owner is away. */
-#include "areas/payments/payments.h"
+#include "areas/payments/checkout/payments.h"
 
 struct charge_in {
     struct in_json payment_method_id;

@@ -1,5 +1,5 @@
 /* The shape of a payment. */
-#include "areas/payments/payments.h"
+#include "areas/payments/checkout/payments.h"
 
 const char *const payment_statuses[] = {
     "requires_payment_method",

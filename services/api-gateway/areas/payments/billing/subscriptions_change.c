@@ -1,8 +1,8 @@
 /* What changes a subscription: cancelling, resuming, another plan, another subscriber. */
-#include "areas/payments/plans.h"
-#include "areas/payments/subscriptions.h"
+#include "areas/payments/billing/plans.h"
+#include "areas/payments/billing/subscriptions.h"
 #include "base/clock.h"
-#include "subscriptions_call_sql.h"
+#include "subscriptions_write_sql.h"
 #include "json/jr.h"
 
 #define TIMEOUT_MS 60000

@@ -1,9 +1,9 @@
 /* /offers: what codes give. */
-#include "areas/payments/offers.h"
+#include "areas/payments/billing/offers.h"
 
 #include <math.h>
 
-#include "areas/payments/balances.h"
+#include "areas/payments/billing/balances.h"
 #include "areas/payments/payments_area.h"
 #include "base/clock.h"
 #include "offers_sql.h"

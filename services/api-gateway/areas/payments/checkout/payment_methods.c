@@ -1,5 +1,5 @@
 /* Saved payment methods: read from what is known here, set up, and taken away. */
-#include "areas/payments/payments.h"
+#include "areas/payments/checkout/payments.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/rand.h"

@@ -1,5 +1,5 @@
 /* POST /payments: a one-off payment, paid on the processor's page or on the payer's device. */
-#include "areas/payments/payments.h"
+#include "areas/payments/checkout/payments.h"
 
 struct create_in {
     struct in_str type;

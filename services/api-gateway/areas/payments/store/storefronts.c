@@ -1,5 +1,5 @@
 /* Storefronts by either of their codes. */
-#include "areas/payments/storefronts.h"
+#include "areas/payments/store/storefronts.h"
 
 #include "base/rc.h"
 

@@ -1,6 +1,6 @@
 /* Codes of offers: making them, changing them, redeeming one. */
-#include "areas/payments/balances.h"
-#include "areas/payments/offers.h"
+#include "areas/payments/billing/balances.h"
+#include "areas/payments/billing/offers.h"
 #include "areas/payments/payments_area.h"
 #include "base/panic.h"
 #include "base/rand.h"

@@ -1,5 +1,5 @@
 /* Payments as they are listed and read, and what the other payment files know of a row. */
-#include "areas/payments/payments.h"
+#include "areas/payments/checkout/payments.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "http/query.h"

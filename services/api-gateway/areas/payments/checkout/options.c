@@ -1,6 +1,6 @@
 /* /payment-options: by what a client may let its user pay. */
 #include "areas/payments/payments_area.h"
-#include "areas/payments/storefronts.h"
+#include "areas/payments/store/storefronts.h"
 #include "http/query.h"
 
 static const char *const platforms[] = {"ios", "android", "web", NULL};

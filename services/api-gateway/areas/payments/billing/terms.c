@@ -1,5 +1,5 @@
 /* Recurring terms of a body. */
-#include "areas/payments/terms.h"
+#include "areas/payments/billing/terms.h"
 
 #include "base/num.h"
 #include "payments/money.h"

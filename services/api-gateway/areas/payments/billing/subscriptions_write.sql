@@ -1,4 +1,4 @@
--- The call that creates a subscription, written down before it is made; and those that change one.
+-- A new subscription, what it is made of, and what changes one.
 
 -- name: subscription_add :one
 insert into {p}.subscriptions (plan_id, subscriber_id, customer_email, customer, name, description, amount_minor,
