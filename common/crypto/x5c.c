@@ -20,6 +20,9 @@ enum { ENTRIES = 3, CERTIFICATE_BYTES_MAX = 8192, ANCHORS_MAX = 16, CACHE_MAX = 
 #define SKEW_MS     60000
 #define REMEMBER_MS (15LL * 60 * 1000)
 
+/* SSL_CTX_set_security_level(3): at least 112 bits, so no SHA-1 and no RSA below 2,048 bits. */
+#define SECURITY_LEVEL 2
+
 #define MARKER_LEAF         "1.2.840.113635.100.6.11.1"
 #define MARKER_INTERMEDIATE "1.2.840.113635.100.6.2.1"
 
@@ -92,15 +95,6 @@ static bool may_sign(X509 *certificate)
 {
     return X509_check_ca(certificate) == 1 &&
            (X509_get_extension_flags(certificate) & EXFLAG_INVALID) == 0;
-}
-
-static bool issued_by(X509 *certificate, X509 *issuer)
-{
-    EVP_PKEY *key = X509_get0_pubkey(issuer);
-
-    return key &&
-           X509_NAME_cmp(X509_get_issuer_name(certificate), X509_get_subject_name(issuer)) == 0 &&
-           X509_verify(certificate, key) == 1;
 }
 
 static bool has_extension(const X509 *certificate, const char *name)
@@ -277,15 +271,42 @@ static X509 *certificate_read(struct str der)
     return certificate;
 }
 
-/* The anchor that issued the certificate; of several with one key, the one that lasts longest. */
-static const struct anchor *anchor_of(const struct x5c_anchors *anchors, X509 *certificate)
+/* X509_verify_cert(3): one intermediate, and whoever was made an anchor is one, self-signed or not.
+ * When the chain is valid is looked at each time, later. */
+static bool leads_to(const struct anchor *anchor, X509 *leaf, X509 *intermediate)
+{
+    X509_STORE_CTX *context = X509_STORE_CTX_new();
+    STACK_OF(X509) *between = sk_X509_new_null();
+    STACK_OF(X509) *trusted = sk_X509_new_null();
+
+    ossl_must(context && between && trusted && sk_X509_push(between, intermediate) > 0 &&
+                  sk_X509_push(trusted, anchor->certificate) > 0 &&
+                  X509_STORE_CTX_init(context, NULL, leaf, between),
+              "certificate chain");
+    X509_STORE_CTX_set0_trusted_stack(context, trusted);
+    X509_VERIFY_PARAM *param = X509_STORE_CTX_get0_param(context);
+    X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME);
+    X509_VERIFY_PARAM_set_depth(param, 1);
+    X509_VERIFY_PARAM_set_auth_level(param, SECURITY_LEVEL);
+    bool good = X509_verify_cert(context) == 1;
+    /* Not past the intermediate, whose marker counts: an anchor may have issued the leaf. */
+    good = good && sk_X509_num(X509_STORE_CTX_get0_chain(context)) == ENTRIES;
+    sk_X509_free(between); /* not what is in them */
+    sk_X509_free(trusted);
+    X509_STORE_CTX_free(context);
+    return good;
+}
+
+/* The anchor of the chain; of several with one name and key, the one that lasts longest. */
+static const struct anchor *
+anchor_of(const struct x5c_anchors *anchors, X509 *leaf, X509 *intermediate)
 {
     const struct anchor *best = NULL;
 
     for (size_t i = 0; i < anchors->count; i++) {
         const struct anchor *anchor = &anchors->items[i];
-        if (issued_by(certificate, anchor->certificate) &&
-            (!best || anchor->valid.to_ms > best->valid.to_ms))
+        if ((!best || anchor->valid.to_ms > best->valid.to_ms) &&
+            leads_to(anchor, leaf, intermediate))
             best = anchor;
     }
     return best;
@@ -315,8 +336,8 @@ static int chain_check(const struct x5c_anchors *anchors,
     struct span leaf_valid;
     struct span intermediate_valid;
 
-    const struct anchor *anchor = anchor_of(anchors, intermediate);
-    if (!anchor || !may_sign(intermediate) || !issued_by(leaf, intermediate))
+    const struct anchor *anchor = anchor_of(anchors, leaf, intermediate);
+    if (!anchor)
         return X5C_UNTRUSTED;
     if (!has_extension(leaf, MARKER_LEAF) || !has_extension(intermediate, MARKER_INTERMEDIATE))
         return X5C_NO_MARKER;

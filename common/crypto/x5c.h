@@ -2,8 +2,8 @@
 /*
  * Certificate chains inside JWS headers (RFC 7515 section 4.1.6), as the app store signs: exactly
  * three certificates, leaf and intermediate verified up to a pinned root (the third entry is
- * ignored), both with their marker extensions, P-256 leaf. Verified chains are remembered for 15
- * minutes, at most 32. Loop thread only.
+ * ignored) by X509_verify_cert(3), both with their marker extensions, P-256 leaf. Verified chains
+ * are remembered for 15 minutes, at most 32. Loop thread only.
  */
 #include <jansson.h>
 #include <stdbool.h>

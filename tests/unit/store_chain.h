@@ -19,6 +19,8 @@
 struct chain_wish {
     bool no_leaf_marker, no_intermediate_marker;
     bool no_ca;                                   /* the intermediate has no basic constraints */
+    bool sha1;                                    /* the root signs the intermediate with it */
+    bool critical;                                /* the leaf has a critical extension nobody knows */
     bool other_issuer;                            /* the leaf names another issuer than signs it */
     const char *leaf_curve;                       /* NULL = P-256 */
     long leaf_days, intermediate_days, root_days; /* how long they are valid; 0 = a year */
@@ -33,14 +35,15 @@ struct chain {
     struct str pem;        /* the root */
 };
 
-static UNUSED void chain_extension(X509 *certificate, const char *name, const char *value)
+static UNUSED void
+chain_extension(X509 *certificate, const char *name, const char *value, bool critical)
 {
     ASN1_OBJECT *object = OBJ_txt2obj(name, 1);
     ASN1_OCTET_STRING *octets = ASN1_OCTET_STRING_new();
     X509_EXTENSION *extension;
 
     MUST(ASN1_OCTET_STRING_set(octets, (const unsigned char *)value, 2) == 1);
-    extension = X509_EXTENSION_create_by_OBJ(NULL, object, 0, octets);
+    extension = X509_EXTENSION_create_by_OBJ(NULL, object, critical, octets);
     MUST(X509_add_ext(certificate, extension, -1) == 1);
     X509_EXTENSION_free(extension);
     ASN1_OCTET_STRING_free(octets);
@@ -155,8 +158,9 @@ chain_new(struct arena *arena, time_t at_s, const struct chain_wish *wish)
     if (!wish->no_ca)
         chain_authority(chain->intermediate);
     if (!wish->no_intermediate_marker)
-        chain_extension(chain->intermediate, "1.2.840.113635.100.6.2.1", "\5\0");
-    MUST(X509_sign(chain->intermediate, chain->root_key, EVP_sha384()) > 0);
+        chain_extension(chain->intermediate, "1.2.840.113635.100.6.2.1", "\5\0", false);
+    MUST(X509_sign(chain->intermediate, chain->root_key, wish->sha1 ? EVP_sha1() : EVP_sha384()) >
+         0);
 
     chain->leaf = chain_certificate("Test Signer",
                                     wish->other_issuer ? "Test Root" : "Test Authority",
@@ -164,7 +168,9 @@ chain_new(struct arena *arena, time_t at_s, const struct chain_wish *wish)
                                     at_s,
                                     wish->leaf_days);
     if (!wish->no_leaf_marker)
-        chain_extension(chain->leaf, "1.2.840.113635.100.6.11.1", "\5\0");
+        chain_extension(chain->leaf, "1.2.840.113635.100.6.11.1", "\5\0", false);
+    if (wish->critical)
+        chain_extension(chain->leaf, "1.2.840.113635.100.6.99", "\5\0", true);
     MUST(X509_sign(chain->leaf, chain->intermediate_key, EVP_sha384()) > 0);
 
     chain->x5c[0] = chain_base64(arena, chain->leaf);

@@ -269,6 +269,8 @@ static void test_markers_and_authority(void **state)
                      X5C_NO_MARKER);
     assert_int_equal(verify_wish(&(struct chain_wish){.no_ca = true}), X5C_UNTRUSTED);
     assert_int_equal(verify_wish(&(struct chain_wish){.other_issuer = true}), X5C_UNTRUSTED);
+    assert_int_equal(verify_wish(&(struct chain_wish){.sha1 = true}), X5C_UNTRUSTED);
+    assert_int_equal(verify_wish(&(struct chain_wish){.critical = true}), X5C_UNTRUSTED);
     assert_int_equal(verify_wish(&(struct chain_wish){.leaf_curve = "P-384"}), X5C_UNTRUSTED);
     assert_int_equal(verify_wish(&(struct chain_wish){.leaf_curve = "secp256k1"}), X5C_UNTRUSTED);
 }
