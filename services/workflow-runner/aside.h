@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Jobs whose last runner fell silent are suspects: one of them may have taken it down, with all that ran beside it.
- * They are run in a worker of their own, one at a time, so that whoever does it again is alone. The others claim
- * only what has not been tried.
+ * Jobs whose last runner fell silent are suspects: one of them may have taken it down, with all
+ * that ran beside it. They are run in a worker of their own, one at a time, so that whoever does it
+ * again is alone. The others claim only what has not been tried. What only shared its runner has
+ * lost no attempt.
  */
 #include <stdbool.h>
 

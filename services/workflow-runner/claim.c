@@ -14,6 +14,7 @@
 #include "loop/background.h"
 #include "quotas.h"
 #include "runner_claim_sql.h"
+#include "runner_sweep_sql.h"
 #include "work.h"
 
 #define BEATS_A_LEASE 3
@@ -49,6 +50,7 @@ enum {
 static struct {
     struct list jobs; /* struct job.beat: all that run here */
     struct loop_timer timer;
+    bool shared; /* it is written down that more than one has run here at a time */
 } beats;
 
 int64_t job_now_ms(const struct job *job)
@@ -99,16 +101,37 @@ static struct job *job_new(const struct rows *rows, size_t i)
     return job;
 }
 
-unsigned claim_begin(struct work *work,
+/* co: who looks after this process when it falls silent knows then that it may have been any of
+ * them. Once in its life. */
+AWAITS static void note_shared(struct task *task, size_t count)
+{
+    if (beats.shared || count == 0 || (count == 1 && list_empty(&beats.jobs)))
+        return;
+    int rc = db_query(task,
+                      directory_control(runner_directory()),
+                      &SQL_RUNNER_SHARED,
+                      PARAMS(P_STR(runner_id())),
+                      NULL);
+    if (rc != 0) /* the next claim tries again */
+        log_debug("claim.shared_untold", L_I64("rc", rc));
+    beats.shared = rc == 0;
+}
+
+unsigned claim_begin(struct task *task,
+                     struct work *work,
                      const struct db *db,
                      struct project *project,
                      const struct rows *rows,
                      int64_t sent_ms,
                      void (*start)(struct job *job))
 {
-    int64_t now = clock_mono_ms();
+    size_t count = 0;
     unsigned begun = 0;
 
+    for (size_t i = 0; i < rows->count; i++)
+        count += !rows_null(rows, i, C_ID);
+    note_shared(task, count);
+    int64_t now = clock_mono_ms();
     for (size_t i = 0; i < rows->count; i++) {
         if (rows_null(rows, i, C_ID))
             continue;
@@ -149,7 +172,8 @@ int claim_jobs(struct task *task,
     if (rc != 0)
         return rc < 0 ? rc : rc + 100;
 
-    *ret_claimed = claim_begin(work, &project->db, project, &calls[1].rows, sent_ms, run_start);
+    *ret_claimed =
+        claim_begin(task, work, &project->db, project, &calls[1].rows, sent_ms, run_start);
     return 0;
 }
 

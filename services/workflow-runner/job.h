@@ -64,16 +64,17 @@ AWAITS int claim_jobs(struct task *task,
                       struct project *project,
                       unsigned count,
                       unsigned *ret_claimed) MUSTCHECK;
-/* any: jobs that a statement has just claimed for this runner, a row each with the columns of
+/* co: jobs that a statement has just claimed for this runner, a row each with the columns of
  * claim_jobs (rows without an id are none): each joins work->jobs and is handed to start().
  * `project` NULL = it finds it itself. sent_ms (mono): before the statement was sent. Returns how
  * many. */
-unsigned claim_begin(struct work *work,
-                     const struct db *db,
-                     struct project *project,
-                     const struct rows *rows,
-                     int64_t sent_ms,
-                     void (*start)(struct job *job));
+AWAITS unsigned claim_begin(struct task *task,
+                            struct work *work,
+                            const struct db *db,
+                            struct project *project,
+                            const struct rows *rows,
+                            int64_t sent_ms,
+                            void (*start)(struct job *job));
 /* any: starts the heartbeat: leases of all running jobs of this process are renewed every lease_ms
  * / 3, whatever the jobs do; a job whose row is not ours any more, or that could not be renewed
  * before its lease ended, is cancelled (lost). */

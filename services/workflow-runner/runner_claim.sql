@@ -33,11 +33,11 @@ returning j.id as id, j.workflow_id as workflow_id, j.token as token, j.version 
   j.trigger_data is not null as has_data
 
 -- name: claim_jobs :many
-{claim_head} and q.attempt <= 0 {claim_tail}
+{claim_head} and not q.suspect {claim_tail}
 
 -- Of jobs whose last runner fell silent: aside.h.
 -- name: claim_suspects :many
-{claim_head} and q.attempt > 0 {claim_tail}
+{claim_head} and q.suspect {claim_tail}
 
 -- A row that is locked is being written, by its own step or by a cancellation: the next beat tells.
 -- name: claim_renew :many

@@ -8,6 +8,13 @@ on conflict (id) do update set seen_at = now()
 -- name: runners_live :many
 select r.id as id from platform.runners r where r.seen_at > now() - interval '5 seconds' order by r.id
 
+-- Before it has two jobs at a time.
+-- name: runner_shared :exec
+insert into platform.runners as r (id, shared) values ($1::text, true) on conflict (id) do update set shared = true
+
+-- name: runners_alone :many
+select r.id as id from platform.runners r where r.id = any($1::text[]) and not r.shared
+
 -- name: runners_forget :exec
 delete from platform.runners r where r.seen_at < now() - interval '1 hour'
 
@@ -29,22 +36,32 @@ delete from platform.suspects s using platform.projects p where p.number = s.num
 -- name: sweep_look :one
 select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events,
   exists (select 1 from {p}.workflow_stops) as stops,
-  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.attempt <= 0) as jobs,
-  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.attempt > 0) as suspects,
+  exists (select 1 from {p}.jobs j where j.status = 'queued' and not j.suspect) as jobs,
+  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.suspect) as suspects,
   exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as ended,
   (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at
 
--- Jobs whose runner fell silent go back to the queue; one that took its runner down too often does not, and what it had
--- sent is not under way any more.
+-- name: sweep_silent :many
+select distinct j.runner as runner from {p}.jobs j
+where j.status in ('running', 'waiting') and j.lease_until < now() and j.runner is not null limit 1000
+
+-- Jobs whose runner fell silent go back to the queue as suspects, without the attempt when others may have been the cause:
+-- neither ran it as a suspect, alone, nor is the runner one of $2. One that took its runner down too often does not, and
+-- what it had sent is not under way any more.
 -- name: sweep_rescue :many
-with rescued as (
-  update {p}.jobs j set token = j.token + 1, lease_until = null, runner = null,
-    status = case when j.attempt >= $1::smallint then 'failed' else 'queued' end,
-    finished_at = case when j.attempt >= $1::smallint then now() end,
-    error = case when j.attempt >= $1::smallint then jsonb_build_object('step_key', null, 'code', 'quarantined',
+with ended as (
+  select e.id, alone.is_it, alone.is_it and e.attempt >= $1::smallint as gone
+  from {p}.jobs e, lateral (select e.suspect or coalesce(e.runner = any($2::text[]), false) as is_it) alone
+  where e.status in ('running', 'waiting') and e.lease_until < now()
+  order by e.id limit 500 for update of e skip locked),
+rescued as (
+  update {p}.jobs j set token = j.token + 1, lease_until = null, runner = null, suspect = true,
+    attempt = case when e.is_it then j.attempt else greatest(j.attempt - 1, 0) end,
+    status = case when e.gone then 'failed' else 'queued' end,
+    finished_at = case when e.gone then now() end,
+    error = case when e.gone then jsonb_build_object('step_key', null, 'code', 'quarantined',
       'status_code', null, 'message', 'The job ended ' || j.attempt || ' runners.') end
-  where j.id in (select e.id from {p}.jobs e where e.status in ('running', 'waiting') and e.lease_until < now()
-                 order by e.id limit 500 for update skip locked)
+  from ended e where j.id = e.id
   returning j.id, j.status, j.attempt),
 closed as (
   update {p}.job_steps s set status = 'interrupted', finished_at = now(),

@@ -107,7 +107,7 @@ make_jobs(struct task *task, struct db *db, const struct fires *fires, struct ro
                       ret_rows);
     struct work *work = work_get(db->schema);
     if (rc == 0)
-        begun = claim_begin(work, db, NULL, ret_rows, sent_ms, begin_in_turn);
+        begun = claim_begin(task, work, db, NULL, ret_rows, sent_ms, begin_in_turn);
     work->ready_ms = clock_mono_ms();
     work_claimed(work, reserved, begun);
     return rc;

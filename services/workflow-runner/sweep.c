@@ -67,12 +67,37 @@ struct look {
     size_t *next; /* shared by the tasks of one sweep */
 };
 
+/* co: of the runners that hold ended leases, those that never had two jobs at a time. */
+AWAITS static int runners_alone(struct task *task, struct db *db, struct db_param *ret_alone)
+{
+    struct rows silent;
+    struct rows alone;
+    struct str *names;
+
+    TRY(db_query(task, db, &SQL_SWEEP_SILENT, NULL, 0, &silent));
+    names = ARENA_ARRAY(task->arena, names, silent.count);
+    for (size_t i = 0; i < silent.count; i++)
+        names[i] = rows_str(&silent, i, 0);
+    TRY(db_query(task,
+                 directory_control(runner_directory()),
+                 &SQL_RUNNERS_ALONE,
+                 PARAMS(P_STRS(names, silent.count)),
+                 &alone));
+    for (size_t i = 0; i < alone.count; i++)
+        names[i] = rows_str(&alone, i, 0);
+    *ret_alone = P_STRS(names, alone.count);
+    return 0;
+}
+
 AWAITS static void rescue(struct task *task, struct db *db)
 {
+    struct db_param alone;
     struct rows rows;
 
-    if (db_query(task, db, &SQL_SWEEP_RESCUE, PARAMS(P_I64(runner_conf()->job_attempts)), &rows) !=
-        0)
+    if (runners_alone(task, db, &alone) != 0)
+        return;
+    const struct db_param params[] = {P_I64(runner_conf()->job_attempts), alone};
+    if (db_query(task, db, &SQL_SWEEP_RESCUE, params, ARRAY_LEN(params), &rows) != 0)
         return;
     for (size_t i = 0; i < rows.count; i++) {
         const struct row row = rows_at(&rows, i);

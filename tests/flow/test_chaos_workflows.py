@@ -229,7 +229,7 @@ def worker_of(project, db, job):
 
 
 def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
-    """K19: five workers die of it; it is quarantined, and what runs beside it is not disturbed."""
+    """K19: five workers die of it alone, and maybe one that it shared; it is quarantined, and what runs beside it is not disturbed."""
     poison = workflow(project.admin, steps=[create()])
     harmless = workflow(project.admin, steps=[condition("a", then="b"), condition("b")])
     start_one(), start_one()
@@ -247,10 +247,10 @@ def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
 
         until(kill_one, "it is left alone", 40)
     found = finish(project, job)
-    assert (found["error"]["code"], found["attempt"], len(died)) == ("quarantined", 5, 5)
+    assert (found["error"]["code"], found["attempt"]) == ("quarantined", 5) and len(died) in (5, 6)
     ended = [finish(project, other) for other in others]
     assert {other["status"] for other in ended} == {"succeeded"}
-    assert {other["attempt"] for other in ended} <= {1, 2, 3}
+    assert {other["attempt"] for other in ended} == {1}, "they only shared a process"
     assert count(project, db, orders) == 0
 
 

@@ -5,6 +5,7 @@ import time
 
 import pytest
 from groundwork.chaos import kill
+from groundwork.project import Project
 from groundwork.records import column, execute, rows, table
 from groundwork.runs import Held, condition, finish, history, step, until
 from groundwork.workflows import call, create, job_row, start, workflow
@@ -236,14 +237,39 @@ def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, st
         with Held(servers, table(project, db, others)) as held:
             poison, *innocent = [start_by_row(project, db, one) for one in (made, *[beside] * 5)]
             until(lambda: len(running()) == 6 and held.awaited(db), "all run in one process")
-            assert len({name for _, name in running()}) == 1
-            os.kill(int(running()[0][1].split(":")[-2]), signal.SIGKILL)
+            (first,) = {name for _, name in running()}
+            os.kill(int(first.split(":")[-2]), signal.SIGKILL)
         while job_row(project, db, poison, "status") != "failed":
             assert finish(project, start(project.admin, quick))["attempt"] == 1, "what was never tried runs elsewhere"
-            for name in [name for job, name in running() if job == poison and job_row(project, db, poison, "attempt") > 1]:
+            for name in [name for job, name in running() if job == poison and name != first]:
                 assert [job for job, found in running() if found == name] == [poison], "a suspect is alone"
                 crash(name)
     for job in innocent:
         found = finish(project, job)
-        assert (found["status"], found["attempt"]) == ("succeeded", 2)
-    assert finish(project, poison)["error"]["code"] == "quarantined" and runner.running()
+        assert (found["status"], found["attempt"]) == ("succeeded", 1), "it only shared a process"
+    found = finish(project, poison)
+    assert (found["error"]["code"], found["attempt"]) == ("quarantined", 4) and runner.running()
+
+
+def test_whoever_only_shared_a_process_loses_no_attempt(gateway, operator, recorder, db, servers, start_one):
+    """Of two projects, and with one attempt: a crash that anybody may have caused is charged to nobody, the next to who is alone."""
+    jobs, tables = [], []
+    for _ in range(2):
+        project = Project(gateway, operator, recorder)
+        entity = project.entity("orders", [{"name": "name", "type": "varchar"}])
+        tables.append(table(project, db, entity))
+        jobs.append((project, start_by_row(project, db, workflow(project.admin, steps=[create()]))))
+    (killer, poison), (other, innocent) = jobs
+    start_one(JOB_ATTEMPTS=1)
+    with Held(servers, tables[0]) as first:
+        with Held(servers, tables[1]) as second:
+            until(lambda: first.awaited(db) and second.awaited(db), "both run")
+            name = job_row(killer, db, poison, "runner")
+            assert job_row(other, db, innocent, "runner") == name, "in one process"
+            os.kill(int(name.split(":")[-2]), signal.SIGKILL)
+        until(lambda: job_row(killer, db, poison, "runner") not in (None, name), "it is run again", 30)
+        os.kill(int(job_row(killer, db, poison, "runner").split(":")[-2]), signal.SIGKILL)
+        found = finish(killer, poison, 30)
+        assert (found["error"]["code"], found["attempt"]) == ("quarantined", 1)
+    found = finish(other, innocent, 30)
+    assert (found["status"], found["attempt"]) == ("succeeded", 1)

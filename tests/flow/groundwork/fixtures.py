@@ -109,7 +109,8 @@ def runner(start_runner):
 @pytest.fixture
 def start_one(start_runner, servers, request):
     """start_one() is a runner of one test, with the settings RUNNER of its file. At the test's end all of them are
-    killed and forgotten: those of the next one deal out the projects among themselves."""
+    killed and forgotten, with what they left in the test's own project: those of the next one deal out the projects among
+    themselves, and run no leftovers beside the job that is looked at, which would be suspects as it is."""
     started = []
 
     def start_it(**settings):
@@ -122,6 +123,9 @@ def start_one(start_runner, servers, request):
             kill(daemon)
     connection = servers.connect()
     execute(connection, "delete from platform.runners")
+    if "project" in request.fixturenames:
+        execute(connection, "delete from platform.workflow_projects where number = (select number from platform.projects where slug = %s)",
+                request.getfixturevalue("project").id)
     connection.close()
 
 

@@ -130,7 +130,7 @@ for update of j
 
 -- name: run_again :exec
 update {p}.jobs j
-set status = 'queued', run = j.run + 1, attempt = 0, token = j.token + 1, resume_step = $2::text, runner = null,
+set status = 'queued', run = j.run + 1, attempt = 0, suspect = false, token = j.token + 1, resume_step = $2::text, runner = null,
   lease_until = null, error = null, reason = null, queued_at = now(), started_at = null, finished_at = null
 where j.id = $1::bigint
 

@@ -289,7 +289,8 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
         {.name = "attempt",                                                                        \
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
-         .doc = "How often a runner took up this run; more than 1 after a runner was lost"},       \
+         .doc = "How often a runner took up this run; more than 1 after runners were lost that "   \
+                "had nothing else to run"},                                                        \
         {.name = "depth",                                                                          \
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
