@@ -17,6 +17,7 @@ struct cascade {
     size_t count;
     size_t cap;
     size_t records;
+    bool for_locks; /* nobody listens: it is looked through because others have locks */
     const struct entity *locked_entity; /* of a record that somebody else has locked; NULL = none */
     int64_t locked_id;
 };
@@ -268,9 +269,12 @@ AWAITS static int find_referring(struct records *ctx,
     if (cascade->records > CASCADE_MAX)
         return records_fail(ctx,
                             "too_many_rows",
-                            "More than %d other records go with it or refer to it; nothing was "
+                            "More than %d other records go with it or refer to it%s; nothing was "
                             "deleted.",
-                            CASCADE_MAX);
+                            CASCADE_MAX,
+                            cascade->for_locks
+                                ? ", and another user has locked a record that may be one of them"
+                                : "");
     struct part *part = add_part(arena, cascade);
     *part = (struct part){.entity = field->entity, .deleted = deletes(field)};
     part->ids = ARENA_ARRAY(arena, part->ids, call.rows.count);
@@ -325,11 +329,13 @@ int cascade_find(struct records *ctx,
     if (count == 0)
         return 0;
     TRY(any_locks(ctx, entity, tx, &locks));
-    if (!locks && !cascade_listens(ctx, entity))
+    bool listens = cascade_listens(ctx, entity);
+    if (!locks && !listens)
         return 0;
     struct db_call lock = lock_call(ctx, entity, ids, count);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &lock)));
     struct cascade *cascade = ARENA_NEW(arena, cascade);
+    cascade->for_locks = !listens;
     struct part *first = add_part(arena, cascade);
     *first = (struct part){.entity = entity, .deleted = true, .count = count};
     first->ids = ARENA_ARRAY(arena, first->ids, count);

@@ -76,6 +76,24 @@ def test_a_lock_on_another_record(world):
     assert world.admin.get(path("readers", world.reader), expect=200).json()["book"] is None
 
 
+def test_more_than_can_be_looked_through(project):
+    """Without a lock that may be in the way foreign keys do it, whatever it is; with one, nothing goes that might be locked."""
+    admin, other = project.admin, project.administrator()
+    project.entity("shelves", [{"name": "name", "type": "varchar"}])
+    project.entity("books", [relation("shelf", "shelves", "cascade")])
+    shelf, elsewhere = project.item("shelves")["id"], project.item("books")["id"]
+    for _ in range(10):
+        admin.post("/entities/books/items/bulk", {"items": [{"shelf": shelf}] * 1000}, expect=201)
+    project.item("books", shelf=shelf)
+    token = lock(other, "books", elsewhere)
+    refused = admin.delete(path("shelves", shelf), expect=409).json()
+    assert refused["code"] == "too_many_rows" and "another user has locked a record" in refused["detail"]
+    admin.get(path("shelves", shelf), expect=200)
+    other.delete(f"{path('books', elsewhere)}/lock", headers={"X-Lock-Token": token}, expect=204)
+    admin.delete(path("shelves", shelf), expect=204)
+    assert [book["id"] for book in admin.get("/entities/books/items", expect=200).json()["items"]] == [elsewhere]
+
+
 def test_who_may_not_see_what_is_locked(world):
     """Hears that there is one, without its name; who may not delete the record hears nothing of it."""
     mover = world.only("shelves:read", "shelves:create", "shelves:delete")

@@ -126,6 +126,22 @@ def test_nothing_is_sent_of_what_is_wrong(project, db, runner, data, params, cod
     assert sends(project, db) == []
 
 
+def test_numbers_keep_their_digits(project, db, servers, runner):
+    """In templates, and so in push data; a script has JavaScript's numbers, which the documents say."""
+    made = workflow(project.admin, steps=[
+        step("script", "RunScript", {"script": "return $svc.trigger.data.price"}, next="push"),
+        step("push", "SendPushNotification", {
+            "title": "x", "body": "{{ $svc.trigger.data.price }}", "audience": {"kind": "user"},
+            "data": {"price": "{{ $svc.trigger.data.price }}", "script": "{{ $svc.steps.script.data[0] }}"}})])
+    with Dispatcher(servers, project.schema(db), delivered):
+        job = project.admin.request("POST", f"/workflows/{made['id']}/trigger", data='{"user_id": 7, "price": 99999999999999.99}',
+                                    headers={"Content-Type": "application/json"}, expect=202).json()["job_id"]
+        assert finish(project, job)["status"] == "succeeded"
+    ((_, _, request),) = sends(project, db)
+    assert request["body"] == "99999999999999.99"
+    assert request["data"] == {"price": "99999999999999.99", "script": "99999999999999.98"}
+
+
 def test_texts_are_texts(project, db, servers, runner):
     """What an expression stands for is sent as a text, whatever it was."""
     data = {"number": 5, "yes": True, "none": None, "user_id": 7, "list": [1]}

@@ -156,7 +156,9 @@ static int read_request(struct step_call *call, bool by_row, size_t row, json_t 
         if (value != NULL && is_text(members[i]))
             TRY(as_text(call, "", members[i], &value));
         if (value != NULL)
-            (void)json_object_set_new(request, members[i], json_deep_copy(value));
+            /* Only the first level is changed below; copied deep, numbers would lose how they were
+             * written. */
+            (void)json_object_set_new(request, members[i], json_copy(value));
     }
     TRY(fill_audience(call, json_object_get(request, "audience")));
     if (!is_given(json_object_get(request, "template_type"))) {

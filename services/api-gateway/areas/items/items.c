@@ -284,7 +284,8 @@ static const struct route items_routes[] = {
         .doc =
             "Records that refer to it keep it (409), let go of it or go too, as on_delete of their "
             "relation says; no permission is asked for those. 423 when somebody else has locked "
-            "one of them.",
+            "one of them. While a workflow listens to what becomes of them, or somebody else has "
+            "locked any record of their entities, they may be 10,000: too_many_rows (409) above.",
     },
     {
         .method = HTTP_POST_M,

@@ -307,6 +307,8 @@ static const struct route items_bulk_routes[] = {
         .class = CLASS_HEAVY,
         .tag = "Records",
         .summary = "Delete records by ids or by filter",
+        .doc = "What refers to them goes with them, lets go of them or keeps them as when they are "
+               "deleted one by one, with the same limit, together.",
     },
     {
         .method = HTTP_DELETE_M,
