@@ -15,6 +15,7 @@ import pytest
 
 from groundwork import floods
 from groundwork.client import Client
+from groundwork.cpu import Cpu
 from groundwork.neighbour import Neighbours, neighbour
 from groundwork.project import Project
 from groundwork.records import rows
@@ -55,6 +56,15 @@ class Watch:
         self.stop.set()
         self.thread.join()
         return dict(self.most)
+
+
+def processor(gateway, runner, servers, db, seen):
+    """Of whom the soak tells how much of the machine they use: its own clients, too."""
+    backend = rows(db, "select pg_backend_pid()")[0][0]
+    postmaster = int(re.search(r"PPid:\s+(\d+)", pathlib.Path(f"/proc/{backend}/status").read_text())[1])
+    return Cpu({"gateway": [gateway.process.pid], "runner": [runner.process.pid], "PostgreSQL": [postmaster],
+                "Redis": [servers.redis_client().info()["process_id"]], "hostile clients": [os.getpid()],
+                "normal clients": [seen.process.pid]})
 
 
 def table(report):
@@ -162,12 +172,16 @@ def test_soak(world, tarpit, db, servers):
     with Neighbours([known for _, known in normal], CALLS, threads=2, pause=0.2) as seen:
         os.nice(19)
         seen.phase("warm", 3)
+        cpu, used = processor(gateway, runner, servers, db, seen), {}
         seen.phase("alone", max(20, SECONDS / 5))
+        used["alone"] = cpu.cores()
         seen.phase("floods begin")
         with contextlib.ExitStack() as stack:
             for name, attack in attacks.items():
                 answers[name] = stack.enter_context(attack)
+            cpu.cores()
             seen.phase("beside", SECONDS)
+            used["beside"] = cpu.cores()
             seen.phase("floods end")
             for flood in answers.values():
                 if hasattr(flood, "stop"):
@@ -178,6 +192,7 @@ def test_soak(world, tarpit, db, servers):
     lost = lost_attempts([project for project, _ in normal], db)
     lines = table(report)
     lines += [f"{name}: answered {dict(flood.answers)}" for name, flood in answers.items() if hasattr(flood, "answers")]
+    lines += [f"cores {when}: " + ", ".join(f"{name} {cores:.2f}" for name, cores in used[when].items()) for when in used]
     lines += [f"largest {name}: {size >> 20} MB" for name, size in most.items()]
     lines += [f"lost attempts of jobs: {lost}", *watchdog(gateway)]
     print("\n" + "\n".join(lines))

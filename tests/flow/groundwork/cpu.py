@@ -1,0 +1,51 @@
+"""Who uses the processor: cores of the programs of a test, from the kernel.
+
+    use = Cpu({"gateway": [pid, ...], "PostgreSQL": [pid]}); ...; use.cores()
+"""
+import os
+import pathlib
+import time
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def seconds(path, ended=False):
+    """`ended`: with those of its children that have ended."""
+    numbers = pathlib.Path(f"/proc/{path}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(int(number) for number in numbers[11 : 15 if ended else 13]) / TICKS
+
+
+class Cpu:
+    """`programs`: name -> process numbers, each with all its children; of this process only itself is meant. Daemons' threads
+    beside their loops are counted apart, as "... threads"."""
+
+    def __init__(self, programs):
+        self.programs, self.begun = programs, time.monotonic()
+        self.before = self.read()
+
+    def of(self, pid):
+        """Of its main threads and of all others."""
+        try:
+            if pid == os.getpid():
+                return seconds(pid), 0
+            main, whole = seconds(f"{pid}/task/{pid}"), seconds(pid, True)
+            children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        except OSError:
+            return 0, 0
+        below = [self.of(int(child)) for child in children]
+        ended = whole - seconds(pid)
+        return main + ended + sum(one for one, _ in below), whole - ended - main + sum(other for _, other in below)
+
+    def read(self):
+        used = {}
+        for name, pids in self.programs.items():
+            found = [self.of(pid) for pid in pids]
+            used[name], used[f"{name} threads"] = sum(one for one, _ in found), sum(other for _, other in found)
+        return used
+
+    def cores(self):
+        """How many cores each has used since the last call; what has used next to nothing is left out."""
+        now, read = time.monotonic(), self.read()
+        used = {name: (read[name] - self.before[name]) / (now - self.begun) for name in read}
+        self.before, self.begun = read, now
+        return {name: cores for name, cores in used.items() if cores >= 0.005}
