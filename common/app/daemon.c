@@ -24,6 +24,7 @@
 #include "log/log.h"
 #include "loop/loop.h"
 #include "loop/signals.h"
+#include "loop/work.h"
 #include "redis/redis.h"
 
 #define DEPENDENCY_WAIT_MS 5000
@@ -61,6 +62,7 @@ static void open_dependencies(void)
                .read_connections = (unsigned)conf->db_read_connections,
                .write_connections = (unsigned)conf->db_write_connections,
                .busy_share = (unsigned)conf->db_busy_share,
+               .processes = (unsigned)conf->workers,
                .statement_timeout_ms = conf->statement_timeout_ms,
                .lease_timeout_ms = 1000},
         .record_bytes = (int64_t)conf->record_bytes,
@@ -306,6 +308,7 @@ static int worker_main(unsigned worker)
     signals_on(SIGTERM, on_stop_signal, NULL);
     signals_on(SIGINT, on_stop_signal, NULL);
     signals_on(SIGHUP, on_hangup, NULL);
+    work_divide_hashes((unsigned)app.conf->workers);
     open_dependencies();
     loop_timer_init(&spare_timer, on_spare_check, NULL);
     loop_timer_start(&spare_timer, SPARE_CHECK_MS);

@@ -129,7 +129,8 @@ session_options(struct arena *arena, const struct db_config *config, const char 
                                    " -c client_min_messages=error -c statement_timeout=%lld"
                                    " -c lock_timeout=2000"
                                    " -c idle_in_transaction_session_timeout=%lld"
-                                   " -c plan_cache_mode=auto -c jit=off",
+                                   " -c plan_cache_mode=auto -c jit=off"
+                                   " -c max_parallel_workers_per_gather=0",
                                    theirs ? theirs : "",
                                    (long long)config->statement_timeout_ms,
                                    (long long)config->statement_timeout_ms * 2);

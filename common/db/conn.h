@@ -147,6 +147,8 @@ enum conn_pool { POOL_READ, POOL_WRITE };
  * server busy. */
 enum lease_use { LEASE_WRITE, LEASE_READ, LEASE_SLOW };
 enum { SERVED_SCHEMAS = 1024 }; /* power of two */
+/* What the server said last of a statement that has been running for long. */
+enum head_seen { HEAD_UNSEEN, HEAD_RUNS, HEAD_LOCKED };
 
 struct conn_poll {
     uv_poll_t handle;
@@ -175,6 +177,7 @@ struct db_conn {
     unsigned group_open;   /* reads sent since the last Sync */
     int64_t head_since_ms; /* when the oldest item began to run */
     int64_t charged_ms;    /* up to then its time is on its project's account */
+    enum head_seen head_seen;
     PGresult *head_result;
     PGresult *head_rows;    /* what came row by row so far */
     bool head_asked;        /* how the head's rows are to come was said */

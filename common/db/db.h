@@ -13,7 +13,8 @@
  *    every commit waits for the disk. A project holds at most three times what is left. Heavy reads
  *    lease here too, at most half of them, and of one project an eighth: others of it wait their turn.
  *    A project that keeps the server busy while others have statements too runs few at once, its reads
- *    among them, which then lease: one heavy read, say, and one other (fair.h).
+ *    among them, which then lease: one heavy read, say, and one other (fair.h). No statement has
+ *    parallel workers: with them one project's would have all cores whatever it may run at once.
  *    A lease prefers a connection that has served its schema before, and waits up to 20 ms for one
  *    that others keep busy: elsewhere statements and tables would have to be learned first.
  * Statements are prepared once per connection under "<name>.<hash>.<schema>" (least recently used
@@ -148,6 +149,7 @@ struct db_config {
     int64_t statement_timeout_ms; /* 5000 */
     int64_t lease_timeout_ms;     /* 1000: waiting longer for a connection is DB_UNAVAILABLE */
     unsigned busy_share;          /* statements at once of a project that keeps the server busy beside others; half the cores */
+    unsigned processes;           /* with such servers in one daemon: what a project may keep busy there is divided among them; 1 */
     bool dedicated;               /* reads only, of one kind: nothing is heavy, nothing is leased */
 };
 /* any: starts connecting in the background (reconnects by itself with backoff 50 ms..1 s); opens

@@ -16,13 +16,14 @@ struct project_use {
     int64_t schema;
     struct list recent;
     struct fair_use use;
+    struct fair_use kinds[2]; /* the same: heavy reads [1], others [0] */
     int64_t seen_ms;
 };
 
-void fair_init(struct fair *fair, unsigned at_once)
+void fair_init(struct fair *fair, unsigned at_once, unsigned processes)
 {
-    MUST(at_once > 0);
-    *fair = (struct fair){.projects = map_new(), .at_once = at_once};
+    MUST(at_once > 0 && processes > 0);
+    *fair = (struct fair){.projects = map_new(), .at_once = at_once, .processes = processes};
     list_init(&fair->recent);
 }
 
@@ -94,14 +95,16 @@ static struct project_use *find(struct fair *fair, int64_t schema)
     return project;
 }
 
-void fair_used(struct fair *fair, int64_t schema, int64_t ms, int64_t now_ms)
+void fair_used(struct fair *fair, int64_t schema, bool heavy, int64_t ms, int64_t now_ms)
 {
     if (schema == 0)
         return;
     forget_silent(fair, now_ms);
     struct project_use *project = find(fair, schema);
-    add(&project->use, ms > 0 ? ms : 0, now_ms);
-    add(&fair->all, ms > 0 ? ms : 0, now_ms);
+    int64_t used_ms = ms > 0 ? ms : 0;
+    add(&project->use, used_ms, now_ms);
+    add(&project->kinds[heavy], used_ms, now_ms);
+    add(&fair->all, used_ms, now_ms);
     project->seen_ms = now_ms;
     list_remove(&project->recent);
     list_append(&fair->recent, &project->recent);
@@ -118,4 +121,15 @@ bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms)
     fade(&fair->all, now_ms);
     return own.us >= (uint64_t)fair->at_once * BUSY_MS * US_PER_MS &&
            own.us * fair->count * 2 > fair->all.us * 3;
+}
+
+bool fair_rests(struct fair *fair, int64_t schema, bool heavy, int64_t now_ms)
+{
+    const struct project_use *project = map_get(fair->projects, key_of(&schema));
+
+    if (project == NULL || fair->processes == 1)
+        return false;
+    struct fair_use use = project->kinds[heavy];
+    fade(&use, now_ms);
+    return use.us * fair->processes > (uint64_t)fair->at_once * FAIR_KEPT_MS * US_PER_MS;
 }

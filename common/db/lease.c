@@ -106,15 +106,17 @@ static bool is_at_cap(struct db_server *server, int64_t schema)
 }
 
 /* What of a lease is the server's work. Not one that has been silent for a moment: its task may be
- * the one that waits. Nor, of those that are not known to be heavy, one that takes long: it waits
- * for a lock, and the project's other tables are not locked. */
+ * the one that waits. Nor one that waits for a lock: the project's other tables are not locked. Of
+ * what takes long and was not looked at yet, only what is known to be heavy. */
 static bool keeps_busy(const struct db_conn *conn, int64_t now_ms)
 {
     int64_t since_ms = now_ms - conn->head_since_ms;
 
     if (conn->ring_count == 0)
         return since_ms < PAUSE_MS;
-    return conn->lease_use == LEASE_SLOW || since_ms < LOCKED_MS;
+    if (conn->head_seen != HEAD_UNSEEN)
+        return conn->head_seen == HEAD_RUNS;
+    return conn->lease_use == LEASE_SLOW || since_ms < UNSEEN_MS;
 }
 
 static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
@@ -130,12 +132,17 @@ static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
     return running;
 }
 
-/* It keeps the server busy beside others and has as many statements under way as it then may:
- * heavy reads, or any others, so that these do not stand behind its own heavy ones. */
+/* It keeps the server busy beside others and has as many statements under way as it then may, or
+ * has had this process's part of them: heavy reads, or any others, so that these do not stand
+ * behind its own heavy ones. */
 static bool is_held(struct db_server *server, int64_t schema, enum lease_use use)
 {
-    return fair_is_over(&server->fair, schema, server_now_ms()) &&
-           running_of(server, schema, use == LEASE_SLOW) >= server->config.busy_share;
+    bool slow = use == LEASE_SLOW;
+    int64_t now_ms = server_now_ms();
+
+    return fair_is_over(&server->fair, schema, now_ms) &&
+           (running_of(server, schema, slow) >= server->config.busy_share ||
+            fair_rests(&server->fair, schema, slow, now_ms));
 }
 
 static bool heavy_full(const struct db_server *server)

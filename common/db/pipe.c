@@ -39,6 +39,7 @@ static struct item *ring_push(struct db_conn *conn, enum item_kind kind)
     if (conn->ring_count == 0) {
         conn->head_since_ms = server_now_ms();
         conn->charged_ms = conn->head_since_ms;
+        conn->head_seen = HEAD_UNSEEN;
     }
     struct item *item = pipe_at(conn, conn->ring_count++);
     *item = (struct item){.kind = kind};
@@ -51,6 +52,8 @@ static void ring_pop(struct db_conn *conn, int64_t now_ms)
     conn->ring_head = (conn->ring_head + 1) & (conn->ring_cap - 1);
     conn->ring_count--;
     conn->head_since_ms = now_ms;
+    conn->charged_ms = now_ms;
+    conn->head_seen = HEAD_UNSEEN;
     conn->head_asked = false;
     conn->head_single = false;
     conn->head_dropped = 0;

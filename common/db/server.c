@@ -231,29 +231,6 @@ void server_conn_progress(struct db_conn *conn)
         loop_at_turn_end(&server->flush_hook);
 }
 
-/* --- who keeps the server busy --- */
-
-void server_charge(struct db_conn *conn, int64_t now_ms)
-{
-    const struct item *head = pipe_at(conn, 0);
-    int64_t ms = now_ms - conn->charged_ms;
-
-    conn->charged_ms = now_ms;
-    if (!conn->server || conn->server->config.dedicated || now_ms - conn->head_since_ms > LOCKED_MS)
-        return; /* waiting for a lock costs nothing, and cannot be told from a long run */
-    fair_used(&conn->server->fair, conn->leased ? conn->lease_schema : head->schema, ms, now_ms);
-}
-
-/* What takes long is charged while it runs. */
-static void charge_running(const struct list *pool, int64_t now_ms)
-{
-    for (const struct list *it = pool->next; it != pool; it = it->next) {
-        struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
-        if (conn->state == CONN_READY && conn->ring_count > 0)
-            server_charge(conn, now_ms);
-    }
-}
-
 /* --- the clock --- */
 
 static void reap(struct db_server *server)
@@ -329,8 +306,7 @@ static void on_tick(void *arg)
     reap(server);
     check_silent(&server->read, now_ms);
     check_silent(&server->write, now_ms);
-    charge_running(&server->read, now_ms);
-    charge_running(&server->write, now_ms);
+    probe_tick(server, now_ms);
     group_check_stuck(server, now_ms);
     expire_reads(server, now_ms);
     lease_expire(server, now_ms);
@@ -361,6 +337,7 @@ static void server_release(struct db_server *server)
 {
     arena_free(server->scratch);
     fair_done(&server->fair);
+    probe_done(server);
     server->gate->closed = true;
     gate_release(server->gate);
     free((char *)server->config.dsn);
@@ -414,8 +391,10 @@ struct db_server *db_server_new(const char *name, const struct db_config *config
         server->config.lease_timeout_ms = 1000;
     if (server->config.busy_share == 0)
         server->config.busy_share = (uv_available_parallelism() + 1) / 2;
+    if (server->config.processes == 0)
+        server->config.processes = 1;
     init_heavy_shares(server);
-    fair_init(&server->fair, server->config.busy_share);
+    fair_init(&server->fair, server->config.busy_share, server->config.processes);
     list_init(&server->read);
     list_init(&server->write);
     list_init(&server->dead);

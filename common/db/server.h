@@ -29,7 +29,9 @@ enum {
     QUICK_RUNS = 3, /* in a row, and it is not heavy any more */
     KNOWN_MS = 20,  /* waited for a connection that knows the schema */
     PAUSE_MS = 20,  /* after its last answer a lease does not run anything any more */
-    LOCKED_MS = 100, /* by then a statement may be waiting for a lock: it is charged no more */
+    PROBE_MS = 50, /* what runs for longer is looked at, so often: is it waiting for a lock? */
+    UNSEEN_MS = 150, /* until then it counts as running before that is known */
+    PROBED_MAX = 64,
     HELD_TIMES = 5, /* as long as others waits who waits for statements of its own project */
     CONNECT_MS = 5000,
     CONN_AGE_MS = 1800000, /* recycled when older and idle */
@@ -53,6 +55,18 @@ struct heavy_gate {
 };
 void gate_release(struct heavy_gate *gate);
 
+/* Asks the server which of the long statements wait for a lock. For nobody: no task waits. */
+struct probe {
+    struct db_op op;
+    struct db_wait wait;
+    struct db_param param;
+    bool under_way;
+    int64_t asked_ms;
+    size_t count;
+    int64_t pids[PROBED_MAX];     /* of their connections */
+    int64_t since_ms[PROBED_MAX]; /* when what was asked about began to run there */
+};
+
 /* What the text of a statement says, remembered by its hash. */
 struct trait {
     uint64_t hash;
@@ -72,6 +86,7 @@ struct db_server {
     unsigned heavy_count; /* leases for heavy reads */
     struct heavy_gate *gate;
     struct fair fair; /* which projects keep the server busy */
+    struct probe probe;
 
     struct list reads; /* db_op waiting to be sent */
     unsigned reads_count;
@@ -111,8 +126,14 @@ void server_shrink(struct db_conn *conn);
 /* Results were read: more can be sent, a drained lease can go back. */
 void server_conn_progress(struct db_conn *conn);
 
-/* What the head of a connection has used since it was charged last goes on its project's account. */
+/* --- who keeps the server busy (probe.c) --- */
+/* What the head of a connection has used since it was charged last goes on its project's account.
+ * Waiting for a lock costs nothing: what has run for UNSEEN_MS is charged further when the server
+ * has said that it does not. */
 void server_charge(struct db_conn *conn, int64_t now_ms);
+/* From the clock: charges what runs, and asks the server about what has been running for long. */
+void probe_tick(struct db_server *server, int64_t now_ms);
+void probe_done(struct db_server *server);
 
 /* --- reads (group.c) --- */
 /* Queues an op; it leaves at the end of the turn. */

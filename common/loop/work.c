@@ -53,6 +53,14 @@ void work_limit(enum work_kind kind, unsigned running, unsigned waiting)
     shares->config.waiting = waiting;
 }
 
+void work_divide_hashes(unsigned processes)
+{
+    unsigned cores = uv_available_parallelism();
+
+    MUST(processes > 0);
+    work_limit(WORK_HASH, (cores + processes - 1) / processes, DEFAULT_WAITING);
+}
+
 static void on_thread(uv_work_t *uv)
 {
     struct work *work = uv->data;

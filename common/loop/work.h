@@ -13,6 +13,8 @@ enum work_kind { WORK_FILE, WORK_HASH, WORK_PARSE, WORK_KINDS };
 
 /* How many of a kind run at once and how many of one project's may wait. Defaults: cores, 256. */
 void work_limit(enum work_kind kind, unsigned running, unsigned waiting);
+/* So many processes hash beside each other: together one at a time a core, each at least one. */
+void work_divide_hashes(unsigned processes);
 /* co: runs fn(arg) on a thread. Waiting for a thread is interruptible; once running it is not, so
  * arg may live in the task's arena. -EAGAIN when too many of the project's wait, -ECANCELED,
  * -ETIMEDOUT. */

@@ -4,6 +4,8 @@ What the other project is answered must be what it should be, every time, and it
 just before and just after, plus a margin for a test machine that does other things too and computes under sanitizers. The
 strict figures are the soak's (tests/load/test_soak.py).
 """
+import os
+import re
 import time
 
 import pytest
@@ -182,6 +184,37 @@ def test_r6_few_statements_beside_others(start_gateway, servers, db):
     assert max(found[-15:]) <= 1, f"statements of the one that keeps the database busy: {found}"
     gateway.stop()
     assert not gateway.alarms()
+
+
+def test_r6_no_parallel_workers(start_gateway, servers, db):
+    """One heavy read has one core, also where PostgreSQL would give it more."""
+    gateway = start_gateway(WORKERS=1)
+    hostile = new_project(gateway, servers)
+    floods.prepare_rows(hostile, db, 250000, 64)
+    found = []
+    with floods.aggregates(hostile, 2):
+        end = time.monotonic() + 60
+        while found.count("client backend") < 40:
+            assert time.monotonic() < end, found
+            time.sleep(0.05)
+            found += [kind for (kind,) in rows(db, "select backend_type from pg_stat_activity where pid <> pg_backend_pid() and"
+                                                   " state = 'active' and query like 'select t.%%, sum(t.%%'")]
+    assert set(found) == {"client backend"}
+    gateway.stop()
+
+
+def test_r4_hashes_of_all_workers(start_gateway):
+    """Together they hash one password a core: more would only share the cores among themselves, and with everything else."""
+    cores = len(os.sched_getaffinity(0))
+    for workers in (1, 2, 3):
+        gateway = start_gateway(WORKERS=workers)
+        each = -(-cores // workers)
+        wanted = f'groundwork_shares_limit{{pool="hash_threads"}} {workers * each}'
+        end = time.monotonic() + 10
+        while wanted not in gateway.metrics().splitlines():
+            assert time.monotonic() < end, f"{wanted}: {re.findall('.*hash_threads.*', gateway.metrics())}"
+            time.sleep(0.1)
+        gateway.stop()
 
 
 def test_r6_documents(known, hostile):

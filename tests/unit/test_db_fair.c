@@ -16,9 +16,9 @@ use(struct fair *fair, int64_t now_ms, int64_t for_ms, unsigned statements, bool
 
     for (; now_ms < end_ms; now_ms += 10) {
         if (statements > 0)
-            fair_used(fair, BUSY, (int64_t)statements * 10, now_ms);
+            fair_used(fair, BUSY, false, (int64_t)statements * 10, now_ms);
         if (other)
-            fair_used(fair, OTHER, 1, now_ms);
+            fair_used(fair, OTHER, false, 1, now_ms);
     }
     return now_ms;
 }
@@ -28,11 +28,11 @@ static void test_alone(void **state)
     struct fair fair;
 
     (void)state;
-    fair_init(&fair, 1);
+    fair_init(&fair, 1, 1);
     int64_t now_ms = use(&fair, 1000000, 3000, 24, false);
     assert_false(fair_is_over(&fair, BUSY, now_ms));
     /* As soon as there is another, and until a second after. */
-    fair_used(&fair, OTHER, 0, now_ms);
+    fair_used(&fair, OTHER, false, 0, now_ms);
     assert_true(fair_is_over(&fair, BUSY, now_ms));
     assert_false(fair_is_over(&fair, OTHER, now_ms));
     now_ms = use(&fair, now_ms, FAIR_ACTIVE_MS - 10, 24, false);
@@ -46,7 +46,7 @@ static void test_forgotten(void **state)
     struct fair fair;
 
     (void)state;
-    fair_init(&fair, 1);
+    fair_init(&fair, 1, 1);
     int64_t now_ms = use(&fair, 1000000, 3000, 4, true);
     assert_true(fair_is_over(&fair, BUSY, now_ms));
     /* With its one at a time it stays so; without any it is not busy for long. */
@@ -66,13 +66,13 @@ static void test_steps(void **state)
     struct fair often, once;
 
     (void)state;
-    fair_init(&often, 1);
-    fair_init(&once, 1);
-    fair_used(&often, BUSY, 1000, 1000000);
-    fair_used(&once, BUSY, 1000, 1000000);
+    fair_init(&often, 1, 1);
+    fair_init(&once, 1, 1);
+    fair_used(&often, BUSY, false, 1000, 1000000);
+    fair_used(&once, BUSY, false, 1000, 1000000);
     for (int64_t ms = 1; ms <= 400; ms++)
-        fair_used(&often, BUSY, 0, 1000000 + ms);
-    fair_used(&once, BUSY, 0, 1000400);
+        fair_used(&often, BUSY, false, 0, 1000000 + ms);
+    fair_used(&once, BUSY, false, 0, 1000400);
     assert_int_equal(often.all.us, once.all.us);
     fair_done(&often);
     fair_done(&once);
@@ -86,28 +86,55 @@ static void test_many(void **state)
     int64_t now_ms = 1000000;
 
     (void)state;
-    fair_init(&fair, 2);
+    fair_init(&fair, 2, 1);
     for (; now_ms < 1003000; now_ms += 10)
         for (int64_t project = 1; project <= 4; project++)
-            fair_used(&fair, project, 80, now_ms);
+            fair_used(&fair, project, false, 80, now_ms);
     for (int64_t project = 1; project <= 4; project++)
         assert_false(fair_is_over(&fair, project, now_ms));
     for (; now_ms < 1009000; now_ms += 10)
         for (int64_t project = 1; project <= 12; project++)
-            fair_used(&fair, project, project <= 2 ? 80 : 1, now_ms);
+            fair_used(&fair, project, false, project <= 2 ? 80 : 1, now_ms);
     for (int64_t project = 1; project <= 12; project++)
         assert_int_equal(fair_is_over(&fair, project, now_ms), project <= 2);
     assert_false(fair_is_over(&fair, 0, now_ms));
     for (; now_ms < 1019000; now_ms += 10)
         for (int64_t project = 1; project <= 2; project++)
-            fair_used(&fair, project, project == 1 ? 8 : 1, now_ms);
+            fair_used(&fair, project, false, project == 1 ? 8 : 1, now_ms);
     assert_false(fair_is_over(&fair, 1, now_ms));
     fair_done(&fair);
+}
+
+/* Each of two processes gives half; heavy reads and others have their own. Who is alone in his
+ * process does not rest. */
+static void test_rests(void **state)
+{
+    struct fair fair, single;
+
+    (void)state;
+    fair_init(&fair, 1, 2);
+    fair_init(&single, 1, 1);
+    int64_t now_ms = 1000000;
+    for (; now_ms < 1003000; now_ms += 10) {
+        fair_used(&fair, BUSY, true, 10, now_ms);
+        fair_used(&single, BUSY, true, 10, now_ms);
+    }
+    assert_true(fair_rests(&fair, BUSY, true, now_ms));
+    assert_false(fair_rests(&fair, BUSY, false, now_ms));
+    assert_false(fair_rests(&fair, OTHER, true, now_ms));
+    assert_false(fair_rests(&single, BUSY, true, now_ms));
+    int64_t ends_ms = now_ms;
+    while (fair_rests(&fair, BUSY, true, ends_ms))
+        ends_ms += 10;
+    assert_in_range(ends_ms - now_ms, FAIR_KEPT_MS / 2, FAIR_KEPT_MS);
+    fair_done(&fair);
+    fair_done(&single);
 }
 
 /* --- what it may have --- */
 
 static bool stopping;
+static const char *hog_statement;
 static unsigned under_way, reads_ended;
 
 static void hog(struct task *task, struct db *db, void *arg)
@@ -118,7 +145,7 @@ static void hog(struct task *task, struct db *db, void *arg)
         int rc = db_begin(task, db, &tx);
         if (rc == 0) {
             under_way++;
-            (void)exec(task, tx, "select pg_sleep(0.1)");
+            (void)exec(task, tx, hog_statement);
             under_way--;
             (void)db_rollback(task, tx);
         }
@@ -177,7 +204,65 @@ static void test_few(void **state)
 {
     (void)state;
     stopping = false;
+    reads_ended = 0;
+    hog_statement = "select pg_sleep(0.1)";
     run_with((struct db_config){.write_connections = 20, .busy_share = 1}, few, NULL);
+}
+
+/* What takes so long that it might be waiting for a lock, and is not. */
+static void test_few_long(void **state)
+{
+    (void)state;
+    stopping = false;
+    reads_ended = 0;
+    hog_statement = "select pg_sleep(0.5)";
+    run_with((struct db_config){.write_connections = 20, .busy_share = 1}, few, NULL);
+}
+
+/* --- waiting for a lock --- */
+
+static void want_lock(struct task *task, struct db *db, void *arg)
+{
+    (void)arg;
+    under_way++;
+    (void)exec(task, db, "select pg_advisory_xact_lock(4711), pg_sleep(0)");
+    under_way--;
+}
+
+/* Many statements of a project wait for a lock; its others run at once all the same. */
+static void locked(struct task *task, struct db *db, void *arg)
+{
+    struct db other = {.server = server, .schema = OTHER};
+    struct db own = {.server = server, .schema = BUSY};
+    struct db *holder;
+    int64_t end_ms;
+
+    (void)db;
+    (void)arg;
+    assert_int_equal(db_begin(task, &other, &holder), 0);
+    assert_int_equal(exec(task, holder, "select pg_advisory_xact_lock(4711)"), 0);
+    for (int i = 0; i < HOGS; i++)
+        spawn(want_lock, NULL, BUSY);
+    wait_until(task, HOGS, HOGS, &other);
+    end_ms = clock_mono_ms() + 1200;
+    int64_t most_ms = 0;
+    while (clock_mono_ms() < end_ms) {
+        int64_t begun_ms = clock_mono_ms();
+        assert_int_equal(exec(task, &own, "select 2"), 0);
+        int64_t taken_ms = clock_mono_ms() - begun_ms;
+        most_ms = taken_ms > most_ms ? taken_ms : most_ms;
+        assert_int_equal(exec(task, &other, "select 1"), 0);
+        assert_int_equal(task_sleep(task, 5), 0);
+    }
+    assert_in_range(most_ms, 0, 1000);
+    assert_int_equal(db_commit(task, holder), 0);
+}
+
+static void test_locked(void **state)
+{
+    (void)state;
+    under_way = 0;
+    run_with((struct db_config){.write_connections = 20, .busy_share = 1}, locked, NULL);
 }
 
 /* A lease whose task says nothing for a moment does not keep its own project's next one waiting. */
@@ -211,7 +296,10 @@ int main(void)
         cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_rests),
         cmocka_unit_test(test_few),
+        cmocka_unit_test(test_few_long),
+        cmocka_unit_test(test_locked),
         cmocka_unit_test(test_nested),
     };
 

@@ -1,0 +1,149 @@
+/*
+ * Whose account a statement's time is on, and whether it is the server's time at all: waiting for a
+ * lock and computing look the same from here, so the server is asked about what has been running
+ * for long, on a shared connection, for nobody.
+ */
+#include "db/server.h"
+
+/* Only sessions of our own role say what they wait for, and behind a pooler there may be none of
+ * this number: what is not found stays as it was. */
+static const struct sql sql_probe = {
+    .name = "db.probe",
+    .text = "select a.pid::bigint as pid,"
+            " coalesce(a.wait_event_type, '') = 'Lock' as locked"
+            " from unnest($1::bigint[]) as p(pid), pg_stat_get_activity(p.pid::int) as a"
+            " where a.state is not null",
+    .hash = 0x4be0c27d91f3a865,
+    .arity = 1,
+    .kind = SQL_MANY,
+    .narrow = true,
+};
+
+static bool is_long(const struct db_conn *conn, int64_t now_ms)
+{
+    return conn->state == CONN_READY && conn->ring_count > 0 &&
+           now_ms - conn->head_since_ms >= PROBE_MS;
+}
+
+static void charge(struct db_conn *conn, int64_t until_ms, int64_t now_ms)
+{
+    const struct item *head = pipe_at(conn, 0);
+    int64_t ms = until_ms - conn->charged_ms;
+
+    if (ms < 0)
+        return;
+    conn->charged_ms = until_ms;
+    fair_used(&conn->server->fair,
+              conn->leased ? conn->lease_schema : head->schema,
+              conn->leased && conn->lease_use == LEASE_SLOW,
+              ms,
+              now_ms);
+}
+
+void server_charge(struct db_conn *conn, int64_t now_ms)
+{
+    if (!conn->server || conn->server->config.dedicated)
+        return;
+    if (conn->head_seen == HEAD_LOCKED)
+        conn->charged_ms = now_ms;
+    else if (conn->head_seen == HEAD_UNSEEN && now_ms > conn->head_since_ms + UNSEEN_MS)
+        charge(conn, conn->head_since_ms + UNSEEN_MS, now_ms); /* the rest when more is known */
+    else
+        charge(conn, now_ms, now_ms);
+}
+
+/* --- the probe --- */
+
+static void charge_running(const struct list *pool, int64_t now_ms)
+{
+    for (const struct list *it = pool->next; it != pool; it = it->next) {
+        struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
+        if (conn->state == CONN_READY && conn->ring_count > 0)
+            server_charge(conn, now_ms);
+    }
+}
+
+static void collect(struct probe *probe, const struct list *pool, int64_t now_ms)
+{
+    for (const struct list *it = pool->next; it != pool; it = it->next) {
+        const struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
+        if (!is_long(conn, now_ms) || probe->count == PROBED_MAX)
+            continue;
+        probe->pids[probe->count] = PQbackendPID(conn->pg);
+        probe->since_ms[probe->count++] = conn->head_since_ms;
+    }
+}
+
+static void ask(struct db_server *server, int64_t now_ms)
+{
+    struct probe *probe = &server->probe;
+    const struct db db = {.server = server};
+
+    probe->count = 0;
+    collect(probe, &server->read, now_ms);
+    collect(probe, &server->write, now_ms);
+    if (probe->count == 0)
+        return;
+    probe->under_way = true;
+    probe->asked_ms = now_ms;
+    probe->param = P_I64S(probe->pids, probe->count);
+    op_init(&probe->op, NULL, &db, &sql_probe, &probe->param, 1);
+    probe->wait = (struct db_wait){.ops = &probe->op, .count = 1, .pending = 1};
+    await_init(&probe->wait.await);
+    probe->op.wait = &probe->wait;
+    group_add(server, &probe->op);
+}
+
+/* Only while it still does what was asked about. */
+static void note(const struct list *pool, int64_t pid, int64_t since_ms, bool locked)
+{
+    for (const struct list *it = pool->next; it != pool; it = it->next) {
+        struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
+        if (conn->state != CONN_READY || conn->ring_count == 0 || PQbackendPID(conn->pg) != pid ||
+            conn->head_since_ms != since_ms)
+            continue;
+        conn->head_seen = locked ? HEAD_LOCKED : HEAD_RUNS;
+        return;
+    }
+}
+
+static void take(struct db_server *server)
+{
+    struct probe *probe = &server->probe;
+    struct rows rows = {.result = probe->op.result, .columns = 2};
+
+    probe->under_way = false;
+    rows.count = probe->op.rc == 0 && probe->op.result ? (size_t)PQntuples(probe->op.result) : 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        int64_t pid = rows_i64(&rows, i, 0);
+        bool locked = rows_bool(&rows, i, 1);
+        for (size_t k = 0; k < probe->count; k++) {
+            if (probe->pids[k] != pid)
+                continue;
+            note(&server->read, pid, probe->since_ms[k], locked);
+            note(&server->write, pid, probe->since_ms[k], locked);
+        }
+    }
+    PQclear(probe->op.result);
+    probe->op.result = NULL;
+}
+
+void probe_tick(struct db_server *server, int64_t now_ms)
+{
+    struct probe *probe = &server->probe;
+
+    if (server->config.dedicated)
+        return;
+    if (probe->under_way && probe->wait.await.done)
+        take(server);
+    charge_running(&server->read, now_ms);
+    charge_running(&server->write, now_ms);
+    if (!probe->under_way && now_ms - probe->asked_ms >= PROBE_MS)
+        ask(server, now_ms);
+}
+
+void probe_done(struct db_server *server)
+{
+    PQclear(server->probe.op.result);
+    server->probe.op.result = NULL;
+}
