@@ -108,12 +108,13 @@ int call_send(struct call *call)
         .method = "POST", .path = call->path, .form = call->form, .key = call->key};
 
     call->reply = (struct processor_reply){0};
+    call->object = NULL;
     call->rc = processor_call(call->task, call->settings, &request, &call->reply);
     if (call->rc == 0) {
         call->object = call->reply.body;
         if (str_is(jr_str(call->object, "object"), "refund"))
             call->rc = read_refunded(call);
-    } else {
+    } else if (call->kind == &call_payment) { /* a subscription's is that of its first invoice */
         call->object = call->reply.intent;
     }
     if (call->rc < 0)

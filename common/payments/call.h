@@ -10,9 +10,9 @@
  *                    call_record() and call_close(), or call_take_back().
  *
  * Killed anywhere between, the row has what is needed to go on: under one key the processor does
- * nothing twice, and tells again what it did. Whoever comes next repeats the call: a caller with his
- * idempotency key, or the timer of payments-webhook. How the caller is answered and when a call is
- * tried again are not known here.
+ * nothing twice, and tells again what it did. Whoever comes next repeats the call: a caller with
+ * his idempotency key, or the timer of payments-webhook. How the caller is answered and when a call
+ * is tried again are not known here.
  */
 #include "payments/apply.h"
 #include "payments/processor.h"
@@ -27,7 +27,7 @@ struct call_kind {
     const char *objects; /* the path of its objects at the processor */
     /* The rest is call.c's own. */
     const struct sql *note, *failed, *release, *not_begun;
-    int (*close)(const struct call *call, struct db *tx);                           /* AWAITS */
+    int (*close)(const struct call *call, struct db *tx);                          /* AWAITS */
     int (*announce)(struct task *task, struct db *tx, int64_t id, bool *ret_rang); /* AWAITS */
 };
 extern const struct call_kind call_payment, call_subscription;
@@ -40,7 +40,8 @@ enum call_end {
     CALL_OPEN,     /* not known, or not now: .rc says why. It stays as it was noted */
 };
 
-/* Zeroed by its owner, who fills the first part; all texts are borrowed until he is done with it. */
+/* Zeroed by its owner, who fills the first part; all texts are borrowed until he is done with it.
+ */
 struct call {
     struct task *task;
     struct directory *directory;
@@ -71,11 +72,9 @@ struct call {
 /* co: in `tx`, with the row locked or just made: notes the call in it. A key is made of `what` and
  * `salt` (processor_key()). Until `settle_ms` from now nobody else looks at it. Results of
  * db_query(). */
-AWAITS int call_note(struct call *call,
-                     struct db *tx,
-                     const char *what,
-                     struct str salt,
-                     int64_t settle_ms) MUSTCHECK;
+AWAITS int
+call_note(struct call *call, struct db *tx, const char *what, struct str salt, int64_t settle_ms)
+    MUSTCHECK;
 
 /* co: no transaction open: makes the noted call. 0 with .end and the members behind it, or a
  * negative: nothing is known. */
@@ -98,19 +97,17 @@ AWAITS int call_transact(struct call *call, call_fn fn, void *arg) MUSTCHECK;
 
 /* co: in `tx`: an intent, session or subscription into its row. `at_ms`: as of when. Results of
  * apply.h. */
-AWAITS int
-call_apply(struct call *call, struct db *tx, const json_t *object, int64_t at_ms) MUSTCHECK;
+AWAITS int call_apply(struct call *call, struct db *tx, const json_t *object, int64_t at_ms)
+    MUSTCHECK;
 /* co: in `tx`, of a call that is done or refused: its object into the row; without one, the refusal
  * of a call that creates (call_fail()). Results of apply.h. */
 AWAITS int call_record(struct call *call, struct db *tx) MUSTCHECK;
 /* co: in `tx`: the row's object was never made and will not be: it fails, its history and the
  * workflows that listen are told, what it had redeemed is free. A row that has moved on meanwhile
  * stays: *ret_failed (may be NULL) is false. Results of db_query(). */
-AWAITS int call_fail(struct call *call,
-                     struct db *tx,
-                     struct str code,
-                     struct str message,
-                     bool *ret_failed) MUSTCHECK;
+AWAITS int
+call_fail(struct call *call, struct db *tx, struct str code, struct str message, bool *ret_failed)
+    MUSTCHECK;
 /* co: in `tx`, behind call_record(): the call has ended. One that was noted meanwhile stays. The
  * row is read again when it was to be, a checkout soon after it has closed. Results of
  * db_query(). */

@@ -329,6 +329,19 @@ def test_turned_away_then_repeated(shop, method):
     assert len(shop.charges()) == 1
 
 
+def test_turned_away_while_repeated(shop, processor, method):
+    """It was made: that the processor takes no more calls just now takes nothing back."""
+    shop.fault("reset", path="/v1/payment_intents", times=9)
+    refused = send(shop, body(method), "k-1", 503).json()
+    processor.clear_faults()
+    shop.fault("status", status=429, path="/v1/payment_intents", times=3)
+    assert send(shop, body(method), "k-1", 503).json()["payment_id"] == refused["payment_id"]
+    paid = send(shop, body(method), "k-1").json()
+    assert paid["id"] == refused["payment_id"] and paid["status"] == "succeeded"
+    assert len(shop.charges()) == 1
+    processor.assert_never_charged_twice(shop.account)
+
+
 @pytest.mark.parametrize("amount", [5, 15])
 def test_refund_of_unknown_outcome(shop, processor, payments, db, method, amount):
     """Somebody reads how the payment stands and closes the open call; the caller's repeat refunds no second time."""

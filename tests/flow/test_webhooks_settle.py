@@ -276,6 +276,21 @@ def test_a_subscription_that_is_refused(till):
     assert till.told("SubscriptionExpired") == []
 
 
+def test_a_subscription_whose_charge_is_declined(till):
+    """The intent that the refusal comes with is of an invoice that went with it: it says nothing of the subscription."""
+    customer = till.call("/v1/customers", {"email": "payer@example.org"})["id"]
+    product = till.call("/v1/products", {"name": "Gold"})["id"]
+    form = (f"customer={customer}&items[0][price_data][currency]=usd&items[0][price_data][unit_amount]=500"
+            "&items[0][price_data][recurring][interval]=month&items[0][price_data][recurring][interval_count]=1"
+            f"&items[0][price_data][product]={product}&items[0][quantity]=1&default_payment_method=pm_card_chargeCustomerFail"
+            f"&off_session=true&payment_behavior=error_if_incomplete&metadata[project_id]={till.shop.project.id}"
+            "&metadata[subscription_id]=#ID#")
+    made = till.add("subscriptions", customer=customer, call_key="gw:declined", call_path="/v1/subscriptions", call_form=form)
+    till.settled(made, "incomplete_expired", "subscriptions")
+    assert till.get(made, "metadata->>'failure_code'", table="subscriptions") == "card_declined"
+    assert rows(till.db, f"select count(*) from {till.schema}.payments") == [(0,)]
+
+
 def test_many_at_once_by_several_daemons(till, start_payments, processor):
     start_payments(WORKERS=2)
     made = [till.charge() for _ in range(20)]

@@ -125,7 +125,12 @@ def create(ctx, p):
     if not usable and not trial and behavior != "default_incomplete":
         raise invalid("This customer has no attached payment source or default payment method.", code="resource_missing")
     if behavior == "error_if_incomplete" and not trial and cards.declines_charge(usable["_behaviour"]):
-        raise cards.decline(usable["_behaviour"])
+        refusal = cards.decline(usable["_behaviour"])
+        # With the intent of the first invoice, which goes with the subscription.
+        refusal.error.update(payment_intent={
+            "id": new_id("payment_intent"), "object": "payment_intent", "status": "requires_payment_method", "amount": price["unit_amount"],
+            "currency": price["currency"], "customer": customer["id"], "metadata": {}})
+        raise refusal
     try:
         subscription = new_subscription(ctx, customer, price, items[0].int("quantity", 1, least=1), p.metadata(), trial,
                                         method, check_percent(ctx, p.number("application_fee_percent")), coupons, behavior)
