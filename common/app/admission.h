@@ -14,6 +14,10 @@ enum admission {
     ADMIT_UPLOAD, /* a body that the handler reads as it comes: few */
 };
 
+/* any: what requests of a process must be allowed to hold (db/answer.h) for a body of this size, of
+ * text: half of it is what one project may hold alone. */
+uint64_t admission_least(size_t json_body_bytes);
+
 /* Given back with the request's arena at the latest. */
 struct seat {
     struct shares *shares; /* NULL = given up */
@@ -22,16 +26,16 @@ struct seat {
     uint64_t bytes;
 };
 
-/* Once in each worker. `requests_max` and `json_body_bytes` as of the server's limits. */
-void admission_start(unsigned requests_max, size_t json_body_bytes);
+/* Once in each worker. `requests_max` as of the server's limits. */
+void admission_start(unsigned requests_max);
 
 /* any: a seat in r's project (r->task.tenant), or the status of the refusal that was put. */
 int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat) MUSTCHECK;
 /* any: gives it up. */
 void admission_leave(struct seat *seat);
-/* co: counts the bytes of a whole body that is about to be read; waits for its turn. 0, a status,
- * or a negative. */
-AWAITS int admission_body(struct req *r, struct seat *seat, size_t bytes) MUSTCHECK;
+/* co: counts what a whole body that is about to be read takes, its text and the tree that it may
+ * become; waits for its turn. 0, a status, or a negative. */
+AWAITS int admission_body(struct req *r, struct seat *seat, struct str body) MUSTCHECK;
 
 /* co: project_find() for a request, whose result it gives, or a refusal's status. Projects that
  * this process does not know are looked up a few at a time by address: names of nothing keep nobody

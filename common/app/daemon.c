@@ -28,9 +28,9 @@
 #include "redis/redis.h"
 
 #define DEPENDENCY_WAIT_MS 5000
-#define LARGE_BLOCK_BYTES  (4 * 1024 * 1024)
-#define SPARE_BYTES        (64U << 20) /* free memory that a worker may keep */
-#define SPARE_CHECK_MS     5000
+#define LARGE_BLOCK_BYTES  (512 * 1024)
+#define SPARE_BYTES        (8U << 20) /* free memory that a worker may keep */
+#define SPARE_CHECK_MS     1000
 #define PUBLIC_VARIABLES   "GROUNDWORK_HOST, GROUNDWORK_PORT"
 #define ADMIN_VARIABLES    "GROUNDWORK_ADMIN_HOST, GROUNDWORK_ADMIN_PORT"
 #define EXIT_PATIENCE_MS   2000 /* beyond the drain, before SIGKILL */
@@ -79,7 +79,7 @@ static void open_dependencies(void)
     }
     fetch_init(&fetch);
     db_answers_init(&(struct answers_config){.per_answer = (uint64_t)conf->answer_bytes,
-                                             .per_process = (uint64_t)conf->answers_bytes});
+                                             .per_process = (uint64_t)conf->requests_bytes});
     app.redis = redis_new_list(conf->redis_url.items, conf->redis_url.count);
     if (!app.redis) {
         fprintf(
@@ -277,6 +277,7 @@ static void tune_malloc(void)
     (void)mallopt(M_MXFAST, 0);
     (void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, LARGE_BLOCK_BYTES);
+    (void)mallopt(M_ARENA_MAX, 1);
 }
 
 /* What rows of many kilobytes leave behind lies between smaller blocks that are in use, where

@@ -1,4 +1,4 @@
-/* What results hold: an account for each arena, in pieces of one share for each project. */
+/* What requests hold: an account for each arena, in pieces of one share for each project. */
 #include "db/answer.h"
 
 #include <errno.h>
@@ -6,17 +6,18 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "db/db.h"
-#include "loop/shares.h"
 
 enum {
     PIECE_BYTES = 32 * 1024, /* taken from the share at once; the first is not counted */
     LARGE_BYTES = 64 * 1024, /* results worth freeing before the arena ends */
-    WAITING_MAX = 256,       /* of one project */
+    WAITING_MAX = 512,       /* of one project */
+    ROW_TIMES = 2,           /* a row, and its text */
 };
 
 struct answer {
-    uint64_t held;    /* bytes of results, or of text after them */
-    uint64_t charged; /* of them, in the project's share */
+    uint64_t rows;    /* bytes of results */
+    uint64_t text;    /* of what is held besides, and of the answer when it is written */
+    uint64_t charged; /* for them, in the project's share */
     struct share *share;
     struct large *large; /* newest first */
 };
@@ -33,12 +34,12 @@ static uint64_t per_answer;
 
 void db_answers_init(const struct answers_config *config)
 {
-    uint64_t least = 3 * config->per_answer;
+    uint64_t least = db_answers_least(config->per_answer);
 
     per_answer = config->per_answer;
     shares_init(&shares,
                 &(struct shares_config){
-                    .name = "answer_bytes",
+                    .name = "request_bytes",
                     .limit = config->per_process > least ? config->per_process : least,
                     .per_owner = SHARES_ANY,
                     .waiting = WAITING_MAX,
@@ -51,6 +52,11 @@ void db_answers_done(void)
     if (per_answer > 0)
         shares_done(&shares);
     per_answer = 0;
+}
+
+struct shares *db_answers_shares(void)
+{
+    return &shares;
 }
 
 /* --- accounts --- */
@@ -95,18 +101,18 @@ static struct answer *answer_of(struct task *task)
 uint64_t db_answer_held(struct arena *arena)
 {
     const struct answer *answer = *arena_slot(arena);
-    return answer != NULL ? answer->held : 0;
+    return answer != NULL ? answer->rows + answer->text : 0;
 }
 
 /* What has to be in the share for so much. */
-static uint64_t due(uint64_t held)
+static uint64_t due(uint64_t rows, uint64_t text)
 {
-    return held / PIECE_BYTES * PIECE_BYTES;
+    return (ROW_TIMES * rows + text) / PIECE_BYTES * PIECE_BYTES;
 }
 
 static int charge(struct task *task, struct answer *answer)
 {
-    uint64_t wanted = due(answer->held);
+    uint64_t wanted = due(answer->rows, answer->text);
 
     if (wanted <= answer->charged)
         return 0;
@@ -114,6 +120,20 @@ static int charge(struct task *task, struct answer *answer)
         return DB_BUSY;
     answer->charged = wanted;
     return 0;
+}
+
+/* What was charged and is not held any more. */
+static void charge_less(struct answer *answer)
+{
+    uint64_t wanted = due(answer->rows, answer->text);
+
+    if (answer->charged > wanted)
+        charge_back(answer, answer->charged - wanted);
+}
+
+static uint64_t less(uint64_t held, uint64_t bytes)
+{
+    return held - (bytes < held ? bytes : held);
 }
 
 static bool is_counted(const struct task *task)
@@ -128,14 +148,14 @@ int answer_take(struct task *task, uint64_t bytes, bool bounded)
     if (!is_counted(task))
         return 0;
     struct answer *answer = answer_of(task);
-    answer->held += bytes;
-    if (bounded && answer->held > per_answer)
+    answer->rows += bytes;
+    if (bounded && answer->rows + answer->text > per_answer)
         rc = DB_TOO_LARGE;
     if (rc == 0)
         rc = charge(task, answer);
     if (rc == 0 || !bounded)
         return 0;
-    answer->held -= bytes;
+    answer->rows -= bytes;
     return rc;
 }
 
@@ -144,27 +164,33 @@ void answer_give(struct task *task, uint64_t bytes)
     if (bytes == 0 || !is_counted(task))
         return;
     struct answer *answer = answer_of(task);
-    answer->held -= bytes < answer->held ? bytes : answer->held;
-    uint64_t wanted = due(answer->held);
-    if (answer->charged > wanted)
-        charge_back(answer, answer->charged - wanted);
+    answer->rows = less(answer->rows, bytes);
+    charge_less(answer);
 }
 
 void db_answer_hold(struct task *task, uint64_t bytes)
 {
-    int rc = bytes > 0 ? answer_take(task, bytes, false) : 0;
-    MUST(rc == 0);
+    if (bytes == 0 || !is_counted(task))
+        return;
+    struct answer *answer = answer_of(task);
+    answer->text += bytes;
+    (void)charge(task, answer);
 }
 
 void db_answer_release(struct task *task, uint64_t bytes)
 {
-    answer_give(task, bytes);
+    if (bytes == 0 || !is_counted(task))
+        return;
+    struct answer *answer = answer_of(task);
+    answer->text = less(answer->text, bytes);
+    charge_less(answer);
 }
 
 int answer_wait(struct task *task, int64_t limit_ms)
 {
     struct answer *answer = answer_of(task);
-    uint64_t amount = per_answer > answer->charged ? per_answer - answer->charged : PIECE_BYTES;
+    uint64_t whole = ROW_TIMES * per_answer;
+    uint64_t amount = whole > answer->charged ? whole - answer->charged : PIECE_BYTES;
     int64_t end_ms = clock_mono_ms() + limit_ms;
     int rc = shares_acquire(task, &shares, share_owner_of(task), amount, limit_ms, &answer->share);
 
@@ -190,19 +216,16 @@ void answer_keep(struct task *task, void *result, uint64_t bytes, arena_fn fn)
 
 int db_answer_settle(struct task *task, size_t bytes)
 {
-    if (!is_counted(task) || (*arena_slot(task->arena) == NULL && due(bytes) == 0))
+    if (!is_counted(task) || (*arena_slot(task->arena) == NULL && due(0, bytes) == 0))
         return 0;
     struct answer *answer = answer_of(task);
     for (const struct large *it = answer->large; it != NULL; it = it->older)
-        answer->held -= it->bytes < answer->held ? it->bytes : answer->held;
+        answer->rows = less(answer->rows, it->bytes);
     free_large(answer);
-    uint64_t rows = answer->held;
-    answer->held += bytes;
+    answer->text += bytes;
     int rc = charge(task, answer);
     if (rc != 0)
-        answer->held = rows;
-    uint64_t wanted = due(answer->held);
-    if (answer->charged > wanted)
-        charge_back(answer, answer->charged - wanted);
+        answer->text -= bytes;
+    charge_less(answer);
     return rc;
 }

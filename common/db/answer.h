@@ -1,26 +1,38 @@
 #pragma once
 /*
- * What results hold. Every row is counted while it arrives, for the arena of the task that asked
+ * What requests hold. Every row is counted while it arrives, for the arena of the task that asked
  * for it: a task (a request with all that it expands) may hold so many bytes, and all tasks of a
- * project a share of what the process has for answers. Rows beyond are dropped as they come:
- * DB_TOO_LARGE, or DB_BUSY when others of the same project hold its share. Results of writes are
- * counted and never refused, because what they did is done; the process's own tasks (tenant 0) are
- * not counted.
+ * project a share of what the process has for requests. A row counts twice, for itself and for the
+ * text that will be made of it: so nobody waits for room with rows in hand. Rows beyond are dropped
+ * as they come: DB_TOO_LARGE, or DB_BUSY when others of the same project hold its share. Results of
+ * writes are counted and never refused, because what they did is done; the process's own tasks
+ * (tenant 0) are not counted.
+ *
+ * The share is one for all that a request may hold: bodies with what they become (app/admission),
+ * rows and answers here, and answers that nobody counted while their client does not read (http).
  */
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loop/task.h"
+#include "loop/shares.h"
 
 struct answers_config {
     uint64_t per_answer;  /* bytes that one arena's results may hold */
-    uint64_t per_process; /* of all; raised to three answers when it is less */
+    uint64_t per_process; /* of all; see db_answers_least() */
 };
 
 /* any: once in a process, before its first statement; without it nothing is bounded. */
 void db_answers_init(const struct answers_config *config);
 /* any: nothing is held any more. */
 void db_answers_done(void);
+/* any: what a process has for requests at least, for one answer of this size: half of it, which is
+ * what one project may hold alone, is its rows and its text. */
+static inline uint64_t db_answers_least(uint64_t per_answer)
+{
+    return 4 * per_answer;
+}
+/* any: the share of what requests hold, in bytes. */
+struct shares *db_answers_shares(void);
 /* any: what the task wanted to know of its rows is written down: large results are freed now, and
  * `bytes` of text are counted in their place until the arena ends. 0 or DB_BUSY: the project's
  * share is full, nothing is counted. */
@@ -36,9 +48,9 @@ uint64_t db_answer_held(struct arena *arena);
  */
 int answer_take(struct task *task, uint64_t bytes, bool bounded) MUSTCHECK;
 void answer_give(struct task *task, uint64_t bytes);
-/* co: after DB_BUSY and with its rows given back: waits until the project's share has room for a whole
- * answer, which is then the task's: many that each hold a part would wait for each other for ever. 0,
- * DB_BUSY, -ECANCELED, -ETIMEDOUT. */
+/* co: after DB_BUSY and with its rows given back: waits until the project's share has room for a
+ * whole answer, which is then the task's: many that each hold a part would wait for each other for
+ * ever. 0, DB_BUSY, -ECANCELED, -ETIMEDOUT. */
 AWAITS int answer_wait(struct task *task, int64_t limit_ms) MUSTCHECK;
 /* any: frees `result` with fn when the arena ends, or at db_answer_settle() if it is large. */
 void answer_keep(struct task *task, void *result, uint64_t bytes, arena_fn fn);

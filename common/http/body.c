@@ -15,18 +15,13 @@ static struct body_buffer *filling(struct exchange *ex)
     return &ex->buffers[ex->filling];
 }
 
-/* Arena blocks cannot grow: the old one is left behind. */
 static void buffer_reserve(struct exchange *ex, size_t cap)
 {
     struct body_buffer *buffer = filling(ex);
-    char *grown;
 
     if (cap <= buffer->cap)
         return;
-    grown = arena_alloc(ex->req.task.arena, cap);
-    if (buffer->len > 0)
-        memcpy(grown, buffer->ptr, buffer->len);
-    buffer->ptr = grown;
+    buffer->ptr = arena_grow(ex->req.task.arena, buffer->ptr, buffer->cap, cap);
     buffer->cap = cap;
 }
 

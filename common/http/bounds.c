@@ -27,7 +27,6 @@ void bounds_init(struct http_server *server)
     make(server, &server->connections, "http_connections", limits->connections_max, SHARES_ANY);
     make(server, &server->bodies, "http_bodies", limits->requests_max, limits->bodies_per_address);
     make(server, &server->body_bytes, "http_body_bytes", limits->body_bytes, SHARES_ANY);
-    make(server, &server->unsent, "http_unsent_bytes", limits->unsent_bytes, SHARES_ANY);
 }
 
 void bounds_done(struct http_server *server)
@@ -35,7 +34,6 @@ void bounds_done(struct http_server *server)
     shares_done(&server->connections);
     shares_done(&server->bodies);
     shares_done(&server->body_bytes);
-    shares_done(&server->unsent);
 }
 
 /* Whoever has one IPv6 address has 2^64 of them. */
@@ -111,15 +109,16 @@ void bounds_release_body(struct exchange *ex)
 
 bool bounds_hold_unsent(struct exchange *ex, uint64_t bytes)
 {
+    struct shares *unsent = ex->req.server->config.unsent;
     uint64_t held = ex->unsent_held.amount;
 
-    return bytes <= held || hold_more(&ex->req.server->unsent,
-                                      share_owner_of(&ex->req.task),
-                                      &ex->unsent_held,
-                                      bytes - held);
+    if (bytes <= held || ex->req.body_counted || unsent == NULL)
+        return true;
+    return hold_more(unsent, share_owner_of(&ex->req.task), &ex->unsent_held, bytes - held);
 }
 
 void bounds_release_unsent(struct exchange *ex)
 {
-    release(&ex->req.server->unsent, &ex->unsent_held);
+    if (ex->unsent_held.amount > 0)
+        release(ex->req.server->config.unsent, &ex->unsent_held);
 }

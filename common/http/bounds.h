@@ -25,7 +25,7 @@ bool bounds_hold_body(struct exchange *ex, uint64_t bytes);
 /* The body is whole, or nobody waits for it any more. */
 void bounds_release_body(struct exchange *ex);
 
-/* resp.c, stream.c: bytes of an answer that its client has not read yet; false when those of the
- * project are too many. */
+/* resp.c, stream.c: bytes of an answer that its client has not read yet, unless they are counted
+ * already; false when those of the project are too many. */
 bool bounds_hold_unsent(struct exchange *ex, uint64_t bytes);
 void bounds_release_unsent(struct exchange *ex);

@@ -128,7 +128,6 @@ struct http_server {
     struct shares connections; /* by address */
     struct shares bodies;      /* that are waited for, by address */
     struct shares body_bytes;  /* of bodies that are not here whole, by address */
-    struct shares unsent;      /* bytes of answers, by project */
     struct list done;
     struct loop_hook done_hook;
     size_t exchanges;         /* alive */

@@ -72,6 +72,7 @@ struct req {
     bool no_store;                             /* default true: Cache-Control: no-store */
     bool close_after;
     bool streaming;
+    bool body_counted;                         /* somebody counts its bytes until they are read */
     uint64_t bytes_in;
     uint64_t bytes_out;
     const char *error_code;                    /* problem code, for logs and metrics */

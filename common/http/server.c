@@ -32,7 +32,6 @@ const struct http_limits http_limits_default = {
     .connections_max = 20000,
     .bodies_per_address = 256,
     .body_bytes = 32U << 20,
-    .unsent_bytes = 64U << 20,
 };
 
 /* --- arenas ready for use --- */

@@ -22,8 +22,6 @@ struct http_limits {
     unsigned connections_max;  /* 20,000 accepted; above: accept pauses. One address has half at most. */
     unsigned bodies_per_address; /* 256 that are waited for at a time; above: 503 */
     uint64_t body_bytes;       /* 32 MB of bodies that are not here whole; one address has half at most */
-    uint64_t unsent_bytes;     /* 64 MB of answers that clients have not read; one project has half at
-                                  most, then 503, and answers of up to 64 KB end their connection */
 };
 extern const struct http_limits http_limits_default;
 
@@ -33,6 +31,9 @@ struct http_config {
     int listen_fd;               /* of http_listen(), taken over; 0 = it listens by itself */
     bool show_shares;            /* its bounds are on /metrics */
     struct http_limits limits;
+    /* Bytes of answers that clients have not read, by project, borrowed; where it is full 503, and
+     * answers of up to 64 KB end their connection. NULL = they are not bounded. */
+    struct shares *unsent;
     int64_t request_timeout_ms;  /* deadline of a task, 30 s */
     /* co: runs every request; puts a response with a status, or a negative (answered as 500;
      * -ETIMEDOUT as 504). */

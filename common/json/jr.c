@@ -217,6 +217,32 @@ int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_
     return parse(arena, text, text, ret_root, ret_error);
 }
 
+/* What jansson allocates, as malloc() rounds it. */
+enum {
+    OBJECT_BYTES = 240,
+    ARRAY_BYTES = 144,
+    MEMBER_BYTES = 96,
+    STRING_BYTES = 80,
+    ITEM_BYTES = 48,
+};
+
+size_t jr_tree_bytes(struct str text)
+{
+    size_t objects = 0, arrays = 0, colons = 0, quotes = 0, commas = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        objects += c == '{';
+        arrays += c == '[';
+        colons += c == ':';
+        quotes += c == '"';
+        commas += c == ',';
+    }
+    size_t strings = quotes / 2 > colons ? quotes / 2 - colons : 0; /* a name is its member's */
+    return text.len + OBJECT_BYTES * objects + ARRAY_BYTES * arrays + MEMBER_BYTES * colons +
+           STRING_BYTES * strings + ITEM_BYTES * (commas + 1);
+}
+
 /* The text with ".0" behind every integer that int64 cannot hold; `text` itself when there is
  * none. */
 static struct str widen(struct arena *arena, struct str text)

@@ -8,6 +8,7 @@
 #include "areas/auth/auth_password.h"
 #include "areas/project/docs_cache.h"
 #include "base/panic.h"
+#include "db/answer.h"
 #include "domain/data_key.h"
 #include "domain/project_settings.h"
 #include "fetch/fetch.h"
@@ -162,6 +163,30 @@ static int start_store(const struct app_conf *conf, struct str *ret_reason)
     return 0;
 }
 
+/* One more always fits. */
+static uint64_t bodies_bytes(const struct app_conf *conf)
+{
+    uint64_t least = 4 * conf->json_body_bytes;
+
+    return conf->bodies_bytes > least ? conf->bodies_bytes : least;
+}
+
+/* Each pool is bounded by itself: together they are what a process may take. */
+static const char *check(const struct conf_common *common)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)common;
+    uint64_t least = db_answers_least(common->answer_bytes);
+    uint64_t requests = common->requests_bytes > least ? common->requests_bytes : least;
+
+    if (requests < admission_least(conf->json_body_bytes))
+        return "GROUNDWORK_REQUESTS_BYTES must be at least eight of GROUNDWORK_JSON_BODY_BYTES";
+    if (requests + bodies_bytes(conf) + conf->docs_cache_bytes > conf->memory_bytes)
+        return "GROUNDWORK_REQUESTS_BYTES (at least four of GROUNDWORK_ANSWER_BYTES), "
+               "GROUNDWORK_BODIES_BYTES (at least four of GROUNDWORK_JSON_BODY_BYTES) and "
+               "GROUNDWORK_DOCS_CACHE_BYTES are more than GROUNDWORK_MEMORY_BYTES together";
+    return NULL;
+}
+
 static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)app->conf;
@@ -190,11 +215,9 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         .sign_in = conf->rate_sign_in_max,
     });
     config.limits.bodies_per_address = (unsigned)conf->bodies_per_address;
-    config.limits.body_bytes = conf->bodies_bytes > 4 * conf->json_body_bytes
-                                   ? conf->bodies_bytes
-                                   : 4 * conf->json_body_bytes; /* one more always fits */
-    config.limits.unsent_bytes = conf->unsent_bytes;
-    admission_start(config.limits.requests_max, config.limits.json_body_bytes);
+    config.limits.body_bytes = bodies_bytes(conf);
+    config.unsent = db_answers_shares();
+    admission_start(config.limits.requests_max);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
     payments_url = conf->payments_url;
@@ -276,6 +299,7 @@ static const struct daemon gateway = {
     .conf = &app_conf_spec,
     .flags = flags,
     .jobs = jobs,
+    .check = check,
     .prepare = prepare,
     .start = start,
     .drain = drain,

@@ -95,19 +95,19 @@ settings_of(struct req *r, enum source source, const struct payment_settings **r
 }
 
 /* A request is the project's from the moment its body is there. */
-AWAITS static int take_seat(struct req *r, size_t bytes)
+AWAITS static int take_seat(struct req *r, struct str body)
 {
     struct seat *seat;
 
     TRY(admission_enter(r, ADMIT_CALLER, &seat));
-    return admission_body(r, seat, bytes);
+    return admission_body(r, seat, body);
 }
 
 AWAITS static int read_body(struct req *r, size_t max, struct str *ret_body)
 {
     switch (req_body_read_all(r, max, ret_body)) {
     case 0:
-        return take_seat(r, ret_body->len);
+        return take_seat(r, *ret_body);
     case REQ_BODY_TOO_LARGE:
         return fail(r, "payload_too_large", "An event may have at most %zu bytes.", max);
     case REQ_BODY_TIMEOUT:

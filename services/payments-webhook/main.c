@@ -5,6 +5,7 @@
 #include "app/request.h"
 #include "base/panic.h"
 #include "bus/bus.h"
+#include "db/answer.h"
 #include "event.h"
 #include "http/server.h"
 #include "log/log.h"
@@ -96,7 +97,8 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     };
 
     config.limits.requests_max = (unsigned)conf->requests_max;
-    admission_start(config.limits.requests_max, conf->event_bytes);
+    config.unsent = db_answers_shares();
+    admission_start(config.limits.requests_max);
     config.limits.connections_max =
         http_connections_fit((unsigned)conf->connections_max, OTHER_FILES);
     const char *wrong = peer_trust(&conf->trusted_proxies);

@@ -1,5 +1,4 @@
 """Memory: a worker at rest, what an idle keep-alive connection costs, and the most that large answers take."""
-import contextlib
 import re
 import resource
 import socket
@@ -60,23 +59,20 @@ def forget_peak(pid):
         text.write("5")
 
 
-def worst_mix(world, out, say, seconds=20):
-    """One project asks for all that is large at once; the workers' own peaks are counted."""
+def worst_mix(world, out, say, count=4, seconds=20):
+    """Projects ask for all that is large at once; the workers' own peaks are counted."""
     say("memory under the worst mix")
-    project = Project(world.gateway, Client(f"{world.gateway.url}/org", token=OPERATOR_TOKEN), None, name="worst")
-    floods.unlimited(project)
+    operator = Client(f"{world.gateway.url}/org", token=OPERATOR_TOKEN)
+    projects = [Project(world.gateway, operator, None, name=f"worst{number}") for number in range(count)]
     db = world.servers.connect()
-    floods.prepare_rows(project, db, 3000, 20000)
-    floods.prepare_rows(project, db, 240, 1 << 20, "large")
+    for project in projects:
+        floods.prepare_worst(project, db)
     for pid in world.gateway.workers():
         forget_peak(pid)
-    attacks = [floods.slow_exports(project, 40), floods.large_lists(project, 6), floods.growing_records(project, 2),
-               floods.aggregates(project, 10), floods.announced_bodies([project], 200)]
-    with contextlib.ExitStack() as stack:
-        for attack in attacks:
-            stack.enter_context(attack)
+    attacks = [attack for project in projects for attack in floods.worst_mix(project, db)]
+    with floods.all_of(*attacks):
         time.sleep(seconds)
         most = max(peak_mb(pid) for pid in world.gateway.workers())
     db.close()
     out.add("memory of a worker under the worst mix", f"{most:.0f} MB", "<= 128 MB", most <= 128,
-            "large lists, slow exports, growing records, aggregates and unfinished bodies of one project")
+            f"large lists, unread ones, slow exports, aggregates, documents, large bodies and unfinished ones of {count} projects")

@@ -38,8 +38,9 @@ def new_project(gateway, servers):
 
 @pytest.fixture(scope="module")
 def small(start_gateway, servers):
-    """A gateway whose answers hold a megabyte, and all of them four; with eight write connections."""
-    gateway = start_gateway("small_answers", WORKERS=1, ANSWER_BYTES=MB, ANSWERS_BYTES=4 * MB, DB_WRITE_CONNECTIONS=8)
+    """A gateway whose answers hold a megabyte, and all of what requests hold four; with eight write connections."""
+    gateway = start_gateway("small_answers", WORKERS=1, ANSWER_BYTES=MB, REQUESTS_BYTES=4 * MB,
+                            JSON_BODY_BYTES=256 * KB, DB_WRITE_CONNECTIONS=8)
     yield gateway
     assert gateway.running(), gateway.log_tail()
     assert not gateway.alarms()
@@ -71,7 +72,7 @@ def too_large(answer):
 
 
 def held(gateway):
-    return int(re.search(r'^groundwork_shares_held\{pool="answer_bytes"\} (\d+)', gateway.metrics(), re.M).group(1))
+    return int(re.search(r'^groundwork_shares_held\{pool="request_bytes"\} (\d+)', gateway.metrics(), re.M).group(1))
 
 
 # --- one answer ---

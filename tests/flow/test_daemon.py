@@ -261,6 +261,15 @@ def test_no_core_dump_holds_a_key(own):
         assert " dd" in flags
 
 
+def test_budgets_of_memory_are_one_sum(gateway_with):
+    """None of what is configured goes beyond what all may be together."""
+    for more, named in (({"MEMORY_BYTES": "64M"}, "GROUNDWORK_MEMORY_BYTES"), ({"ANSWER_BYTES": "32M"}, "GROUNDWORK_ANSWER_BYTES"),
+                        ({"JSON_BODY_BYTES": "16M", "MEMORY_BYTES": "1G"}, "GROUNDWORK_JSON_BODY_BYTES")):
+        done = gateway_with(**more).run("--check")
+        assert done.returncode == 2, done.stderr
+        assert "GROUNDWORK_REQUESTS_BYTES" in done.stderr and named in done.stderr
+
+
 def test_json_bodies_of_another_size(own, operator):
     """GROUNDWORK_JSON_BODY_BYTES is the limit of every JSON body, and beyond it 413 names it."""
     daemon = own(WORKERS=1, JSON_BODY_BYTES="2M")

@@ -549,7 +549,7 @@ def test_a_document_is_made_once(crowd):
 
 def test_documents_of_a_project_are_bounded(start_gateway, operator, recorder):
     """Rules that differ make documents that differ: the oldest go, and others keep theirs."""
-    gateway = start_gateway(WORKERS=1, DOCS_CACHE_BYTES=24_000_000)
+    gateway = start_gateway(WORKERS=1, DOCS_CACHE_BYTES=12_000_000)
     outside = Client(f"{gateway.url}/org", token=operator.token, recorder=recorder)
     wide, other = Project(gateway, outside, recorder), Project(gateway, outside, recorder)
     wide_model(wide, entities=2)

@@ -177,7 +177,7 @@ def in_flight(daemon):
 
 def test_many_projects_leave_a_seat_to_the_next(start_small, make_project, sockets):
     """Each floods as much as it can; the process has a seat for somebody else all the same."""
-    gateway = start_small(UNSENT_BYTES=1 << 30)
+    gateway = start_small(REQUESTS_BYTES=1 << 30, MEMORY_BYTES=2 << 30)
     hostile = [shop(make_project, gateway) for _ in range(6)]
     for project in hostile:
         project.entity("pages", [{"name": "text", "type": "text"}])
@@ -229,7 +229,7 @@ def test_names_of_nothing_are_looked_up_for_a_while(start_small, make_project, s
 
 
 def test_unread_answers_are_bounded_by_project(start_small, make_project, sockets):
-    gateway = start_small(UNSENT_BYTES=16 << 20)
+    gateway = start_small(ANSWER_BYTES=8 << 20, REQUESTS_BYTES=32 << 20)
     one, other = make_project(gateway), make_project(gateway)
     for project in (one, other):
         project.entity("pages", [{"name": "text", "type": "text"}])
@@ -237,13 +237,13 @@ def test_unread_answers_are_bounded_by_project(start_small, make_project, socket
             project.admin.post("/entities/pages/items/bulk", {"items": [{"text": "x" * 900000}]}, expect=201)
     path = "/entities/pages/items?limit=6"
     readers = [sockets(gateway, request(one, path, one.admin.token), receive_bytes=1) for _ in range(8)]
-    until(lambda: gauge(gateway, "groundwork_shares_refused_total", "http_unsent_bytes") >= 6)
-    assert 5 << 20 < gauge(gateway, "groundwork_shares_held", "http_unsent_bytes") <= 12 << 20
+    until(lambda: gauge(gateway, "groundwork_shares_refused_total", "request_bytes") >= 6)
+    assert 5 << 20 < gauge(gateway, "groundwork_shares_held", "request_bytes") <= 16 << 20
     assert len(other.admin.get(path, expect=200).json()["items"]) == 6
     one.admin.get("/users/me", expect=200)
     for sock in readers:
         sock.close()
-    until(lambda: gauge(gateway, "groundwork_shares_held", "http_unsent_bytes") == 0)
+    until(lambda: gauge(gateway, "groundwork_shares_held", "request_bytes") == 0)
     assert len(one.admin.get(path, expect=200).json()["items"]) == 6
 
 

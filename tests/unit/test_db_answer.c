@@ -202,7 +202,7 @@ static void share(struct task *task, struct db *db, void *arg)
 static void test_share(void **state)
 {
     (void)state;
-    init(BUDGET, 4 * MB);
+    init(BUDGET, 8 * MB);
     run_counted(share, (struct db_config){.lease_timeout_ms = 100});
     assert_in_range(refused, 5, 8);
 }
@@ -231,7 +231,7 @@ static void turns(struct task *task, struct db *db, void *arg)
 static void test_turns(void **state)
 {
     (void)state;
-    init(BUDGET, 4 * MB);
+    init(BUDGET, 8 * MB);
     run_counted(turns, (struct db_config){.lease_timeout_ms = 5000});
     assert_int_equal(ended, 12);
 }
@@ -246,14 +246,14 @@ static void settle(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_answer_settle(task, 900 * KB), 0);
     assert_int_equal(db_answer_held(task->arena), 900 * KB);
     arena_reset(task->arena);
-    assert_int_equal(db_answer_settle(task, 5 * MB), DB_BUSY);
+    assert_int_equal(db_answer_settle(task, 9 * MB), DB_BUSY);
     assert_int_equal(db_answer_held(task->arena), 0);
 }
 
 static void test_settle(void **state)
 {
     (void)state;
-    init(BUDGET, 4 * MB);
+    init(BUDGET, 8 * MB);
     run_counted(settle, (struct db_config){0});
 }
 
@@ -305,7 +305,7 @@ static void test_heavy(void **state)
 {
     (void)state;
     heavy_most = 0;
-    init(BUDGET, 4 * MB);
+    init(BUDGET, 8 * MB);
     run_counted(count_heavy,
                 (struct db_config){.write_connections = 16, .lease_timeout_ms = 20000});
 }
@@ -347,7 +347,7 @@ static void room(struct task *task, struct db *db, void *arg)
 static void test_room(void **state)
 {
     (void)state;
-    init(BUDGET, 4 * MB);
+    init(BUDGET, 8 * MB);
     run_counted(room, (struct db_config){.write_connections = 8, .lease_timeout_ms = 200});
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "json/jr.h"
 
 static struct arena *arena;
@@ -604,6 +605,33 @@ static void test_stored(void **state)
     assert_int_equal(jr_parse_stored(arena, str_from(wide), &root, &error), JR_INVALID);
 }
 
+/* What a tree takes is told from its text, before it is there. */
+static void test_tree_bytes(void **state)
+{
+    static const struct {
+        const char *value;
+        size_t least, most; /* of each */
+    } cases[] = {
+        {"{},", 224, 320},
+        {"[],", 112, 208},
+        {"0,", 32, 64},
+        {"\"\",", 64, 144},
+        {"{\"a\":1},", 344, 424},
+        {"{\"name\":\"somebody\"},", 380, 500},
+        {"Words, and more of them: quite a few. ", 38, 200},
+    };
+    struct strbuf text;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        strbuf_init(&text, arena, 1 << 20);
+        for (int times = 0; times < 1000; times++)
+            strbuf_str(&text, str_from(cases[i].value));
+        assert_in_range(jr_tree_bytes(strbuf_view(&text)) / 1000, cases[i].least, cases[i].most);
+    }
+    assert_in_range(jr_tree_bytes(STR("")), 0, 64);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -623,6 +651,7 @@ int main(void)
         TEST(test_errors_say_where_and_never_what),
         TEST(test_access),
         TEST(test_stored),
+        TEST(test_tree_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ AWAITS static int wait_for_body(struct req *r, struct seat **seat)
         TRY(admission_enter(r, admission_of(r), seat));
         TRY(check_caller(r)); /* rights may have gone meanwhile */
     }
-    return admission_body(r, *seat, body.len);
+    return admission_body(r, *seat, body);
 }
 
 AWAITS static int run_project_route(struct req *r)
@@ -171,7 +171,8 @@ static int settle_answer(struct req *r, int rc)
         return rc;
     if (r->body.overflow && reads)
         rc = fail_too_large(r);
-    if (db_answer_settle(&r->task, r->body.len) != 0 && reads)
+    r->body_counted = db_answer_settle(&r->task, r->body.len) == 0;
+    if (!r->body_counted && reads)
         return fail_db(r, DB_BUSY);
     return rc;
 }

@@ -267,6 +267,67 @@ def large_lists(project, count=6, entity="large", limit=240):
     return many(count, attack)
 
 
+def unread_lists(project, count=8, entity="large", limit=14):
+    """Lists of nearly all that an answer may hold, one after the other on a connection whose reader takes next to none of it."""
+    request = head(project, "GET", f"/entities/{entity}/items?limit={limit}&count=false", project.admin.token)
+
+    def attack(number, stop):
+        with dial(project, receive_bytes=1) as sock:
+            sock.sendall(request * 4)
+            status = int(sock.recv(400).split(b" ")[1])
+            stop.wait(3)
+            return status
+
+    return many(count, attack)
+
+
+def large_bodies(project, count=16, entity="large", size=1_000_000):
+    """Bodies as large as they may be, of text and of as many values as go into them."""
+    bodies = [b'{"items":[%s]}' % b",".join([value] * (size // (len(value) + 1)))
+              for value in (b"{}", b"0", b"[]", b'{"n":1}', b'{"text":"%s"}' % (b"x" * 100_000))]
+    http = Sessions()
+
+    def attack(number, stop):
+        return http.post(f"{project.base_url}/entities/{entity}/items/bulk", data=bodies[number % len(bodies)],
+                         headers={"Content-Type": "application/json", **bearer(project.admin)})
+
+    return many(count, attack)
+
+
+def unfinished_bodies(project, count=40, size=1_000_000):
+    """Bodies of which the last byte does not come."""
+    begun = head(project, "PUT", "/users/me", project.admin.token,
+                 f"Content-Type: application/json\r\nContent-Length: {size}\r\n") + b" " * (size - 1)
+
+    def attack(number, stop):
+        with dial(project) as sock:
+            sock.sendall(begun)
+            stop.wait(4)
+
+    return many(count, attack)
+
+
+def large_records(project, db, count=16, size=7_000_000, entity="huge"):
+    """Reads and small changes of records as large as they may be; half of the readers take nothing of it."""
+    made = prepare_rows(project, db, count, size, entity)
+    ids = [row[0] for row in rows(db, f"select id from {table(project, db, made)}")]
+    http = Sessions()
+
+    def attack(number, stop):
+        path = f"/entities/{entity}/items/{ids[number % len(ids)]}"
+        if number % 4 == 0:
+            return http.put(project.base_url + path, json={"n": number}, headers=bearer(project.admin))
+        if number % 4 == 1:
+            return http.get(project.base_url + path, headers=bearer(project.admin))
+        with dial(project, receive_bytes=1) as sock:
+            sock.sendall(head(project, "GET", path, project.admin.token))
+            status = int(sock.recv(400).split(b" ")[1])
+            stop.wait(3)
+            return status
+
+    return many(count, attack)
+
+
 def growing_records(project, count=4, fields=70, size=170_000, entity="growing"):
     """Records that partial updates make larger and larger, a field at a time: what escapes to six times its length."""
     project.entity(entity, [{"name": f"t{n}", "type": "text"} for n in range(fields)])
@@ -327,9 +388,28 @@ def backlog(project, db, made, count):
         execute(db, f"update {schema}.jobs set status = 'cancelled', token = token + 1 where status in ('queued', 'running')")
 
 
+def prepare_worst(project, db):
+    """What worst_mix() asks for."""
+    unlimited(project)
+    prepare_rows(project, db, 3000, 20000)
+    prepare_rows(project, db, 40, 1 << 20, "large")
+    prepare_model(project, 10, 100)
+
+
+def worst_mix(project, db):
+    """All that is large at once, within every limit and just beyond it; for as many projects as there are."""
+    return [slow_exports(project, 40), large_lists(project, 6), large_lists(project, 6, limit=14), unread_lists(project, 8),
+            aggregates(project, 4), large_bodies(project, 10), unfinished_bodies(project, 20), documents(project, 2),
+            announced_bodies([project], 50)]
+
+
 @contextlib.contextmanager
 def all_of(*floods):
     with contextlib.ExitStack() as stack:
         for flood in floods:
             stack.enter_context(flood)
-        yield
+        try:
+            yield
+        finally:
+            for flood in floods:
+                flood.stop.set()

@@ -14,7 +14,6 @@
 #include "stages/refusals.h"
 
 #define PIECE_BYTES   65536U
-#define PROJECT_PART  3  /* one project's bodies have this part of the whole */
 #define WAITING_MAX   64 /* requests of a project that wait for a body to be made */
 #define KEY_BYTES     (2 * sizeof(int64_t) + DIGEST_SHA256_BYTES)
 #define PRINT_SEED    0xcbf29ce484222325ULL
@@ -57,7 +56,7 @@ static void cache_prepare(void)
                 &(struct shares_config){
                     .name = "documents",
                     .limit = (uint64_t)conf->docs_cache_bytes,
-                    .per_owner = (uint64_t)conf->docs_cache_bytes / PROJECT_PART,
+                    .per_owner = (uint64_t)conf->docs_cache_bytes / 3 * 2,
                 });
     shares_init(&cache.making,
                 &(struct shares_config){

@@ -1,0 +1,90 @@
+"""What a worker takes is bounded by one sum: all budgets at their limit at once stay within it, whoever fills them."""
+import re
+import time
+
+import pytest
+
+from groundwork import floods
+from groundwork.client import Client
+from groundwork.project import Project
+
+MB = 1 << 20
+POOLS = ("request_bytes", "http_body_bytes", "documents")
+WORKER_BYTES = 128 * MB
+
+
+def new_project(gateway, servers):
+    return Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
+
+
+@pytest.fixture(scope="module")
+def worker(start_gateway):
+    """A gateway of one worker, as it is delivered."""
+    gateway = start_gateway("memory", WORKERS=1)
+    yield gateway
+    assert gateway.running(), gateway.log_tail()
+    assert not gateway.alarms()
+    gateway.stop()
+
+
+def pools(gateway, what):
+    found = dict(re.findall(r'^groundwork_shares_%s\{pool="(\w+)"\} (\d+)' % what, gateway.metrics(), re.M))
+    return sum(int(found.get(name, 0)) for name in POOLS)
+
+
+def sanitized(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        return "libasan" in maps.read()
+
+
+def peak(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1]) << 10
+
+
+def forget_peak(pid):
+    with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as text:
+        text.write("5")
+
+
+def test_a_body_counts_as_what_it_becomes(worker, servers):
+    """A value of two bytes may take three hundred."""
+    project = new_project(worker, servers)
+    project.entity("notes", [{"name": "text", "type": "text"}, {"name": "data", "type": "json"}])
+    path = "/entities/notes/items"
+    refused = project.admin.post(path, {"data": [{}] * 200_000}, expect=413)
+    assert refused.json()["code"] == "payload_too_large" and "values" in refused.json()["detail"]
+    project.admin.post(path, {"data": [0] * 80_000}, expect=201)
+    project.admin.post(path, {"text": "a, \"b\": [c] {d} " * 30_000}, expect=201)
+    items = [{"text": f"record number {number}", "data": {"number": number, "more": [1, 2, 3]}} for number in range(1000)]
+    project.admin.post(f"{path}/bulk", {"items": items}, expect=201)
+
+
+def test_the_largest_answer_still_comes(worker, servers, db):
+    """For one caller, while nobody else asks for as much."""
+    project = new_project(worker, servers)
+    floods.prepare_rows(project, db, 15, MB, "large")
+    for _ in range(3):
+        answer = project.admin.get("/entities/large/items", params={"limit": 15}, expect=200)
+        assert len(answer.content) > 15 * MB
+
+
+def test_the_worst_mix(worker, servers, db):
+    """Some projects at the limit of everything: the sum holds, and the next one is served."""
+    hostile = [new_project(worker, servers) for _ in range(3)]
+    normal = new_project(worker, servers)
+    normal.entity("things", [{"name": "name", "type": "varchar"}])
+    for project in hostile:
+        floods.prepare_worst(project, db)
+    (pid,) = worker.workers()
+    forget_peak(pid)
+    most = 0
+    with floods.all_of(*(flood for project in hostile for flood in floods.worst_mix(project, db))):
+        ends = time.monotonic() + 15
+        while time.monotonic() < ends:
+            most = max(most, pools(worker, "held"))
+            normal.item("things", name="x")
+            normal.admin.get("/entities/things/items", expect=200)
+    assert 40 * MB < most <= 100 * MB
+    if not sanitized(pid):
+        assert peak(pid) <= WORKER_BYTES, f"{peak(pid) >> 20} MB"
