@@ -1,7 +1,6 @@
 /* Notifications of the app store into subscriptions. */
 #include <stdlib.h>
 
-#include "base/panic.h"
 #include "payments/store.h"
 #include "payments/store_private.h"
 #include "store_sql.h"
@@ -236,7 +235,8 @@ AWAITS static int apply_subscription_info(struct applying *a, struct applied *re
     struct rows row;
 
     TRY(lock_row(a, &row));
-    MUST(row.count == 1);
+    if (row.count != 1) /* somebody has removed it meanwhile: the next attempt makes it anew */
+        return DB_CONFLICT;
     a->id = rows_i64(&row, 0, rows_column(&row, "id"));
     a->is_new = rows_null(&row, 0, rows_column(&row, "event_at"));
     a->old_status = rows_str(&row, 0, rows_column(&row, "status"));

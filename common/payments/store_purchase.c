@@ -1,5 +1,4 @@
 /* One-time purchases in the app store into payments. */
-#include "base/panic.h"
 #include "payments/store_private.h"
 #include "store_sql.h"
 
@@ -95,7 +94,8 @@ int store_purchase_apply(struct apply_source *source,
     struct rows row;
 
     TRY(lock_row(source, tx, document, &row));
-    MUST(row.count == 1);
+    if (row.count != 1) /* as in store_apply.c */
+        return DB_CONFLICT;
     int64_t id = rows_i64(&row, 0, rows_column(&row, "id"));
     struct str before = rows_str(&row, 0, rows_column(&row, "status"));
     bool is_new = rows_null(&row, 0, rows_column(&row, "event_at"));

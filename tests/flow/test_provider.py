@@ -393,12 +393,19 @@ def test_token_endpoint_in_trouble(project, issuer, db, answer):
     "change",
     [{"issuer": "https://evil.example"}, {"issuer": ...}, {"token_endpoint": ...}, {"jwks_uri": "file:///etc/passwd"},
      {"authorization_endpoint": "javascript:alert(1)"}, {"authorization_endpoint": "https://a.example/\r\nX: y"},
-     {"authorization_endpoint": 7}],
+     {"authorization_endpoint": 7}, {"authorization_endpoint": "https://a.example/?x=" + "a" * 20000}],
 )
 def test_discovery_that_lies(project, issuer, change):
     issuer.discovery = change
     answer = project.client().get(AUTHORIZE, params={"redirect_to": PAGE}, expect=502).json()
     assert answer["code"] == "provider_error"
+
+
+def test_an_address_that_no_header_holds(project, issuer):
+    """A hint grows threefold when it is written into the address: refused, not cut."""
+    path = f"{AUTHORIZE}?redirect_to={urllib.parse.quote(PAGE, safe='')}&login_hint="
+    assert project.client().get(path + "/" * 1000, expect=302).headers["Location"].endswith("login_hint=" + "%2F" * 1000)
+    assert project.client().get(path + "/" * 6000, expect=400).json()["code"] == "invalid_query"
 
 
 def test_s7_issuers_out_of_reach_look_alike(project, issuers, closed_port):

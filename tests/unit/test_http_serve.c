@@ -70,6 +70,17 @@ static size_t exchange_text(const char *request)
     return exchange_all(client_open(&up), request, strlen(request));
 }
 
+/* Headers that do not fit are no answer: half a line would swallow the next one. */
+static void test_a_header_that_is_too_long(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        exchange_text("GET /long-header HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), 1);
+    assert_int_equal(strncmp(buf, "HTTP/1.1 500 ", 13), 0);
+    assert_null(strstr(buf, "X-Long"));
+    assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
+}
+
 static void test_keep_alive_rules(void **state)
 {
     (void)state;
@@ -464,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_idle_memory), /* first: later ones leave free memory behind */
         cmocka_unit_test(test_get),
+        cmocka_unit_test(test_a_header_that_is_too_long),
         cmocka_unit_test(test_head_and_others),
         cmocka_unit_test(test_keep_alive_rules),
         cmocka_unit_test(test_pipeline),

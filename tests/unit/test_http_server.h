@@ -164,6 +164,12 @@ static int serve(struct req *req)
         return answer_text(req, 200, "ok");
     if (str_is(req->path, "/none"))
         return req->status = 204;
+    if (str_is(req->path, "/long-header")) {
+        resp_header(req, "X-Before", STR("1"));
+        resp_header_printf(req, "X-Long", "%020000d", 1);
+        resp_header(req, "X-After", STR("2"));
+        return answer_text(req, 200, "ok");
+    }
     if (str_is(req->path, "/fail"))
         return -EIO;
     if (str_is(req->path, "/empty"))

@@ -8,6 +8,8 @@
 #define GOOGLE     "https://accounts.google.com"
 #define GOOGLE_ALT "accounts.google.com"
 
+#define ENDPOINT_BYTES 4096
+
 bool oidc_issuer_is(struct str issuer, struct str iss)
 {
     return str_eq(issuer, iss) || (str_is(issuer, GOOGLE) && str_is(iss, GOOGLE_ALT));
@@ -18,12 +20,15 @@ static int provider_failed(struct req *r)
     return fail(r, "provider_error", "The identity provider did not answer as it should.");
 }
 
-/* Endpoints are addresses that a browser or we will go to: nothing but http(s) URLs. */
+/* Endpoints are addresses that a browser or we will go to: nothing but http(s) URLs, as long as
+ * browsers take them. */
 static struct str endpoint(const json_t *document, const char *name)
 {
     struct str url = jr_str(document, name);
 
-    return url.len && fetch_url_check(url) != FETCH_BAD_URL ? url : STR_NONE;
+    if (!url.len || url.len > ENDPOINT_BYTES || fetch_url_check(url) == FETCH_BAD_URL)
+        return STR_NONE;
+    return url;
 }
 
 int oidc_client_load(struct req *r, struct oidc_client *ret_client)

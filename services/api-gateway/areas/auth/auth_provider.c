@@ -7,7 +7,8 @@
 #include "crypto/ct.h"
 #include "stages/stages.h"
 
-#define CHALLENGE_CHARS 43 /* base64url of a SHA-256 */
+#define CHALLENGE_CHARS 43   /* base64url of a SHA-256 */
+#define HINT_BYTES      1024 /* three times as long in the address, which is a header */
 
 /* Who may link an identity to their account: a user with a token of a session, never a key. */
 static int64_t linking_user(const struct req *r)
@@ -54,6 +55,8 @@ static int read_authorize(struct req *r, const struct query *query, struct auth_
     if (!flow->redirect_to.len || !redirect_allowed(&r->project->settings, flow->redirect_to))
         return fail(
             r, "redirect_not_allowed", "redirect_to must be one of the project's redirect_urls.");
+    if (query_get(query, "login_hint").len > HINT_BYTES)
+        return fail(r, "invalid_query", "login_hint may have at most %d bytes.", HINT_BYTES);
     flow->code_challenge = query_get(query, "code_challenge");
     if (flow->code_challenge.ptr &&
         (flow->code_challenge.len != CHALLENGE_CHARS ||
