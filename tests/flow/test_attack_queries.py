@@ -66,3 +66,28 @@ def test_q3_a_query_at_its_limit_delays_nobody(heavy):
             taken.append(time.monotonic() - begun)
     assert {one.result() for one in stuck_ones} <= {503, 504}
     assert max(taken) < 3
+
+
+def test_the_widest_statements(project):
+    """200 relations and 50 conditions of four steps, each under row rules with grants: what a statement's text has room for."""
+    admin = project.admin
+    project.entity("target", [{"name": "name", "type": "varchar"}])
+    admin.post("/entities/target/fields", {"name": "up", "type": "relation", "options": {"entity": "target"}}, expect=201)
+    admin.post("/entities", {"name": "wide", "fields": [
+        {"name": f"many_{n}", "type": "relation", "options": {"entity": "target", "many": True}} for n in range(200)]}, expect=201)
+    for name in ("target", "wide"):
+        admin.put(f"/entities/{name}", {"row_level_security": True}, expect=200)
+    role = project.role(permissions=[f"{name}:{action}" for name in ("target", "wide") for action in ("read", "create", "update", "delete")])
+    user, target = project.user(role_ids=[role["id"]]), "/entities/target/items"
+    top = user.post(target, {"name": "x"}, expect=201).json()["id"]
+    user.put(f"{target}/{top}", {"up": top}, expect=200)
+    body = {f"many_{n}": [top] for n in range(200)}
+    record = user.post("/entities/wide/items", body, expect=201).json()["id"]
+    for path in (f"{target}/{top}", f"/entities/wide/items/{record}"):
+        admin.put(f"{path}/rls-users", {"items": [{"user_id": user.user["id"], "can_update": True}]}, expect=200)
+    conditions = "&".join(f"filter[many_{n}.up.up.name]=x" for n in range(50))
+    for query in (conditions, f"{conditions}&count=false", f"{conditions}&expand=many_0,many_1.up", "sort=-id"):
+        (found,) = user.get(f"/entities/wide/items?{query}", expect=200).json()["items"]
+        assert found["id"] == record and len(found) == 204
+    assert user.put(f"/entities/wide/items/{record}", body, expect=200).json()["many_199"] == [top]
+    user.delete(f"/entities/wide/items/{record}", expect=204)
