@@ -96,7 +96,7 @@ sort_column(const struct sql *sql, struct str text, struct str *ret_column, bool
     return false;
 }
 
-static int
+AWAITS static int
 page_rows(struct req *r, const struct page *page, const struct rows *rows, const struct rows *total)
 {
     size_t shown = rows->count > (size_t)page->limit ? (size_t)page->limit : rows->count;
@@ -104,7 +104,7 @@ page_rows(struct req *r, const struct page *page, const struct rows *rows, const
 
     jw_obj(&w);
     jw_lit(&w, "items");
-    rows_json_array(&w, rows, shown);
+    rows_json_array(&r->task, &w, rows, shown);
     page_json(&w, page, total ? rows_i64(total, 0, 0) : -1, rows->count > (size_t)page->limit);
     jw_obj_end(&w);
     return reply_json(r, 200);

@@ -444,6 +444,7 @@ int db_query(struct task *task,
     TRY(query_check(task, sql, params, param_count));
     int64_t started_us = clock_mono_us();
     op_init(&op, task, db, sql, params, param_count);
+    task_pause_if_due(task); /* as in batch() */
     int rc;
     if (db->lease)
         rc = tx_run(task, db, &op, 1, &failed);
@@ -533,6 +534,7 @@ AWAITS static int batch(struct task *task,
         for (size_t i = 0; i < count; i++)
             op_init(&ops[i], task, db, calls[i].sql, calls[i].params, calls[i].param_count);
         failed = 0;
+        task_pause_if_due(task); /* making them ready and sending them may each be long */
         rc = commits ? tx_run_commit(task, db, ops, count, &failed)
                      : run_calls(task, db, calls, ops, count, &failed);
         query_account(task, db->server, ops[failed].sql, started_us);

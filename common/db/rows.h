@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "json/jw.h"
+#include "loop/task.h"
 
 struct rows {
     void *result; /* PGresult, NULL = none */
@@ -56,7 +57,8 @@ int64_t row_time(const struct row *row, const char *name);
  * ms Z), date, text (escaped), bigint[] and text[] (arrays), NaN and infinity (null).
  * rows_json_value writes one value; rows_json_members all columns as members of the open object,
  * leaving out columns whose name starts with '_'; rows_json_array the first `count` rows as an array
- * of such objects. */
+ * of such objects; co: others run in between, and it goes on to its end whatever happens. */
 void rows_json_value(struct jw *w, const struct rows *rows, size_t row, size_t column);
 void rows_json_members(struct jw *w, const struct rows *rows, size_t row);
-void rows_json_array(struct jw *w, const struct rows *rows, size_t count);
+AWAITS void
+rows_json_array(struct task *task, struct jw *w, const struct rows *rows, size_t count);

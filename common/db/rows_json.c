@@ -110,6 +110,25 @@ static void put_array(struct jw *w, struct str text, void (*put)(struct jw *w, s
     jw_arr_end(w);
 }
 
+/* Of a quoted text that begins here, with its quotes. Most of a large document is in few texts. */
+static size_t quoted_len(const char *text, size_t len)
+{
+    size_t at = 1;
+
+    for (;;) {
+        const char *quote = at < len ? memchr(text + at, '"', len - at) : NULL;
+        size_t slashes = 0;
+
+        if (quote == NULL)
+            return len;
+        at = (size_t)(quote - text) + 1;
+        while (slashes + 2 < at && text[at - 2 - slashes] == '\\')
+            slashes++;
+        if (slashes % 2 == 0)
+            return at;
+    }
+}
+
 /* PostgreSQL prints JSON with spaces; they go, outside of texts. */
 static void put_json(struct jw *w, struct str text)
 {
@@ -118,18 +137,16 @@ static void put_json(struct jw *w, struct str text)
     if (!strbuf_reserve(w->out, text.len))
         return;
     char *compact = w->out->ptr + w->out->len;
-    bool inside = false;
     size_t len = 0;
 
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
-        if (!inside && (c == ' ' || c == '\n' || c == '\t' || c == '\r'))
+        if (c == ' ' || c == '\n' || c == '\t' || c == '\r')
             continue;
-        compact[len++] = c;
-        if (c == '"')
-            inside = !inside;
-        else if (inside && c == '\\' && i + 1 < text.len)
-            compact[len++] = text.ptr[++i];
+        size_t run = c == '"' ? quoted_len(text.ptr + i, text.len - i) : 1;
+        memcpy(compact + len, text.ptr + i, run);
+        len += run;
+        i += run - 1;
     }
     w->out->len += len;
 }
@@ -205,13 +222,14 @@ void rows_json_members(struct jw *w, const struct rows *rows, size_t row)
     }
 }
 
-void rows_json_array(struct jw *w, const struct rows *rows, size_t count)
+void rows_json_array(struct task *task, struct jw *w, const struct rows *rows, size_t count)
 {
     jw_arr(w);
     for (size_t i = 0; i < count; i++) {
         jw_obj(w);
         rows_json_members(w, rows, i);
         jw_obj_end(w);
+        task_pause_if_due(task);
     }
     jw_arr_end(w);
 }

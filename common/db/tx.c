@@ -12,6 +12,9 @@
 #include "base/rand.h"
 #include "loop/task.h"
 
+/* A thousand statements take ten milliseconds to be sent. */
+#define OPS_AT_ONCE 100
+
 struct db_tx {
     struct db db; /* first: what the caller holds */
     bool begun;
@@ -115,13 +118,11 @@ static int report_over(struct task *task, struct db_op *ops)
     return op_report(task, &ops[0], DB_FAILED, DB_FAILED);
 }
 
-int tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+AWAITS static int
+run_part(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
 {
     int rc;
 
-    *ret_failed = 0;
-    if (is_over(db))
-        return report_over(task, ops);
     if (tx_of(db)->begun)
         rc = lease_run(task, db->lease, ops, count, true, ret_failed);
     else
@@ -131,6 +132,22 @@ int tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, si
     db->broken = true;
     /* Without COMMIT nothing can have happened. */
     return rc < 0 ? rc : op_report(task, &ops[*ret_failed], rc, DB_UNAVAILABLE);
+}
+
+int tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+{
+    int rc = 0;
+
+    *ret_failed = 0;
+    if (is_over(db))
+        return report_over(task, ops);
+    for (size_t done = 0; rc == 0 && done < count; done += OPS_AT_ONCE) {
+        size_t part = count - done < OPS_AT_ONCE ? count - done : OPS_AT_ONCE;
+        size_t failed = 0;
+        rc = run_part(task, db, ops + done, part, &failed);
+        *ret_failed = rc != 0 ? done + failed : 0;
+    }
+    return rc;
 }
 
 static bool committed(const struct db_op *commit)
@@ -144,11 +161,16 @@ int tx_run_commit(
 {
     struct db_tx *tx = tx_of(db);
     struct db_op *commit = &ops[count];
+    size_t before = count > OPS_AT_ONCE ? count - OPS_AT_ONCE : 0;
     int rc;
 
     *ret_failed = 0;
     if (is_over(db))
         return report_over(task, ops);
+    if (before > 0)
+        TRY(tx_run(task, db, ops, before, ret_failed));
+    ops += before;
+    count -= before;
     for (size_t i = 0; i < count; i++)
         ops[i].bounded = false; /* what is refused after COMMIT has happened */
     op_init(commit, task, db, &sql_commit, NULL, 0);
@@ -169,6 +191,7 @@ int tx_run_commit(
     if (rc == 0 || rc == DB_UNKNOWN)
         task_lasts(task);
     ops_clear(commit, 1);
+    *ret_failed += before;
     return rc;
 }
 

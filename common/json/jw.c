@@ -126,10 +126,9 @@ static size_t put_escape(char *to, unsigned char c)
     return 6;
 }
 
-/* Quoted and escaped text into room for len + 2 bytes that is there already; escapes make more. */
-static void put_quoted(struct strbuf *out, struct str text)
+/* Escaped text into room for its length and a quote that is there already; escapes make more. */
+static void put_escaped(struct strbuf *out, struct str text)
 {
-    out->ptr[out->len++] = '"';
     while (text.len > 0) {
         size_t run = clean_run(text.ptr, text.len);
         memcpy(out->ptr + out->len, text.ptr, run);
@@ -137,7 +136,7 @@ static void put_quoted(struct strbuf *out, struct str text)
         text.ptr += run;
         text.len -= run;
         if (text.len == 0)
-            break;
+            return;
         /* Six for this escape, the rest as it was promised: the text after it and the quote. */
         if (!strbuf_reserve(out, 6 + text.len))
             return;
@@ -145,7 +144,15 @@ static void put_quoted(struct strbuf *out, struct str text)
         text.ptr++;
         text.len--;
     }
+}
+
+/* The same between quotes, into room for both. */
+static void put_quoted(struct strbuf *out, struct str text)
+{
     out->ptr[out->len++] = '"';
+    put_escaped(out, text);
+    if (!out->overflow)
+        out->ptr[out->len++] = '"';
 }
 
 static void open_scope(struct jw *w, char c, bool object)
@@ -232,6 +239,22 @@ void jw_str(struct jw *w, struct str text)
 {
     if (begin_value(w, text.len + 2) != NULL)
         put_quoted(w->out, text);
+}
+
+void jw_str_begin(struct jw *w)
+{
+    put_literal(w, "\"", 1);
+}
+
+void jw_str_part(struct jw *w, struct str text)
+{
+    if (strbuf_reserve(w->out, text.len + 1))
+        put_escaped(w->out, text);
+}
+
+void jw_str_end(struct jw *w)
+{
+    strbuf_char(w->out, '"');
 }
 
 void jw_str_or_null(struct jw *w, struct str text)

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * JSON writer: appends to a strbuf, commas by itself, no tree. Unbalanced use panics in debug builds.
- * Text must be valid UTF-8 (it comes from validated input or PostgreSQL). Any thread.
+ * JSON writer: appends to a strbuf, commas by itself, no tree. Unbalanced use panics in debug
+ * builds. Text must be valid UTF-8 (it comes from validated input or PostgreSQL). Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +30,10 @@ void jw_arr_end(struct jw *w);
 void jw_key(struct jw *w, struct str key);
 void jw_lit(struct jw *w, const char *key);
 void jw_str(struct jw *w, struct str text);
+/* A text in parts, each as jw_str() writes it: megabytes of it leave time for others. */
+void jw_str_begin(struct jw *w);
+void jw_str_part(struct jw *w, struct str text);
+void jw_str_end(struct jw *w);
 void jw_str_or_null(struct jw *w, struct str text); /* empty writes null */
 void jw_cstr(struct jw *w, const char *text);       /* NULL writes null */
 void jw_i64(struct jw *w, int64_t value);
@@ -44,9 +48,9 @@ void jw_json(struct jw *w, const struct json_t *value);
 void jw_time(struct jw *w, int64_t wall_ms);
 
 /* Members in one call each. */
-#define JW_STR(w, key, text) (jw_lit((w), (key)), jw_str((w), (text)))
+#define JW_STR(w, key, text)         (jw_lit((w), (key)), jw_str((w), (text)))
 #define JW_STR_OR_NULL(w, key, text) (jw_lit((w), (key)), jw_str_or_null((w), (text)))
-#define JW_CSTR(w, key, text) (jw_lit((w), (key)), jw_cstr((w), (text)))
-#define JW_I64(w, key, value) (jw_lit((w), (key)), jw_i64((w), (value)))
-#define JW_BOOL(w, key, value) (jw_lit((w), (key)), jw_bool((w), (value)))
-#define JW_NULL(w, key) (jw_lit((w), (key)), jw_null((w)))
+#define JW_CSTR(w, key, text)        (jw_lit((w), (key)), jw_cstr((w), (text)))
+#define JW_I64(w, key, value)        (jw_lit((w), (key)), jw_i64((w), (value)))
+#define JW_BOOL(w, key, value)       (jw_lit((w), (key)), jw_bool((w), (value)))
+#define JW_NULL(w, key)              (jw_lit((w), (key)), jw_null((w)))

@@ -54,3 +54,9 @@ int task_yield_if_due(struct task *task)
 {
     return clock_mono_us() - watch.since_us < YIELD_US ? 0 : task_sleep(task, 0);
 }
+
+void task_pause_if_due(struct task *task)
+{
+    if (task_yield_if_due(task) != 0)
+        return;
+}

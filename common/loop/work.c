@@ -87,6 +87,29 @@ int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg)
     return await_wait(task, &work.await, 0);
 }
 
+struct beside {
+    work_fn fn;
+    void *arg;
+    bool ran;
+};
+
+static void run_beside(void *arg)
+{
+    struct beside *beside = arg;
+
+    beside->fn(beside->arg);
+    beside->ran = true;
+}
+
+/* A cancelled wait does not tell whether a thread had begun by then. */
+void work_beside(struct task *task, work_fn fn, void *arg)
+{
+    struct beside beside = {.fn = fn, .arg = arg};
+
+    if (work_run(task, WORK_PARSE, run_beside, &beside) != 0 && !beside.ran)
+        run_beside(&beside);
+}
+
 /* --- for nobody --- */
 
 struct later {

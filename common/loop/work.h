@@ -19,6 +19,9 @@ void work_divide_hashes(unsigned processes);
  * arg may live in the task's arena. -EAGAIN when too many of the project's wait, -ECANCELED,
  * -ETIMEDOUT. */
 AWAITS int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg) MUSTCHECK;
+/* co: the same for a computation that has to be done whatever happens: here when no thread can be
+ * had, or the task has been cancelled or is late. */
+AWAITS void work_beside(struct task *task, work_fn fn, void *arg);
 /* any: fn(arg) on a thread, some time, for nobody to wait for: to free what is large. At once, in a
  * process that runs no loop. */
 void work_later(work_fn fn, void *arg);

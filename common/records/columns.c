@@ -8,8 +8,9 @@
 #include "records/error.h"
 #include "records/expand.h"
 
-#define SECRET_SHOWN STR("********")
-#define PLANS_MAX    4096 /* per model: field rules times entities; beyond it plans are not kept */
+#define SECRET_SHOWN    STR("********")
+#define PLANS_MAX       4096 /* per model: field rules times entities; beyond it plans are not kept */
+#define TEXT_PART_BYTES ((size_t)32 << 10)
 
 /* --- plans --- */
 
@@ -293,6 +294,27 @@ void columns_json_system(struct jw *w,
     jw_obj_end(w);
 }
 
+static bool
+is_long_text(const struct model_field *field, const struct rows *rows, size_t row, size_t column)
+{
+    return (field->type == TYPE_TEXT || field->type == TYPE_VARCHAR) &&
+           rows_str(rows, row, column).len > TEXT_PART_BYTES;
+}
+
+/* A megabyte of control characters is six of JSON. */
+AWAITS static int put_long_text(struct task *task, struct jw *w, struct str text)
+{
+    jw_str_begin(w);
+    while (text.len > 0) {
+        size_t len = text.len < TEXT_PART_BYTES ? text.len : TEXT_PART_BYTES;
+        jw_str_part(w, (struct str){text.ptr, len});
+        text = (struct str){text.ptr + len, text.len - len};
+        TRY(task_yield_if_due(task));
+    }
+    jw_str_end(w);
+    return 0;
+}
+
 /* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
 int columns_json(struct task *task,
                  struct jw *w,
@@ -311,6 +333,8 @@ int columns_json(struct task *task,
         jw_key(w, field->name);
         if (expansion != NULL)
             TRY(put_relation(task, w, expansion, rows_str(rows, row, at)));
+        else if (is_long_text(field, rows, row, at))
+            TRY(put_long_text(task, w, rows_str(rows, row, at)));
         else
             columns_value(w, field, rows, row, at);
         TRY(task_yield_if_due(task));

@@ -187,8 +187,10 @@ upsert_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
     upsert->failed = upsert->count;
     write_calls_init(&calls, arena);
     upsert->order = write_order(arena, upsert->rows, upsert->count, upsert->key);
-    for (size_t i = 0; i < upsert->count; i++)
+    for (size_t i = 0; i < upsert->count; i++) {
         write_calls_add(&calls, upsert_call(ctx, entity, upsert, &upsert->rows[upsert->order[i]]));
+        TRY(task_yield_if_due(ctx->task));
+    }
     int rc = db_batch(ctx->task, tx, calls.items, calls.count, &failed);
     if (rc == DB_UNIQUE || rc == DB_FOREIGN_KEY || rc == DB_NOT_NULL || rc == DB_CHECK)
         upsert->failed = upsert->order[failed];

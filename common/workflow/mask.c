@@ -5,7 +5,7 @@
 
 #include "base/num.h"
 #include "workflow/secrets.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 
 static int by_start(const void *left, const void *right)
 {
@@ -169,11 +169,6 @@ static json_t *mask_value(struct masker *masker, json_t *value)
     }
 }
 
-static void drop(void *value)
-{
-    json_decref(value);
-}
-
 json_t *secrets_mask(struct arena *arena, const struct secret_values *values, const json_t *value)
 {
     struct masker masker = masker_new(arena, values);
@@ -183,7 +178,7 @@ json_t *secrets_mask(struct arena *arena, const struct secret_values *values, co
         return shared;
     json_t *copy = mask_value(&masker, shared);
     if (masker.found) {
-        arena_defer(arena, drop, copy);
+        jr_own(arena, copy);
         return copy;
     }
     json_decref(copy);

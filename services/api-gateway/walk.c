@@ -100,24 +100,27 @@ static int read_walk(struct req *r, const struct walk_list *list, struct walk *w
     return 0;
 }
 
-static void put_items(struct jw *w, walk_write_fn write, const struct rows *rows, size_t shown)
+AWAITS static void put_items(
+    struct task *task, struct jw *w, walk_write_fn write, const struct rows *rows, size_t shown)
 {
     if (!write) {
-        rows_json_array(w, rows, shown);
+        rows_json_array(task, w, rows, shown);
         return;
     }
     jw_arr(w);
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < shown; i++) {
         write(w, rows, i);
+        task_pause_if_due(task);
+    }
     jw_arr_end(w);
 }
 
-static int put_page(struct req *r,
-                    const struct walk_list *list,
-                    const struct walk *walk,
-                    const struct rows *rows,
-                    int64_t total,
-                    walk_write_fn write)
+AWAITS static int put_page(struct req *r,
+                           const struct walk_list *list,
+                           const struct walk *walk,
+                           const struct rows *rows,
+                           int64_t total,
+                           walk_write_fn write)
 {
     bool has_next = (int64_t)rows->count > walk->page.limit;
     size_t shown = has_next ? (size_t)walk->page.limit : rows->count;
@@ -125,7 +128,7 @@ static int put_page(struct req *r,
 
     jw_obj(&w);
     jw_lit(&w, "items");
-    put_items(&w, write, rows, shown);
+    put_items(&r->task, &w, write, rows, shown);
     page_json(&w, &walk->page, total, has_next);
     if (walk->along && has_next)
         JW_STR(&w,

@@ -8,7 +8,7 @@
 #include "log/log.h"
 #include "run.h"
 #include "runner_run_sql.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 
 #define RETRY_FIRST_MS 50
 #define RETRY_LAST_MS  1000
@@ -54,7 +54,8 @@ bool context_init(struct run *run)
     (void)json_object_set_new(run->root, "job", self);
     run->steps = json_object();
     (void)json_object_set_new(run->root, "steps", run->steps);
-    if (job->trigger_data.len && jr_parse_stored(job->arena, job->trigger_data, &data, &error) != 0)
+    if (job->trigger_data.len &&
+        jr_parse_beside(&run->job->task, job->arena, job->trigger_data, true, &data, &error) != 0)
         return false;
     (void)json_object_set_new(run->root, "trigger", trigger_of(job, data));
     return true;
@@ -75,15 +76,16 @@ void context_error(struct run *run, struct str key, json_t *error)
 
 /* --- history --- */
 
-static bool parse_member(struct run *run, struct str text, json_t **ret_value)
+AWAITS static bool parse_member(struct run *run, struct str text, json_t **ret_value)
 {
     struct jr_error error;
 
     *ret_value = NULL;
-    return text.ptr == NULL || jr_parse_stored(run->job->arena, text, ret_value, &error) == 0;
+    return text.ptr == NULL ||
+           jr_parse_beside(&run->job->task, run->job->arena, text, true, ret_value, &error) == 0;
 }
 
-static bool keep_row(struct run *run, const struct row *row)
+AWAITS static bool keep_row(struct run *run, const struct row *row)
 {
     struct past *past = &run->past[run->past_count++];
     struct str output = row_str(row, "output");

@@ -7,7 +7,7 @@
 #include "log/log.h"
 #include "runner_events_sql.h"
 #include "workflow/condition.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 
 #define JOBS_AT_ONCE  5000
 #define BYTES_AT_ONCE ((size_t)16 << 20) /* of the jobs' data, as it is stored */
@@ -109,20 +109,23 @@ static bool listens(struct arena *arena,
     return condition_eval(arena, listener->filter, &context, &holds, &reason) == 0 && holds;
 }
 
-/* Returns how many of the events, from the first on, are to be taken now: each job holds a copy of
- * its event, and what is made at once has to be done before the database gives up. */
-static size_t match_events(struct arena *arena,
-                           const struct rows *events,
-                           const struct rows *rows,
-                           struct match *match)
+/* co: how many of the events, from the first on, are to be taken now: each job holds a copy of its
+ * event, and what is made at once has to be done before the database gives up. */
+AWAITS static int match_events(struct task *task,
+                               const struct rows *events,
+                               const struct rows *rows,
+                               struct match *match,
+                               size_t *ret_taken)
 {
+    struct arena *arena = task->arena;
     struct arena *event_arena = arena_new(0); /* a tree is many times its text: one at a time */
     struct listener *listeners;
     size_t count = read_listeners(arena, rows, &listeners);
     size_t taken = events->count;
     size_t bytes = 0;
+    int rc = 0;
 
-    for (size_t i = 0; i < events->count; i++) {
+    for (size_t i = 0; rc == 0 && i < events->count; i++) {
         const struct row event = rows_at(events, i);
         struct str text = row_str(&event, "data");
         size_t before = match->count;
@@ -130,7 +133,7 @@ static size_t match_events(struct arena *arena,
         json_t *data = NULL;
 
         arena_reset(event_arena);
-        if (text.ptr != NULL && jr_parse_stored(event_arena, text, &data, &error) != 0)
+        if (text.ptr != NULL && jr_parse_beside(task, event_arena, text, true, &data, &error) != 0)
             data = NULL;
         for (size_t j = 0; j < count; j++) {
             if (listens(event_arena, &listeners[j], &event, data))
@@ -143,9 +146,11 @@ static size_t match_events(struct arena *arena,
             taken = i;
             break;
         }
+        rc = task_yield_if_due(task);
     }
     arena_free(event_arena);
-    return taken;
+    *ret_taken = taken;
+    return rc;
 }
 
 /* co: the jobs of what was taken, as far as the project may have them. */
@@ -213,7 +218,8 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     if (events->count == 0)
         return db_rollback(task, tx);
 
-    size_t taken = match_events(arena, events, &reads[1].rows, &match);
+    size_t taken;
+    TRY(match_events(task, events, &reads[1].rows, &match, &taken));
     int64_t *ids = ARENA_ARRAY(arena, ids, taken);
     size_t id_column = rows_column(events, "id");
     for (size_t i = 0; i < taken; i++)

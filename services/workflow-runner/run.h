@@ -52,8 +52,8 @@ enum {
 
 /* --- context.c --- */
 
-/* any: root as it is before the first step. False when the trigger's data cannot be read. */
-bool context_init(struct run *run);
+/* co: root as it is before the first step. False when the trigger's data cannot be read. */
+AWAITS bool context_init(struct run *run);
 /* any: what `$svc.steps.<key>` is from now on: the step's output, or {"error": ...}. Takes a
  * reference. */
 void context_output(struct run *run, struct str key, json_t *output);

@@ -15,7 +15,8 @@
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "loop/shares.h"
-#include "json/jr.h"
+#include "loop/work.h"
+#include "json/jr_beside.h"
 #include "json/jw.h"
 
 #define FRAME_BYTES_MAX   (8U << 20)  /* of an answer; script-sandbox stays below */
@@ -273,14 +274,23 @@ static void put_u32(char *at, uint32_t value)
         at[i] = (char)(value >> (24 - 8 * i));
 }
 
+struct frame {
+    const struct script_request *request;
+    struct arena *arena;
+    char *data; /* NULL: it would be too large */
+    size_t len;
+};
+
 /* Length and time limit, then the request. Malloc'd, for it may outlive the task. */
-static char *frame_of(struct arena *arena, const struct script_request *request, size_t *ret_len)
+static void make_frame(void *arg)
 {
+    struct frame *made = arg;
+    const struct script_request *request = made->request;
     struct strbuf buf;
     struct jw w;
     char *frame;
 
-    strbuf_init(&buf, arena, REQUEST_BYTES_MAX);
+    strbuf_init(&buf, made->arena, REQUEST_BYTES_MAX);
     jw_init(&w, &buf);
     jw_obj(&w);
     JW_STR(&w, "script", request->text);
@@ -291,14 +301,14 @@ static char *frame_of(struct arena *arena, const struct script_request *request,
         jw_null(&w);
     jw_obj_end(&w);
     if (!jw_done(&w))
-        return NULL;
+        return;
     frame = malloc(REQUEST_HEAD + buf.len);
     MUST(frame != NULL);
     put_u32(frame, (uint32_t)buf.len);
     put_u32(frame + 4, (uint32_t)request->time_ms);
     memcpy(frame + REQUEST_HEAD, buf.ptr, buf.len);
-    *ret_len = REQUEST_HEAD + buf.len;
-    return frame;
+    made->len = REQUEST_HEAD + buf.len;
+    made->data = frame;
 }
 
 static void run_abandon(struct await *await)
@@ -346,7 +356,7 @@ static json_t *empty_log(struct arena *arena)
     return log;
 }
 
-static void read_answer(struct task *task, const struct run *run, struct script_result *ret)
+AWAITS static void read_answer(struct task *task, const struct run *run, struct script_result *ret)
 {
     json_t *root = NULL;
     struct jr_error error;
@@ -358,7 +368,8 @@ static void read_answer(struct task *task, const struct run *run, struct script_
                      empty_log(task->arena));
         return;
     }
-    if (run->answer.len == 0 || jr_parse(task->arena, run->answer, &root, &error) != 0 ||
+    if (run->answer.len == 0 ||
+        jr_parse_beside(task, task->arena, run->answer, false, &root, &error) != 0 ||
         !json_is_array(json_object_get(root, "log"))) {
         fill_failure(ret,
                      STR("script_crashed"),
@@ -393,10 +404,13 @@ run_in_slot(struct task *task, const struct script_request *request, struct scri
 {
     struct run run = {.arena = task->arena};
     struct process *process;
-    size_t len = 0;
-    char *frame = frame_of(task->arena, request, &len);
+    struct frame frame = {.request = request, .arena = task->arena};
 
-    if (!frame) {
+    if (jr_is_large(request->svc))
+        work_beside(task, make_frame, &frame);
+    else
+        make_frame(&frame);
+    if (!frame.data) {
         fill_failure(ret,
                      STR("script_error"),
                      STR("the script and its context are larger than 64 MB"),
@@ -405,12 +419,12 @@ run_in_slot(struct task *task, const struct script_request *request, struct scri
     }
     int rc = take_process(&process);
     if (rc != 0) {
-        free(frame);
+        free(frame.data);
         return rc;
     }
     await_init(&run.await);
     run.await.abandon = run_abandon;
-    send_request(process, &run, frame, len, request->time_ms);
+    send_request(process, &run, frame.data, frame.len, request->time_ms);
     TRY(await_wait(task, &run.await, 0));
     read_answer(task, &run, ret);
     return 0;

@@ -4,7 +4,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "step.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 
 int step_fail(struct step_call *call, const char *code, const char *format, ...)
 {
@@ -17,15 +17,10 @@ int step_fail(struct step_call *call, const char *code, const char *format, ...)
     return STEP_FAILED;
 }
 
-static void free_value(void *value)
-{
-    json_decref(value);
-}
-
 json_t *step_own(struct step_call *call, json_t *value)
 {
     MUST(value != NULL);
-    arena_defer(call->task->arena, free_value, value);
+    jr_own(call->task->arena, value);
     return value;
 }
 

@@ -1,8 +1,12 @@
-/* How a step ended, as a row of its history. */
+/*
+ * How a step ended, as a row of its history. Masking and printing megabytes takes long: large
+ * values are for a thread, to which call and arenas belong meanwhile.
+ */
 #include "step_row.h"
 
 #include "base/panic.h"
-#include "json/jr.h"
+#include "loop/work.h"
+#include "json/jr_beside.h"
 #include "json/jw.h"
 
 #define SHOWN_BYTES ((size_t)64 << 10) /* of input, log and an answer in an error */
@@ -71,7 +75,7 @@ static struct str keep(struct step_call *call, struct str text)
     return text.len ? arena_dup(call->job->arena, text) : STR_NONE;
 }
 
-struct str step_input_text(struct step_call *call)
+static struct str input_text(struct step_call *call)
 {
     struct str text;
 
@@ -79,6 +83,29 @@ struct str step_input_text(struct step_call *call)
         return STR_NONE;
     (void)shown(call, masked(call, call->input), &text);
     return keep(call, text);
+}
+
+struct input {
+    struct step_call *call;
+    struct str text;
+};
+
+static void print_input(void *arg)
+{
+    struct input *input = arg;
+
+    input->text = input_text(input->call);
+}
+
+struct str step_input_text(struct step_call *call)
+{
+    struct input input = {.call = call};
+
+    if (jr_is_large(call->input))
+        work_beside(call->task, print_input, &input);
+    else
+        print_input(&input);
+    return input.text;
 }
 
 /* The first entries, as many as fit. */
@@ -175,24 +202,45 @@ static void settle_error(struct step_call *call, struct step_outcome *outcome)
     outcome->row.status = "failed";
 }
 
+struct settling {
+    struct step_call *call;
+    int rc;
+    struct step_outcome outcome;
+};
+
+static void settle(void *arg)
+{
+    struct settling *settling = arg;
+    struct step_call *call = settling->call;
+    struct step_outcome *outcome = &settling->outcome;
+
+    outcome->row.input = input_text(call);
+    if (call->log != NULL)
+        outcome->row.log = log_text(call);
+    if (settling->rc == 0)
+        settling->rc = settle_output(call, outcome);
+    if (settling->rc != 0)
+        settle_error(call, outcome);
+}
+
 int step_settle(struct step_call *call, int rc, struct step_outcome *ret_outcome)
 {
-    struct step_outcome outcome = {
-        .row = {.seq = call->seq,
-                .key = call->step->key,
-                .action = call->step->action,
-                .status = "succeeded",
-                .started_ms = call->started_ms,
-                .finished_ms = job_now_ms(call->job),
-                .input = step_input_text(call)},
+    struct settling settling = {
+        .call = call,
+        .rc = rc,
+        .outcome.row = {.seq = call->seq,
+                        .key = call->step->key,
+                        .action = call->step->action,
+                        .status = "succeeded",
+                        .started_ms = call->started_ms,
+                        .finished_ms = job_now_ms(call->job)},
     };
 
-    if (call->log != NULL)
-        outcome.row.log = log_text(call);
-    if (rc == 0)
-        rc = settle_output(call, &outcome);
-    if (rc != 0)
-        settle_error(call, &outcome);
-    *ret_outcome = outcome;
-    return rc;
+    if (jr_is_large(call->output) || jr_is_large(call->input) || jr_is_large(call->log) ||
+        jr_is_large(call->error.response))
+        work_beside(call->task, settle, &settling);
+    else
+        settle(&settling);
+    *ret_outcome = settling.outcome;
+    return settling.rc;
 }

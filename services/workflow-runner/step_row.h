@@ -9,8 +9,8 @@ struct step_outcome {
     size_t output_bytes;
 };
 
-/* any: masks and prints what the call has left; `rc` is 0 or STEP_FAILED. A step whose output is
+/* co: masks and prints what the call has left; `rc` is 0 or STEP_FAILED. A step whose output is
  * not within bounds has failed: returns STEP_FAILED with call->error. */
-int step_settle(struct step_call *call, int rc, struct step_outcome *ret_outcome) MUSTCHECK;
-/* any: the call's input alone, masked, for its `sent` row. */
-struct str step_input_text(struct step_call *call);
+AWAITS int step_settle(struct step_call *call, int rc, struct step_outcome *ret_outcome) MUSTCHECK;
+/* co: the call's input alone, masked, for its `sent` row. */
+AWAITS struct str step_input_text(struct step_call *call);

@@ -1,4 +1,5 @@
 """The watch over the loop: what holds it for long is counted and named, and nothing usual does."""
+import contextlib
 import json
 import re
 
@@ -6,8 +7,9 @@ import pytest
 
 from groundwork.client import Client
 from groundwork.project import Project
-from groundwork.records import execute
-from groundwork.runs import until
+from groundwork.records import execute, rows, table
+from groundwork.runs import finish, step, until
+from groundwork.workflows import create, event, start, workflow
 
 
 def long_runs(daemon):
@@ -16,14 +18,28 @@ def long_runs(daemon):
     return {task: int(count) for task, count in found}
 
 
+@contextlib.contextmanager
+def watched(*daemons):
+    """None of them runs for 5 ms (50 with sanitizers) without a wait."""
+    before = [long_runs(daemon) for daemon in daemons]
+    yield
+    for daemon, known in zip(daemons, before):
+        new = sum(count - known.get(task, 0) for task, count in long_runs(daemon).items())
+        assert not new, [line for line in daemon.log().splitlines() if "loop.long_run" in line][-new:]
+
+
 @pytest.fixture
 def brief(gateway):
-    """Fails a test during which the gateway ran for 5 ms (50 with sanitizers) without a wait."""
-    before = long_runs(gateway)
-    yield
-    after = long_runs(gateway)
-    new = {task: count - before.get(task, 0) for task, count in after.items() if count > before.get(task, 0)}
-    assert not new, [line for line in gateway.log().splitlines() if "loop.long_run" in line][-len(new):]
+    """Fails a test during which the gateway ran for long."""
+    with watched(gateway):
+        yield
+
+
+@pytest.fixture
+def brief_jobs(gateway, runner):
+    """Fails a test during which the gateway or the runner did."""
+    with watched(gateway, runner):
+        yield
 
 
 def test_every_daemon_tells_of_long_runs(gateway, webhook, runner):
@@ -88,3 +104,61 @@ def test_a_large_model_is_read_in_slices(start_gateway, servers):
         project.admin.get("/entities/first/items", expect=200)
     db.close()
     assert long_runs(daemon) == before
+
+
+def test_jobs_with_large_data_hold_nobody_up(project, brief_jobs):
+    """Megabytes come to a step as its trigger's data and as outputs, go to a script and into the history."""
+    bring = [step(f"s{n}", "RunScript", {"script": "return [$svc.trigger.data.text, Array(20000).fill(1.5)]"}, next=f"s{n + 1}") for n in range(3)]
+    made = workflow(project.admin, steps=[*bring, step("s3", "RunScript", {"script": "throw 1"})])
+    for text in ("x" * 800000, "\x01" * 130000):
+        job = finish(project, start(project.admin, made, {"text": text}), 60)
+        assert job["error"]["step_key"] == "s3" and len(job["steps"][0]["output"]["data"][0][0]) == len(text), job["error"]
+        project.admin.post(f"/workflows/jobs/{job['id']}/retry", {"from_step": "s2"}, expect=202)
+        finish(project, job["id"], 60)
+
+
+def test_large_events_hold_nobody_up(project, db, brief_jobs):
+    """Events with data that a filter asks for, and steps that read and write large records."""
+    project.entity("pages", [{"name": "text", "type": "text"}, {"name": "n", "type": "integer"}])
+    read = step("read", "ReadData", {"entity": "pages", "filter": {"id": {"eq": "{{ $svc.trigger.data.id }}"}}}, next="copy")
+    workflow(project.admin, {**event("pages"), "filter": {"field": "n", "op": "gt", "value": 1}},
+             [read, create("copy", "pages", {"text": "{{ $svc.trigger.data.text }}", "n": 0})])
+    for n in range(4):
+        project.item("pages", text="ab\\" * 200000, n=n)
+    until(lambda: rows(db, f"select count(*) from {project.schema(db)}.jobs where status = 'succeeded'") == [(2,)], "both jobs", 60)
+
+
+def test_escapes_hold_nobody_up(project, db, brief):
+    """A megabyte of control characters is six of JSON: in an answer, and in what a listener is told."""
+    pages = project.entity("pages", [{"name": f"t{n}", "type": "text"} for n in range(2)])
+    workflow(project.admin, event("pages", "EntityDeleted"), enabled=False)
+    execute(db, f"insert into {table(project, db, pages)} ({', '.join('f_%d' % f['id'] for f in pages['fields'] if f['name'] in ('t0', 't1'))})"
+                " select repeat(chr(1), 1000000), 'x' from generate_series(1, 3) n")
+    for number in range(1, 4):
+        project.admin.get(f"/entities/pages/items/{number}", expect=200)
+        project.admin.delete(f"/entities/pages/items/{number}", expect=204)
+
+
+def test_many_writes_at_once_hold_nobody_up(project, brief):
+    """As many records as a request may bring, as large as its body may be: new, replaced one by one, deleted."""
+    project.entity("things", [{"name": "sku", "type": "varchar", "unique": True}, *({"name": f"f{k}", "type": "varchar"} for k in range(8))])
+    bulk = "/entities/things/items/bulk"
+    items = [{"sku": f"s{n}", **{f"f{k}": f"value {n} {k} " * 6 for k in range(8)}} for n in range(1000)]
+    project.admin.post(bulk, {"items": items}, expect=201)
+    for atomic in (True, False):
+        done = project.admin.post(bulk, {"items": items, "mode": "upsert", "on_conflict": ["sku"], "atomic": atomic}, expect=201).json()
+        assert done["updated"] == 1000
+    project.admin.post(bulk, {"items": [{"sku": n} for n in range(1000)], "atomic": False})
+    ids = [item["id"] for item in project.admin.get("/entities/things/items?limit=500", expect=200).json()["items"]]
+    project.admin.post("/entities/things/items/delete-many", {"ids": ids}, expect=200)
+
+
+def test_imports_hold_nobody_up(project, brief):
+    """Megabytes in a form: small rows, and a few that are large."""
+    project.entity("things", [{"name": "sku", "type": "varchar"}, {"name": "text", "type": "text"}])
+    small = "sku,text\n" + "".join(f"s{n},\"a, \"\"b\"\"\"\n" for n in range(100000))
+    large = "sku,text\n" + "".join(f"l{n},\"{'x,y' * 250000}\"\n" for n in range(4))
+    for content in (small, large):
+        project.admin.post("/entities/things/items/import", files={"file": ("x.csv", content, "text/csv")}, expect=202)
+    kept = project.admin.get("/entities/things/items/export?format=csv", expect=200)
+    assert len(kept.content) > len(small)

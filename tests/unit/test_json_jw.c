@@ -88,6 +88,21 @@ static void test_escapes(void **state)
     assert_written("\"\\\"\\\\\\b\\f\\n\\r\\t/\\u0001\\u001f\x7f\xc3\xa9\\u0000z\"");
 }
 
+static void test_text_in_parts(void **state)
+{
+    (void)state;
+    jw_arr(&fx.w);
+    jw_str(&fx.w, STR("a"));
+    jw_str_begin(&fx.w);
+    jw_str_part(&fx.w, STR("b\""));
+    jw_str_part(&fx.w, STR(""));
+    jw_str_part(&fx.w, STR("\n\x01"));
+    jw_str_end(&fx.w);
+    jw_i64(&fx.w, 1);
+    jw_arr_end(&fx.w);
+    assert_written("[\"a\",\"b\\\"\\n\\u0001\",1]");
+}
+
 /* Every byte that needs an escape, at every offset of the eight-byte scan. */
 static void test_escape_at_every_offset(void **state)
 {
@@ -274,6 +289,7 @@ int main(void)
         TEST(test_members_and_commas),
         TEST(test_single_values),
         TEST(test_escapes),
+        TEST(test_text_in_parts),
         TEST(test_escape_at_every_offset),
         TEST(test_multibyte_text_is_not_escaped),
         TEST(test_doubles),

@@ -406,6 +406,37 @@ static void test_running_work_is_not_interrupted(void **state)
     assert_int_equal(rc, -ECANCELED);
 }
 
+static void count_run(void *arg)
+{
+    usleep(5000);
+    ++*(int *)arg;
+}
+
+static void work_beside_once(struct task *task, void *arg)
+{
+    work_beside(task, count_run, arg);
+    leave();
+}
+
+/* Before it has a thread, while it runs, and when too many wait: it is done, and once. */
+static void test_work_beside_is_done_whatever_happens(void **state)
+{
+    (void)state;
+    int runs[4] = {0};
+    struct loop_timer timer;
+
+    work_limit(WORK_PARSE, 1, 1);
+    struct task *first = start(work_beside_once, &runs[0]);
+    task_cancel(start(work_beside_once, &runs[1]));
+    start(work_beside_once, &runs[2]);
+    start(work_beside_once, &runs[3]);
+    loop_timer_init(&timer, cancel, first);
+    loop_timer_start(&timer, 1);
+    loop_run();
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+        assert_int_equal(runs[i], 1);
+}
+
 static void test_waiting_work_is_cancelled(void **state)
 {
     (void)state;
@@ -498,6 +529,7 @@ int main(void)
         LOOP_TEST(test_work_is_limited),
         LOOP_TEST(test_projects_take_turns),
         LOOP_TEST(test_running_work_is_not_interrupted),
+        LOOP_TEST(test_work_beside_is_done_whatever_happens),
         LOOP_TEST(test_waiting_work_is_cancelled),
         LOOP_TEST(test_signal),
         LOOP_TEST(test_broken_pipe_is_an_error),

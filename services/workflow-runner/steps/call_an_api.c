@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "fetch/fetch.h"
 #include "step.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 
 #define HEADERS_MAX 50
 #define BEFORE_STEP_MS                                                                             \
@@ -95,14 +95,14 @@ static int read_request(struct step_call *call, struct fetch_request *request)
 }
 
 /* The answer as JSON: parsed, or as a text when it is UTF-8 without U+0000 but no JSON, or null. */
-static json_t *read_answer(struct step_call *call, struct str body)
+AWAITS static json_t *read_answer(struct step_call *call, struct str body)
 {
     struct jr_error error;
     json_t *value = NULL;
 
     if (body.len == 0)
         return step_own(call, json_null());
-    if (jr_parse(call->task->arena, body, &value, &error) == 0)
+    if (jr_parse_beside(call->task, call->task->arena, body, false, &value, &error) == 0)
         return value;
     if (memchr(body.ptr, 0, body.len) == NULL)
         value = json_stringn(body.ptr, body.len);

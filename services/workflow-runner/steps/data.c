@@ -4,7 +4,7 @@
 #include "app.h"
 #include "run.h"
 #include "runner_run_sql.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 
 void data_input(struct step_call *call, const char *name, json_t *value)
 {
@@ -103,7 +103,8 @@ int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_v
 {
     struct jr_error error;
 
-    if (jr_parse_stored(call->task->arena, strbuf_view(&data->out), ret_value, &error) == 0)
+    if (jr_parse_beside(
+            call->task, call->task->arena, strbuf_view(&data->out), true, ret_value, &error) == 0)
         return 0;
     return step_fail(call, "output_too_large", "The records cannot be read: %s", error.text);
 }

@@ -20,8 +20,8 @@ AWAITS int data_charge(struct step_call *call, size_t records) MUSTCHECK;
 AWAITS int data_begin(struct step_call *call, struct data_step *data) MUSTCHECK;
 /* any: a result of records.h as one of a step. */
 int data_check(struct step_call *call, struct data_step *data, int rc) MUSTCHECK;
-/* any: `data->out` as JSON. 0 or STEP_FAILED with output_too_large. */
-int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_value) MUSTCHECK;
+/* co: `data->out` as JSON. 0 or STEP_FAILED with output_too_large. */
+AWAITS int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_value) MUSTCHECK;
 /* any: call->output = {"data": [value]}; takes no reference. */
 void data_put_one(struct step_call *call, json_t *value);
 /* any: call->input gets a member, NULL = none. */

@@ -102,13 +102,13 @@ AWAITS static int read_rows(struct req *r,
     return sql_all(r, ret_grants, sql, PARAMS(P_I64(record->entity_id), P_I64(record->id)));
 }
 
-static int reply_grants(struct req *r, const struct rows *grants)
+AWAITS static int reply_grants(struct req *r, const struct rows *grants)
 {
     struct jw w = resp_json(r);
 
     jw_obj(&w);
     jw_lit(&w, "items");
-    rows_json_array(&w, grants, grants->count);
+    rows_json_array(&r->task, &w, grants, grants->count);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }

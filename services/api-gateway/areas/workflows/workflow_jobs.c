@@ -129,7 +129,7 @@ AWAITS static int reply_job(struct req *r, int status, int64_t id)
     JW_BOOL(&w, "data_hidden", !rows_bool(found, 0, DATA_SEEN) || withheld);
     write_trigger(&w, &calls[0].rows, data);
     jw_lit(&w, "steps");
-    rows_json_array(&w, steps, steps->count);
+    rows_json_array(&r->task, &w, steps, steps->count);
     jw_obj_end(&w);
     return reply_json(r, status);
 }

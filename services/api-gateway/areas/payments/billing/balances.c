@@ -185,7 +185,7 @@ AWAITS static int balances_get(struct req *r)
     jw_obj(&w);
     JW_I64(&w, "user_id", id);
     jw_lit(&w, "balances");
-    rows_json_array(&w, &rows, rows.count);
+    rows_json_array(&r->task, &w, &rows, rows.count);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }

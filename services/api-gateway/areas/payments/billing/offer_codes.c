@@ -180,7 +180,7 @@ AWAITS static int offer_codes_create(struct req *r)
     w = resp_json(r);
     jw_obj(&w);
     jw_lit(&w, "items");
-    rows_json_array(&w, &rows, rows.count);
+    rows_json_array(&r->task, &w, &rows, rows.count);
     jw_obj_end(&w);
     resp_header(r, "Location", r->path);
     return reply_json(r, 201);

@@ -1,0 +1,112 @@
+/* Large JSON beside the loop. */
+#include "json/jr_beside.h"
+
+#include "loop/work.h"
+
+/* --- parsing --- */
+
+struct parsing {
+    struct arena *arena;
+    struct str text;
+    bool stored;
+    json_t *root;
+    struct jr_error error;
+    int rc;
+};
+
+/* On the loop or on a thread: nobody else uses the arena. */
+static void parse(void *arg)
+{
+    struct parsing *in = arg;
+
+    in->rc = in->stored ? jr_parse_stored(in->arena, in->text, &in->root, &in->error)
+                        : jr_parse(in->arena, in->text, &in->root, &in->error);
+}
+
+static void free_tree(void *arena)
+{
+    arena_free(arena);
+}
+
+static void free_tree_later(void *arena)
+{
+    work_later(free_tree, arena);
+}
+
+int jr_parse_beside(struct task *task,
+                    struct arena *arena,
+                    struct str text,
+                    bool stored,
+                    json_t **ret_root,
+                    struct jr_error *ret_error)
+{
+    struct parsing in = {.arena = arena, .text = text, .stored = stored};
+
+    if (text.len <= JR_HERE_BYTES) {
+        parse(&in);
+    } else {
+        in.arena = arena_new(0);
+        arena_defer(arena, free_tree_later, in.arena);
+        work_beside(task, parse, &in);
+    }
+    *ret_root = in.root;
+    *ret_error = in.error;
+    return in.rc;
+}
+
+/* --- how large --- */
+
+#define NODE_BYTES 32 /* what a value costs beside its text */
+
+/* Takes what the value weighs from *left, as far as there is something left. */
+/* NOLINTNEXTLINE(misc-no-recursion): JSON is nested at most 64 deep */
+static void weigh(const json_t *value, size_t *left)
+{
+    size_t bytes = NODE_BYTES + (json_is_string(value) ? json_string_length(value) : 0);
+    const char *name;
+    json_t *item;
+    size_t i;
+
+    *left -= bytes < *left ? bytes : *left;
+    json_object_foreach((json_t *)value, name, item)
+    {
+        if (*left == 0)
+            return;
+        weigh(item, left);
+    }
+    json_array_foreach(value, i, item)
+    {
+        if (*left == 0)
+            return;
+        weigh(item, left);
+    }
+}
+
+bool jr_is_large(const json_t *value)
+{
+    size_t left = JR_HERE_BYTES;
+
+    weigh(value, &left);
+    return left == 0;
+}
+
+/* --- freeing --- */
+
+static void drop(void *value)
+{
+    json_decref(value);
+}
+
+static void drop_later(void *value)
+{
+    if (jr_is_large(value))
+        work_later(drop, value);
+    else
+        drop(value);
+}
+
+void jr_own(struct arena *arena, json_t *value)
+{
+    if (value != NULL)
+        arena_defer(arena, drop_later, value);
+}
