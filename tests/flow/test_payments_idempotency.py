@@ -331,6 +331,7 @@ def test_turned_away_then_repeated(shop, method):
 
 def test_turned_away_while_repeated(shop, processor, method):
     """It was made: that the processor takes no more calls just now takes nothing back."""
+    shop.switch(drop=True)
     shop.fault("reset", path="/v1/payment_intents", times=9)
     refused = send(shop, body(method), "k-1", 503).json()
     processor.clear_faults()

@@ -1,7 +1,7 @@
 """/subscriptions: made by a checkout or with a saved method, changed, cancelled."""
 import pytest
 
-from groundwork.records import rows
+from groundwork.records import execute, rows
 
 PAY = "/integrations/svcpay"
 SUBSCRIPTIONS, PLANS, TEMPLATES = f"{PAY}/subscriptions", f"{PAY}/subscription-plans", f"{PAY}/subscription-templates"
@@ -290,6 +290,15 @@ def test_a_code_of_a_declined_charge_is_free_again(shop, saved):
     made = subscribe(shop.admin, **body, payment_method_id=saved(email="other@example.org"))
     assert made["status"] == "active" and shop.charges()[-1]["amount"] == 1000
     assert shop.admin.get(f"{PAY}/offers/{offer['id']}", expect=200).json()["redeemed"] == 1
+
+
+def test_a_customer_that_is_gone(shop, db):
+    """The processor does not know its payer any more: the next request has another one."""
+    user = shop.project.user().user["id"]
+    subscribe(shop.admin, **INLINE, subscriber_id=user)
+    execute(db, f"update {shop.project.schema(db)}.payment_customers set provider_id = 'cus_gone'")
+    subscribe(shop.admin, 400, **INLINE, subscriber_id=user)
+    subscribe(shop.admin, **INLINE, subscriber_id=user)
 
 
 # --- changes ---

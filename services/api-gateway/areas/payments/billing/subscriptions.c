@@ -89,6 +89,7 @@ int subscription_load(struct req *r, int64_t id, struct subscription *ret_subscr
         .provider = row_str(&row, "provider"),
         .provider_id = row_str(&row, "provider_id"),
         .session_id = row_str(&row, "session_id"),
+        .customer = row_str(&row, "customer"),
         .status = row_str(&row, "status"),
         .cancel_at_period_end = row_bool(&row, "cancel_at_period_end"),
         .call_key = row_str(&row, "call_key"),

@@ -6,7 +6,7 @@
 /* Texts are arena-owned; empty = null. */
 struct subscription {
     int64_t id, plan_id, subscriber_id;
-    struct str provider, provider_id, session_id, status;
+    struct str provider, provider_id, session_id, customer, status;
     bool cancel_at_period_end;
     struct str call_key, call_path, call_form; /* of a call whose end is not known */
     struct str failure_code, failure_message;  /* why it never began */

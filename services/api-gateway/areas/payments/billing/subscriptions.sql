@@ -38,8 +38,8 @@ select {members},
 from {p}.subscriptions s where s.id = $1::bigint
 
 -- name: subscription_load :opt
-select s.id, s.plan_id, s.subscriber_id, s.provider, s.provider_subscription_id as provider_id, s.session_id, s.status,
-  s.cancel_at_period_end, s.call_key, s.call_path, s.call_form, s.metadata ->> 'failure_code' as failure_code,
+select s.id, s.plan_id, s.subscriber_id, s.provider, s.provider_subscription_id as provider_id, s.session_id, s.customer,
+  s.status, s.cancel_at_period_end, s.call_key, s.call_path, s.call_form, s.metadata ->> 'failure_code' as failure_code,
   s.metadata ->> 'failure_message' as failure_message
 from {p}.subscriptions s where s.id = $1::bigint
 

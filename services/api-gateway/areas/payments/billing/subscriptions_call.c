@@ -6,13 +6,18 @@
 AWAITS static int answer(struct pay_call *pay)
 {
     const struct call *call = &pay->call;
+    struct subscription known;
 
-    if (call->end == CALL_REFUSED) {
-        (void)pay_fail(pay->r, call->rc, &call->reply);
-        return 0;
+    if (call->end == CALL_DONE) {
+        int status = subscription_reply(pay->r, 201, call->id, call->session.url);
+        return status == 201 ? 0 : DB_FAILED;
     }
-    int status = subscription_reply(pay->r, 201, call->id, call->session.url);
-    return status == 201 ? 0 : DB_FAILED;
+    int rc = subscription_load(pay->r, call->id, &known);
+    if (rc)
+        return rc < 0 ? rc : DB_FAILED;
+    pay_customer_gone(pay->r, &call->reply, known.customer);
+    (void)pay_fail(pay->r, call->rc, &call->reply);
+    return 0;
 }
 
 struct pay_call subscription_call(struct req *r, struct idem *idem)
