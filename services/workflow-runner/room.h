@@ -15,3 +15,16 @@ AWAITS int room_wait(struct run *run) MUSTCHECK;
 bool room_grow(struct run *run);
 /* any: at the end. */
 void room_leave(struct run *run);
+
+/* Memory for what a step makes for a moment: the tree of an answer before its text is counted, the
+ * message of a mail. Of the project's share of what the process has for requests (db/answer.h). */
+struct room_moment {
+    struct share *share;
+    uint64_t bytes;
+};
+
+/* co: waits its turn, holding nothing else of it. 0, ROOM_NONE when it is more than one may have,
+ * -ECANCELED, -ETIMEDOUT (the task's deadline). */
+enum { ROOM_NONE = 1 };
+AWAITS int room_moment(struct task *task, uint64_t bytes, struct room_moment *ret_moment) MUSTCHECK;
+void room_moment_end(struct room_moment *moment);

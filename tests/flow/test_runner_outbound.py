@@ -131,6 +131,11 @@ def test_s5_a_header_stays_one_line(runner, shop, sink, value):
 def test_s6_answers_end(runner, shop, sink):
     sink.answers["/large"] = b"x" * (1 << 20) + b"x"
     assert run(shop, [api_call(f"{sink.url}/large")])["error"]["code"] == "response_too_large"
+    sink.answers["/objects"] = b"[" + b"{}," * 330_000 + b"{}]"  # eighty megabytes of tree
+    assert run(shop, [api_call(f"{sink.url}/objects")])["error"]["code"] == "response_too_large"
+    sink.answers["/numbers"] = b"[" + b"0," * 400_000 + b"0]"
+    job = run(shop, [api_call(f"{sink.url}/numbers", results_path="[7]")])
+    assert only_step(job)["output"] == {"data": 0, "status_code": 200}, job
 
 
 def test_s1_s7_refused_and_closed_look_alike(runner, shop, sink, servers):

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "fetch/fetch.h"
+#include "room.h"
 #include "step.h"
 #include "json/jr_beside.h"
 
@@ -170,11 +171,40 @@ static int check_host(struct step_call *call, struct str url)
                      STR_ARG(host));
 }
 
+static int take_answer(struct step_call *call, const struct fetch_response *response)
+{
+    json_t *answer = read_answer(call, response->body);
+    json_t *data;
+
+    call->error.status_code = response->status;
+    if (response->status < 200 || response->status > 299) {
+        call->error.response = answer;
+        return step_fail(call, "http_status", "The address answered %ld.", response->status);
+    }
+    TRY(pick_results(call, answer, &data));
+    call->output = step_own(
+        call, json_pack("{s:O, s:I}", "data", data, "status_code", (json_int_t)response->status));
+    return 0;
+}
+
+/* co: a text of a megabyte may become a tree of eighty: it is made when there is room for it. */
+AWAITS static int take_counted(struct step_call *call, const struct fetch_response *response)
+{
+    struct room_moment moment;
+
+    int rc = room_moment(call->task, jr_tree_bytes(response->body), &moment);
+    if (rc == ROOM_NONE)
+        return step_fail(call, "response_too_large", "The answer holds too many values.");
+    TRY(rc);
+    rc = take_answer(call, response);
+    room_moment_end(&moment);
+    return rc;
+}
+
 int step_call_an_api(struct step_call *call)
 {
     struct fetch_request request = {.once = true};
     struct fetch_response response;
-    json_t *data;
 
     TRY(read_request(call, &request));
     TRY(check_host(call, request.url));
@@ -188,14 +218,5 @@ int step_call_an_api(struct step_call *call)
     if (rc > 0)
         return fail_fetch(call, rc);
     TRY(rc);
-    json_t *answer = read_answer(call, response.body);
-    call->error.status_code = response.status;
-    if (response.status < 200 || response.status > 299) {
-        call->error.response = answer;
-        return step_fail(call, "http_status", "The address answered %ld.", response.status);
-    }
-    TRY(pick_results(call, answer, &data));
-    call->output = step_own(
-        call, json_pack("{s:O, s:I}", "data", data, "status_code", (json_int_t)response.status));
-    return 0;
+    return take_counted(call, &response);
 }

@@ -2,9 +2,11 @@
 #include "app.h"
 #include "base/clock.h"
 #include "fetch/mail.h"
+#include "room.h"
 #include "step.h"
 
 #define BEFORE_STEP_MS 100
+#define MAIL_COPIES    4 /* of its bodies, until it has left */
 
 /* A text or an array of texts. */
 static int read_addresses(struct step_call *call,
@@ -85,16 +87,14 @@ static int read_mail(struct step_call *call, struct mail *mail)
     }
 }
 
-int step_send_email(struct step_call *call)
+AWAITS static int send_read(struct step_call *call, const struct mail *mail)
 {
-    struct mail mail = {0};
     struct str reason;
 
-    TRY(read_mail(call, &mail));
     TRY(step_sent(call));
     int64_t left_ms = call->task->deadline_ms - clock_mono_ms() - BEFORE_STEP_MS;
     int rc =
-        mail_send(call->task, runner_conf()->smtp_url, &mail, left_ms > 0 ? left_ms : 1, &reason);
+        mail_send(call->task, runner_conf()->smtp_url, mail, left_ms > 0 ? left_ms : 1, &reason);
     if (rc == MAIL_UNKNOWN)
         return step_fail(
             call,
@@ -106,14 +106,29 @@ int step_send_email(struct step_call *call)
         return step_fail(
             call, "mail_unreachable", "The mail could not be handed over: %.*s", STR_ARG(reason));
     TRY(rc);
-    size_t recipients = mail.to_count + mail.cc_count + mail.bcc_count;
+    size_t recipients = mail->to_count + mail->cc_count + mail->bcc_count;
     call->output = step_own(call,
                             json_pack("{s:{s:s%, s:I}}",
                                       "data",
                                       "message_id",
-                                      mail.message_id.ptr,
-                                      mail.message_id.len,
+                                      mail->message_id.ptr,
+                                      mail->message_id.len,
                                       "recipients",
                                       (json_int_t)recipients));
     return 0;
+}
+
+int step_send_email(struct step_call *call)
+{
+    struct mail mail = {0};
+    struct room_moment moment;
+
+    TRY(read_mail(call, &mail));
+    int rc = room_moment(call->task, MAIL_COPIES * (mail.text.len + mail.html.len), &moment);
+    if (rc == ROOM_NONE)
+        return step_fail(call, "mail_unreachable", "There is no room for a mail of this size.");
+    TRY(rc);
+    rc = send_read(call, &mail);
+    room_moment_end(&moment);
+    return rc;
 }
