@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -514,6 +515,50 @@ static void test_threads_are_sized(void **state)
 
 #define LOOP_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+/* --- slices --- */
+
+struct slice {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+static uint64_t slice_of_thread(void)
+{
+    struct slice slice = {0};
+
+    assert_int_equal(syscall(SYS_sched_getattr, 0, &slice, sizeof(slice), 0), 0);
+    return slice.runtime;
+}
+
+static void note_slice(void *arg)
+{
+    *(uint64_t *)arg = slice_of_thread();
+}
+
+static void compare_slices(struct task *task, void *arg)
+{
+    uint64_t hashing = 0;
+
+    (void)arg;
+    assert_int_equal(work_run(task, WORK_HASH, note_slice, &hashing), 0);
+    if (hashing > 0) { /* a kernel that tells: since 6.12 */
+        assert_true(slice_of_thread() < hashing);
+        assert_true(slice_of_thread() <= 1000000);
+    }
+    leave();
+}
+
+/* The loop has shorter turns of the processor than threads that compute for long. */
+static void test_slices(void **state)
+{
+    (void)state;
+    start(compare_slices, NULL);
+    loop_run();
+}
+
 int main(void)
 {
     (void)unsetenv("UV_THREADPOOL_SIZE");
@@ -535,6 +580,7 @@ int main(void)
         LOOP_TEST(test_broken_pipe_is_an_error),
         LOOP_TEST(test_stop_runs_ready_tasks_out),
         LOOP_TEST(test_threads_are_sized),
+        LOOP_TEST(test_slices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

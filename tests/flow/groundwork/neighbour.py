@@ -19,7 +19,8 @@ class Neighbours:
     seconds between the calls of one."""
 
     def __init__(self, projects, calls, threads=2, pause=0.02):
-        self.process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        start_new_session=True)
         self.say(json.dumps({"projects": projects, "calls": calls, "threads": threads, "pause": pause}))
 
     def say(self, line):
