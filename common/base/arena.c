@@ -229,6 +229,16 @@ struct str arena_dup(struct arena *arena, struct str text)
     return (struct str){arena_cstr(arena, text), text.len};
 }
 
+struct str arena_lower(struct arena *arena, struct str text)
+{
+    char *copy = arena_cstr(arena, text);
+
+    for (size_t i = 0; i < text.len; i++)
+        if (copy[i] >= 'A' && copy[i] <= 'Z')
+            copy[i] = (char)(copy[i] - 'A' + 'a');
+    return (struct str){copy, text.len};
+}
+
 char *arena_strdup(struct arena *arena, const char *text)
 {
     return arena_cstr(arena, str_from(text));

@@ -32,6 +32,8 @@ void *arena_zalloc_array(struct arena *arena, size_t item_bytes, size_t count)
     __attribute__((malloc, alloc_size(2, 3)));
 /* Copies; the result is NUL-terminated as well (the NUL is not counted). */
 struct str arena_dup(struct arena *arena, struct str text);
+/* The same with ASCII letters in lower case. */
+struct str arena_lower(struct arena *arena, struct str text);
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_cstr(struct arena *arena, struct str text);
 /* An allocation made larger, which may move: what grows to megabytes leaves no copies behind. */

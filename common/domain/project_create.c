@@ -38,16 +38,6 @@ struct create {
     struct db db; /* of the new project */
 };
 
-static struct str lower_case(struct arena *arena, struct str text)
-{
-    char *copy = arena_cstr(arena, text);
-
-    for (size_t i = 0; i < text.len; i++)
-        if (copy[i] >= 'A' && copy[i] <= 'Z')
-            copy[i] = (char)(copy[i] - 'A' + 'a');
-    return (struct str){copy, text.len};
-}
-
 /* The control row in state creating: new, or taken over from an attempt that died. */
 static int claim(struct task *task, struct create *create)
 {
@@ -170,7 +160,7 @@ static int build(struct task *task, struct create *create, int *ret_last)
         count += migrate_calls(arena, it, &calls[count]);
         *ret_last = it->number;
     }
-    struct str email = lower_case(arena, create->in.admin_email);
+    struct str email = arena_lower(arena, create->in.admin_email);
     calls[count++] = (struct db_call){.sql = &SQL_SEED_ROLES};
     calls[count++] = seed_permissions(arena);
     calls[count++] = (struct db_call){.sql = &SQL_SEED_SETTINGS};

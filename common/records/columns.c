@@ -101,6 +101,11 @@ static bool is_id(const struct model_field *field)
     return field == &field->entity->fields[0];
 }
 
+size_t columns_at(const struct columns *plan, size_t i, size_t *next)
+{
+    return is_id(plan->fields[i]) ? COLUMNS_ID : (*next)++;
+}
+
 /* Ids of a many relation in order, those of visible records only. */
 static void put_links(const struct records *ctx,
                       const struct model_field *field,
@@ -285,7 +290,7 @@ void columns_json_system(struct jw *w,
     jw_obj(w);
     for (size_t i = 0; i < plan->count; i++) {
         const struct model_field *field = plan->fields[i];
-        size_t at = is_id(field) ? COLUMNS_ID : column++;
+        size_t at = columns_at(plan, i, &column);
         if (!field->system)
             continue;
         jw_key(w, field->name);
@@ -328,7 +333,7 @@ int columns_json(struct task *task,
     for (size_t i = 0; i < plan->count; i++) {
         const struct model_field *field = plan->fields[i];
         const struct expansion *expansion = plan->expansions ? plan->expansions[i] : NULL;
-        size_t at = is_id(field) ? COLUMNS_ID : column++;
+        size_t at = columns_at(plan, i, &column);
 
         jw_key(w, field->name);
         if (expansion != NULL)

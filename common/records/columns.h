@@ -15,6 +15,8 @@ struct columns {
     size_t count;
     struct expansion **expansions;     /* parallel to fields, or NULL; items NULL = plain ids */
 };
+/* Where the value of fields[i] is among the columns of a row; *next = COLUMNS_FIRST before i = 0. */
+size_t columns_at(const struct columns *plan, size_t i, size_t *next);
 enum { COLUMNS_ID = 0, COLUMNS_VERSION = 1, COLUMNS_FIRST = 2 };
 
 /* any: the plan of all readable fields (query NULL or without fields=), or of the selection in

@@ -211,7 +211,7 @@ int expand_load(struct records *ctx, /* NOLINT(misc-no-recursion): EXPAND_DEPTH 
 
     for (size_t i = 0; plan->expansions != NULL && i < plan->count; i++) {
         struct expansion *expansion = plan->expansions[i];
-        size_t at = plan->fields[i] == &plan->entity->fields[0] ? COLUMNS_ID : column++;
+        size_t at = columns_at(plan, i, &column);
         if (expansion == NULL)
             continue;
         struct id_list ids = collect(ctx->task->arena, expansion->field, rows, at);

@@ -151,7 +151,7 @@ put_csv(struct export *export, struct strbuf *scratch, const struct rows *rows, 
 
     for (size_t i = 0; i < plan->count; i++) {
         const struct model_field *field = plan->fields[i];
-        size_t at = field == &plan->entity->fields[0] ? COLUMNS_ID : column++;
+        size_t at = columns_at(plan, i, &column);
         if (i > 0)
             strbuf_char(&export->piece, ',');
         if (!field->many && has_no_value(field, rows, row, at))

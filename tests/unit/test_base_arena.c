@@ -378,9 +378,21 @@ static void list_removal_is_idempotent(void **state)
     assert_true(list_empty(&head));
 }
 
+static void test_lower(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new(0);
+    struct str text = arena_lower(arena, STR("A@[Zaz\xc3\x84 9"));
+    assert_string_equal(text.ptr, "a@[zaz\xc3\x84 9");
+    assert_int_equal(text.len, 10);
+    assert_int_equal(arena_lower(arena, STR_NONE).len, 0);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lower),
         cmocka_unit_test(arena_aligns_and_zeroes),
         cmocka_unit_test(arena_allocations_do_not_overlap),
         cmocka_unit_test(arena_reset_keeps_first_block_only),

@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "areas/access/users.h"
-#include "areas/auth/auth_input.h"
 #include "areas/auth/auth_password.h"
 #include "areas/auth/auth_session.h"
 #include "base/panic.h"
@@ -110,7 +109,7 @@ static int merge(struct req *r, struct str stored, struct in_json *in)
 /* Nobody here checks that one reads mail at a new address. */
 static int check_email(struct req *r, struct str own, const struct in_str *email)
 {
-    if (!email->set || str_eq(auth_lower_case(r->task.arena, email->value), own))
+    if (!email->set || str_eq(arena_lower(r->task.arena, email->value), own))
         return 0;
     return fail_field(r, "email", "read_only", "only an administrator changes the address");
 }

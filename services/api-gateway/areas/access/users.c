@@ -20,28 +20,17 @@ static const struct query_param users_query[] = {
     {0},
 };
 
-static struct db_param lower_param(struct req *r, struct str text)
-{
-    struct str copy = arena_dup(r->task.arena, text);
-    char *chars = (char *)copy.ptr;
-
-    for (size_t i = 0; i < copy.len; i++) {
-        if (chars[i] >= 'A' && chars[i] <= 'Z')
-            chars[i] = (char)(chars[i] + 'a' - 'A');
-    }
-    return text.ptr ? P_STR(copy) : P_NULL;
-}
-
 AWAITS static int users_list(struct req *r)
 {
     const struct query *query;
 
     TRY(req_query(r, &query));
+    struct str email = query_get(query, "email");
     return reply_page(r,
                       &SQL_USERS_LIST,
                       "id",
                       PARAMS(P_STR(query_get(query, "status")),
-                             lower_param(r, query_get(query, "email")),
+                             P_STR(email.ptr ? arena_lower(r->task.arena, email) : STR_NONE),
                              P_STR(query_get(query, "role_id"))));
 }
 

@@ -113,7 +113,7 @@ AWAITS static int sign_in(struct req *r, struct str email, struct str password)
     if (password.len > PASSWORD_MAX_BYTES)
         return fail_field(
             r, "password", "too_long", "must have at most %d bytes", PASSWORD_MAX_BYTES);
-    email = auth_lower_case(r->task.arena, email);
+    email = arena_lower(r->task.arena, email);
     TRY(find_account(r, email, &account, &hash));
     TRY(auth_password_check(r, hash, password, &right, &new_hash));
     if (!right || !account.count)

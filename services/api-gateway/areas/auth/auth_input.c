@@ -66,13 +66,3 @@ int auth_read_body(struct req *r, const struct schema *schema, void *ret_struct)
         return fail_fields(r, errors);
     return 0;
 }
-
-struct str auth_lower_case(struct arena *arena, struct str text)
-{
-    char *copy = arena_cstr(arena, text);
-
-    for (size_t i = 0; i < text.len; i++)
-        if (copy[i] >= 'A' && copy[i] <= 'Z')
-            copy[i] = (char)(copy[i] - 'A' + 'a');
-    return (struct str){copy, text.len};
-}

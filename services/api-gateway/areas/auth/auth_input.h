@@ -4,5 +4,3 @@
 
 /* co: like req_json(), and application/x-www-form-urlencoded for schemas of texts. */
 AWAITS int auth_read_body(struct req *r, const struct schema *schema, void *ret_struct) MUSTCHECK;
-/* any: ASCII letters in lower case, as e-mail addresses are stored; arena-owned. */
-struct str auth_lower_case(struct arena *arena, struct str text);

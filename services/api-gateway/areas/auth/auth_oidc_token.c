@@ -161,7 +161,7 @@ static void read_claims(struct arena *arena,
     };
     if (!email.len || !schema_format_ok("email", email))
         return;
-    ret->email = auth_lower_case(arena, email);
+    ret->email = arena_lower(arena, email);
     ret->email_verified =
         json_is_true(verified) || str_is(jws_claim_str(token, "email_verified"), "true");
     ret->authoritative = google && ret->email_verified &&

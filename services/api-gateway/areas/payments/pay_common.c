@@ -323,18 +323,6 @@ json_t *pay_metadata(struct req *r, const char *name, int64_t id)
 
 /* --- payers --- */
 
-static struct str lower_case(struct arena *arena, struct str text)
-{
-    struct str copy = arena_dup(arena, text);
-    char *at = (char *)copy.ptr;
-
-    for (size_t i = 0; i < copy.len; i++) {
-        if (at[i] >= 'A' && at[i] <= 'Z')
-            at[i] = (char)(at[i] - 'A' + 'a');
-    }
-    return copy;
-}
-
 /* Where customers live: test and live keys of one account know different ones. */
 static struct str customer_account(struct req *r, const struct payment_settings *settings)
 {
@@ -424,7 +412,7 @@ payer_email(struct req *r, int64_t subscriber_id, struct str email, struct str *
         if (!email.len)
             *ret_email = rows_str(&user, 0, 0);
     }
-    *ret_email = lower_case(r->task.arena, *ret_email);
+    *ret_email = arena_lower(r->task.arena, *ret_email);
     return 0;
 }
 

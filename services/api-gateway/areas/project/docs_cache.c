@@ -2,7 +2,6 @@
 #include "areas/project/docs_cache.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/list.h"
@@ -22,8 +21,9 @@
 #define PLATFORM_MAX  (64U << 20)
 #define TOO_LARGE     1
 
-/* A body and what the cache knows about it. */
+/* A body and what the cache knows about it, in an arena of its own. */
 struct kept {
+    struct arena *arena;
     struct docs_text text;
     size_t cap;
     struct list link; /* by last use, while it is found */
@@ -77,10 +77,7 @@ static void unref(void *arg)
         return;
     if (kept->share)
         shares_release(&cache.bytes, kept->share, kept->text.bytes);
-    for (size_t i = 0; i < kept->text.count; i++)
-        free((void *)kept->text.pieces[i].ptr);
-    free(kept->text.pieces);
-    free(kept);
+    arena_free(kept->arena);
 }
 
 static const struct docs_text *hold(struct req *r, struct kept *kept)
@@ -108,16 +105,16 @@ static void add_print(struct docs_text *text, struct str piece)
 static void add_piece(struct kept *kept, struct str piece)
 {
     struct docs_text *text = &kept->text;
-    char *copy = malloc(piece.len);
 
-    MUST(copy);
-    memcpy(copy, piece.ptr, piece.len);
     if (text->count == kept->cap) {
-        kept->cap = kept->cap ? kept->cap * 2 : 16;
-        text->pieces = realloc(text->pieces, kept->cap * sizeof(*text->pieces));
-        MUST(text->pieces);
+        size_t cap = kept->cap ? kept->cap * 2 : 16;
+        struct str *pieces = ARENA_ARRAY(kept->arena, pieces, cap);
+        if (text->count)
+            memcpy(pieces, text->pieces, text->count * sizeof(*pieces));
+        text->pieces = pieces;
+        kept->cap = cap;
     }
-    text->pieces[text->count++] = (struct str){copy, piece.len};
+    text->pieces[text->count++] = arena_dup(kept->arena, piece);
     text->bytes += piece.len;
     add_print(text, piece);
 }
@@ -157,7 +154,8 @@ typedef int (*write_fn)(struct jw *w, const struct openapi *about);
 /* One reference; TOO_LARGE, or what an await said. */
 AWAITS static int make(struct req *r, write_fn write, size_t max, struct kept **ret_kept)
 {
-    struct kept *kept = calloc(1, sizeof(*kept));
+    struct arena *arena = arena_new(0);
+    struct kept *kept = ARENA_NEW(arena, kept);
     struct making making = {
         .task = &r->task, .kept = kept, .arena = arena_new(PIECE_BYTES), .max = max};
     struct openapi about = {
@@ -170,7 +168,7 @@ AWAITS static int make(struct req *r, write_fn write, size_t max, struct kept **
     struct jw w;
     int rc;
 
-    MUST(kept);
+    kept->arena = arena;
     kept->refs = 1;
     kept->text.print[0] = PRINT_SEED;
     list_init(&kept->link);

@@ -117,17 +117,6 @@ static bool host_ok(struct str host)
            host.ptr[host.len - 1] != '.';
 }
 
-static struct str lower_case(struct arena *arena, struct str text)
-{
-    char *copy = arena_cstr(arena, text);
-
-    for (size_t i = 0; i < text.len; i++) {
-        if (copy[i] >= 'A' && copy[i] <= 'Z')
-            copy[i] = (char)(copy[i] - 'A' + 'a');
-    }
-    return (struct str){copy, text.len};
-}
-
 /* What of a body its schema cannot say; hosts are lower case afterwards. */
 static int check_value(struct req *r, struct secret_in *in)
 {
@@ -143,7 +132,7 @@ static int check_value(struct req *r, struct secret_in *in)
                          VALUE_LEAST);
     for (size_t i = 0; i < in->hosts.count; i++) {
         struct str *host = &in->hosts.items[i];
-        *host = lower_case(r->task.arena, *host);
+        *host = arena_lower(r->task.arena, *host);
         if (!host_ok(*host))
             schema_error_add(r->task.arena,
                              errors,

@@ -83,20 +83,9 @@ static const struct query_param route_query[] = {
 };
 
 /* Any segment may be asked for; what is no route of letters, digits, '-' and '_' is not found. */
-static struct str lower_case(struct arena *arena, struct str text)
-{
-    char *copy = arena_cstr(arena, text);
-
-    for (size_t i = 0; i < text.len; i++) {
-        if (copy[i] >= 'A' && copy[i] <= 'Z')
-            copy[i] = (char)(copy[i] - 'A' + 'a');
-    }
-    return (struct str){copy, text.len};
-}
-
 AWAITS static int workflows_route(struct req *r)
 {
-    struct job_start start = {.route = lower_case(r->task.arena, req_param(r, "route"))};
+    struct job_start start = {.route = arena_lower(r->task.arena, req_param(r, "route"))};
     const struct query *query;
     int64_t job_id = 0;
 
