@@ -8,22 +8,17 @@
  */
 #include "loop/loop.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/panic.h"
 #include "log/log.h"
 #include "loop/co.h"
 #include "loop/signals.h"
+#include "loop/slice.h"
 #include "loop/timer.h"
 #include "loop/watch.h"
 
@@ -31,8 +26,6 @@
 #define HOOK_ROUNDS       16
 #define CLOSE_GRACE_MS    1000
 #define EXTRA_THREADS     4
-#define SLICE_NS          300000
-#define RESET_ON_FORK     1
 
 static struct {
     uv_loop_t uv;
@@ -156,31 +149,11 @@ static void open_own(void)
     timer_open(&loop.uv);
 }
 
-/* The loop's turns are short, and it is soon there when something comes, whatever else computes:
- * the kernel's scheduler runs who asks for a short slice before those that do not, and nobody gets
- * less for it (sched(7), Linux 6.12; others ignore it). Threads do not inherit it. */
-static void ask_for_short_slices(void)
-{
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period;
-    } attr = {
-        .size = sizeof(attr), .policy = SCHED_OTHER, .flags = RESET_ON_FORK, .runtime = SLICE_NS};
-
-    errno = 0;
-    attr.nice = getpriority(PRIO_PROCESS, 0);
-    if (errno == 0)
-        (void)syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
 void loop_init(void)
 {
     MUST(!loop.open);
     size_thread_pool();
-    ask_for_short_slices();
+    slice_ask(SLICE_LOOP_NS);
     (void)signal(SIGPIPE, SIG_IGN);
     loop.stopping = false;
     loop.grace_over = false;

@@ -9,6 +9,7 @@
 
 #include "base/panic.h"
 #include "loop/shares.h"
+#include "loop/slice.h"
 
 #define DEFAULT_WAITING 256
 
@@ -24,6 +25,7 @@ struct work {
     struct await await;
     struct shares *shares;
     struct share *share;
+    enum work_kind kind;
     work_fn fn;
     void *arg;
 };
@@ -65,7 +67,11 @@ static void on_thread(uv_work_t *uv)
 {
     struct work *work = uv->data;
 
+    if (work->kind == WORK_HASH)
+        slice_ask(SLICE_WORK_NS);
     work->fn(work->arg);
+    if (work->kind == WORK_HASH)
+        slice_ask(SLICE_USUAL_NS);
 }
 
 static void after_work(uv_work_t *uv, int status)
@@ -78,7 +84,7 @@ static void after_work(uv_work_t *uv, int status)
 
 int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg)
 {
-    struct work work = {.shares = shares_of(kind), .fn = fn, .arg = arg};
+    struct work work = {.shares = shares_of(kind), .kind = kind, .fn = fn, .arg = arg};
 
     TRY(shares_acquire(task, work.shares, share_owner_of(task), 1, 0, &work.share));
     work.uv.data = &work;
