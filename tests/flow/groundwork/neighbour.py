@@ -8,24 +8,20 @@ began; one of another phase that saw some of "beside" counts there.
 """
 import json
 import random
-import subprocess
 import sys
 import threading
 import time
 
+from .child import Child
 
-class Neighbours:
+
+class Neighbours(Child):
     """`projects` are what neighbour() made; `calls`: kind -> how often, relatively. `threads` callers a project; `pause`
     seconds between the calls of one."""
 
     def __init__(self, projects, calls, threads=2, pause=0.02):
-        self.process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        start_new_session=True)
+        super().__init__("groundwork.neighbour", start_new_session=True)
         self.say(json.dumps({"projects": projects, "calls": calls, "threads": threads, "pause": pause}))
-
-    def say(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
 
     def phase(self, name, seconds=0):
         """From now on everything counts there; comes back after so many seconds."""
@@ -35,16 +31,6 @@ class Neighbours:
     def report(self):
         said, _ = self.process.communicate(timeout=120)
         return json.loads(said)
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.close()
 
 
 def neighbour(project, email=None, password=None, **more):

@@ -8,37 +8,27 @@ half-open), `delay MS`, `eat PERCENT` (of COMMITs: passed on, then the connectio
 WORD` (they are passed on, answers are not). A connection that was held or deafened stays so.
 """
 import asyncio
+import pathlib
 import random
-import subprocess
 import sys
 
+from .child import Child
 
-class Proxy:
+
+class Proxy(Child):
     """`target` is a unix socket's path."""
 
     def __init__(self, target):
         from .daemon import free_port
 
         self.port = free_port()
-        self.process = subprocess.Popen([sys.executable, __file__, str(self.port), str(target)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        super().__init__("groundwork.proxy", str(self.port), str(pathlib.Path(target).absolute()))
         assert self.process.stdout.readline() == "ready\n"
 
     def say(self, command):
         """Returns once it is obeyed."""
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
+        super().say(command)
         assert self.process.stdout.readline() == "ok\n"
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.close()
 
 
 # --- the process ---
