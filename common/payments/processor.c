@@ -22,7 +22,7 @@
 #include "crypto/digest.h"
 #include "domain/project.h"
 #include "fetch/fetch.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 
 #define BODY_BYTES_MAX     (1U << 20U)
 #define RESERVE_MS         1000 /* of the task's deadline, left to the caller */
@@ -168,9 +168,9 @@ static int classify(const struct processor_reply *reply)
     }
 }
 
-static struct attempt read_answer(struct exchange *call,
-                                  const struct fetch_response *response,
-                                  struct processor_reply *reply)
+AWAITS static struct attempt read_answer(struct exchange *call,
+                                         const struct fetch_response *response,
+                                         struct processor_reply *reply)
 {
     struct arena *arena = call->task->arena;
     struct str retry = fetch_response_header(response, "Stripe-Should-Retry");
@@ -182,7 +182,8 @@ static struct attempt read_answer(struct exchange *call,
         .request_id = fetch_response_header(response, "Request-Id"),
         .replayed = str_is(fetch_response_header(response, "Idempotent-Replayed"), "true"),
     };
-    if (jr_parse(arena, response->body, &body, &error) == 0 && json_is_object(body))
+    if (jr_parse_beside(call->task, arena, response->body, false, &body, &error) == 0 &&
+        json_is_object(body))
         reply->body = body;
     if (response->status >= 200 && response->status < 300) {
         if (reply->body != NULL)

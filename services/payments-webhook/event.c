@@ -16,7 +16,7 @@
 #include "payments/store.h"
 #include "webhook_work_sql.h"
 #include "work.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 
 #define BACKOFF_FIRST_MS INT64_C(2000)
 #define BACKOFF_LAST_MS  INT64_C(3600000)
@@ -266,7 +266,8 @@ void event_apply(struct task *task, struct event *event)
     task->log.project = project->slug;
     task->tenant = project->number;
     rc = payment_settings_get(task, project, &run.source.settings);
-    if (rc == 0 && !event->store && jr_parse(task->arena, event->payload, &run.json, &error) != 0)
+    if (rc == 0 && !event->store &&
+        jr_parse_beside(task, task->arena, event->payload, false, &run.json, &error) != 0)
         rc = APPLY_BROKEN;
     if (rc == 0)
         rc = apply(&run);

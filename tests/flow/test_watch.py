@@ -6,6 +6,7 @@ import re
 import pytest
 
 from groundwork.client import Client
+from groundwork.daemon import Daemon
 from groundwork.project import Project
 from groundwork.records import execute, rows, table
 from groundwork.runs import finish, step, until
@@ -45,6 +46,15 @@ def brief_jobs(gateway, runner):
 def test_every_daemon_tells_of_long_runs(gateway, webhook, runner):
     for daemon in (gateway, webhook, runner):
         assert "# TYPE groundwork_long_runs_total counter" in daemon.metrics()
+
+
+@pytest.mark.parametrize("folder, us, alarms", [
+    ("release", 49_999, 0), ("release", 50_000, 1), ("asan", 199_999, 0), ("asan", 1_234_567, 1),
+])
+def test_a_very_long_run_fails_the_test_that_caused_it(tmp_path, folder, us, alarms):
+    daemon = Daemon(f"build/{folder}/bin/api-gateway", tmp_path / "log")
+    daemon.log_path.write_text(f'{{"level":"info","event":"access","us":9000000}}\n{{"event":"loop.long_run","task":"x","us":{us}}}\n')
+    assert len(daemon.alarms()) == alarms and not daemon.alarms()
 
 
 def test_large_bodies_are_parsed_beside_the_loop(project, brief):

@@ -1,5 +1,7 @@
 /* Idempotency-Key (draft-ietf-httpapi-idempotency-key-header): a request that moves money is
  * carried out once, however often it is sent within 24 hours. */
+#include <string.h>
+
 #include "areas/payments/payments_area.h"
 #include "base/clock.h"
 #include "base/num.h"
@@ -9,7 +11,8 @@
 #include "domain/data_key.h"
 #include "http/server.h"
 #include "idempotency_sql.h"
-#include "json/jr.h"
+#include "loop/work.h"
+#include "json/jr_beside.h"
 
 #define KEY_CHARS_MAX  255
 #define LEASE_LEAST_MS 60000
@@ -68,36 +71,58 @@ static int read_key(struct req *r, const struct in_str *body_key, struct str *re
 
 /* The body as one text, whatever the order of its members and its spaces; where the key stands does
  * not count. */
-static struct str body_text(struct req *r, struct str body)
+static struct str body_text(struct arena *arena, struct str body)
 {
-    struct arena *arena = r->task.arena;
+    struct arena *scratch = arena_new(0);
+    struct str text = body;
     struct jr_error error;
     json_t *root;
 
-    if (!body.len || jr_parse(arena, body, &root, &error) != 0)
-        return body;
-    (void)json_object_del(root, BODY_MEMBER);
-    size_t flags = JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY;
-    size_t bytes = json_dumpb(root, NULL, 0, flags);
-    char *text = arena_alloc(arena, bytes + 1);
-    return (struct str){text, json_dumpb(root, text, bytes, flags)};
+    if (body.len && jr_parse(scratch, body, &root, &error) == 0) {
+        (void)json_object_del(root, BODY_MEMBER);
+        size_t flags = JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY;
+        size_t bytes = json_dumpb(root, NULL, 0, flags);
+        char *sorted = arena_alloc(arena, bytes + 1);
+        text = (struct str){sorted, json_dumpb(root, sorted, bytes, flags)};
+    }
+    arena_free(scratch);
+    return text;
 }
 
-AWAITS static int request_hash(struct req *r, uint8_t ret_hash[DIGEST_SHA256_BYTES])
+struct hashing {
+    struct req *r;
+    struct str body;
+    uint8_t hash[DIGEST_SHA256_BYTES];
+};
+
+/* On the loop or on a thread, while the request waits. */
+static void hash_request(void *arg)
 {
-    struct str body = STR_NONE;
+    struct hashing *hashing = arg;
+    struct req *r = hashing->r;
     struct digest digest;
 
-    /* It has been read before: this hands out the same text. */
-    if (req_body_read_all(r, req_json_max(r), &body) != 0)
-        body = STR_NONE;
     digest_init(&digest);
     digest_update(&digest, str_from(r->route->id));
     digest_update(&digest, STR("\n"));
     digest_update(&digest, r->path);
     digest_update(&digest, STR("\n"));
-    digest_update(&digest, body_text(r, body));
-    digest_final(&digest, ret_hash);
+    digest_update(&digest, body_text(r->task.arena, hashing->body));
+    digest_final(&digest, hashing->hash);
+}
+
+AWAITS static int request_hash(struct req *r, uint8_t ret_hash[DIGEST_SHA256_BYTES])
+{
+    struct hashing hashing = {.r = r};
+
+    /* It has been read before: this hands out the same text. */
+    if (req_body_read_all(r, req_json_max(r), &hashing.body) != 0)
+        hashing.body = STR_NONE;
+    if (hashing.body.len > JR_HERE_BYTES)
+        work_beside(&r->task, hash_request, &hashing);
+    else
+        hash_request(&hashing);
+    memcpy(ret_hash, hashing.hash, sizeof(hashing.hash));
     return r->task.cancelled ? -ECANCELED : 0;
 }
 

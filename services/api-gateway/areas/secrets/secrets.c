@@ -262,13 +262,14 @@ static bool uses(struct arena *arena, const struct rows *mentions, size_t row, s
     return false;
 }
 
-static int check_unused(struct req *r, const struct rows *mentions, struct str name)
+AWAITS static int check_unused(struct req *r, const struct rows *mentions, struct str name)
 {
     struct strbuf list;
     size_t users = 0;
 
     strbuf_init(&list, r->task.arena, (size_t)NAMED_MAX * 1024);
     for (size_t i = 0; i < mentions->count; i++) {
+        TRY(task_yield_if_due(&r->task));
         if (!uses(r->task.arena, mentions, i, name) || users++ >= NAMED_MAX)
             continue;
         strbuf_printf(&list,

@@ -4,7 +4,7 @@
 #include "workflow/jobs.h"
 #include "workflow/trigger_access.h"
 #include "workflow_runs_sql.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 
 /* A job that fails each time is not run without end; the history of each run is kept. */
 #define RUNS_MAX 100
@@ -68,7 +68,7 @@ enum {
 
 /* What the caller may see of the trigger's data, as JSON text; STR_NONE when that is nothing. An
  * event's record is shown as the job sees it: without what its editor may not read. */
-static struct str visible_data(struct req *r, const struct rows *found)
+AWAITS static struct str visible_data(struct req *r, const struct rows *found)
 {
     struct str text = rows_str(found, 0, DATA_VALUE);
     int64_t entity_id = rows_i64(found, 0, DATA_ENTITY_ID);
@@ -83,7 +83,7 @@ static struct str visible_data(struct req *r, const struct rows *found)
         return STR_NONE;
     if (!entity)
         return text;
-    if (jr_parse_stored(r->task.arena, text, &data, &error))
+    if (jr_parse_beside(&r->task, r->task.arena, text, true, &data, &error) != 0)
         return STR_NONE;
     const struct trigger_view view = {r->caller, entity, rows_time(found, 0, DATA_AT)};
     trigger_trim(&view, data);
