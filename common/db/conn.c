@@ -119,7 +119,8 @@ static void connect_step(struct db_conn *conn)
     }
 }
 
-/* Our settings, in the connection string's own syntax for `options`; ours come last and win. */
+/* Our settings, in the connection string's own syntax for `options`; ours come last and win.
+ * Parallel plans stay, which may be the better ones for one process, too; workers they get none. */
 static const char *
 session_options(struct arena *arena, const struct db_config *config, const char *theirs)
 {
@@ -130,7 +131,7 @@ session_options(struct arena *arena, const struct db_config *config, const char 
                                    " -c lock_timeout=2000"
                                    " -c idle_in_transaction_session_timeout=%lld"
                                    " -c plan_cache_mode=auto -c jit=off"
-                                   " -c max_parallel_workers_per_gather=0",
+                                   " -c max_parallel_workers=0",
                                    theirs ? theirs : "",
                                    (long long)config->statement_timeout_ms,
                                    (long long)config->statement_timeout_ms * 2);
