@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "app/reply.h"
-#include "db/answer.h"
 #include "http/server.h"
 #include "json/jr.h"
 
@@ -14,11 +13,14 @@
 #define LOOKUPS_OF_ONE  16
 #define LOOKUPS_WAITING 32
 #define LOOKUP_WAIT_MS  2000
-#define BODY_COPIES     4 /* of a text: as it came, in values, in a statement and on its way */
+#define BODIES_BYTES    (20UL << 20)
+#define BODIES_WAITING  256
+#define BODY_COPIES     3 /* of a text: as it came, in values, in a statement */
 #define BODY_WAIT_MS    5000
 #define BODY_FREE_BYTES 1024 /* what the seats bound by themselves */
 
 static struct shares seats[ADMIT_UPLOAD + 1];
+static struct shares bodies;
 static struct shares lookups;
 
 static unsigned at_least_one(unsigned number)
@@ -34,7 +36,7 @@ static void share(struct shares *shares, const char *name, uint64_t limit, uint6
 }
 
 /* An eighth is left to what belongs to no project. */
-void admission_start(unsigned requests_max)
+void admission_start(unsigned requests_max, size_t json_body_bytes)
 {
     unsigned eighth = at_least_one(requests_max / 8);
 
@@ -47,11 +49,20 @@ void admission_start(unsigned requests_max)
                                         .per_owner = LOOKUPS_OF_ONE,
                                         .waiting = LOOKUPS_WAITING,
                                         .leave_room = true});
+    /* Not what rows and answers share: who holds a body must not find that full of bodies. */
+    shares_init(&bodies,
+                &(struct shares_config){.name = "request_body_bytes",
+                                        .limit = admission_bytes(json_body_bytes),
+                                        .per_owner = SHARES_ANY,
+                                        .waiting = BODIES_WAITING,
+                                        .leave_room = true});
 }
 
-uint64_t admission_least(size_t json_body_bytes)
+uint64_t admission_bytes(size_t json_body_bytes)
 {
-    return 2UL * BODY_COPIES * json_body_bytes;
+    uint64_t least = 2UL * BODY_COPIES * json_body_bytes;
+
+    return least > BODIES_BYTES ? least : BODIES_BYTES;
 }
 
 void admission_leave(struct seat *seat)
@@ -59,7 +70,7 @@ void admission_leave(struct seat *seat)
     if (seat->shares != NULL)
         shares_release(seat->shares, seat->share, 1);
     if (seat->bytes > 0)
-        shares_release(db_answers_shares(), seat->bytes_share, seat->bytes);
+        shares_release(&bodies, seat->bytes_share, seat->bytes);
     *seat = (struct seat){0};
 }
 
@@ -93,9 +104,8 @@ int admission_body(struct req *r, struct seat *seat, struct str body)
 {
     if (body.len <= BODY_FREE_BYTES)
         return 0;
-    struct shares *shares = db_answers_shares();
     uint64_t bytes = (BODY_COPIES - 1) * body.len + jr_tree_bytes(body);
-    uint64_t most = shares->config.limit / 2;
+    uint64_t most = bodies.config.limit;
     if (bytes > most)
         return fail(r,
                     "payload_too_large",
@@ -103,7 +113,7 @@ int admission_body(struct req *r, struct seat *seat, struct str body)
                     (unsigned long long)(bytes >> 20),
                     (unsigned long long)(most >> 20));
     int rc = shares_acquire(
-        &r->task, shares, share_owner_of(&r->task), bytes, BODY_WAIT_MS, &seat->bytes_share);
+        &r->task, &bodies, share_owner_of(&r->task), bytes, BODY_WAIT_MS, &seat->bytes_share);
     if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled))
         return fail(r,
                     "too_many_requests_in_flight",

@@ -14,9 +14,8 @@ enum admission {
     ADMIT_UPLOAD, /* a body that the handler reads as it comes: few */
 };
 
-/* any: what requests of a process must be allowed to hold (db/answer.h) for a body of this size, of
- * text: half of it is what one project may hold alone. */
-uint64_t admission_least(size_t json_body_bytes);
+/* any: what bodies of requests in flight may take in a process, with what they become. */
+uint64_t admission_bytes(size_t json_body_bytes);
 
 /* Given back with the request's arena at the latest. */
 struct seat {
@@ -26,8 +25,8 @@ struct seat {
     uint64_t bytes;
 };
 
-/* Once in each worker. `requests_max` as of the server's limits. */
-void admission_start(unsigned requests_max);
+/* Once in each worker. `requests_max` and `json_body_bytes` as of the server's limits. */
+void admission_start(unsigned requests_max, size_t json_body_bytes);
 
 /* any: a seat in r's project (r->task.tenant), or the status of the refusal that was put. */
 int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat) MUSTCHECK;

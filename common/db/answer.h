@@ -8,8 +8,7 @@
  * writes are counted and never refused, because what they did is done; the process's own tasks
  * (tenant 0) are not counted.
  *
- * The share is one for all that a request may hold: bodies with what they become (app/admission),
- * rows and answers here, and answers that nobody counted while their client does not read (http).
+ * The same share counts answers that are not made of rows while their client does not read (http).
  */
 #include <stddef.h>
 #include <stdint.h>

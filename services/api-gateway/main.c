@@ -178,12 +178,13 @@ static const char *check(const struct conf_common *common)
     uint64_t least = db_answers_least(common->answer_bytes);
     uint64_t requests = common->requests_bytes > least ? common->requests_bytes : least;
 
-    if (requests < admission_least(conf->json_body_bytes))
-        return "GROUNDWORK_REQUESTS_BYTES must be at least eight of GROUNDWORK_JSON_BODY_BYTES";
-    if (requests + bodies_bytes(conf) + conf->docs_cache_bytes > conf->memory_bytes)
+    if (requests + admission_bytes(conf->json_body_bytes) + bodies_bytes(conf) +
+            conf->docs_cache_bytes >
+        conf->memory_bytes)
         return "GROUNDWORK_REQUESTS_BYTES (at least four of GROUNDWORK_ANSWER_BYTES), "
-               "GROUNDWORK_BODIES_BYTES (at least four of GROUNDWORK_JSON_BODY_BYTES) and "
-               "GROUNDWORK_DOCS_CACHE_BYTES are more than GROUNDWORK_MEMORY_BYTES together";
+               "GROUNDWORK_BODIES_BYTES (at least four of GROUNDWORK_JSON_BODY_BYTES), "
+               "GROUNDWORK_DOCS_CACHE_BYTES and bodies in flight (20 MB, or six of "
+               "GROUNDWORK_JSON_BODY_BYTES) are more than GROUNDWORK_MEMORY_BYTES together";
     return NULL;
 }
 
@@ -217,7 +218,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     config.limits.bodies_per_address = (unsigned)conf->bodies_per_address;
     config.limits.body_bytes = bodies_bytes(conf);
     config.unsent = db_answers_shares();
-    admission_start(config.limits.requests_max);
+    admission_start(config.limits.requests_max, config.limits.json_body_bytes);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
     payments_url = conf->payments_url;

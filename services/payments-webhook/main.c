@@ -98,7 +98,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
 
     config.limits.requests_max = (unsigned)conf->requests_max;
     config.unsent = db_answers_shares();
-    admission_start(config.limits.requests_max);
+    admission_start(config.limits.requests_max, conf->event_bytes);
     config.limits.connections_max =
         http_connections_fit((unsigned)conf->connections_max, OTHER_FILES);
     const char *wrong = peer_trust(&conf->trusted_proxies);

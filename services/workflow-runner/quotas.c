@@ -8,8 +8,9 @@
 #define CALLS_PART  2
 #define LARGE       ((uint64_t)8 << 20)
 #define LARGE_PART  2
+#define MOMENTS     ((uint64_t)32 << 20)
 
-struct shares quotas_writes, quotas_calls, quotas_scripts, quotas_large;
+struct shares quotas_writes, quotas_calls, quotas_scripts, quotas_large, quotas_moments;
 
 static void
 init(struct shares *shares, const char *name, uint64_t limit, uint64_t per_owner, bool leave_room)
@@ -31,5 +32,6 @@ void quotas_init(void)
     init(&quotas_writes, "step_writes", SHARES_ANY, writes > 0 ? writes : 1, false);
     init(&quotas_calls, "step_calls", CALLS, CALLS / CALLS_PART, true);
     init(&quotas_large, "large_jobs", LARGE, LARGE / LARGE_PART, true);
+    init(&quotas_moments, "step_bytes", MOMENTS, SHARES_ANY, true);
     init(&quotas_scripts, "scripts", (uint64_t)runner_conf()->script_processes, SHARES_ANY, false);
 }

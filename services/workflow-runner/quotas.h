@@ -20,5 +20,8 @@ extern struct shares quotas_scripts;
 extern struct shares quotas_large;
 #define LARGE_BYTES ((size_t)16 << 10)
 
+/* Bytes of what steps make for a moment: trees of answers, messages of mails (room.h). */
+extern struct shares quotas_moments;
+
 /* any: once, before the first job. */
 void quotas_init(void);

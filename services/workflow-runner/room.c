@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "db/answer.h"
 #include "quotas.h"
 #include "runner_run_sql.h"
 
@@ -90,14 +89,13 @@ void room_leave(struct run *run)
 
 int room_moment(struct task *task, uint64_t bytes, struct room_moment *ret_moment)
 {
-    struct shares *shares = db_answers_shares();
-
     *ret_moment = (struct room_moment){0};
     if (bytes <= LARGE_BYTES)
         return 0;
-    if (bytes > shares->config.limit / 2)
+    if (bytes > quotas_moments.config.limit)
         return ROOM_NONE;
-    int rc = shares_acquire(task, shares, share_owner_of(task), bytes, 0, &ret_moment->share);
+    int rc =
+        shares_acquire(task, &quotas_moments, share_owner_of(task), bytes, 0, &ret_moment->share);
     if (rc == 0)
         ret_moment->bytes = bytes;
     return rc == -EAGAIN ? -ETIMEDOUT : rc;
@@ -106,6 +104,6 @@ int room_moment(struct task *task, uint64_t bytes, struct room_moment *ret_momen
 void room_moment_end(struct room_moment *moment)
 {
     if (moment->bytes > 0)
-        shares_release(db_answers_shares(), moment->share, moment->bytes);
+        shares_release(&quotas_moments, moment->share, moment->bytes);
     *moment = (struct room_moment){0};
 }

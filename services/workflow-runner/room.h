@@ -17,7 +17,7 @@ bool room_grow(struct run *run);
 void room_leave(struct run *run);
 
 /* Memory for what a step makes for a moment: the tree of an answer before its text is counted, the
- * message of a mail. Of the project's share of what the process has for requests (db/answer.h). */
+ * message of a mail (quotas_moments). */
 struct room_moment {
     struct share *share;
     uint64_t bytes;
