@@ -112,6 +112,19 @@ static size_t clean_run(const char *text, size_t len)
     return at;
 }
 
+size_t jw_str_bytes(struct str text)
+{
+    size_t bytes = text.len;
+
+    for (;;) {
+        size_t run = clean_run(text.ptr, text.len);
+        if (run == text.len)
+            return bytes;
+        bytes += escapes[(unsigned char)text.ptr[run]] == 'u' ? 5 : 1;
+        text = (struct str){text.ptr + run + 1, text.len - run - 1};
+    }
+}
+
 static size_t put_escape(char *to, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";

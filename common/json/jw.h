@@ -34,6 +34,8 @@ void jw_str(struct jw *w, struct str text);
 void jw_str_begin(struct jw *w);
 void jw_str_part(struct jw *w, struct str text);
 void jw_str_end(struct jw *w);
+/* Bytes that jw_str() writes of it, without the quotes. */
+size_t jw_str_bytes(struct str text);
 void jw_str_or_null(struct jw *w, struct str text); /* empty writes null */
 void jw_cstr(struct jw *w, const char *text);       /* NULL writes null */
 void jw_i64(struct jw *w, int64_t value);

@@ -3,11 +3,18 @@
  * Internal to records/: the maximum size of a record as it is stored (directory_record_bytes()).
  * Texts, documents and secrets count their bytes, every other field 8, a link 8. What a write
  * brings is summed here; what a change leaves as it is, is measured by the statement that changes
- * it, so that many small changes cannot grow a record beyond it. Entities whose fields cannot be
- * that much are not measured.
+ * it, so that many small changes cannot grow a record beyond it. A control character is six bytes
+ * as JSON: what texts are there is measured too, so that what is stored can be read (an answer is
+ * twice a record by default) and told to listeners. Entities whose fields cannot be that much are
+ * not measured.
  */
 #include "records/write.h"
 
+/* any: what the fields of a record may be as JSON, without their names. */
+static inline int64_t size_json_limit(int64_t record_bytes)
+{
+    return record_bytes / 4 * 7;
+}
 /* any: adds a finding to row->errors when what a write brings is too much alone. */
 void size_check(struct records *ctx, enum write_mode mode, struct write_row *row);
 /* any: appends the condition that the row named `alias` is not too large with what `row` brings. */

@@ -8,10 +8,10 @@
 #include "crypto/digest.h"
 #include "domain/events.h"
 #include "loop/task.h"
+#include "records/size.h"
 
 #define OUTBOX_AT_ONCE 200                       /* rows in one round trip */
 #define OUTBOX_BYTES   ((size_t)8 * 1024 * 1024) /* about as much in one */
-#define ESCAPED_TIMES  6                         /* a byte as JSON at most: "\\u0001" */
 #define MEMBERS_BYTES  ((size_t)2 * 1024 * 1024) /* names, numbers and ids of a record */
 
 /* --- statements --- */
@@ -178,7 +178,7 @@ AWAITS static int payload_of(struct records *ctx,
                              size_t row,
                              struct str *ret_payload)
 {
-    size_t most = (size_t)directory_record_bytes(ctx->directory) * ESCAPED_TIMES + MEMBERS_BYTES;
+    size_t most = (size_t)size_json_limit(directory_record_bytes(ctx->directory)) + MEMBERS_BYTES;
     struct strbuf payload;
     struct jw w;
 

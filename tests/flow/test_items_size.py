@@ -91,6 +91,34 @@ def test_links_count(project, small):
     admin.put(path, {"m12": tags, "m0": []}, expect=200)
 
 
+def test_what_escapes_make_of_it(admin):
+    """A control character is six bytes of JSON: a record that could be written could not be read, or told to anybody."""
+    large, limit = "\x01" * (LIMIT // 4), LIMIT // 4 * 7
+    for brought in ({"t0": large, "t1": large}, {"t0": "x", "t1": large, "t2": "\x01" * 10000}):
+        code, message = found(admin.post(ITEMS, brought))[""]
+        assert code == "too_long" and f"{limit} as JSON" in message
+    record = admin.post(ITEMS, {"t0": large, "t1": "\"" * 9000}, expect=201).json()
+    path = f"{ITEMS}/{record['id']}"
+    admin.put(path, {"t2": "x" * 4000}, expect=200)
+    refused(admin.put(path, {"t3": "\x01" * 1000}))
+    kept = admin.get(path, expect=200).json()
+    assert kept == {**record, "t2": "x" * 4000, "updated_at": kept["updated_at"]}
+    admin.put(path, {"t0": "x", "t3": large}, expect=200)
+    admin.put(path, {"t1": None, "t4": "y" * 9000}, expect=200)
+
+
+def test_what_is_written_is_answered(project):
+    """Nothing is kept that the answer then calls too large."""
+    names = [f"t{n}" for n in range(16)]
+    project.entity("pages", [{"name": name, "type": "text"} for name in names])
+    path, large = f"{ITEMS}/{project.item('pages')['id']}", "\x01" * 160_000
+    for name in names[:15]:
+        assert project.admin.put(path, {name: large}, expect=200).json()[name] == large
+    refused(project.admin.put(path, {names[15]: large}), limit=DEFAULT)
+    kept = project.admin.get(path, expect=200).json()
+    assert all(kept[name] == large for name in names[:15]) and kept[names[15]] is None
+
+
 def test_an_import(admin):
     half = "x" * (LIMIT // 2 + 1)
     lines = "\n".join(json.dumps(row) for row in ({"t0": "x"}, {"t0": half, "t1": half}, {"t0": "y"}))
