@@ -228,7 +228,11 @@ enum {
 
 size_t jr_tree_bytes(struct str text)
 {
-    size_t objects = 0, arrays = 0, colons = 0, quotes = 0, commas = 0;
+    size_t objects = 0;
+    size_t arrays = 0;
+    size_t colons = 0;
+    size_t quotes = 0;
+    size_t commas = 0;
 
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
