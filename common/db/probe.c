@@ -103,6 +103,8 @@ static void note(const struct list *pool, int64_t pid, int64_t since_ms, bool lo
             conn->head_since_ms != since_ms)
             continue;
         conn->head_seen = locked ? HEAD_LOCKED : HEAD_RUNS;
+        if (locked && conn->seat)
+            seat_give_back(conn->seat);
         return;
     }
 }

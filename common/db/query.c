@@ -264,6 +264,7 @@ AWAITS static int leased_run(struct task *task,
                              struct db_op *ops,
                              size_t count,
                              int64_t timeout_ms,
+                             struct heavy_seat *seat,
                              size_t *ret_failed)
 {
     const struct db_op *last = &ops[count - 1];
@@ -279,7 +280,9 @@ AWAITS static int leased_run(struct task *task,
     int64_t started_ms = clock_mono_ms();
     if (timeout_ms > 0)
         conn->limit_ms = timeout_ms + 1000;
+    conn->seat = seat;
     rc = lease_run(task, conn, ops, count, !writes, ret_failed);
+    conn->seat = NULL;
     lease_release(conn);
     if (rc == 0 && !writes)
         group_ran(db->server, &ops[count - 1], clock_mono_ms() - started_ms);
@@ -295,16 +298,19 @@ heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int
     struct share_owner owner = {.project = db->schema};
     int64_t limit_ms = timeout_ms > 0 ? PATIENT_MS : server->config.lease_timeout_ms;
     struct heavy_gate *gate = server->gate;
-    struct share *share;
+    struct heavy_seat seat = {.gate = gate};
     size_t failed;
 
     if (db->schema == 0)
-        return leased_run(task, db, ops, count, timeout_ms, &failed);
+        return leased_run(task, db, ops, count, timeout_ms, NULL, &failed);
     int64_t end_ms = clock_mono_ms() + limit_ms;
-    int rc = shares_acquire(task, &gate->shares, owner, 1, limit_ms, &share);
+    int rc = shares_acquire(task, &gate->shares, owner, 1, limit_ms, &seat.share);
     if (rc == 0) {
-        rc = gate->closed ? DB_UNAVAILABLE : leased_run(task, db, ops, count, timeout_ms, &failed);
-        shares_release(&gate->shares, share, 1);
+        rc = gate->closed ? DB_UNAVAILABLE
+                          : leased_run(task, db, ops, count, timeout_ms, &seat, &failed);
+        if (seat.share == NULL)
+            return rc; /* the gate may be gone, too */
+        seat_give_back(&seat);
     } else if (rc == -EAGAIN || (rc == -ETIMEDOUT && clock_mono_ms() >= end_ms &&
                                  (task->deadline_ms == 0 || end_ms < task->deadline_ms))) {
         rc = DB_BUSY;
@@ -327,7 +333,7 @@ AWAITS static int read_once(struct task *task, struct db *db, struct db_op *op, 
     if (op->sql->heavy || group_keeps_off(db->server, op->schema, op->key))
         return heavy_run(task, db, op, 1, 0);
     if (keeps_busy(db))
-        return leased_run(task, db, op, 1, 0, &failed);
+        return leased_run(task, db, op, 1, 0, NULL, &failed);
     int rc = group_run(task, db->server, op, 1);
     return rc < 0 ? rc : op->rc;
 }
@@ -388,7 +394,7 @@ write_run(struct task *task, struct db *db, struct db_op *ops, size_t count, siz
             ops[i].bounded = false;
         }
         db->server->stats.retries += rc != OP_UNSENT;
-        rc = leased_run(task, db, ops, count, WRITES, ret_failed);
+        rc = leased_run(task, db, ops, count, WRITES, NULL, ret_failed);
         if (rc < 0)
             return rc;
     }

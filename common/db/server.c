@@ -333,6 +333,15 @@ void gate_release(struct heavy_gate *gate)
     free(gate);
 }
 
+void seat_give_back(struct heavy_seat *seat)
+{
+    struct share *share = seat->share;
+
+    seat->share = NULL;
+    if (share != NULL)
+        shares_release(&seat->gate->shares, share, 1);
+}
+
 static void server_release(struct db_server *server)
 {
     arena_free(server->scratch);

@@ -55,6 +55,14 @@ struct heavy_gate {
 };
 void gate_release(struct heavy_gate *gate);
 
+/* Of one of them. Who waits for a lock gives it back, so that the project's other tables can be
+ * read; who gets the lock then runs without. */
+struct heavy_seat {
+    struct heavy_gate *gate;
+    struct share *share; /* NULL = given back */
+};
+void seat_give_back(struct heavy_seat *seat);
+
 /* Asks the server which of the long statements wait for a lock. For nobody: no task waits. */
 struct probe {
     struct db_op op;

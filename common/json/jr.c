@@ -226,25 +226,48 @@ enum {
     ITEM_BYTES = 48,
 };
 
+/* Behind the string that begins before `at`. */
+static size_t string_end(struct str text, size_t at)
+{
+    while (at < text.len && text.ptr[at] != '"')
+        at += text.ptr[at] == '\\' ? 2 : 1;
+    return at + 1;
+}
+
 size_t jr_tree_bytes(struct str text)
 {
-    size_t objects = 0;
-    size_t arrays = 0;
-    size_t colons = 0;
-    size_t quotes = 0;
-    size_t commas = 0;
+    size_t bytes = text.len + ITEM_BYTES;
+    size_t depth = 0;
 
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        objects += c == '{';
-        arrays += c == '[';
-        colons += c == ':';
-        quotes += c == '"';
-        commas += c == ',';
+    for (size_t at = 0; at < text.len && depth <= JR_MAX_DEPTH;) {
+        switch (text.ptr[at++]) {
+        case '{':
+            bytes += OBJECT_BYTES;
+            depth++;
+            break;
+        case '[':
+            bytes += ARRAY_BYTES;
+            depth++;
+            break;
+        case '}':
+        case ']':
+            depth -= depth > 0;
+            break;
+        case '"':
+            bytes += STRING_BYTES;
+            at = string_end(text, at);
+            break;
+        case ':': /* what was before it is a name, which its member holds */
+            bytes += MEMBER_BYTES - STRING_BYTES;
+            break;
+        case ',':
+            bytes += ITEM_BYTES;
+            break;
+        default:
+            break;
+        }
     }
-    size_t strings = quotes / 2 > colons ? quotes / 2 - colons : 0; /* a name is its member's */
-    return text.len + OBJECT_BYTES * objects + ARRAY_BYTES * arrays + MEMBER_BYTES * colons +
-           STRING_BYTES * strings + ITEM_BYTES * (commas + 1);
+    return bytes;
 }
 
 /* The text with ".0" behind every integer that int64 cannot hold; `text` itself when there is

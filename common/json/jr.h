@@ -33,8 +33,9 @@ int jr_parse_stored(struct arena *arena,
                     struct str text,
                     json_t **ret_root,
                     struct jr_error *ret_error) MUSTCHECK;
-/* any: at most so many bytes its tree takes, by what a text holds of brackets, commas and quotes,
- * whether it is JSON or not: a value of two bytes may become an object of three hundred. */
+/* any: at most so many bytes its tree takes, by what a text holds of brackets, commas and strings,
+ * whether it is JSON or not: a value of two bytes may become an object of three hundred. What is
+ * nested deeper than is read counts up to there: it becomes no tree. */
 size_t jr_tree_bytes(struct str text);
 /* How a real was written, when the shortest text of its double is another one (99999999999999.99,
  * 1e2, 1.50); STR_NONE otherwise. Borrowed from the value. jw_json() and jr_print() write it. */

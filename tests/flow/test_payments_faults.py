@@ -145,8 +145,8 @@ def killed_while(daemon, shop, db, key, when):
     when()
     kill(daemon)
     asking.join()
+    daemon.start()  # what the killed one had sent is committed by now, or never
     execute(db, f"update {shop.project.schema(db)}.idempotency_keys set locked_until = now() where state = 'in_progress'")
-    daemon.start()
 
 
 def arrived(shop):

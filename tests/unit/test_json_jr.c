@@ -619,6 +619,7 @@ static void test_tree_bytes(void **state)
         {"{\"a\":1},", 344, 424},
         {"{\"name\":\"somebody\"},", 380, 500},
         {"Words, and more of them: quite a few. ", 38, 200},
+        {"\"{[{[{[{[{[,,,,:\\\"{[{[{[{[{[,,,,:\",", 64, 200},
     };
     struct strbuf text;
 
@@ -630,6 +631,11 @@ static void test_tree_bytes(void **state)
         assert_in_range(jr_tree_bytes(strbuf_view(&text)) / 1000, cases[i].least, cases[i].most);
     }
     assert_in_range(jr_tree_bytes(STR("")), 0, 64);
+    /* Refused for its depth before anything is made of it. */
+    strbuf_init(&text, arena, 1 << 20);
+    for (int times = 0; times < 100000; times++)
+        strbuf_str(&text, STR("{\"a\":"));
+    assert_in_range(jr_tree_bytes(strbuf_view(&text)), 500000, 550000);
 }
 
 int main(void)
