@@ -17,25 +17,16 @@
 #define SWEEP_LIMIT_MS 20000
 #define STOPS_AT_ONCE  20  /* batches a sweep */
 #define NO_BELLS_MS    500 /* between sweeps while Redis is away */
-#define ROUNDS         2   /* sweeps until each project was looked at, while bells are heard */
 
 static struct {
     struct loop_timer timer;
     size_t index, runners; /* this runner among the live ones */
-    size_t round;
     bool running, stopped;
 } s = {.runners = 1};
 
 bool sweep_mine(int64_t number)
 {
     return (size_t)number % s.runners == s.index;
-}
-
-/* A bell is seldom lost, and a look costs a statement: at a thousand projects, what a runner
- * without work does is look. Each takes its turn; without bells all of them at once. */
-static bool in_turn(int64_t number)
-{
-    return (size_t)number / s.runners % ROUNDS == s.round % ROUNDS || !bus_up(runner_bus());
 }
 
 /* --- who else lives --- */
@@ -181,7 +172,7 @@ AWAITS static int look_at(struct task *task, const struct row *project)
     struct db db = {.server = server, .schema = number};
     struct rows rows;
 
-    if (server == NULL || !db_server_up(server) || !sweep_mine(number) || !in_turn(number))
+    if (server == NULL || !db_server_up(server) || !sweep_mine(number))
         return 0;
     TRY(db_query(task, &db, &SQL_SWEEP_LOOK, NULL, 0, &rows));
     const struct row found = rows_at(&rows, 0);
@@ -222,7 +213,6 @@ AWAITS static int sweep_once(struct task *task)
     struct rows projects;
     size_t next = 0;
 
-    s.round++;
     TRY(meet_runners(task));
     TRY(db_query(
         task, directory_control(runner_directory()), &SQL_SWEEP_PROJECTS, NULL, 0, &projects));
