@@ -23,7 +23,7 @@ def until(call, what, within=20):
         found = call()
         if found:
             return found
-        assert time.monotonic() < end, f"not within {within} s: {what}"
+        assert time.monotonic() < end, f"not within {within} s: {what() if callable(what) else what}"
         time.sleep(0.05)
 
 
