@@ -260,8 +260,10 @@ def test_a_subscription_whose_call_is_forgotten(till):
 def test_a_subscription_that_is_refused(till):
     """Its history tells it, and the code that it was to be cheaper by may be used again."""
     db, schema = till.db, till.schema
+    form = ("customer=cus_nobody&mode=subscription&line_items[0][price]=price_none&line_items[0][quantity]=1"
+            "&success_url=https://example.org/done")
     made = rows(db, f"insert into {schema}.subscriptions (call_key, call_path, call_form) values"
-                    " ('gw:refused', '/v1/checkout/sessions', 'mode=nothing') returning id")[0][0]
+                    " ('gw:refused', '/v1/checkout/sessions', %s) returning id", form)[0][0]
     offer = rows(db, f"insert into {schema}.offers (name, kind, percent_off) values ('Less', 'percent', 10) returning id")[0][0]
     code = rows(db, f"insert into {schema}.offer_codes (offer_id, code, redeemed) values (%s, 'LESS', 1) returning id", offer)[0][0]
     execute(db, f"insert into {schema}.offer_redemptions (offer_id, code_id, user_id, subscription_id) values (%s, %s, 1, %s)",
