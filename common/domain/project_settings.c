@@ -10,6 +10,7 @@
 #define DAY_SECONDS     86400
 #define MASK            "********"
 #define ITEMS_MAX       50
+#define URL_BYTES       2048
 #define DOC_BYTES_MAX   (1U << 20U)
 #define ORIGIN_PORT_MAX 65535
 
@@ -54,7 +55,7 @@ static const struct field settings_fields[] = {
         rate_heavy, 0, 1e6, "Exports, imports and the like a minute and caller; 0 = no limit"),
     SETTING_I64(rate_sign_in_account, 1, 1e6, "Sign-in attempts a minute and account"),
     SETTING_I64(rate_sign_in_address, 1, 1e6, "Sign-in attempts a minute and address"),
-    SETTING_STR(oidc_issuer, 2048, "url", "OpenID Connect issuer of external sign-in"),
+    SETTING_STR(oidc_issuer, URL_BYTES, "url", "OpenID Connect issuer of external sign-in"),
     SETTING_BOOL(link_verified_email,
                  "An identity of the issuer signs in to the account that has its verified address, "
                  "an administrator's too; without it only Google's own domains do"),
@@ -224,6 +225,19 @@ static bool origin_ok(struct str origin)
     return rest.ptr == NULL || (num_parse_i64(rest, &port) && port > 0 && port <= ORIGIN_PORT_MAX);
 }
 
+/* Their lengths are bounded because a sign-in sends them back in one header. */
+static void
+check_redirects(struct arena *arena, const struct in_strs *urls, struct schema_errors *errors)
+{
+    for (size_t i = 0; i < urls->count; i++) {
+        struct str at = arena_printf(arena, "settings.redirect_urls[%zu]", i);
+        if (!schema_format_ok("uri", urls->items[i]))
+            schema_error_add(arena, errors, at, "pattern", "must be an absolute URL");
+        else if (urls->items[i].len > URL_BYTES)
+            schema_error_add(arena, errors, at, "too_long", "must be at most %d bytes", URL_BYTES);
+    }
+}
+
 bool project_in_check(struct arena *arena,
                       const struct project_in *in,
                       struct schema_errors *errors)
@@ -238,13 +252,8 @@ bool project_in_check(struct arena *arena,
                              arena_printf(arena, "allowed_origins[%zu]", i),
                              "pattern",
                              "must be scheme://host[:port] in lower case, or *");
-    for (size_t i = 0; settings != NULL && i < settings->redirect_urls.count; i++)
-        if (!schema_format_ok("uri", settings->redirect_urls.items[i]))
-            schema_error_add(arena,
-                             errors,
-                             arena_printf(arena, "settings.redirect_urls[%zu]", i),
-                             "pattern",
-                             "must be an absolute URL");
+    if (settings != NULL)
+        check_redirects(arena, &settings->redirect_urls, errors);
     if (settings != NULL)
         check_rates(arena, settings, errors);
     return errors->count == before;

@@ -57,6 +57,7 @@ def test_with_and_without_slash(project):
         ({"settings": {"access_token_seconds": 0}}, "settings.access_token_seconds"),
         ({"settings": {"rate_sign_in_account": 0}}, "settings.rate_sign_in_account"),
         ({"settings": {"redirect_urls": ["nowhere"]}}, "settings.redirect_urls[0]"),
+        ({"settings": {"redirect_urls": ["https://a.example/" + "a" * 2031]}}, "settings.redirect_urls[0]"),
         ({"settings": {"oidc_issuer": "http://169.254.169.254"}}, "settings.oidc_issuer"),
         ({"settings": {"oidc_issuer": "https://user:pass@example.com"}}, "settings.oidc_issuer"),
         ({"settings": {"surprise": 1}}, "settings.surprise"),
