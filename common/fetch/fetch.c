@@ -15,6 +15,7 @@
 #include "loop/shares.h"
 
 enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSES_SHARE = 4 };
+#define DEFAULT_ARRIVING ((uint64_t)32 << 20)
 
 /* In the task's arena. */
 struct fetch_op {
@@ -63,6 +64,7 @@ void fetch_init(const struct fetch_config *config)
                                        .limit = SHARES_ANY,
                                        .per_owner = (max + PURPOSES_SHARE - 1) / PURPOSES_SHARE,
                                        .waiting = (uint64_t)max * WAITING_PER_SLOT});
+    fetch_room_init(config->max_arriving_bytes ? config->max_arriving_bytes : DEFAULT_ARRIVING);
     fetch_url_allow(config->allow, config->nallow);
     fetch_resolve_init(max * THREADS_PER_SLOT);
     fetch_loop_init();
@@ -70,6 +72,7 @@ void fetch_init(const struct fetch_config *config)
 
 void fetch_done(void)
 {
+    fetch_room_done();
     fetch_resolve_done();
     fetch_loop_done();
     fetch_url_allow_done();
@@ -167,12 +170,13 @@ static int limit_rc(const struct task *task, int rc)
 static int code_rc(const struct fetch_op *op)
 {
     CURLcode code = op->transfer.code;
+    /* First, because what a transfer that goes on after a rest is given may not end it. */
+    if (op->answer.too_large)
+        return FETCH_TOO_LARGE;
     if (code == CURLE_OK)
         return 0;
     if (code == CURLE_OUT_OF_MEMORY)
         PANIC("libcurl: out of memory");
-    if (op->answer.too_large)
-        return FETCH_TOO_LARGE;
     if (op->refused)
         return FETCH_REFUSED;
     if (code == CURLE_OPERATION_TIMEDOUT)
@@ -217,12 +221,13 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
         return FETCH_TIMEOUT;
     CURL *easy = curl_easy_init();
     MUST(easy != NULL);
-    op->transfer.easy = easy;
+    op->transfer.easy = op->answer.easy = easy;
     op->headers = fetch_message_headers(task->arena, op->request);
     set_rules(easy, op);
     set_message(easy, op);
     (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)left_ms);
     int rc = fetch_loop_run(task, &op->transfer);
+    fetch_room_stop(&op->answer.room);
     if (rc == 0)
         rc = code_rc(op);
     if (rc == 0)
@@ -285,7 +290,12 @@ int fetch(struct task *task,
     TRY(fetch_url_parse(task->arena, request->url, &op->url));
     fetch_answer_init(&op->answer, task->arena, request->max_response_bytes);
     task_lasts(task);
+    op->answer.room.owner = share_owner_of(task);
     int rc = in_turn(task, op);
+    if (request->room != NULL)
+        *request->room = op->answer.room.room;
+    else
+        fetch_room_leave(&op->answer.room.room);
     if (rc != 0)
         return rc;
     *ret_response = fetch_answer_take(&op->answer);

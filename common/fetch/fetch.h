@@ -16,6 +16,7 @@
 #include "base/str.h"
 
 struct arena;
+struct share;
 struct task;
 
 #define FETCH_DEFAULT_TIMEOUT_MS     10000
@@ -44,6 +45,12 @@ enum fetch_purpose {
     FETCH_STORE,
 };
 
+/* Memory that a large answer holds beside others that arrive (fetch_room.h). */
+struct fetch_room {
+    struct share *share; /* NULL: none */
+    uint64_t bytes;
+};
+
 struct fetch_header {
     struct str name;
     struct str value;
@@ -59,6 +66,9 @@ struct fetch_request {
     int64_t timeout_ms;        /* whole call including waiting for a slot; 0 = default */
     size_t max_response_bytes; /* 0 = default */
     enum fetch_purpose purpose;
+    /* Where the caller keeps the answer's room, to give it back with fetch_room_leave(), whatever
+     * fetch() returns; NULL: it ends with fetch(), for those who use the answer up at once. */
+    struct fetch_room *room;
     bool once; /* never send twice: without it, a kept connection that turns out dead is replaced
                   and the request repeated, which the peer may see as two */
 };
@@ -78,7 +88,11 @@ struct fetch_config {
     size_t nallow;
     unsigned max_in_flight; /* at once; 0 = 256. Of one project half at most, the next one's half of
                                what is left; four times as many of each may wait for a slot */
-    const char *ca_file;    /* PEM of trusted roots; NULL = the system's */
+    /* Bytes that answers above 64 KB hold while they arrive, counted twice (they grow by doubling);
+     * 0 = 32 MB. A project leaves room for others; its next one waits within its own time, unread.
+     * At least four times the largest max_response_bytes. */
+    uint64_t max_arriving_bytes;
+    const char *ca_file; /* PEM of trusted roots; NULL = the system's */
 };
 
 /* loop: once, after loop_init(). Copies what it needs. */
@@ -91,6 +105,9 @@ void fetch_done(void);
 AWAITS int fetch(struct task *task,
                  const struct fetch_request *request,
                  struct fetch_response *ret_response) MUSTCHECK;
+
+/* loop: idempotent. */
+void fetch_room_leave(struct fetch_room *room);
 
 /* any: a response header by name, ASCII case-insensitive; the first one, STR_NONE when absent. */
 struct str fetch_response_header(const struct fetch_response *response, const char *name);

@@ -157,10 +157,24 @@ size_t fetch_answer_on_header(char *data, size_t size, size_t count, void *arg)
     return answer->too_large ? 0 : bytes;
 }
 
+/* What all of it may take; at most what it says itself, which libcurl holds it to. Counted twice,
+ * because it grows by doubling. */
+static uint64_t room_for(const struct fetch_answer *answer)
+{
+    uint64_t most = answer->body.max;
+    curl_off_t said = -1;
+
+    (void)curl_easy_getinfo(answer->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &said);
+    return 2 * (said >= 0 && (uint64_t)said < most ? (uint64_t)said : most);
+}
+
 size_t fetch_answer_on_body(char *data, size_t size, size_t count, void *arg)
 {
     struct fetch_answer *answer = arg;
     size_t bytes = size * count;
+    if (answer->body.len + bytes > FETCH_ROOM_FIRST_BYTES &&
+        !fetch_room_take(&answer->room, room_for(answer), answer->easy))
+        return CURL_WRITEFUNC_PAUSE;
     strbuf_str(&answer->body, (struct str){data, bytes});
     answer->too_large = answer->too_large || answer->body.overflow;
     return answer->too_large ? 0 : bytes;

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "fetch/fetch.h"
+#include "fetch/fetch_room.h"
 
 /* 0 or FETCH_BAD_HEADER. */
 int fetch_message_check(const struct fetch_request *request) MUSTCHECK;
@@ -23,6 +24,8 @@ struct fetch_answer {
     struct fetch_response response;
     size_t header_bytes; /* of all responses, interim ones too */
     bool too_large;
+    CURL *easy; /* whose answer it is, from the transfer's start */
+    struct fetch_room_wait room;
 };
 /* `max_bytes` of body, 0 = default. */
 void fetch_answer_init(struct fetch_answer *answer, struct arena *arena, size_t max_bytes);

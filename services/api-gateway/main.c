@@ -26,6 +26,8 @@
 #define OTHER_FILES 512
 /* A call to the processor is made at most three times. */
 #define PROCESSOR_RETRIES 2
+/* Issuers and the processor have little to say. */
+#define FETCH_BYTES ((uint64_t)8 << 20)
 /* Where the payments service listens unless its address is configured. */
 #define PAYMENTS_PORT 8081
 
@@ -178,13 +180,14 @@ static const char *check(const struct conf_common *common)
     uint64_t least = db_answers_least(common->answer_bytes);
     uint64_t requests = common->requests_bytes > least ? common->requests_bytes : least;
 
-    if (requests + admission_bytes(conf->json_body_bytes) + bodies_bytes(conf) +
+    if (FETCH_BYTES + requests + admission_bytes(conf->json_body_bytes) + bodies_bytes(conf) +
             conf->docs_cache_bytes >
         conf->memory_bytes)
         return "GROUNDWORK_REQUESTS_BYTES (at least four of GROUNDWORK_ANSWER_BYTES), "
                "GROUNDWORK_BODIES_BYTES (at least four of GROUNDWORK_JSON_BODY_BYTES), "
-               "GROUNDWORK_DOCS_CACHE_BYTES and bodies in flight (20 MB, or six of "
-               "GROUNDWORK_JSON_BODY_BYTES) are more than GROUNDWORK_MEMORY_BYTES together";
+               "GROUNDWORK_DOCS_CACHE_BYTES, bodies in flight (20 MB, or six of "
+               "GROUNDWORK_JSON_BODY_BYTES) and what others answer (8 MB) are more than "
+               "GROUNDWORK_MEMORY_BYTES together";
     return NULL;
 }
 
@@ -297,6 +300,7 @@ static const struct daemon_job jobs[] = {
 static const struct daemon gateway = {
     .name = "api-gateway",
     .about = "the REST API of all projects",
+    .fetch_bytes = FETCH_BYTES,
     .conf = &app_conf_spec,
     .flags = flags,
     .jobs = jobs,

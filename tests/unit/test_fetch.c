@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "fetch/fetch.h"
 #include "loop/loop.h"
+#include "loop/shares.h"
 #include "loop/task.h"
 
 /* Prints its port, then serves. /count tells how many other requests came in. */
@@ -50,6 +51,11 @@ static const char server_py[] =
     "            return\n"
     "        if self.path.startswith('/size/'):\n"
     "            return self.answer(b'x' * int(self.path[6:]))\n"
+    "        if self.path.startswith('/hold/'):\n"
+    "            size = int(self.path[6:])\n"
+    "            self.send_response(200); self.send_header('Content-Length', str(size))\n"
+    "            self.end_headers(); self.wfile.write(b'x' * (size - 1)); self.wfile.flush()\n"
+    "            time.sleep(0.3); self.wfile.write(b'y'); return\n"
     "        if self.path == '/chunks':\n"
     "            self.send_response(200); self.send_header('Transfer-Encoding', 'chunked')\n"
     "            self.end_headers()\n"
@@ -146,7 +152,7 @@ static struct str localhost_url(void)
     return arena_printf(arena, "http://localhost:%d/", server_port);
 }
 
-static void init_with(unsigned max_in_flight)
+static void init(unsigned max_in_flight, uint64_t max_arriving_bytes)
 {
     loop_init();
     const struct str allow[] = {
@@ -154,8 +160,15 @@ static void init_with(unsigned max_in_flight)
         arena_printf(arena, "localhost:%d", server_port),
         STR("127.0.0.1:1"),
     };
-    fetch_init(&(struct fetch_config){
-        .allow = allow, .nallow = ARRAY_LEN(allow), .max_in_flight = max_in_flight});
+    fetch_init(&(struct fetch_config){.allow = allow,
+                                      .nallow = ARRAY_LEN(allow),
+                                      .max_in_flight = max_in_flight,
+                                      .max_arriving_bytes = max_arriving_bytes});
+}
+
+static void init_with(unsigned max_in_flight)
+{
+    init(max_in_flight, 0);
 }
 
 struct job {
@@ -493,6 +506,49 @@ static void test_projects_and_purposes(void **state)
         assert_int_equal(stuck[i]->rc, FETCH_TIMEOUT);
 }
 
+static void check_given_back(const struct shares *shares, void *arg)
+{
+    (void)arg;
+    assert_int_equal(shares->held, 0);
+}
+
+/* An answer above 64 KB holds its whole size, twice, or rests with its sender: of a budget of 1 MB
+ * two of 200,000 bytes fit, one when another project is to have room. Small ones need none, and one that
+ * is late leaves nothing behind. */
+static void test_room(void **state)
+{
+    (void)state;
+    const struct fetch_request large = {.url = url_of("/hold/200000"),
+                                        .max_response_bytes = 200000};
+    struct fetch_request late = large;
+    struct job *jobs[4];
+    struct job *other;
+    struct job *small;
+    struct job *missed;
+    int64_t last_ms = 0;
+
+    init(0, 1 << 20);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        jobs[i] = job_of(7, large);
+    late.timeout_ms = 100;
+    missed = job_of(7, late);
+    other = job_of(8, large);
+    small = job_of(7, (struct fetch_request){.url = url_of("/size/60000")});
+    loop_run();
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        assert_int_equal(jobs[i]->rc, 0);
+        assert_int_equal(jobs[i]->response.body.len, 200000);
+        assert_int_equal(jobs[i]->response.body.ptr[199999], 'y');
+        last_ms = jobs[i]->took_ms > last_ms ? jobs[i]->took_ms : last_ms;
+    }
+    assert_true(last_ms >= 4 * 300); /* one after the other */
+    assert_int_equal(missed->rc, FETCH_TIMEOUT);
+    assert_int_equal(other->rc, 0);
+    assert_true(other->took_ms < last_ms);
+    assert_int_equal(small->rc, 0);
+    shares_each(check_given_back, NULL);
+}
+
 static void on_cancel(void *task)
 {
     task_cancel(task);
@@ -617,6 +673,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_together, setup, teardown),
         cmocka_unit_test_setup_teardown(test_projects_and_purposes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_room, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancel_and_deadline, setup, teardown),
         cmocka_unit_test_setup_teardown(test_done_while_running, setup, teardown),
         cmocka_unit_test_setup_teardown(test_done_while_resolving, setup, teardown),

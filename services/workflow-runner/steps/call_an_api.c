@@ -214,9 +214,13 @@ int step_call_an_api(struct step_call *call)
     request.timeout_ms = call->task->deadline_ms - clock_mono_ms() - BEFORE_STEP_MS;
     if (request.timeout_ms <= 0)
         return fail_unreachable(call);
+    struct fetch_room room = {0};
+    request.room = &room;
     int rc = fetch(call->task, &request, &response);
-    if (rc > 0)
-        return fail_fetch(call, rc);
-    TRY(rc);
-    return take_counted(call, &response);
+    if (rc == 0)
+        rc = take_counted(call, &response);
+    else if (rc > 0)
+        rc = fail_fetch(call, rc);
+    fetch_room_leave(&room);
+    return rc;
 }
