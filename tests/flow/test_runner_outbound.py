@@ -2,12 +2,14 @@
 import base64
 import email
 import email.policy
+import re
 
 import pytest
 from groundwork.daemon import free_port
 from groundwork.runs import finish, step, until
 from groundwork.workflows import call, event, start, workflow
 
+MB = 1 << 20
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -126,6 +128,28 @@ def test_s5_a_header_stays_one_line(runner, shop, sink, value):
     job = run(shop, [api_call(f"{sink.url}/header", headers={"X-A": "{{ $svc.trigger.data.value }}"})], {"value": value})
     assert job["status"] == "failed" and job["error"]["code"] == "bad_header", job["error"]
     assert len(sink.requests) == before, "nothing is sent"
+
+
+def test_answers_that_never_end_leave_room(runner, shop, sink, project):
+    """Slots bound how many calls there are, and bytes what they hold: one project's large answers that hang wait at their
+    sender, its small ones and another's large one come."""
+    held = workflow(shop.admin, steps=[api_call(f"{sink.url}/hold/600000", results_path="[0]")])
+    sink.release.clear()
+    jobs = [start(shop.admin, held) for _ in range(60)]
+    until(lambda: len(sink.seen("/hold/600000")) == len(jobs), "all are asked")
+
+    def arriving():
+        found = re.search(r'^groundwork_shares_held\{pool="fetch_bytes"\} (\d+)', runner.metrics(), re.M)
+        return int(found[1]) if found else 0
+
+    until(lambda: arriving() > 8 * MB, "answers arrive")
+    assert run(shop, [api_call(f"{sink.url}/echo")])["status"] == "succeeded"
+    sink.answers["/large"] = b'[0,"' + b"x" * 600_000 + b'"]'
+    assert run(project, [api_call(f"{sink.url}/large", results_path="[0]")])["status"] == "succeeded"
+    until(lambda: arriving() <= 17 * MB, "half of all, to the next answer")
+    sink.release.set()
+    assert [finish(shop, job)["status"] for job in jobs] == ["succeeded"] * len(jobs)
+    until(lambda: arriving() == 0, "all is given back")
 
 
 def test_s6_answers_end(runner, shop, sink):

@@ -10,7 +10,7 @@ Request = collections.namedtuple("Request", "method path headers body at")
 
 class Sink:
     """Answers by path: /status/500, /slow/1.5 (seconds), /echo, /json (whatever was set as .answers[path]),
-    /hang (until .release is set), /close (no answer). Everything else is 200 {"ok": true}."""
+    /hang (until .release is set), /hold/600000 (an array with a text so long, its end when .release is set), /close (no answer). Everything else is 200 {"ok": true}."""
 
     def __init__(self):
         self.requests = []
@@ -56,6 +56,8 @@ class Sink:
             time.sleep(float(parts[1]))
         elif parts[0] == "hang":
             self.release.wait(60)
+        elif parts[0] == "hold":
+            data = b'[0,"' + b"x" * int(parts[1]) + b'"]'
         elif parts[0] == "close":
             handler.close_connection = True
             return
@@ -66,6 +68,10 @@ class Sink:
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Content-Length", str(len(raw)))
         handler.end_headers()
+        if parts[0] == "hold":
+            handler.wfile.write(raw[:-1])
+            self.release.wait(60)
+            raw = raw[-1:]
         handler.wfile.write(raw)
 
     def seen(self, path):
