@@ -29,6 +29,8 @@ CALLS = {"read": 8, "list": 4, "me": 1, "create": 3, "update": 3, "job": 0.5, "s
 TURN = 0.01  # seconds: a scheduler's turn on a machine whose cores are all busy
 WORKER_BYTES = 128 << 20
 FEW = 100  # calls: below that there is no p99
+PATIENCE = {"sign_in": 1.0}  # seconds: p99 beside all floods at once, which want more processors than there are
+PATIENCE_OTHERS = 0.25
 
 
 class Watch:
@@ -87,13 +89,18 @@ def table(report):
     return lines
 
 
-def judge(report):
+def most(kind, alone, floods):
+    """Seconds that a p99 may be: beside one flood twice what it is without; all at once take all of the machine."""
+    return 2 * alone["p99"] + TURN if floods == 1 else PATIENCE.get(kind, PATIENCE_OTHERS)
+
+
+def judge(report, floods):
     """What must not be, as lines."""
     wrong = []
     for kind, found in report["phases"]["beside"].items():
         wrong += [f"{kind}: {count} x {status}" for status, count in found["errors"].items()]
         alone = report["phases"]["alone"].get(kind)
-        if alone and found["count"] >= FEW and alone["count"] >= FEW and found["p99"] > 2 * alone["p99"] + TURN:
+        if alone and found["count"] >= FEW and alone["count"] >= FEW and found["p99"] > most(kind, alone, floods):
             wrong.append(f"{kind}: p99 {found['p99'] * 1000:.1f} ms, alone {alone['p99'] * 1000:.1f} ms")
     return wrong
 
@@ -195,15 +202,15 @@ def test_soak(world, tarpit, db, servers):
                     flood.stop.set()
         seen.phase("end")
         report = seen.report()
-    most = watch.close()
+    peaks = watch.close()
     lost = lost_attempts([project for project, _ in normal], db)
     lines = table(report)
     lines += [f"{name}: answered {dict(flood.answers)}" for name, flood in answers.items() if hasattr(flood, "answers")]
     lines += [f"cores {when}: " + ", ".join(f"{name} {cores:.2f}" for name, cores in used[when].items()) for when in used]
-    lines += [f"largest {name}: {size >> 20} MB" for name, size in most.items()]
+    lines += [f"largest {name}: {size >> 20} MB" for name, size in peaks.items()]
     lines += [f"lost attempts of jobs: {lost}", *watchdog(gateway)]
     print("\n" + "\n".join(lines))
-    wrong = judge(report) + [f"{name}: {size >> 20} MB" for name, size in most.items() if name.startswith("gateway") and size > WORKER_BYTES]
+    wrong = judge(report, len(wanted)) + [f"{name}: {size >> 20} MB" for name, size in peaks.items() if name.startswith("gateway") and size > WORKER_BYTES]
     wrong += [f"{lost} jobs lost an attempt"] if lost else []
     wrong += [f"{name} ended" for name, daemon in (("gateway", gateway), ("runner", runner)) if daemon.alarms() or not daemon.running()]
     assert not wrong, "\n".join([*wrong, str(report["examples"])])
