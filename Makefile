@@ -9,8 +9,9 @@ BUILD   ?= build/$(VARIANT)
 GEN      = $(BUILD)/gen
 CC      := gcc
 
-# Layers of common/, lowest first: a folder includes only itself and folders before it.
-LAYERS   := base log conf loop crypto json catalog http fetch db redis bus domain records workflow payments app
+# Folders of common/, lowest first, and the levels that they stand in: common/layers.txt tells who may include whom.
+LAYERS   := $(shell awk '/^ /{print $$1}' common/layers.txt)
+LEVELS   := $(shell awk '/^[a-z]/{print "common/" $$1}' common/layers.txt)
 SERVICES := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/main.c)))
 PACKAGES := libuv libcurl openssl hiredis jansson libpq libargon2 libprotobuf-c zlib
 # Programs that a daemon starts: services/<daemon>/<program>/main.c.
@@ -18,7 +19,7 @@ PROGRAMS := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/*/main.c)))
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Walloca -Wconversion \
             -Wformat=2 -Wundef -Wframe-larger-than=8192 -Werror
-CPPFLAGS := -Icommon -I$(GEN) -D_GNU_SOURCE $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+CPPFLAGS := $(LEVELS:%=-I%) -I$(GEN) -D_GNU_SOURCE $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 CFLAGS    = -std=gnu17 $(WARNINGS) -fno-common -fstack-protector-strong -fPIE -g $(CFLAGS_$(VARIANT))
 LDFLAGS   = -pie -rdynamic $(LDFLAGS_$(VARIANT))
 LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lmagic -lpthread -lm
@@ -59,7 +60,7 @@ $(BUILD)/llhttp/%.o: $(LLHTTP)/%.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	@echo "  CC   $<"
 	@$(CC) -std=gnu17 -I/usr/share/include/llhttp -O2 -g -fPIE $(filter -fsanitize%,$(CFLAGS_$(VARIANT))) -w -c $< -o $@
-$(BUILD)/common/http/%.o: CPPFLAGS += -isystem /usr/share/include/llhttp
+$(BUILD)/common/core/http/%.o: CPPFLAGS += -isystem /usr/share/include/llhttp
 
 $(BUILD)/%.o: %.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
@@ -86,7 +87,7 @@ $(GEN)/migrations.h: $(wildcard deploy/migrations/*/*.sql) scripts/sqlgen
 $(GEN)/currencies.h: /usr/share/iso-codes/json/iso_4217.json scripts/currencies
 	@mkdir -p $(@D)
 	@scripts/currencies > $@
-$(BUILD)/common/payments/money.o: | $(GEN)/currencies.h
+$(BUILD)/common/product/payments/money.o: | $(GEN)/currencies.h
 
 # proto/*.proto -> what travels between the services.
 PROTO     := $(wildcard proto/*.proto)
@@ -100,7 +101,7 @@ $(BUILD)/proto/%.pb-c.o: $(PROTO_GEN) $(FLAGS_STAMP)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -w -c $(GEN)/$*.pb-c.c -o $@
 
 define layer_rule
-LAYER_SRC_$(1) := $$(wildcard common/$(1)/*.c common/$(1)/*.S)
+LAYER_SRC_$(1) := $$(wildcard common/*/$(1)/*.c common/*/$(1)/*.S)
 LAYER_OBJ_$(1) = $$(call objs,$$(LAYER_SRC_$(1)))
 $$(LAYER_OBJ_$(1)): | $$(SQL_HEADERS) $$(GEN)/migrations.h $$(PROTO_GEN)
 $$(BUILD)/lib/libgw_$(1).a: $$(LAYER_OBJ_$(1)) $(if $(filter http,$(1)),$$(LLHTTP_OBJ)) $(if $(filter bus,$(1)),$$(PROTO_OBJ))
@@ -111,7 +112,7 @@ $(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 upto     = $(if $(filter $(1),$(2)),$(call upto_,$(1),$(2)),$(error "$(1)" is no layer: name a test tests/unit/test_<layer>.c or test_<layer>_<topic>.c (tests/fuzz/fuzz_<layer>_...), the layers are: $(2)))
 upto_    = $(firstword $(2)) $(if $(filter $(1),$(firstword $(2))),,$(call upto_,$(1),$(wordlist 2,$(words $(2)),$(2))))
-libs_for = $(foreach l,$(call reverse,$(strip $(1))),$(if $(wildcard common/$(l)/*.c),$(BUILD)/lib/libgw_$(l).a))
+libs_for = $(foreach l,$(call reverse,$(strip $(1))),$(if $(wildcard common/*/$(l)/*.c),$(BUILD)/lib/libgw_$(l).a))
 ALL_LIBS = $(call libs_for,$(LAYERS))
 
 PROGRAM_SRC := $(foreach p,$(PROGRAMS),$(shell find services/*/$(p) -name '*.c'))
@@ -245,15 +246,15 @@ fmt: ## Format the C files
 	@clang-format -i $(C_SRC)
 fmt-check: ## Fail when a C file is not formatted
 	@clang-format --dry-run --Werror $(C_SRC)
-layers: ## Fail on an include that points upwards
-	@scripts/layers $(LAYERS)
+layers: ## Fail on an include that common/layers.txt does not allow
+	@scripts/layers
 sizes: ## Fail on a file over 800 lines
 	@scripts/sizes
 shell:
 	@shellcheck -x -S warning $(shell grep -lE '^#!.*\b(ba)?sh$$' scripts/* deploy/healthcheck .ci/run)
 
 # Each header must compile alone, but for those that expand a .def file in the middle of another.
-HEADERS := $(filter-out $(patsubst %,common/conf/conf_%.h,members end table struct items), \
+HEADERS := $(filter-out $(patsubst %,common/core/conf/conf_%.h,members end table struct items), \
              $(filter common/%.h services/%.h,$(C_FILES)))
 headers: $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS)) ## Fail on a header that does not compile alone
 $(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h $(GEN)/currencies.h

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "app/admission.h"
-#include "app/metrics.h"
 #include "areas/auth/auth_password.h"
 #include "areas/project/docs_cache.h"
 #include "base/panic.h"
@@ -13,6 +12,7 @@
 #include "domain/project_settings.h"
 #include "fetch/fetch.h"
 #include "http/server.h"
+#include "metrics/metrics.h"
 #include "payments/processor.h"
 #include "payments/store.h"
 #include "routes_list.h"

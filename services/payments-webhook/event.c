@@ -6,12 +6,12 @@
 
 #include <errno.h>
 
-#include "app/metrics.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "base/rand.h"
 #include "domain/events.h"
 #include "log/log.h"
+#include "metrics/metrics.h"
 #include "payments/apply.h"
 #include "payments/store.h"
 #include "webhook_work_sql.h"

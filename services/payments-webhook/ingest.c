@@ -6,12 +6,12 @@
 
 #include "app.h"
 #include "app/admission.h"
-#include "app/metrics.h"
 #include "app/reply.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "bus/bus.h"
+#include "metrics/metrics.h"
 #include "payments/apply.h"
 #include "payments/store.h"
 #include "payments/webhook_signature.h"

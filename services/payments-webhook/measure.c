@@ -1,7 +1,7 @@
 /* One list: each metric's type, name, labels, meaning, and where its value stands. */
 #include "measure.h"
 
-#include "app/metrics.h"
+#include "metrics/metrics.h"
 #include "settle.h"
 #include "sweep.h"
 #include "work.h"

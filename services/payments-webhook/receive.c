@@ -3,11 +3,11 @@
 
 #include "app.h"
 #include "app/admission.h"
-#include "app/metrics.h"
 #include "app/reply.h"
 #include "app/request.h"
 #include "base/clock.h"
 #include "ingest.h"
+#include "metrics/metrics.h"
 
 #define OPTIONS_TOO ", OPTIONS"
 

@@ -5,12 +5,12 @@
  */
 #include "work.h"
 
-#include "app/turns.h"
 #include "base/clock.h"
 #include "bus/bus.h"
 #include "event.h"
 #include "log/log.h"
 #include "loop/background.h"
+#include "queue/turns.h"
 #include "webhook_work_sql.h"
 
 #define CLAIM_AT_ONCE 64 /* events of a project, claimed ahead */

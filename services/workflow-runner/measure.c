@@ -1,7 +1,7 @@
 /* One list: each metric's type, name, labels, meaning, and where its value stands. */
 #include "measure.h"
 
-#include "app/metrics.h"
+#include "metrics/metrics.h"
 #include "quotas.h"
 #include "script_pool.h"
 #include "work.h"

@@ -4,7 +4,7 @@
 #include "app.h"
 
 #define WRITES_PART 4   /* of the connections that write, for one entity */
-#define CALLS       256 /* as many as common/fetch has under way, and given as it gives them */
+#define CALLS       256 /* as many as common/core/fetch has under way, and given as it gives them */
 #define CALLS_PART  2
 #define LARGE       ((uint64_t)8 << 20)
 #define LARGE_PART  2

@@ -5,12 +5,12 @@
  */
 #include "work.h"
 
-#include "app/turns.h"
 #include "aside.h"
 #include "events.h"
 #include "job.h"
 #include "log/log.h"
 #include "loop/background.h"
+#include "queue/turns.h"
 #include "runner_sweep_sql.h"
 #include "workflow/jobs.h"
 

@@ -1,4 +1,4 @@
-/* common/base: memory (arena, strbuf, map), result codes, lists. */
+/* common/core/base: memory (arena, strbuf, map), result codes, lists. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

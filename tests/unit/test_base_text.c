@@ -1,4 +1,4 @@
-/* common/base: text, numbers, time, randomness, encodings. */
+/* common/core/base: text, numbers, time, randomness, encodings. */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* common/conf: loading from an environment, messages, help. */
+/* common/core/conf: loading from an environment, messages, help. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

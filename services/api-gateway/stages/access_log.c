@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/metrics.h"
 #include "base/clock.h"
 #include "base/panic.h"
+#include "metrics/metrics.h"
 #include "stages/stages.h"
 
 static const double seconds_bounds[] = {

@@ -1,5 +1,5 @@
 /*
- * CallAnApi: one HTTP request through common/fetch, at most once. The history row says `sent`
+ * CallAnApi: one HTTP request through common/core/fetch, at most once. The history row says `sent`
  * before anything leaves the process; found again after a crash it is interrupted and never sent
  * again.
  */

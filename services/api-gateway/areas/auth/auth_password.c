@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
-#include "app/metrics.h"
 #include "crypto/digest.h"
 #include "crypto/password.h"
 #include "loop/work.h"
+#include "metrics/metrics.h"
 
 static struct metric *made;
 static struct metric *checked;

@@ -61,7 +61,7 @@ static const struct schema step_schema = {
         "\"example\":\"CreateData\"},"
         "\"enabled\":{\"type\":\"boolean\",\"description\":\"false: it is passed over; a Condition "
         "then goes on with then\"},"
-        /* As common/workflow/definition.h has it. */
+        /* As common/product/workflow/definition.h has it. */
         "\"params\":{\"type\":\"object\",\"additionalProperties\":true,\"description\":\""
         "What the action needs; [T]: templates work, {{ $svc.trigger.data.name }} or {{ "
         "$svc.steps.find.data[0].id }}, and a "

@@ -1,9 +1,9 @@
 /* What held the loop for longer than 5 ms. */
 #include "app/watch.h"
 
-#include "app/metrics.h"
 #include "log/log.h"
 #include "loop/watch.h"
+#include "metrics/metrics.h"
 
 static struct metric *long_runs;
 

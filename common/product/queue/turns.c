@@ -1,5 +1,5 @@
 /* Projects with work, and whose turn it is. */
-#include "app/turns.h"
+#include "queue/turns.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "app/turns.h"
+#include "queue/turns.h"
 
 struct item {
     int64_t number;

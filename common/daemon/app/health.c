@@ -4,11 +4,11 @@
  */
 #include "app/health.h"
 
-#include "app/metrics.h"
 #include "app/reply.h"
-#include "app/shares_metrics.h"
 #include "bus/bus.h"
 #include "fetch/fetch.h"
+#include "metrics/metrics.h"
+#include "metrics/shares_metrics.h"
 #include "redis/redis.h"
 
 static struct {

@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "app/health.h"
-#include "app/metrics.h"
-#include "app/shares_metrics.h"
 #include "app/supervisor.h"
 #include "app/watch.h"
 #include "base/harden.h"
@@ -25,6 +23,8 @@
 #include "loop/loop.h"
 #include "loop/signals.h"
 #include "loop/work.h"
+#include "metrics/metrics.h"
+#include "metrics/shares_metrics.h"
 #include "redis/redis.h"
 
 #define DEPENDENCY_WAIT_MS 5000

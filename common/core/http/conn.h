@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Inside common/http: a connection, the exchange (request and response) alive on it, and the calls
+ * Inside common/core/http: a connection, the exchange (request and response) alive on it, and the calls
  * between the files of this folder. Nothing here is for other folders.
  *
  * A connection is in exactly one list of its server, named by its state; conn_set_state() does all

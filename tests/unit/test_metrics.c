@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/metrics.h"
-#include "app/shares_metrics.h"
 #include "loop/shares.h"
+#include "metrics/metrics.h"
+#include "metrics/shares_metrics.h"
 
 static struct metric *plain, *first, *other, *second, *level, *seconds, *unused, *named;
 

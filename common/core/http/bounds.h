@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Inside common/http: what clients of one server share. Until a request is known to be anybody's,
+ * Inside common/core/http: what clients of one server share. Until a request is known to be anybody's,
  * its client's address alone tells who it counts for (an IPv6 network of 64 bits is one address);
  * answers count for their project.
  */

@@ -1,5 +1,5 @@
 /* Metrics in anonymous shared memory: one slot of numbers a worker, summed when printed. */
-#include "app/metrics.h"
+#include "metrics/metrics.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Shares on /metrics: a row a name in each worker's part of the shared memory. */
-#include "app/shares_metrics.h"
+#include "metrics/shares_metrics.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,0 +1,74 @@
+"""scripts/layers: what it forbids fails. A small tree is right; each case spoils it in one way."""
+import subprocess
+
+import pytest
+
+from groundwork.servers import ROOT
+
+LAYERS = """
+core            # comments are no folders
+    base
+    db      base
+product
+    records
+    payments
+daemon
+    app
+"""
+RIGHT = {
+    "common/layers.txt": LAYERS,
+    "common/core/base/str.h": "#include <stddef.h>",
+    "common/core/db/db.h": '#include "base/str.h"',
+    "common/core/db/db.c": '#include "db/db.h"\n#include "users_sql.h"\n#include "migrations.h"',
+    "common/product/records/records.h": '#include "db/db.h"',
+    "common/product/payments/payments.h": '#include "base/str.h"',
+    "common/daemon/app/app.h": '#include "payments/payments.h"\n#include "records/records.h"',
+    "services/gateway/main.c": '#include "app/app.h"\n#include "areas/users.h"',
+    "services/gateway/areas/users.h": "",
+}
+
+
+def complaints(folder, **files):
+    for path, text in {**RIGHT, **files}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text + "\n")
+    done = subprocess.run(["/usr/bin/python3", ROOT / "scripts/layers", folder], capture_output=True, text=True)
+    assert not done.stderr and done.returncode == (1 if done.stdout else 0)
+    return done.stdout.splitlines()
+
+
+def test_the_small_tree_is_right(tmp_path):
+    assert complaints(tmp_path) == []
+
+
+def test_ours_is_right():
+    done = subprocess.run([ROOT / "scripts/layers"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path, text, reason", [
+    ("common/core/db/db.c", '#include "records/records.h"', ":1: db may not include records"),  # a level above
+    ("common/core/base/str.c", '#include "db/db.h"', ":1: base may not include db"),  # above in its own level
+    ("common/product/payments/payments.c", '\n#include "records/records.h"', ":2: payments may not include records"),
+    ("common/product/records/list.c", '#include "payments/payments.h"', ":1: records may not include payments"),
+    ("common/product/records/list.c", '#include "app/app.h"', ":1: records may not include app"),
+    ("common/core/db/query.c", ' # include "../base/str.h"', ":1: an include names the folder, never '..'"),
+    ("common/core/db/query.c", '#include "query.h"', ":1: query.h is no folder of common/"),
+    ("common/core/db/query.c", '#include "core/base/str.h"', ":1: core is no folder of common/"),
+    ("common/core/files/files.c", "", ": common/layers.txt has no folder files in core"),
+    ("common/product/db/more.c", "", ": common/layers.txt has no folder db in product"),
+    ("common/core/stray.c", "", ": common/layers.txt has no folder stray.c in core"),
+    ("services/gateway/main.c", '#include "areas/roles.h"', ":1: areas/roles.h is neither in common/ nor in services/gateway"),
+    ("services/runner/main.c", '#include "areas/users.h"', ":1: areas/users.h is neither in common/ nor in services/runner"),
+])
+def test_what_is_forbidden(tmp_path, path, text, reason):
+    assert [line.removeprefix(path)[: len(reason)] for line in complaints(tmp_path, **{path: text})] == [reason]
+
+
+@pytest.mark.parametrize("line, reason", [
+    ("    search payments", "search names payments, which is no folder above it in daemon"),  # what lies below needs no name
+    ("    search search", "search names search, which is no folder above it in daemon"),
+    ("    search later\n    later", "search names later, which is no folder above it in daemon"),  # so there is no circle
+])
+def test_a_table_that_makes_no_sense(tmp_path, line, reason):
+    assert complaints(tmp_path, **{"common/layers.txt": LAYERS + line}) == [f"layers.txt: {reason}"]
