@@ -9,7 +9,8 @@ from groundwork.fixtures import *  # noqa: E402,F403
 
 
 def pytest_collection_modifyitems(config, items):
-    """Tests of full size are left to `make check-load`, unless one is named."""
+    """What sums up the others runs last. Tests of full size are left to `make check-load`, unless one is named."""
+    items.sort(key=lambda item: item.path.name == "test_contract.py")
     if os.environ.get("ATTACK_FULL") or any("::" in argument for argument in config.args):
         return
     left = [item for item in items if item.get_closest_marker("full")]

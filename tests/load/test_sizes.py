@@ -1,4 +1,4 @@
-"""L1, L2, L3, L8, L9 at the size that the attack catalogue names; tests/flow/test_load.py has them small.
+"""L1, L2, L3, L8, L9 at the size that the attack catalogue names; tests/flow/service/test_load.py has them small.
 
 One process plays all the clients, so what they see of each other's delays is its own doing as well: "the others"
 are asked by a second process.

@@ -207,7 +207,7 @@ def recorder():
     own = Recorder()
     own.enabled = os.environ.get("CONTRACT", "1") != "0"
     yield own
-    # Several processes share the tests: each leaves its part to the one that sums up (test_zz_contract.py).
+    # Several processes share the tests: each leaves its part to the one that sums up (test_contract.py).
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker and "CONTRACT_PARTS" in os.environ:
         own.keep(pathlib.Path(os.environ["CONTRACT_PARTS"]) / f"{worker}.{secrets.token_hex(4)}.json")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "chaos"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "chaos"))
 
 from checker import BULK, DEPTH_MAX, check  # noqa: E402
 

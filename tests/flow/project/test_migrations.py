@@ -6,7 +6,7 @@ import pytest
 
 from groundwork.records import execute, rows
 
-FILES = sorted((pathlib.Path(__file__).parents[2] / "deploy" / "migrations" / "project").glob("*.sql"))
+FILES = sorted((pathlib.Path(__file__).parents[3] / "deploy" / "migrations" / "project").glob("*.sql"))
 TICK = datetime.datetime(2026, 11, 21, 17, 5, tzinfo=datetime.timezone.utc)
 
 

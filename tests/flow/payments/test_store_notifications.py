@@ -21,7 +21,7 @@ from store.app import DAY, account_token, now_ms
 from store.chain import Chain
 from store.faults import FAULTS, PRODUCTION_FAULTS
 
-FOLDER = pathlib.Path(__file__).parent / "store"
+FOLDER = pathlib.Path(__file__).parents[1] / "store"
 
 
 # --- what is refused ---

@@ -92,7 +92,7 @@ def test_whatever_ends_a_tool(place, what, whom):
 TOOLS = {
     "chaos": ["tests/chaos/run", "--seconds", "300", "--binaries", str(binary().parent)],
     "bench": ["tests/bench/run", "--quick", "--only", "get"],
-    "test": ["scripts/test", "flow", "--", "tests/flow/test_chaos_clocks.py", "tests/flow/test_enums.py"],
+    "test": ["scripts/test", "flow", "--", "tests/flow/workflows/test_chaos_clocks.py", "tests/flow/model/test_enums.py"],
     "sql": ["scripts/check-sql"],
 }
 
@@ -174,7 +174,7 @@ def closure(starts):
 @pytest.mark.parametrize("tool", GROUPS)
 def test_a_tool_installs_what_it_needs(tool):
     place = ROOT / tool
-    files, foreign = closure(place.glob("*.py") if place.is_dir() else [place])
+    files, foreign = closure([*place.glob("*.py"), *place.glob("*/test_*.py")] if place.is_dir() else [place])
     listed = subprocess.run([ROOT / "scripts/setup", "--list", *GROUPS[tool].split()], capture_output=True, text=True, check=True)
     there = set(listed.stdout.split())
     assert foreign <= set(PACKAGES), "name its package above, and in scripts/setup"

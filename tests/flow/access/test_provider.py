@@ -569,7 +569,7 @@ def test_a_key_links_nothing(project, issuer, db):
 
 # --- an honest provider ---------------------------------------------------------------------------
 
-FOLDER = pathlib.Path(__file__).parent / "oidc"
+FOLDER = pathlib.Path(__file__).parents[1] / "oidc"
 
 
 def npm_packages():

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "streams"
+SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "streams"
 # An envelope: event.pending of project 1 (see tests/unit/test_bus_wire.c).
 ENVELOPE = bytes.fromhex("10011a0d6576656e742e70656e64696e672080c8e2e1c133")
 TOPIC = "pay"  # no daemon here reads it
