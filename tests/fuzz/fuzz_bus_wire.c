@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/utf8.h"
-#include "bus/wire.h"
+#include "bus/wire_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "http/parse.h"
+#include "http/parse_private.h"
 #include "http/server.h"
 
 /* Reads requests as a connection does. */

@@ -1,6 +1,6 @@
 /* The bus on a Redis Cluster: the same promises, while slots move and nodes die. */
 #include "bus_test.h"
-#include "redis/slot.h"
+#include "redis/slot_private.h"
 #include "redis_cluster.h"
 
 static int start(void **state)

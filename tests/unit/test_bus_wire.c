@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "bus/wire.h"
+#include "bus/wire_private.h"
 
 static struct arena *arena;
 

@@ -14,7 +14,7 @@
 #include "crypto/digest.h"
 #include "crypto/ec.h"
 #include "crypto/password.h"
-#include "crypto/rsa.h"
+#include "crypto/rsa_private.h"
 
 static struct arena *arena;
 

@@ -22,7 +22,7 @@
 #include "crypto/digest.h"
 #include "crypto/ec.h"
 #include "crypto/jws.h"
-#include "crypto/rsa.h"
+#include "crypto/rsa_private.h"
 
 static struct arena *arena;
 static EC_GROUP *group;

@@ -1,7 +1,7 @@
 /* A project that keeps the server busy: who that is, and what it then may have under way. */
 #include "db_test.h"
 
-#include "db/fair.h"
+#include "db/fair_private.h"
 
 enum { BUSY = 1, OTHER = 2, HOGS = 12, LIMIT_MS = 20000 };
 

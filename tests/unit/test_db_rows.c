@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "db/conn.h"
+#include "db/conn_private.h"
 #include "db/db.h"
 #include "pg.h"
 

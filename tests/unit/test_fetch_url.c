@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "fetch/fetch.h"
-#include "fetch/fetch_address.h"
-#include "fetch/fetch_url.h"
+#include "fetch/fetch_address_private.h"
+#include "fetch/fetch_url_private.h"
 
 /* First and last of each range, and its neighbours where those are public. */
 static void test_addresses(void **state)

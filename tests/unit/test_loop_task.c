@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "loop/co.h"
+#include "loop/co_private.h"
 #include "loop/task.h"
 #include "loop/watch.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "pg.h"
-#include "redis/link.h"
+#include "redis/link_private.h"
 #include "redis/redis.h"
 
 static struct redis *redis;

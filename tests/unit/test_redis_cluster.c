@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "pg.h"
 #include "redis/redis.h"
-#include "redis/slot.h"
+#include "redis/slot_private.h"
 #include "redis_cluster.h"
 
 static struct redis *redis;

@@ -4,7 +4,7 @@
 #include "base/codec.h"
 #include "base/utf8.h"
 #include "domain/data_key.h"
-#include "workflow/mask.h"
+#include "workflow/mask_private.h"
 #include "workflow/secrets.h"
 #include "json/jr.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/panic.h"
-#include "bus/internal.h"
+#include "bus/bus_private.h"
 
 const char *bus_topic_name(enum bus_topic topic)
 {

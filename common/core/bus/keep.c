@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/rand.h"
-#include "bus/internal.h"
+#include "bus/bus_private.h"
 #include "log/log.h"
 
 enum {

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
-#include "bus/internal.h"
-#include "bus/wire.h"
+#include "bus/bus_private.h"
+#include "bus/wire_private.h"
 #include "log/log.h"
 
 /* Copies the entry as it lies in the stream, for an envelope that cannot be read may be anything.

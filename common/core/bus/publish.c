@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "bus/internal.h"
-#include "bus/wire.h"
+#include "bus/bus_private.h"
+#include "bus/wire_private.h"
 
 #define BELL_PACE_MS 3
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "bus/internal.h"
+#include "bus/bus_private.h"
 
 struct id {
     uint64_t ms, seq;

@@ -1,5 +1,5 @@
 /* Envelopes as bytes, by protobuf-c, whose allocations come from the caller's arena. */
-#include "bus/wire.h"
+#include "bus/wire_private.h"
 
 #include <string.h>
 

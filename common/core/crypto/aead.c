@@ -7,7 +7,7 @@
 #include "base/panic.h"
 #include "base/rand.h"
 #include "crypto/digest.h"
-#include "crypto/ossl.h"
+#include "crypto/ossl_private.h"
 
 enum {
     VERSION = 1,

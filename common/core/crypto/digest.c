@@ -5,7 +5,7 @@
 
 #include "base/codec.h"
 #include "base/panic.h"
-#include "crypto/ossl.h"
+#include "crypto/ossl_private.h"
 
 void digest_sha256(struct str data, uint8_t ret[DIGEST_SHA256_BYTES])
 {

@@ -12,7 +12,7 @@
 
 #include "base/codec.h"
 #include "base/panic.h"
-#include "crypto/ossl.h"
+#include "crypto/ossl_private.h"
 
 enum { POINT_BYTES = 1 + 2 * EC_COORDINATE_BYTES, POINT_UNCOMPRESSED = 4, DER_SIGNATURE_MAX = 80 };
 

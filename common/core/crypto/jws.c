@@ -7,7 +7,7 @@
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "crypto/ec.h"
-#include "crypto/rsa.h"
+#include "crypto/rsa_private.h"
 
 enum { JSON_DEPTH_MAX = 8 };
 

@@ -1,5 +1,5 @@
 /* OpenSSL algorithms, fetched once. */
-#include "crypto/ossl.h"
+#include "crypto/ossl_private.h"
 
 #include <openssl/core_names.h>
 #include <openssl/err.h>

@@ -1,10 +1,10 @@
 /* RS256 verification on OpenSSL's EVP interface. */
-#include "crypto/rsa.h"
+#include "crypto/rsa_private.h"
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 
-#include "crypto/ossl.h"
+#include "crypto/ossl_private.h"
 
 enum {
     MODULUS_BITS_MIN = 2048,

@@ -14,7 +14,7 @@
 #include "base/panic.h"
 #include "crypto/digest.h"
 #include "crypto/ec.h"
-#include "crypto/ossl.h"
+#include "crypto/ossl_private.h"
 
 enum { ENTRIES = 3, CERTIFICATE_BYTES_MAX = 8192, ANCHORS_MAX = 16, CACHE_MAX = 32 };
 #define SKEW_MS     60000

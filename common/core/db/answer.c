@@ -1,5 +1,5 @@
 /* What requests hold: an account for each arena, in pieces of one share for each project. */
-#include "db/answer.h"
+#include "db/answer_private.h"
 
 #include <errno.h>
 

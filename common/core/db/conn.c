@@ -5,14 +5,14 @@
  * do so and PQsocket() is read again after it; a handle's memory is its own and outlives the
  * connection until libuv has closed it.
  */
-#include "db/conn.h"
+#include "db/conn_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/panic.h"
-#include "db/server.h"
+#include "db/server_private.h"
 
 enum { KEYWORDS_MAX = 64, RING_FIRST = 64 };
 

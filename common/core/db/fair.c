@@ -1,5 +1,5 @@
 /* Who keeps a PostgreSQL server busy. */
-#include "db/fair.h"
+#include "db/fair_private.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "db/server.h"
+#include "db/server_private.h"
 
 /* --- queue --- */
 

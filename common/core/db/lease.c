@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "db/server.h"
+#include "db/server_private.h"
 
 enum {
     ROOM_TIMES = 3,

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
-#include "db/conn.h"
+#include "db/conn_private.h"
 
 static bool has_nul(struct str text)
 {

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "db/answer.h"
-#include "db/conn.h"
-#include "db/server.h"
+#include "db/answer_private.h"
+#include "db/conn_private.h"
+#include "db/server_private.h"
 
 /* --- ring --- */
 

@@ -3,7 +3,7 @@
  * lock and computing look the same from here, so the server is asked about what has been running
  * for long, on a shared connection, for nobody.
  */
-#include "db/server.h"
+#include "db/server_private.h"
 
 /* Only sessions of our own role say what they wait for, and behind a pooler there may be none of
  * this number: what is not found stays as it was. */

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "db/answer.h"
-#include "db/server.h"
-#include "db/tx.h"
+#include "db/answer_private.h"
+#include "db/server_private.h"
+#include "db/tx_private.h"
 #include "log/log.h"
 
 enum {

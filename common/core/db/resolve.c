@@ -7,7 +7,7 @@
 
 #include "base/panic.h"
 #include "base/strbuf.h"
-#include "db/conn.h"
+#include "db/conn_private.h"
 
 enum { LIST_BYTES = 16384 };
 

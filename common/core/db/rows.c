@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
-#include "db/array.h"
-#include "db/time_text.h"
+#include "db/array_private.h"
+#include "db/time_text_private.h"
 
 bool rows_null(const struct rows *rows, size_t row, size_t column)
 {

@@ -2,7 +2,7 @@
  * Servers: pools that grow on demand, reconnecting with backoff, and the coarse clock that runs
  * while there is work.
  */
-#include "db/server.h"
+#include "db/server_private.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What a SQLSTATE means to the callers of db/, and which constraint a message names. */
 #include <string.h>
 
-#include "db/conn.h"
+#include "db/conn_private.h"
 #include "db/db.h"
 
 struct state_rule {

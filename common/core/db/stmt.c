@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "db/conn.h"
+#include "db/conn_private.h"
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {

@@ -2,7 +2,7 @@
  * Transactions: a leased connection, BEGIN with the first statement, COMMIT awaited whatever
  * happens to the task, ROLLBACK sent by the arena when nobody came to an end.
  */
-#include "db/tx.h"
+#include "db/tx_private.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "fetch/fetch_address.h"
-#include "fetch/fetch_loop.h"
-#include "fetch/fetch_message.h"
-#include "fetch/fetch_resolve.h"
-#include "fetch/fetch_url.h"
+#include "fetch/fetch_address_private.h"
+#include "fetch/fetch_loop_private.h"
+#include "fetch/fetch_message_private.h"
+#include "fetch/fetch_resolve_private.h"
+#include "fetch/fetch_url_private.h"
 #include "loop/shares.h"
 
 enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSES_SHARE = 4 };

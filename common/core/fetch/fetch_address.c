@@ -1,5 +1,5 @@
 /* The tables of addresses that are never dialled. */
-#include "fetch/fetch_address.h"
+#include "fetch/fetch_address_private.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

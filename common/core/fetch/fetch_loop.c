@@ -11,7 +11,7 @@
  *
  * A poll error stops the handle by itself: libcurl is told, or the transfer would hang.
  */
-#include "fetch/fetch_loop.h"
+#include "fetch/fetch_loop_private.h"
 
 #include <stdlib.h>
 #include <unistd.h>

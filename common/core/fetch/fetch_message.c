@@ -1,5 +1,5 @@
 /* Requests out, responses in. */
-#include "fetch/fetch_message.h"
+#include "fetch/fetch_message_private.h"
 
 #include "base/panic.h"
 

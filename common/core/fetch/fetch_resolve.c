@@ -1,5 +1,5 @@
 /* One thread per lookup, one wake-up handle for all. */
-#include "fetch/fetch_resolve.h"
+#include "fetch/fetch_resolve_private.h"
 
 #include <netdb.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "base/panic.h"
 #include "fetch/fetch.h"
-#include "fetch/fetch_address.h"
+#include "fetch/fetch_address_private.h"
 #include "loop/task.h"
 
 enum { PER_OWNER = 4 }; /* of the threads, at most */

@@ -1,12 +1,12 @@
 /* URLs, ports and the operator's allow list. */
-#include "fetch/fetch_url.h"
+#include "fetch/fetch_url_private.h"
 
 #include <arpa/inet.h>
 
 #include "base/num.h"
 #include "base/panic.h"
 #include "fetch/fetch.h"
-#include "fetch/fetch_address.h"
+#include "fetch/fetch_address_private.h"
 
 static struct arena *allow_arena;
 static struct str *allow_list;

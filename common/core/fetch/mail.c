@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "fetch/fetch_loop.h"
+#include "fetch/fetch_loop_private.h"
 #include "loop/task.h"
 
 #define REASON_BYTES    200

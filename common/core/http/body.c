@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "http/bounds.h"
+#include "http/bounds_private.h"
 
 #define FIRST_BYTES    4096U
 #define RATE_WINDOW_MS 5000

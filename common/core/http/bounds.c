@@ -1,5 +1,5 @@
 /* What clients of one server share: connections, unfinished bodies, unread answers. */
-#include "http/bounds.h"
+#include "http/bounds_private.h"
 
 #include <arpa/inet.h>
 

@@ -2,7 +2,7 @@
  * Bodies (RFC 9112 6 and 7.1). Chunk sizes are hexadecimal digits and nothing else; extensions and
  * trailers are checked for form, bounded and dropped.
  */
-#include "http/parse.h"
+#include "http/parse_private.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* A connection: reading, pipelined bytes, writing, closing, timeouts. */
-#include "http/bounds.h"
+#include "http/bounds_private.h"
 
 #include <linux/sockios.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "http/bounds.h"
+#include "http/bounds_private.h"
 
 #define BODY_BYTES_MAX    268435456U
 #define HEADERS_BYTES_MAX 16384U

@@ -4,7 +4,7 @@
  * has been used to smuggle a request past a proxy, so all are refused here before its verdict is
  * believed.
  */
-#include "http/parse.h"
+#include "http/parse_private.h"
 
 #include <llhttp.h>
 

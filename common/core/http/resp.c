@@ -5,7 +5,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "catalog/problem.h"
-#include "http/bounds.h"
+#include "http/bounds_private.h"
 
 #define HEAD_ROOM  384U /* the lines below without their variable parts */
 #define STATUS_MIN 100

@@ -11,7 +11,7 @@
 #include <arpa/inet.h>
 
 #include "base/panic.h"
-#include "http/bounds.h"
+#include "http/bounds_private.h"
 
 #define BACKLOG           1024
 #define ACCEPTS_PER_EVENT 64

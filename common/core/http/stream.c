@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "http/bounds.h"
+#include "http/bounds_private.h"
 #include "loop/work.h"
 
 #define FILE_PIECE_BYTES 131072U

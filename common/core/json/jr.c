@@ -8,7 +8,7 @@
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "json/jr_number.h"
+#include "json/jr_number_private.h"
 #include "json/jw.h"
 
 #define PRINT_MAX ((size_t)1 << 30) /* far above six times the largest body */

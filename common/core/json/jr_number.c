@@ -3,7 +3,7 @@
  * 99999999999999.99 becomes a number of its own. Nodes of reals get room behind them, where the
  * literal is kept when the shortest text of the double is another one.
  */
-#include "json/jr_number.h"
+#include "json/jr_number_private.h"
 
 #include <stdlib.h>
 #include <string.h>

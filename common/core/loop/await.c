@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "loop/co.h"
+#include "loop/co_private.h"
 #include "loop/task.h"
 
 static void on_due(void *arg)

@@ -2,10 +2,10 @@
  * Coroutine switching and the ready queue. Every switch goes through enter() or leave(), so the log
  * context and the sanitizer's idea of the current stack are kept in one place.
  */
-#include "loop/co.h"
+#include "loop/co_private.h"
 
 #include "base/panic.h"
-#include "loop/watch.h"
+#include "loop/watch_private.h"
 
 #if defined(GW_SANITIZE)
 #include <sanitizer/common_interface_defs.h>

@@ -5,7 +5,7 @@
  * their struct only. Together they cover the most requests that a process admits (4,096): mapping
  * and unmapping a stack costs ten times as much as taking a cold one.
  */
-#include "loop/co.h"
+#include "loop/co_private.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -16,11 +16,11 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "log/log.h"
-#include "loop/co.h"
+#include "loop/co_private.h"
 #include "loop/signals.h"
-#include "loop/slice.h"
-#include "loop/timer.h"
-#include "loop/watch.h"
+#include "loop/slice_private.h"
+#include "loop/timer_private.h"
+#include "loop/watch_private.h"
 
 #define RESUMES_PER_DRAIN 10000
 #define HOOK_ROUNDS       16

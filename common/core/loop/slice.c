@@ -1,5 +1,5 @@
 /* Turns of the processor. glibc has no call for them before 2.41. */
-#include "loop/slice.h"
+#include "loop/slice_private.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 #include "loop/task.h"
 
 #include "base/panic.h"
-#include "loop/co.h"
+#include "loop/co_private.h"
 
 static void start(struct task *task, struct task *parent, task_fn fn, void *arg)
 {

@@ -4,7 +4,7 @@
  * it wakes the loop once for nothing. Due times are compared with the real clock, not with libuv's
  * cached one, so a timer never fires early.
  */
-#include "loop/timer.h"
+#include "loop/timer_private.h"
 
 #include <stdlib.h>
 

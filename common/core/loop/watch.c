@@ -1,5 +1,5 @@
 /* Long runs. */
-#include "loop/watch.h"
+#include "loop/watch_private.h"
 
 #include <stddef.h>
 

@@ -21,8 +21,5 @@ typedef void (*watch_fn)(const struct task *task, int64_t cpu_us);
 
 /* any: who is told of long runs; NULL = nobody. */
 void watch_tell(watch_fn fn);
-
-/* Internal to loop/: a run or a batch of callbacks has ended; the next begins. */
-void watch_end(const struct task *task);
 /* Since when the current run lasts, monotonic microseconds. */
 int64_t watch_since_us(void);

@@ -9,7 +9,7 @@
 
 #include "base/panic.h"
 #include "loop/shares.h"
-#include "loop/slice.h"
+#include "loop/slice_private.h"
 
 #define DEFAULT_WAITING 256
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/panic.h"
-#include "redis/link.h"
+#include "redis/link_private.h"
 
 enum { CMD_MS = 1000 };
 

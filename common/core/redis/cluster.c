@@ -9,8 +9,8 @@
 
 #include "base/num.h"
 #include "base/panic.h"
-#include "redis/link.h"
-#include "redis/slot.h"
+#include "redis/link_private.h"
+#include "redis/slot_private.h"
 
 enum {
     NODES_MAX = 1024,

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "redis/link.h"
+#include "redis/link_private.h"
 
 enum { REDIRECTS_MAX = 5, ARGS_MAX = 4096 };
 

@@ -3,7 +3,7 @@
 
 #include "base/num.h"
 #include "base/panic.h"
-#include "redis/link.h"
+#include "redis/link_private.h"
 
 enum { CMD_MS = 1000, REDIRECTS_MAX = 5 };
 

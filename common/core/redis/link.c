@@ -1,5 +1,5 @@
 /* Connections to Redis: name lookup off the loop, hiredis on a uv_poll handle, reconnecting. */
-#include "redis/link.h"
+#include "redis/link_private.h"
 
 #include <stdlib.h>
 #include <string.h>

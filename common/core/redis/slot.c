@@ -1,5 +1,5 @@
 /* Which slot a command belongs to. */
-#include "redis/slot.h"
+#include "redis/slot_private.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "base/rand.h"
-#include "redis/link.h"
+#include "redis/link_private.h"
 
 enum { BEAT_MS = 4000, SILENT_MS = 11000 };
 

@@ -4,7 +4,7 @@
 
 #include "base/num.h"
 #include "base/panic.h"
-#include "redis/link.h"
+#include "redis/link_private.h"
 
 static char *copy(struct str text)
 {

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/health.h"
-#include "app/supervisor.h"
-#include "app/watch.h"
+#include "app/health_private.h"
+#include "app/supervisor_private.h"
+#include "app/watch_private.h"
 #include "base/harden.h"
 #include "base/panic.h"
 #include "bus/bus.h"

@@ -2,7 +2,7 @@
  * Health and metrics. Live: the loop turns. Ready: every dependency answers and no drain is under
  * way; the body names what is missing. Metrics are those of all workers, whichever is asked.
  */
-#include "app/health.h"
+#include "app/health_private.h"
 
 #include "app/reply.h"
 #include "bus/bus.h"

@@ -1,5 +1,5 @@
 /* Parent process of a daemon: fork, wait, restart with backoff, stop. No loop, no threads. */
-#include "app/supervisor.h"
+#include "app/supervisor_private.h"
 
 #include <errno.h>
 #include <signal.h>

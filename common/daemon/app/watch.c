@@ -1,5 +1,5 @@
 /* What held the loop for longer than 5 ms. */
-#include "app/watch.h"
+#include "app/watch_private.h"
 
 #include "log/log.h"
 #include "loop/watch.h"

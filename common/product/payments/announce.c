@@ -1,8 +1,8 @@
 /* Events of payments: which are due, and what they say. */
-#include "payments/announce.h"
+#include "payments/announce_private.h"
 
 #include "apply_sql.h"
-#include "payments/apply_rows.h"
+#include "payments/apply_rows_private.h"
 #include "payments/money.h"
 #include "json/jw.h"
 

@@ -3,7 +3,7 @@
 
 #include "apply_sql.h"
 #include "base/clock.h"
-#include "payments/apply_rows.h"
+#include "payments/apply_rows_private.h"
 #include "json/jr.h"
 #include "json/jw.h"
 

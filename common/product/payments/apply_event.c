@@ -2,10 +2,10 @@
 #include "payments/apply.h"
 
 #include "base/clock.h"
-#include "payments/apply_invoice.h"
-#include "payments/apply_method.h"
-#include "payments/apply_payment.h"
-#include "payments/apply_subscription.h"
+#include "payments/apply_invoice_private.h"
+#include "payments/apply_method_private.h"
+#include "payments/apply_payment_private.h"
+#include "payments/apply_subscription_private.h"
 #include "payments/processor.h"
 
 enum about {

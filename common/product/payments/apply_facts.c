@@ -1,5 +1,5 @@
 /* What the processor's objects say of a payment. */
-#include "payments/apply_payment.h"
+#include "payments/apply_payment_private.h"
 
 #include "base/num.h"
 #include "json/jr.h"

@@ -1,9 +1,9 @@
 /* Paid invoices become payments of their subscription. */
-#include "payments/apply_invoice.h"
+#include "payments/apply_invoice_private.h"
 
 #include "apply_sql.h"
-#include "payments/apply_payment.h"
-#include "payments/apply_subscription.h"
+#include "payments/apply_payment_private.h"
+#include "payments/apply_subscription_private.h"
 
 /* What the payment takes from its subscription. */
 struct owner {

@@ -1,8 +1,8 @@
 /* Saved methods: how their rows move, and how they are found, made and written. */
-#include "payments/apply_method.h"
+#include "payments/apply_method_private.h"
 
 #include "apply_sql.h"
-#include "payments/apply_payment.h"
+#include "payments/apply_payment_private.h"
 
 struct search {
     struct str provider_id, setup_id, customer;

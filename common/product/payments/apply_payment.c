@@ -1,9 +1,9 @@
 /* Payments: how a row moves, and how it is found, made and written. */
-#include "payments/apply_payment.h"
+#include "payments/apply_payment_private.h"
 
 #include "apply_sql.h"
 #include "base/panic.h"
-#include "payments/announce.h"
+#include "payments/announce_private.h"
 #include "json/jr.h"
 
 /* --- how a row moves --- */

@@ -1,5 +1,5 @@
 /* Rows of payments in memory, and the calls that write what became of them. */
-#include "payments/apply_rows.h"
+#include "payments/apply_rows_private.h"
 
 #include "apply_sql.h"
 #include "base/panic.h"

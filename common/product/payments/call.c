@@ -5,7 +5,7 @@
 #include "call_sql.h"
 #include "domain/events.h"
 #include "log/log.h"
-#include "payments/announce.h"
+#include "payments/announce_private.h"
 #include "json/jr.h"
 
 #define CLOSED_EXTRA_MS 60000 /* behind the end of a checkout */

@@ -2,7 +2,7 @@
 /* What the files of the app store share. */
 #include <jansson.h>
 
-#include "payments/apply_rows.h"
+#include "payments/apply_rows_private.h"
 #include "payments/store.h"
 
 /* any: of store_init(). */

@@ -1,5 +1,5 @@
 /* Secrets out of what is stored of a job. */
-#include "workflow/mask.h"
+#include "workflow/mask_private.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Looking for a text through codings. */
 #include "base/codec.h"
 #include "base/panic.h"
-#include "workflow/mask.h"
+#include "workflow/mask_private.h"
 
 #define END  (-1) /* of the text, or what the coding cannot mean */
 #define PLUS 256  /* in percent-encoding: itself or a blank */

@@ -1,5 +1,5 @@
 /* Places as text. */
-#include "workflow/template_place.h"
+#include "workflow/template_place_private.h"
 
 #include "base/strbuf.h"
 

@@ -4,7 +4,7 @@
  * where they are.
  */
 #include "workflow/template.h"
-#include "workflow/template_place.h"
+#include "workflow/template_place_private.h"
 
 #define REFERENCE_PARTS 64
 

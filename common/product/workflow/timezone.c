@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "workflow/timezone.h"
+#include "workflow/timezone_private.h"
 
 #define ZONEINFO     "/usr/share/zoneinfo/"
 #define HEADER_BYTES 44

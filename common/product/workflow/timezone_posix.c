@@ -1,5 +1,5 @@
 /* Dates, and POSIX TZ strings: the rule for times after a zone's last recorded change. */
-#include "workflow/timezone.h"
+#include "workflow/timezone_private.h"
 
 #define DAY_S 86400
 

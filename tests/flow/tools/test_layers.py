@@ -18,13 +18,18 @@ daemon
 RIGHT = {
     "common/layers.txt": LAYERS,
     "common/core/base/str.h": "#include <stddef.h>",
-    "common/core/db/db.h": '#include "base/str.h"',
-    "common/core/db/db.c": '#include "db/db.h"\n#include "users_sql.h"\n#include "migrations.h"',
+    "common/core/db/db.h": '#include "base/str.h"\n#include "db/rows.h"',
+    "common/core/db/rows.h": "",  # by way of db.h
+    "common/core/db/db.c": '#include "db/db.h"\n#include "db/conn_private.h"\n#include "users_sql.h"\n#include "migrations.h"',
+    "common/core/db/conn_private.h": '#include "db/pool_private.h"',
+    "common/core/db/pool_private.h": "",
     "common/product/records/records.h": '#include "db/db.h"',
     "common/product/payments/payments.h": '#include "base/str.h"',
     "common/daemon/app/app.h": '#include "payments/payments.h"\n#include "records/records.h"',
     "services/gateway/main.c": '#include "app/app.h"\n#include "areas/users.h"',
     "services/gateway/areas/users.h": "",
+    "services/gateway/areas/users.c": '#include "areas/users_private.h"',
+    "services/gateway/areas/users_private.h": "",
 }
 
 
@@ -58,8 +63,14 @@ def test_ours_is_right():
     ("common/core/files/files.c", "", ": common/layers.txt has no folder files in core"),
     ("common/product/db/more.c", "", ": common/layers.txt has no folder db in product"),
     ("common/core/stray.c", "", ": common/layers.txt has no folder stray.c in core"),
-    ("services/gateway/main.c", '#include "areas/roles.h"', ":1: areas/roles.h is neither in common/ nor in services/gateway"),
+    ("services/gateway/main.c", '#include "app/app.h"\n#include "areas/roles.h"', ":2: areas/roles.h is neither in common/ nor in services/gateway"),
     ("services/runner/main.c", '#include "areas/users.h"', ":1: areas/users.h is neither in common/ nor in services/runner"),
+    ("common/product/records/list.c", '#include "db/conn_private.h"', ":1: db/conn_private.h is private to db"),
+    ("common/core/db/db.h", '#include "base/str.h"\n#include "db/rows.h"\n#include "db/conn_private.h"', ":3: db/conn_private.h is private to db's sources"),
+    ("services/gateway/main.c", '#include "app/app.h"\n#include "db/conn_private.h"', ":2: db/conn_private.h is private to db"),
+    ("services/gateway/main.c", '#include "app/app.h"\n#include "areas/users_private.h"', ":2: areas/users_private.h is private to its folder"),
+    ("common/core/base/list.h", "", ": nobody outside its folder includes it: call it list_private.h"),
+    ("common/core/base/internal.h", "", ": nobody outside its folder includes it: call it internal_private.h"),
 ])
 def test_what_is_forbidden(tmp_path, path, text, reason):
     assert [line.removeprefix(path)[: len(reason)] for line in complaints(tmp_path, **{path: text})] == [reason]

@@ -1,6 +1,6 @@
 #pragma once
 /* What was paid for a subscription: one payment of type "recurring" for each charge. */
-#include "payments/apply_rows.h"
+#include "payments/apply_rows_private.h"
 
 /* co: `plan` (NULL: not of an event) may have the subscription, read because it was not known; it
  * is asked for once, then there is nothing to do but wait for the subscription's own event: both

@@ -1,5 +1,5 @@
 #pragma once
-/* Internal to loop/: life of the one uv timer behind all struct loop_timer. */
+/* Life of the one uv timer behind all struct loop_timer. */
 #include <uv.h>
 
 void timer_open(uv_loop_t *uv);

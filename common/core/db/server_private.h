@@ -2,11 +2,11 @@
 /*
  * The inside of a db_server: its two pools, the queue of reads, the queue for leases and the coarse
  * clock (10 ms, only while there is work) that finds stuck connections and waits that took too
- * long. Private to db/.
+ * long.
  */
-#include "db/conn.h"
+#include "db/conn_private.h"
 #include "db/db.h"
-#include "db/fair.h"
+#include "db/fair_private.h"
 #include "loop/shares.h"
 
 enum {

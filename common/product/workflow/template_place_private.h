@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Internal to workflow/: where a walk over a JSON value is, for findings. Places live on the stack of
+ * Where a walk over a JSON value is, for findings. Places live on the stack of
  * the walk and are printed only when there is something to say.
  */
 #include "base/arena.h"

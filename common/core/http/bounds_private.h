@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Inside common/core/http: what clients of one server share. Until a request is known to be anybody's,
+ * What clients of one server share. Until a request is known to be anybody's,
  * its client's address alone tells who it counts for (an IPv6 network of 64 bits is one address);
  * answers count for their project.
  */
-#include "http/conn.h"
+#include "http/conn_private.h"
 
 /* Answers up to here are left to the socket, which mostly takes them whole. */
 #define UNSENT_SMALL_BYTES 65536U

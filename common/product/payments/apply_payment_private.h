@@ -9,7 +9,7 @@
  *  - When it was paid is the earliest time that anybody gives; what was refunded the largest sum;
  *    disputes end, and do not begin again.
  */
-#include "payments/apply_rows.h"
+#include "payments/apply_rows_private.h"
 
 struct payment_facts {
     /* How it is found. */

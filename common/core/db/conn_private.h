@@ -1,6 +1,6 @@
 #pragma once
 /*
- * One PostgreSQL connection in pipeline mode, and the statements on it. Private to db/.
+ * One PostgreSQL connection in pipeline mode, and the statements on it.
  *
  * A db_op is one execution of a statement; it lives in the memory of the task that waits for it.
  * What was sent is remembered in the connection's ring of items, in order; an item whose op is NULL

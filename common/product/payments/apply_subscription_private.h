@@ -4,7 +4,7 @@
  * last, then by time, rank, event id; the last one stands, with all that it says. A reading of the
  * subscription itself is worth more than any event of its instant.
  */
-#include "payments/apply_rows.h"
+#include "payments/apply_rows_private.h"
 
 struct subscription_facts {
     const struct subscription_object *object;

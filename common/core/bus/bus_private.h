@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Internal to bus/. A consumer has readers (coroutines that block in XREADGROUP on a lane of their
+ * A consumer has readers (coroutines that block in XREADGROUP on a lane of their
  * own), one keeper (a coroutine that looks at one partition after the other: abandoned entries,
  * trimming, figures) and sixteen partitions. A partition is handled by one task at a time, in a
  * coroutine of its own; while it runs, its partition is not read. So a slow handler holds up its

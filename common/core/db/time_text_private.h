@@ -1,5 +1,5 @@
 #pragma once
-/* PostgreSQL's ISO timestamps to RFC 3339. Private to db/. */
+/* PostgreSQL's ISO timestamps to RFC 3339. */
 #include <stddef.h>
 
 #include "base/str.h"

@@ -2,8 +2,7 @@
 /*
  * Who keeps a PostgreSQL server busy: how long the statements of each project have been running
  * there lately, and whether that is more than its part while others have statements too. Measured
- * by each process for itself; each of a daemon gives it its part of what all of them may. Private to
- * db/.
+ * by each process for itself; each of a daemon gives it its part of what all of them may.
  *
  * What was used is forgotten bit by bit: a project that always has c statements under way stands at
  * c times FAIR_KEPT_MS.

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Internal to json/: literals of numbers that a double cannot hold, kept behind the nodes of
+ * Literals of numbers that a double cannot hold, kept behind the nodes of
  * jansson's tree for jr_literal().
  */
 #include <jansson.h>

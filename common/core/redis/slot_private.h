@@ -1,6 +1,5 @@
 #pragma once
-/* Hash slots of a Redis Cluster (Redis Cluster specification, "Key distribution model"). Private to
- * redis/; pure. */
+/* Hash slots of a Redis Cluster (Redis Cluster specification, "Key distribution model"). Pure. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Internal to loop/: stackful coroutines and their ready queue. A coroutine is resumed only from
+ * Stackful coroutines and their ready queue. A coroutine is resumed only from
  * the loop's own stack, by co_drain(), and runs until it suspends, yields or its function returns;
  * it never changes thread. Its struct sits at the top of its own stack mapping.
  */

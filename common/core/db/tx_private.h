@@ -1,6 +1,6 @@
 #pragma once
-/* Transactions: what query.c needs to know of them. Private to db/. */
-#include "db/server.h"
+/* Transactions: what query.c needs to know of them. */
+#include "db/server_private.h"
 
 /* Until the transaction ends, a statement may take $1 milliseconds. */
 extern const struct sql sql_patience;

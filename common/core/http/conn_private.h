@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Inside common/core/http: a connection, the exchange (request and response) alive on it, and the calls
- * between the files of this folder. Nothing here is for other folders.
+ * A connection, the exchange (request and response) alive on it, and the calls
+ * between the files of this folder.
  *
  * A connection is in exactly one list of its server, named by its state; conn_set_state() does all
  * moves and stamps since_ms, so the lists of IDLE, HEAD and LINGER are ordered by age and the sweep
@@ -13,7 +13,7 @@
 #include <uv.h>
 
 #include "base/list.h"
-#include "http/parse.h"
+#include "http/parse_private.h"
 #include "http/server.h"
 
 enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BUSY, CONN_LINGER, CONN_CLOSING, CONN_STATES };

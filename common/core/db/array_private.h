@@ -1,5 +1,5 @@
 #pragma once
-/* One-dimensional PostgreSQL arrays in text form: "{1,2}", "{a,\"b c\",NULL}". Private to db/. */
+/* One-dimensional PostgreSQL arrays in text form: "{1,2}", "{a,\"b c\",NULL}". */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * One connection to Redis and its reconnecting, and the commands on it. Private to redis/.
+ * One connection to Redis and its reconnecting, and the commands on it.
  *
  * hiredis frees its context by itself on any error, inside its own callbacks: `context` is NULL
  * from the first sign of that, and nobody keeps a copy of the pointer.

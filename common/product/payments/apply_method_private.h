@@ -3,7 +3,7 @@
  * Saved methods. One row for each method, one for each set-up that failed; the latter goes when its
  * set-up succeeds after all. A method that was detached never comes back.
  */
-#include "payments/apply_rows.h"
+#include "payments/apply_rows_private.h"
 
 /* co: attached (or read while it is), or detached; `customer` is whom a detached one belonged
  * to. */
