@@ -5,10 +5,10 @@
  */
 #include "app/daemon.h"
 #include "app/reply.h"
-#include "domain/audit.h"
-#include "domain/events.h"
-#include "domain/project.h"
-#include "domain/rights.h"
+#include "rights/audit.h"
+#include "project/events.h"
+#include "project/project.h"
+#include "rights/rights.h"
 #include "http/route.h"
 
 /* clang-format off: declares struct app_conf from config.def */

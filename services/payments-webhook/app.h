@@ -6,7 +6,7 @@
  * payments ended that nobody reported.
  */
 #include "app/daemon.h"
-#include "domain/project.h"
+#include "project/project.h"
 
 /* clang-format off: declares struct app_conf from config.def */
 #include "conf/conf_struct.h"

@@ -3,8 +3,8 @@
 
 #include "app.h"
 #include "base/panic.h"
-#include "domain/audit.h"
 #include "log/log.h"
+#include "rights/audit.h"
 #include "runner_events_sql.h"
 #include "workflow/condition.h"
 #include "json/jr_beside.h"

@@ -1,7 +1,7 @@
 #pragma once
 /* Events become jobs: the outbox rows that workflows have not taken yet, matched with the workflows
  * that are enabled now. */
-#include "domain/project.h"
+#include "project/project.h"
 
 #define EVENTS_AT_ONCE 200
 #define DEPTH_MAX      8 /* a chain of workflows that start each other ends here */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "domain/project.h"
+#include "project/project.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 #include "workflow/definition.h"

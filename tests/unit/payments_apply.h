@@ -4,7 +4,7 @@
  * stored, applied, marked, in one transaction; what waits is put back, what is too early comes
  * again.
  */
-#include "domain_test.h"
+#include "project_test.h"
 #include "payments/apply.h"
 #include "json/jr.h"
 

@@ -4,7 +4,7 @@
  * rules, books do not and are public. Users: 1 administrator, `alice` and `bob` with the role reader,
  * which may not read authors' notes.
  */
-#include "domain_test.h"
+#include "project_test.h"
 
 #include "http/query.h"
 #include "records/records.h"

@@ -4,7 +4,7 @@
  * Users: 1 administrator, `ann` and `bob` with the role staff, which may not see or write
  * customers' notes and may read but not write products' rates.
  */
-#include "domain_test.h"
+#include "project_test.h"
 
 #include "http/query.h"
 #include "records/records.h"

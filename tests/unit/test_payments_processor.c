@@ -16,11 +16,11 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "domain/project.h"
 #include "fetch/fetch.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 #include "payments/processor.h"
+#include "project/project.h"
 #include "json/jr.h"
 
 /* A path is a script, one step a request: a status with "r" (retry true), "n" (retry false), or

@@ -1,8 +1,8 @@
 /* Settings of payments: defaults, what is stored and sealed, and how long they are kept. */
-#include "domain_test.h"
+#include "project_test.h"
 
-#include "domain/data_key.h"
 #include "payments/payment_settings.h"
+#include "project/unseal.h"
 
 static const struct payment_settings *get(struct task *task, struct project *project)
 {

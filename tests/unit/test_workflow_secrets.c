@@ -1,9 +1,9 @@
 /* Secrets of jobs: opened by name, masked in every form they take. */
-#include "domain_test.h"
+#include "project_test.h"
 
 #include "base/codec.h"
 #include "base/utf8.h"
-#include "domain/data_key.h"
+#include "project/unseal.h"
 #include "workflow/mask_private.h"
 #include "workflow/secrets.h"
 #include "json/jr.h"

@@ -4,7 +4,7 @@
  * request has its seat while something is done for it, and gives it up while its body is waited
  * for.
  */
-#include "domain/project.h"
+#include "project/project.h"
 #include "http/req.h"
 #include "loop/shares.h"
 

@@ -25,6 +25,7 @@
 #include "loop/work.h"
 #include "metrics/metrics.h"
 #include "metrics/shares_metrics.h"
+#include "project/upkeep.h"
 #include "redis/redis.h"
 
 #define DEPENDENCY_WAIT_MS 5000

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "conf/conf.h"
-#include "domain/project.h"
+#include "project/project.h"
 #include "http/server.h"
 
 struct daemon;

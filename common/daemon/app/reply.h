@@ -20,7 +20,7 @@
  * timeout 504, unavailable 503, everything else 500.
  */
 #include "db/db.h"
-#include "domain/page.h"
+#include "http/page.h"
 #include "http/req.h"
 #include "http/route.h"
 #include "json/schema.h"

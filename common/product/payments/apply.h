@@ -19,7 +19,7 @@
  * payments, subscriptions made elsewhere in its account). Objects whose metadata.project_id names
  * another project are refused: APPLY_FOREIGN.
  */
-#include "domain/project.h"
+#include "project/project.h"
 #include "payments/objects.h"
 #include "payments/payment_settings.h"
 

@@ -3,7 +3,7 @@
 
 #include "apply_sql.h"
 #include "base/panic.h"
-#include "domain/events.h"
+#include "project/events.h"
 
 #define CALLS_MAX 24U /* far more than one object needs; also the bits of applied.rings */
 

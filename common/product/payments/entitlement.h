@@ -1,6 +1,6 @@
 #pragma once
 /* Whether a user has access, over all of their subscriptions, processor's and store's. */
-#include "domain/project.h"
+#include "project/project.h"
 #include "payments/payment_settings.h"
 
 struct entitlement {

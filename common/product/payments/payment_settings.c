@@ -5,10 +5,10 @@
 #include "base/codec.h"
 #include "base/list.h"
 #include "base/map.h"
-#include "domain/data_key.h"
 #include "log/log.h"
 #include "payment_settings_sql.h"
 #include "payments/money.h"
+#include "project/unseal.h"
 #include "json/jr.h"
 
 #define CACHE_MAX          1000

@@ -17,7 +17,7 @@
  */
 #include <stdbool.h>
 
-#include "domain/project.h"
+#include "project/project.h"
 #include "json/jr.h"
 #include "payments/fee.h"
 

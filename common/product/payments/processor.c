@@ -20,8 +20,8 @@
 #include "base/panic.h"
 #include "base/rand.h"
 #include "crypto/digest.h"
-#include "domain/project.h"
 #include "fetch/fetch.h"
+#include "project/project.h"
 #include "json/jr_beside.h"
 
 #define BODY_BYTES_MAX     (1U << 20U)

@@ -3,7 +3,7 @@
  * trip of two statements; with links, or where the event needs the stored record, it is a
  * transaction. A record is never there without them.
  */
-#include "domain/events.h"
+#include "project/events.h"
 #include "records/write.h"
 
 struct create {

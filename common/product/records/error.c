@@ -5,8 +5,8 @@
 
 #include "base/num.h"
 #include "base/panic.h"
-#include "domain/model.h"
 #include "log/log.h"
+#include "model/model.h"
 
 static int vfail(struct records *ctx, const char *code, const char *format, va_list args)
 {

@@ -1,5 +1,5 @@
 /* One page of records. */
-#include "domain/page.h"
+#include "http/page.h"
 #include "records/columns.h"
 #include "records/cursor.h"
 #include "records/error.h"

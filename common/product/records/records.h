@@ -13,8 +13,8 @@
 
 #include "base/rc.h"
 #include "base/strbuf.h"
-#include "domain/project.h"
-#include "domain/rights.h"
+#include "project/project.h"
+#include "rights/rights.h"
 #include "http/query.h"
 #include "json/schema.h"
 

@@ -10,7 +10,7 @@
 #include "base/panic.h"
 #include "base/utf8.h"
 #include "crypto/aead.h"
-#include "domain/data_key.h"
+#include "project/unseal.h"
 #include "json/jr.h"
 
 #define SECRET_MASK  "********"

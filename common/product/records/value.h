@@ -11,8 +11,8 @@
 
 #include "base/arena.h"
 #include "db/sql.h"
-#include "domain/model.h"
-#include "domain/project.h"
+#include "model/model.h"
+#include "project/project.h"
 #include "json/schema.h"
 
 enum {

@@ -6,8 +6,8 @@
 
 #include "base/panic.h"
 #include "crypto/digest.h"
-#include "domain/events.h"
 #include "loop/task.h"
+#include "project/events.h"
 #include "records/size.h"
 
 #define OUTBOX_AT_ONCE 200                       /* rows in one round trip */

@@ -36,7 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "domain/model.h"
+#include "model/model.h"
 #include "json/schema.h"
 #include "workflow/condition.h"
 #include "workflow/cron.h"

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "bus/bus.h"
-#include "domain/project.h"
+#include "project/project.h"
 
 /* What starts a job by hand or over its route. */
 struct job_start {

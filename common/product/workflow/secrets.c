@@ -1,7 +1,7 @@
 /* Secrets of a project, opened for a job. */
 #include "workflow/secrets.h"
 
-#include "domain/data_key.h"
+#include "project/unseal.h"
 #include "workflow_secrets_sql.h"
 
 static void wipe(void *ptr)

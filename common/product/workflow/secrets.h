@@ -5,7 +5,7 @@
  */
 #include <jansson.h>
 
-#include "domain/project.h"
+#include "project/project.h"
 
 enum { SECRETS_UNREADABLE = 1 }; /* sealed with a key this process does not have */
 

@@ -13,7 +13,7 @@
  */
 #include <jansson.h>
 
-#include "domain/rights.h"
+#include "rights/rights.h"
 #include "workflow/condition.h"
 
 /* any: whether the caller may be told of such an event at all. `entity` is that of an entity event; NULL when it is

@@ -4,7 +4,7 @@
 #include "areas/auth/auth_session.h"
 #include "auth_provider_sql.h"
 #include "base/codec.h"
-#include "domain/data_key.h"
+#include "project/unseal.h"
 
 #define STATE_MAX 128
 #define DOC_BYTES 32768

@@ -8,7 +8,7 @@
 #include "base/rand.h"
 #include "crypto/ec.h"
 #include "crypto/jws.h"
-#include "domain/data_key.h"
+#include "project/unseal.h"
 
 #define KID_BYTES 8
 #define KID_MAX   64

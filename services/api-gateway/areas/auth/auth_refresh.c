@@ -1,7 +1,7 @@
 /* Refresh tokens: rotation, the grace time for a lost answer, and what happens on reuse. */
 #include "areas/auth/auth_session.h"
 #include "auth_sql.h"
-#include "domain/data_key.h"
+#include "project/unseal.h"
 #include "stages/stages.h"
 
 /* RFC 9700 (4.14.2) ends the session when a token comes twice. Two cases are no theft: a client

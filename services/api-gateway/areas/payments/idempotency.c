@@ -8,10 +8,10 @@
 #include "base/rand.h"
 #include "catalog/problem.h"
 #include "crypto/digest.h"
-#include "domain/data_key.h"
 #include "http/server.h"
 #include "idempotency_sql.h"
 #include "loop/work.h"
+#include "project/unseal.h"
 #include "json/jr_beside.h"
 
 #define KEY_CHARS_MAX  255

@@ -1,7 +1,7 @@
 /* {base_url}/: the project's own name, origins and settings. */
 #include "areas/access/access.h"
-#include "domain/project_settings.h"
 #include "fetch/fetch.h"
+#include "project/project_settings.h"
 
 static int reply_project(struct req *r)
 {

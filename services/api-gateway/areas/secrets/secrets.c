@@ -2,8 +2,8 @@
 #include "app.h"
 
 #include "base/utf8.h"
-#include "domain/data_key.h"
 #include "model_change_sql.h"
+#include "project/unseal.h"
 #include "secrets_sql.h"
 #include "workflow/definition.h"
 #include "workflow/secrets.h"

@@ -1,0 +1,93 @@
+/* Page parameters. */
+#include "http/page.h"
+
+#include "base/num.h"
+
+#define LIMIT_DEFAULT 20
+#define LIMIT_MAX     500
+#define EXACT_MAX     (1LL << 53) /* what a JSON number carries exactly */
+
+/* A whole number between 1 and `most`. */
+static bool read_number(struct arena *arena,
+                        const struct query *query,
+                        const char *name,
+                        int64_t most,
+                        int64_t *value,
+                        struct schema_errors *errors)
+{
+    struct str text = query_get(query, name);
+    int64_t number;
+
+    if (text.ptr == NULL)
+        return true;
+    if (!num_parse_i64(text, &number)) {
+        schema_error_add(arena, errors, str_from(name), "type_mismatch", "must be a whole number");
+        return false;
+    }
+    if (number < 1 || number > most) {
+        schema_error_add(arena,
+                         errors,
+                         str_from(name),
+                         "out_of_range",
+                         "must be between 1 and %lld",
+                         (long long)most);
+        return false;
+    }
+    *value = number;
+    return true;
+}
+
+static void read_order(struct arena *arena,
+                       const struct query *query,
+                       struct page *page,
+                       struct schema_errors *errors)
+{
+    struct str order = query_get(query, "order");
+
+    if (order.ptr == NULL)
+        return;
+    page->descending = str_is(order, "desc");
+    if (!page->descending && !str_is(order, "asc"))
+        schema_error_add(arena, errors, STR("order"), "out_of_range", "must be asc or desc");
+}
+
+static void read_count(struct arena *arena,
+                       const struct query *query,
+                       struct page *page,
+                       struct schema_errors *errors)
+{
+    struct str count = query_get(query, "count");
+
+    if (count.ptr == NULL)
+        return;
+    page->count = str_is(count, "true");
+    if (!page->count && !str_is(count, "false"))
+        schema_error_add(arena, errors, STR("count"), "type_mismatch", "must be true or false");
+}
+
+bool page_parse(struct arena *arena,
+                const struct query *query,
+                struct page *ret_page,
+                struct schema_errors *errors)
+{
+    struct page page = {.page = 1, .limit = LIMIT_DEFAULT, .count = true};
+    size_t before = errors->count;
+
+    if (read_number(arena, query, "limit", LIMIT_MAX, &page.limit, errors))
+        (void)read_number(arena, query, "page", EXACT_MAX / page.limit, &page.page, errors);
+    page.sort = query_get(query, "sort");
+    read_order(arena, query, &page, errors);
+    read_count(arena, query, &page, errors);
+    if (errors->count > before)
+        return false;
+    *ret_page = page;
+    return true;
+}
+
+void page_json(struct jw *w, const struct page *page, int64_t total, bool has_next)
+{
+    JW_I64(w, "total_items", total);
+    JW_I64(w, "page", page->page);
+    JW_I64(w, "page_size", page->limit);
+    JW_BOOL(w, "has_next_page", has_next);
+}

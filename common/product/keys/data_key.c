@@ -1,0 +1,215 @@
+/* Data keys: wrapped, unwrapped, adopted. */
+#include "keys/data_key.h"
+
+#include <stdlib.h>
+
+#include "base/codec.h"
+#include "base/panic.h"
+#include "base/rand.h"
+#include "data_key_sql.h"
+#include "keys/place.h"
+#include "log/log.h"
+
+#define LEGACY_ID 0
+
+static struct str place_key(struct arena *arena, int64_t project, uint32_t id)
+{
+    return arena_printf(arena, "p%lld:data_key:%u", (long long)project, id);
+}
+
+/* --- wrapping --- */
+
+void master_key_prepare(struct aead_key *master)
+{
+    struct aead_key name;
+
+    aead_derive(master, STR("id of this master key"), &name);
+    master->id = (uint32_t)name.bytes[0] << 24 | (uint32_t)name.bytes[1] << 16 |
+                 (uint32_t)name.bytes[2] << 8 | name.bytes[3];
+    aead_key_wipe(&name);
+}
+
+void data_key_new(uint32_t id, struct aead_key *ret_key)
+{
+    rand_bytes(ret_key->bytes, sizeof(ret_key->bytes));
+    ret_key->id = id;
+}
+
+struct str data_key_wrap(struct arena *arena,
+                         const struct master_keys *masters,
+                         int64_t project,
+                         const struct aead_key *key)
+{
+    return aead_seal(arena,
+                     &masters->keys[0],
+                     (struct str){(const char *)key->bytes, sizeof(key->bytes)},
+                     place_key(arena, project, key->id));
+}
+
+int data_key_unwrap(struct arena *arena,
+                    const struct master_keys *masters,
+                    int64_t project,
+                    uint32_t id,
+                    struct str wrapped,
+                    struct aead_key *ret_key)
+{
+    struct str plain;
+
+    if (aead_open(
+            arena, masters->keys, masters->count, wrapped, place_key(arena, project, id), &plain) !=
+        0)
+        return AEAD_BAD;
+    bool fits = plain.len == sizeof(ret_key->bytes);
+    if (fits) {
+        memcpy(ret_key->bytes, plain.ptr, plain.len);
+        ret_key->id = id;
+    }
+    explicit_bzero((char *)plain.ptr, plain.len);
+    return fits ? 0 : AEAD_BAD;
+}
+
+/* --- keys of earlier releases --- */
+
+static void derive_legacy(struct arena *arena,
+                          const struct aead_key *master,
+                          int64_t project,
+                          struct aead_key *ret_key)
+{
+    aead_derive(master, arena_printf(arena, "project:%lld", (long long)project), ret_key);
+    ret_key->id = LEGACY_ID;
+}
+
+/* The master key may have been changed since: what the project has sealed tells from which one its
+ * key was derived. */
+static int find_legacy(struct task *task,
+                       const struct master_keys *masters,
+                       struct db *db,
+                       struct aead_key *ret_key)
+{
+    struct rows rows;
+    struct str plain;
+
+    TRY(db_query(task, db, &SQL_DATA_KEY_LEGACY, NULL, 0, &rows));
+    if (rows.count == 0) {
+        derive_legacy(task->arena, &masters->keys[0], db->schema, ret_key);
+        return 0;
+    }
+    const struct row row = rows_at(&rows, 0);
+    struct str sealed = rows_bytes(task->arena, &rows, 0, rows_column(&rows, "sealed"));
+    struct str place =
+        place_setting(task->arena, db->schema, row_str(&row, "kind"), row_str(&row, "key"));
+    for (size_t i = 0; i < masters->count; i++) {
+        derive_legacy(task->arena, &masters->keys[i], db->schema, ret_key);
+        if (aead_open(task->arena, ret_key, 1, sealed, place, &plain) == 0) {
+            explicit_bzero((char *)plain.ptr, plain.len);
+            return 0;
+        }
+    }
+    aead_key_wipe(ret_key);
+    log_error("project.keys_unreadable", L_I64("number", db->schema));
+    return DB_FAILED;
+}
+
+int data_key_adopt(struct task *task, const struct master_keys *masters, struct db *db)
+{
+    struct aead_key key;
+
+    TRY(find_legacy(task, masters, db, &key));
+    /* Others that load the project now find the same key: who comes first does not matter. */
+    struct str wrapped = data_key_wrap(task->arena, masters, db->schema, &key);
+    aead_key_wipe(&key);
+    return db_query(task, db, &SQL_DATA_KEY_ADD, PARAMS(P_I64(LEGACY_ID), P_BYTES(wrapped)), NULL);
+}
+
+/* --- rings --- */
+
+void key_ring_done(struct key_ring *ring)
+{
+    for (size_t i = 0; i < ring->count; i++)
+        aead_key_wipe(&ring->keys[i]);
+    free(ring->keys);
+    *ring = (struct key_ring){0};
+}
+
+const struct aead_key *key_ring_find(const struct key_ring *ring, uint32_t id)
+{
+    for (size_t i = 0; i < ring->count; i++) {
+        if (ring->keys[i].id == id)
+            return &ring->keys[i];
+    }
+    return NULL;
+}
+
+static int read_key(struct arena *arena,
+                    const struct master_keys *masters,
+                    int64_t project,
+                    uint32_t id,
+                    struct str hex,
+                    struct aead_key *ret_key)
+{
+    struct str wrapped;
+
+    if (!codec_hex_decode(arena, hex, &wrapped))
+        return AEAD_BAD;
+    return data_key_unwrap(arena, masters, project, id, wrapped, ret_key);
+}
+
+int key_ring_read(struct arena *arena,
+                  const struct master_keys *masters,
+                  int64_t project,
+                  const struct rows *rows,
+                  const struct key_ring *known,
+                  struct key_ring *ret_ring)
+{
+    struct key_ring ring = {0};
+    struct str *texts;
+    int64_t *ids;
+    size_t count = rows_i64s(arena, rows, 0, rows_column(rows, "key_ids"), &ids);
+    int rc = AEAD_BAD;
+
+    (void)rows_strs(arena, rows, 0, rows_column(rows, "key_texts"), &texts);
+    ring.keys = calloc(count + 1, sizeof(*ring.keys));
+    if (ring.keys == NULL)
+        PANIC("out of memory");
+    for (size_t i = 0; i < count; i++) {
+        const struct aead_key *old = known ? key_ring_find(known, (uint32_t)ids[i]) : NULL;
+        struct aead_key *key = &ring.keys[ring.count];
+        rc = 0;
+        if (old)
+            *key = *old;
+        else
+            rc = read_key(arena, masters, project, (uint32_t)ids[i], texts[i], key);
+        if (rc == 0)
+            ring.count++;
+        else
+            log_error(
+                "project.data_key_unreadable", L_I64("number", project), L_I64("key", ids[i]));
+    }
+    if (rc != 0) {
+        key_ring_done(&ring);
+        return rc;
+    }
+    *ret_ring = ring;
+    return 0;
+}
+
+int key_ring_load(struct task *task,
+                  const struct master_keys *masters,
+                  struct db *db,
+                  struct key_ring *ret_ring,
+                  bool *ret_unfinished)
+{
+    struct rows rows;
+    int64_t *ids;
+
+    TRY(db_query(task, db, &SQL_DATA_KEYS_LIST, NULL, 0, &rows));
+    if (rows_i64s(task->arena, &rows, 0, rows_column(&rows, "key_ids"), &ids) == 0) {
+        TRY(data_key_adopt(task, masters, db));
+        TRY(db_query(task, db, &SQL_DATA_KEYS_LIST, NULL, 0, &rows));
+    }
+    if (key_ring_read(task->arena, masters, db->schema, &rows, NULL, ret_ring) != 0)
+        return DB_FAILED;
+    if (ret_unfinished)
+        *ret_unfinished = rows_bool(&rows, 0, rows_column(&rows, "unfinished"));
+    return 0;
+}

@@ -1,0 +1,40 @@
+-- Data keys of a project, and what they seal. Statements over sealed columns are built in keys/rotate.c.
+
+-- name: data_keys_list :one
+select coalesce(array_agg(k.id::bigint order by k.id), '{}') as key_ids,
+  coalesce(array_agg(encode(k.wrapped, 'hex') order by k.id), '{}') as key_texts,
+  coalesce(bool_or(k.retired_at is null and k.id < (select max(n.id) from {p}.data_keys n)), false) as unfinished
+from {p}.data_keys k;
+
+-- name: data_keys_all :many
+select k.id as id, k.wrapped as wrapped from {p}.data_keys k order by k.id;
+
+-- name: data_key_add :exec
+insert into {p}.data_keys (id, wrapped) values ($1::integer, $2::bytea) on conflict (id) do nothing;
+
+-- name: data_key_rewrap :exec
+update {p}.data_keys set wrapped = $2::bytea where id = $1::integer and wrapped = $3::bytea;
+
+-- name: data_keys_retire :exec
+update {p}.data_keys set retired_at = now() where id < $1::integer and retired_at is null;
+
+-- Rotations of one project begin one after the other.
+-- name: data_keys_lock :one
+select m.id as id from {p}.meta m for update;
+
+-- A value of a time before wrapped keys, to tell under which master key it was sealed.
+-- name: data_key_legacy :opt
+select s.kind as kind, s.key as key, s.sealed as sealed
+from {p}.settings s
+where substring(s.sealed from 2 for 4) = '\x00000000'::bytea
+order by s.kind = 'signing_key' desc, s.id desc
+limit 1;
+
+-- name: data_key_projects :many
+select p.number as number, p.slug as slug, p.server as server
+from platform.projects p where p.state = 'active' order by p.number;
+
+-- name: data_key_touch :opt
+update platform.projects as p set epoch = p.epoch + 1
+where p.number = $1::bigint and p.state = 'active'
+returning p.epoch as epoch;

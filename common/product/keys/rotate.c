@@ -1,0 +1,553 @@
+/*
+ * A new data key for every project. All projects get theirs first; what is sealed is sealed again
+ * in small batches, each value only while it is still what was read; when a pass that began after
+ * the last writer with the old key finds nothing, the old key is retired. Wherever this stops,
+ * everything is sealed by a key that is stored.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/codec.h"
+#include "base/panic.h"
+#include "data_key_sql.h"
+#include "keys/place.h"
+#include "keys/rotate_private.h"
+#include "log/log.h"
+#include "model/model.h"
+
+#define WINDOW     200 /* rows a statement looks at */
+#define TRIES      6   /* of a batch that meets locks */
+#define RETRY_MS   200
+#define PASSES_MAX 20
+#define KEY_BYTES  160
+
+/* --- what both rotations share --- */
+
+int rotation_projects(struct task *task,
+                      struct rotation *rotation,
+                      struct rotated **ret_list,
+                      size_t *ret_count)
+{
+    struct rows rows;
+
+    TRY(db_query(
+        task, &rotation->owners->servers->control, &SQL_DATA_KEY_PROJECTS, NULL, 0, &rows));
+    struct rotated *list = ARENA_ARRAY(task->arena, list, rows.count);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct row row = rows_at(&rows, i);
+        list[i] = (struct rotated){
+            .db = {.server = servers_find(rotation->owners->servers, row_str(&row, "server")),
+                   .schema = row_i64(&row, "number")},
+            .slug = row_str(&row, "slug"),
+        };
+    }
+    *ret_list = list;
+    *ret_count = rows.count;
+    return 0;
+}
+
+void rotation_failed(struct task *task,
+                     struct rotation *rotation,
+                     const struct rotated *project,
+                     int rc)
+{
+    rotation->left++;
+    rotation->say(
+        arena_printf(task->arena, "project %.*s: not done (%d)", STR_ARG(project->slug), rc).ptr);
+}
+
+int rotation_end(struct task *task, const struct rotation *rotation, struct str *ret_reason)
+{
+    if (rotation->left == 0)
+        return 0;
+    *ret_reason =
+        arena_printf(task->arena, "%zu projects are not done; run it again", rotation->left);
+    return 1;
+}
+
+int rotation_scope(struct task *task, int (*fn)(struct task *task, void *arg), void *arg)
+{
+    struct arena *outer = task->arena;
+
+    task->arena = arena_new(0);
+    int rc = fn(task, arg);
+    arena_free(task->arena);
+    task->arena = outer;
+    return rc;
+}
+
+/* --- sealed columns --- */
+
+/* Rows are walked by `key`; it travels as text, and `what` is what their place is made of. */
+struct sealed_column {
+    const char *table, *sealed, *key;
+    const char *type;  /* of the key */
+    const char *first; /* below every key */
+    const char *what;  /* as text */
+    struct str (*place)(struct arena *arena, int64_t project, struct str what);
+    int64_t entity_id, field_id; /* secret fields */
+};
+
+static int64_t number_of(struct str text)
+{
+    return strtoll(
+        text.ptr, NULL, 10); /* NOLINT(cert-err34-c): digits from the database, NUL-terminated */
+}
+
+static struct str setting_at(struct arena *arena, int64_t project, struct str what)
+{
+    struct str key = what;
+    struct str kind = str_split(&key, ':');
+
+    return place_setting(arena, project, kind, key);
+}
+
+static struct str flow_at(struct arena *arena, int64_t project, struct str what)
+{
+    struct str hash = STR_NONE;
+
+    (void)codec_hex_decode(arena, what, &hash);
+    return place_flow(arena, project, hash);
+}
+
+static struct str successor_at(struct arena *arena, int64_t project, struct str what)
+{
+    return place_successor(arena, project, number_of(what));
+}
+
+/* Those that every project has; secret fields follow from the model. Kinds of settings have no
+ * colon. */
+static const struct sealed_column columns[] = {
+    {.table = "settings",
+     .sealed = "sealed",
+     .key = "id",
+     .type = "bigint",
+     .first = "0",
+     .what = "t.kind || ':' || t.key",
+     .place = setting_at},
+    {.table = "secrets",
+     .sealed = "sealed",
+     .key = "name",
+     .type = "text",
+     .first = "",
+     .what = "t.name",
+     .place = place_secret},
+    {.table = "refresh_tokens",
+     .sealed = "successor",
+     .key = "id",
+     .type = "bigint",
+     .first = "0",
+     .what = "t.id::text",
+     .place = successor_at},
+    {.table = "auth_flows",
+     .sealed = "sealed",
+     .key = "state_hash",
+     .type = "bytea",
+     .first = "",
+     .what = "encode(t.state_hash, 'hex')",
+     .place = flow_at},
+    {.table = "idempotency_keys",
+     .sealed = "response",
+     .key = "id",
+     .type = "bigint",
+     .first = "0",
+     .what = "t.principal || ':' || t.key",
+     .place = place_answer},
+};
+
+/* --- one window of one column --- */
+
+struct pass {
+    struct rotation *rotation;
+    struct rotated *project;
+    struct key_ring ring;
+    uint8_t newest[4]; /* as sealed values name it */
+    size_t sealed, unreadable;
+};
+
+struct window {
+    struct pass *pass;
+    const struct sealed_column *column;
+    char after[KEY_BYTES]; /* the last key that was seen */
+    size_t after_len;
+    bool last;
+};
+
+static void set_after(struct window *window, struct str key)
+{
+    MUST(key.len <= sizeof(window->after));
+    memcpy(window->after, key.ptr, key.len);
+    window->after_len = key.len;
+}
+
+static struct sql statement(struct arena *arena, struct str text, enum sql_kind kind)
+{
+    return (struct sql){
+        .name = "data_key.rotate",
+        .text = arena_cstr(arena, text),
+        .hash = str_hash(text),
+        .kind = kind,
+        .writes = kind == SQL_EXEC,
+    };
+}
+
+/* The rows of the window that an older key sealed, and the last row, whatever it holds. Bytes of
+ * key ids sort as their numbers. */
+static struct sql select_window(struct arena *arena, const struct sealed_column *column)
+{
+    struct str text = arena_printf(
+        arena,
+        "select w.key, w.what, case when w.due then encode(w.sealed, 'hex') end as sealed from ("
+        "select t.%s::text as key, %s as what, t.%s as sealed, "
+        "coalesce(substring(t.%s from 2 for 4) < $2::bytea, false) as due, "
+        "row_number() over (order by t.%s) as n, count(*) over () as count "
+        "from (select * from {p}.%s s where s.%s > $1::%s order by s.%s limit %d) t) w "
+        "where w.due or w.n = w.count order by w.n",
+        column->key,
+        column->what,
+        column->sealed,
+        column->sealed,
+        column->key,
+        column->table,
+        column->key,
+        column->type,
+        column->key,
+        WINDOW);
+    return statement(arena, text, SQL_MANY);
+}
+
+static struct sql update_window(struct arena *arena, const struct sealed_column *column)
+{
+    struct str text =
+        arena_printf(arena,
+                     "update {p}.%s as t set %s = decode(n.fresh, 'hex') "
+                     "from unnest($1::text[], $2::text[], $3::text[]) as n (key, old, fresh) "
+                     "where t.%s = n.key::%s and t.%s = decode(n.old, 'hex')",
+                     column->table,
+                     column->sealed,
+                     column->key,
+                     column->type,
+                     column->sealed);
+    return statement(arena, text, SQL_EXEC);
+}
+
+/* The value sealed by the newest key, in hex; false when it cannot be opened. */
+static bool seal_again(struct arena *arena,
+                       const struct window *window,
+                       struct str what,
+                       struct str hex,
+                       struct str *ret_hex)
+{
+    const struct pass *pass = window->pass;
+    const struct sealed_column *column = window->column;
+    const struct key_ring *ring = &pass->ring;
+    int64_t number = pass->project->db.schema;
+    struct str place = column->place
+                           ? column->place(arena, number, what)
+                           : place_field(arena, number, column->entity_id, column->field_id);
+    struct str sealed;
+    struct str plain;
+
+    if (!codec_hex_decode(arena, hex, &sealed) ||
+        aead_open(arena, ring->keys, ring->count, sealed, place, &plain) != 0)
+        return false;
+    struct str fresh = aead_seal(arena, &ring->keys[ring->count - 1], plain, place);
+    explicit_bzero((char *)plain.ptr, plain.len);
+    *ret_hex = codec_hex(arena, fresh);
+    return true;
+}
+
+static bool comes_again(int rc)
+{
+    return rc == DB_CONFLICT || rc == DB_LOCKED || rc == DB_TIMEOUT || rc == DB_UNAVAILABLE ||
+           rc == DB_UNKNOWN;
+}
+
+/* Whether it happened or not, doing it again does no harm. */
+static int run_again(struct task *task,
+                     struct db *db,
+                     const struct sql *sql,
+                     const struct db_param *params,
+                     size_t count,
+                     struct rows *ret_rows)
+{
+    for (int i = 1;; i++) {
+        int rc = db_query(task, db, sql, params, count, ret_rows);
+        if (!comes_again(rc) || i == TRIES)
+            return rc;
+        TRY(task_sleep(task, RETRY_MS));
+    }
+}
+
+static int rotate_window(struct task *task, void *arg)
+{
+    struct window *window = arg;
+    struct pass *pass = window->pass;
+    struct arena *arena = task->arena;
+    const struct sealed_column *column = window->column;
+    const struct sql select = select_window(arena, column);
+    struct rows rows;
+
+    TRY(run_again(task,
+                  &pass->project->db,
+                  &select,
+                  PARAMS(P_STR(((struct str){window->after, window->after_len})),
+                         P_BYTES(((struct str){(const char *)pass->newest, sizeof(pass->newest)}))),
+                  &rows));
+    window->last = rows.count == 0;
+    if (rows.count == 0)
+        return 0;
+    struct str *keys = ARENA_ARRAY(arena, keys, rows.count * 3);
+    struct str *old = keys + rows.count;
+    struct str *fresh = old + rows.count;
+    size_t count = 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        keys[count] = rows_str(&rows, i, 0);
+        old[count] = rows_str(&rows, i, 2);
+        if (rows_null(&rows, i, 2))
+            continue;
+        if (seal_again(arena, window, rows_str(&rows, i, 1), old[count], &fresh[count]))
+            count++;
+        else
+            pass->unreadable++;
+    }
+    set_after(window, rows_str(&rows, rows.count - 1, 0));
+    if (count == 0)
+        return 0;
+    const struct sql update = update_window(arena, column);
+    struct rows done = {0};
+    TRY(run_again(task,
+                  &pass->project->db,
+                  &update,
+                  PARAMS(P_STRS(keys, count), P_STRS(old, count), P_STRS(fresh, count)),
+                  &done));
+    /* Found counts, not changed: what somebody else changed meanwhile is looked at again. */
+    pass->sealed += count;
+    pass->rotation->say(arena_printf(arena,
+                                     "project %.*s: %s.%s: %zu sealed again",
+                                     STR_ARG(pass->project->slug),
+                                     column->table,
+                                     column->sealed,
+                                     count)
+                            .ptr);
+    return 0;
+}
+
+static int rotate_column(struct task *task, struct pass *pass, const struct sealed_column *column)
+{
+    struct window window = {.pass = pass, .column = column};
+
+    set_after(&window, str_from(column->first));
+    while (!window.last)
+        TRY(rotation_scope(task, rotate_window, &window));
+    return 0;
+}
+
+/* --- one project --- */
+
+static int rotate_fields(struct task *task, struct pass *pass, const struct model *model)
+{
+    for (size_t e = 0; e < model->entity_count; e++) {
+        const struct entity *entity = &model->entities[e];
+        for (size_t f = 0; f < entity->field_count; f++) {
+            const struct model_field *field = &entity->fields[f];
+            const struct sealed_column column = {
+                .table = arena_cstr(task->arena, entity->table),
+                .sealed = arena_cstr(task->arena, field->column),
+                .key = "id",
+                .type = "bigint",
+                .first = "0",
+                .what = "t.id::text",
+                .entity_id = entity->id,
+                .field_id = field->id,
+            };
+            if (field->type == TYPE_SECRET)
+                TRY(rotate_column(task, pass, &column));
+        }
+    }
+    return 0;
+}
+
+static int run_pass(struct task *task, void *arg)
+{
+    struct pass *pass = arg;
+    const struct master_keys *masters = pass->rotation->owners->masters;
+    struct db *db = &pass->project->db;
+    struct model *model;
+
+    TRY(key_ring_load(task, masters, db, &pass->ring, NULL));
+    uint32_t newest = pass->ring.keys[pass->ring.count - 1].id;
+    for (int i = 0; i < 4; i++)
+        pass->newest[i] = (uint8_t)(newest >> (24 - 8 * i));
+    int rc = model_load(task, db, &model);
+    if (rc == 0) {
+        for (size_t i = 0; rc == 0 && i < ARRAY_LEN(columns); i++)
+            rc = rotate_column(task, pass, &columns[i]);
+        if (rc == 0)
+            rc = rotate_fields(task, pass, model);
+        model_unref(model);
+    }
+    key_ring_done(&pass->ring);
+    return rc;
+}
+
+/* A pass; DB_SCHEMA when a table or field went meanwhile: the next one reads the model again. */
+static int one_pass(struct task *task, struct pass *pass)
+{
+    int rc = rotation_scope(task, run_pass, pass);
+
+    if (rc == 0 && pass->unreadable > 0)
+        pass->rotation->say(
+            arena_printf(task->arena,
+                         "project %.*s: %zu values open with no key and stay as they are",
+                         STR_ARG(pass->project->slug),
+                         pass->unreadable)
+                .ptr);
+    return rc;
+}
+
+/* Passes until one finds nothing. *ret_newest is the key that it looked for. */
+static int rotate_rest(struct task *task,
+                       struct rotation *rotation,
+                       struct rotated *project,
+                       int64_t *ret_newest)
+{
+    int rc = DB_TIMEOUT;
+
+    for (int i = 0; i < PASSES_MAX; i++) {
+        struct pass pass = {.rotation = rotation, .project = project};
+        rc = one_pass(task, &pass);
+        if (rc != 0 && rc != DB_SCHEMA)
+            return rc;
+        if (rc == 0 && pass.sealed == 0) {
+            *ret_newest = (int64_t)pass.newest[0] << 24 | pass.newest[1] << 16 |
+                          pass.newest[2] << 8 | pass.newest[3];
+            return 0;
+        }
+        rc = DB_TIMEOUT;
+    }
+    return rc;
+}
+
+static int add_key(struct task *task, const struct rotation *rotation, struct rotated *project)
+{
+    const struct master_keys *masters = rotation->owners->masters;
+    struct key_ring ring;
+    struct aead_key key;
+    bool unfinished;
+    struct db *tx;
+
+    /* What earlier releases derived is stored before the lock, on its own. */
+    TRY(key_ring_load(task, masters, &project->db, &ring, NULL));
+    key_ring_done(&ring);
+    TRY(db_begin(task, &project->db, &tx));
+    TRY(db_query(task, tx, &SQL_DATA_KEYS_LOCK, NULL, 0, &(struct rows){0}));
+    TRY(key_ring_load(task, masters, tx, &ring, &unfinished));
+    uint32_t id = ring.keys[ring.count - 1].id + 1;
+    key_ring_done(&ring);
+    if (!unfinished) {
+        data_key_new(id, &key);
+        struct str wrapped = data_key_wrap(task->arena, masters, project->db.schema, &key);
+        aead_key_wipe(&key);
+        TRY(db_query(task, tx, &SQL_DATA_KEY_ADD, PARAMS(P_I64(id), P_BYTES(wrapped)), NULL));
+    }
+    TRY(db_commit(task, tx));
+    rotation->say(arena_printf(task->arena,
+                               "project %.*s: %s",
+                               STR_ARG(project->slug),
+                               unfinished ? "goes on where it was ended" : "has a new key")
+                      .ptr);
+    return 0;
+}
+
+struct step {
+    struct rotation *rotation;
+    struct rotated *project;
+};
+
+/* The new key, and word of it to the daemons. */
+static int begin(struct task *task, void *arg)
+{
+    const struct step *step = arg;
+    const struct key_owners *owners = step->rotation->owners;
+    int64_t number = step->project->db.schema;
+    struct rows rows;
+
+    TRY(add_key(task, step->rotation, step->project));
+    TRY(run_again(
+        task, &owners->servers->control, &SQL_DATA_KEY_TOUCH, PARAMS(P_I64(number)), &rows));
+    if (rows.count > 0)
+        owners->changed(owners->arg, number, rows_i64(&rows, 0, 0));
+    return 0;
+}
+
+static int seal_most(struct task *task, void *arg)
+{
+    const struct step *step = arg;
+    struct pass pass = {.rotation = step->rotation, .project = step->project};
+    int rc = one_pass(task, &pass);
+
+    return rc == DB_SCHEMA ? 0 : rc; /* the rest comes later */
+}
+
+static int finish(struct task *task, void *arg)
+{
+    const struct step *step = arg;
+    int64_t newest;
+
+    TRY(rotate_rest(task, step->rotation, step->project, &newest));
+    TRY(run_again(task, &step->project->db, &SQL_DATA_KEYS_RETIRE, PARAMS(P_I64(newest)), NULL));
+    step->rotation->say(arena_printf(task->arena,
+                                     "project %.*s: the old key is retired",
+                                     STR_ARG(step->project->slug))
+                            .ptr);
+    return 0;
+}
+
+/* A step for all projects; one that fails is left out of the next. */
+static void for_all(struct task *task,
+                    struct rotation *rotation,
+                    struct rotated *list,
+                    size_t count,
+                    int (*fn)(struct task *task, void *arg))
+{
+    for (size_t i = 0; i < count; i++) {
+        struct step step = {rotation, &list[i]};
+        if (list[i].slug.len == 0)
+            continue;
+        int rc = list[i].db.server ? rotation_scope(task, fn, &step) : DB_UNAVAILABLE;
+        if (rc == 0)
+            continue;
+        rotation_failed(task, rotation, &list[i], rc);
+        list[i].slug.len = 0;
+    }
+}
+
+int keys_rotate(struct task *task,
+                const struct key_owners *owners,
+                int64_t settle_ms,
+                void (*say)(const char *text),
+                struct str *ret_reason)
+{
+    struct rotation rotation = {.owners = owners, .say = say};
+    struct rotated *list;
+    size_t count;
+
+    int rc = rotation_projects(task, &rotation, &list, &count);
+    if (rc != 0) {
+        *ret_reason = STR("the list of projects cannot be read");
+        return 1;
+    }
+    for_all(task, &rotation, list, count, begin);
+    int64_t told_ms = clock_mono_ms();
+    for_all(task, &rotation, list, count, seal_most);
+    int64_t wait_ms = told_ms + settle_ms - clock_mono_ms();
+    if (rotation.left < count && wait_ms > 0)
+        rc = task_sleep(task, wait_ms);
+    if (rc != 0) {
+        *ret_reason = STR("ended before the old keys were retired; run it again");
+        return 1;
+    }
+    for_all(task, &rotation, list, count, finish);
+    return rotation_end(task, &rotation, ret_reason);
+}

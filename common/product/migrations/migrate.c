@@ -1,0 +1,323 @@
+/*
+ * Migrations, compiled in: the control schema under a table lock, then each project under its row's
+ * lock, one transaction each. A project records in its own schema what was applied there, in the
+ * same transaction; the control row's number only says which projects are behind. An applied file
+ * that was edited is refused.
+ */
+#include "migrations/migrate.h"
+
+#include "base/num.h"
+#include "migrate_sql.h"
+#include "migrations.h"
+
+#define LOCK_TRIES 10
+
+/* Result of migrate_run; the text says what happened. */
+enum { MIGRATE_FAILED = 1 };
+
+struct migrator {
+    struct task *task;
+    struct servers *servers;
+    const struct migration *platform;
+    const struct migration *project;
+    void (*say)(const char *text);
+    struct str reason;
+};
+
+static const struct sql bootstrap[] = {
+    {
+        .name = "migrate.schema",
+        .text = "create schema if not exists platform",
+        .kind = SQL_EXEC,
+        .writes = true,
+        .no_prepare = true,
+    },
+    {
+        .name = "migrate.table",
+        .text = "create table if not exists platform.migrations (area text not null, "
+                "number integer not null, name text not null, sha256 text not null, "
+                "applied_at timestamptz not null default now(), primary key (area, number))",
+        .kind = SQL_EXEC,
+        .writes = true,
+        .no_prepare = true,
+    },
+};
+
+static const struct sql lock_sql = {
+    .name = "migrate.lock",
+    .text = "lock table platform.migrations in exclusive mode",
+    .kind = SQL_EXEC,
+    .writes = true,
+    .no_prepare = true,
+};
+
+#define PATIENCE_MS 600000 /* rewriting a large table takes longer than a request may */
+
+const struct migration *const migrate_platform_list = migrations_platform;
+const struct migration *const migrate_project_list = migrations_project;
+
+static int failed(struct migrator *m, int rc, const char *what)
+{
+    if (rc < 0)
+        m->reason = arena_printf(m->task->arena, "%s: interrupted", what);
+    else
+        m->reason =
+            arena_printf(m->task->arena, "%s: %.*s", what, STR_ARG(db_error(m->task)->message));
+    return MIGRATE_FAILED;
+}
+
+static int refused(struct migrator *m, const char *name)
+{
+    m->reason =
+        arena_printf(m->task->arena, "migration %s was edited after it had been applied", name);
+    return MIGRATE_FAILED;
+}
+
+static size_t
+command_calls(struct arena *arena, const struct migration *migration, struct db_call *calls)
+{
+    size_t count = 0;
+
+    for (; migration->commands[count] != NULL; count++) {
+        if (calls == NULL)
+            continue;
+        struct sql *sql = ARENA_NEW(arena, sql);
+        *sql = (struct sql){
+            .name = migration->name,
+            .text = migration->commands[count],
+            .hash = str_hash(str_from(migration->commands[count])),
+            .kind = SQL_EXEC,
+            .writes = true,
+            .no_prepare = true,
+        };
+        calls[count] = (struct db_call){.sql = sql};
+    }
+    return count;
+}
+
+size_t migrate_calls(struct arena *arena, const struct migration *migration, struct db_call *calls)
+{
+    size_t count = command_calls(arena, migration, calls);
+
+    if (calls != NULL) {
+        struct db_param *params = ARENA_ARRAY(arena, params, 3);
+        params[0] = P_STR(arena_printf(arena, "%d", migration->number));
+        params[1] = P_CSTR(migration->name);
+        params[2] = P_CSTR(migration->sha256);
+        calls[count] = (struct db_call){
+            .sql = &SQL_MIGRATE_PROJECT_RECORD,
+            .params = params,
+            .param_count = 3,
+        };
+    }
+    return count + 1;
+}
+
+/* --- the control schema --- */
+
+/* Two migrators at once collide here; the one that loses finds the work done. */
+static int make_ground(struct migrator *m)
+{
+    for (int attempt = 1;; attempt++) {
+        int rc = 0;
+        for (size_t i = 0; rc == 0 && i < ARRAY_LEN(bootstrap); i++)
+            rc = db_query(m->task, &m->servers->control, &bootstrap[i], NULL, 0, NULL);
+        if (rc == 0)
+            return 0;
+        if (rc < 0 || attempt == LOCK_TRIES)
+            return failed(m, rc, "control schema");
+        struct str text = arena_dup(m->task->arena, db_error(m->task)->message);
+        if (task_sleep(m->task, 100) != 0) {
+            m->reason = text;
+            return MIGRATE_FAILED;
+        }
+    }
+}
+
+/* The recorded checksum of (area, number); empty when it was not applied. */
+static struct str recorded(const struct rows *rows, const char *area, int number)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row row = rows_at(rows, i);
+        if (str_is(row_str(&row, "area"), area) && row_i64(&row, "number") == number)
+            return row_str(&row, "sha256");
+    }
+    return STR_NONE;
+}
+
+/* Applies (control schema) and records one migration, or checks that it is the recorded one. */
+static int step_platform(struct migrator *m,
+                         struct db *tx,
+                         const struct rows *known,
+                         const char *area,
+                         const struct migration *migration,
+                         bool apply)
+{
+    struct str sha256 = recorded(known, area, migration->number);
+
+    if (sha256.ptr != NULL)
+        return str_is(sha256, migration->sha256) ? 0 : refused(m, migration->name);
+    size_t count = apply ? command_calls(NULL, migration, NULL) : 0;
+    struct db_call *calls = ARENA_ARRAY(m->task->arena, calls, count + 1);
+    const struct db_param params[] = {
+        P_CSTR(area),
+        P_I64(migration->number),
+        P_CSTR(migration->name),
+        P_CSTR(migration->sha256),
+    };
+    if (apply)
+        (void)command_calls(m->task->arena, migration, calls);
+    calls[count] = (struct db_call){
+        .sql = &SQL_MIGRATE_RECORD,
+        .params = params,
+        .param_count = ARRAY_LEN(params),
+    };
+    int rc = db_batch(m->task, tx, calls, count + 1, NULL);
+    if (rc != 0)
+        return failed(m, rc, migration->name);
+    if (apply)
+        m->say(arena_printf(m->task->arena, "platform: %s", migration->name).ptr);
+    return 0;
+}
+
+static int migrate_platform(struct migrator *m)
+{
+    struct db *tx;
+    struct rows known;
+
+    TRY(make_ground(m));
+    int rc = db_begin(m->task, &m->servers->control, &tx);
+    if (rc == 0)
+        rc = db_patience(m->task, tx, PATIENCE_MS);
+    if (rc == 0)
+        rc = db_query(m->task, tx, &lock_sql, NULL, 0, NULL);
+    if (rc == 0)
+        rc = db_query(m->task, tx, &SQL_MIGRATE_RECORDED, NULL, 0, &known);
+    if (rc != 0)
+        return failed(m, rc, "control schema");
+    rc = 0;
+    for (const struct migration *it = m->platform; rc == 0 && it->number != 0; it++)
+        rc = step_platform(m, tx, &known, "platform", it, true);
+    for (const struct migration *it = m->project; rc == 0 && it->number != 0; it++)
+        rc = step_platform(m, tx, &known, "project", it, false);
+    if (rc != 0) {
+        (void)db_rollback(m->task, tx);
+        return rc;
+    }
+    rc = db_commit(m->task, tx);
+    return rc == 0 ? 0 : failed(m, rc, "control schema");
+}
+
+/* --- projects --- */
+
+static int step_project(struct migrator *m,
+                        struct db *tx,
+                        const struct rows *known,
+                        const struct migration *migration,
+                        struct str slug)
+{
+    for (size_t i = 0; i < known->count; i++) {
+        const struct row row = rows_at(known, i);
+        int64_t number;
+        if (num_parse_i64(row_str(&row, "key"), &number) && number == migration->number)
+            return str_is(row_str(&row, "sha256"), migration->sha256) ? 0
+                                                                      : refused(m, migration->name);
+    }
+    size_t count = migrate_calls(NULL, migration, NULL);
+    struct db_call *calls = ARENA_ARRAY(m->task->arena, calls, count);
+    (void)migrate_calls(m->task->arena, migration, calls);
+    int rc = db_batch(m->task, tx, calls, count, NULL);
+    if (rc != 0)
+        return failed(m, rc, arena_cstr(m->task->arena, slug));
+    m->say(arena_printf(m->task->arena, "project %.*s: %s", STR_ARG(slug), migration->name).ptr);
+    return 0;
+}
+
+static int apply_project(struct migrator *m, struct db *db, struct str slug)
+{
+    struct db *tx;
+    struct rows known;
+
+    int rc = db_begin(m->task, db, &tx);
+    if (rc == 0)
+        rc = db_patience(m->task, tx, PATIENCE_MS);
+    if (rc == 0)
+        rc = db_query(m->task, tx, &SQL_MIGRATE_PROJECT_LOCK, NULL, 0, &known);
+    if (rc == 0)
+        rc = db_query(m->task, tx, &SQL_MIGRATE_PROJECT_RECORDED, NULL, 0, &known);
+    if (rc != 0)
+        return failed(m, rc, arena_cstr(m->task->arena, slug));
+    for (const struct migration *it = m->project; it->number != 0; it++) {
+        rc = step_project(m, tx, &known, it, slug);
+        if (rc != 0) {
+            (void)db_rollback(m->task, tx);
+            return rc;
+        }
+    }
+    rc = db_commit(m->task, tx);
+    return rc == 0 ? 0 : failed(m, rc, arena_cstr(m->task->arena, slug));
+}
+
+static int migrate_one(struct migrator *m, const struct row *row, int last)
+{
+    struct str slug = row_str(row, "slug");
+    const char *name = arena_cstr(m->task->arena, slug);
+    int64_t number = row_i64(row, "number");
+    struct db db = {
+        .server = servers_find(m->servers, row_str(row, "server")),
+        .schema = number,
+    };
+
+    if (db.server == NULL) {
+        m->reason = arena_printf(m->task->arena, "project %s lives on an unknown server", name);
+        return MIGRATE_FAILED;
+    }
+    TRY(apply_project(m, &db, slug));
+    int rc = db_query(m->task,
+                      &m->servers->control,
+                      &SQL_MIGRATE_PROJECT_DONE,
+                      PARAMS(P_I64(number), P_I64(last)),
+                      NULL);
+    return rc == 0 ? 0 : failed(m, rc, name);
+}
+
+static int migrate_projects(struct migrator *m)
+{
+    struct rows behind;
+    int last = 0;
+
+    for (const struct migration *it = m->project; it->number != 0; it++)
+        last = it->number;
+    int rc =
+        db_query(m->task, &m->servers->control, &SQL_MIGRATE_BEHIND, PARAMS(P_I64(last)), &behind);
+    if (rc != 0)
+        return failed(m, rc, "list of projects");
+    for (size_t i = 0; i < behind.count; i++) {
+        const struct row row = rows_at(&behind, i);
+        TRY(migrate_one(m, &row, last));
+    }
+    return 0;
+}
+
+int migrate_run(struct task *task,
+                struct servers *servers,
+                const struct migration *platform,
+                const struct migration *project,
+                void (*say)(const char *text),
+                struct str *ret_reason)
+{
+    struct migrator m = {
+        .task = task,
+        .servers = servers,
+        .platform = platform,
+        .project = project,
+        .say = say,
+    };
+
+    int rc = migrate_platform(&m);
+    if (rc == 0)
+        rc = migrate_projects(&m);
+    if (rc != 0)
+        *ret_reason = m.reason;
+    return rc;
+}

@@ -1,0 +1,155 @@
+/* The model snapshot: names, look-ups, references. How it is read: model_load.c. */
+#include "model/model.h"
+
+#include "base/arena.h"
+#include "base/panic.h"
+#include "loop/work.h"
+#include "json/schema.h"
+
+#define FREE_HERE_BYTES ((size_t)128 * 1024) /* what is larger is freed beside the loop */
+
+static const char *const type_names[TYPE_COUNT] = {
+    [TYPE_VARCHAR] = "varchar",
+    [TYPE_TEXT] = "text",
+    [TYPE_INTEGER] = "integer",
+    [TYPE_FLOAT] = "float",
+    [TYPE_DECIMAL] = "decimal",
+    [TYPE_BOOL] = "bool",
+    [TYPE_DATE] = "date",
+    [TYPE_DATETIME] = "datetime",
+    [TYPE_JSON] = "json",
+    [TYPE_ENUM] = "enum",
+    [TYPE_FILE] = "file",
+    [TYPE_RELATION] = "relation",
+    [TYPE_SECRET] = "secret",
+};
+
+static const char *const on_delete_names[] = {
+    [ON_DELETE_RESTRICT] = "restrict",
+    [ON_DELETE_SET_NULL] = "set_null",
+    [ON_DELETE_CASCADE] = "cascade",
+};
+
+static int find_name(const char *const *names, size_t count, struct str name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_is(name, names[i]))
+            return (int)i;
+    return -1;
+}
+
+const char *model_type_name(enum model_type type)
+{
+    MUST(type < TYPE_COUNT);
+    return type_names[type];
+}
+
+int model_type_find(struct str name)
+{
+    return find_name(type_names, TYPE_COUNT, name);
+}
+
+const char *model_on_delete_name(enum model_on_delete on_delete)
+{
+    MUST(on_delete < ARRAY_LEN(on_delete_names));
+    return on_delete_names[on_delete];
+}
+
+int model_on_delete_find(struct str name)
+{
+    return find_name(on_delete_names, ARRAY_LEN(on_delete_names), name);
+}
+
+bool model_name_ok(struct str name)
+{
+    static const char *const taken[] = {"id", "created_at", "updated_at", "created_by"};
+
+    return schema_format_ok("name", name) && !str_starts(name, STR("svc_")) &&
+           find_name(taken, ARRAY_LEN(taken), name) < 0;
+}
+
+struct model *model_ref(struct model *model)
+{
+    MUST(model->refs > 0);
+    model->refs++;
+    return model;
+}
+
+static void free_arena(void *arena)
+{
+    arena_free(arena);
+}
+
+void model_unref(struct model *model)
+{
+    if (model == NULL)
+        return;
+    MUST(model->refs > 0);
+    if (--model->refs > 0)
+        return;
+    /* The model itself lives in it. */
+    if (arena_held_bytes(model->arena) <= FREE_HERE_BYTES)
+        arena_free(model->arena);
+    else
+        work_later(free_arena, model->arena);
+}
+
+const struct entity *model_entity(const struct model *model, struct str name)
+{
+    return map_get(model->by_name, name);
+}
+
+const struct entity *model_entity_by_id(const struct model *model, int64_t id)
+{
+    size_t low = 0;
+    size_t high = model->entity_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (model->by_id[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < model->entity_count && model->by_id[low].id == id ? model->by_id[low].entity
+                                                                   : NULL;
+}
+
+const struct model_field *entity_field(const struct entity *entity, struct str name)
+{
+    return map_get(entity->by_name, name);
+}
+
+const struct model_field *entity_field_by_id(const struct entity *entity, int64_t id)
+{
+    for (size_t i = 0; i < entity->field_count; i++)
+        if (entity->fields[i].id == id)
+            return &entity->fields[i];
+    return NULL;
+}
+
+const struct model_enum *model_enum_find(const struct model *model, struct str name)
+{
+    size_t low = 0;
+    size_t high = model->enum_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = str_cmp(model->enums[middle].name, name);
+        if (order == 0)
+            return &model->enums[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+unsigned entity_consumers(const struct entity *entity, enum model_event event)
+{
+    unsigned kind = (unsigned)__builtin_ctz((unsigned)event);
+
+    MUST(kind < ARRAY_LEN(entity->consumers));
+    return entity->consumers[kind];
+}

@@ -1,0 +1,181 @@
+/*
+ * Epochs: once a second the control schema is asked for the epochs of all loaded projects; one that
+ * moved drops the project's rights and credentials and syncs its settings and model. A Redis
+ * message only makes the read earlier. The read is also the heartbeat: without it for five seconds
+ * nothing is served.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "project/project_private.h"
+#include "project_sql.h"
+
+#define READ_MS  2000
+#define SWEEP_MS 60000
+#define IDLE_MS  600000 /* projects nobody asked for are forgotten */
+
+/* --- one read --- */
+
+static size_t
+loaded_numbers(struct arena *arena, const struct directory *directory, int64_t **ret_numbers)
+{
+    int64_t *numbers = ARENA_ARRAY(arena, numbers, map_size(directory->projects));
+    size_t cursor = 0;
+    size_t count = 0;
+    struct str slug;
+    void *value;
+
+    while (map_next(directory->projects, &cursor, &slug, &value))
+        numbers[count++] = ((const struct project *)value)->number;
+    *ret_numbers = numbers;
+    return count;
+}
+
+static int order_numbers(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+static void apply(struct directory *directory, int64_t number, int64_t epoch)
+{
+    struct project *project = directory_by_number(directory, number);
+
+    if (project == NULL)
+        return;
+    if (project->epoch != epoch) {
+        project_cache_drop(project);
+        project_sync_start(project);
+    } else if (project->cache->touch_due) {
+        project_sync_start(project);
+    } else if (clock_mono_ms() - project->cache->used_ms > IDLE_MS) {
+        directory_forget(directory, project);
+    }
+}
+
+static int read_run(struct task *task, void *arg)
+{
+    struct directory *directory = arg;
+    struct rows rows;
+    int64_t *numbers;
+    size_t count = loaded_numbers(task->arena, directory, &numbers);
+
+    directory->stats.epoch_reads++;
+    struct db pulse = {.server = directory->pulse};
+    int rc = db_query(task, &pulse, &SQL_PROJECT_EPOCHS, PARAMS(P_I64S(numbers, count)), &rows);
+    if (directory->closing)
+        return 0;
+    directory_control_seen(directory, rc < 0 ? DB_UNAVAILABLE : rc);
+    if (rc != 0)
+        return PROJECT_UNAVAILABLE;
+
+    int64_t *seen = ARENA_ARRAY(task->arena, seen, rows.count);
+    size_t number_column = rows_column(&rows, "number");
+    size_t epoch_column = rows_column(&rows, "epoch");
+    for (size_t i = 0; i < rows.count; i++) {
+        seen[i] = rows_i64(&rows, i, number_column);
+        apply(directory, seen[i], rows_i64(&rows, i, epoch_column));
+    }
+    if (rows.count > 1)
+        qsort(seen, rows.count, sizeof(*seen), order_numbers);
+    for (size_t i = 0; i < count; i++) { /* asked for and not there: deleted */
+        struct project *project = directory_by_number(directory, numbers[i]);
+        if (project != NULL &&
+            (rows.count == 0 ||
+             bsearch(&numbers[i], seen, rows.count, sizeof(*seen), order_numbers) == NULL))
+            directory_forget(directory, project);
+    }
+    return 0;
+}
+
+static void read_end(void *arg)
+{
+    struct directory *directory = arg;
+
+    directory->reader = NULL;
+    if (directory->read_again && !directory->closing)
+        epoch_read_now(directory);
+}
+
+void epoch_read_now(struct directory *directory)
+{
+    directory->read_again = directory->reader != NULL;
+    if (directory->reader != NULL)
+        return;
+    directory->reader = flight_new(directory, READ_MS);
+    flight_run(directory->reader, read_run, read_end, directory);
+}
+
+int epoch_fresh(struct task *task, struct directory *directory)
+{
+    if (clock_mono_ms() - directory->control_ok_ms <= EPOCH_STALE_MS)
+        return 0;
+    if (directory->control_failures > 0)
+        return PROJECT_UNAVAILABLE;
+    /* Nothing failed: this process itself stood still. One read tells. */
+    if (directory->reader == NULL)
+        epoch_read_now(directory);
+    return flight_join(task, directory->reader);
+}
+
+int project_recheck(struct task *task, struct project *project, bool *ret_changed)
+{
+    struct directory *directory = project->cache->directory;
+    int64_t before = project->epoch;
+
+    epoch_read_now(directory);
+    TRY(flight_join(task, directory->reader));
+    if (directory->reader != NULL) /* the first had begun before we asked */
+        TRY(flight_join(task, directory->reader));
+    if (project->cache->sync != NULL)
+        TRY(project_sync_wait(task, project));
+    *ret_changed = project->epoch != before;
+    if (*ret_changed)
+        project_hold(task->arena, project);
+    return 0;
+}
+
+/* --- the clock --- */
+
+static int sweep_run(struct task *task, void *arg)
+{
+    directory_sweep(task, arg);
+    return 0;
+}
+
+static void sweep_end(void *arg)
+{
+    struct directory *directory = arg;
+
+    directory->sweeping = false;
+}
+
+static void on_tick(void *arg)
+{
+    struct directory *directory = arg;
+    int64_t now_ms = clock_mono_ms();
+
+    loop_timer_start(&directory->tick, EPOCH_READ_MS);
+    if (directory->reader == NULL)
+        epoch_read_now(directory);
+    if (now_ms < directory->sweep_due_ms || directory->sweeping)
+        return;
+    directory->sweep_due_ms = now_ms + SWEEP_MS;
+    directory->sweeping = true;
+    flight_run(flight_new(directory, SWEEP_MS), sweep_run, sweep_end, directory);
+}
+
+void epoch_start(struct directory *directory)
+{
+    directory->sweep_due_ms = clock_mono_ms() + SWEEP_MS;
+    loop_timer_init(&directory->tick, on_tick, directory);
+    loop_timer_start(&directory->tick, EPOCH_READ_MS);
+}
+
+void epoch_stop(struct directory *directory)
+{
+    loop_timer_stop(&directory->tick);
+}

@@ -1,0 +1,363 @@
+/*
+ * Projects: found by slug, loaded once, kept in step with the database. A request holds the
+ * project, the model snapshot and the settings it met; a sync puts new ones in their place for
+ * later requests.
+ */
+#include "project/project.h"
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "log/log.h"
+#include "project/project_private.h"
+#include "project_sql.h"
+#include "json/schema.h"
+
+#define LOAD_MS 5000
+
+/* --- references --- */
+
+struct project *project_ref(struct project *project)
+{
+    MUST(project->refs > 0);
+    project->refs++;
+    return project;
+}
+
+static void facts_unref(struct facts *facts)
+{
+    if (facts != NULL && --facts->refs == 0)
+        arena_free(facts->arena);
+}
+
+void project_unref(struct project *project)
+{
+    MUST(project->refs > 0);
+    if (--project->refs > 0)
+        return;
+    project_cache_done(project);
+    model_unref(project->model);
+    facts_unref(project->cache->facts);
+    data_keys_drop(project);
+    arena_free(project->cache->arena); /* the project itself lives in it */
+}
+
+struct hold {
+    struct project *project;
+    struct model *model;
+    struct facts *facts;
+};
+
+static void hold_drop(void *ptr)
+{
+    struct hold *hold = ptr;
+
+    model_unref(hold->model);
+    facts_unref(hold->facts);
+    project_unref(hold->project);
+}
+
+void project_hold(struct arena *arena, struct project *project)
+{
+    struct hold *hold = arena_alloc(arena, sizeof(*hold));
+
+    project->cache->facts->refs++;
+    *hold = (struct hold){
+        .project = project_ref(project),
+        .model = model_ref(project->model),
+        .facts = project->cache->facts,
+    };
+    arena_defer(arena, hold_drop, hold);
+}
+
+/* --- reading --- */
+
+/* From a control row; without settings and model, which refresh() brings. NULL when the row names a
+ * server that this process does not know. */
+static struct project *project_new(struct directory *directory, const struct rows *rows)
+{
+    const struct row row = rows_at(rows, 0);
+    struct db_server *server = directory_server(directory, row_str(&row, "server"));
+
+    if (server == NULL) {
+        log_error("project.unknown_server", L_STR("server", row_str(&row, "server")));
+        return NULL;
+    }
+    struct arena *arena = arena_new(0);
+    struct project *project = ARENA_NEW(arena, project);
+    project->cache = ARENA_NEW(arena, project->cache);
+    project->cache->arena = arena;
+    project->cache->directory = directory;
+    project->cache->used_ms = clock_mono_ms();
+    project->refs = 1;
+    project->number = row_i64(&row, "number");
+    project->slug = arena_dup(arena, row_str(&row, "slug"));
+    project->partition = (int)row_i64(&row, "partition");
+    project->created_ms = row_time(&row, "created_at");
+    project->db = (struct db){.server = server, .schema = project->number};
+    project_cache_init(project);
+    return project;
+}
+
+/* Settings, and the model when its version moved; all is put in place at once. The epoch in the
+ * control row was read before, so what is read now is at least as new. */
+static int refresh(struct task *task, struct project *project, const struct rows *control)
+{
+    const struct row row = rows_at(control, 0);
+    struct arena *arena = arena_new(1024);
+    struct facts *facts = ARENA_NEW(arena, facts);
+    struct project_settings settings;
+    struct model *model = NULL;
+    int64_t version;
+
+    *facts = (struct facts){.arena = arena, .refs = 1};
+    int rc = settings_read(task, project, arena, &settings, &version);
+    if (rc == 0 && (project->model == NULL || project->model->version != version)) {
+        project->cache->directory->stats.model_loads++;
+        rc = model_load(task, &project->db, &model);
+    }
+    if (rc != 0) {
+        facts_unref(facts);
+        return rc;
+    }
+    project->name = arena_dup(arena, row_str(&row, "name"));
+    project->settings = settings;
+    project->updated_ms = row_time(&row, "updated_at");
+    /* Whoever learns of an epoch drops what was read before it, or nobody would. */
+    if (project->epoch != row_i64(&row, "epoch"))
+        project_cache_drop(project);
+    project->epoch = row_i64(&row, "epoch");
+    facts_unref(project->cache->facts);
+    project->cache->facts = facts;
+    if (model != NULL) {
+        model_unref(project->model);
+        project->model = model;
+    }
+    return 0;
+}
+
+/* --- find --- */
+
+struct load {
+    struct directory *directory;
+    struct str slug;
+};
+
+static int load_run(struct task *task, void *arg)
+{
+    const struct load *load = arg;
+    struct directory *directory = load->directory;
+    struct rows rows;
+
+    int rc =
+        db_query(task, &directory->control, &SQL_PROJECT_BY_SLUG, PARAMS(P_STR(load->slug)), &rows);
+    directory_control_seen(directory, rc);
+    if (rc != 0)
+        return PROJECT_UNAVAILABLE;
+    if (rows.count == 0) {
+        directory_missing_set(directory, load->slug);
+        return PROJECT_NOT_FOUND;
+    }
+    struct project *project = project_new(directory, &rows);
+    if (project == NULL)
+        return PROJECT_UNAVAILABLE;
+    rc = refresh(task, project, &rows);
+    if (rc != 0) {
+        project_unref(project);
+        return PROJECT_UNAVAILABLE;
+    }
+    directory_list(directory, project);
+    return 0;
+}
+
+static void load_end(void *arg)
+{
+    const struct load *load = arg;
+
+    (void)map_remove(load->directory->loads, load->slug);
+}
+
+static int load_join(struct task *task, struct directory *directory, struct str slug)
+{
+    struct flight *flight = map_get(directory->loads, slug);
+
+    if (flight == NULL) {
+        flight = flight_new(directory, LOAD_MS);
+        struct load *load = ARENA_NEW(flight->task.arena, load);
+        *load = (struct load){
+            .directory = directory,
+            .slug = arena_dup(flight->task.arena, slug),
+        };
+        (void)map_put(directory->loads, slug, flight);
+        flight_run(flight, load_run, load_end, load);
+    }
+    return flight_join(task, flight);
+}
+
+bool project_known(const struct directory *directory, struct str slug)
+{
+    return map_get(directory->projects, slug) != NULL || map_get(directory->loads, slug) != NULL ||
+           !schema_format_ok("slug", slug) || directory_missing(directory, slug);
+}
+
+int project_settle(struct task *task, struct directory *directory)
+{
+    return epoch_fresh(task, directory);
+}
+
+int project_find(struct task *task,
+                 struct directory *directory,
+                 struct str slug,
+                 struct project **ret_project)
+{
+    for (int attempt = 0; attempt < 2; attempt++) {
+        TRY(epoch_fresh(task, directory));
+        struct project *project = map_get(directory->projects, slug);
+        if (project != NULL) {
+            if (attempt == 0)
+                directory->stats.project_hits++;
+            project->cache->used_ms = directory->control_ok_ms;
+            project_hold(task->arena, project);
+            *ret_project = project;
+            return 0;
+        }
+        if (!schema_format_ok("slug", slug) || directory_missing(directory, slug))
+            return PROJECT_NOT_FOUND;
+        if (attempt == 0)
+            directory->stats.project_misses++;
+        TRY(load_join(task, directory, slug));
+    }
+    return PROJECT_NOT_FOUND; /* gone again before this task ran */
+}
+
+int project_find_number(struct task *task,
+                        struct directory *directory,
+                        int64_t number,
+                        struct project **ret_project)
+{
+    const struct project *known = directory_by_number(directory, number);
+    struct str slug;
+    struct rows rows;
+
+    if (known != NULL) {
+        slug = arena_dup(task->arena, known->slug);
+    } else {
+        int rc =
+            db_query(task, &directory->control, &SQL_PROJECT_SLUG, PARAMS(P_I64(number)), &rows);
+        if (rc != 0)
+            return rc < 0 ? rc : PROJECT_UNAVAILABLE;
+        if (rows.count == 0)
+            return PROJECT_NOT_FOUND;
+        slug = rows_str(&rows, 0, 0);
+    }
+    return project_find(task, directory, slug, ret_project);
+}
+
+/* --- sync --- */
+
+static int sync_once(struct task *task, struct project *project)
+{
+    struct project_cache *cache = project->cache;
+    struct directory *directory = cache->directory;
+    struct rows rows;
+    bool touch = cache->touch_due;
+
+    cache->touch_due = false;
+    int rc = db_query(task,
+                      &directory->control,
+                      touch ? &SQL_PROJECT_TOUCH : &SQL_PROJECT_BY_NUMBER,
+                      PARAMS(P_I64(project->number)),
+                      &rows);
+    directory_control_seen(directory, rc);
+    if (rc != 0) {
+        cache->touch_due = cache->touch_due || touch; /* the next tick tries again */
+        if (touch)
+            log_warn("project.touch_failed", L_STR("project", project->slug), L_I64("rc", rc));
+        return PROJECT_UNAVAILABLE;
+    }
+    if (rows.count == 0) {
+        directory_forget(directory, project);
+        return PROJECT_NOT_FOUND;
+    }
+    const struct row row = rows_at(&rows, 0);
+    rc = refresh(task, project, &rows);
+    if (touch) /* after our own refresh, so that our own message finds nothing to do */
+        epoch_publish(directory, project->number, row_i64(&row, "epoch"));
+    return rc == 0 ? 0 : PROJECT_UNAVAILABLE;
+}
+
+/* Each flight serves the tickets drawn before it began; those drawn meanwhile are the next one's,
+ * so that nobody waits for those who came later. */
+static int sync_run(struct task *task, void *arg)
+{
+    struct project *project = arg;
+    struct project_cache *cache = project->cache;
+    uint64_t ticket = cache->sync_wanted;
+
+    int rc = sync_once(task, project);
+    if (rc == 0)
+        cache->sync_done = ticket;
+    cache->sync_again = rc == 0 && ticket < cache->sync_wanted;
+    return rc;
+}
+
+static void sync_end(void *arg);
+
+static void sync_fly(struct project *project)
+{
+    struct project_cache *cache = project->cache;
+
+    cache->sync = flight_new(cache->directory, LOAD_MS);
+    flight_run(cache->sync, sync_run, sync_end, project_ref(project));
+}
+
+static void sync_end(void *arg)
+{
+    struct project *project = arg;
+
+    project->cache->sync = NULL;
+    if (project->cache->sync_again)
+        sync_fly(project);
+    project_unref(project);
+}
+
+void project_sync_start(struct project *project)
+{
+    project->cache->sync_wanted++;
+    if (project->cache->sync == NULL)
+        sync_fly(project);
+}
+
+int project_sync_wait(struct task *task, struct project *project)
+{
+    struct project_cache *cache = project->cache;
+    uint64_t ticket = cache->sync_wanted;
+
+    while (cache->sync_done < ticket && cache->sync != NULL)
+        TRY(flight_join(task, cache->sync));
+    return cache->sync_done < ticket ? PROJECT_UNAVAILABLE : 0;
+}
+
+int project_sync(struct task *task, struct project *project)
+{
+    project_sync_start(project);
+    return project_sync_wait(task, project);
+}
+
+int project_reload_model(struct task *task, struct project *project, const struct model **ret_model)
+{
+    TRY(project_sync(task, project));
+    project_hold(task->arena, project);
+    *ret_model = project->model;
+    return 0;
+}
+
+void project_touch(struct task *task, struct directory *directory, struct project *project)
+{
+    (void)directory; /* a project belongs to one */
+    project_cache_drop(project);
+    project->cache->touch_due = true;
+    int rc = project_sync(task, project); /* goes on when this task is cancelled */
+    if (rc > 0)
+        log_warn("project.sync_failed", L_STR("project", project->slug));
+    project_hold(task->arena, project);
+}

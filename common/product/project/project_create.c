@@ -1,0 +1,339 @@
+/*
+ * Creating and deleting projects. Both run in a flight, so that a caller who goes away does not
+ * leave half of one behind; what a dying process leaves is finished by the next attempt (creating,
+ * after 30 s) or by the sweep (deleting).
+ */
+#include "base/clock.h"
+#include "base/codec.h"
+#include "base/rand.h"
+#include "crypto/ec.h"
+#include "data_key_sql.h"
+#include "keys/place.h"
+#include "log/log.h"
+#include "migrations/migrate.h"
+#include "project/project_private.h"
+#include "project_create_sql.h"
+#include "json/jw.h"
+
+#define CREATE_MS     30000
+#define DELETE_MS     180000
+#define PARTITIONS    16
+#define KID_BYTES     8
+#define SEEDS         7
+#define FIRST_KEY     1
+#define KEY_DOC_BYTES 1024
+#define DDL_MS        60000
+
+/* Results of work inside the two flights: a db_result + 100, whatever went wrong. */
+static int outcome(int rc)
+{
+    if (rc < 0)
+        return DB_UNAVAILABLE + 100;
+    return rc == 0 ? 0 : rc + 100;
+}
+
+/* --- create --- */
+
+struct create {
+    struct directory *directory;
+    struct project_create in;
+    struct db db; /* of the new project */
+};
+
+/* The control row in state creating: new, or taken over from an attempt that died. */
+static int claim(struct task *task, struct create *create)
+{
+    struct db *control = &create->directory->control;
+    struct rows rows;
+    bool again = false;
+
+    int rc = db_query(task,
+                      control,
+                      &SQL_CREATE_CLAIM,
+                      PARAMS(P_STR(create->in.slug),
+                             P_STR(create->in.name),
+                             P_I64((int64_t)(rand_u64() % PARTITIONS))),
+                      &rows);
+    if (rc == 0 && rows.count == 0) {
+        again = true;
+        rc = db_query(task,
+                      control,
+                      &SQL_CREATE_RECLAIM,
+                      PARAMS(P_STR(create->in.slug), P_STR(create->in.name)),
+                      &rows);
+    }
+    if (rc != 0)
+        return outcome(rc);
+    if (rows.count == 0)
+        return PROJECT_EXISTS;
+    create->db = (struct db){
+        .server = directory_server(create->directory, STR("main")),
+        .schema = rows_i64(&rows, 0, 0),
+    };
+    return again ? outcome(project_drop_schema(task, &create->db)) : 0;
+}
+
+static struct db_call
+seed(struct arena *arena, const struct sql *sql, const struct db_param *params, size_t count)
+{
+    struct db_param *copy = ARENA_ARRAY(arena, copy, count);
+
+    if (count > 0)
+        memcpy(copy, params, count * sizeof(*copy));
+    return (struct db_call){.sql = sql, .params = copy, .param_count = count};
+}
+
+static struct db_call seed_permissions(struct arena *arena)
+{
+    struct str *names = ARENA_ARRAY(arena, names, PERM_COUNT);
+    size_t count = 0;
+
+    for (int perm = PERM_NONE + 1; perm < PERM_COUNT; perm++)
+        if (perm_info((enum perm)perm)->holder == PERM_STANDARD)
+            names[count++] = str_from(perm_info((enum perm)perm)->name);
+    return seed(arena, &SQL_SEED_PERMISSIONS, PARAMS(P_STRS(names, count)));
+}
+
+/* A first key for access tokens; its private part is sealed for its place. */
+static struct db_call
+seed_signing_key(struct arena *arena, const struct create *create, const struct aead_key *data_key)
+{
+    struct ec_key *key = ec_key_generate();
+    uint8_t kid_bytes[KID_BYTES];
+    struct strbuf doc;
+    struct jw w;
+    struct str x;
+    struct str y;
+
+    arena_defer(arena, ec_key_free_deferred, key);
+    rand_bytes(kid_bytes, sizeof(kid_bytes));
+    struct str kid = codec_hex(arena, (struct str){(const char *)kid_bytes, sizeof(kid_bytes)});
+    ec_key_jwk(arena, key, &x, &y);
+    strbuf_init(&doc, arena, KEY_DOC_BYTES);
+    jw_init(&w, &doc);
+    jw_obj(&w);
+    JW_CSTR(&w, "alg", "ES256");
+    JW_STR(&w, "x", x);
+    JW_STR(&w, "y", y);
+    JW_BOOL(&w, "active", true);
+    jw_lit(&w, "created_at");
+    jw_time(&w, clock_wall_ms());
+    jw_obj_end(&w);
+
+    struct str place = place_setting(arena, create->db.schema, STR("signing_key"), kid);
+    struct str sealed = aead_seal(arena, data_key, ec_key_to_pkcs8(arena, key), place);
+    return seed(arena,
+                &SQL_SEED_SIGNING_KEY,
+                PARAMS(P_STR(kid), P_STR(strbuf_view(&doc)), P_BYTES(sealed)));
+}
+
+/* The project's first data key, and what it seals from the start. */
+static void seed_keys(struct arena *arena, const struct create *create, struct db_call *calls)
+{
+    struct aead_key data_key;
+
+    data_key_new(FIRST_KEY, &data_key);
+    struct str wrapped =
+        data_key_wrap(arena, &create->directory->masters, create->db.schema, &data_key);
+    calls[0] = seed(arena, &SQL_DATA_KEY_ADD, PARAMS(P_I64(FIRST_KEY), P_BYTES(wrapped)));
+    calls[1] = seed_signing_key(arena, create, &data_key);
+    aead_key_wipe(&data_key);
+}
+
+/* Schema, tables and seeds in one transaction. A busy server takes its time over hundreds of
+ * statements. *ret_last is the last migration's number. */
+static int build(struct task *task, struct create *create, int *ret_last)
+{
+    static const struct sql schema_sql = {
+        .name = "create.schema",
+        .text = "create schema {p}",
+        .kind = SQL_EXEC,
+        .writes = true,
+        .no_prepare = true,
+    };
+    struct arena *arena = task->arena;
+    size_t count = 1;
+
+    for (const struct migration *it = migrate_project_list; it->number != 0; it++)
+        count += migrate_calls(arena, it, NULL);
+    struct db_call *calls = ARENA_ARRAY(arena, calls, count + SEEDS);
+    calls[0] = (struct db_call){.sql = &schema_sql};
+    count = 1;
+    for (const struct migration *it = migrate_project_list; it->number != 0; it++) {
+        count += migrate_calls(arena, it, &calls[count]);
+        *ret_last = it->number;
+    }
+    struct str email = arena_lower(arena, create->in.admin_email);
+    calls[count++] = (struct db_call){.sql = &SQL_SEED_ROLES};
+    calls[count++] = seed_permissions(arena);
+    calls[count++] = (struct db_call){.sql = &SQL_SEED_SETTINGS};
+    seed_keys(arena, create, &calls[count]);
+    count += 2;
+    calls[count++] =
+        seed(arena, &SQL_SEED_ADMIN, PARAMS(P_STR(email), P_STR(create->in.admin_password_hash)));
+    calls[count++] = seed(arena, &SQL_SEED_ADMIN_ROLE, PARAMS(P_STR(email)));
+    struct db *tx;
+    TRY(db_begin(task, &create->db, &tx));
+    int rc = db_patience(task, tx, CREATE_MS);
+    if (rc == 0)
+        return db_batch_commit(task, tx, calls, count, NULL);
+    (void)db_rollback(task, tx);
+    return rc;
+}
+
+static int create_run(struct task *task, void *arg)
+{
+    struct create *create = arg;
+    struct db *control = &create->directory->control;
+    const int64_t *number = &create->db.schema;
+    int last = 0;
+
+    TRY(claim(task, create));
+    int rc = build(task, create, &last);
+    if (rc == 0)
+        rc = db_query(task, control, &SQL_CREATE_DONE, PARAMS(P_I64(*number), P_I64(last)), NULL);
+    if (rc == 0) {
+        directory_missing_clear(create->directory, create->in.slug);
+        epoch_publish(create->directory, *number, EPOCH_FIRST);
+        return 0;
+    }
+    log_warn("project.create_failed", L_STR("project", create->in.slug), L_I64("rc", rc));
+    /* Leave nothing behind if that is possible; else the row stays in creating for the next
+     * attempt. What may have been committed stays whole: it may be active already. */
+    if (rc > 0 && rc != DB_UNKNOWN && project_drop_schema(task, &create->db) == 0 &&
+        db_query(task, control, &SQL_CREATE_UNDO, PARAMS(P_I64(*number)), NULL) != 0)
+        log_warn("project.create_left_over", L_STR("project", create->in.slug));
+    return outcome(rc);
+}
+
+int project_create(struct task *task,
+                   struct directory *directory,
+                   const struct project_create *in,
+                   struct project **ret_project)
+{
+    struct flight *flight = flight_new(directory, CREATE_MS);
+    struct arena *arena = flight->task.arena;
+    struct create *create = ARENA_NEW(arena, create);
+
+    create->directory = directory;
+    create->in = (struct project_create){
+        .slug = arena_dup(arena, in->slug),
+        .name = arena_dup(arena, in->name),
+        .admin_email = arena_dup(arena, in->admin_email),
+        .admin_password_hash = arena_dup(arena, in->admin_password_hash),
+    };
+    flight_run(flight, create_run, NULL, create);
+    int rc = flight_join(task, flight);
+    if (rc == 0)
+        rc = project_find(task, directory, in->slug, ret_project);
+    return rc == PROJECT_UNAVAILABLE || rc == PROJECT_NOT_FOUND ? DB_UNAVAILABLE + 100 : rc;
+}
+
+/* --- delete --- */
+
+/* DDL that may wait for statements under way, in a transaction of its own. */
+static int run_ddl(struct task *task, struct db *db, struct str text)
+{
+    const struct sql sql = {
+        .name = "delete.drop",
+        .text = arena_cstr(task->arena, text),
+        .hash = str_hash(text),
+        .kind = SQL_EXEC,
+        .writes = true,
+        .no_prepare = true,
+    };
+    struct db *tx;
+
+    TRY(db_begin(task, db, &tx));
+    int rc = db_patience(task, tx, DDL_MS);
+    if (rc == 0)
+        rc = db_query(task, tx, &sql, NULL, 0, NULL);
+    if (rc == 0)
+        return db_commit(task, tx);
+    (void)db_rollback(task, tx);
+    return rc;
+}
+
+/* Every dropped table takes locks until its transaction ends, and the server's room for locks is
+ * bounded: entity tables go fifty at a time before the schema. */
+int project_drop_schema(struct task *task, struct db *db)
+{
+    struct str schema = arena_printf(task->arena, "p_%lld", (long long)db->schema);
+    struct rows tables;
+
+    for (;;) {
+        struct strbuf text;
+
+        TRY(db_query(task, db, &SQL_DELETE_TABLES, PARAMS(P_STR(schema)), &tables));
+        if (tables.count == 0)
+            break;
+        strbuf_init(&text, task->arena, 1U << 16U);
+        for (size_t i = 0; i < tables.count; i++)
+            strbuf_printf(&text,
+                          "%s{p}.%.*s",
+                          i == 0 ? "drop table if exists " : ", ",
+                          STR_ARG(rows_str(&tables, i, 0)));
+        strbuf_cstr(&text, " cascade");
+        TRY(run_ddl(task, db, strbuf_view(&text)));
+    }
+    return run_ddl(task, db, STR("drop schema if exists {p} cascade"));
+}
+
+static int finish_delete(struct task *task, struct directory *directory, struct db *db)
+{
+    TRY(project_drop_schema(task, db));
+    return db_query(task, &directory->control, &SQL_DELETE_DONE, PARAMS(P_I64(db->schema)), NULL);
+}
+
+static int delete_run(struct task *task, void *arg)
+{
+    struct project *project = arg;
+    struct directory *directory = project->cache->directory;
+    struct rows rows;
+
+    int rc = db_query(
+        task, &directory->control, &SQL_DELETE_BEGIN, PARAMS(P_I64(project->number)), &rows);
+    if (rc != 0)
+        return outcome(rc);
+    directory_forget(directory, project);
+    if (rows.count == 0)
+        return PROJECT_NOT_FOUND;
+    epoch_publish(directory, project->number, rows_i64(&rows, 0, 0));
+    rc = finish_delete(task, directory, &project->db);
+    if (rc != 0)
+        log_warn("project.delete_later", L_STR("project", project->slug), L_I64("rc", rc));
+    return outcome(rc);
+}
+
+static void delete_end(void *arg)
+{
+    project_unref(arg);
+}
+
+int project_delete(struct task *task, struct directory *directory, struct project *project)
+{
+    struct flight *flight = flight_new(directory, DELETE_MS);
+
+    flight_run(flight, delete_run, delete_end, project_ref(project));
+    int rc = flight_join(task, flight);
+    return rc == PROJECT_UNAVAILABLE ? DB_UNAVAILABLE + 100 : rc;
+}
+
+void directory_sweep(struct task *task, struct directory *directory)
+{
+    struct rows rows;
+
+    if (db_query(task, &directory->control, &SQL_DELETE_CLAIM, NULL, 0, &rows) != 0)
+        return; /* the next sweep tries again */
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct row row = rows_at(&rows, i);
+        struct db db = {
+            .server = directory_server(directory, row_str(&row, "server")),
+            .schema = row_i64(&row, "number"),
+        };
+        if (db.server == NULL)
+            continue;
+        int rc = finish_delete(task, directory, &db);
+        log_info("project.delete_resumed", L_I64("number", db.schema), L_I64("rc", rc));
+    }
+}

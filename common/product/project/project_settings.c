@@ -1,0 +1,525 @@
+/* Settings of a project: schema, defaults, merge, JSON, storage. */
+#include "project/project_settings.h"
+
+#include "base/num.h"
+#include "log/log.h"
+#include "project/project_private.h"
+#include "project/unseal.h"
+#include "project_sql.h"
+
+#define DAY_SECONDS     86400
+#define MASK            "********"
+#define ITEMS_MAX       50
+#define URL_BYTES       2048
+#define DOC_BYTES_MAX   (1U << 20U)
+#define ORIGIN_PORT_MAX 65535
+
+#define SETTING_I64(member, low, high, text)                                                       \
+    {                                                                                              \
+        .name = #member, FIELD_AT(struct project_settings_in, member), .type = FIELD_I64,          \
+        .nullable = true, .has_min = true, .min = (low), .has_max = true, .max = (high),           \
+        .doc = (text)                                                                              \
+    }
+#define SETTING_BOOL(member, text)                                                                 \
+    {                                                                                              \
+        .name = #member, FIELD_AT(struct project_settings_in, member), .type = FIELD_BOOL,         \
+        .nullable = true, .doc = (text)                                                            \
+    }
+#define SETTING_STR(member, most, kind, text)                                                      \
+    {                                                                                              \
+        .name = #member, FIELD_AT(struct project_settings_in, member), .type = FIELD_STR,          \
+        .nullable = true, .max = (most), .format = (kind), .doc = (text)                           \
+    }
+
+static const struct field settings_fields[] = {
+    {
+        .name = "redirect_urls",
+        FIELD_AT(struct project_settings_in, redirect_urls),
+        .type = FIELD_STRS,
+        .nullable = true,
+        .max = ITEMS_MAX,
+        .doc = "Where external sign-in may send the browser (redirect_to)",
+        .example = "[\"https://app.example.com/signed-in\"]",
+    },
+    SETTING_I64(password_min_length, 8, 128, "Fewest characters of a password"),
+    SETTING_I64(access_token_seconds, 60, DAY_SECONDS, "Life of an access token"),
+    SETTING_I64(refresh_token_seconds, 60, 365 * DAY_SECONDS, "Life of an unused refresh token"),
+    SETTING_I64(
+        session_seconds, 60, 2 * 365 * DAY_SECONDS, "Life of a session, however it is used"),
+    SETTING_BOOL(sign_up, "External sign-in may create accounts"),
+    SETTING_BOOL(require_confirmed_email, "Users must confirm their e-mail address"),
+    SETTING_BOOL(default_row_level_security, "New entities start with row-level security"),
+    SETTING_I64(rate_read, 0, 1e6, "Reads a minute and caller; 0 = no limit"),
+    SETTING_I64(rate_write, 0, 1e6, "Writes a minute and caller; 0 = no limit"),
+    SETTING_I64(
+        rate_heavy, 0, 1e6, "Exports, imports and the like a minute and caller; 0 = no limit"),
+    SETTING_I64(rate_sign_in_account, 1, 1e6, "Sign-in attempts a minute and account"),
+    SETTING_I64(rate_sign_in_address, 1, 1e6, "Sign-in attempts a minute and address"),
+    SETTING_STR(oidc_issuer, URL_BYTES, "url", "OpenID Connect issuer of external sign-in"),
+    SETTING_BOOL(link_verified_email,
+                 "An identity of the issuer signs in to the account that has its verified address, "
+                 "an administrator's too; without it only Google's own domains do"),
+    SETTING_STR(oidc_client_id, 512, NULL, "Client id at the issuer"),
+    {
+        .name = "oidc_client_secret",
+        FIELD_AT(struct project_settings_in, oidc_client_secret),
+        .type = FIELD_STR,
+        .nullable = true,
+        .max = 1024,
+        .doc = "Client secret at the issuer; read back as ********, which keeps it",
+        .example = "\"" MASK "\"",
+    },
+    SETTING_STR(mail_sender, 254, "email", "Sender of the project's mail"),
+};
+const struct schema project_settings_schema =
+    SCHEMA("ProjectSettings", struct project_settings_in, settings_fields);
+
+#define ORIGINS_FIELD(...)                                                                         \
+    {                                                                                              \
+        .name = "allowed_origins", .type = FIELD_STRS, .max = ITEMS_MAX,                           \
+        .doc = "Origins that browsers may call from; * = any",                                     \
+        .example = "[\"https://app.example.com\"]", __VA_ARGS__                                    \
+    }
+
+static const struct field project_fields[] = {
+    {
+        .name = "name",
+        FIELD_AT(struct project_in, name),
+        .type = FIELD_STR,
+        .min = 1,
+        .max = 200,
+        .doc = "Display name",
+        .example = "\"Shop\"",
+    },
+    ORIGINS_FIELD(FIELD_AT(struct project_in, allowed_origins), .nullable = true),
+    {
+        .name = "settings",
+        FIELD_AT(struct project_in, settings),
+        .type = FIELD_OBJ,
+        .sub = &project_settings_schema,
+    },
+};
+const struct schema project_schema = SCHEMA("ProjectUpdate", struct project_in, project_fields);
+
+static const struct field project_out_fields[] = {
+    {.name = "project_id", .type = FIELD_STR, .required = true, .format = "slug"},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    ORIGINS_FIELD(.required = true),
+    {.name = "settings", .type = FIELD_OBJ, .required = true, .sub = &project_settings_schema},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+const struct schema project_out_schema = SCHEMA_OUT("Project", project_out_fields);
+
+void project_settings_default(struct project_settings *ret_settings)
+{
+    *ret_settings = (struct project_settings){
+        .password_min_length = 8,
+        .access_token_seconds = 3600,
+        .refresh_token_seconds = 30LL * DAY_SECONDS,
+        .session_seconds = 90LL * DAY_SECONDS,
+        .default_row_level_security = true,
+        .rate_sign_in_account = 10,
+        .rate_sign_in_address = 30,
+    };
+}
+
+/* --- the operator's ceilings --- */
+
+static struct project_rates ceilings;
+
+void project_settings_ceilings(const struct project_rates *rates)
+{
+    ceilings = *rates;
+}
+
+/* 0 is no limit at all: above every ceiling. */
+static bool above(int64_t rate, int64_t ceiling)
+{
+    return ceiling > 0 && (rate > ceiling || rate == 0);
+}
+
+static void cut(int64_t *rate, int64_t ceiling)
+{
+    if (above(*rate, ceiling))
+        *rate = ceiling;
+}
+
+static void cut_rates(struct project_settings *settings)
+{
+    cut(&settings->rate_read, ceilings.read);
+    cut(&settings->rate_write, ceilings.write);
+    cut(&settings->rate_heavy, ceilings.heavy);
+    cut(&settings->rate_sign_in_account, ceilings.sign_in);
+    cut(&settings->rate_sign_in_address, ceilings.sign_in);
+}
+
+static void check_rate(struct arena *arena,
+                       const char *name,
+                       const struct in_i64 *in,
+                       int64_t ceiling,
+                       struct schema_errors *errors)
+{
+    if (in->set && !in->null && above(in->value, ceiling))
+        schema_error_add(arena,
+                         errors,
+                         arena_printf(arena, "settings.%s", name),
+                         "out_of_range",
+                         "is above the operator's ceiling of %lld",
+                         (long long)ceiling);
+}
+
+static void
+check_rates(struct arena *arena, const struct project_settings_in *in, struct schema_errors *errors)
+{
+    check_rate(arena, "rate_read", &in->rate_read, ceilings.read, errors);
+    check_rate(arena, "rate_write", &in->rate_write, ceilings.write, errors);
+    check_rate(arena, "rate_heavy", &in->rate_heavy, ceilings.heavy, errors);
+    check_rate(arena, "rate_sign_in_account", &in->rate_sign_in_account, ceilings.sign_in, errors);
+    check_rate(arena, "rate_sign_in_address", &in->rate_sign_in_address, ceilings.sign_in, errors);
+}
+
+/* --- checks --- */
+
+static bool in_set(char c, const char *others)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c != '\0' && strchr(others, c));
+}
+
+static bool all_in_set(struct str text, const char *others)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!in_set(text.ptr[i], others))
+            return false;
+    return text.len > 0;
+}
+
+/* The serialised form that browsers send (RFC 6454 section 6.2): lower case, no path, no user. */
+static bool origin_ok(struct str origin)
+{
+    int64_t port;
+
+    if (str_is(origin, "*"))
+        return true;
+    if (origin.len > 300)
+        return false;
+    struct str rest = origin;
+    struct str scheme = str_split(&rest, ':');
+    if (!all_in_set(scheme, "+.-") || scheme.ptr[0] < 'a' || !rest.ptr ||
+        !str_starts(rest, STR("//")))
+        return false;
+    rest = (struct str){rest.ptr + 2, rest.len - 2};
+
+    struct str host;
+    if (rest.len > 0 && rest.ptr[0] == '[') { /* an IPv6 address */
+        host = str_split(&rest, ']');
+        if (rest.ptr == NULL || (rest.len > 0 && rest.ptr[0] != ':') ||
+            !all_in_set((struct str){host.ptr + 1, host.len - 1}, ":."))
+            return false;
+        rest = rest.len > 0 ? (struct str){rest.ptr + 1, rest.len - 1} : STR_NONE;
+    } else {
+        host = str_split(&rest, ':');
+        if (!all_in_set(host, ".-_"))
+            return false;
+    }
+    return rest.ptr == NULL || (num_parse_i64(rest, &port) && port > 0 && port <= ORIGIN_PORT_MAX);
+}
+
+/* Their lengths are bounded because a sign-in sends them back in one header. */
+static void
+check_redirects(struct arena *arena, const struct in_strs *urls, struct schema_errors *errors)
+{
+    for (size_t i = 0; i < urls->count; i++) {
+        struct str at = arena_printf(arena, "settings.redirect_urls[%zu]", i);
+        if (!schema_format_ok("uri", urls->items[i]))
+            schema_error_add(arena, errors, at, "pattern", "must be an absolute URL");
+        else if (urls->items[i].len > URL_BYTES)
+            schema_error_add(arena, errors, at, "too_long", "must be at most %d bytes", URL_BYTES);
+    }
+}
+
+bool project_in_check(struct arena *arena,
+                      const struct project_in *in,
+                      struct schema_errors *errors)
+{
+    const struct project_settings_in *settings = in->settings.value;
+    size_t before = errors->count;
+
+    for (size_t i = 0; i < in->allowed_origins.count; i++)
+        if (!origin_ok(in->allowed_origins.items[i]))
+            schema_error_add(arena,
+                             errors,
+                             arena_printf(arena, "allowed_origins[%zu]", i),
+                             "pattern",
+                             "must be scheme://host[:port] in lower case, or *");
+    if (settings != NULL)
+        check_redirects(arena, &settings->redirect_urls, errors);
+    if (settings != NULL)
+        check_rates(arena, settings, errors);
+    return errors->count == before;
+}
+
+/* --- merge --- */
+
+static void merge_i64(int64_t *value, const struct in_i64 *in, int64_t fallback)
+{
+    if (in->set)
+        *value = in->null ? fallback : in->value;
+}
+
+static void merge_bool(bool *value, const struct in_bool *in, bool fallback)
+{
+    if (in->set)
+        *value = in->null ? fallback : in->value;
+}
+
+static void merge_str(struct str *value, const struct in_str *in)
+{
+    if (in->set)
+        *value = in->null ? STR_NONE : in->value;
+}
+
+static void merge_strs(struct str **items, size_t *count, const struct in_strs *in)
+{
+    if (!in->set)
+        return;
+    *items = in->null ? NULL : in->items;
+    *count = in->null ? 0 : in->count;
+}
+
+void project_settings_merge(struct project_settings *settings, const struct project_in *project_in)
+{
+    const struct project_settings_in *in = project_in->settings.value;
+    struct project_settings fallback;
+
+    merge_strs(
+        &settings->allowed_origins, &settings->allowed_origin_count, &project_in->allowed_origins);
+    if (!project_in->settings.set || in == NULL)
+        return;
+    project_settings_default(&fallback);
+    merge_strs(&settings->redirect_urls, &settings->redirect_url_count, &in->redirect_urls);
+#define MERGE_I64(member)  merge_i64(&settings->member, &in->member, fallback.member)
+#define MERGE_BOOL(member) merge_bool(&settings->member, &in->member, fallback.member)
+    MERGE_I64(password_min_length);
+    MERGE_I64(access_token_seconds);
+    MERGE_I64(refresh_token_seconds);
+    MERGE_I64(session_seconds);
+    MERGE_BOOL(sign_up);
+    MERGE_BOOL(link_verified_email);
+    MERGE_BOOL(require_confirmed_email);
+    MERGE_BOOL(default_row_level_security);
+    MERGE_I64(rate_read);
+    MERGE_I64(rate_write);
+    MERGE_I64(rate_heavy);
+    MERGE_I64(rate_sign_in_account);
+    MERGE_I64(rate_sign_in_address);
+#undef MERGE_I64
+#undef MERGE_BOOL
+    merge_str(&settings->oidc_issuer, &in->oidc_issuer);
+    merge_str(&settings->oidc_client_id, &in->oidc_client_id);
+    merge_str(&settings->mail_sender, &in->mail_sender);
+    if (!str_is(in->oidc_client_secret.value, MASK))
+        merge_str(&settings->oidc_client_secret, &in->oidc_client_secret);
+}
+
+/* --- JSON --- */
+
+static void json_strs(struct jw *w, const char *name, const struct str *items, size_t count)
+{
+    jw_lit(w, name);
+    jw_arr(w);
+    for (size_t i = 0; i < count; i++)
+        jw_str(w, items[i]);
+    jw_arr_end(w);
+}
+
+static void json_str(struct jw *w, const char *name, struct str text)
+{
+    jw_lit(w, name);
+    if (text.len > 0)
+        jw_str(w, text);
+    else
+        jw_null(w);
+}
+
+/* All but origins and the secret, which differ between the API and the stored document. */
+static void json_members(struct jw *w, const struct project_settings *settings)
+{
+    json_strs(w, "redirect_urls", settings->redirect_urls, settings->redirect_url_count);
+    JW_I64(w, "password_min_length", settings->password_min_length);
+    JW_I64(w, "access_token_seconds", settings->access_token_seconds);
+    JW_I64(w, "refresh_token_seconds", settings->refresh_token_seconds);
+    JW_I64(w, "session_seconds", settings->session_seconds);
+    JW_BOOL(w, "sign_up", settings->sign_up);
+    JW_BOOL(w, "link_verified_email", settings->link_verified_email);
+    JW_BOOL(w, "require_confirmed_email", settings->require_confirmed_email);
+    JW_BOOL(w, "default_row_level_security", settings->default_row_level_security);
+    JW_I64(w, "rate_read", settings->rate_read);
+    JW_I64(w, "rate_write", settings->rate_write);
+    JW_I64(w, "rate_heavy", settings->rate_heavy);
+    JW_I64(w, "rate_sign_in_account", settings->rate_sign_in_account);
+    JW_I64(w, "rate_sign_in_address", settings->rate_sign_in_address);
+    json_str(w, "oidc_issuer", settings->oidc_issuer);
+    json_str(w, "oidc_client_id", settings->oidc_client_id);
+    json_str(w, "mail_sender", settings->mail_sender);
+}
+
+void project_settings_json(struct jw *w, const struct project_settings *settings)
+{
+    jw_obj(w);
+    json_members(w, settings);
+    json_str(w, "oidc_client_secret", settings->oidc_client_secret.len > 0 ? STR(MASK) : STR_NONE);
+    jw_obj_end(w);
+}
+
+void project_json_members(struct jw *w, const struct project *project)
+{
+    const struct project_settings *settings = &project->settings;
+
+    JW_STR(w, "project_id", project->slug);
+    JW_STR(w, "name", project->name);
+    json_strs(w, "allowed_origins", settings->allowed_origins, settings->allowed_origin_count);
+    jw_lit(w, "settings");
+    project_settings_json(w, settings);
+    jw_lit(w, "created_at");
+    jw_time(w, project->created_ms);
+    jw_lit(w, "updated_at");
+    jw_time(w, project->updated_ms);
+}
+
+/* --- storage --- */
+
+static struct str secret_place(struct arena *arena, const struct project *project)
+{
+    return place_setting(arena, project->number, STR("setting"), STR("project"));
+}
+
+/* Columns "doc" and "sealed" of the first row. A stored value that today's bounds refuse falls back
+ * to its default: a project must come up whatever an older release has written. */
+static void parse_stored(struct arena *arena,
+                         const struct project *project,
+                         const struct rows *rows,
+                         struct project_settings *ret_settings)
+{
+    const struct row row = rows_at(rows, 0);
+    struct schema_errors errors = {0};
+    struct project_settings_in settings;
+    struct project_in in = {.settings = {.set = true, .value = &settings}};
+    struct jr_error error;
+    json_t *doc;
+
+    project_settings_default(ret_settings);
+    if (row_null(&row, "doc") || jr_parse(arena, row_str(&row, "doc"), &doc, &error) != 0)
+        return;
+    json_t *origins = json_object_get(doc, "allowed_origins");
+    in.allowed_origins.set = json_is_array(origins);
+    in.allowed_origins.count = json_array_size(origins);
+    in.allowed_origins.items =
+        ARENA_ARRAY(arena, in.allowed_origins.items, json_array_size(origins));
+    for (size_t i = 0; i < in.allowed_origins.count; i++)
+        in.allowed_origins.items[i] = /* the array goes below */
+            arena_dup(arena, str_from(json_string_value(json_array_get(origins, i))));
+    if (origins != NULL)
+        (void)json_object_del(doc, "allowed_origins");
+    if (!schema_decode(arena, &project_settings_schema, doc, &settings, &errors))
+        log_debug("settings.stored_bad", L_STR("field", errors.items[0].field));
+    project_settings_merge(ret_settings, &in);
+
+    size_t sealed = rows_column(rows, "sealed");
+    if (rows_null(rows, 0, sealed))
+        return;
+    if (aead_open(arena,
+                  project->data_keys,
+                  project->data_key_count,
+                  rows_bytes(arena, rows, 0, sealed),
+                  secret_place(arena, project),
+                  &ret_settings->oidc_client_secret) != 0)
+        log_warn("settings.secret_unreadable", L_STR("project", project->slug));
+}
+
+int settings_read(struct task *task,
+                  struct project *project,
+                  struct arena *arena,
+                  struct project_settings *ret_settings,
+                  int64_t *ret_model_version)
+{
+    struct rows rows;
+
+    int rc = db_query(task, &project->db, &SQL_PROJECT_STATE, NULL, 0, &rows);
+    if (rc != 0)
+        return rc;
+    rc = data_keys_take(task, project, &rows);
+    if (rc != 0)
+        return rc;
+    parse_stored(arena, project, &rows, ret_settings);
+    cut_rates(ret_settings);
+    *ret_model_version = rows_i64(&rows, 0, rows_column(&rows, "model_version"));
+    return 0;
+}
+
+static struct str print_stored(struct arena *arena, const struct project_settings *settings)
+{
+    struct strbuf out;
+    struct jw w;
+
+    strbuf_init(&out, arena, DOC_BYTES_MAX);
+    jw_init(&w, &out);
+    jw_obj(&w);
+    json_strs(&w, "allowed_origins", settings->allowed_origins, settings->allowed_origin_count);
+    json_members(&w, settings);
+    jw_obj_end(&w);
+    return strbuf_view(&out);
+}
+
+static bool keeps_secret(const struct project_in *in)
+{
+    const struct project_settings_in *settings = in->settings.set ? in->settings.value : NULL;
+
+    return settings == NULL || !settings->oidc_client_secret.set ||
+           str_is(settings->oidc_client_secret.value, MASK);
+}
+
+int project_settings_save(struct task *task,
+                          struct directory *directory,
+                          struct project *project,
+                          struct db *tx,
+                          const struct project_in *in,
+                          const struct db_call *audit)
+{
+    struct project_settings settings;
+    struct rows rows;
+    struct db_call calls[2] = {{0}};
+
+    TRY(db_query(task, tx, &SQL_PROJECT_SETTINGS_LOCK, NULL, 0, &rows));
+    parse_stored(task->arena, project, &rows, &settings);
+    project_settings_merge(&settings, in);
+
+    /* What is not changed stays as it is sealed: it may be by a key that this process does not know
+     * yet. */
+    size_t column = rows_column(&rows, "sealed");
+    struct str sealed = STR_NONE;
+    if (keeps_secret(in))
+        sealed = rows_null(&rows, 0, column) ? STR_NONE : rows_bytes(task->arena, &rows, 0, column);
+    else if (settings.oidc_client_secret.len > 0)
+        sealed = aead_seal(task->arena,
+                           &project->data_key,
+                           settings.oidc_client_secret,
+                           secret_place(task->arena, project));
+    const struct db_param params[] = {
+        P_STR(print_stored(task->arena, &settings)),
+        sealed.ptr != NULL ? P_BYTES(sealed) : P_NULL,
+    };
+    calls[0] = (struct db_call){
+        .sql = &SQL_PROJECT_SETTINGS_SET,
+        .params = params,
+        .param_count = ARRAY_LEN(params),
+    };
+    if (audit != NULL)
+        calls[1] = *audit;
+    TRY(db_batch(task, tx, calls, audit != NULL ? 2 : 1, NULL));
+    return db_query(task,
+                    directory_control(directory),
+                    &SQL_PROJECT_RENAME,
+                    PARAMS(P_I64(project->number), in->name.set ? P_STR(in->name.value) : P_NULL),
+                    NULL);
+}

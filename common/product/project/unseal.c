@@ -1,0 +1,56 @@
+/* Data keys are kept with their project. */
+#include "project/unseal.h"
+
+#include "data_key_sql.h"
+#include "project/project_private.h"
+
+int data_key_open(struct task *task,
+                  struct project *project,
+                  struct str sealed,
+                  struct str place,
+                  struct str *ret_plain)
+{
+    const struct key_ring ring = {project->data_keys, project->data_key_count};
+    uint32_t id;
+
+    if (aead_key_id(sealed, &id) != 0)
+        return AEAD_BAD;
+    if (key_ring_find(&ring, id) == NULL) {
+        int rc = project_sync(task, project);
+        if (rc < 0)
+            return rc;
+        project_hold(task->arena, project);
+    }
+    return aead_open(
+        task->arena, project->data_keys, project->data_key_count, sealed, place, ret_plain);
+}
+
+int data_keys_take(struct task *task, struct project *project, const struct rows *state)
+{
+    const struct master_keys *masters = &project->cache->directory->masters;
+    const struct key_ring known = {project->data_keys, project->data_key_count};
+    struct key_ring old = known;
+    struct key_ring ring;
+    struct rows rows = *state;
+    int64_t *ids;
+
+    if (rows_i64s(task->arena, &rows, 0, rows_column(&rows, "key_ids"), &ids) == 0) {
+        TRY(data_key_adopt(task, masters, &project->db));
+        TRY(db_query(task, &project->db, &SQL_DATA_KEYS_LIST, NULL, 0, &rows));
+    }
+    if (key_ring_read(task->arena, masters, project->number, &rows, &known, &ring) != 0)
+        return DB_FAILED;
+    project->data_keys = ring.keys;
+    project->data_key_count = ring.count;
+    project->data_key = ring.keys[ring.count - 1];
+    key_ring_done(&old);
+    return 0;
+}
+
+void data_keys_drop(struct project *project)
+{
+    struct key_ring ring = {project->data_keys, project->data_key_count};
+
+    key_ring_done(&ring);
+    aead_key_wipe(&project->data_key);
+}

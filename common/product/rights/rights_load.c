@@ -1,0 +1,246 @@
+/*
+ * Reads rights. Roles add up: permissions are the union of all roles, and so are the fields of each
+ * action, where one role without a field rule opens all of them. A key is its creator cut to the
+ * key's list.
+ */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "crypto/digest.h"
+#include "rights/rights.h"
+#include "rights_sql.h"
+
+static size_t read_column(struct arena *scratch,
+                          const struct rows *rows,
+                          const char *name,
+                          struct str **ret_items)
+{
+    return rows_strs(scratch, rows, 0, rows_column(rows, name), ret_items);
+}
+
+static size_t
+read_ids(struct arena *arena, const struct rows *rows, const char *name, int64_t **ret_items)
+{
+    return rows_i64s(arena, rows, 0, rows_column(rows, name), ret_items);
+}
+
+/* --- field rules --- */
+
+static int order_ids(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Adds "3 8 15" to the rule, keeping the ids sorted and unique. */
+static void rule_add(struct arena *arena, struct field_rule *rule, struct str text)
+{
+    size_t room = rule->count + 1;
+
+    for (size_t i = 0; i < text.len; i++)
+        room += text.ptr[i] == ' ';
+    int64_t *ids = ARENA_ARRAY(arena, ids, room);
+    size_t count = rule->count;
+    if (count > 0)
+        memcpy(ids, rule->ids, count * sizeof(*ids));
+    for (struct str rest = text; rest.ptr != NULL;) {
+        struct str part = str_split(&rest, ' ');
+        if (num_parse_i64(part, &ids[count]))
+            count++;
+    }
+    if (count > 1)
+        qsort(ids, count, sizeof(*ids), order_ids);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || ids[kept - 1] != ids[i])
+            ids[kept++] = ids[i];
+    rule->ids = ids;
+    rule->count = kept;
+}
+
+/* Equal rules give equal numbers; administrators' 0 means no rule at all. */
+static uint64_t field_key(const struct entity_right *right)
+{
+    struct digest digest;
+    uint8_t bytes[DIGEST_SHA256_BYTES];
+    uint64_t key;
+
+    if (right->fields[ACT_READ].all && right->fields[ACT_CREATE].all &&
+        right->fields[ACT_UPDATE].all)
+        return 0;
+    digest_init(&digest);
+    for (size_t i = 0; i < ARRAY_LEN(right->fields); i++) {
+        const struct field_rule *rule = &right->fields[i];
+        uint64_t head = rule->all ? UINT64_MAX : rule->count;
+        digest_update(&digest, (struct str){(const char *)&head, sizeof(head)});
+        if (!rule->all)
+            digest_update(&digest,
+                          (struct str){(const char *)rule->ids, rule->count * sizeof(*rule->ids)});
+    }
+    digest_final(&digest, bytes);
+    memcpy(&key, bytes, sizeof(key));
+    return key < 2 ? key + 2 : key; /* 0 and 1 are taken (rights.c) */
+}
+
+/* --- entities --- */
+
+/* Grants come ordered by entity. */
+static void read_grants(struct arena *scratch, struct rights *rights, const struct rows *rows)
+{
+    int64_t *ids;
+    struct str *actions;
+    struct str *fields;
+    size_t count = read_ids(scratch, rows, "entities", &ids);
+
+    MUST(read_column(scratch, rows, "actions", &actions) == count);
+    MUST(read_column(scratch, rows, "fields", &fields) == count);
+    rights->entities = ARENA_ARRAY(rights->arena, rights->entities, count);
+    for (size_t i = 0; i < count; i++) {
+        int action = perm_action_find(actions[i]);
+        if (action < 0 || action > ACT_DELETE)
+            continue;
+        if (rights->entity_count == 0 ||
+            rights->entities[rights->entity_count - 1].entity_id != ids[i])
+            rights->entities[rights->entity_count++].entity_id = ids[i];
+        struct entity_right *right = &rights->entities[rights->entity_count - 1];
+        right->actions |= 1U << (unsigned)action;
+        if (action == ACT_DELETE)
+            continue;
+        struct field_rule *rule = &right->fields[action];
+        if (rule->all)
+            continue;
+        if (str_is(fields[i], "*"))
+            *rule = (struct field_rule){.all = true};
+        else
+            rule_add(rights->arena, rule, fields[i]);
+    }
+}
+
+/* A field rule without its action opens nothing. */
+static void finish_right(struct entity_right *right)
+{
+    for (unsigned action = 0; action < ARRAY_LEN(right->fields); action++)
+        if ((right->actions & (1U << action)) == 0)
+            right->fields[action] = (struct field_rule){0};
+    right->field_key = field_key(right);
+}
+
+/* One entity of a key: no action yet, the creator's field rules. */
+static struct entity_right key_entity(const struct rights *creator, int64_t entity_id)
+{
+    struct entity_right right = {.entity_id = entity_id};
+
+    for (size_t i = 0; i < ARRAY_LEN(right.fields); i++)
+        right.fields[i].all = creator->is_admin;
+    for (size_t i = 0; i < creator->entity_count && !creator->is_admin; i++)
+        if (creator->entities[i].entity_id == entity_id)
+            memcpy(right.fields, creator->entities[i].fields, sizeof(right.fields));
+    return right;
+}
+
+/* What the key's list names, cut by what its creator holds. The list comes ordered by entity. */
+static void cut_to_key(struct arena *scratch, struct rights *rights, const struct rows *rows)
+{
+    const struct caller creator = {.kind = CALLER_USER, .rights = rights};
+    struct perm_set listed = {{0}};
+    struct str *names;
+    int64_t *ids;
+    size_t kept = 0;
+    size_t count = read_ids(scratch, rows, "key_entities", &ids);
+    struct entity_right *entities = ARENA_ARRAY(rights->arena, entities, count);
+
+    MUST(read_column(scratch, rows, "key_permissions", &names) == count);
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] == 0) {
+            enum perm perm = perm_find(names[i]);
+            if (perm != PERM_NONE)
+                perm_set_add(&listed, perm);
+            continue;
+        }
+        int action = perm_action_find(names[i]);
+        if (action < 0 || action > ACT_DELETE ||
+            !caller_can_entity(&creator, ids[i], (enum perm_action)action))
+            continue;
+        if (kept == 0 || entities[kept - 1].entity_id != ids[i])
+            entities[kept++] = key_entity(rights, ids[i]);
+        entities[kept - 1].actions |= 1U << (unsigned)action;
+    }
+    rights->entities = entities;
+    rights->entity_count = kept;
+    perm_set_intersect(&rights->perms, &listed);
+}
+
+/* --- the whole --- */
+
+static void read_permissions(struct arena *scratch, struct rights *rights, const struct rows *rows)
+{
+    struct str *names;
+    size_t count = read_column(scratch, rows, "permissions", &names);
+
+    for (size_t i = 0; i < count; i++) {
+        enum perm perm = perm_find(names[i]);
+        if (perm != PERM_NONE)
+            perm_set_add(&rights->perms, perm);
+    }
+    for (int perm = PERM_NONE + 1; rights->is_admin && perm < PERM_COUNT; perm++)
+        perm_set_add(&rights->perms, (enum perm)perm);
+}
+
+static struct rights *
+read_rights(struct arena *scratch, const struct rows *rows, int64_t key_id, int64_t asked_ms)
+{
+    const struct row row = rows_at(rows, 0);
+    struct arena *arena = arena_new(1024);
+    struct rights *rights = ARENA_NEW(arena, rights);
+
+    rights->arena = arena;
+    rights->refs = 1;
+    rights->user_id = row_i64(&row, "user_id");
+    rights->key_id = key_id;
+    rights->email = arena_dup(arena, row_str(&row, "email"));
+    rights->active = row_bool(&row, "active");
+    rights->loaded_ms = asked_ms;
+    rights->model_version = row_i64(&row, "model_version");
+    rights->role_count = read_ids(arena, rows, "role_ids", &rights->role_ids);
+    rights->group_count = read_ids(arena, rows, "group_ids", &rights->group_ids);
+    if (!rights->active)
+        return rights; /* who may not call holds nothing */
+
+    rights->is_admin = row_bool(&row, "is_admin");
+    rights->all_rows = rights->is_admin;
+    rights->api_access = rights->is_admin || row_bool(&row, "api_access");
+    read_permissions(scratch, rights, rows);
+    read_grants(scratch, rights, rows);
+    if (key_id != 0)
+        cut_to_key(scratch, rights, rows);
+    for (size_t i = 0; i < rights->entity_count; i++)
+        finish_right(&rights->entities[i]);
+    rights->is_admin = rights->is_admin && key_id == 0;
+    return rights;
+}
+
+int rights_load(
+    struct task *task, struct db *db, int64_t user_id, int64_t key_id, struct rights **ret_rights)
+{
+    const int64_t asked_ms = clock_mono_ms();
+    struct rows rows;
+
+    int rc = key_id != 0 ? db_query(task, db, &SQL_RIGHTS_OF_KEY, PARAMS(P_I64(key_id)), &rows)
+                         : db_query(task, db, &SQL_RIGHTS_OF_USER, PARAMS(P_I64(user_id)), &rows);
+    if (rc < 0)
+        return rc;
+    if (rc > 0)
+        return rc + 100;
+    if (rows.count == 0)
+        return RIGHTS_GONE;
+    const struct row row = rows_at(&rows, 0);
+    if (key_id != 0 && !(row_bool(&row, "key_found") && row_bool(&row, "key_alive")))
+        return RIGHTS_GONE;
+    *ret_rights = read_rights(task->arena, &rows, key_id, asked_ms);
+    return 0;
+}
