@@ -273,5 +273,5 @@ $(BUILD)/compile_commands.json: $(FLAGS_STAMP) scripts/compile-commands $(C_SRC)
 	@scripts/compile-commands '$(CC) $(CPPFLAGS) -isystem /usr/share/include/llhttp $(PROGRAM_CPPFLAGS) $(CFLAGS)' $(C_SRC) > $@
 compile_commands: $(BUILD)/compile_commands.json ## compile_commands.json for editors
 	@cp $< compile_commands.json
-readme: all ## Write the configuration tables of README.md
+readme: all ## Write the tables of settings in the READMEs of services/
 	@scripts/readme-config

@@ -84,7 +84,7 @@ def test_readme_has_the_tables(name):
     """`make readme` writes them."""
     path = binary().with_name(name)
     table = subprocess.run([path, "--help-config=markdown"], capture_output=True, text=True, check=True).stdout.strip()
-    assert f"<!-- config {name} -->\n{table}\n<!-- end -->" in (ROOT / "README.md").read_text()
+    assert f"<!-- config {name} -->\n{table}\n<!-- end -->" in (ROOT / "services" / name / "README.md").read_text()
 
 
 def test_check_is_fine(gateway_with):
