@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "fetch/fetch.h"
-#include "fetch/fetch_room.h"
+#include "fetch/fetch_room_private.h"
 
 /* 0 or FETCH_BAD_HEADER. */
 int fetch_message_check(const struct fetch_request *request) MUSTCHECK;

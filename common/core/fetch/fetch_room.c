@@ -1,5 +1,5 @@
 /* Memory for answers that arrive. */
-#include "fetch/fetch_room.h"
+#include "fetch/fetch_room_private.h"
 
 #include "loop/loop.h"
 
