@@ -34,7 +34,7 @@ AWAITS static int check_row(struct run *run,
                             const json_t *data)
 {
     struct job *job = run->job;
-    struct records records = {.task = &job->task,
+    struct records_ctx ctx = {.task = &job->task,
                               .directory = runner_directory(),
                               .project = job->project,
                               .db = &job->project->db,
@@ -49,11 +49,11 @@ AWAITS static int check_row(struct run *run,
     if (str_is(job->trigger_event, workflow_event_name(WF_ENTITY_DELETED)))
         return TRIGGER_NOT_PERMITTED;
     strbuf_init(&out, job->task.arena, RECORD_BYTES);
-    int rc = records_get(&records, entity, job->trigger_id, NULL, &out, &version);
+    int rc = records_get(&ctx, entity, job->trigger_id, NULL, &out, &version);
     if (rc != RECORDS_FAILED)
         return rc;
-    return str_is(str_from(records.error.code), "not_found") ? TRIGGER_NOT_PERMITTED
-                                                             : TRIGGER_UNAVAILABLE;
+    return str_is(str_from(ctx.error.code), "not_found") ? TRIGGER_NOT_PERMITTED
+                                                         : TRIGGER_UNAVAILABLE;
 }
 
 AWAITS static int check(struct run *run, json_t *data)

@@ -99,7 +99,7 @@ static void check_text(struct str text, size_t count)
     MUST(memmem(text.ptr, text.len, MARK, strlen(MARK)) == NULL);
 }
 
-static void build(struct records *ctx, const struct query *query)
+static void build(struct records_ctx *ctx, const struct query *query)
 {
     const struct entity *entity = &entities[0];
     struct filter *filter = NULL;
@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     struct task task = {.arena = arena_new(0)};
     struct db db = {.schema = 1};
-    struct records ctx = {.task = &task, .db = &db, .model = &model, .caller = &caller};
+    struct records_ctx ctx = {.task = &task, .db = &db, .model = &model, .caller = &caller};
     struct query query;
     const char *reason;
     if (query_parse(task.arena, (struct str){(const char *)data, size}, &query, &reason) == 0)

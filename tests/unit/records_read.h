@@ -129,7 +129,7 @@ static void library_make(struct library *library, struct task *task, struct dire
     assert_int_equal(project_reload_model(task, library->project, &library->model), 0);
 }
 
-static struct records library_context(const struct library *library, int64_t user)
+static struct records_ctx library_context(const struct library *library, int64_t user)
 {
     struct arena *arena = library->task->arena;
     struct caller *caller = ARENA_NEW(arena, caller);
@@ -138,7 +138,7 @@ static struct records library_context(const struct library *library, int64_t use
     caller->user_id = user;
     assert_int_equal(
         project_rights(library->task, library->project, user, 0, &caller->rights), 0);
-    return (struct records){
+    return (struct records_ctx){
         .task = library->task,
         .directory = library->directory,
         .project = library->project,
@@ -159,7 +159,7 @@ static struct query library_query(struct arena *arena, const char *text)
 }
 
 /* What went wrong, as "!code field:finding:message". */
-static const char *library_failure(const struct records *ctx)
+static const char *library_failure(const struct records_ctx *ctx)
 {
     struct arena *arena = ctx->task->arena;
     const struct schema_errors *found = &ctx->error.fields;
@@ -175,14 +175,14 @@ static const char *library_failure(const struct records *ctx)
         .ptr;
 }
 
-typedef int (*library_call)(struct records *ctx,
+typedef int (*library_call)(struct records_ctx *ctx,
                             const struct entity *entity,
                             const struct query *query,
                             struct strbuf *out);
 
 /* The answer's text, or the failure. */
 UNUSED static const char *
-ask(struct records ctx, library_call call, int64_t entity, const char *text)
+ask(struct records_ctx ctx, library_call call, int64_t entity, const char *text)
 {
     struct arena *arena = ctx.task->arena;
     struct query query = library_query(arena, text);
@@ -196,13 +196,13 @@ ask(struct records ctx, library_call call, int64_t entity, const char *text)
     return strbuf_cstring(&out);
 }
 
-UNUSED static const char *list(struct records ctx, int64_t entity, const char *text)
+UNUSED static const char *list(struct records_ctx ctx, int64_t entity, const char *text)
 {
     return ask(ctx, records_list, entity, text);
 }
 
 /* Ids of a list in order: "1,3". */
-UNUSED static const char *picks(struct records ctx, int64_t entity, const char *text)
+UNUSED static const char *picks(struct records_ctx ctx, int64_t entity, const char *text)
 {
     struct arena *arena = ctx.task->arena;
     const char *answer =
@@ -221,7 +221,7 @@ UNUSED static const char *picks(struct records ctx, int64_t entity, const char *
     return strbuf_cstring(&out);
 }
 
-UNUSED static const char *get(struct records ctx, int64_t entity, int64_t id, const char *text)
+UNUSED static const char *get(struct records_ctx ctx, int64_t entity, int64_t id, const char *text)
 {
     struct arena *arena = ctx.task->arena;
     struct query query = library_query(arena, text);

@@ -122,7 +122,7 @@ static void shop_make(struct shop *shop, struct task *task, struct directory *di
     shop_reload(shop);
 }
 
-static struct records shop_context(const struct shop *shop, int64_t user)
+static struct records_ctx shop_context(const struct shop *shop, int64_t user)
 {
     struct arena *arena = shop->task->arena;
     struct caller *caller = ARENA_NEW(arena, caller);
@@ -130,7 +130,7 @@ static struct records shop_context(const struct shop *shop, int64_t user)
     caller->kind = CALLER_USER;
     caller->user_id = user;
     assert_int_equal(project_rights(shop->task, shop->project, user, 0, &caller->rights), 0);
-    return (struct records){
+    return (struct records_ctx){
         .task = shop->task,
         .directory = shop->directory,
         .project = shop->project,
@@ -151,7 +151,7 @@ static const json_t *body_of(struct arena *arena, const char *text)
 }
 
 /* What went wrong, as "!code field:finding field:finding". */
-static const char *failure(const struct records *ctx)
+static const char *failure(const struct records_ctx *ctx)
 {
     const struct schema_errors *found = &ctx->error.fields;
     struct strbuf out;
@@ -164,7 +164,7 @@ static const char *failure(const struct records *ctx)
     return strbuf_cstring(&out);
 }
 
-static const char *outcome(const struct records *ctx, int rc, struct strbuf *out)
+static const char *outcome(const struct records_ctx *ctx, int rc, struct strbuf *out)
 {
     if (rc == RECORDS_FAILED)
         return failure(ctx);
@@ -179,7 +179,7 @@ static const char *outcome(const struct records *ctx, int rc, struct strbuf *out
 
 /* The new record's text or the failure; *ret_id of the record, 0 = none. */
 UNUSED static const char *
-post(struct records ctx, int64_t entity, const char *body, int64_t *ret_id)
+post(struct records_ctx ctx, int64_t entity, const char *body, int64_t *ret_id)
 {
     int64_t version = 0;
 
@@ -192,14 +192,14 @@ post(struct records ctx, int64_t entity, const char *body, int64_t *ret_id)
     return outcome(&ctx, rc, &out);
 }
 
-UNUSED static const char *make(struct records ctx, int64_t entity, const char *body)
+UNUSED static const char *make(struct records_ctx ctx, int64_t entity, const char *body)
 {
     int64_t id;
 
     return post(ctx, entity, body, &id);
 }
 
-UNUSED static int64_t made(struct records ctx, int64_t entity, const char *body)
+UNUSED static int64_t made(struct records_ctx ctx, int64_t entity, const char *body)
 {
     int64_t id;
     const char *text = post(ctx, entity, body, &id);
@@ -210,7 +210,7 @@ UNUSED static int64_t made(struct records ctx, int64_t entity, const char *body)
 }
 
 UNUSED static const char *
-put(struct records ctx, int64_t entity, int64_t id, const char *body, int64_t expect_version)
+put(struct records_ctx ctx, int64_t entity, int64_t id, const char *body, int64_t expect_version)
 {
     int64_t version = 0;
 
@@ -226,7 +226,7 @@ put(struct records ctx, int64_t entity, int64_t id, const char *body, int64_t ex
 }
 
 UNUSED static const char *
-drop(struct records ctx, int64_t entity, int64_t id, int64_t expect_version)
+drop(struct records_ctx ctx, int64_t entity, int64_t id, int64_t expect_version)
 {
     OUT(&ctx, out);
     int rc = records_delete(&ctx, ENTITY(&ctx, entity), id, expect_version);
@@ -240,7 +240,7 @@ struct bulk_mode {
 };
 
 UNUSED static const char *
-bulk(struct records ctx, int64_t entity, struct bulk_mode mode, const char *items)
+bulk(struct records_ctx ctx, int64_t entity, struct bulk_mode mode, const char *items)
 {
     const struct model_field *key =
         mode.key != 0 ? entity_field_by_id(ENTITY(&ctx, entity), mode.key) : NULL;

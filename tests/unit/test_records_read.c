@@ -6,7 +6,7 @@
 
 /* --- values and operators --- */
 
-static void filters(struct records ctx)
+static void filters(struct records_ctx ctx)
 {
     CHECK(ctx, BOOKS, "", "1,2,3,4");
     CHECK(ctx, BOOKS, "filter[title]=One", "1");
@@ -38,7 +38,7 @@ static void filters(struct records ctx)
 }
 
 /* Shown to the millisecond, stored to the microsecond: what was read must be found again. */
-static void times(struct records ctx)
+static void times(struct records_ctx ctx)
 {
     CHECK(ctx, BOOKS, "filter[sold_at]=2026-03-01T10:00:00.123Z", "1");
     CHECK(ctx, BOOKS, "filter[sold_at]=2026-03-01T11:00:00.123%2B01:00", "1");
@@ -51,7 +51,7 @@ static void times(struct records ctx)
         ctx, BOOKS, "filter[created_at][between]=2026-01-02T00:00:00Z,2026-01-03T00:00:00Z", "2,3");
 }
 
-static void likes(struct records ctx)
+static void likes(struct records_ctx ctx)
 {
     CHECK(ctx, BOOKS, "filter[title][contains]=%25", "2");
     CHECK(ctx, BOOKS, "filter[title][contains]=_", "2");
@@ -62,7 +62,7 @@ static void likes(struct records ctx)
     CHECK(ctx, BOOKS, "filter[title][contains]=' or true --", "");
 }
 
-static void relations(struct records ctx)
+static void relations(struct records_ctx ctx)
 {
     CHECK(ctx, BOOKS, "filter[author]=2", "2");
     CHECK(ctx, BOOKS, "filter[author][null]=true", "4");
@@ -76,7 +76,7 @@ static void relations(struct records ctx)
     CHECK(ctx, BOOKS, "filter[tags.label]=b", "1,2");
 }
 
-static void orders(struct records ctx)
+static void orders(struct records_ctx ctx)
 {
     CHECK(ctx, BOOKS, "sort=-id", "4,3,2,1");
     CHECK(ctx, BOOKS, "sort=pages", "1,2,4,3");
@@ -95,7 +95,7 @@ static void administrator(struct task *task, struct directory *one, struct direc
 
     (void)two;
     library_make(&library, task, one);
-    struct records ctx = library_context(&library, 1);
+    struct records_ctx ctx = library_context(&library, 1);
     filters(ctx);
     times(ctx);
     likes(ctx);
@@ -123,7 +123,7 @@ static const char *repeated(struct arena *arena, const char *first, const char *
     return strbuf_cstring(&text);
 }
 
-static void limits(struct records ctx)
+static void limits(struct records_ctx ctx)
 {
     struct arena *arena = ctx.task->arena;
 
@@ -207,7 +207,7 @@ static void refusals(struct task *task, struct directory *one, struct directory 
 
     (void)two;
     library_make(&library, task, one);
-    struct records admin = library_context(&library, 1);
+    struct records_ctx admin = library_context(&library, 1);
     limits(admin);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *answer = list(admin, BOOKS, cases[i].query);
@@ -237,7 +237,7 @@ static void shapes(struct task *task, struct directory *one, struct directory *t
 
     (void)two;
     library_make(&library, task, one);
-    struct records ctx = library_context(&library, 1);
+    struct records_ctx ctx = library_context(&library, 1);
     assert_string_equal(
         get(ctx,
             BOOKS,
@@ -295,7 +295,7 @@ static const char *next_cursor(struct arena *arena, const char *answer)
 }
 
 /* Every order walked one by one gives what a single page gives. */
-static void walk(struct records ctx, const char *order)
+static void walk(struct records_ctx ctx, const char *order)
 {
     struct arena *arena = ctx.task->arena;
     const char *cursor = "start";
@@ -334,7 +334,7 @@ static void cursors(struct task *task, struct directory *one, struct directory *
 
     (void)two;
     library_make(&library, task, one);
-    struct records ctx = library_context(&library, 1);
+    struct records_ctx ctx = library_context(&library, 1);
     for (size_t i = 0; i < ARRAY_LEN(walks); i++)
         walk(ctx, walks[i]);
     const char *cursor = next_cursor(task->arena, list(ctx, BOOKS, "limit=1&cursor="));
@@ -353,8 +353,8 @@ static void test_cursors(void **state)
 
 static void row_rules(const struct library *library)
 {
-    struct records alice = library_context(library, library->alice);
-    struct records bob = library_context(library, library->bob);
+    struct records_ctx alice = library_context(library, library->alice);
+    struct records_ctx bob = library_context(library, library->bob);
 
     CHECK(alice, AUTHORS, "", "1");
     CHECK(bob, AUTHORS, "", "2,3");
@@ -389,7 +389,7 @@ static void field_rules(const struct library *library)
                                           "expand=%s",
                                           "filter[mentor.%s]=shy",
                                           "sort=mentor.%s"};
-    struct records alice = library_context(library, library->alice);
+    struct records_ctx alice = library_context(library, library->alice);
     struct arena *arena = library->task->arena;
 
     assert_null(strstr(list(alice, AUTHORS, ""), "note"));
@@ -421,7 +421,7 @@ static void field_rules(const struct library *library)
 static void public_rules(const struct library *library)
 {
     static const struct caller nobody = {.kind = CALLER_NONE};
-    struct records ctx = library_context(library, 1);
+    struct records_ctx ctx = library_context(library, 1);
 
     ctx.caller = &nobody;
     ctx.public_only = true;
@@ -469,7 +469,7 @@ static void groups(struct task *task, struct directory *one, struct directory *t
                       "insert into {p}.group_members (group_id, user_id) values (9, %lld)",
                       (long long)library.bob)
              .ptr);
-    struct records alice = library_context(&library, library.alice);
+    struct records_ctx alice = library_context(&library, library.alice);
     CHECK(alice, AUTHORS, "", "1");
     struct caller scoped = *alice.caller;
     scoped.group_scope = 9;

@@ -8,7 +8,7 @@
 
 struct getter {
     struct task task;
-    struct records ctx;
+    struct records_ctx ctx;
     int64_t entity, id;
     bool cancel_late;
     int rc;
@@ -33,7 +33,7 @@ static void run_getter(struct task *task, void *arg)
 }
 
 static struct getter *
-start_getter(const struct records *ctx, int64_t entity, int64_t id, size_t *running)
+start_getter(const struct records_ctx *ctx, int64_t entity, int64_t id, size_t *running)
 {
     struct arena *arena = arena_new(0); /* as requests have: gone before the batch is */
     struct getter *getter = ARENA_NEW(ctx->task->arena, getter);
@@ -85,9 +85,9 @@ static void together(struct task *task, struct directory *one, struct directory 
 
     (void)two;
     library_make(&library, task, one);
-    struct records alice = library_context(&library, library.alice);
-    struct records bob = library_context(&library, library.bob);
-    struct records admin = library_context(&library, 1);
+    struct records_ctx alice = library_context(&library, library.alice);
+    struct records_ctx bob = library_context(&library, library.bob);
+    struct records_ctx admin = library_context(&library, 1);
     uint64_t before = statements();
     struct getter *getters[] = {
         start_getter(&alice, AUTHORS, 1, &running),
@@ -132,7 +132,7 @@ static void leaving(struct task *task, struct directory *one, struct directory *
 
     (void)two;
     library_make(&library, task, one);
-    struct records admin = library_context(&library, 1);
+    struct records_ctx admin = library_context(&library, 1);
     struct getter *first = start_getter(&admin, AUTHORS, 1, &running);
     struct getter *second = start_getter(&admin, AUTHORS, 2, &running);
     task_cancel(&first->task);
@@ -174,7 +174,7 @@ static void changing(struct task *task, struct directory *one, struct directory 
 
     (void)two;
     library_make(&library, task, one);
-    struct records admin = library_context(&library, 1);
+    struct records_ctx admin = library_context(&library, 1);
     struct db *db = &library.project->db;
     assert_non_null(strstr(get(admin, BOOKS, 1, ""), "rating"));
     exec(task, db, "alter table {p}.e_2 drop column f_31");
@@ -240,7 +240,7 @@ static void grouped(struct task *task, struct directory *one, struct directory *
 
     (void)two;
     library_make(&library, task, one);
-    struct records admin = library_context(&library, 1);
+    struct records_ctx admin = library_context(&library, 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *answer = ask(admin, records_aggregate, BOOKS, cases[i].query);
         size_t compared = strlen(cases[i].answer) + (cases[i].answer[0] != '!');
@@ -249,7 +249,7 @@ static void grouped(struct task *task, struct directory *one, struct directory *
     }
     assert_non_null(strstr(ask(admin, records_aggregate, BOOKS, "group_by=id&limit=2"),
                            "\"has_next_page\":true"));
-    struct records alice = library_context(&library, library.alice);
+    struct records_ctx alice = library_context(&library, library.alice);
     assert_string_equal(ask(alice, records_aggregate, BOOKS, "group_by=author.name"),
                         "{\"items\":[{\"author.name\":\"Ann\",\"count\":1},{\"author.name\":null,"
                         "\"count\":3}],\"has_next_page\":false}");
@@ -279,7 +279,7 @@ static int receive(struct str piece, void *arg)
 }
 
 static const char *export(
-    struct records ctx, int64_t entity, const char *text, bool csv, struct received *received)
+    struct records_ctx ctx, int64_t entity, const char *text, bool csv, struct received *received)
 {
     struct query query = library_query(ctx.task->arena, text);
 
@@ -300,8 +300,8 @@ static void exported(struct task *task, struct directory *one, struct directory 
 
     (void)two;
     library_make(&library, task, one);
-    struct records admin = library_context(&library, 1);
-    struct records alice = library_context(&library, library.alice);
+    struct records_ctx admin = library_context(&library, 1);
+    struct records_ctx alice = library_context(&library, library.alice);
     assert_string_equal(
         export(admin,
                BOOKS,

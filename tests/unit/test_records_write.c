@@ -15,7 +15,7 @@
 
 static void create_values(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     int64_t id;
     const char *text =
         post(ann,
@@ -50,7 +50,7 @@ static void create_values(struct shop *shop)
 
 static void create_refusals(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
 
     assert_string_equal(make(ann,
                              PRODUCTS,
@@ -70,8 +70,8 @@ static void create_refusals(struct shop *shop)
 /* A hidden record is refused like one that does not exist (A2). */
 static void create_references(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
-    struct records boss = shop_context(shop, 1);
+    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx boss = shop_context(shop, 1);
     const char *refused = "!validation_failed customer:foreign_key_violation";
 
     assert_string_equal(make(ann, PRODUCTS, "{\"sku\":\"R1\",\"customer\":2}"), refused);
@@ -115,7 +115,7 @@ static void test_create(void **state)
 
 static void update_merges(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"U1\",\"price\":5,\"meta\":{},\"tags\":[1]}");
 
     NAMES(
@@ -144,9 +144,9 @@ static void update_merges(struct shop *shop)
 
 static void update_rules(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
-    struct records bob = shop_context(shop, shop->bob);
-    struct records boss = shop_context(shop, 1);
+    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx bob = shop_context(shop, shop->bob);
+    struct records_ctx boss = shop_context(shop, 1);
     struct db *db = &shop->project->db;
 
     assert_string_equal(put(bob, CUSTOMERS, 1, "{\"name\":\"x\"}", 0), "!not_found");
@@ -174,8 +174,8 @@ static void update_rules(struct shop *shop)
 /* Links to records that the caller does not see stay when it replaces the list. */
 static void update_links(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
-    struct records boss = shop_context(shop, 1);
+    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx boss = shop_context(shop, 1);
     int64_t id = made(boss, PRODUCTS, "{\"sku\":\"L1\",\"tags\":[1,2,3]}");
 
     NAMES(put(ann, PRODUCTS, id, "{}", 0), "\"tags\":[1]");
@@ -210,8 +210,8 @@ static void deletes(struct task *task, struct directory *one, struct directory *
 
     (void)two;
     shop_make(&shop, task, one);
-    struct records ann = shop_context(&shop, shop.ann);
-    struct records bob = shop_context(&shop, shop.bob);
+    struct records_ctx ann = shop_context(&shop, shop.ann);
+    struct records_ctx bob = shop_context(&shop, shop.bob);
     struct db *db = &shop.project->db;
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"D1\",\"customer\":1,\"tags\":[1]}");
 
@@ -242,14 +242,16 @@ static void test_delete(void **state)
 
 /* --- delete many --- */
 
-static const char *drop_ids(struct records ctx, int64_t entity, const int64_t *ids, size_t count)
+static const char *
+drop_ids(struct records_ctx ctx, int64_t entity, const int64_t *ids, size_t count)
 {
     OUT(&ctx, out);
     int rc = records_delete_many(&ctx, ENTITY(&ctx, entity), ids, count, NULL, 500, &out);
     return outcome(&ctx, rc, &out);
 }
 
-static const char *drop_filter(struct records ctx, int64_t entity, const char *filter, int64_t max)
+static const char *
+drop_filter(struct records_ctx ctx, int64_t entity, const char *filter, int64_t max)
 {
     struct query query;
     const char *reason;
@@ -266,8 +268,8 @@ static void delete_many(struct task *task, struct directory *one, struct directo
 
     (void)two;
     shop_make(&shop, task, one);
-    struct records ann = shop_context(&shop, shop.ann);
-    struct records boss = shop_context(&shop, 1);
+    struct records_ctx ann = shop_context(&shop, shop.ann);
+    struct records_ctx boss = shop_context(&shop, 1);
     const int64_t ids[] = {2, 99, 1};
 
     for (int i = 0; i < 6; i++)
@@ -303,14 +305,14 @@ static void test_delete_many(void **state)
 
 /* --- locks --- */
 
-static const char *lock(struct records ctx, int64_t id, int64_t ttl)
+static const char *lock(struct records_ctx ctx, int64_t id, int64_t ttl)
 {
     OUT(&ctx, out);
     int rc = records_lock(&ctx, ENTITY(&ctx, CUSTOMERS), id, ttl, &out);
     return outcome(&ctx, rc, &out);
 }
 
-static const char *unlock(struct records ctx, int64_t id)
+static const char *unlock(struct records_ctx ctx, int64_t id)
 {
     OUT(&ctx, out);
     int rc = records_unlock(&ctx, ENTITY(&ctx, CUSTOMERS), id);
@@ -328,10 +330,10 @@ static void locks(struct task *task, struct directory *one, struct directory *tw
 
     (void)two;
     shop_make(&shop, task, one);
-    struct records ann = shop_context(&shop, shop.ann);
-    struct records bob = shop_context(&shop, shop.bob);
-    struct records boss = shop_context(&shop, 1);
-    struct records holder = ann;
+    struct records_ctx ann = shop_context(&shop, shop.ann);
+    struct records_ctx bob = shop_context(&shop, shop.bob);
+    struct records_ctx boss = shop_context(&shop, 1);
+    struct records_ctx holder = ann;
 
     assert_string_equal(lock(bob, 1, 60), "!not_found");
     assert_string_equal(lock(ann, 1, 3601), "!validation_failed ttl_seconds:out_of_range");
@@ -358,7 +360,7 @@ static void locks(struct task *task, struct directory *one, struct directory *tw
                               0,
                               0),
                      1);
-    struct records wrong = ann;
+    struct records_ctx wrong = ann;
     wrong.lock_token = STR("wrong");
     assert_string_equal(unlock(wrong, 1), "!lock_token_invalid");
     assert_string_equal(unlock(ann, 1), "!locked");
@@ -404,7 +406,7 @@ static void events(struct task *task, struct directory *one, struct directory *t
          " unnest('{EntityCreated,EntityUpdated,EntityDeleted}'::text[]) v");
     exec(task, &shop.project->db, "update {p}.e_1 set f_14 = 'hidden' where id = 1");
     shop_reload(&shop);
-    struct records ann = shop_context(&shop, shop.ann);
+    struct records_ctx ann = shop_context(&shop, shop.ann);
     ann.depth = 3;
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"E1\",\"tags\":[1]}");
     assert_int_equal(outbox(&shop,
@@ -458,7 +460,7 @@ static void transactions(struct task *task, struct directory *one, struct direct
 
     (void)two;
     shop_make(&shop, task, one);
-    struct records ann = shop_context(&shop, shop.ann);
+    struct records_ctx ann = shop_context(&shop, shop.ann);
     assert_int_equal(db_begin(task, &shop.project->db, &tx), 0);
     ann.db = tx;
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"T1\",\"customer\":1,\"tags\":[1]}");
@@ -493,7 +495,7 @@ static void model_changes(struct task *task, struct directory *one, struct direc
     (void)two;
     shop_make(&shop, task, one);
     struct db *db = &shop.project->db;
-    struct records ann = shop_context(&shop, shop.ann);
+    struct records_ctx ann = shop_context(&shop, shop.ann);
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"X1\"}");
 
     exec(task, db, "alter table {p}.e_2 drop column f_25");

@@ -10,7 +10,7 @@
 
 static void bulk_atomic(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     const struct bulk_mode all = {0};
     const char *text = bulk(
         ann,
@@ -46,7 +46,7 @@ static void bulk_atomic(struct shop *shop)
 
 static void bulk_partial(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     const char *text = bulk(ann,
                             PRODUCTS,
                             (struct bulk_mode){.partial = true},
@@ -72,7 +72,7 @@ static void bulk_partial(struct shop *shop)
 
 static void bulk_large(struct shop *shop)
 {
-    struct records boss = shop_context(shop, 1);
+    struct records_ctx boss = shop_context(shop, 1);
     struct strbuf items;
 
     strbuf_init(&items, shop->task->arena, (size_t)1 << 20);
@@ -108,7 +108,7 @@ static void test_bulk(void **state)
 
 static void upsert_products(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     struct bulk_mode mode = {.upsert = true, .key = 21};
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"S1\",\"price\":5,\"qty\":9,\"tags\":[1]}");
 
@@ -140,7 +140,7 @@ static void upsert_products(struct shop *shop)
 /* A record that the caller may not change is a taken value, nothing more. */
 static void upsert_rules(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     struct bulk_mode mode = {.upsert = true, .key = 12, .partial = true};
     const char *text =
         bulk(ann,
@@ -236,8 +236,11 @@ static void test_rivals(void **state)
 /* --- import --- */
 
 /* "done failed errors", or the failure; fed in pieces of `step` bytes. */
-static const char *import_text(
-    struct records *ctx, int64_t entity, enum import_format format, const char *text, size_t step)
+static const char *import_text(struct records_ctx *ctx,
+                               int64_t entity,
+                               enum import_format format,
+                               const char *text,
+                               size_t step)
 {
     struct import *import = records_import_new(ctx, ENTITY(ctx, entity), format);
     struct str rest = str_from(text);
@@ -263,7 +266,7 @@ static const char *import_text(
 
 static void import_csv(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     const char *csv = "\xef\xbb\xbfid,sku,price,meta,tags,flag,created_at\r\n"
                       "7,C1,1.5,\"{\"\"a\"\":\"\"x, y\"\"}\",1;2,yes,2024-01-01\r\n"
                       "\n"
@@ -290,7 +293,7 @@ static void import_csv(struct shop *shop)
 
 static void import_csv_broken(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     static const char *const files[] = {
         "sku\nA\"B\n", "sku\n\"A\"B\n", "sku\n\"A", "", "sku\n\"", "\xef\xbbsku\n", "\n\n"};
 
@@ -306,7 +309,7 @@ static void import_csv_broken(struct shop *shop)
 
 static void import_json(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     const char *list = " [ {\"id\":1,\"sku\":\"J1\",\"meta\":{\"x\":\"]}\\\"[\"}} ,\n"
                        "{\"sku\":\"J2\",\"sku\":\"J3\"},{\"sku\":\"J1\"},{\"sku\":\"J4\"}]\n";
     const char *lines = "{\"sku\":\"K1\"}\r\n\n{nope}\n5\n{\"sku\":\"K2\",\"version\":3}";
@@ -332,7 +335,7 @@ static void import_json(struct shop *shop)
 /* Many chunks, errors beyond those kept, and a model that changes in between. */
 static void import_long(struct shop *shop)
 {
-    struct records ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_context(shop, shop->ann);
     struct strbuf text;
 
     strbuf_init(&text, shop->task->arena, (size_t)4 << 20);

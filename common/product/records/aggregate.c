@@ -38,13 +38,13 @@ struct aggregate_call {
 
 /* --- parameters --- */
 
-static void refuse(struct records *ctx, const char *parameter, const char *message)
+static void refuse(struct records_ctx *ctx, const char *parameter, const char *message)
 {
     records_finding(ctx, str_from(parameter), "invalid_query", "%s", message);
 }
 
 /* A single-valued path, or a finding. */
-static bool read_path(struct records *ctx,
+static bool read_path(struct records_ctx *ctx,
                       const struct grouping *in,
                       const char *parameter,
                       struct str name,
@@ -60,7 +60,7 @@ static bool read_path(struct records *ctx,
     return false;
 }
 
-static void read_groups(struct records *ctx, const struct query *query, struct grouping *in)
+static void read_groups(struct records_ctx *ctx, const struct query *query, struct grouping *in)
 {
     struct str rest = query_get(query, "group_by");
 
@@ -103,7 +103,7 @@ static bool metric_fits(enum metric_kind kind, const struct model_field *field)
     }
 }
 
-static void read_metrics(struct records *ctx,
+static void read_metrics(struct records_ctx *ctx,
                          const struct query *query,
                          enum metric_kind kind,
                          struct grouping *in)
@@ -130,7 +130,7 @@ static void read_metrics(struct records *ctx,
 }
 
 /* A group is a member of the answer beside "count" and "sum": both under one name would not do. */
-static void check_names(struct records *ctx, const struct grouping *in)
+static void check_names(struct records_ctx *ctx, const struct grouping *in)
 {
     for (size_t i = 0; i < in->group_count; i++) {
         struct str name = in->group_names[i];
@@ -142,7 +142,7 @@ static void check_names(struct records *ctx, const struct grouping *in)
     }
 }
 
-static void read_limit(struct records *ctx, const struct query *query, struct grouping *in)
+static void read_limit(struct records_ctx *ctx, const struct query *query, struct grouping *in)
 {
     struct str text = query_get(query, "limit");
 
@@ -152,7 +152,7 @@ static void read_limit(struct records *ctx, const struct query *query, struct gr
         records_finding(ctx, STR("limit"), "out_of_range", "must be between 1 and %d", GROUPS_MAX);
 }
 
-static int parse(struct records *ctx, const struct query *query, struct grouping *in)
+static int parse(struct records_ctx *ctx, const struct query *query, struct grouping *in)
 {
     static const char *const known[] = {
         "group_by", "count", "sum", "avg", "min", "max", "filter", "limit"};
@@ -185,7 +185,8 @@ static void put_numbers(struct strbuf *text, const char *clause, size_t count)
 }
 
 /* Columns: groups, count (always), metrics. */
-AWAITS static int read_rows(struct records *ctx, const struct grouping *in, struct rows *ret_rows)
+AWAITS static int
+read_rows(struct records_ctx *ctx, const struct grouping *in, struct rows *ret_rows)
 {
     struct arena *arena = ctx->task->arena;
     struct strbuf text;
@@ -262,7 +263,7 @@ static void write_groups(struct jw *w, const struct grouping *in, const struct r
     jw_obj_end(w);
 }
 
-AWAITS static int aggregate_once(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int aggregate_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     struct aggregate_call *call = arg;
     struct grouping *in = ARENA_NEW(ctx->task->arena, in);
@@ -278,7 +279,7 @@ AWAITS static int aggregate_once(struct records *ctx, const struct entity *entit
     return records_fits(ctx, call->out);
 }
 
-int records_aggregate(struct records *ctx,
+int records_aggregate(struct records_ctx *ctx,
                       const struct entity *entity,
                       const struct query *query,
                       struct strbuf *out)

@@ -14,7 +14,7 @@ static void put_id(const struct entity *entity, struct strbuf *sql)
     strbuf_printf(sql, "currval('{p}.%.*s_id_seq'::regclass)", STR_ARG(entity->table));
 }
 
-static void put_system(struct records *ctx,
+static void put_system(struct records_ctx *ctx,
                        const struct model_field *field,
                        struct strbuf *sql,
                        struct sql_params *params)
@@ -56,7 +56,7 @@ static bool is_known(const struct model_field *field, const struct write_row *ro
     return field->type != TYPE_DECIMAL && write_value(row, field) != NULL;
 }
 
-static void put_payload(struct records *ctx,
+static void put_payload(struct records_ctx *ctx,
                         const struct columns *plan,
                         const struct write_row *row,
                         struct strbuf *sql,
@@ -79,7 +79,7 @@ static void put_payload(struct records *ctx,
     strbuf_char(sql, ')');
 }
 
-static struct db_call call_of(struct records *ctx,
+static struct db_call call_of(struct records_ctx *ctx,
                               const struct entity *entity,
                               const struct columns *plan,
                               const struct write_row *row)
@@ -112,13 +112,13 @@ static struct db_call call_of(struct records *ctx,
     return write_call(ctx, "items.announce", &sql, &params, true);
 }
 
-int announce_call(struct records *ctx,
+int announce_call(struct records_ctx *ctx,
                   const struct entity *entity,
                   const struct write_row *row,
                   bool *ret_known,
                   struct db_call *ret_call)
 {
-    struct records system;
+    struct records_ctx system;
     struct columns plan;
 
     TRY(write_payload_plan(ctx, entity, &system, &plan));

@@ -4,7 +4,7 @@
 
 /* What a body is checked against, and by which rights. */
 struct reader {
-    struct records *ctx;
+    struct records_ctx *ctx;
     const struct entity *entity;
     enum write_mode mode;
     struct write_row *row;
@@ -18,7 +18,7 @@ static void find(const struct reader *in, struct str field, const char *code, co
 
 static bool writable(const struct reader *in, const struct model_field *field)
 {
-    const struct records *ctx = in->ctx;
+    const struct records_ctx *ctx = in->ctx;
 
     switch (in->mode) {
     case WRITE_CREATE:
@@ -88,7 +88,7 @@ static void read_field(const struct reader *in, size_t index)
     row->values[row->count++] = value;
 }
 
-void write_read(struct records *ctx,
+void write_read(struct records_ctx *ctx,
                 const struct entity *entity,
                 const json_t *body,
                 enum write_mode mode,

@@ -14,7 +14,7 @@ struct str bulk_path(struct arena *arena, size_t index, struct str name)
 }
 
 /* The findings of an item as those of the request. */
-static void find_item(struct records *ctx, size_t index, const struct schema_errors *errors)
+static void find_item(struct records_ctx *ctx, size_t index, const struct schema_errors *errors)
 {
     for (size_t i = 0; i < errors->count && i < ARRAY_LEN(errors->items); i++) {
         const struct schema_error *error = &errors->items[i];
@@ -23,7 +23,7 @@ static void find_item(struct records *ctx, size_t index, const struct schema_err
     }
 }
 
-static int fail_invalid(struct records *ctx, const struct write_row *rows, size_t count)
+static int fail_invalid(struct records_ctx *ctx, const struct write_row *rows, size_t count)
 {
     struct strbuf list;
     size_t invalid = 0;
@@ -43,14 +43,15 @@ static int fail_invalid(struct records *ctx, const struct write_row *rows, size_
                         STR_ARG(strbuf_view(&list)));
 }
 
-void bulk_refuse(struct records *ctx, struct bulk *bulk, size_t item)
+void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item)
 {
     bulk->out.results[bulk->index[item]].error = ctx->error;
     bulk->ids[item] = 0;
     ctx->error = (struct records_error){0};
 }
 
-AWAITS static int check_rows(struct records *ctx, const struct entity *entity, struct bulk *bulk)
+AWAITS static int
+check_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     enum write_mode mode = bulk->in->upsert ? WRITE_UPSERT : WRITE_CREATE;
 
@@ -71,7 +72,7 @@ AWAITS static int check_rows(struct records *ctx, const struct entity *entity, s
 }
 
 /* Keeps the items without findings; the others get their results. */
-static void drop_invalid(struct records *ctx, struct bulk *bulk)
+static void drop_invalid(struct records_ctx *ctx, struct bulk *bulk)
 {
     size_t kept = 0;
 
@@ -88,7 +89,7 @@ static void drop_invalid(struct records *ctx, struct bulk *bulk)
     bulk->count = kept;
 }
 
-AWAITS static int prepare(struct records *ctx, const struct entity *entity, struct bulk *bulk)
+AWAITS static int prepare(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     struct arena *arena = ctx->task->arena;
     bool invalid = false;
@@ -125,7 +126,8 @@ static bool is_general(const char *code)
 }
 
 /* Upserts of which some may fail: a transaction an item. */
-AWAITS static int upsert_each(struct records *ctx, const struct entity *entity, struct bulk *bulk)
+AWAITS static int
+upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     size_t failed;
     int rc = 0;
@@ -151,7 +153,8 @@ AWAITS static int upsert_each(struct records *ctx, const struct entity *entity, 
 }
 
 /* All or nothing: the item that failed is named. */
-AWAITS static int upsert_all(struct records *ctx, const struct entity *entity, struct bulk *bulk)
+AWAITS static int
+upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     struct arena *arena = ctx->task->arena;
     size_t failed = bulk->count;
@@ -172,7 +175,8 @@ AWAITS static int upsert_all(struct records *ctx, const struct entity *entity, s
     return 0;
 }
 
-AWAITS static int write_rows(struct records *ctx, const struct entity *entity, struct bulk *bulk)
+AWAITS static int
+write_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     if (bulk->count == 0)
         return 0;
@@ -195,7 +199,7 @@ static void count_outcome(struct bulk *bulk)
     }
 }
 
-AWAITS static int bulk_run(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int bulk_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     struct bulk *bulk = arg;
 
@@ -210,7 +214,7 @@ AWAITS static int bulk_run(struct records *ctx, const struct entity *entity, voi
     return 0;
 }
 
-int bulk_write(struct records *ctx,
+int bulk_write(struct records_ctx *ctx,
                const struct entity *entity,
                const struct records_bulk *in,
                struct bulk_outcome *ret_outcome)
@@ -254,7 +258,7 @@ static void put_error(struct jw *w, const struct records_error *error)
     jw_obj_end(w);
 }
 
-int records_bulk(struct records *ctx,
+int records_bulk(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct records_bulk *in,
                  struct strbuf *out)

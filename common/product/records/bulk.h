@@ -21,8 +21,8 @@ struct bulk {
 struct str bulk_path(struct arena *arena, size_t index, struct str name);
 /* any: moves ctx->error to the result of an item, in the words that a request of its own would have
  * got. */
-void bulk_refuse(struct records *ctx, struct bulk *bulk, size_t item);
+void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item);
 /* co: a write_fn: inserts all items. Those that meet a unique value fail it when atomic, else they
  * are refused and the rest goes in. */
-AWAITS int bulk_insert(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
+AWAITS int bulk_insert(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
     MUSTCHECK;

@@ -7,7 +7,7 @@
 #include "records/bulk.h"
 
 AWAITS static int
-take_ids(struct records *ctx, const struct entity *entity, struct db *tx, struct bulk *bulk)
+take_ids(struct records_ctx *ctx, const struct entity *entity, struct db *tx, struct bulk *bulk)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -60,7 +60,7 @@ static const struct model_field *first_unique(const struct entity *entity)
 }
 
 /* co: a create has every column in every row, in the same order. */
-AWAITS static int insert_call(struct records *ctx,
+AWAITS static int insert_call(struct records_ctx *ctx,
                               const struct entity *entity,
                               const struct bulk *bulk,
                               struct db_call *ret_call)
@@ -122,7 +122,7 @@ find_refused(struct arena *arena, const struct bulk *bulk, const struct rows *ro
 /* Which of the refused items have a value of `field` that some record has: their places in
  * `refused`.
  */
-static struct db_call twin_call(struct records *ctx,
+static struct db_call twin_call(struct records_ctx *ctx,
                                 const struct bulk *bulk,
                                 const struct model_field *field,
                                 const size_t *refused,
@@ -155,7 +155,7 @@ static struct db_call twin_call(struct records *ctx,
 }
 
 /* co: the unique field that each refused item failed on; NULL where the twin is gone again. */
-AWAITS static int name_fields(struct records *ctx,
+AWAITS static int name_fields(struct records_ctx *ctx,
                               const struct entity *entity,
                               struct db *tx,
                               const struct bulk *bulk,
@@ -176,7 +176,7 @@ AWAITS static int name_fields(struct records *ctx,
 }
 
 /* Atomic: fails, naming every item. */
-static int fail_twins(struct records *ctx,
+static int fail_twins(struct records_ctx *ctx,
                       const struct bulk *bulk,
                       const size_t *refused,
                       size_t count,
@@ -201,7 +201,7 @@ static int fail_twins(struct records *ctx,
 }
 
 /* Otherwise the items get their errors and the rest goes on. */
-static void refuse_twins(struct records *ctx,
+static void refuse_twins(struct records_ctx *ctx,
                          struct bulk *bulk,
                          const size_t *refused,
                          size_t count,
@@ -214,7 +214,7 @@ static void refuse_twins(struct records *ctx,
     }
 }
 
-int bulk_insert(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
+int bulk_insert(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct arena *arena = ctx->task->arena;
     struct bulk *bulk = arg;

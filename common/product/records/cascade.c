@@ -38,7 +38,7 @@ static bool is_told(const struct model_field *field)
 }
 
 /* Breadth first over the entities whose records go too, each once. */
-bool cascade_listens(const struct records *ctx, const struct entity *entity)
+bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity)
 {
     struct arena *arena = ctx->task->arena;
     const struct entity *all = ctx->model->entities;
@@ -70,7 +70,7 @@ bool cascade_listens(const struct records *ctx, const struct entity *entity)
 /* --- locks of others --- */
 
 /* Entities of which records may go too, or let go; ids, arena-owned. */
-static size_t reached(struct records *ctx, const struct entity *entity, const int64_t **ret_ids)
+static size_t reached(struct records_ctx *ctx, const struct entity *entity, const int64_t **ret_ids)
 {
     struct arena *arena = ctx->task->arena;
     const struct entity *all = ctx->model->entities;
@@ -104,7 +104,7 @@ static size_t reached(struct records *ctx, const struct entity *entity, const in
 
 /* Locks that others hold on records of these entities. */
 static struct db_call
-locks_call(struct records *ctx, const int64_t *entities, size_t count, const struct part *part)
+locks_call(struct records_ctx *ctx, const int64_t *entities, size_t count, const struct part *part)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -126,7 +126,7 @@ locks_call(struct records *ctx, const int64_t *entities, size_t count, const str
 }
 
 AWAITS static int
-any_locks(struct records *ctx, const struct entity *entity, struct db *tx, bool *ret_any)
+any_locks(struct records_ctx *ctx, const struct entity *entity, struct db *tx, bool *ret_any)
 {
     const int64_t *entities = NULL;
     size_t count = entity->referrers != NULL ? reached(ctx, entity, &entities) : 0;
@@ -140,7 +140,7 @@ any_locks(struct records *ctx, const struct entity *entity, struct db *tx, bool 
     return 0;
 }
 
-AWAITS static int find_locked(struct records *ctx, struct db *tx, struct cascade *cascade)
+AWAITS static int find_locked(struct records_ctx *ctx, struct db *tx, struct cascade *cascade)
 {
     for (size_t i = 1; i < cascade->count; i++) {
         const struct part *part = &cascade->parts[i];
@@ -160,7 +160,7 @@ bool cascade_is_locked(const struct cascade *cascade)
     return cascade != NULL && cascade->locked_entity != NULL;
 }
 
-int cascade_fail_locked(struct records *ctx, struct db *db, const struct cascade *cascade)
+int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cascade *cascade)
 {
     const struct entity *entity = cascade->locked_entity;
     struct sql_params params;
@@ -227,7 +227,7 @@ static struct db_param known_ids(struct arena *arena,
 }
 
 /* Records that refer to those of `part` by `field`, locked. */
-static struct db_call referring_call(struct records *ctx,
+static struct db_call referring_call(struct records_ctx *ctx,
                                      const struct cascade *cascade,
                                      const struct part *part,
                                      const struct model_field *field)
@@ -253,7 +253,7 @@ static struct db_call referring_call(struct records *ctx,
     return write_call(ctx, "items.cascade_find", &sql, &params, true);
 }
 
-AWAITS static int find_referring(struct records *ctx,
+AWAITS static int find_referring(struct records_ctx *ctx,
                                  struct db *tx,
                                  struct cascade *cascade,
                                  size_t index,
@@ -285,9 +285,9 @@ AWAITS static int find_referring(struct records *ctx,
 }
 
 /* As the system sees them; of deleted ones before they go. */
-AWAITS static int read_payloads(struct records *ctx, struct db *tx, struct part *part)
+AWAITS static int read_payloads(struct records_ctx *ctx, struct db *tx, struct part *part)
 {
-    struct records system;
+    struct records_ctx system;
     struct columns plan;
 
     if (!part->deleted || !write_listens(part->entity, EVENT_DELETED))
@@ -301,7 +301,7 @@ AWAITS static int read_payloads(struct records *ctx, struct db *tx, struct part 
 
 /* The removed records stay as they are until the removal itself: nobody refers to them anew. */
 static struct db_call
-lock_call(struct records *ctx, const struct entity *entity, const int64_t *ids, size_t count)
+lock_call(struct records_ctx *ctx, const struct entity *entity, const int64_t *ids, size_t count)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -315,7 +315,7 @@ lock_call(struct records *ctx, const struct entity *entity, const int64_t *ids, 
     return write_call(ctx, "items.cascade_lock", &sql, &params, true);
 }
 
-int cascade_find(struct records *ctx,
+int cascade_find(struct records_ctx *ctx,
                  const struct entity *entity,
                  struct db *tx,
                  const int64_t *ids,
@@ -359,7 +359,7 @@ int cascade_find(struct records *ctx,
 
 /* A record that let go is another version of itself. */
 static struct db_call
-touch_call(struct records *system, const struct part *part, const struct columns *plan)
+touch_call(struct records_ctx *system, const struct part *part, const struct columns *plan)
 {
     struct arena *arena = system->task->arena;
     struct sql_params params;
@@ -378,9 +378,9 @@ touch_call(struct records *system, const struct part *part, const struct columns
     return write_call(system, "items.cascade_touch", &sql, &params, true);
 }
 
-AWAITS static int tell_changed(struct records *ctx, struct db *tx, const struct part *part)
+AWAITS static int tell_changed(struct records_ctx *ctx, struct db *tx, const struct part *part)
 {
-    struct records system;
+    struct records_ctx system;
     struct columns plan;
 
     TRY(write_payload_plan(ctx, part->entity, &system, &plan));
@@ -391,7 +391,7 @@ AWAITS static int tell_changed(struct records *ctx, struct db *tx, const struct 
     return write_events(ctx, part->entity, tx, &events);
 }
 
-AWAITS static int tell_deleted(struct records *ctx, struct db *tx, const struct part *part)
+AWAITS static int tell_deleted(struct records_ctx *ctx, struct db *tx, const struct part *part)
 {
     struct write_calls calls;
 
@@ -403,7 +403,7 @@ AWAITS static int tell_deleted(struct records *ctx, struct db *tx, const struct 
     return write_events(ctx, part->entity, tx, &events);
 }
 
-int cascade_tell(struct records *ctx, struct db *tx, struct cascade *cascade)
+int cascade_tell(struct records_ctx *ctx, struct db *tx, struct cascade *cascade)
 {
     for (size_t i = 1; cascade != NULL && i < cascade->count; i++) {
         const struct part *part = &cascade->parts[i];

@@ -13,11 +13,11 @@
 struct cascade;
 
 /* any: a removal from the entity may have more to tell than itself. */
-bool cascade_listens(const struct records *ctx, const struct entity *entity);
+bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity);
 /* co, before the removal: what goes with these records or lets go of them, locked when this is a
  * transaction. *ret_cascade is arena-owned, NULL when nobody listens and nobody holds a lock that
  * might be in the way. Fails with too_many_rows above CASCADE_MAX. */
-AWAITS int cascade_find(struct records *ctx,
+AWAITS int cascade_find(struct records_ctx *ctx,
                         const struct entity *entity,
                         struct db *tx,
                         const int64_t *ids,
@@ -26,9 +26,9 @@ AWAITS int cascade_find(struct records *ctx,
 /* any: somebody else holds a lock on a record that would go, or let go. */
 bool cascade_is_locked(const struct cascade *cascade);
 /* co: fails with locked, naming that record to those who may see it. */
-AWAITS int cascade_fail_locked(struct records *ctx, struct db *db, const struct cascade *cascade)
+AWAITS int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cascade *cascade)
     MUSTCHECK;
 /* co, in the same transaction, after the removal: versions, grants, locks and outbox rows. */
-AWAITS int cascade_tell(struct records *ctx, struct db *tx, struct cascade *cascade) MUSTCHECK;
+AWAITS int cascade_tell(struct records_ctx *ctx, struct db *tx, struct cascade *cascade) MUSTCHECK;
 
 #define CASCADE_MAX 10000 /* records found, as many as one request may delete by filter */

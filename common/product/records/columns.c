@@ -14,7 +14,7 @@
 
 /* --- plans --- */
 
-static void fill_readable(const struct records *ctx,
+static void fill_readable(const struct records_ctx *ctx,
                           struct arena *arena,
                           const struct entity *entity,
                           struct columns *plan)
@@ -27,7 +27,7 @@ static void fill_readable(const struct records *ctx,
 }
 
 /* Equal callers share the plan of all readable fields for as long as the model lives. */
-static const struct columns *plan_readable(struct records *ctx, const struct entity *entity)
+static const struct columns *plan_readable(struct records_ctx *ctx, const struct entity *entity)
 {
     struct {
         char kind;
@@ -55,7 +55,7 @@ static const struct columns *plan_readable(struct records *ctx, const struct ent
 }
 
 /* fields=a,b: what is named, in the entity's own order. */
-static int plan_selected(struct records *ctx,
+static int plan_selected(struct records_ctx *ctx,
                          const struct entity *entity,
                          struct str names,
                          struct columns *ret_plan)
@@ -81,7 +81,7 @@ static int plan_selected(struct records *ctx,
     return 0;
 }
 
-int columns_plan(struct records *ctx,
+int columns_plan(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct query *query,
                  struct columns *ret_plan)
@@ -107,7 +107,7 @@ size_t columns_at(const struct columns *plan, size_t i, size_t *next)
 }
 
 /* Ids of a many relation in order, those of visible records only. */
-static void put_links(const struct records *ctx,
+static void put_links(const struct records_ctx *ctx,
                       const struct model_field *field,
                       const char *alias,
                       struct strbuf *sql,
@@ -128,7 +128,7 @@ static void put_links(const struct records *ctx,
     strbuf_char(sql, ')');
 }
 
-static void put_column(const struct records *ctx,
+static void put_column(const struct records_ctx *ctx,
                        const struct model_field *field,
                        const char *alias,
                        struct strbuf *sql,
@@ -148,7 +148,7 @@ static void put_column(const struct records *ctx,
         strbuf_str(sql, STR(" is not null)"));
 }
 
-void columns_sql(const struct records *ctx,
+void columns_sql(const struct records_ctx *ctx,
                  const struct columns *plan,
                  const char *alias,
                  struct strbuf *sql,

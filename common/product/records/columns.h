@@ -21,13 +21,13 @@ enum { COLUMNS_ID = 0, COLUMNS_VERSION = 1, COLUMNS_FIRST = 2 };
 
 /* any: the plan of all readable fields (query NULL or without fields=), or of the selection in
  * fields=a,b. 0 or RECORDS_FAILED (unknown field, invalid_query). Arena-owned (ctx->task). */
-int columns_plan(struct records *ctx,
+int columns_plan(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct query *query,
                  struct columns *ret_plan) MUSTCHECK;
 /* any: appends "t.id, t.version, t.f_3, (t.f_7 is not null), (select array_agg(...)), ...". Many
  * relations are correlated sub-selects that leave out targets the caller may not see. */
-void columns_sql(const struct records *ctx,
+void columns_sql(const struct records_ctx *ctx,
                  const struct columns *plan,
                  const char *alias,
                  struct strbuf *sql,

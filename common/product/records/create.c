@@ -18,7 +18,7 @@ struct create {
 };
 
 static struct db_call
-insert_call(struct records *ctx, const struct entity *entity, const struct create *create)
+insert_call(struct records_ctx *ctx, const struct entity *entity, const struct create *create)
 {
     struct arena *arena = ctx->task->arena;
     const struct write_row *row = &create->row;
@@ -42,7 +42,7 @@ insert_call(struct records *ctx, const struct entity *entity, const struct creat
 }
 
 /* co: what the answer says of the record. */
-AWAITS static int keep(struct records *ctx, struct create *create, const struct rows *rows)
+AWAITS static int keep(struct records_ctx *ctx, struct create *create, const struct rows *rows)
 {
     create->id = rows_i64(rows, 0, COLUMNS_ID);
     create->version = rows_i64(rows, 0, COLUMNS_VERSION);
@@ -51,8 +51,10 @@ AWAITS static int keep(struct records *ctx, struct create *create, const struct 
 }
 
 /* Links came after the INSERT returned, so the record is read again. */
-AWAITS static int
-add_links(struct records *ctx, const struct entity *entity, struct db *tx, struct create *create)
+AWAITS static int add_links(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            struct db *tx,
+                            struct create *create)
 {
     const struct links_of of = {&create->row, &create->id, 1};
     struct write_calls calls;
@@ -65,7 +67,7 @@ add_links(struct records *ctx, const struct entity *entity, struct db *tx, struc
 }
 
 AWAITS static int
-create_in(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
+create_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct create *create = arg;
     struct db_call call = insert_call(ctx, entity, create);
@@ -85,7 +87,7 @@ create_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
     return write_events(ctx, entity, tx, &events);
 }
 
-AWAITS static int create_run(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int create_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     struct create *create = arg;
     bool listens = write_listens(entity, EVENT_CREATED);
@@ -113,7 +115,7 @@ AWAITS static int create_run(struct records *ctx, const struct entity *entity, v
     return keep(ctx, create, &calls[0].rows);
 }
 
-int records_create(struct records *ctx,
+int records_create(struct records_ctx *ctx,
                    const struct entity *entity,
                    const json_t *body,
                    struct strbuf *out,

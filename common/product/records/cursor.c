@@ -88,7 +88,7 @@ read_cursor(struct arena *arena, struct str text, const struct sort *sort, struc
     return rest.len == 0 && cursor->values[sort->count - 1].ptr != NULL;
 }
 
-int cursor_parse(struct records *ctx,
+int cursor_parse(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct query *query,
                  const struct sort *sort,
@@ -113,7 +113,7 @@ int cursor_parse(struct records *ctx,
 
 /* --- SQL --- */
 
-void cursor_select(const struct records *ctx,
+void cursor_select(const struct records_ctx *ctx,
                    const struct sort *sort,
                    const char *alias,
                    struct strbuf *sql,
@@ -127,7 +127,7 @@ void cursor_select(const struct records *ctx,
 
 /* What a comparison is written with. */
 struct writing {
-    const struct records *ctx;
+    const struct records_ctx *ctx;
     const struct cursor *cursor;
     const struct sort *sort;
     const char *alias;
@@ -205,7 +205,7 @@ static void put_after(const struct writing *out, size_t i)
     strbuf_char(out->sql, ')');
 }
 
-void cursor_where(const struct records *ctx,
+void cursor_where(const struct records_ctx *ctx,
                   const struct cursor *cursor,
                   const struct sort *sort,
                   const char *alias,

@@ -17,19 +17,19 @@ struct cursor {
 };
 
 /* any: reads cursor= ("" or "start" = first page). 0 or RECORDS_FAILED (invalid_query). */
-int cursor_parse(struct records *ctx,
+int cursor_parse(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct query *query,
                  const struct sort *sort,
                  struct cursor *ret_cursor) MUSTCHECK;
 /* any: appends the sort keys to a select list: ", t.f_3, t.id". */
-void cursor_select(const struct records *ctx,
+void cursor_select(const struct records_ctx *ctx,
                    const struct sort *sort,
                    const char *alias,
                    struct strbuf *sql,
                    struct sql_params *params);
 /* any: appends " and (<row comes after the cursor>)", or nothing on the first page. */
-void cursor_where(const struct records *ctx,
+void cursor_where(const struct records_ctx *ctx,
                   const struct cursor *cursor,
                   const struct sort *sort,
                   const char *alias,

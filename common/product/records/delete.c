@@ -12,7 +12,7 @@ struct delete
 };
 
 /* Only of records that are gone: harmless behind a DELETE that touched nothing. */
-static struct db_call forget_call(struct records *ctx,
+static struct db_call forget_call(struct records_ctx *ctx,
                                   const struct entity *entity,
                                   const char *table,
                                   const int64_t *ids,
@@ -35,7 +35,7 @@ static struct db_call forget_call(struct records *ctx,
     return write_call(ctx, "items.forget", &sql, &params, true);
 }
 
-void write_forget_calls(struct records *ctx,
+void write_forget_calls(struct records_ctx *ctx,
                         const struct entity *entity,
                         const int64_t *ids,
                         size_t count,
@@ -46,7 +46,7 @@ void write_forget_calls(struct records *ctx,
 }
 
 /* Returns what listeners are told when there are any, else the id. */
-static int delete_call(struct records *ctx,
+static int delete_call(struct records_ctx *ctx,
                        const struct entity *entity,
                        const struct delete *delete,
                        struct db_call *ret_call)
@@ -67,7 +67,7 @@ static int delete_call(struct records *ctx,
     write_unlocked(ctx, entity, "t", &sql, &params);
     strbuf_str(&sql, STR(" returning "));
     if (write_listens(entity, EVENT_DELETED)) {
-        struct records system;
+        struct records_ctx system;
         struct columns plan;
         TRY(write_payload_plan(ctx, entity, &system, &plan));
         columns_sql(&system, &plan, "t", &sql, &params);
@@ -79,7 +79,7 @@ static int delete_call(struct records *ctx,
 }
 
 AWAITS static int
-delete_in(struct records *ctx, const struct entity *entity, struct db *db, void *arg)
+delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *db, void *arg)
 {
     struct delete *delete = arg;
     struct cascade *cascade;
@@ -108,14 +108,14 @@ delete_in(struct records *ctx, const struct entity *entity, struct db *db, void 
 }
 
 AWAITS static int
-delete_once(struct records *ctx, const struct entity *entity, struct delete *delete)
+delete_once(struct records_ctx *ctx, const struct entity *entity, struct delete *delete)
 {
     if (write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity))
         return write_transaction(ctx, entity, delete_in, delete, true);
     return write_settle(ctx, entity, delete_in(ctx, entity, ctx->db, delete));
 }
 
-AWAITS static int delete_run(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int delete_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     struct delete *delete = arg;
 
@@ -127,7 +127,7 @@ AWAITS static int delete_run(struct records *ctx, const struct entity *entity, v
     return 0;
 }
 
-int records_delete(struct records *ctx,
+int records_delete(struct records_ctx *ctx,
                    const struct entity *entity,
                    int64_t id,
                    int64_t expect_version)

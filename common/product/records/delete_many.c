@@ -23,7 +23,7 @@ struct delete_many {
 /* Locks what the caller may delete; by filter one row more than allowed, to see that there is
  * one. */
 static struct db_call
-find_call(struct records *ctx, const struct entity *entity, const struct delete_many *many)
+find_call(struct records_ctx *ctx, const struct entity *entity, const struct delete_many *many)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -51,7 +51,7 @@ find_call(struct records *ctx, const struct entity *entity, const struct delete_
 }
 
 static struct db_call
-locks_call(struct records *ctx, const struct entity *entity, const struct delete_many *many)
+locks_call(struct records_ctx *ctx, const struct entity *entity, const struct delete_many *many)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -70,7 +70,7 @@ locks_call(struct records *ctx, const struct entity *entity, const struct delete
     return write_call(ctx, "items.delete_locks", &sql, &params, false);
 }
 
-static int delete_call(struct records *ctx,
+static int delete_call(struct records_ctx *ctx,
                        const struct entity *entity,
                        const struct delete_many *many,
                        struct db_call *ret_call)
@@ -85,7 +85,7 @@ static int delete_call(struct records *ctx,
     sql_bind(&sql, &params, P_I64S(many->found, many->found_count), "bigint[]");
     strbuf_str(&sql, STR(") returning "));
     if (write_listens(entity, EVENT_DELETED)) {
-        struct records system;
+        struct records_ctx system;
         struct columns plan;
         TRY(write_payload_plan(ctx, entity, &system, &plan));
         columns_sql(&system, &plan, "t", &sql, &params);
@@ -96,8 +96,10 @@ static int delete_call(struct records *ctx,
     return 0;
 }
 
-AWAITS static int
-find_rows(struct records *ctx, const struct entity *entity, struct db *tx, struct delete_many *many)
+AWAITS static int find_rows(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            struct db *tx,
+                            struct delete_many *many)
 {
     struct db_call call = find_call(ctx, entity, many);
 
@@ -115,7 +117,7 @@ find_rows(struct records *ctx, const struct entity *entity, struct db *tx, struc
 }
 
 AWAITS static int
-delete_in(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
+delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct delete_many *many = arg;
     struct cascade *cascade;
@@ -151,7 +153,7 @@ delete_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
     return cascade_tell(ctx, tx, cascade);
 }
 
-AWAITS static int delete_run(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int delete_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     struct delete_many *many = arg;
 
@@ -196,7 +198,7 @@ static void put_outcome(struct strbuf *out, const struct delete_many *many)
     jw_obj_end(&w);
 }
 
-int records_delete_many(struct records *ctx,
+int records_delete_many(struct records_ctx *ctx,
                         const struct entity *entity,
                         const int64_t *ids,
                         size_t id_count,

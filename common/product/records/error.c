@@ -8,14 +8,14 @@
 #include "log/log.h"
 #include "model/model.h"
 
-static int vfail(struct records *ctx, const char *code, const char *format, va_list args)
+static int vfail(struct records_ctx *ctx, const char *code, const char *format, va_list args)
 {
     ctx->error.code = code;
     ctx->error.detail = arena_vprintf(ctx->task->arena, format, args);
     return RECORDS_FAILED;
 }
 
-int records_fail(struct records *ctx, const char *code, const char *format, ...)
+int records_fail(struct records_ctx *ctx, const char *code, const char *format, ...)
 {
     va_list args;
 
@@ -25,7 +25,7 @@ int records_fail(struct records *ctx, const char *code, const char *format, ...)
     return rc;
 }
 
-int records_fail_field(struct records *ctx,
+int records_fail_field(struct records_ctx *ctx,
                        const char *code,
                        struct str field,
                        const char *finding,
@@ -43,7 +43,7 @@ int records_fail_field(struct records *ctx,
 }
 
 void records_finding(
-    struct records *ctx, struct str field, const char *finding, const char *format, ...)
+    struct records_ctx *ctx, struct str field, const char *finding, const char *format, ...)
 {
     struct arena *arena = ctx->task->arena;
     va_list args;
@@ -54,7 +54,7 @@ void records_finding(
     schema_error_add(arena, &ctx->error.fields, field, finding, "%.*s", STR_ARG(message));
 }
 
-int records_fail_found(struct records *ctx, const char *code)
+int records_fail_found(struct records_ctx *ctx, const char *code)
 {
     const struct schema_errors *found = &ctx->error.fields;
 
@@ -84,7 +84,7 @@ static struct str shortened(struct str text)
     return text;
 }
 
-void records_finding_unknown(struct records *ctx, struct str parameter, struct str name)
+void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name)
 {
     struct str shown = shortened(name);
 
@@ -92,7 +92,7 @@ void records_finding_unknown(struct records *ctx, struct str parameter, struct s
         ctx, shortened(parameter), "unknown_field", "there is no field \"%.*s\"", STR_ARG(shown));
 }
 
-int records_query_check(struct records *ctx,
+int records_query_check(struct records_ctx *ctx,
                         const struct query *query,
                         const char *const *known,
                         size_t count)
@@ -117,12 +117,12 @@ int records_query_check(struct records *ctx,
     return records_fail_found(ctx, "invalid_query");
 }
 
-int records_fail_not_found(struct records *ctx)
+int records_fail_not_found(struct records_ctx *ctx)
 {
     return records_fail(ctx, "not_found", "The record does not exist.");
 }
 
-int records_fits(struct records *ctx, const struct strbuf *out)
+int records_fits(struct records_ctx *ctx, const struct strbuf *out)
 {
     if (!out->overflow)
         return 0;
@@ -146,7 +146,7 @@ static const struct model_field *constraint_field(const struct entity *entity,
 }
 
 static int
-fail_unique(struct records *ctx, const struct entity *entity, const struct db_error *error)
+fail_unique(struct records_ctx *ctx, const struct entity *entity, const struct db_error *error)
 {
     const struct model_field *field = constraint_field(entity, error->constraint);
 
@@ -162,7 +162,7 @@ fail_unique(struct records *ctx, const struct entity *entity, const struct db_er
 /* Writing a reference to nothing is the writer's mistake; removing what is referenced is a
  * conflict. */
 static int
-fail_foreign_key(struct records *ctx, const struct entity *entity, const struct db_error *error)
+fail_foreign_key(struct records_ctx *ctx, const struct entity *entity, const struct db_error *error)
 {
     const struct model_field *field = constraint_field(entity, error->constraint);
 
@@ -176,7 +176,7 @@ fail_foreign_key(struct records *ctx, const struct entity *entity, const struct 
                               "refers to a record that does not exist");
 }
 
-static int fail_schema(struct records *ctx)
+static int fail_schema(struct records_ctx *ctx)
 {
     if (ctx->db->lease == NULL)
         return RECORDS_SCHEMA;
@@ -184,7 +184,7 @@ static int fail_schema(struct records *ctx)
         ctx, "dependency_unavailable", "The data model changed; repeat the request.");
 }
 
-int records_db(struct records *ctx, const struct entity *entity, int rc)
+int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
     if (rc <= 0)
         return rc;
@@ -229,7 +229,7 @@ int records_db(struct records *ctx, const struct entity *entity, int rc)
 
 /* --- a model that changed under a statement --- */
 
-int records_run(struct records *ctx, const struct entity *entity, records_run_fn fn, void *arg)
+int records_run(struct records_ctx *ctx, const struct entity *entity, records_run_fn fn, void *arg)
 {
     int64_t id = entity->id;
 

@@ -9,51 +9,51 @@
 enum { RECORDS_SCHEMA = 2 };
 
 /* any: sets code and detail (arena-owned); returns RECORDS_FAILED. */
-int records_fail(struct records *ctx, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
+int records_fail(struct records_ctx *ctx, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
 /* any: the same with one finding: `code` is the problem ("validation_failed", "invalid_query"),
  * `finding` what is wrong with `field` ("required", "unknown_field", ...). */
-int records_fail_field(struct records *ctx,
+int records_fail_field(struct records_ctx *ctx,
                        const char *code,
                        struct str field,
                        const char *finding,
                        const char *format,
                        ...) PRINTF_LIKE(5, 6);
 /* any: adds a finding to ctx->error.fields and goes on; finish with records_fail_found(). */
-void records_finding(struct records *ctx,
+void records_finding(struct records_ctx *ctx,
                      struct str field,
                      const char *finding,
                      const char *format,
                      ...) PRINTF_LIKE(4, 5);
 /* any: 0 without findings, else RECORDS_FAILED with `code` and a detail that counts them. */
-int records_fail_found(struct records *ctx, const char *code) MUSTCHECK;
+int records_fail_found(struct records_ctx *ctx, const char *code) MUSTCHECK;
 /* any: the finding for a field that does not exist or may not be read: one text for both. `parameter`
  * is what named it ("sort", "filter[author.country]"). */
-void records_finding_unknown(struct records *ctx, struct str parameter, struct str name);
+void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name);
 /* any: 400 for parameters that are not in `known`, come twice, or have keys in brackets (all but
  * filter). */
-int records_query_check(struct records *ctx,
+int records_query_check(struct records_ctx *ctx,
                         const struct query *query,
                         const char *const *known,
                         size_t count) MUSTCHECK;
 /* any: "The record does not exist." for missing and invisible rows alike. */
-int records_fail_not_found(struct records *ctx);
+int records_fail_not_found(struct records_ctx *ctx);
 
 #define RECORDS_TOO_LARGE                                                                          \
     "The answer would be too large: ask for fewer records with limit, for fewer fields with "      \
     "fields, or for the export."
 /* any: 0, or 400 when the answer did not fit its buffer. */
-int records_fits(struct records *ctx, const struct strbuf *out) MUSTCHECK;
+int records_fits(struct records_ctx *ctx, const struct strbuf *out) MUSTCHECK;
 
 /* any: result of a db_ call to a result of records/: 0 and negatives as they are, DB_SCHEMA to
  * RECORDS_SCHEMA (inside a transaction to a failure), all others to RECORDS_FAILED. `entity` names
  * the fields of u_<id> and fk_<id>. Call it right after the db_ call. */
-int records_db(struct records *ctx, const struct entity *entity, int rc) MUSTCHECK;
+int records_db(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;
 
 /* co: runs fn(ctx, entity, arg). When it returns RECORDS_SCHEMA: reads the model again into
  * ctx->model, finds the entity by id (gone = not_found) and runs fn a second time with it; fn must be
  * repeatable (reset its output first). */
-typedef int (*records_run_fn)(struct records *ctx, const struct entity *entity, void *arg);
-AWAITS int records_run(struct records *ctx,
+typedef int (*records_run_fn)(struct records_ctx *ctx, const struct entity *entity, void *arg);
+AWAITS int records_run(struct records_ctx *ctx,
                        const struct entity *entity,
                        records_run_fn fn,
                        void *arg) MUSTCHECK;

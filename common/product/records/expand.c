@@ -31,7 +31,7 @@ static size_t own_place(struct arena *arena, struct columns *plan, const struct 
 
 /* Readable relation to an entity whose records the caller may read; else it does not exist. */
 static const struct model_field *
-find_relation(const struct records *ctx, const struct entity *entity, struct str name)
+find_relation(const struct records_ctx *ctx, const struct entity *entity, struct str name)
 {
     const struct model_field *field = rls_find(ctx, entity, name);
 
@@ -40,7 +40,7 @@ find_relation(const struct records *ctx, const struct entity *entity, struct str
     return rls_entity(ctx, field->target) ? field : NULL;
 }
 
-static int expand_path(struct records *ctx, struct columns *plan, struct str path)
+static int expand_path(struct records_ctx *ctx, struct columns *plan, struct str path)
 {
     struct arena *arena = ctx->task->arena;
     struct str rest = path;
@@ -68,7 +68,7 @@ static int expand_path(struct records *ctx, struct columns *plan, struct str pat
     return 0;
 }
 
-int expand_parse(struct records *ctx, const struct query *query, struct columns *plan)
+int expand_parse(struct records_ctx *ctx, const struct query *query, struct columns *plan)
 {
     struct str paths = query_get(query, "expand");
     size_t count = 0;
@@ -168,7 +168,7 @@ static void build_index(struct arena *arena, struct expansion *expansion)
 }
 
 AWAITS static int
-load_records(struct records *ctx, struct expansion *expansion, const struct id_list *ids)
+load_records(struct records_ctx *ctx, struct expansion *expansion, const struct id_list *ids)
 {
     const struct entity *entity = expansion->plan.entity;
     struct arena *arena = ctx->task->arena;
@@ -192,7 +192,7 @@ load_records(struct records *ctx, struct expansion *expansion, const struct id_l
     return 0;
 }
 
-static int too_many(struct records *ctx, const struct expansion *expansion)
+static int too_many(struct records_ctx *ctx, const struct expansion *expansion)
 {
     return records_fail_field(ctx,
                               "invalid_query",
@@ -203,7 +203,7 @@ static int too_many(struct records *ctx, const struct expansion *expansion)
                               EXPAND_RECORDS);
 }
 
-int expand_load(struct records *ctx, /* NOLINT(misc-no-recursion): EXPAND_DEPTH */
+int expand_load(struct records_ctx *ctx, /* NOLINT(misc-no-recursion): EXPAND_DEPTH */
                 const struct columns *plan,
                 const struct rows *rows)
 {

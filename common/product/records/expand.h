@@ -24,9 +24,9 @@ struct expansion {
 
 /* any: reads expand= into plan->expansions; a relation that is expanded is also selected. 0 or
  * RECORDS_FAILED (invalid_query). */
-int expand_parse(struct records *ctx, const struct query *query, struct columns *plan) MUSTCHECK;
+int expand_parse(struct records_ctx *ctx, const struct query *query, struct columns *plan) MUSTCHECK;
 /* co: loads everything that the plan expands for these rows, level by level. */
 AWAITS int
-expand_load(struct records *ctx, const struct columns *plan, const struct rows *rows) MUSTCHECK;
+expand_load(struct records_ctx *ctx, const struct columns *plan, const struct rows *rows) MUSTCHECK;
 /* any: the row of a record; SIZE_MAX when it was not loaded (invisible). */
 size_t expand_find(const struct expansion *expansion, int64_t id);

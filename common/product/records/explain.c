@@ -7,8 +7,10 @@
 
 enum { COLUMN_VERSION, COLUMN_ALLOWED, COLUMN_LOCKED_BY, COLUMN_LOCKED_UNTIL };
 
-static struct db_call
-explain_call(struct records *ctx, const struct entity *entity, int64_t id, enum perm_action action)
+static struct db_call explain_call(struct records_ctx *ctx,
+                                   const struct entity *entity,
+                                   int64_t id,
+                                   enum perm_action action)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -31,7 +33,7 @@ explain_call(struct records *ctx, const struct entity *entity, int64_t id, enum 
     return write_call(ctx, "items.explain", &sql, &params, false);
 }
 
-int write_explain(struct records *ctx,
+int write_explain(struct records_ctx *ctx,
                   const struct entity *entity,
                   struct db *db,
                   int64_t id,

@@ -28,7 +28,7 @@
 
 struct export
 {
-    struct records *ctx;
+    struct records_ctx *ctx;
     const struct query *query;
     bool csv;
     records_sink_fn sink;
@@ -272,7 +272,7 @@ AWAITS static int on_page(const struct rows *rows, void *arg)
 AWAITS static int
 read_page(struct export *export, const struct entity *entity, struct page_call *call)
 {
-    struct records *ctx = export->ctx;
+    struct records_ctx *ctx = export->ctx;
     const struct db_piece piece = {
         .bytes = PAGE_BYTES, .timeout_ms = PAGE_MS, .fn = on_page, .arg = call};
     struct strbuf text;
@@ -339,7 +339,7 @@ AWAITS static int send_empty(struct export *export)
     return flush(export);
 }
 
-AWAITS static int export_once(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int export_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     static const char *const known[] = {"filter", "sort", "order", "fields", "format"};
     struct export *export = arg;
@@ -362,7 +362,7 @@ AWAITS static int export_once(struct records *ctx, const struct entity *entity, 
     return rc;
 }
 
-int records_export(struct records *ctx,
+int records_export(struct records_ctx *ctx,
                    const struct entity *entity,
                    const struct query *query,
                    bool csv,

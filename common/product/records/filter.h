@@ -15,12 +15,12 @@ struct filter;
 /* any: *ret_filter is arena-owned (ctx->task), NULL when the query has no filter. Parameters with
  * another name are ignored. 0, or RECORDS_FAILED: invalid_query with findings that name the
  * parameters; a field that may not be read is reported as one that does not exist. */
-int filter_parse(struct records *ctx,
+int filter_parse(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct query *query,
                  struct filter **ret_filter) MUSTCHECK;
 /* any: appends " and (...)", or nothing for NULL. `alias` names the row of `entity`. */
-void filter_where(const struct records *ctx,
+void filter_where(const struct records_ctx *ctx,
                   const struct filter *filter,
                   const char *alias,
                   struct strbuf *sql,

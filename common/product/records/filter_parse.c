@@ -11,7 +11,7 @@
 
 /* What one parameter is read with. */
 struct reading {
-    struct records *ctx;
+    struct records_ctx *ctx;
     struct filter *filter;
     const struct entity *entity;
     struct str parameter; /* "filter[author.country][ne]", for findings */
@@ -302,7 +302,7 @@ static struct str print_parameter(struct arena *arena, const struct query_item *
     return out.overflow ? item->name : strbuf_view(&out);
 }
 
-int filter_parse(struct records *ctx,
+int filter_parse(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct query *query,
                  struct filter **ret_filter)

@@ -5,7 +5,7 @@
 
 /* What conditions are written into. */
 struct writing {
-    const struct records *ctx;
+    const struct records_ctx *ctx;
     struct strbuf *sql;
     struct sql_params *params;
 };
@@ -251,7 +251,7 @@ static void put_node(const struct writing *out, /* NOLINT(misc-no-recursion): FI
     put(out, ")");
 }
 
-void filter_where(const struct records *ctx,
+void filter_where(const struct records_ctx *ctx,
                   const struct filter *filter,
                   const char *alias,
                   struct strbuf *sql,

@@ -13,7 +13,8 @@ struct get_call {
 };
 
 /* With a selection, expansions, or inside a transaction: a statement of its own. */
-AWAITS static int get_alone(struct records *ctx, const struct entity *entity, struct get_call *call)
+AWAITS static int
+get_alone(struct records_ctx *ctx, const struct entity *entity, struct get_call *call)
 {
     struct arena *arena = ctx->task->arena;
     struct columns plan;
@@ -44,7 +45,7 @@ AWAITS static int get_alone(struct records *ctx, const struct entity *entity, st
     return records_fits(ctx, call->out);
 }
 
-AWAITS static int get_once(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int get_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     static const char *const known[] = {"fields", "expand"};
     struct get_call *call = arg;
@@ -61,7 +62,7 @@ AWAITS static int get_once(struct records *ctx, const struct entity *entity, voi
     return get_alone(ctx, entity, call);
 }
 
-int records_get(struct records *ctx,
+int records_get(struct records_ctx *ctx,
                 const struct entity *entity,
                 int64_t id,
                 const struct query *query,

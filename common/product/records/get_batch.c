@@ -59,7 +59,7 @@ void get_stats(struct get_stats *ret_stats)
 
 /* --- shapes --- */
 
-static struct sql *make_statement(struct records *ctx, struct shape *shape, bool many)
+static struct sql *make_statement(struct records_ctx *ctx, struct shape *shape, bool many)
 {
     struct strbuf text;
     struct sql_params params;
@@ -79,7 +79,7 @@ static struct sql *make_statement(struct records *ctx, struct shape *shape, bool
 }
 
 /* NULL when the model keeps enough of them already. */
-static struct shape *find_shape(struct records *ctx, const struct entity *entity)
+static struct shape *find_shape(struct records_ctx *ctx, const struct entity *entity)
 {
     struct {
         char kind;
@@ -174,7 +174,7 @@ static void on_turn_end(void *arg)
     task_start(&batch->task, run_batch, batch);
 }
 
-static struct batch *new_batch(struct records *ctx, struct shape *shape)
+static struct batch *new_batch(struct records_ctx *ctx, struct shape *shape)
 {
     struct arena *arena = arena_new(0);
     struct batch *batch = ARENA_NEW(arena, batch);
@@ -202,7 +202,7 @@ static struct batch *new_batch(struct records *ctx, struct shape *shape)
     return batch;
 }
 
-static bool may_join(const struct batch *batch, const struct records *ctx)
+static bool may_join(const struct batch *batch, const struct records_ctx *ctx)
 {
     if (batch->db.server != ctx->db->server || batch->db.schema != ctx->db->schema)
         return false;
@@ -221,7 +221,7 @@ static size_t take_slot(struct batch *batch, int64_t id)
     return batch->count++;
 }
 
-static void join(struct records *ctx, struct shape *shape, int64_t id, struct waiter *waiter)
+static void join(struct records_ctx *ctx, struct shape *shape, int64_t id, struct waiter *waiter)
 {
     struct batch *batch = NULL;
 
@@ -249,7 +249,7 @@ static void on_abandon(struct await *await)
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
 
-AWAITS static int write_out(struct records *ctx,
+AWAITS static int write_out(struct records_ctx *ctx,
                             const struct waiter *waiter,
                             struct strbuf *out,
                             int64_t *ret_version)
@@ -275,7 +275,7 @@ static bool is_too_much(const struct batch *batch)
     return batch->count > 1 && (batch->rc == DB_TOO_LARGE || batch->rc == DB_BUSY);
 }
 
-int get_batched(struct records *ctx,
+int get_batched(struct records_ctx *ctx,
                 const struct entity *entity,
                 int64_t id,
                 struct strbuf *out,

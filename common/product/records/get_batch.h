@@ -13,7 +13,7 @@ enum { GET_NOT_BATCHED = 3 };
 
 /* co: a record with all readable fields; not inside transactions. 0, negatives, RECORDS_FAILED
  * (not_found, ...), RECORDS_SCHEMA or GET_NOT_BATCHED. */
-AWAITS int get_batched(struct records *ctx,
+AWAITS int get_batched(struct records_ctx *ctx,
                        const struct entity *entity,
                        int64_t id,
                        struct strbuf *out,

@@ -17,7 +17,7 @@
 #define CHUNK_BYTES ((size_t)1024 * 1024)
 
 struct import {
-    struct records *ctx;
+    struct records_ctx *ctx;
     const struct entity *entity;
     struct import_split split;
     const struct model_field **columns; /* CSV: NULL = passed over */
@@ -100,7 +100,7 @@ static void unref_model(void *model)
  * arena, so take one that stays. */
 static void keep_model(struct import *import, struct arena *arena, const struct model *before)
 {
-    struct records *ctx = import->ctx;
+    struct records_ctx *ctx = import->ctx;
 
     if (ctx->model == before)
         return;
@@ -111,7 +111,7 @@ static void keep_model(struct import *import, struct arena *arena, const struct 
 }
 
 /* The failure's texts, out of the chunk's arena. */
-static void keep_error(struct records *ctx, struct arena *arena)
+static void keep_error(struct records_ctx *ctx, struct arena *arena)
 {
     struct records_error *error = &ctx->error;
 
@@ -127,7 +127,7 @@ AWAITS static int write_chunk(struct import *import)
 {
     const struct records_bulk bulk = {.items = import->chunk};
     struct bulk_outcome outcome = {0};
-    struct records *ctx = import->ctx;
+    struct records_ctx *ctx = import->ctx;
     const struct model *model = ctx->model;
     struct arena *outer = ctx->task->arena;
     size_t count = json_array_size(import->chunk);
@@ -185,7 +185,7 @@ static bool clean(struct str text)
 /* A field for each cell of the header; what the caller may neither read nor write is unknown. */
 static int read_header(struct import *import, const struct import_row *row)
 {
-    struct records *ctx = import->ctx;
+    struct records_ctx *ctx = import->ctx;
 
     import->header_done = true;
     import->columns = ARENA_ARRAY(ctx->task->arena, import->columns, row->cell_count);
@@ -303,7 +303,7 @@ static void free_chunk(void *chunk)
 }
 
 struct import *
-records_import_new(struct records *ctx, const struct entity *entity, enum import_format format)
+records_import_new(struct records_ctx *ctx, const struct entity *entity, enum import_format format)
 {
     struct arena *arena = ctx->task->arena;
     struct import *import = ARENA_NEW(arena, import);

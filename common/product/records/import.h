@@ -32,7 +32,7 @@ struct import_report {
 
 /* any: `ctx` is borrowed until the import ends, ctx->db autocommit. Lives in ctx->task->arena. */
 struct import *
-records_import_new(struct records *ctx, const struct entity *entity, enum import_format format);
+records_import_new(struct records_ctx *ctx, const struct entity *entity, enum import_format format);
 /* co: takes the next piece of the file. RECORDS_FAILED ends the import with ctx->error: the file's
  * form is broken, its header names an unknown field, or the database is not available; rows
  * reported as done stay. */

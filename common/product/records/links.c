@@ -68,7 +68,7 @@ static void list_links(struct arena *arena,
 }
 
 /* Links to records that the caller cannot see stay: it could not have sent them back. */
-static struct db_call clear_call(struct records *ctx, const struct link_list *list)
+static struct db_call clear_call(struct records_ctx *ctx, const struct link_list *list)
 {
     struct arena *arena = ctx->task->arena;
     const struct model_field *field = list->field;
@@ -90,7 +90,7 @@ static struct db_call clear_call(struct records *ctx, const struct link_list *li
     return write_call(ctx, "items.links_clear", &sql, &params, true);
 }
 
-static struct db_call add_call(struct records *ctx, const struct link_list *list)
+static struct db_call add_call(struct records_ctx *ctx, const struct link_list *list)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -112,7 +112,7 @@ static struct db_call add_call(struct records *ctx, const struct link_list *list
     return write_call(ctx, "items.links_add", &sql, &params, true);
 }
 
-void links_calls(struct records *ctx,
+void links_calls(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct links_of *of,
                  bool replace,

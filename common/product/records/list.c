@@ -25,7 +25,7 @@ struct list_call {
     size_t start; /* length of `out` before */
 };
 
-static int parse(struct records *ctx, const struct query *query, struct listing *list)
+static int parse(struct records_ctx *ctx, const struct query *query, struct listing *list)
 {
     static const char *const known[] = {
         "page", "limit", "sort", "order", "count", "fields", "expand", "filter", "cursor"};
@@ -46,7 +46,7 @@ static int parse(struct records *ctx, const struct query *query, struct listing 
     return 0;
 }
 
-static void put_from(struct records *ctx,
+static void put_from(struct records_ctx *ctx,
                      const struct listing *list,
                      struct strbuf *text,
                      struct sql_params *params)
@@ -94,7 +94,7 @@ static bool is_narrow(const struct listing *list)
 }
 
 /* The limit is part of the text: a plan for a page must know that it needs a page only. */
-AWAITS static int read_rows(struct records *ctx, struct listing *list)
+AWAITS static int read_rows(struct records_ctx *ctx, struct listing *list)
 {
     struct arena *arena = ctx->task->arena;
     struct strbuf text;
@@ -125,7 +125,8 @@ AWAITS static int read_rows(struct records *ctx, struct listing *list)
 }
 
 /* Counting reads every visible row: it never runs where it would hold others up. */
-AWAITS static int count_rows(struct records *ctx, const struct listing *list, int64_t *ret_total)
+AWAITS static int
+count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
 {
     struct arena *arena = ctx->task->arena;
     struct strbuf text;
@@ -145,7 +146,8 @@ AWAITS static int count_rows(struct records *ctx, const struct listing *list, in
 }
 
 /* The last page tells the total by itself. */
-AWAITS static int find_total(struct records *ctx, const struct listing *list, int64_t *ret_total)
+AWAITS static int
+find_total(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
 {
     int64_t found = (int64_t)list->rows.count;
 
@@ -161,7 +163,7 @@ AWAITS static int find_total(struct records *ctx, const struct listing *list, in
     return count_rows(ctx, list, ret_total);
 }
 
-static int write_cursor(struct records *ctx, const struct listing *list, struct jw *w)
+static int write_cursor(struct records_ctx *ctx, const struct listing *list, struct jw *w)
 {
     size_t column = list->rows.columns - list->sort.count;
 
@@ -188,7 +190,7 @@ static int write_cursor(struct records *ctx, const struct listing *list, struct 
 }
 
 AWAITS static int
-write_page(struct records *ctx, const struct listing *list, int64_t total, struct jw *w)
+write_page(struct records_ctx *ctx, const struct listing *list, int64_t total, struct jw *w)
 {
     bool has_next = (int64_t)list->rows.count > list->page.limit;
     size_t count = has_next ? (size_t)list->page.limit : list->rows.count;
@@ -206,7 +208,7 @@ write_page(struct records *ctx, const struct listing *list, int64_t total, struc
     return 0;
 }
 
-AWAITS static int list_once(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int list_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     struct list_call *call = arg;
     struct listing *list = ARENA_NEW(ctx->task->arena, list);
@@ -224,7 +226,7 @@ AWAITS static int list_once(struct records *ctx, const struct entity *entity, vo
     return records_fits(ctx, call->out);
 }
 
-int records_list(struct records *ctx,
+int records_list(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct query *query,
                  struct strbuf *out)

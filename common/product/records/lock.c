@@ -17,7 +17,7 @@ struct lock {
 
 /* The holder again, with its token: the same lock for longer. */
 static struct db_call
-extend_call(struct records *ctx, const struct entity *entity, const struct lock *lock)
+extend_call(struct records_ctx *ctx, const struct entity *entity, const struct lock *lock)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -44,7 +44,7 @@ extend_call(struct records *ctx, const struct entity *entity, const struct lock 
 
 /* A new lock, in place of one that has ended. */
 static struct db_call
-take_call(struct records *ctx, const struct entity *entity, const struct lock *lock)
+take_call(struct records_ctx *ctx, const struct entity *entity, const struct lock *lock)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -73,15 +73,17 @@ take_call(struct records *ctx, const struct entity *entity, const struct lock *l
     return write_call(ctx, "items.lock", &sql, &params, true);
 }
 
-AWAITS static int
-lock_call(struct records *ctx, const struct entity *entity, struct db_call *call, bool *ret_done)
+AWAITS static int lock_call(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            struct db_call *call,
+                            bool *ret_done)
 {
     TRY(write_db(ctx, entity, write_run(ctx, ctx->db, call)));
     *ret_done = call->rows.count > 0;
     return 0;
 }
 
-AWAITS static int lock_run(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int lock_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     struct arena *arena = ctx->task->arena;
     struct lock *lock = arg;
@@ -111,7 +113,7 @@ AWAITS static int lock_run(struct records *ctx, const struct entity *entity, voi
     return 0;
 }
 
-int records_lock(struct records *ctx,
+int records_lock(struct records_ctx *ctx,
                  const struct entity *entity,
                  int64_t id,
                  int64_t ttl_seconds,
@@ -141,7 +143,7 @@ int records_lock(struct records *ctx,
 /* --- unlock --- */
 
 /* Administrators break any lock; what has ended goes with it, but does not count. */
-static struct db_call unlock_call(struct records *ctx, const struct entity *entity, int64_t id)
+static struct db_call unlock_call(struct records_ctx *ctx, const struct entity *entity, int64_t id)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -166,7 +168,7 @@ static struct db_call unlock_call(struct records *ctx, const struct entity *enti
     return write_call(ctx, "items.unlock", &sql, &params, true);
 }
 
-AWAITS static int unlock_run(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int unlock_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     const int64_t *id = arg;
     struct db_call call = unlock_call(ctx, entity, *id);
@@ -179,7 +181,7 @@ AWAITS static int unlock_run(struct records *ctx, const struct entity *entity, v
     return records_fail(ctx, "not_locked", "The record is not locked.");
 }
 
-int records_unlock(struct records *ctx, const struct entity *entity, int64_t id)
+int records_unlock(struct records_ctx *ctx, const struct entity *entity, int64_t id)
 {
     int rc = records_run(ctx, entity, unlock_run, &id);
 

@@ -1,7 +1,7 @@
 /* Fields reached through relations. */
 #include "records/path.h"
 
-bool path_find(const struct records *ctx,
+bool path_find(const struct records_ctx *ctx,
                const struct entity *entity,
                struct str text,
                struct path *ret_path)
@@ -43,7 +43,7 @@ bool path_nullable(const struct path *path)
     return field->system ? str_is(field->name, "created_by") : !field->required;
 }
 
-void path_value(const struct records *ctx,
+void path_value(const struct records_ctx *ctx,
                 const struct path *path,
                 const char *alias,
                 struct strbuf *sql,

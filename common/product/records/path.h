@@ -15,7 +15,7 @@ struct path {
 
 /* any: false when any part does not exist or may not be read, or there are too many: one answer for
  * all, so that it does not tell which part exists. */
-bool path_find(const struct records *ctx,
+bool path_find(const struct records_ctx *ctx,
                const struct entity *entity,
                struct str text,
                struct path *ret_path);
@@ -25,7 +25,7 @@ bool path_many(const struct path *path);
 bool path_nullable(const struct path *path);
 /* any: appends the value as an expression on the row named `alias`: "t.f_3", or sub-selects over
  * to-one relations with the row rule of each (invisible = null). */
-void path_value(const struct records *ctx,
+void path_value(const struct records_ctx *ctx,
                 const struct path *path,
                 const char *alias,
                 struct strbuf *sql,

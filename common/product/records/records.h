@@ -27,7 +27,7 @@ struct records_error {
 };
 
 /* One use of the engine: borrowed pointers, filled by the caller. */
-struct records {
+struct records_ctx {
     struct task *task;
     struct directory *directory;
     struct project *project;
@@ -43,19 +43,19 @@ struct records {
 };
 
 /* Answers are JSON text appended to `out`. *ret_version is the record's version (for ETag). */
-AWAITS int records_list(struct records *ctx, const struct entity *entity, const struct query *query,
+AWAITS int records_list(struct records_ctx *ctx, const struct entity *entity, const struct query *query,
                         struct strbuf *out) MUSTCHECK;
-AWAITS int records_get(struct records *ctx, const struct entity *entity, int64_t id,
+AWAITS int records_get(struct records_ctx *ctx, const struct entity *entity, int64_t id,
                        const struct query *query, struct strbuf *out, int64_t *ret_version) MUSTCHECK;
-AWAITS int records_aggregate(struct records *ctx, const struct entity *entity, const struct query *query,
+AWAITS int records_aggregate(struct records_ctx *ctx, const struct entity *entity, const struct query *query,
                              struct strbuf *out) MUSTCHECK;
-AWAITS int records_create(struct records *ctx, const struct entity *entity, const json_t *body,
+AWAITS int records_create(struct records_ctx *ctx, const struct entity *entity, const json_t *body,
                           struct strbuf *out, int64_t *ret_id, int64_t *ret_version) MUSTCHECK;
 /* expect_version: If-Match, 0 = any. */
-AWAITS int records_update(struct records *ctx, const struct entity *entity, int64_t id,
+AWAITS int records_update(struct records_ctx *ctx, const struct entity *entity, int64_t id,
                           const json_t *body, int64_t expect_version, struct strbuf *out,
                           int64_t *ret_version) MUSTCHECK;
-AWAITS int records_delete(struct records *ctx, const struct entity *entity, int64_t id,
+AWAITS int records_delete(struct records_ctx *ctx, const struct entity *entity, int64_t id,
                           int64_t expect_version) MUSTCHECK;
 
 struct records_bulk {
@@ -66,18 +66,18 @@ struct records_bulk {
     bool atomic;                   /* all or nothing, default true */
 };
 /* Writes {"created","updated","failed","results":[...]}. */
-AWAITS int records_bulk(struct records *ctx, const struct entity *entity, const struct records_bulk *in,
+AWAITS int records_bulk(struct records_ctx *ctx, const struct entity *entity, const struct records_bulk *in,
                         struct strbuf *out) MUSTCHECK;
 /* ids or a filter query; max_affected guards the filter. Writes {"deleted","not_found"}. */
-AWAITS int records_delete_many(struct records *ctx, const struct entity *entity, const int64_t *ids,
+AWAITS int records_delete_many(struct records_ctx *ctx, const struct entity *entity, const int64_t *ids,
                                size_t id_count, const struct query *filter, int64_t max_affected,
                                struct strbuf *out) MUSTCHECK;
 
-AWAITS int records_lock(struct records *ctx, const struct entity *entity, int64_t id,
+AWAITS int records_lock(struct records_ctx *ctx, const struct entity *entity, int64_t id,
                         int64_t ttl_seconds, struct strbuf *out) MUSTCHECK;
-AWAITS int records_unlock(struct records *ctx, const struct entity *entity, int64_t id) MUSTCHECK;
+AWAITS int records_unlock(struct records_ctx *ctx, const struct entity *entity, int64_t id) MUSTCHECK;
 
 /* Streams all matching rows as CSV or JSON Lines through `sink`, in constant memory. */
 typedef int (*records_sink_fn)(struct str piece, void *arg); /* AWAITS; non-zero stops */
-AWAITS int records_export(struct records *ctx, const struct entity *entity, const struct query *query,
+AWAITS int records_export(struct records_ctx *ctx, const struct entity *entity, const struct query *query,
                           bool csv, records_sink_fn sink, void *arg) MUSTCHECK;

@@ -69,8 +69,11 @@ static uint64_t text_hash(struct str text, uint64_t extra)
     return fold(hash ^ keys[1], keys[0]);
 }
 
-struct sql *sql_dynamic(
-    struct records *ctx, const char *name, struct strbuf *text, size_t arity, enum sql_kind kind)
+struct sql *sql_dynamic(struct records_ctx *ctx,
+                        const char *name,
+                        struct strbuf *text,
+                        size_t arity,
+                        enum sql_kind kind)
 {
     struct sql *sql = ARENA_NEW(text->arena, sql);
 
@@ -85,14 +88,16 @@ struct sql *sql_dynamic(
 
 /* --- field rule --- */
 
-bool rls_entity(const struct records *ctx, const struct entity *entity)
+bool rls_entity(const struct records_ctx *ctx, const struct entity *entity)
 {
     if (ctx->public_only)
         return entity->public_read;
     return caller_can_entity(ctx->caller, entity->id, ACT_READ);
 }
 
-bool rls_field(const struct records *ctx, const struct model_field *field, enum perm_action action)
+bool rls_field(const struct records_ctx *ctx,
+               const struct model_field *field,
+               enum perm_action action)
 {
     if (ctx->public_only)
         return action == ACT_READ && field->is_public && field->entity->public_read;
@@ -100,7 +105,7 @@ bool rls_field(const struct records *ctx, const struct model_field *field, enum 
 }
 
 const struct model_field *
-rls_find(const struct records *ctx, const struct entity *entity, struct str name)
+rls_find(const struct records_ctx *ctx, const struct entity *entity, struct str name)
 {
     const struct model_field *field = entity_field(entity, name);
 
@@ -109,7 +114,7 @@ rls_find(const struct records *ctx, const struct entity *entity, struct str name
 
 /* --- row rule --- */
 
-bool rls_applies(const struct records *ctx, const struct entity *entity)
+bool rls_applies(const struct records_ctx *ctx, const struct entity *entity)
 {
     if (ctx->public_only)
         return !entity->public_read;
@@ -162,7 +167,7 @@ caller_param(struct sql_params *params, const struct caller *caller, enum caller
 
 /* Rows that were granted, or that members of the asked group own. The parts of the caller are bound
  * in the order that rls_bind() repeats. */
-static void grants_where(const struct records *ctx,
+static void grants_where(const struct records_ctx *ctx,
                          const struct entity *entity,
                          enum perm_action action,
                          const char *alias,
@@ -194,7 +199,7 @@ static void grants_where(const struct records *ctx,
                       caller_param(params, caller, CALLER_SCOPE));
 }
 
-bool rls_where(const struct records *ctx,
+bool rls_where(const struct records_ctx *ctx,
                const struct entity *entity,
                enum perm_action action,
                const char *alias,
@@ -217,7 +222,7 @@ bool rls_where(const struct records *ctx,
     return true;
 }
 
-void rls_bind(const struct records *ctx, struct sql_params *params, size_t count)
+void rls_bind(const struct records_ctx *ctx, struct sql_params *params, size_t count)
 {
     for (size_t part = CALLER_ID; part < CALLER_ID + count; part++)
         (void)caller_param(params, ctx->caller, (enum caller_part)part);

@@ -59,14 +59,14 @@ static int64_t field_most(const struct model_field *field)
     }
 }
 
-static int64_t limit_of(const struct records *ctx, enum measure measure)
+static int64_t limit_of(const struct records_ctx *ctx, enum measure measure)
 {
     int64_t stored = directory_record_bytes(ctx->directory);
 
     return measure == AS_JSON ? size_json_limit(stored) : stored;
 }
 
-static bool may_exceed(const struct records *ctx, const struct entity *entity)
+static bool may_exceed(const struct records_ctx *ctx, const struct entity *entity)
 {
     int64_t most = 0;
 
@@ -107,7 +107,7 @@ static int64_t brought_bytes(const struct write_row *row, bool defaults, enum me
 }
 
 /* In words; arena-owned. */
-static const char *too_long(struct records *ctx)
+static const char *too_long(struct records_ctx *ctx)
 {
     return arena_printf(ctx->task->arena,
                         "the record must be at most %lld bytes in all, and %lld as JSON",
@@ -116,7 +116,7 @@ static const char *too_long(struct records *ctx)
         .ptr;
 }
 
-void size_check(struct records *ctx, enum write_mode mode, struct write_row *row)
+void size_check(struct records_ctx *ctx, enum write_mode mode, struct write_row *row)
 {
     bool whole = mode != WRITE_UPDATE;
     int64_t stored = brought_bytes(row, whole, AS_STORED);
@@ -189,7 +189,7 @@ static void put_at_most(const struct entity *entity,
 
 /* Whether the row is not too large with what `row` brings. How much its texts are as JSON is only
  * looked at, in all of them, when it could be too much. */
-static void put_fits(struct records *ctx,
+static void put_fits(struct records_ctx *ctx,
                      const struct entity *entity,
                      const struct write_row *row,
                      const char *alias,
@@ -208,7 +208,7 @@ static void put_fits(struct records *ctx,
     strbuf_str(sql, STR(" end)"));
 }
 
-void size_where(struct records *ctx,
+void size_where(struct records_ctx *ctx,
                 const struct entity *entity,
                 const struct write_row *row,
                 const char *alias,
@@ -221,7 +221,7 @@ void size_where(struct records *ctx,
     put_fits(ctx, entity, row, alias, sql, params);
 }
 
-int size_fail(struct records *ctx)
+int size_fail(struct records_ctx *ctx)
 {
     const char *reason = too_long(ctx);
 
@@ -229,7 +229,7 @@ int size_fail(struct records *ctx)
     return records_fail(ctx, "validation_failed", "T%s.", reason + 1);
 }
 
-int size_explain(struct records *ctx,
+int size_explain(struct records_ctx *ctx,
                  const struct entity *entity,
                  struct db *db,
                  int64_t id,

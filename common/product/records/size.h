@@ -16,19 +16,19 @@ static inline int64_t size_json_limit(int64_t record_bytes)
     return record_bytes / 4 * 7;
 }
 /* any: adds a finding to row->errors when what a write brings is too much alone. */
-void size_check(struct records *ctx, enum write_mode mode, struct write_row *row);
+void size_check(struct records_ctx *ctx, enum write_mode mode, struct write_row *row);
 /* any: appends the condition that the row named `alias` is not too large with what `row` brings. */
-void size_where(struct records *ctx,
+void size_where(struct records_ctx *ctx,
                 const struct entity *entity,
                 const struct write_row *row,
                 const char *alias,
                 struct strbuf *sql,
                 struct sql_params *params);
 /* co: fails with too_long when that is why the change touched no row; else 0. */
-AWAITS int size_explain(struct records *ctx,
+AWAITS int size_explain(struct records_ctx *ctx,
                         const struct entity *entity,
                         struct db *db,
                         int64_t id,
                         const struct write_row *row) MUSTCHECK;
 /* any: the failure itself. */
-int size_fail(struct records *ctx);
+int size_fail(struct records_ctx *ctx);

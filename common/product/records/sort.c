@@ -3,13 +3,13 @@
 
 #include "records/error.h"
 
-static bool refuse(struct records *ctx, const char *parameter, const char *message)
+static bool refuse(struct records_ctx *ctx, const char *parameter, const char *message)
 {
     records_finding(ctx, str_from(parameter), "invalid_query", "%s", message);
     return false;
 }
 
-static bool sortable(struct records *ctx, const struct path *path)
+static bool sortable(struct records_ctx *ctx, const struct path *path)
 {
     if (path->field->type == TYPE_SECRET)
         return refuse(ctx, "sort", "secret fields cannot be sorted by");
@@ -20,7 +20,7 @@ static bool sortable(struct records *ctx, const struct path *path)
     return true;
 }
 
-static bool read_key(struct records *ctx,
+static bool read_key(struct records_ctx *ctx,
                      const struct entity *entity,
                      struct str text,
                      struct sort_key *ret_key)
@@ -38,7 +38,7 @@ static bool read_key(struct records *ctx,
 }
 
 /* order= turns a single field around; with several, or with '-', it would say something twice. */
-static bool read_order(struct records *ctx, const struct query *query, struct sort *sort)
+static bool read_order(struct records_ctx *ctx, const struct query *query, struct sort *sort)
 {
     struct str order = query_get(query, "order");
 
@@ -76,7 +76,7 @@ static void close_order(const struct entity *entity, const struct query *query, 
     };
 }
 
-int sort_parse(struct records *ctx,
+int sort_parse(struct records_ctx *ctx,
                const struct entity *entity,
                const struct query *query,
                struct sort *ret_sort)
@@ -100,7 +100,7 @@ int sort_parse(struct records *ctx,
     return 0;
 }
 
-void sort_order(const struct records *ctx,
+void sort_order(const struct records_ctx *ctx,
                 const struct sort *sort,
                 const char *alias,
                 struct strbuf *sql,

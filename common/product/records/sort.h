@@ -16,12 +16,12 @@ struct sort {
 };
 
 /* any: 0 or RECORDS_FAILED (invalid_query). Without sort= the order is by id. */
-int sort_parse(struct records *ctx,
+int sort_parse(struct records_ctx *ctx,
                const struct entity *entity,
                const struct query *query,
                struct sort *ret_sort) MUSTCHECK;
 /* any: appends " order by ...". */
-void sort_order(const struct records *ctx,
+void sort_order(const struct records_ctx *ctx,
                 const struct sort *sort,
                 const char *alias,
                 struct strbuf *sql,

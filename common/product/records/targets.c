@@ -25,7 +25,7 @@ static int order_ids(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static bool must_ask(const struct records *ctx, const struct model_field *field, bool all)
+static bool must_ask(const struct records_ctx *ctx, const struct model_field *field, bool all)
 {
     if (field->type != TYPE_RELATION || field->target == NULL)
         return false;
@@ -80,7 +80,7 @@ static void collect(struct arena *arena,
     }
 }
 
-static struct db_call ask_call(struct records *ctx, const struct target *target)
+static struct db_call ask_call(struct records_ctx *ctx, const struct target *target)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -106,7 +106,7 @@ static void keep_visible(struct arena *arena, struct target *target, const struc
     target->visible_count = rows->count;
 }
 
-static void find_invisible(struct records *ctx,
+static void find_invisible(struct records_ctx *ctx,
                            const struct target *target,
                            struct write_row *rows,
                            size_t count)
@@ -130,7 +130,7 @@ static void find_invisible(struct records *ctx,
     }
 }
 
-int targets_check(struct records *ctx,
+int targets_check(struct records_ctx *ctx,
                   const struct entity *entity,
                   struct write_row *rows,
                   size_t count,

@@ -17,7 +17,7 @@ struct update {
 };
 
 static struct db_call
-update_call(struct records *ctx, const struct entity *entity, const struct update *update)
+update_call(struct records_ctx *ctx, const struct entity *entity, const struct update *update)
 {
     struct arena *arena = ctx->task->arena;
     const struct write_row *row = &update->row;
@@ -49,7 +49,7 @@ update_call(struct records *ctx, const struct entity *entity, const struct updat
 }
 
 /* co: what the answer says of the record. */
-AWAITS static int keep(struct records *ctx, struct update *update, const struct rows *rows)
+AWAITS static int keep(struct records_ctx *ctx, struct update *update, const struct rows *rows)
 {
     update->version = rows_i64(rows, 0, COLUMNS_VERSION);
     update->out->len = update->out_start;
@@ -57,7 +57,7 @@ AWAITS static int keep(struct records *ctx, struct update *update, const struct 
 }
 
 /* co: the UPDATE; sets `missed` when it found nothing to change though nothing forbids it. */
-AWAITS static int update_row(struct records *ctx,
+AWAITS static int update_row(struct records_ctx *ctx,
                              const struct entity *entity,
                              struct db *db,
                              struct update *update,
@@ -75,8 +75,10 @@ AWAITS static int update_row(struct records *ctx,
     return keep(ctx, update, &call.rows);
 }
 
-AWAITS static int
-set_links(struct records *ctx, const struct entity *entity, struct db *tx, struct update *update)
+AWAITS static int set_links(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            struct db *tx,
+                            struct update *update)
 {
     const struct links_of of = {&update->row, &update->id, 1};
     struct write_calls calls;
@@ -89,7 +91,7 @@ set_links(struct records *ctx, const struct entity *entity, struct db *tx, struc
 }
 
 AWAITS static int
-update_in(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
+update_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct update *update = arg;
     struct rows changed;
@@ -112,7 +114,7 @@ update_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
 
 /* Nothing to change: the record as it is, for those who might change it. */
 AWAITS static int
-update_nothing(struct records *ctx, const struct entity *entity, struct update *update)
+update_nothing(struct records_ctx *ctx, const struct entity *entity, struct update *update)
 {
     struct db_call call = write_select_call(ctx, &update->plan, &update->id, 1);
 
@@ -125,7 +127,7 @@ update_nothing(struct records *ctx, const struct entity *entity, struct update *
 }
 
 AWAITS static int
-update_once(struct records *ctx, const struct entity *entity, struct update *update)
+update_once(struct records_ctx *ctx, const struct entity *entity, struct update *update)
 {
     bool listens = write_listens(entity, EVENT_UPDATED);
     struct rows rows;
@@ -136,7 +138,7 @@ update_once(struct records *ctx, const struct entity *entity, struct update *upd
     return write_settle(ctx, entity, update_row(ctx, entity, ctx->db, update, &rows));
 }
 
-AWAITS static int update_run(struct records *ctx, const struct entity *entity, void *arg)
+AWAITS static int update_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
     struct update *update = arg;
 
@@ -157,7 +159,7 @@ AWAITS static int update_run(struct records *ctx, const struct entity *entity, v
     return 0;
 }
 
-int records_update(struct records *ctx,
+int records_update(struct records_ctx *ctx,
                    const struct entity *entity,
                    int64_t id,
                    const json_t *body,

@@ -15,7 +15,7 @@ struct upsert {
     size_t failed;
 };
 
-int upsert_key(struct records *ctx,
+int upsert_key(struct records_ctx *ctx,
                const struct entity *entity,
                const struct records_bulk *in,
                const struct model_field **ret_key)
@@ -53,7 +53,7 @@ static void put_columns(const struct write_row *row, struct strbuf *sql)
     strbuf_char(sql, ')');
 }
 
-static struct db_call upsert_call(struct records *ctx,
+static struct db_call upsert_call(struct records_ctx *ctx,
                                   const struct entity *entity,
                                   const struct upsert *upsert,
                                   const struct write_row *row)
@@ -92,7 +92,7 @@ static struct db_call upsert_call(struct records *ctx,
 
 /* The record with the item's key, when the caller may change it: then only its size or a lock was
  * in the way. */
-static struct db_call changeable_call(struct records *ctx,
+static struct db_call changeable_call(struct records_ctx *ctx,
                                       const struct entity *entity,
                                       const struct upsert *upsert,
                                       const struct write_row *row)
@@ -114,7 +114,7 @@ static struct db_call changeable_call(struct records *ctx,
     return write_call(ctx, "items.upsert_locked", &sql, &params, false);
 }
 
-AWAITS static int fail_refused(struct records *ctx,
+AWAITS static int fail_refused(struct records_ctx *ctx,
                                const struct entity *entity,
                                struct db *tx,
                                const struct upsert *upsert)
@@ -145,7 +145,7 @@ static void keep_last(struct upsert *upsert, int64_t *ids)
     }
 }
 
-AWAITS static int tell(struct records *ctx,
+AWAITS static int tell(struct records_ctx *ctx,
                        const struct entity *entity,
                        struct db *tx,
                        const struct upsert *upsert,
@@ -162,8 +162,10 @@ AWAITS static int tell(struct records *ctx,
 
 /* The item to blame for a taken value: of those that bring the same one, the second in the request,
  * whichever was written last. */
-static size_t
-blamed(struct records *ctx, const struct entity *entity, const struct upsert *upsert, size_t failed)
+static size_t blamed(struct records_ctx *ctx,
+                     const struct entity *entity,
+                     const struct upsert *upsert,
+                     size_t failed)
 {
     const struct schema_errors *found = &ctx->error.fields;
     const struct model_field *field =
@@ -177,7 +179,7 @@ blamed(struct records *ctx, const struct entity *entity, const struct upsert *up
 }
 
 AWAITS static int
-upsert_in(struct records *ctx, const struct entity *entity, struct db *tx, void *arg)
+upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct arena *arena = ctx->task->arena;
     struct upsert *upsert = arg;
@@ -219,7 +221,7 @@ upsert_in(struct records *ctx, const struct entity *entity, struct db *tx, void 
     return tell(ctx, entity, tx, upsert, EVENT_UPDATED);
 }
 
-int upsert_rows(struct records *ctx,
+int upsert_rows(struct records_ctx *ctx,
                 const struct entity *entity,
                 const struct model_field *key,
                 struct write_row *rows,

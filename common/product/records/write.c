@@ -16,7 +16,7 @@
 
 /* --- statements --- */
 
-struct db_call write_call(struct records *ctx,
+struct db_call write_call(struct records_ctx *ctx,
                           const char *name,
                           struct strbuf *text,
                           const struct sql_params *params,
@@ -28,37 +28,39 @@ struct db_call write_call(struct records *ctx,
     return (struct db_call){.sql = sql, .params = params->items, .param_count = params->count};
 }
 
-int write_run(struct records *ctx, struct db *db, struct db_call *call)
+int write_run(struct records_ctx *ctx, struct db *db, struct db_call *call)
 {
     return db_query(ctx->task, db, call->sql, call->params, call->param_count, &call->rows);
 }
 
-int write_db(struct records *ctx, const struct entity *entity, int rc)
+int write_db(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
     if (rc == DB_FAILED && strcmp(db_error(ctx->task)->sqlstate, "54000") == 0)
         return records_fail(ctx, "validation_failed", "A value is too long to be indexed.");
     return records_db(ctx, entity, rc);
 }
 
-int write_tx_db(struct records *ctx, const struct entity *entity, int rc)
+int write_tx_db(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
     if (rc == DB_CONFLICT && ctx->db->lease == NULL)
         return WRITE_CONFLICT;
     return write_db(ctx, entity, rc);
 }
 
-int write_settle(struct records *ctx, const struct entity *entity, int rc)
+int write_settle(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
     return rc == WRITE_CONFLICT ? records_db(ctx, entity, DB_CONFLICT) : rc;
 }
 
-struct db_param write_author(const struct records *ctx)
+struct db_param write_author(const struct records_ctx *ctx)
 {
     return ctx->caller->user_id != 0 ? P_I64(ctx->caller->user_id) : P_NULL;
 }
 
-struct db_call
-write_select_call(struct records *ctx, const struct columns *plan, const int64_t *ids, size_t count)
+struct db_call write_select_call(struct records_ctx *ctx,
+                                 const struct columns *plan,
+                                 const int64_t *ids,
+                                 size_t count)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -74,7 +76,7 @@ write_select_call(struct records *ctx, const struct columns *plan, const int64_t
     return write_call(ctx, "items.written", &sql, &params, false);
 }
 
-int write_record(struct records *ctx,
+int write_record(struct records_ctx *ctx,
                  const struct columns *plan,
                  const struct rows *rows,
                  struct strbuf *out)
@@ -88,7 +90,7 @@ int write_record(struct records *ctx,
 /* --- transactions --- */
 
 AWAITS static int
-transact_once(struct records *ctx, const struct entity *entity, write_fn fn, void *arg)
+transact_once(struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg)
 {
     struct db *tx;
 
@@ -104,7 +106,7 @@ transact_once(struct records *ctx, const struct entity *entity, write_fn fn, voi
 }
 
 int write_transaction(
-    struct records *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring)
+    struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring)
 {
     if (ctx->db->lease != NULL)
         return fn(ctx, entity, ctx->db, arg);
@@ -131,7 +133,7 @@ struct db_param write_token_hash(struct arena *arena, struct str token)
     return P_BYTES(((struct str){(const char *)hash, DIGEST_SHA256_BYTES}));
 }
 
-void write_unlocked(const struct records *ctx,
+void write_unlocked(const struct records_ctx *ctx,
                     const struct entity *entity,
                     const char *alias,
                     struct strbuf *sql,
@@ -150,9 +152,9 @@ void write_unlocked(const struct records *ctx,
 
 static const struct caller system_caller = {.kind = CALLER_SYSTEM};
 
-int write_payload_plan(struct records *ctx,
+int write_payload_plan(struct records_ctx *ctx,
                        const struct entity *entity,
-                       struct records *ret_system,
+                       struct records_ctx *ret_system,
                        struct columns *ret_plan)
 {
     *ret_system = *ctx;
@@ -161,8 +163,8 @@ int write_payload_plan(struct records *ctx,
     return columns_plan(ret_system, entity, NULL, ret_plan);
 }
 
-AWAITS static int
-send_outbox(struct records *ctx, struct db *tx, struct db_call *calls, size_t count, bool commits)
+AWAITS static int send_outbox(
+    struct records_ctx *ctx, struct db *tx, struct db_call *calls, size_t count, bool commits)
 {
     if (commits)
         return db_batch_commit(ctx->task, tx, calls, count, NULL);
@@ -171,7 +173,7 @@ send_outbox(struct records *ctx, struct db *tx, struct db_call *calls, size_t co
 
 /* co: what listeners are told of a record. One from a time without a limit may be larger than any
  * payload: of it they are told what the service itself knows. */
-AWAITS static int payload_of(struct records *ctx,
+AWAITS static int payload_of(struct records_ctx *ctx,
                              struct arena *arena,
                              const struct columns *plan,
                              const struct rows *rows,
@@ -203,7 +205,7 @@ struct outbox {
 };
 
 /* co: one outbox row for each record of a result; outbox->arena may be left behind. */
-AWAITS static int fill_outbox(struct records *ctx,
+AWAITS static int fill_outbox(struct records_ctx *ctx,
                               const struct columns *plan,
                               struct db *tx,
                               const struct write_events *events,
@@ -241,7 +243,7 @@ AWAITS static int fill_outbox(struct records *ctx,
     return commits && rows->count > 0 ? WRITE_COMMITTED : 0;
 }
 
-AWAITS static int write_outbox(struct records *ctx,
+AWAITS static int write_outbox(struct records_ctx *ctx,
                                const struct columns *plan,
                                struct db *tx,
                                const struct write_events *events,
@@ -268,12 +270,12 @@ static bool tells_all(const struct columns *plan, const struct columns *whole)
     return true;
 }
 
-int write_events(struct records *ctx,
+int write_events(struct records_ctx *ctx,
                  const struct entity *entity,
                  struct db *tx,
                  const struct write_events *events)
 {
-    struct records system;
+    struct records_ctx system;
     struct columns plan;
 
     if (!write_listens(entity, events->event) || events->count == 0)

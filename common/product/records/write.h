@@ -28,7 +28,7 @@ struct write_row {
 };
 /* any: checks `body` against the entity and the caller's field rule. Findings go to row->errors,
  * which the caller sets (zeroed) before. */
-void write_read(struct records *ctx,
+void write_read(struct records_ctx *ctx,
                 const struct entity *entity,
                 const json_t *body,
                 enum write_mode mode,
@@ -54,7 +54,7 @@ bool write_same(const struct write_row *one,
 /* co: adds a finding to every row that refers to a record which does not exist for this caller. One
  * row alone leaves to its foreign keys what they can tell: relations to one record of an entity
  * without a row rule. With `all`, for rows that are written together, everything is asked for. */
-AWAITS int targets_check(struct records *ctx,
+AWAITS int targets_check(struct records_ctx *ctx,
                          const struct entity *entity,
                          struct write_row *rows,
                          size_t count,
@@ -78,7 +78,7 @@ struct links_of {
 };
 /* any: adds the statements that write the links of rows, one for each relation. With `replace` what
  * was linked before goes, except links to records that the caller cannot see. */
-void links_calls(struct records *ctx,
+void links_calls(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct links_of *of,
                  bool replace,
@@ -87,42 +87,42 @@ void links_calls(struct records *ctx,
 /* --- statements and transactions (write.c) --- */
 /* any: a statement of `text` and its parameters as a call; `writes` sends it to a write
  * connection. */
-struct db_call write_call(struct records *ctx,
+struct db_call write_call(struct records_ctx *ctx,
                           const char *name,
                           struct strbuf *text,
                           const struct sql_params *params,
                           bool writes);
 /* co: runs one call on `db`. */
-AWAITS int write_run(struct records *ctx, struct db *db, struct db_call *call) MUSTCHECK;
+AWAITS int write_run(struct records_ctx *ctx, struct db *db, struct db_call *call) MUSTCHECK;
 /* any: records_db() for writers: a column whose type changed is a changed model, too. */
-int write_db(struct records *ctx, const struct entity *entity, int rc) MUSTCHECK;
+int write_db(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;
 /* any: the same inside write_transaction(): WRITE_CONFLICT for what is repeated. */
-int write_tx_db(struct records *ctx, const struct entity *entity, int rc) MUSTCHECK;
+int write_tx_db(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;
 
 /* any: the same when there is no transaction to repeat after all. */
-int write_settle(struct records *ctx, const struct entity *entity, int rc) MUSTCHECK;
+int write_settle(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;
 /* any: the caller as created_by of new rows; null for the system. */
-struct db_param write_author(const struct records *ctx);
+struct db_param write_author(const struct records_ctx *ctx);
 /* any: reads the record as the plan shows it; no row rule, for what the caller just wrote. */
-struct db_call write_select_call(struct records *ctx,
+struct db_call write_select_call(struct records_ctx *ctx,
                                  const struct columns *plan,
                                  const int64_t *ids,
                                  size_t count);
 /* co: appends the record of the first row to `out`; as columns_json(). */
-AWAITS int write_record(struct records *ctx,
+AWAITS int write_record(struct records_ctx *ctx,
                         const struct columns *plan,
                         const struct rows *rows,
                         struct strbuf *out) MUSTCHECK;
 
-typedef int (*write_fn)(struct records *ctx, const struct entity *entity, struct db *tx, void *arg);
+typedef int (*write_fn)(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg);
 /* co: runs fn in a transaction and commits: in the caller's open one (without commit), or in one of
  * its own, repeated as db_again() says on conflicts. fn must be repeatable. The bell is rung after
  * the commit when `ring`; in the caller's transaction that is the caller's job. */
 AWAITS int write_transaction(
-    struct records *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring) MUSTCHECK;
+    struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring) MUSTCHECK;
 
 /* any: "and not locked by another": appends the condition on the row named `alias`. */
-void write_unlocked(const struct records *ctx,
+void write_unlocked(const struct records_ctx *ctx,
                     const struct entity *entity,
                     const char *alias,
                     struct strbuf *sql,
@@ -147,27 +147,27 @@ static inline bool write_listens(const struct entity *entity, enum model_event e
     return (entity->events & event) != 0;
 }
 /* any: all fields, as the system sees them: what listeners are told whoever made the change. */
-int write_payload_plan(struct records *ctx,
+int write_payload_plan(struct records_ctx *ctx,
                        const struct entity *entity,
-                       struct records *ret_system,
+                       struct records_ctx *ret_system,
                        struct columns *ret_plan) MUSTCHECK;
 /* co: adds the outbox rows to the transaction; nothing when nobody listens. WRITE_COMMITTED when
  * that was its end. */
-AWAITS int write_events(struct records *ctx,
+AWAITS int write_events(struct records_ctx *ctx,
                         const struct entity *entity,
                         struct db *tx,
                         const struct write_events *events) MUSTCHECK;
 
 /* any: the outbox row of a record without links whose INSERT stands before it in the same batch.
  * *ret_known is false when its payload cannot be told before the record is stored. */
-int announce_call(struct records *ctx,
+int announce_call(struct records_ctx *ctx,
                   const struct entity *entity,
                   const struct write_row *row,
                   bool *ret_known,
                   struct db_call *ret_call) MUSTCHECK;
 
 /* any: adds the statements that remove grants and locks of records that are gone (delete.c). */
-void write_forget_calls(struct records *ctx,
+void write_forget_calls(struct records_ctx *ctx,
                         const struct entity *entity,
                         const int64_t *ids,
                         size_t count,
@@ -176,7 +176,7 @@ void write_forget_calls(struct records *ctx,
 /* --- why a statement touched no row (explain.c) --- */
 /* co: fails with not_found, forbidden, precondition_failed or locked, as the row is for this
  * caller; 0 when nothing speaks against the write (any more). */
-AWAITS int write_explain(struct records *ctx,
+AWAITS int write_explain(struct records_ctx *ctx,
                          const struct entity *entity,
                          struct db *db,
                          int64_t id,
@@ -195,18 +195,18 @@ struct bulk_outcome {
     int64_t created, updated, failed;
 };
 /* co: records_bulk() without its text. */
-AWAITS int bulk_write(struct records *ctx,
+AWAITS int bulk_write(struct records_ctx *ctx,
                       const struct entity *entity,
                       const struct records_bulk *in,
                       struct bulk_outcome *ret_outcome) MUSTCHECK;
 /* any: 0, or 400 when on_conflict is not one readable unique field; *ret_key is that field. */
-int upsert_key(struct records *ctx,
+int upsert_key(struct records_ctx *ctx,
                const struct entity *entity,
                const struct records_bulk *in,
                const struct model_field **ret_key) MUSTCHECK;
 /* co: upserts rows in one transaction, all or nothing. Fills id and updated of each result; when it
  * fails, *ret_failed is the row that was refused, or `count` when none is to blame. */
-AWAITS int upsert_rows(struct records *ctx,
+AWAITS int upsert_rows(struct records_ctx *ctx,
                        const struct entity *entity,
                        const struct model_field *key,
                        struct write_row *rows,

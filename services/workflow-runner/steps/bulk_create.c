@@ -29,7 +29,7 @@ int step_bulk_create_data(struct step_call *call)
     in.items = items;
     TRY(data_charge(call, json_array_size(items)));
     TRY(data_begin(call, &data));
-    TRY(data_check(call, &data, records_bulk(&data.records, data.entity, &in, &data.out)));
+    TRY(data_check(call, &data, records_bulk(&data.ctx, data.entity, &in, &data.out)));
     TRY(data_read_out(call, &data, &answer));
     data_ring(call, &data, EVENT_CREATED);
     return put_output(call, answer);

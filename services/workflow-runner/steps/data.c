@@ -36,15 +36,15 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
                          "api_access_disabled",
                          "None of the roles of the workflow's last editor has API access.");
     *ret_data = (struct data_step){
-        .records = {.task = call->task,
-                    .directory = runner_directory(),
-                    .project = job->project,
-                    .db = &job->project->db,
-                    .model = model,
-                    .caller = call->caller,
-                    .depth = job->depth + 1,
-                    .root = job->root,
-                    .traceparent = job->traceparent},
+        .ctx = {.task = call->task,
+                .directory = runner_directory(),
+                .project = job->project,
+                .db = &job->project->db,
+                .model = model,
+                .caller = call->caller,
+                .depth = job->depth + 1,
+                .root = job->root,
+                .traceparent = job->traceparent},
         .entity = entity,
     };
     strbuf_init(&ret_data->out, call->task->arena, STEP_OUTPUT_BYTES);
@@ -80,13 +80,13 @@ int data_charge(struct step_call *call, size_t records)
 int data_begin(struct step_call *call, struct data_step *data)
 {
     TRY(step_begin(call));
-    data->records.db = call->tx;
+    data->ctx.db = call->tx;
     return 0;
 }
 
 int data_check(struct step_call *call, struct data_step *data, int rc)
 {
-    const struct records_error *error = &data->records.error;
+    const struct records_error *error = &data->ctx.error;
 
     if (rc != RECORDS_FAILED)
         return rc;

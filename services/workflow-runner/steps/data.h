@@ -1,12 +1,12 @@
 #pragma once
-/* What the data steps share: the record engine under the rights of the workflow's editor. */
+/* What the data steps share: records under the rights of the workflow's editor. */
 #include "records/records.h"
 #include "step.h"
 
 struct data_step {
-    struct records records;
+    struct records_ctx ctx;
     const struct entity *entity;
-    struct strbuf out; /* JSON text of the engine */
+    struct strbuf out; /* JSON text of an answer */
 };
 
 /* any: the entity that the step names, if the editor may do `action` with its records over the API:
@@ -16,7 +16,7 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
 /* co: charges the chain of events for records that the step is about to make: of jobs that events
  * of jobs have caused. 0, or STEP_FAILED with fan_out_guard when they are too many. */
 AWAITS int data_charge(struct step_call *call, size_t records) MUSTCHECK;
-/* co: the same in call->tx, which this opens; what the engine does then commits with the step. */
+/* co: the same in call->tx, which this opens; what is written then commits with the step. */
 AWAITS int data_begin(struct step_call *call, struct data_step *data) MUSTCHECK;
 /* any: a result of records.h as one of a step. */
 int data_check(struct step_call *call, struct data_step *data, int rc) MUSTCHECK;

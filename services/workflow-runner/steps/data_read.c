@@ -217,7 +217,7 @@ AWAITS static int read_list(struct step_call *call, struct data_step *data)
 
     in.query.items = ARENA_ARRAY(call->task->arena, in.query.items, ITEMS_MAX);
     TRY(read_list_params(&in));
-    TRY(data_check(call, data, records_list(&data->records, data->entity, &in.query, &data->out)));
+    TRY(data_check(call, data, records_list(&data->ctx, data->entity, &in.query, &data->out)));
     TRY(data_read_out(call, data, &page));
     call->output = step_own(call, json_pack("{s:O}", "data", json_object_get(page, "items")));
     return 0;
@@ -239,8 +239,8 @@ AWAITS static int read_one(struct step_call *call, struct data_step *data)
     TRY(step_param_id(call, "id", &id));
     in.query.items = ARENA_ARRAY(call->task->arena, in.query.items, ITEMS_MAX);
     TRY(add_names(&in, "fields"));
-    int rc = records_get(&data->records, data->entity, id, &in.query, &data->out, &version);
-    if (rc == RECORDS_FAILED && str_is(str_from(data->records.error.code), "not_found"))
+    int rc = records_get(&data->ctx, data->entity, id, &in.query, &data->out, &version);
+    if (rc == RECORDS_FAILED && str_is(str_from(data->ctx.error.code), "not_found"))
         return 0;
     TRY(data_check(call, data, rc));
     TRY(data_read_out(call, data, &value));

@@ -18,7 +18,7 @@ int step_create_data(struct step_call *call)
     TRY(data_charge(call, 1));
     TRY(data_begin(call, &data));
     TRY(data_check(
-        call, &data, records_create(&data.records, data.entity, values, &data.out, &id, &version)));
+        call, &data, records_create(&data.ctx, data.entity, values, &data.out, &id, &version)));
     TRY(data_read_out(call, &data, &record));
     data_put_one(call, record);
     data_ring(call, &data, EVENT_CREATED);
@@ -39,9 +39,8 @@ int step_update_data(struct step_call *call)
     TRY(step_param(call, "values", false, &values));
     data_input(call, "values", values);
     TRY(data_begin(call, &data));
-    TRY(data_check(call,
-                   &data,
-                   records_update(&data.records, data.entity, id, values, 0, &data.out, &version)));
+    TRY(data_check(
+        call, &data, records_update(&data.ctx, data.entity, id, values, 0, &data.out, &version)));
     TRY(data_read_out(call, &data, &record));
     data_put_one(call, record);
     data_ring(call, &data, EVENT_UPDATED);
@@ -57,7 +56,7 @@ int step_delete_data(struct step_call *call)
     TRY(step_param_id(call, "id", &id));
     data_input(call, "id", step_own(call, json_integer(id)));
     TRY(data_begin(call, &data));
-    TRY(data_check(call, &data, records_delete(&data.records, data.entity, id, 0)));
+    TRY(data_check(call, &data, records_delete(&data.ctx, data.entity, id, 0)));
     data_put_one(call, step_own(call, json_pack("{s:I}", "id", (json_int_t)id)));
     data_ring(call, &data, EVENT_DELETED);
     return 0;

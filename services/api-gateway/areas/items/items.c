@@ -3,31 +3,31 @@
 
 AWAITS static int items_list(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     const struct query *query;
 
     TRY(gateway_entity(r, &entity));
     TRY(req_query(r, &query));
-    TRY(items_check(r, engine, records_list(engine, entity, query, &r->body)));
+    TRY(items_check(r, ctx, records_list(ctx, entity, query, &r->body)));
     return reply_json(r, 200);
 }
 
 AWAITS static int items_aggregate(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     const struct query *query;
 
     TRY(gateway_entity(r, &entity));
     TRY(req_query(r, &query));
-    TRY(items_check(r, engine, records_aggregate(engine, entity, query, &r->body)));
+    TRY(items_check(r, ctx, records_aggregate(ctx, entity, query, &r->body)));
     return reply_json(r, 200);
 }
 
 AWAITS static int items_get(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     const struct query *query = NULL;
     int64_t version;
@@ -37,14 +37,14 @@ AWAITS static int items_get(struct req *r)
     TRY(req_id(r, "id", &id));
     if (r->query.len)
         TRY(req_query(r, &query));
-    TRY(items_check(r, engine, records_get(engine, entity, id, query, &r->body, &version)));
+    TRY(items_check(r, ctx, records_get(ctx, entity, id, query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }
 
 AWAITS static int items_create(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     json_t *body;
     int64_t version;
@@ -52,7 +52,7 @@ AWAITS static int items_create(struct req *r)
 
     TRY(gateway_entity(r, &entity));
     TRY(req_json_any(r, &body));
-    TRY(items_check(r, engine, records_create(engine, entity, body, &r->body, &id, &version)));
+    TRY(items_check(r, ctx, records_create(ctx, entity, body, &r->body, &id, &version)));
     TRY(items_etag(r, version));
     reply_location(r, id);
     return reply_json(r, 201);
@@ -60,7 +60,7 @@ AWAITS static int items_create(struct req *r)
 
 AWAITS static int items_update(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     struct items_match match;
     json_t *body;
@@ -73,17 +73,16 @@ AWAITS static int items_update(struct req *r)
     TRY(items_if_match(r, &match));
     TRY(req_json_any(r, &body));
     do
-        rc = records_update(
-            engine, entity, id, body, items_match_version(&match), &r->body, &version);
-    while (items_match_next(&match, engine, rc));
-    TRY(items_check(r, engine, rc));
+        rc = records_update(ctx, entity, id, body, items_match_version(&match), &r->body, &version);
+    while (items_match_next(&match, ctx, rc));
+    TRY(items_check(r, ctx, rc));
     TRY(items_etag(r, version));
     return reply_json(r, 200);
 }
 
 AWAITS static int items_delete(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     struct items_match match;
     int64_t id;
@@ -93,9 +92,9 @@ AWAITS static int items_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(items_if_match(r, &match));
     do
-        rc = records_delete(engine, entity, id, items_match_version(&match));
-    while (items_match_next(&match, engine, rc));
-    TRY(items_check(r, engine, rc));
+        rc = records_delete(ctx, entity, id, items_match_version(&match));
+    while (items_match_next(&match, ctx, rc));
+    TRY(items_check(r, ctx, rc));
     return reply_empty(r, 204);
 }
 
@@ -128,7 +127,7 @@ static const struct schema lock_out_schema = SCHEMA_OUT("Lock", lock_out_fields)
 
 AWAITS static int items_lock(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     struct lock_in in;
     int64_t id;
@@ -138,21 +137,20 @@ AWAITS static int items_lock(struct req *r)
     TRY(req_json(r, &lock_schema, &in));
     TRY(items_check(
         r,
-        engine,
-        records_lock(
-            engine, entity, id, in.ttl_seconds.set ? in.ttl_seconds.value : 60, &r->body)));
+        ctx,
+        records_lock(ctx, entity, id, in.ttl_seconds.set ? in.ttl_seconds.value : 60, &r->body)));
     return reply_json(r, 200);
 }
 
 AWAITS static int items_unlock(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     int64_t id;
 
     TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
-    TRY(items_check(r, engine, records_unlock(engine, entity, id)));
+    TRY(items_check(r, ctx, records_unlock(ctx, entity, id)));
     return reply_empty(r, 204);
 }
 

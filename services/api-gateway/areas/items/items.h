@@ -1,5 +1,5 @@
 #pragma once
-/* What the item areas share: a record engine for this request, its answers, ETags, the list parameters. */
+/* What the item areas share: the context of records, its answers, ETags, the list parameters. */
 #include "app.h"
 #include "records/records.h"
 
@@ -11,10 +11,10 @@ extern const struct query_param items_list_query[];
 extern const struct query_param items_one_query[];
 extern const struct schema record_schema; /* any record: documented per entity by the data model document */
 
-/* The engine with the request's project, model, rights and lock token; arena-owned. */
-struct records *items_engine(struct req *r);
+/* records_ctx with the request's project, model, rights and lock token; arena-owned. */
+struct records_ctx *items_ctx(struct req *r);
 /* A result of records.h as an answer: 0, a negative, or the status that was put. */
-int items_check(struct req *r, const struct records *engine, int rc) MUSTCHECK;
+int items_check(struct req *r, const struct records_ctx *ctx, int rc) MUSTCHECK;
 /* co: strong ETag of the record in r->body: "<version>-<hash of the representation>". */
 AWAITS int items_etag(struct req *r, int64_t version) MUSTCHECK;
 
@@ -31,7 +31,7 @@ int items_if_match(struct req *r, struct items_match *ret_match) MUSTCHECK;
 /* The version to write with now; 0 = any. */
 int64_t items_match_version(const struct items_match *match);
 /* True when `rc` was a stale version and another one is allowed: try again. */
-bool items_match_next(struct items_match *match, struct records *engine, int rc);
+bool items_match_next(struct items_match *match, struct records_ctx *ctx, int rc);
 
 /* co: items_etag(); 304 when If-None-Match names it, then that was put. */
 AWAITS int items_etag_or_304(struct req *r, int64_t version) MUSTCHECK;

@@ -96,7 +96,7 @@ static int read_bulk(struct req *r,
 
 AWAITS static int items_bulk(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     struct records_bulk bulk;
     struct bulk_in in;
@@ -104,7 +104,7 @@ AWAITS static int items_bulk(struct req *r)
     TRY(gateway_entity(r, &entity));
     TRY(req_json(r, &bulk_schema, &in));
     TRY(read_bulk(r, entity, &in, &bulk));
-    TRY(items_check(r, engine, records_bulk(engine, entity, &bulk, &r->body)));
+    TRY(items_check(r, ctx, records_bulk(ctx, entity, &bulk, &r->body)));
     resp_header_printf(r,
                        "Location",
                        "/org/%.*s/entities/%.*s/items",
@@ -247,7 +247,7 @@ add_filter(struct req *r, struct query *query, struct query_item base, const jso
 
 AWAITS static int items_delete_many(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     struct query *filter = NULL;
     const struct entity *entity;
     struct delete_many_in in;
@@ -262,8 +262,8 @@ AWAITS static int items_delete_many(struct req *r)
         TRY(add_filter(r, filter, (struct query_item){.name = STR("filter")}, in.filter.value));
     }
     TRY(items_check(r,
-                    engine,
-                    records_delete_many(engine,
+                    ctx,
+                    records_delete_many(ctx,
                                         entity,
                                         in.ids.items,
                                         in.ids.count,

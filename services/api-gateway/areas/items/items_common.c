@@ -1,4 +1,4 @@
-/* Shared by the item areas: the record engine of a request, ETags, documented parameters. */
+/* Shared by the item areas: the context of records, ETags, documented parameters. */
 
 #include "areas/items/items.h"
 #include "base/num.h"
@@ -62,26 +62,26 @@ const struct schema record_schema = {
     .raw = "{\"type\":\"object\",\"additionalProperties\":true}",
 };
 
-struct records *items_engine(struct req *r)
+struct records_ctx *items_ctx(struct req *r)
 {
-    struct records *engine = ARENA_NEW(r->task.arena, engine);
+    struct records_ctx *ctx = ARENA_NEW(r->task.arena, ctx);
 
-    engine->task = &r->task;
-    engine->directory = gateway_directory();
-    engine->project = r->project;
-    engine->db = r->db;
-    engine->model = r->model;
-    engine->caller = r->caller;
-    engine->lock_token = req_header(r, "x-lock-token");
-    engine->traceparent = gateway_traceparent(r);
-    return engine;
+    ctx->task = &r->task;
+    ctx->directory = gateway_directory();
+    ctx->project = r->project;
+    ctx->db = r->db;
+    ctx->model = r->model;
+    ctx->caller = r->caller;
+    ctx->lock_token = req_header(r, "x-lock-token");
+    ctx->traceparent = gateway_traceparent(r);
+    return ctx;
 }
 
-int items_check(struct req *r, const struct records *engine, int rc)
+int items_check(struct req *r, const struct records_ctx *ctx, int rc)
 {
     if (rc != RECORDS_FAILED)
         return rc;
-    return fail_with(r, engine->error.code, engine->error.detail, &engine->error.fields);
+    return fail_with(r, ctx->error.code, ctx->error.detail, &ctx->error.fields);
 }
 
 /* co: a large body in slices. */
@@ -171,13 +171,13 @@ int64_t items_match_version(const struct items_match *match)
     return match->count ? match->versions[match->at] : 0;
 }
 
-bool items_match_next(struct items_match *match, struct records *engine, int rc)
+bool items_match_next(struct items_match *match, struct records_ctx *ctx, int rc)
 {
-    if (rc != RECORDS_FAILED || !str_is(str_from(engine->error.code), "precondition_failed"))
+    if (rc != RECORDS_FAILED || !str_is(str_from(ctx->error.code), "precondition_failed"))
         return false;
     if (match->at + 1 >= match->count)
         return false;
     match->at++;
-    engine->error = (struct records_error){0};
+    ctx->error = (struct records_error){0};
     return true;
 }

@@ -18,7 +18,7 @@
 
 struct upload {
     struct req *r;
-    struct records *engine;
+    struct records_ctx *ctx;
     struct multipart *multipart;
     struct import *import;
     int64_t task_id;
@@ -218,7 +218,7 @@ int items_import_run(struct req *r,
     int records_rc = 0;
     int rc;
 
-    *upload = (struct upload){.r = r, .engine = items_engine(r)};
+    *upload = (struct upload){.r = r, .ctx = items_ctx(r)};
     rc = multipart_new(r, conf->upload_bytes, &upload->multipart);
     if (rc == MULTIPART_INVALID)
         return fail(r, "unsupported_media_type", "Send the file as multipart/form-data.");
@@ -226,22 +226,21 @@ int items_import_run(struct req *r,
         return body_problem(r, rc);
     TRY(find_file(upload, format, &found));
     TRY(start_task(upload, entity));
-    upload->import = records_import_new(upload->engine, entity, found);
+    upload->import = records_import_new(upload->ctx, entity, found);
     rc = feed(upload, &records_rc);
     if (rc < 0) {
         finish_late(upload, rc);
         return rc;
     }
     if (records_rc)
-        records_import_stopped(
-            upload->import, upload->engine->error.code, upload->engine->error.detail);
+        records_import_stopped(upload->import, upload->ctx->error.code, upload->ctx->error.detail);
     else if (rc)
         records_import_stopped(upload->import, r->error_code, STR("the upload was not complete"));
     TRY(finish_task(upload, rc == 0 && records_rc == 0));
     if (rc)
         return rc;
     if (records_rc && !records_import_report(upload->import)->done)
-        return items_check(r, upload->engine, records_rc);
+        return items_check(r, upload->ctx, records_rc);
     *ret_task_id = upload->task_id;
     return 0;
 }

@@ -4,43 +4,43 @@
 
 /* An entity that is not public answers like one that does not exist. */
 static int
-public_entity(struct req *r, struct records **ret_engine, const struct entity **ret_entity)
+public_entity(struct req *r, struct records_ctx **ret_ctx, const struct entity **ret_entity)
 {
     const struct entity *entity;
 
     TRY(gateway_entity(r, &entity));
     if (!entity->public_read)
         return fail(r, "not_found", "There is no such entity.");
-    *ret_engine = items_engine(r);
-    (*ret_engine)->public_only = true;
+    *ret_ctx = items_ctx(r);
+    (*ret_ctx)->public_only = true;
     *ret_entity = entity;
     return 0;
 }
 
 AWAITS static int items_public_list(struct req *r)
 {
-    struct records *engine = NULL;
+    struct records_ctx *ctx = NULL;
     const struct entity *entity = NULL;
     const struct query *query;
 
-    TRY(public_entity(r, &engine, &entity));
+    TRY(public_entity(r, &ctx, &entity));
     TRY(req_query(r, &query));
-    TRY(items_check(r, engine, records_list(engine, entity, query, &r->body)));
+    TRY(items_check(r, ctx, records_list(ctx, entity, query, &r->body)));
     return reply_json(r, 200);
 }
 
 AWAITS static int items_public_get(struct req *r)
 {
-    struct records *engine = NULL;
+    struct records_ctx *ctx = NULL;
     const struct entity *entity = NULL;
     const struct query *query;
     int64_t version;
     int64_t id;
 
-    TRY(public_entity(r, &engine, &entity));
+    TRY(public_entity(r, &ctx, &entity));
     TRY(req_id(r, "id", &id));
     TRY(req_query(r, &query));
-    TRY(items_check(r, engine, records_get(engine, entity, id, query, &r->body, &version)));
+    TRY(items_check(r, ctx, records_get(ctx, entity, id, query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }

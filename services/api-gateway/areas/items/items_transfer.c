@@ -54,7 +54,7 @@ AWAITS static int export_piece(struct str piece, void *arg)
 
 AWAITS static int items_export(struct req *r)
 {
-    struct records *engine = items_engine(r);
+    struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
     const struct query *query;
     bool csv;
@@ -64,11 +64,11 @@ AWAITS static int items_export(struct req *r)
     TRY(req_query(r, &query));
     csv = str_is(query_get(query, "format"), "csv");
     struct export_stream stream = {.r = r, .entity = entity, .csv = csv};
-    rc = records_export(engine, entity, query, csv, export_piece, &stream);
+    rc = records_export(ctx, entity, query, csv, export_piece, &stream);
     if (!stream.begun && rc == 0)
         TRY(export_piece(STR(""), &stream));
     if (!stream.begun)
-        return items_check(r, engine, rc);
+        return items_check(r, ctx, rc);
     if (rc)
         return rc < 0 ? rc : -EPIPE; /* too late for another status: the stream ends unfinished */
     TRY(resp_stream_end(r));
