@@ -157,6 +157,9 @@ $(foreach u,$(basename $(notdir $(UNIT_SRC))),$(eval $(call unit_rule,$(u))))
 # Parts of the runner are tested by themselves: the pool with its program, the program's files as they are.
 $(BUILD)/unit/test_app_script_pool: | $(BUILD)/bin/script-sandbox
 $(BUILD)/tests/unit/test_base_script_sandbox.o: CPPFLAGS += -Iservices/workflow-runner
+# So are the readers of queries, with the library that runs what they read.
+$(BUILD)/tests/unit/test_records_%.o: CPPFLAGS += -Iservices/api-gateway -Iservices/workflow-runner
+$(BUILD)/tests/fuzz/fuzz_records_%.o: CPPFLAGS += -Iservices/api-gateway
 $(BUILD)/unit/test_base_script_sandbox: LDLIBS += -lseccomp
 .PHONY: unit
 unit: $(UNIT_BIN)

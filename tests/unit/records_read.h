@@ -6,8 +6,10 @@
  */
 #include "project_test.h"
 
-#include "http/query.h"
 #include "records/records.h"
+
+/* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
+#include "areas/items/items_query.c"
 
 enum { AUTHORS = 1, BOOKS = 2, TAGS = 3, VAULT = 4, READER = 50 };
 
@@ -196,9 +198,31 @@ ask(struct records_ctx ctx, library_call call, int64_t entity, const char *text)
     return strbuf_cstring(&out);
 }
 
+static int list_url(struct records_ctx *ctx,
+                    const struct entity *entity,
+                    const struct query *from,
+                    struct strbuf *out)
+{
+    struct records_query query;
+
+    TRY(items_query_read(ctx, ITEMS_LIST, from, &query));
+    return records_list(ctx, entity, &query, out);
+}
+
+UNUSED static int aggregate_url(struct records_ctx *ctx,
+                                const struct entity *entity,
+                                const struct query *from,
+                                struct strbuf *out)
+{
+    struct records_aggregate groups;
+
+    TRY(items_aggregate_read(ctx, from, &groups));
+    return records_aggregate(ctx, entity, &groups, out);
+}
+
 UNUSED static const char *list(struct records_ctx ctx, int64_t entity, const char *text)
 {
-    return ask(ctx, records_list, entity, text);
+    return ask(ctx, list_url, entity, text);
 }
 
 /* Ids of a list in order: "1,3". */
@@ -224,13 +248,16 @@ UNUSED static const char *picks(struct records_ctx ctx, int64_t entity, const ch
 UNUSED static const char *get(struct records_ctx ctx, int64_t entity, int64_t id, const char *text)
 {
     struct arena *arena = ctx.task->arena;
-    struct query query = library_query(arena, text);
+    struct query from = library_query(arena, text);
+    struct records_query query;
     struct strbuf out;
     int64_t version = 0;
 
     strbuf_init(&out, arena, (size_t)1 << 20);
-    int rc = records_get(
-        &ctx, model_entity_by_id(ctx.model, entity), id, &query, &out, &version);
+    int rc = items_query_read(&ctx, ITEMS_ONE, &from, &query);
+    if (rc == 0)
+        rc = records_get(
+            &ctx, model_entity_by_id(ctx.model, entity), id, &query, &out, &version);
     if (rc == RECORDS_FAILED)
         return library_failure(&ctx);
     assert_int_equal(rc, 0);

@@ -375,7 +375,7 @@ static void row_rules(const struct library *library)
     assert_non_null(strstr(get(bob, BOOKS, 2, "expand=author.mentor"),
                            "\"name\":\"Ben\",\"country\":\"PE\","
                            "\"pin\":null,\"mentor\":null"));
-    assert_string_equal(ask(alice, records_aggregate, AUTHORS, "count=*"),
+    assert_string_equal(ask(alice, aggregate_url, AUTHORS, "count=*"),
                         "{\"items\":[{\"count\":1}],\"has_next_page\":false}");
 }
 
@@ -405,9 +405,8 @@ static void field_rules(const struct library *library)
             at[3] = 'e', at[2] = 'n';
         assert_string_equal(answer, list(alice, AUTHORS, absent));
     }
-    assert_memory_equal(
-        ask(alice, records_aggregate, AUTHORS, "group_by=note"), "!invalid_query", 14);
-    assert_memory_equal(ask(alice, records_aggregate, AUTHORS, "min=note"), "!invalid_query", 14);
+    assert_memory_equal(ask(alice, aggregate_url, AUTHORS, "group_by=note"), "!invalid_query", 14);
+    assert_memory_equal(ask(alice, aggregate_url, AUTHORS, "min=note"), "!invalid_query", 14);
     /* An entity that may not be read at all: its id is a value of the book, nothing behind it. */
     assert_string_equal(list(alice, BOOKS, "filter[safe.gold]=1000"),
                         "!invalid_query filter[safe.gold]:unknown_field:there is no field "

@@ -242,15 +242,15 @@ static void grouped(struct task *task, struct directory *one, struct directory *
     library_make(&library, task, one);
     struct records_ctx admin = library_context(&library, 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const char *answer = ask(admin, records_aggregate, BOOKS, cases[i].query);
+        const char *answer = ask(admin, aggregate_url, BOOKS, cases[i].query);
         size_t compared = strlen(cases[i].answer) + (cases[i].answer[0] != '!');
         if (strncmp(answer, cases[i].answer, compared) != 0)
             fail_msg("%s: %s", cases[i].query, answer);
     }
-    assert_non_null(strstr(ask(admin, records_aggregate, BOOKS, "group_by=id&limit=2"),
-                           "\"has_next_page\":true"));
+    assert_non_null(
+        strstr(ask(admin, aggregate_url, BOOKS, "group_by=id&limit=2"), "\"has_next_page\":true"));
     struct records_ctx alice = library_context(&library, library.alice);
-    assert_string_equal(ask(alice, records_aggregate, BOOKS, "group_by=author.name"),
+    assert_string_equal(ask(alice, aggregate_url, BOOKS, "group_by=author.name"),
                         "{\"items\":[{\"author.name\":\"Ann\",\"count\":1},{\"author.name\":null,"
                         "\"count\":3}],\"has_next_page\":false}");
 }
@@ -281,12 +281,15 @@ static int receive(struct str piece, void *arg)
 static const char *export(
     struct records_ctx ctx, int64_t entity, const char *text, bool csv, struct received *received)
 {
-    struct query query = library_query(ctx.task->arena, text);
+    struct query from = library_query(ctx.task->arena, text);
+    struct records_query query;
 
     *received = (struct received){.answer = received->answer};
     strbuf_init(&received->text, ctx.task->arena, (size_t)1 << 24);
-    int rc =
-        records_export(&ctx, model_entity_by_id(ctx.model, entity), &query, csv, receive, received);
+    int rc = items_query_read(&ctx, ITEMS_EXPORT, &from, &query);
+    if (rc == 0)
+        rc = records_export(
+            &ctx, model_entity_by_id(ctx.model, entity), &query, csv, receive, received);
     if (rc == RECORDS_FAILED)
         return library_failure(&ctx);
     assert_int_equal(rc, received->answer);

@@ -2,6 +2,9 @@
  * events. */
 #include "records_write.h"
 
+/* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
+#include "areas/items/items_query.c"
+
 /* The answer holds every part. */
 #define NAMES(answer, ...)                                                                         \
     do {                                                                                           \
@@ -258,7 +261,8 @@ drop_filter(struct records_ctx ctx, int64_t entity, const char *filter, int64_t 
 
     OUT(&ctx, out);
     assert_int_equal(query_parse(ctx.task->arena, str_from(filter), &query, &reason), 0);
-    int rc = records_delete_many(&ctx, ENTITY(&ctx, entity), NULL, 0, &query, max, &out);
+    const struct records_filter wanted = items_filter_read(ctx.task->arena, &query);
+    int rc = records_delete_many(&ctx, ENTITY(&ctx, entity), NULL, 0, &wanted, max, &out);
     return outcome(&ctx, rc, &out);
 }
 

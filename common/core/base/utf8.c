@@ -81,6 +81,15 @@ struct str utf8_clean(struct arena *arena, struct str text)
     return (struct str){out, used};
 }
 
+struct str utf8_cut(struct str text, size_t max)
+{
+    if (text.len <= max)
+        return text;
+    while (max > 0 && ((unsigned char)text.ptr[max] & 0xc0U) == 0x80)
+        max--;
+    return (struct str){text.ptr, max};
+}
+
 size_t utf8_length(struct str text)
 {
     size_t count = 0;

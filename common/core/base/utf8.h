@@ -12,5 +12,7 @@ bool utf8_valid(struct str text);
 /* A copy in which U+FFFD stands for every byte that is not part of a valid sequence and for every NUL:
  * what PostgreSQL stores as text. Arena-owned. */
 struct str utf8_clean(struct arena *arena, struct str text);
+/* The longest beginning of at most `max` bytes that ends with a whole character. */
+struct str utf8_cut(struct str text, size_t max);
 /* Code points of a valid text. */
 size_t utf8_length(struct str text);

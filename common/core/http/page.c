@@ -9,13 +9,12 @@
 
 /* A whole number between 1 and `most`. */
 static bool read_number(struct arena *arena,
-                        const struct query *query,
+                        struct str text,
                         const char *name,
                         int64_t most,
                         int64_t *value,
                         struct schema_errors *errors)
 {
-    struct str text = query_get(query, name);
     int64_t number;
 
     if (text.ptr == NULL)
@@ -65,16 +64,28 @@ static void read_count(struct arena *arena,
         schema_error_add(arena, errors, STR("count"), "type_mismatch", "must be true or false");
 }
 
+bool page_numbers(struct arena *arena,
+                  struct str limit,
+                  struct str number,
+                  struct page *ret_page,
+                  struct schema_errors *errors)
+{
+    *ret_page = (struct page){.page = 1, .limit = LIMIT_DEFAULT};
+    return read_number(arena, limit, "limit", LIMIT_MAX, &ret_page->limit, errors) &&
+           read_number(arena, number, "page", EXACT_MAX / ret_page->limit, &ret_page->page, errors);
+}
+
 bool page_parse(struct arena *arena,
                 const struct query *query,
                 struct page *ret_page,
                 struct schema_errors *errors)
 {
-    struct page page = {.page = 1, .limit = LIMIT_DEFAULT, .count = true};
+    struct str limit = query_get(query, "limit");
     size_t before = errors->count;
+    struct page page;
 
-    if (read_number(arena, query, "limit", LIMIT_MAX, &page.limit, errors))
-        (void)read_number(arena, query, "page", EXACT_MAX / page.limit, &page.page, errors);
+    (void)page_numbers(arena, limit, query_get(query, "page"), &page, errors);
+    page.count = true;
     page.sort = query_get(query, "sort");
     read_order(arena, query, &page, errors);
     read_count(arena, query, &page, errors);

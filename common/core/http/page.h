@@ -14,6 +14,9 @@ struct page {
 /* any: reads the page parameters out of a query; findings go to errors. page * limit stays below 2^53. */
 bool page_parse(struct arena *arena, const struct query *query, struct page *ret_page,
                 struct schema_errors *errors);
+/* any: limit and page alone, as texts; STR_NONE = not given. */
+bool page_numbers(struct arena *arena, struct str limit, struct str number, struct page *ret_page,
+                  struct schema_errors *errors);
 static inline int64_t page_offset(const struct page *page)
 {
     return (page->page - 1) * page->limit;

@@ -1,7 +1,6 @@
 /* Counts, sums, averages and extremes, in groups. */
 #include <string.h>
 
-#include "base/num.h"
 #include "records/columns.h"
 #include "records/error.h"
 #include "records/filter.h"
@@ -9,9 +8,7 @@
 
 #define GROUP_FIELDS 3
 #define METRICS_MAX  20
-#define GROUPS_MAX   1000
 
-enum metric_kind { METRIC_SUM, METRIC_AVG, METRIC_MIN, METRIC_MAX, METRIC_KINDS };
 static const char *const metric_names[METRIC_KINDS] = {"sum", "avg", "min", "max"};
 
 struct grouping {
@@ -31,12 +28,12 @@ struct grouping {
 };
 
 struct aggregate_call {
-    const struct query *query;
+    const struct records_aggregate *query;
     struct strbuf *out;
     size_t start; /* length of `out` before */
 };
 
-/* --- parameters --- */
+/* --- what is asked for --- */
 
 static void refuse(struct records_ctx *ctx, const char *parameter, const char *message)
 {
@@ -60,9 +57,10 @@ static bool read_path(struct records_ctx *ctx,
     return false;
 }
 
-static void read_groups(struct records_ctx *ctx, const struct query *query, struct grouping *in)
+static void
+read_groups(struct records_ctx *ctx, const struct records_aggregate *query, struct grouping *in)
 {
-    struct str rest = query_get(query, "group_by");
+    struct str rest = query->group_by;
 
     while (rest.ptr != NULL) {
         struct str name = str_split(&rest, ',');
@@ -104,12 +102,12 @@ static bool metric_fits(enum metric_kind kind, const struct model_field *field)
 }
 
 static void read_metrics(struct records_ctx *ctx,
-                         const struct query *query,
+                         const struct records_aggregate *query,
                          enum metric_kind kind,
                          struct grouping *in)
 {
     const char *parameter = metric_names[kind];
-    struct str rest = query_get(query, parameter);
+    struct str rest = query->metrics[kind];
     size_t first = in->metric_count;
 
     while (rest.ptr != NULL) {
@@ -142,33 +140,22 @@ static void check_names(struct records_ctx *ctx, const struct grouping *in)
     }
 }
 
-static void read_limit(struct records_ctx *ctx, const struct query *query, struct grouping *in)
+static int
+plan_groups(struct records_ctx *ctx, const struct records_aggregate *query, struct grouping *in)
 {
-    struct str text = query_get(query, "limit");
-
-    in->limit = GROUPS_MAX;
-    if (text.ptr != NULL &&
-        (!num_parse_i64(text, &in->limit) || in->limit < 1 || in->limit > GROUPS_MAX))
-        records_finding(ctx, STR("limit"), "out_of_range", "must be between 1 and %d", GROUPS_MAX);
-}
-
-static int parse(struct records_ctx *ctx, const struct query *query, struct grouping *in)
-{
-    static const char *const known[] = {
-        "group_by", "count", "sum", "avg", "min", "max", "filter", "limit"};
-    struct str count = query_get(query, "count");
-
-    TRY(records_query_check(ctx, query, known, ARRAY_LEN(known)));
     read_groups(ctx, query, in);
     for (int kind = 0; kind < METRIC_KINDS; kind++)
         read_metrics(ctx, query, (enum metric_kind)kind, in);
-    if (count.ptr != NULL && !str_is(count, "*"))
+    if (query->count.ptr != NULL && !str_is(query->count, "*"))
         refuse(ctx, "count", "must be *");
-    in->count = count.ptr != NULL || in->metric_count == 0;
+    in->count = query->count.ptr != NULL || in->metric_count == 0;
     check_names(ctx, in);
-    read_limit(ctx, query, in);
+    in->limit = query->limit;
+    if (in->limit < 1 || in->limit > AGGREGATE_GROUPS)
+        records_finding(
+            ctx, STR("limit"), "out_of_range", "must be between 1 and %d", AGGREGATE_GROUPS);
     TRY(records_fail_found(ctx, "invalid_query"));
-    return filter_parse(ctx, in->entity, query, &in->filter);
+    return filter_plan(ctx, in->entity, &query->filter, &in->filter);
 }
 
 /* --- statement --- */
@@ -272,7 +259,7 @@ AWAITS static int aggregate_once(struct records_ctx *ctx, const struct entity *e
 
     in->entity = entity;
     call->out->len = call->start;
-    TRY(parse(ctx, call->query, in));
+    TRY(plan_groups(ctx, call->query, in));
     TRY(read_rows(ctx, in, &rows));
     jw_init(&w, call->out);
     write_groups(&w, in, &rows);
@@ -281,7 +268,7 @@ AWAITS static int aggregate_once(struct records_ctx *ctx, const struct entity *e
 
 int records_aggregate(struct records_ctx *ctx,
                       const struct entity *entity,
-                      const struct query *query,
+                      const struct records_aggregate *query,
                       struct strbuf *out)
 {
     struct aggregate_call call = {query, out, out->len};

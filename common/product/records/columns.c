@@ -54,7 +54,7 @@ static const struct columns *plan_readable(struct records_ctx *ctx, const struct
     return plan;
 }
 
-/* fields=a,b: what is named, in the entity's own order. */
+/* What is named, in the entity's own order. */
 static int plan_selected(struct records_ctx *ctx,
                          const struct entity *entity,
                          struct str names,
@@ -83,11 +83,9 @@ static int plan_selected(struct records_ctx *ctx,
 
 int columns_plan(struct records_ctx *ctx,
                  const struct entity *entity,
-                 const struct query *query,
+                 struct str names,
                  struct columns *ret_plan)
 {
-    struct str names = query != NULL ? query_get(query, "fields") : STR_NONE;
-
     if (names.ptr != NULL)
         return plan_selected(ctx, entity, names, ret_plan);
     *ret_plan = *plan_readable(ctx, entity);

@@ -19,11 +19,11 @@ struct columns {
 size_t columns_at(const struct columns *plan, size_t i, size_t *next);
 enum { COLUMNS_ID = 0, COLUMNS_VERSION = 1, COLUMNS_FIRST = 2 };
 
-/* any: the plan of all readable fields (query NULL or without fields=), or of the selection in
- * fields=a,b. 0 or RECORDS_FAILED (unknown field, invalid_query). Arena-owned (ctx->task). */
+/* any: the plan of the named fields ("a,b"), or of all readable ones (STR_NONE). 0 or RECORDS_FAILED
+ * (unknown field, invalid_query). Arena-owned (ctx->task). */
 int columns_plan(struct records_ctx *ctx,
                  const struct entity *entity,
-                 const struct query *query,
+                 struct str names,
                  struct columns *ret_plan) MUSTCHECK;
 /* any: appends "t.id, t.version, t.f_3, (t.f_7 is not null), (select array_agg(...)), ...". Many
  * relations are correlated sub-selects that leave out targets the caller may not see. */

@@ -99,7 +99,7 @@ AWAITS static int create_run(struct records_ctx *ctx, const struct entity *entit
     TRY(records_fail_found(ctx, "validation_failed"));
     TRY(targets_check(ctx, entity, &create->row, 1, false));
     TRY(records_fail_found(ctx, "validation_failed"));
-    TRY(columns_plan(ctx, entity, NULL, &create->plan));
+    TRY(columns_plan(ctx, entity, STR_NONE, &create->plan));
     create->links = false;
     for (size_t i = 0; i < create->row.link_count; i++)
         create->links = create->links || create->row.links[i].id_count > 0;

@@ -16,27 +16,11 @@
 
 /* What the cursor belongs to. Not a secret and no protection: it catches mixed-up queries. */
 static uint64_t
-context_hash(struct arena *arena, const struct entity *entity, const struct query *query)
+context_hash(struct arena *arena, const struct entity *entity, const struct records_query *query)
 {
-    struct strbuf text;
+    struct str id = arena_printf(arena, "%lld", (long long)entity->id);
 
-    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
-    strbuf_i64(&text, entity->id);
-    for (size_t i = 0; i < query->count; i++) {
-        const struct query_item *item = &query->items[i];
-        if (!str_is(item->name, "filter") && !str_is(item->name, "sort") &&
-            !str_is(item->name, "order"))
-            continue;
-        strbuf_char(&text, '&');
-        strbuf_str(&text, item->name);
-        for (size_t k = 0; k < item->key_count; k++) {
-            strbuf_char(&text, '[');
-            strbuf_str(&text, item->keys[k]);
-        }
-        strbuf_char(&text, '=');
-        strbuf_str(&text, item->value);
-    }
-    return str_hash(strbuf_view(&text));
+    return str_hash_more(str_hash(id), query->context);
 }
 
 /* --- reading --- */
@@ -88,23 +72,22 @@ read_cursor(struct arena *arena, struct str text, const struct sort *sort, struc
     return rest.len == 0 && cursor->values[sort->count - 1].ptr != NULL;
 }
 
-int cursor_parse(struct records_ctx *ctx,
-                 const struct entity *entity,
-                 const struct query *query,
-                 const struct sort *sort,
-                 struct cursor *ret_cursor)
+int cursor_open(struct records_ctx *ctx,
+                const struct entity *entity,
+                const struct records_query *query,
+                const struct sort *sort,
+                struct cursor *ret_cursor)
 {
     struct arena *arena = ctx->task->arena;
-    struct str text = query_get(query, "cursor");
+    struct str text = query->cursor;
 
-    *ret_cursor = (struct cursor){.wanted = text.ptr != NULL};
+    *ret_cursor = (struct cursor){.wanted = text.ptr != NULL, .positioned = text.len > 0};
     if (text.ptr == NULL)
         return 0;
-    if (query_get(query, "page").ptr != NULL)
+    if (query->page != 0)
         return records_fail_field(
             ctx, "invalid_query", STR("cursor"), "invalid_query", "does not go with page");
     ret_cursor->context = context_hash(arena, entity, query);
-    ret_cursor->positioned = text.len > 0 && !str_is(text, "start");
     if (ret_cursor->positioned && !read_cursor(arena, text, sort, ret_cursor))
         return records_fail_field(
             ctx, "invalid_query", STR("cursor"), "invalid_query", "is not a cursor of this query");

@@ -10,18 +10,18 @@
 #define CURSOR_VALUE_BYTES 1000 /* longest sort key that a cursor carries */
 
 struct cursor {
-    bool wanted;     /* cursor= was given: the answer has a next_cursor */
+    bool wanted;     /* the answer has a next_cursor */
     bool positioned; /* not the first page */
     uint64_t context;
     struct str values[SORT_KEYS + 1]; /* ptr NULL = null */
 };
 
-/* any: reads cursor= ("" or "start" = first page). 0 or RECORDS_FAILED (invalid_query). */
-int cursor_parse(struct records_ctx *ctx,
-                 const struct entity *entity,
-                 const struct query *query,
-                 const struct sort *sort,
-                 struct cursor *ret_cursor) MUSTCHECK;
+/* any: reads query->cursor. 0 or RECORDS_FAILED (invalid_query). */
+int cursor_open(struct records_ctx *ctx,
+                const struct entity *entity,
+                const struct records_query *query,
+                const struct sort *sort,
+                struct cursor *ret_cursor) MUSTCHECK;
 /* any: appends the sort keys to a select list: ", t.f_3, t.id". */
 void cursor_select(const struct records_ctx *ctx,
                    const struct sort *sort,

@@ -13,7 +13,7 @@
 struct delete_many {
     const int64_t *wanted; /* by ids, else NULL */
     size_t wanted_count;
-    const struct query *query; /* by filter, else NULL */
+    const struct records_filter *by; /* by filter, else NULL */
     int64_t max_affected;
     struct filter *filter;
     int64_t *found; /* sorted */
@@ -32,7 +32,7 @@ find_call(struct records_ctx *ctx, const struct entity *entity, const struct del
     strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
     sql_params_init(&params, arena);
     strbuf_printf(&sql, "select t.id from {p}.%.*s t where ", STR_ARG(entity->table));
-    if (many->query == NULL) {
+    if (many->by == NULL) {
         strbuf_str(&sql, STR("t.id = any("));
         sql_bind(&sql, &params, P_I64S(many->wanted, many->wanted_count), "bigint[]");
         strbuf_char(&sql, ')');
@@ -42,7 +42,7 @@ find_call(struct records_ctx *ctx, const struct entity *entity, const struct del
     }
     (void)rls_where(ctx, entity, ACT_DELETE, "t", &sql, &params);
     strbuf_str(&sql, STR(" order by t.id"));
-    if (many->query != NULL) {
+    if (many->by != NULL) {
         strbuf_str(&sql, STR(" limit "));
         sql_bind(&sql, &params, P_I64(many->max_affected + 1), "bigint");
     }
@@ -104,7 +104,7 @@ AWAITS static int find_rows(struct records_ctx *ctx,
     struct db_call call = find_call(ctx, entity, many);
 
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    if (many->query != NULL && (int64_t)call.rows.count > many->max_affected)
+    if (many->by != NULL && (int64_t)call.rows.count > many->max_affected)
         return records_fail(ctx,
                             "too_many_rows",
                             "More than %lld records match; nothing was deleted.",
@@ -157,8 +157,8 @@ AWAITS static int delete_run(struct records_ctx *ctx, const struct entity *entit
 {
     struct delete_many *many = arg;
 
-    if (many->query != NULL) {
-        TRY(filter_parse(ctx, entity, many->query, &many->filter));
+    if (many->by != NULL) {
+        TRY(filter_plan(ctx, entity, many->by, &many->filter));
         if (many->filter == NULL)
             return records_fail_field(ctx,
                                       "validation_failed",
@@ -202,14 +202,14 @@ int records_delete_many(struct records_ctx *ctx,
                         const struct entity *entity,
                         const int64_t *ids,
                         size_t id_count,
-                        const struct query *filter,
+                        const struct records_filter *filter,
                         int64_t max_affected,
                         struct strbuf *out)
 {
     struct delete_many many = {
         .wanted = ids,
         .wanted_count = filter == NULL ? id_count : 0,
-        .query = filter,
+        .by = filter,
         .max_affected = max_affected,
     };
 

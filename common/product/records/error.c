@@ -92,31 +92,6 @@ void records_finding_unknown(struct records_ctx *ctx, struct str parameter, stru
         ctx, shortened(parameter), "unknown_field", "there is no field \"%.*s\"", STR_ARG(shown));
 }
 
-int records_query_check(struct records_ctx *ctx,
-                        const struct query *query,
-                        const char *const *known,
-                        size_t count)
-{
-    for (size_t i = 0; i < query->count; i++) {
-        struct str name = query->items[i].name;
-        size_t at = 0;
-
-        while (at < count && !str_is(name, known[at]))
-            at++;
-        if (at == count)
-            records_finding(ctx, shortened(name), "unknown_parameter", "is not a known parameter");
-        else if (query->items[i].key_count > 0 && !str_is(name, "filter"))
-            records_finding(ctx, shortened(name), "invalid_query", QUERY_NO_BRACKETS);
-        else if (query->items[i].key_count == 0 &&
-                 query_get(query, known[at]).ptr != query->items[i].value.ptr)
-            records_finding(ctx, shortened(name), "invalid_query", "is given more than once");
-    }
-    if (ctx->error.fields.count == 1 &&
-        str_is(str_from(ctx->error.fields.items[0].code), "unknown_parameter"))
-        return records_fail_found(ctx, "unknown_parameter");
-    return records_fail_found(ctx, "invalid_query");
-}
-
 int records_fail_not_found(struct records_ctx *ctx)
 {
     return records_fail(ctx, "not_found", "The record does not exist.");

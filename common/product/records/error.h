@@ -18,23 +18,9 @@ int records_fail_field(struct records_ctx *ctx,
                        const char *finding,
                        const char *format,
                        ...) PRINTF_LIKE(5, 6);
-/* any: adds a finding to ctx->error.fields and goes on; finish with records_fail_found(). */
-void records_finding(struct records_ctx *ctx,
-                     struct str field,
-                     const char *finding,
-                     const char *format,
-                     ...) PRINTF_LIKE(4, 5);
-/* any: 0 without findings, else RECORDS_FAILED with `code` and a detail that counts them. */
-int records_fail_found(struct records_ctx *ctx, const char *code) MUSTCHECK;
 /* any: the finding for a field that does not exist or may not be read: one text for both. `parameter`
  * is what named it ("sort", "filter[author.country]"). */
 void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name);
-/* any: 400 for parameters that are not in `known`, come twice, or have keys in brackets (all but
- * filter). */
-int records_query_check(struct records_ctx *ctx,
-                        const struct query *query,
-                        const char *const *known,
-                        size_t count) MUSTCHECK;
 /* any: "The record does not exist." for missing and invisible rows alike. */
 int records_fail_not_found(struct records_ctx *ctx);
 

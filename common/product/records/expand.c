@@ -7,7 +7,7 @@
 #include "base/panic.h"
 #include "records/error.h"
 
-/* --- expand= --- */
+/* --- what is expanded --- */
 
 /* Place of the field in the plan; it is added when fields= left it out. The arrays may belong to
  * the model, so they are copied before the first change. */
@@ -60,7 +60,7 @@ static int expand_path(struct records_ctx *ctx, struct columns *plan, struct str
         if (expansion == NULL) {
             expansion = ARENA_NEW(arena, expansion);
             expansion->field = field;
-            TRY(columns_plan(ctx, field->target, NULL, &expansion->plan));
+            TRY(columns_plan(ctx, field->target, STR_NONE, &expansion->plan));
             plan->expansions[at] = expansion;
         }
         plan = &expansion->plan;
@@ -68,9 +68,8 @@ static int expand_path(struct records_ctx *ctx, struct columns *plan, struct str
     return 0;
 }
 
-int expand_parse(struct records_ctx *ctx, const struct query *query, struct columns *plan)
+int expand_plan(struct records_ctx *ctx, struct str paths, struct columns *plan)
 {
-    struct str paths = query_get(query, "expand");
     size_t count = 0;
 
     while (paths.ptr != NULL) {

@@ -22,9 +22,9 @@ struct expansion {
     size_t count;
 };
 
-/* any: reads expand= into plan->expansions; a relation that is expanded is also selected. 0 or
- * RECORDS_FAILED (invalid_query). */
-int expand_parse(struct records_ctx *ctx, const struct query *query, struct columns *plan) MUSTCHECK;
+/* any: adds the named relations ("author,lines.product") to plan->expansions; a relation that is
+ * expanded is also selected. 0 or RECORDS_FAILED (invalid_query). */
+int expand_plan(struct records_ctx *ctx, struct str paths, struct columns *plan) MUSTCHECK;
 /* co: loads everything that the plan expands for these rows, level by level. */
 AWAITS int
 expand_load(struct records_ctx *ctx, const struct columns *plan, const struct rows *rows) MUSTCHECK;

@@ -29,7 +29,7 @@
 struct export
 {
     struct records_ctx *ctx;
-    const struct query *query;
+    const struct records_query *query;
     bool csv;
     records_sink_fn sink;
     void *arg;
@@ -341,14 +341,12 @@ AWAITS static int send_empty(struct export *export)
 
 AWAITS static int export_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
-    static const char *const known[] = {"filter", "sort", "order", "fields", "format"};
     struct export *export = arg;
 
     export->cursor = (struct cursor){.wanted = true};
-    TRY(records_query_check(ctx, export->query, known, ARRAY_LEN(known)));
-    TRY(columns_plan(ctx, entity, export->query, &export->plan));
-    TRY(filter_parse(ctx, entity, export->query, &export->filter));
-    TRY(sort_parse(ctx, entity, export->query, &export->sort));
+    TRY(columns_plan(ctx, entity, export->query->fields, &export->plan));
+    TRY(filter_plan(ctx, entity, &export->query->filter, &export->filter));
+    TRY(sort_plan(ctx, entity, export->query, &export->sort));
     int rc = all_pages(export, entity);
     if (export->sink_rc != 0)
         return export->sink_rc;
@@ -364,7 +362,7 @@ AWAITS static int export_once(struct records_ctx *ctx, const struct entity *enti
 
 int records_export(struct records_ctx *ctx,
                    const struct entity *entity,
-                   const struct query *query,
+                   const struct records_query *query,
                    bool csv,
                    records_sink_fn sink,
                    void *arg)

@@ -1,4 +1,4 @@
-/* filter[...] parameters to a tree of checked conditions. */
+/* A filter's conditions as a tree of checked ones. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,17 +9,17 @@
 
 #define SLOT_MAX 99 /* largest n of filter[or][n] */
 
-/* What one parameter is read with. */
+/* What one condition is read with. */
 struct reading {
     struct records_ctx *ctx;
     struct filter *filter;
     const struct entity *entity;
-    struct str parameter; /* "filter[author.country][ne]", for findings */
+    const struct records_condition *from;
 };
 
 static bool refuse(const struct reading *in, const char *message)
 {
-    records_finding(in->ctx, in->parameter, "invalid_query", "%s", message);
+    records_finding(in->ctx, in->from->name, "invalid_query", "%s", message);
     return false;
 }
 
@@ -73,17 +73,13 @@ static unsigned field_fits(const struct model_field *field)
     return 0;
 }
 
-static bool find_op(const struct reading *in, struct str name, enum filter_op *ret_op)
+enum filter_op filter_op_find(struct str name)
 {
-    for (int i = 0; i < OP_COUNT; i++) {
-        if (str_is(name, ops[i].name)) {
-            *ret_op = (enum filter_op)i;
-            return true;
-        }
-    }
-    return refuse(in,
-                  "the operator is none of eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, "
-                  "starts_with, ends_with, between, null");
+    int op = 0;
+
+    while (op < OP_COUNT && !str_is(name, ops[op].name))
+        op++;
+    return (enum filter_op)op;
 }
 
 /* --- values --- */
@@ -117,14 +113,14 @@ static bool read_value(const struct reading *in,
 }
 
 /* The values of a list, at most FILTER_ITEMS of them; *ret_count tells how many there are. */
-static struct str *
-cut_list(const struct reading *in, const struct query_item *item, size_t *ret_count)
+static struct str *cut_list(const struct reading *in, size_t *ret_count)
 {
+    const struct records_condition *from = in->from;
     struct arena *arena = in->ctx->task->arena;
-    struct str rest = item->value;
-    size_t count = item->list_count;
+    struct str rest = from->value;
+    size_t count = from->list_count;
 
-    if (item->list == NULL) {
+    if (from->list == NULL) {
         count = 1;
         for (size_t i = 0; i < rest.len; i++)
             count += rest.ptr[i] == ',';
@@ -133,17 +129,16 @@ cut_list(const struct reading *in, const struct query_item *item, size_t *ret_co
     count = count < FILTER_ITEMS ? count : FILTER_ITEMS;
     struct str *texts = ARENA_ARRAY(arena, texts, count);
     for (size_t i = 0; i < count; i++)
-        texts[i] = item->list != NULL ? item->list[i] : str_split(&rest, ',');
+        texts[i] = from->list != NULL ? from->list[i] : str_split(&rest, ',');
     return texts;
 }
 
 /* Whole numbers as bigint[], all else as text[] that the statement casts. */
-static bool
-read_list(const struct reading *in, struct filter_test *test, const struct query_item *item)
+static bool read_list(const struct reading *in, struct filter_test *test)
 {
     struct arena *arena = in->ctx->task->arena;
     size_t most;
-    struct str *texts = cut_list(in, item, &most);
+    struct str *texts = cut_list(in, &most);
     if (most > FILTER_ITEMS)
         return refuse(in, "lists more than 500 values");
 
@@ -165,11 +160,10 @@ read_list(const struct reading *in, struct filter_test *test, const struct query
     return true;
 }
 
-static bool
-read_between(const struct reading *in, struct filter_test *test, const struct query_item *item)
+static bool read_between(const struct reading *in, struct filter_test *test)
 {
     size_t count;
-    const struct str *ends = cut_list(in, item, &count);
+    const struct str *ends = cut_list(in, &count);
 
     if (count != 2)
         return refuse(in, "takes two values: low,high");
@@ -177,16 +171,15 @@ read_between(const struct reading *in, struct filter_test *test, const struct qu
            read_value(in, test->path.field, ends[1], &test->values[1]);
 }
 
-static bool
-read_values(const struct reading *in, struct filter_test *test, const struct query_item *item)
+static bool read_values(const struct reading *in, struct filter_test *test)
 {
-    struct str text = item->value;
+    struct str text = in->from->value;
 
     if (test->op == OP_IN || test->op == OP_NIN)
-        return read_list(in, test, item);
+        return read_list(in, test);
     if (test->op == OP_BETWEEN)
-        return read_between(in, test, item);
-    if (item->list != NULL)
+        return read_between(in, test);
+    if (in->from->list != NULL)
         return refuse(in, "takes one value, not a list");
     switch (test->op) {
     case OP_NULL:
@@ -205,23 +198,24 @@ read_values(const struct reading *in, struct filter_test *test, const struct que
 
 /* --- conditions --- */
 
-static bool read_test(const struct reading *in,
-                      const struct query_item *item,
-                      size_t key,
-                      struct filter_test *test)
+static bool read_test(const struct reading *in, struct filter_test *test)
 {
-    if (!path_find(in->ctx, in->entity, item->keys[key], &test->path)) {
-        records_finding_unknown(in->ctx, in->parameter, item->keys[key]);
+    const struct records_condition *from = in->from;
+
+    if (!path_find(in->ctx, in->entity, from->field, &test->path)) {
+        records_finding_unknown(in->ctx, from->name, from->field);
         return false;
     }
     if (test->path.field->type == TYPE_SECRET)
         return refuse(in, "secret fields cannot be filtered");
-    test->op = OP_EQ;
-    if (key + 1 < item->key_count && !find_op(in, item->keys[key + 1], &test->op))
-        return false;
+    if (from->op == OP_COUNT)
+        return refuse(in,
+                      "the operator is none of eq, ne, gt, gte, lt, lte, in, nin, contains, "
+                      "icontains, starts_with, ends_with, between, null");
+    test->op = from->op;
     if ((field_fits(test->path.field) & ops[test->op].fits) == 0)
         return refuse(in, "the operator does not go with fields of this type");
-    return read_values(in, test, item);
+    return read_values(in, test);
 }
 
 /* --- tree --- */
@@ -252,76 +246,41 @@ child_node(struct arena *arena, struct filter_node *parent, int kind, int64_t in
     return node;
 }
 
-/* filter[or][0]: a number behind it tells the group from a field of that name. */
-static bool is_group(const struct query_item *item, size_t key, int *ret_kind, int64_t *ret_slot)
-{
-    bool any = str_is(item->keys[key], "or");
-
-    if (!any && !str_is(item->keys[key], "and"))
-        return false;
-    *ret_kind = any ? NODE_ANY : NODE_ALL;
-    return key + 1 < item->key_count && num_parse_i64(item->keys[key + 1], ret_slot);
-}
-
-static bool read_item(const struct reading *in, const struct query_item *item)
+static bool read_condition(const struct reading *in)
 {
     struct arena *arena = in->ctx->task->arena;
     struct filter_node *node = &in->filter->root;
     struct filter_test test = {0};
-    size_t key = 0;
-    int64_t slot;
-    int kind;
 
-    for (int depth = 0; key < item->key_count && is_group(item, key, &kind, &slot); key += 2) {
-        if (++depth > FILTER_DEPTH)
-            return refuse(in, "groups are nested too deep");
-        if (slot < 0 || slot > SLOT_MAX)
+    for (size_t i = 0; i < in->from->group_count; i++) {
+        const struct filter_group *group = &in->from->groups[i];
+        if (group->slot < 0 || group->slot > SLOT_MAX)
             return refuse(in, "groups are numbered from 0 to 99");
-        node = child_node(arena, node, kind, -1);
-        node = child_node(arena, node, NODE_ALL, slot);
+        node = child_node(arena, node, group->any ? NODE_ANY : NODE_ALL, -1);
+        node = child_node(arena, node, NODE_ALL, group->slot);
     }
-    if (key >= item->key_count || item->key_count - key > 2)
+    if (in->from->field.ptr == NULL)
         return refuse(in, "a condition is filter[field]=value or filter[field][operator]=value");
-    if (!read_test(in, item, key, &test))
+    if (!read_test(in, &test))
         return false;
     add_node(arena, node, NODE_TEST)->test = test;
     return true;
 }
 
-static struct str print_parameter(struct arena *arena, const struct query_item *item)
+int filter_plan(struct records_ctx *ctx,
+                const struct entity *entity,
+                const struct records_filter *from,
+                struct filter **ret_filter)
 {
-    struct strbuf out;
+    struct filter *filter = from->count > 0 ? ARENA_NEW(ctx->task->arena, filter) : NULL;
 
-    strbuf_init(&out, arena, 256);
-    strbuf_str(&out, item->name);
-    for (size_t i = 0; i < item->key_count; i++) {
-        strbuf_char(&out, '[');
-        strbuf_str(&out, item->keys[i]);
-        strbuf_char(&out, ']');
-    }
-    return out.overflow ? item->name : strbuf_view(&out);
-}
-
-int filter_parse(struct records_ctx *ctx,
-                 const struct entity *entity,
-                 const struct query *query,
-                 struct filter **ret_filter)
-{
-    struct arena *arena = ctx->task->arena;
-    struct filter *filter = NULL;
-
-    for (size_t i = 0; query != NULL && i < query->count; i++) {
-        const struct query_item *item = &query->items[i];
-        if (!str_is(item->name, "filter"))
-            continue;
-        if (filter == NULL)
-            filter = ARENA_NEW(arena, filter);
-        struct reading in = {ctx, filter, entity, print_parameter(arena, item)};
-        if (filter->tests++ == FILTER_MAX) {
+    for (size_t i = 0; i < from->count; i++) {
+        struct reading in = {ctx, filter, entity, &from->items[i]};
+        if (i == FILTER_MAX) {
             (void)refuse(&in, "there are more than 50 conditions");
             break;
         }
-        (void)read_item(&in, item);
+        (void)read_condition(&in);
     }
     TRY(records_fail_found(ctx, "invalid_query"));
     *ret_filter = filter;

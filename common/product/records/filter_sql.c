@@ -232,7 +232,7 @@ static void put_test(const struct writing *out, const struct filter_test *test, 
         put(out, ")");
 }
 
-static void put_node(const struct writing *out, /* NOLINT(misc-no-recursion): FILTER_DEPTH */
+static void put_node(const struct writing *out, /* NOLINT(misc-no-recursion): FILTER_GROUPS */
                      const struct filter_node *node,
                      const char *alias)
 {

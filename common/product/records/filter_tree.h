@@ -5,11 +5,6 @@
 #include "records/filter.h"
 #include "records/path.h"
 
-enum filter_op {
-    OP_EQ, OP_NE, OP_GT, OP_GTE, OP_LT, OP_LTE, OP_IN, OP_NIN, OP_CONTAINS, OP_ICONTAINS,
-    OP_STARTS, OP_ENDS, OP_BETWEEN, OP_NULL, OP_COUNT,
-};
-
 /* One comparison, with values in the field's type. */
 struct filter_test {
     struct path path;
@@ -28,7 +23,6 @@ struct filter_node {
 
 struct filter {
     struct filter_node root; /* NODE_ALL */
-    size_t tests;
 };
 
 /* any: reads a field's value in its type. NULL when it is right, else what is wrong with it ("must be a

@@ -6,7 +6,7 @@
 
 struct get_call {
     int64_t id;
-    const struct query *query;
+    const struct records_query *query;
     struct strbuf *out;
     size_t start; /* length of `out` before */
     int64_t version;
@@ -23,9 +23,8 @@ get_alone(struct records_ctx *ctx, const struct entity *entity, struct get_call 
     struct rows rows;
     struct jw w;
 
-    TRY(columns_plan(ctx, entity, call->query, &plan));
-    if (call->query != NULL)
-        TRY(expand_parse(ctx, call->query, &plan));
+    TRY(columns_plan(ctx, entity, call->query->fields, &plan));
+    TRY(expand_plan(ctx, call->query->expand, &plan));
     strbuf_init(&text, arena, RECORDS_SQL_BYTES);
     sql_params_init(&params, arena);
     strbuf_str(&text, STR("select "));
@@ -47,13 +46,10 @@ get_alone(struct records_ctx *ctx, const struct entity *entity, struct get_call 
 
 AWAITS static int get_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
 {
-    static const char *const known[] = {"fields", "expand"};
     struct get_call *call = arg;
-    bool plain = call->query == NULL || call->query->count == 0;
+    bool plain = call->query->fields.ptr == NULL && call->query->expand.ptr == NULL;
 
     call->out->len = call->start;
-    if (!plain)
-        TRY(records_query_check(ctx, call->query, known, ARRAY_LEN(known)));
     if (plain && ctx->db->lease == NULL) {
         int rc = get_batched(ctx, entity, call->id, call->out, &call->version);
         if (rc != GET_NOT_BATCHED)
@@ -65,11 +61,13 @@ AWAITS static int get_once(struct records_ctx *ctx, const struct entity *entity,
 int records_get(struct records_ctx *ctx,
                 const struct entity *entity,
                 int64_t id,
-                const struct query *query,
+                const struct records_query *query,
                 struct strbuf *out,
                 int64_t *ret_version)
 {
-    struct get_call call = {.id = id, .query = query, .out = out, .start = out->len};
+    const struct records_query all = {.fields = STR_NONE};
+    struct get_call call = {
+        .id = id, .query = query != NULL ? query : &all, .out = out, .start = out->len};
 
     TRY(records_run(ctx, entity, get_once, &call));
     *ret_version = call.version;

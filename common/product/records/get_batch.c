@@ -102,7 +102,7 @@ static struct shape *find_shape(struct records_ctx *ctx, const struct entity *en
     shape = ARENA_NEW(ctx->model->arena, shape);
     shape->entity = entity;
     list_init(&shape->open);
-    int rc = columns_plan(ctx, entity, NULL, &shape->plan);
+    int rc = columns_plan(ctx, entity, STR_NONE, &shape->plan);
     MUST(rc == 0); /* there is no selection to be refused */
     shape->one = make_statement(ctx, shape, false);
     shape->many = make_statement(ctx, shape, true);

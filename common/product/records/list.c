@@ -8,7 +8,7 @@
 
 enum { NARROW_BYTES = 256 * 1024, SCALAR_BYTES = 48, UTF8_BYTES = 4 };
 
-/* A list as its parameters describe it. */
+/* A list as its query describes it. */
 struct listing {
     const struct entity *entity;
     struct page page;
@@ -20,30 +20,23 @@ struct listing {
 };
 
 struct list_call {
-    const struct query *query;
+    const struct records_query *query;
     struct strbuf *out;
     size_t start; /* length of `out` before */
 };
 
-static int parse(struct records_ctx *ctx, const struct query *query, struct listing *list)
+static int
+plan_list(struct records_ctx *ctx, const struct records_query *query, struct listing *list)
 {
-    static const char *const known[] = {
-        "page", "limit", "sort", "order", "count", "fields", "expand", "filter", "cursor"};
     const struct entity *entity = list->entity;
 
-    TRY(records_query_check(ctx, query, known, ARRAY_LEN(known)));
-    (void)page_parse(ctx->task->arena, query, &list->page, &ctx->error.fields);
-    TRY(records_fail_found(ctx, "invalid_query"));
-    TRY(columns_plan(ctx, entity, query, &list->plan));
-    TRY(expand_parse(ctx, query, &list->plan));
-    TRY(filter_parse(ctx, entity, query, &list->filter));
-    TRY(sort_parse(ctx, entity, query, &list->sort));
-    TRY(cursor_parse(ctx, entity, query, &list->sort, &list->cursor));
-    /* A walk along a cursor counts only when asked to: the answer would be the same on every
-     * page. */
-    if (list->cursor.wanted && query_get(query, "count").ptr == NULL)
-        list->page.count = false;
-    return 0;
+    list->page = (struct page){
+        .page = query->page > 0 ? query->page : 1, .limit = query->limit, .count = query->count};
+    TRY(columns_plan(ctx, entity, query->fields, &list->plan));
+    TRY(expand_plan(ctx, query->expand, &list->plan));
+    TRY(filter_plan(ctx, entity, &query->filter, &list->filter));
+    TRY(sort_plan(ctx, entity, query, &list->sort));
+    return cursor_open(ctx, entity, query, &list->sort, &list->cursor);
 }
 
 static void put_from(struct records_ctx *ctx,
@@ -217,7 +210,7 @@ AWAITS static int list_once(struct records_ctx *ctx, const struct entity *entity
 
     list->entity = entity;
     call->out->len = call->start;
-    TRY(parse(ctx, call->query, list));
+    TRY(plan_list(ctx, call->query, list));
     TRY(read_rows(ctx, list));
     TRY(find_total(ctx, list, &total));
     TRY(expand_load(ctx, &list->plan, &list->rows));
@@ -228,7 +221,7 @@ AWAITS static int list_once(struct records_ctx *ctx, const struct entity *entity
 
 int records_list(struct records_ctx *ctx,
                  const struct entity *entity,
-                 const struct query *query,
+                 const struct records_query *query,
                  struct strbuf *out)
 {
     struct list_call call = {query, out, out->len};

@@ -15,8 +15,8 @@
 #include "base/strbuf.h"
 #include "project/project.h"
 #include "rights/rights.h"
-#include "http/query.h"
 #include "json/schema.h"
+#include "records/query.h"
 
 enum { RECORDS_FAILED = 1 };
 
@@ -43,12 +43,14 @@ struct records_ctx {
 };
 
 /* Answers are JSON text appended to `out`. *ret_version is the record's version (for ETag). */
-AWAITS int records_list(struct records_ctx *ctx, const struct entity *entity, const struct query *query,
+AWAITS int records_list(struct records_ctx *ctx, const struct entity *entity, const struct records_query *query,
                         struct strbuf *out) MUSTCHECK;
+/* query NULL = all fields; of it fields and expand are used. */
 AWAITS int records_get(struct records_ctx *ctx, const struct entity *entity, int64_t id,
-                       const struct query *query, struct strbuf *out, int64_t *ret_version) MUSTCHECK;
-AWAITS int records_aggregate(struct records_ctx *ctx, const struct entity *entity, const struct query *query,
-                             struct strbuf *out) MUSTCHECK;
+                       const struct records_query *query, struct strbuf *out,
+                       int64_t *ret_version) MUSTCHECK;
+AWAITS int records_aggregate(struct records_ctx *ctx, const struct entity *entity,
+                             const struct records_aggregate *query, struct strbuf *out) MUSTCHECK;
 AWAITS int records_create(struct records_ctx *ctx, const struct entity *entity, const json_t *body,
                           struct strbuf *out, int64_t *ret_id, int64_t *ret_version) MUSTCHECK;
 /* expect_version: If-Match, 0 = any. */
@@ -68,9 +70,9 @@ struct records_bulk {
 /* Writes {"created","updated","failed","results":[...]}. */
 AWAITS int records_bulk(struct records_ctx *ctx, const struct entity *entity, const struct records_bulk *in,
                         struct strbuf *out) MUSTCHECK;
-/* ids or a filter query; max_affected guards the filter. Writes {"deleted","not_found"}. */
+/* ids or, when it is not NULL, a filter; max_affected guards the filter. Writes {"deleted","not_found"}. */
 AWAITS int records_delete_many(struct records_ctx *ctx, const struct entity *entity, const int64_t *ids,
-                               size_t id_count, const struct query *filter, int64_t max_affected,
+                               size_t id_count, const struct records_filter *filter, int64_t max_affected,
                                struct strbuf *out) MUSTCHECK;
 
 AWAITS int records_lock(struct records_ctx *ctx, const struct entity *entity, int64_t id,
@@ -79,5 +81,6 @@ AWAITS int records_unlock(struct records_ctx *ctx, const struct entity *entity, 
 
 /* Streams all matching rows as CSV or JSON Lines through `sink`, in constant memory. */
 typedef int (*records_sink_fn)(struct str piece, void *arg); /* AWAITS; non-zero stops */
-AWAITS int records_export(struct records_ctx *ctx, const struct entity *entity, const struct query *query,
-                          bool csv, records_sink_fn sink, void *arg) MUSTCHECK;
+AWAITS int records_export(struct records_ctx *ctx, const struct entity *entity,
+                          const struct records_query *query, bool csv, records_sink_fn sink,
+                          void *arg) MUSTCHECK;

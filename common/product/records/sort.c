@@ -37,20 +37,15 @@ static bool read_key(struct records_ctx *ctx,
     return sortable(ctx, &ret_key->path);
 }
 
-/* order= turns a single field around; with several, or with '-', it would say something twice. */
-static bool read_order(struct records_ctx *ctx, const struct query *query, struct sort *sort)
+/* It turns a single field around; with several, or with '-', it would say something twice. */
+static void apply_order(struct records_ctx *ctx, enum records_order order, struct sort *sort)
 {
-    struct str order = query_get(query, "order");
-
-    if (order.ptr == NULL)
-        return true;
-    if (!str_is(order, "asc") && !str_is(order, "desc"))
-        return refuse(ctx, "order", "must be asc or desc");
+    if (order == ORDER_NONE)
+        return;
     if (sort->count > 1 || (sort->count == 1 && sort->keys[0].descending))
-        return refuse(ctx, "order", "goes with one field without '-' in sort");
-    if (sort->count == 1)
-        sort->keys[0].descending = str_is(order, "desc");
-    return true;
+        (void)refuse(ctx, "order", "goes with one field without '-' in sort");
+    else if (sort->count == 1)
+        sort->keys[0].descending = order == ORDER_DESC;
 }
 
 static bool is_id(const struct sort_key *key)
@@ -60,7 +55,7 @@ static bool is_id(const struct sort_key *key)
 
 /* The id closes every order, in the direction of the key before it: an index on that key then
  * serves both. Keys behind an id would change nothing. */
-static void close_order(const struct entity *entity, const struct query *query, struct sort *sort)
+static void close_order(const struct entity *entity, enum records_order order, struct sort *sort)
 {
     for (size_t i = 0; i < sort->count; i++) {
         if (is_id(&sort->keys[i])) {
@@ -68,21 +63,20 @@ static void close_order(const struct entity *entity, const struct query *query, 
             return;
         }
     }
-    bool down = sort->count > 0 ? sort->keys[sort->count - 1].descending
-                                : str_is(query_get(query, "order"), "desc");
+    bool down = sort->count > 0 ? sort->keys[sort->count - 1].descending : order == ORDER_DESC;
     sort->keys[sort->count++] = (struct sort_key){
         .path = {.field = &entity->fields[0]},
         .descending = down,
     };
 }
 
-int sort_parse(struct records_ctx *ctx,
-               const struct entity *entity,
-               const struct query *query,
-               struct sort *ret_sort)
+int sort_plan(struct records_ctx *ctx,
+              const struct entity *entity,
+              const struct records_query *query,
+              struct sort *ret_sort)
 {
     struct sort sort = {.count = 0};
-    struct str rest = query_get(query, "sort");
+    struct str rest = query->sort;
 
     while (rest.ptr != NULL) {
         struct str text = str_split(&rest, ',');
@@ -93,9 +87,9 @@ int sort_parse(struct records_ctx *ctx,
         if (read_key(ctx, entity, text, &sort.keys[sort.count]))
             sort.count++;
     }
-    (void)read_order(ctx, query, &sort);
+    apply_order(ctx, query->order, &sort);
     TRY(records_fail_found(ctx, "invalid_query"));
-    close_order(entity, query, &sort);
+    close_order(entity, query->order, &sort);
     *ret_sort = sort;
     return 0;
 }

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Internal to records/: sort=-created_at,author.name and order=desc. The id is always the last key, so
- * that every order is total; nulls come last in both directions.
+ * Internal to records/: orders, as in "-created_at,author.name". The id is always the last key, so that
+ * every order is total; nulls come last in both directions.
  */
 #include "records/path.h"
 
@@ -15,11 +15,11 @@ struct sort {
     size_t count;
 };
 
-/* any: 0 or RECORDS_FAILED (invalid_query). Without sort= the order is by id. */
-int sort_parse(struct records_ctx *ctx,
-               const struct entity *entity,
-               const struct query *query,
-               struct sort *ret_sort) MUSTCHECK;
+/* any: finds the fields of query->sort. 0 or RECORDS_FAILED (invalid_query). */
+int sort_plan(struct records_ctx *ctx,
+              const struct entity *entity,
+              const struct records_query *query,
+              struct sort *ret_sort) MUSTCHECK;
 /* any: appends " order by ...". */
 void sort_order(const struct records_ctx *ctx,
                 const struct sort *sort,

@@ -147,7 +147,7 @@ AWAITS static int update_run(struct records_ctx *ctx, const struct entity *entit
     TRY(records_fail_found(ctx, "validation_failed"));
     TRY(targets_check(ctx, entity, &update->row, 1, false));
     TRY(records_fail_found(ctx, "validation_failed"));
-    TRY(columns_plan(ctx, entity, NULL, &update->plan));
+    TRY(columns_plan(ctx, entity, STR_NONE, &update->plan));
     if (update->row.count == 0 && update->row.link_count == 0)
         return update_nothing(ctx, entity, update);
 

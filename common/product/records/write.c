@@ -160,7 +160,7 @@ int write_payload_plan(struct records_ctx *ctx,
     *ret_system = *ctx;
     ret_system->caller = &system_caller;
     ret_system->public_only = false;
-    return columns_plan(ret_system, entity, NULL, ret_plan);
+    return columns_plan(ret_system, entity, STR_NONE, ret_plan);
 }
 
 AWAITS static int send_outbox(

@@ -20,6 +20,11 @@ AWAITS int data_charge(struct step_call *call, size_t records) MUSTCHECK;
 AWAITS int data_begin(struct step_call *call, struct data_step *data) MUSTCHECK;
 /* any: a result of records.h as one of a step. */
 int data_check(struct step_call *call, struct data_step *data, int rc) MUSTCHECK;
+/* any: the parameters filter, sort, fields, limit and page as a query (data_query.c). */
+int data_query(struct step_call *call, struct data_step *data, struct records_query *ret_query)
+    MUSTCHECK;
+/* any: names as "id,name" or ["id", "name"]; *ret_names stays as it is when there are none. */
+int data_names(struct step_call *call, const char *name, struct str *ret_names) MUSTCHECK;
 /* co: `data->out` as JSON. 0 or STEP_FAILED with output_too_large. */
 AWAITS int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_value) MUSTCHECK;
 /* any: call->output = {"data": [value]}; takes no reference. */

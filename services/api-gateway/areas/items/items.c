@@ -5,11 +5,11 @@ AWAITS static int items_list(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
-    const struct query *query;
+    struct records_query query;
 
     TRY(gateway_entity(r, &entity));
-    TRY(req_query(r, &query));
-    TRY(items_check(r, ctx, records_list(ctx, entity, query, &r->body)));
+    TRY(items_query(r, ctx, ITEMS_LIST, &query));
+    TRY(items_check(r, ctx, records_list(ctx, entity, &query, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -17,11 +17,13 @@ AWAITS static int items_aggregate(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
+    struct records_aggregate groups;
     const struct query *query;
 
     TRY(gateway_entity(r, &entity));
     TRY(req_query(r, &query));
-    TRY(items_check(r, ctx, records_aggregate(ctx, entity, query, &r->body)));
+    TRY(items_check(r, ctx, items_aggregate_read(ctx, query, &groups)));
+    TRY(items_check(r, ctx, records_aggregate(ctx, entity, &groups, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -29,15 +31,15 @@ AWAITS static int items_get(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
-    const struct query *query = NULL;
+    struct records_query query = {.fields = STR_NONE};
     int64_t version;
     int64_t id;
 
     TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
     if (r->query.len)
-        TRY(req_query(r, &query));
-    TRY(items_check(r, ctx, records_get(ctx, entity, id, query, &r->body, &version)));
+        TRY(items_query(r, ctx, ITEMS_ONE, &query));
+    TRY(items_check(r, ctx, records_get(ctx, entity, id, &query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /* What the item areas share: the context of records, its answers, ETags, the list parameters. */
 #include "app.h"
-#include "records/records.h"
+#include "areas/items/items_query.h"
 
 #define RECORD_BYTES_DOC                                                                           \
     "A record is at most as large as GROUNDWORK_RECORD_BYTES says, as it is stored (8 MB when not set); " \
@@ -13,6 +13,11 @@ extern const struct schema record_schema; /* any record: documented per entity b
 
 /* records_ctx with the request's project, model, rights and lock token; arena-owned. */
 struct records_ctx *items_ctx(struct req *r);
+/* The URL as a query of records. */
+int items_query(struct req *r,
+                struct records_ctx *ctx,
+                enum items_read what,
+                struct records_query *ret_query) MUSTCHECK;
 /* A result of records.h as an answer: 0, a negative, or the status that was put. */
 int items_check(struct req *r, const struct records_ctx *ctx, int rc) MUSTCHECK;
 /* co: strong ETag of the record in r->body: "<version>-<hash of the representation>". */

@@ -1,7 +1,8 @@
 /* /entities/{entity}/items/bulk and delete-many: up to 1,000 records in one request. */
 #include "areas/items/items.h"
 
-#define BULK_MAX 1000
+#define BULK_MAX        1000
+#define BODY_CONDITIONS 100
 
 struct bulk_in {
     struct in_json items;
@@ -155,72 +156,91 @@ static const struct field delete_many_out_fields[] = {
 static const struct schema delete_many_out_schema =
     SCHEMA_OUT("DeleteManyResult", delete_many_out_fields);
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as the keys that a query item holds */
+/* The filter of a body, being read: what stands on the way to a value is its condition's name. */
+struct body_filter {
+    struct req *r;
+    struct records_condition items[BODY_CONDITIONS];
+    size_t count;
+    struct records_filter filter; /* all of them */
+};
 
-/* The body's filter object becomes the query items that the list would have parsed. */
+struct body_keys {
+    struct str items[QUERY_KEYS_MAX];
+    size_t count;
+};
+
+/* NOLINTBEGIN(misc-no-recursion): as deep as there are keys */
+
+static int add_filter(struct body_filter *in, struct body_keys keys, const json_t *value);
+
 static int
-add_filter(struct req *r, struct query *query, struct query_item base, const json_t *value);
-
-static int add_filter_item(
-    struct req *r, struct query *query, struct query_item item, struct str key, const json_t *value)
+add_member(struct body_filter *in, struct body_keys keys, struct str key, const json_t *value)
 {
-    if (item.key_count == QUERY_KEYS_MAX || query->count == 100)
-        return fail_field(r, "filter", "out_of_range", "is nested too deep or too long");
-    item.keys[item.key_count++] = key;
-    return add_filter(r, query, item, value);
+    if (keys.count == QUERY_KEYS_MAX || in->count == BODY_CONDITIONS)
+        return fail_field(in->r, "filter", "out_of_range", "is nested too deep or too long");
+    keys.items[keys.count++] = key;
+    return add_filter(in, keys, value);
 }
 
-static int
-add_scalar(struct req *r, struct query *query, struct query_item item, const json_t *value)
+static struct str scalar_text(const struct body_filter *in, const json_t *value)
 {
-    if (query->count == 100)
-        return fail_field(r, "filter", "out_of_range", "has too many conditions");
-    if (json_is_null(value))
-        return fail_field(r, "filter", "type_mismatch", "holds null; write {\"null\":true}");
-    item.value = json_is_string(value)
-                     ? (struct str){json_string_value(value), json_string_length(value)}
-                     : jr_print(r->task.arena, value);
-    query->items[query->count++] = item;
-    return 0;
+    return json_is_string(value) ? (struct str){json_string_value(value), json_string_length(value)}
+                                 : jr_print(in->r->task.arena, value);
 }
 
-static bool takes_list(const struct query_item *item)
+static bool takes_list(const struct body_keys *keys)
 {
-    struct str op = item->key_count ? item->keys[item->key_count - 1] : STR("");
+    struct str last = keys->count ? keys->items[keys->count - 1] : STR("");
 
-    return str_is(op, "in") || str_is(op, "nin") || str_is(op, "between");
+    return str_is(last, "in") || str_is(last, "nin") || str_is(last, "between");
 }
 
 /* An array of scalars: what some operators take. What cannot be one is refused: a delete must never
  * take it for something else. */
-static int add_list(struct req *r, struct query *query, struct query_item item, const json_t *value)
+static int read_list(struct body_filter *in,
+                     const struct body_keys *keys,
+                     const json_t *value,
+                     struct records_condition *condition)
 {
     size_t count = json_array_size(value);
-    struct str *texts = ARENA_ARRAY(r->task.arena, texts, count);
+    struct str *texts = ARENA_ARRAY(in->r->task.arena, texts, count);
     json_t *member;
     size_t i;
 
-    if (!takes_list(&item) || !count)
-        return fail_field(
-            r, "filter", "type_mismatch", "takes a list, not empty, with in, nin and between only");
+    if (!takes_list(keys) || !count)
+        return fail_field(in->r,
+                          "filter",
+                          "type_mismatch",
+                          "takes a list, not empty, with in, nin and between only");
     json_array_foreach(value, i, member)
     {
         if (json_is_object(member) || json_is_array(member) || json_is_null(member))
-            return fail_field(r, "filter", "type_mismatch", "lists must hold texts or numbers");
-        texts[i] = json_is_string(member)
-                       ? (struct str){json_string_value(member), json_string_length(member)}
-                       : jr_print(r->task.arena, member);
+            return fail_field(in->r, "filter", "type_mismatch", "lists must hold texts or numbers");
+        texts[i] = scalar_text(in, member);
     }
-    if (query->count == 100)
-        return fail_field(r, "filter", "out_of_range", "has too many conditions");
-    item.list = texts;
-    item.list_count = count;
-    query->items[query->count++] = item;
+    condition->list = texts;
+    condition->list_count = count;
     return 0;
 }
 
-static int
-add_filter(struct req *r, struct query *query, struct query_item base, const json_t *value)
+static int add_condition(struct body_filter *in, const struct body_keys *keys, const json_t *value)
+{
+    struct records_condition condition =
+        items_condition(in->r->task.arena, keys->items, keys->count);
+
+    if (json_is_array(value))
+        TRY(read_list(in, keys, value, &condition));
+    if (in->count == BODY_CONDITIONS)
+        return fail_field(in->r, "filter", "out_of_range", "has too many conditions");
+    if (json_is_null(value))
+        return fail_field(in->r, "filter", "type_mismatch", "holds null; write {\"null\":true}");
+    if (!json_is_array(value))
+        condition.value = scalar_text(in, value);
+    in->items[in->count++] = condition;
+    return 0;
+}
+
+static int add_filter(struct body_filter *in, struct body_keys keys, const json_t *value)
 {
     const char *key;
     json_t *member;
@@ -228,19 +248,18 @@ add_filter(struct req *r, struct query *query, struct query_item base, const jso
 
     if (json_is_object(value)) {
         if (!json_object_size(value))
-            return fail_field(r, "filter", "required", "has an empty object");
+            return fail_field(in->r, "filter", "required", "has an empty object");
         json_object_foreach((json_t *)value, key, member)
-            TRY(add_filter_item(r, query, base, str_from(key), member));
+            TRY(add_member(in, keys, str_from(key), member));
         return 0;
     }
     if (json_is_array(value) && json_array_size(value) &&
         json_is_object(json_array_get(value, 0))) {
         json_array_foreach(value, i, member)
-            TRY(add_filter_item(r, query, base, arena_printf(r->task.arena, "%zu", i), member));
+            TRY(add_member(in, keys, arena_printf(in->r->task.arena, "%zu", i), member));
         return 0;
     }
-    return json_is_array(value) ? add_list(r, query, base, value)
-                                : add_scalar(r, query, base, value);
+    return add_condition(in, &keys, value);
 }
 
 /* NOLINTEND(misc-no-recursion) */
@@ -248,7 +267,7 @@ add_filter(struct req *r, struct query *query, struct query_item base, const jso
 AWAITS static int items_delete_many(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    struct query *filter = NULL;
+    struct records_filter *filter = NULL;
     const struct entity *entity;
     struct delete_many_in in;
 
@@ -257,9 +276,11 @@ AWAITS static int items_delete_many(struct req *r)
     if (in.ids.set == in.filter.set)
         return fail_field(r, "ids", "required", "send either ids or filter");
     if (in.filter.set) {
-        filter = ARENA_NEW(r->task.arena, filter);
-        filter->items = ARENA_ARRAY(r->task.arena, filter->items, 100);
-        TRY(add_filter(r, filter, (struct query_item){.name = STR("filter")}, in.filter.value));
+        struct body_filter *read = ARENA_NEW(r->task.arena, read);
+        read->r = r;
+        TRY(add_filter(read, (struct body_keys){.count = 0}, in.filter.value));
+        read->filter = (struct records_filter){read->items, read->count};
+        filter = &read->filter;
     }
     TRY(items_check(r,
                     ctx,

@@ -21,11 +21,11 @@ AWAITS static int items_public_list(struct req *r)
 {
     struct records_ctx *ctx = NULL;
     const struct entity *entity = NULL;
-    const struct query *query;
+    struct records_query query;
 
     TRY(public_entity(r, &ctx, &entity));
-    TRY(req_query(r, &query));
-    TRY(items_check(r, ctx, records_list(ctx, entity, query, &r->body)));
+    TRY(items_query(r, ctx, ITEMS_LIST, &query));
+    TRY(items_check(r, ctx, records_list(ctx, entity, &query, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -33,14 +33,14 @@ AWAITS static int items_public_get(struct req *r)
 {
     struct records_ctx *ctx = NULL;
     const struct entity *entity = NULL;
-    const struct query *query;
+    struct records_query query;
     int64_t version;
     int64_t id;
 
     TRY(public_entity(r, &ctx, &entity));
     TRY(req_id(r, "id", &id));
-    TRY(req_query(r, &query));
-    TRY(items_check(r, ctx, records_get(ctx, entity, id, query, &r->body, &version)));
+    TRY(items_query(r, ctx, ITEMS_ONE, &query));
+    TRY(items_check(r, ctx, records_get(ctx, entity, id, &query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }

@@ -56,15 +56,17 @@ AWAITS static int items_export(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity;
+    struct records_query wanted;
     const struct query *query;
     bool csv;
     int rc;
 
     TRY(gateway_entity(r, &entity));
     TRY(req_query(r, &query));
+    TRY(items_check(r, ctx, items_query_read(ctx, ITEMS_EXPORT, query, &wanted)));
     csv = str_is(query_get(query, "format"), "csv");
     struct export_stream stream = {.r = r, .entity = entity, .csv = csv};
-    rc = records_export(ctx, entity, query, csv, export_piece, &stream);
+    rc = records_export(ctx, entity, &wanted, csv, export_piece, &stream);
     if (!stream.begun && rc == 0)
         TRY(export_piece(STR(""), &stream));
     if (!stream.begun)

@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * What a URL asks of records, and what filters in bodies do, as typed queries. Filters are written
+ * filter[field]=v, filter[field][operator]=v, filter[relation.field]..., filter[or][n]... and
+ * filter[and][n]...
+ */
+#include "http/query.h"
+#include "records/records.h"
+
+enum items_read { ITEMS_LIST, ITEMS_ONE, ITEMS_EXPORT };
+
+/* any: 0, or RECORDS_FAILED with ctx->error: unknown_parameter, invalid_query. */
+int items_query_read(struct records_ctx *ctx,
+                     enum items_read what,
+                     const struct query *query,
+                     struct records_query *ret_query) MUSTCHECK;
+/* any: the same for groups. */
+int items_aggregate_read(struct records_ctx *ctx,
+                         const struct query *query,
+                         struct records_aggregate *ret_aggregate) MUSTCHECK;
+/* any: the filter parameters of a query; others are ignored. */
+struct records_filter items_filter_read(struct arena *arena, const struct query *query);
+/* any: the condition that names in brackets make, without its value: {"or", "0", "price", "gte"}. At
+ * most QUERY_KEYS_MAX of them. */
+struct records_condition
+items_condition(struct arena *arena, const struct str *keys, size_t count);

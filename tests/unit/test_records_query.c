@@ -1,0 +1,337 @@
+/* The readers of queries, the gateway's of URLs and the runner's of steps: what both can say comes
+ * to the same, accepted or refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "records_model.h"
+
+#include "records/columns.h"
+#include "records/cursor.h"
+#include "records/expand.h"
+#include "records/filter.h"
+
+/* NOLINTBEGIN(bugprone-suspicious-include): a daemon has no library */
+#include "areas/items/items_query.c"
+#include "steps/data_query.c"
+/* NOLINTEND(bugprone-suspicious-include) */
+
+/* --- what the runner's reader is called with --- */
+
+int step_fail(struct step_call *call, const char *code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    call->error.message = arena_vprintf(call->task->arena, format, args);
+    va_end(args);
+    call->error.code = code;
+    return STEP_FAILED;
+}
+
+int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)
+{
+    (void)secrets;
+    *ret_value = json_object_get(call->context, name);
+    return 0;
+}
+
+void data_input(struct step_call *call, const char *name, json_t *value)
+{
+    (void)call;
+    (void)name;
+    (void)value;
+}
+
+int data_check(struct step_call *call, struct data_step *data, int rc)
+{
+    const struct records_error *error = &data->ctx.error;
+
+    return rc != 0 ? step_fail(call, error->code, "%.*s", STR_ARG(error->detail)) : 0;
+}
+
+/* --- queries as text --- */
+
+static void print_condition(struct strbuf *out, const struct records_condition *condition)
+{
+    strbuf_printf(out, "%.*s: ", STR_ARG(condition->name));
+    for (size_t i = 0; i < condition->group_count; i++)
+        strbuf_printf(out,
+                      "%s %lld, ",
+                      condition->groups[i].any ? "or" : "and",
+                      (long long)condition->groups[i].slot);
+    strbuf_printf(out, "%.*s %d", STR_ARG(condition->field), (int)condition->op);
+    if (condition->list == NULL)
+        strbuf_printf(out, " %.*s", STR_ARG(condition->value));
+    for (size_t i = 0; i < condition->list_count; i++)
+        strbuf_printf(out, "%c%.*s", i > 0 ? ',' : ' ', STR_ARG(condition->list[i]));
+    strbuf_cstr(out, "; ");
+}
+
+static const char *print(struct arena *arena, const struct records_query *query)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, (size_t)1 << 20);
+    for (size_t i = 0; i < query->filter.count; i++)
+        print_condition(&out, &query->filter.items[i]);
+    strbuf_printf(&out,
+                  "sort %.*s, fields %.*s, limit %lld, page %lld",
+                  STR_ARG(query->sort),
+                  STR_ARG(query->fields),
+                  (long long)query->limit,
+                  query->page == 0 ? 1 : (long long)query->page);
+    return strbuf_cstring(&out);
+}
+
+/* As records_list() begins: the query, or what is refused, as "!code: detail". */
+static const char *run(struct records_ctx *ctx, const struct records_query *query)
+{
+    const struct entity *entity = &entities[0];
+    struct filter *filter;
+    struct columns plan;
+    struct sort sort;
+    struct cursor cursor;
+
+    if (columns_plan(ctx, entity, query->fields, &plan) == 0 &&
+        expand_plan(ctx, query->expand, &plan) == 0 &&
+        filter_plan(ctx, entity, &query->filter, &filter) == 0 &&
+        sort_plan(ctx, entity, query, &sort) == 0 &&
+        cursor_open(ctx, entity, query, &sort, &cursor) == 0)
+        return print(ctx->task->arena, query);
+    return arena_printf(ctx->task->arena, "!%s: %.*s", ctx->error.code, STR_ARG(ctx->error.detail))
+        .ptr;
+}
+
+static struct records_ctx context(struct task *task)
+{
+    static struct db db = {.schema = 1};
+    const struct caller *caller = model_caller();
+
+    return (struct records_ctx){.task = task, .db = &db, .model = &model, .caller = caller};
+}
+
+static const char *of_url(struct task *task, const char *text)
+{
+    struct records_ctx ctx = context(task);
+    struct records_query query;
+    struct query from;
+    const char *reason;
+
+    assert_int_equal(query_parse(task->arena, str_from(text), &from, &reason), 0);
+    if (items_query_read(&ctx, ITEMS_LIST, &from, &query) == 0)
+        return run(&ctx, &query);
+    return arena_printf(task->arena, "!%s: %.*s", ctx.error.code, STR_ARG(ctx.error.detail)).ptr;
+}
+
+static const char *of_step(struct task *task, const char *text)
+{
+    struct data_step data = {.ctx = context(task)};
+    json_t *params = json_loads(text, 0, NULL);
+    struct step_call call = {.task = task, .context = params};
+    struct records_query query;
+    const char *answer;
+
+    assert_non_null(params);
+    if (data_query(&call, &data, &query) == 0)
+        answer = run(&data.ctx, &query);
+    else
+        answer =
+            arena_printf(task->arena, "!%s: %.*s", call.error.code, STR_ARG(call.error.message))
+                .ptr;
+    json_decref(params);
+    return answer;
+}
+
+/* --- what both can say --- */
+
+static const struct {
+    const char *url;
+    const char *step;
+    const char *refused; /* NULL = accepted */
+} same[] = {
+    {"", "{}", NULL},
+    {"filter[a][eq]=x", "{\"filter\":{\"a\":\"x\"}}", NULL},
+    {"filter[a][eq]=x&filter[b][gte]=5",
+     "{\"filter\":{\"a\":{\"eq\":\"x\"},\"b\":{\"gte\":5}}}",
+     NULL},
+    {"filter[b][in]=1,2", "{\"filter\":{\"b\":[1,2]}}", NULL},
+    {"filter[b][between]=1,2", "{\"filter\":{\"b\":{\"between\":[1,2]}}}", NULL},
+    {"filter[b][nin]=1,2", "{\"filter\":{\"b\":{\"nin\":\"1,2\"}}}", NULL},
+    {"filter[e][eq]=true", "{\"filter\":{\"e\":true}}", NULL},
+    {"filter[a][null]=true", "{\"filter\":{\"a\":null}}", NULL},
+    {"filter[a][null]=false", "{\"filter\":{\"a\":{\"ne\":null}}}", NULL},
+    {"filter[k.a][contains]=x", "{\"filter\":{\"k.a\":{\"contains\":\"x\"}}}", NULL},
+    {"filter[or][eq]=open", "{\"filter\":{\"or\":\"open\"}}", NULL},
+    {"filter[or][0][a][eq]=x&filter[or][0][b][gt]=1&filter[or][1][c][lt]=0.5",
+     "{\"filter\":{\"or\":[{\"a\":\"x\",\"b\":{\"gt\":1}},{\"c\":{\"lt\":0.5}}]}}",
+     NULL},
+    {"filter[and][0][or][1][a][ne]=x",
+     "{\"filter\":{\"and\":[{\"or\":[{},{\"a\":{\"ne\":\"x\"}}]}]}}",
+     NULL},
+    {"sort=-a,b&fields=id,a&limit=3&page=2",
+     "{\"sort\":\"-a,b\",\"fields\":[\"id\",\"a\"],\"limit\":3,\"page\":\"2\"}",
+     NULL},
+    {"fields=id", "{\"fields\":[\"id\"],\"sort\":[],\"limit\":null}", NULL},
+    {"filter[nope][eq]=1",
+     "{\"filter\":{\"nope\":1}}",
+     "!invalid_query: filter[nope][eq]: there is no field \"nope\""},
+    {"filter[a][like]=1",
+     "{\"filter\":{\"a\":{\"like\":1}}}",
+     "!invalid_query: filter[a][like]: the operator is none of eq, ne, gt, gte, lt, lte, in, nin, "
+     "contains, icontains, starts_with, ends_with, between, null"},
+    {"filter[nope][like]=1",
+     "{\"filter\":{\"nope\":{\"like\":1}}}",
+     "!invalid_query: filter[nope][like]: there is no field \"nope\""},
+    {"filter[nope][eq]=1&filter[b][eq]=x",
+     "{\"filter\":{\"nope\":1,\"b\":\"x\"}}",
+     "!invalid_query: 2 values are not accepted"},
+    {"filter[b][eq]=x",
+     "{\"filter\":{\"b\":\"x\"}}",
+     "!invalid_query: filter[b][eq]: must be a whole number"},
+    {"filter[b][between]=1",
+     "{\"filter\":{\"b\":{\"between\":[1]}}}",
+     "!invalid_query: filter[b][between]: takes two values: low,high"},
+    {"filter[or][0][b][eq]=x",
+     "{\"filter\":{\"or\":[{\"b\":\"x\"}]}}",
+     "!invalid_query: filter[or][0][b][eq]: must be a whole number"},
+    {"filter[e][gt]=true",
+     "{\"filter\":{\"e\":{\"gt\":true}}}",
+     "!invalid_query: filter[e][gt]: the operator does not go with fields of this type"},
+    {"filter[m][eq]=1",
+     "{\"filter\":{\"m\":1}}",
+     "!invalid_query: filter[m][eq]: secret fields cannot be filtered"},
+    {"sort=a,nope",
+     "{\"sort\":[\"a\",\"nope\"]}",
+     "!invalid_query: sort: there is no field \"nope\""},
+    {"fields=nope", "{\"fields\":\"nope\"}", "!invalid_query: fields: there is no field \"nope\""},
+    {"limit=501", "{\"limit\":501}", "!invalid_query: limit: must be between 1 and 500"},
+    {"limit=x&fields=nope",
+     "{\"limit\":\"x\",\"fields\":\"nope\"}",
+     "!invalid_query: limit: must be a whole number"},
+    {"page=0", "{\"page\":0}", "!invalid_query: page: must be between 1 and 450359962737049"},
+};
+
+static void test_same(void **state)
+{
+    struct task task = {.arena = arena_new(0)};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+        const char *url = of_url(&task, same[i].url);
+        const char *step = of_step(&task, same[i].step);
+        if (strcmp(url, step) != 0)
+            fail_msg("%s: %s\n%s: %s", same[i].url, url, same[i].step, step);
+        if (same[i].refused == NULL)
+            assert_int_not_equal(url[0], '!');
+        else
+            assert_string_equal(url, same[i].refused);
+    }
+    arena_free(task.arena);
+}
+
+/* --- what one of them can say --- */
+
+static void test_url(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *answer;
+    } cases[] = {
+        {"filter=1",
+         "!invalid_query: filter: a condition is filter[field]=value or "
+         "filter[field][operator]=value"},
+        {"filter[a][b][c]=1",
+         "!invalid_query: filter[a][b][c]: a condition is filter[field]=value or "
+         "filter[field][operator]=value"},
+        {"filter[or][0]=1",
+         "!invalid_query: filter[or][0]: a condition is filter[field]=value or "
+         "filter[field][operator]=value"},
+        {"filter[or][0][and][1][or][2]=1",
+         "!invalid_query: filter[or][0][and][1][or][2]: a condition is filter[field]=value or "
+         "filter[field][operator]=value"},
+        {"filter[or][100][a]=1",
+         "!invalid_query: filter[or][100][a]: groups are numbered from 0 to 99"},
+        {"filter[or][-1][nope]=1",
+         "!invalid_query: filter[or][-1][nope]: groups are numbered from 0 to 99"},
+        {"cursor=start&page=1&sort=nope", "!invalid_query: sort: there is no field \"nope\""},
+        {"cursor=start&page=1", "!invalid_query: cursor: does not go with page"},
+        {"cursor=AAAA", "!invalid_query: cursor: is not a cursor of this query"},
+        {"expand=a", "!invalid_query: expand: there is no field \"a\""},
+        {"sort=a,b&order=desc", "!invalid_query: order: goes with one field without '-' in sort"},
+        {"order=up", "!invalid_query: order: must be asc or desc"},
+        {"count=1", "!invalid_query: count: must be true or false"},
+        {"sort=a&sort=b", "!invalid_query: sort: is given more than once"},
+        {"nope=1", "!unknown_parameter: nope: is not a known parameter"},
+        {"nope=1&limit=1&limit=1", "!invalid_query: 2 values are not accepted"},
+    };
+    struct task task = {.arena = arena_new(0)};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_string_equal(of_url(&task, cases[i].text), cases[i].answer);
+    arena_free(task.arena);
+}
+
+static const char *many(struct arena *arena, int count)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, arena, (size_t)1 << 16);
+    strbuf_cstr(&text, "{\"filter\":{\"and\":[");
+    for (int i = 0; i < count; i++)
+        strbuf_printf(&text, "%s{\"b\":%d}", i > 0 ? "," : "", i);
+    strbuf_cstr(&text, "]}}");
+    return strbuf_cstring(&text);
+}
+
+static void test_step(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *answer;
+    } cases[] = {
+        {"{\"filter\":[]}", "!type_mismatch: filter: expected an object"},
+        {"{\"filter\":{\"or\":[5]}}", "!type_mismatch: filter: expected an object"},
+        {"{\"filter\":{\"a\":{\"eq\":{}}}}",
+         "!type_mismatch: filter.a: expected a text, a number or a boolean"},
+        {"{\"filter\":{\"a\":{\"gt\":null}}}",
+         "!type_mismatch: filter.a: expected a text, a number or a boolean"},
+        {"{\"filter\":{\"and\":[{\"a\":[[]]}]}}",
+         "!type_mismatch: filter.and: expected a text, a number or a boolean"},
+        {"{\"filter\":{\"or\":[{\"or\":[{\"or\":[{\"a\":1}]}]}]}}",
+         "!invalid_query: filter: groups are nested too deep"},
+        {"{\"filter\":{\"a\":{\"eq\":[\"x\"]}}}",
+         "!invalid_query: filter[a][eq]: takes one value, not a list"},
+        {"{\"sort\":{}}", "!type_mismatch: sort: expected names"},
+        {"{\"fields\":[[]]}", "!type_mismatch: fields: expected names"},
+        {"{\"limit\":[],\"page\":0}", "!type_mismatch: limit: expected a number"},
+        {"{\"limit\":1.5,\"filter\":{\"nope\":1}}",
+         "!invalid_query: limit: must be a whole number"},
+    };
+    struct task task = {.arena = arena_new(0)};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_string_equal(of_step(&task, cases[i].text), cases[i].answer);
+    assert_string_equal(of_step(&task, many(task.arena, 51)),
+                        "!invalid_query: filter[and][50][b][eq]: there are more than 50 "
+                        "conditions");
+    assert_string_equal(of_step(&task, many(task.arena, 200)),
+                        "!too_long: filter: there are more than 50 conditions");
+    arena_free(task.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_url),
+        cmocka_unit_test(test_step),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
