@@ -49,7 +49,10 @@ AWAITS static int check_row(struct run *run,
     if (str_is(job->trigger_event, workflow_event_name(WF_ENTITY_DELETED)))
         return TRIGGER_NOT_PERMITTED;
     strbuf_init(&out, job->task.arena, RECORD_BYTES);
-    int rc = records_get(&ctx, entity, job->trigger_id, NULL, &out, &version);
+    int rc;
+    do
+        rc = records_get(&ctx, entity, job->trigger_id, NULL, &out, &version);
+    while (records_again(&ctx, &entity, &rc));
     if (rc != RECORDS_FAILED)
         return rc;
     return str_is(str_from(ctx.error.code), "not_found") ? TRIGGER_NOT_PERMITTED

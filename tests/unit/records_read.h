@@ -6,7 +6,7 @@
  */
 #include "project_test.h"
 
-#include "records/records.h"
+#include "records_again.h"
 
 /* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
 #include "areas/items/items_query.c"
@@ -191,7 +191,9 @@ ask(struct records_ctx ctx, library_call call, int64_t entity, const char *text)
     struct strbuf out;
 
     strbuf_init(&out, arena, (size_t)1 << 20);
-    int rc = call(&ctx, model_entity_by_id(ctx.model, entity), &query, &out);
+    const struct entity *found = model_entity_by_id(ctx.model, entity);
+    int rc;
+    AGAIN(&ctx, found, rc, call(&ctx, found, &query, &out));
     if (rc == RECORDS_FAILED)
         return library_failure(&ctx);
     assert_int_equal(rc, 0);
@@ -254,10 +256,10 @@ UNUSED static const char *get(struct records_ctx ctx, int64_t entity, int64_t id
     int64_t version = 0;
 
     strbuf_init(&out, arena, (size_t)1 << 20);
+    const struct entity *found = model_entity_by_id(ctx.model, entity);
     int rc = items_query_read(&ctx, ITEMS_ONE, &from, &query);
     if (rc == 0)
-        rc = records_get(
-            &ctx, model_entity_by_id(ctx.model, entity), id, &query, &out, &version);
+        AGAIN(&ctx, found, rc, records_get(&ctx, found, id, &query, &out, &version));
     if (rc == RECORDS_FAILED)
         return library_failure(&ctx);
     assert_int_equal(rc, 0);

@@ -7,7 +7,7 @@
 #include "project_test.h"
 
 #include "http/query.h"
-#include "records/records.h"
+#include "records_again.h"
 
 enum { CUSTOMERS = 1, PRODUCTS = 2, TAGS = 3 };
 
@@ -185,8 +185,10 @@ post(struct records_ctx ctx, int64_t entity, const char *body, int64_t *ret_id)
 
     OUT(&ctx, out);
     *ret_id = 0;
-    int rc = records_create(
-        &ctx, ENTITY(&ctx, entity), body_of(ctx.task->arena, body), &out, ret_id, &version);
+    const struct entity *found = ENTITY(&ctx, entity);
+    const json_t *json = body_of(ctx.task->arena, body);
+    int rc;
+    AGAIN(&ctx, found, rc, records_create(&ctx, found, json, &out, ret_id, &version));
     if (rc == 0)
         assert_int_equal(version, 1);
     return outcome(&ctx, rc, &out);
@@ -215,13 +217,10 @@ put(struct records_ctx ctx, int64_t entity, int64_t id, const char *body, int64_
     int64_t version = 0;
 
     OUT(&ctx, out);
-    int rc = records_update(&ctx,
-                            ENTITY(&ctx, entity),
-                            id,
-                            body_of(ctx.task->arena, body),
-                            expect_version,
-                            &out,
-                            &version);
+    const struct entity *found = ENTITY(&ctx, entity);
+    const json_t *json = body_of(ctx.task->arena, body);
+    int rc;
+    AGAIN(&ctx, found, rc, records_update(&ctx, found, id, json, expect_version, &out, &version));
     return outcome(&ctx, rc, &out);
 }
 
@@ -229,7 +228,9 @@ UNUSED static const char *
 drop(struct records_ctx ctx, int64_t entity, int64_t id, int64_t expect_version)
 {
     OUT(&ctx, out);
-    int rc = records_delete(&ctx, ENTITY(&ctx, entity), id, expect_version);
+    const struct entity *found = ENTITY(&ctx, entity);
+    int rc;
+    AGAIN(&ctx, found, rc, records_delete(&ctx, found, id, expect_version));
     return outcome(&ctx, rc, &out)[0] == '!' ? failure(&ctx) : "gone";
 }
 

@@ -23,12 +23,11 @@ static void run_getter(struct task *task, void *arg)
 
     getter->ctx.task = task;
     strbuf_init(&getter->out, task->arena, (size_t)1 << 16);
-    getter->rc = records_get(&getter->ctx,
-                             model_entity_by_id(getter->ctx.model, getter->entity),
-                             getter->id,
-                             NULL,
-                             &getter->out,
-                             &getter->version);
+    const struct entity *entity = model_entity_by_id(getter->ctx.model, getter->entity);
+    AGAIN(&getter->ctx,
+          entity,
+          getter->rc,
+          records_get(&getter->ctx, entity, getter->id, NULL, &getter->out, &getter->version));
     --*getter->running;
 }
 

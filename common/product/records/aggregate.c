@@ -27,12 +27,6 @@ struct grouping {
     struct filter *filter;
 };
 
-struct aggregate_call {
-    const struct records_aggregate *query;
-    struct strbuf *out;
-    size_t start; /* length of `out` before */
-};
-
 /* --- what is asked for --- */
 
 static void refuse(struct records_ctx *ctx, const char *parameter, const char *message)
@@ -250,28 +244,19 @@ static void write_groups(struct jw *w, const struct grouping *in, const struct r
     jw_obj_end(w);
 }
 
-AWAITS static int aggregate_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
-{
-    struct aggregate_call *call = arg;
-    struct grouping *in = ARENA_NEW(ctx->task->arena, in);
-    struct rows rows;
-    struct jw w;
-
-    in->entity = entity;
-    call->out->len = call->start;
-    TRY(plan_groups(ctx, call->query, in));
-    TRY(read_rows(ctx, in, &rows));
-    jw_init(&w, call->out);
-    write_groups(&w, in, &rows);
-    return records_fits(ctx, call->out);
-}
-
 int records_aggregate(struct records_ctx *ctx,
                       const struct entity *entity,
                       const struct records_aggregate *query,
                       struct strbuf *out)
 {
-    struct aggregate_call call = {query, out, out->len};
+    struct grouping *in = ARENA_NEW(ctx->task->arena, in);
+    struct rows rows;
+    struct jw w;
 
-    return records_run(ctx, entity, aggregate_once, &call);
+    in->entity = entity;
+    TRY(plan_groups(ctx, query, in));
+    TRY(read_rows(ctx, in, &rows));
+    jw_init(&w, out);
+    write_groups(&w, in, &rows);
+    return records_fits(ctx, out);
 }

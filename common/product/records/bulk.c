@@ -140,8 +140,7 @@ upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *b
         if (!general)
             rc = upsert_rows(ctx, entity, bulk->key, &bulk->rows[i], 1, result, &failed);
         if (rc == RECORDS_SCHEMA && i > 0)
-            rc = records_fail(
-                ctx, "dependency_unavailable", "The data model changed; repeat the request.");
+            rc = records_fail_schema(ctx);
         if (rc < 0 || rc == RECORDS_SCHEMA)
             return rc;
         if (rc == RECORDS_FAILED)
@@ -199,27 +198,16 @@ static void count_outcome(struct bulk *bulk)
     }
 }
 
-AWAITS static int bulk_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
-{
-    struct bulk *bulk = arg;
-
-    /* In the caller's open transaction a failed upsert would take everything with it anyway. */
-    bulk->atomic = bulk->in->atomic || (bulk->in->upsert && ctx->db->lease != NULL);
-    bulk->key = NULL;
-    if (bulk->in->upsert)
-        TRY(upsert_key(ctx, entity, bulk->in, &bulk->key));
-    TRY(prepare(ctx, entity, bulk));
-    TRY(write_rows(ctx, entity, bulk));
-    count_outcome(bulk);
-    return 0;
-}
-
 int bulk_write(struct records_ctx *ctx,
                const struct entity *entity,
                const struct records_bulk *in,
                struct bulk_outcome *ret_outcome)
 {
-    struct bulk bulk = {.in = in};
+    /* In the caller's open transaction a failed upsert would take everything with it anyway. */
+    struct bulk bulk = {
+        .in = in,
+        .atomic = in->atomic || (in->upsert && ctx->db->lease != NULL),
+    };
 
     if (!json_is_array(in->items))
         return records_fail_field(
@@ -231,7 +219,11 @@ int bulk_write(struct records_ctx *ctx,
                                   "too_long",
                                   "must be at most %d items",
                                   BULK_MAX);
-    TRY(records_run(ctx, entity, bulk_run, &bulk));
+    if (in->upsert)
+        TRY(upsert_key(ctx, entity, in, &bulk.key));
+    TRY(prepare(ctx, entity, &bulk));
+    TRY(write_rows(ctx, entity, &bulk));
+    count_outcome(&bulk);
     *ret_outcome = bulk.out;
     return 0;
 }

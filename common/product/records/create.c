@@ -87,9 +87,9 @@ create_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     return write_events(ctx, entity, tx, &events);
 }
 
-AWAITS static int create_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
+AWAITS static int
+create_run(struct records_ctx *ctx, const struct entity *entity, struct create *create)
 {
-    struct create *create = arg;
     bool listens = write_listens(entity, EVENT_CREATED);
     struct db_call calls[2];
     bool together = false;
@@ -100,7 +100,6 @@ AWAITS static int create_run(struct records_ctx *ctx, const struct entity *entit
     TRY(targets_check(ctx, entity, &create->row, 1, false));
     TRY(records_fail_found(ctx, "validation_failed"));
     TRY(columns_plan(ctx, entity, STR_NONE, &create->plan));
-    create->links = false;
     for (size_t i = 0; i < create->row.link_count; i++)
         create->links = create->links || create->row.links[i].id_count > 0;
     if (listens && !create->links && ctx->db->lease == NULL)
@@ -124,7 +123,7 @@ int records_create(struct records_ctx *ctx,
 {
     struct create create = {.body = body, .out = out, .out_start = out->len};
 
-    TRY(records_run(ctx, entity, create_run, &create));
+    TRY(create_run(ctx, entity, &create));
     TRY(records_fits(ctx, out));
     *ret_id = create.id;
     *ret_version = create.version;

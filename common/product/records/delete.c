@@ -115,18 +115,6 @@ delete_once(struct records_ctx *ctx, const struct entity *entity, struct delete 
     return write_settle(ctx, entity, delete_in(ctx, entity, ctx->db, delete));
 }
 
-AWAITS static int delete_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
-{
-    struct delete *delete = arg;
-
-    TRY(delete_once(ctx, entity, delete));
-    if (delete->missed) /* a lock ended between the two statements */
-        TRY(delete_once(ctx, entity, delete));
-    if (delete->missed)
-        return records_fail(ctx, "conflict", "The record is being changed by others; try again.");
-    return 0;
-}
-
 int records_delete(struct records_ctx *ctx,
                    const struct entity *entity,
                    int64_t id,
@@ -134,5 +122,10 @@ int records_delete(struct records_ctx *ctx,
 {
     struct delete delete = {.id = id, .expect_version = expect_version};
 
-    return records_run(ctx, entity, delete_run, &delete);
+    TRY(delete_once(ctx, entity, &delete));
+    if (delete.missed) /* a lock ended between the two statements */
+        TRY(delete_once(ctx, entity, &delete));
+    if (delete.missed)
+        return records_fail(ctx, "conflict", "The record is being changed by others; try again.");
+    return 0;
 }

@@ -153,10 +153,9 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     return cascade_tell(ctx, tx, cascade);
 }
 
-AWAITS static int delete_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
+AWAITS static int
+delete_run(struct records_ctx *ctx, const struct entity *entity, struct delete_many *many)
 {
-    struct delete_many *many = arg;
-
     if (many->by != NULL) {
         TRY(filter_plan(ctx, entity, many->by, &many->filter));
         if (many->filter == NULL)
@@ -223,7 +222,7 @@ int records_delete_many(struct records_ctx *ctx,
                                   "out_of_range",
                                   "must be 1 to %d",
                                   AFFECTED_MAX);
-    TRY(records_run(ctx, entity, delete_run, &many));
+    TRY(delete_run(ctx, entity, &many));
     put_outcome(out, &many);
     return records_fits(ctx, out);
 }

@@ -151,10 +151,8 @@ fail_foreign_key(struct records_ctx *ctx, const struct entity *entity, const str
                               "refers to a record that does not exist");
 }
 
-static int fail_schema(struct records_ctx *ctx)
+int records_fail_schema(struct records_ctx *ctx)
 {
-    if (ctx->db->lease == NULL)
-        return RECORDS_SCHEMA;
     return records_fail(
         ctx, "dependency_unavailable", "The data model changed; repeat the request.");
 }
@@ -195,7 +193,7 @@ int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
         return records_fail(
             ctx, "outcome_unknown", "The connection was lost; it may have happened.");
     case DB_SCHEMA:
-        return fail_schema(ctx);
+        return ctx->db->lease == NULL ? RECORDS_SCHEMA : records_fail_schema(ctx);
     case DB_FAILED:
         break;
     }
@@ -204,27 +202,28 @@ int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
 
 /* --- a model that changed under a statement --- */
 
-int records_run(struct records_ctx *ctx, const struct entity *entity, records_run_fn fn, void *arg)
+bool records_again(struct records_ctx *ctx, const struct entity **entity, int *rc)
 {
-    int64_t id = entity->id;
+    int64_t id = (*entity)->id;
 
-    int rc = fn(ctx, entity, arg);
-    if (rc != RECORDS_SCHEMA)
-        return rc;
-
+    if (*rc != RECORDS_SCHEMA)
+        return false;
+    if (ctx->reloaded) {
+        *rc = records_fail_schema(ctx);
+        return false;
+    }
     log_debug("records.model_changed", L_I64("entity", id));
-    rc = project_reload_model(ctx->task, ctx->project, &ctx->model);
-    if (rc < 0)
-        return rc;
-    if (rc > 0)
-        return records_fail(ctx, "dependency_unavailable", "The data model cannot be read.");
-    entity = model_entity_by_id(ctx->model, id);
-    if (entity == NULL)
-        return records_fail(ctx, "not_found", "The entity does not exist.");
+    ctx->reloaded = true;
     ctx->error = (struct records_error){0};
-    rc = fn(ctx, entity, arg);
-    if (rc != RECORDS_SCHEMA)
-        return rc;
-    return records_fail(
-        ctx, "dependency_unavailable", "The data model changed; repeat the request.");
+    *rc = project_reload_model(ctx->task, ctx->project, &ctx->model);
+    if (*rc > 0)
+        *rc = records_fail(ctx, "dependency_unavailable", "The data model cannot be read.");
+    if (*rc != 0)
+        return false;
+    const struct entity *found = model_entity_by_id(ctx->model, id);
+    if (found != NULL)
+        *entity = found;
+    else
+        *rc = records_fail(ctx, "not_found", "The entity does not exist.");
+    return found != NULL;
 }

@@ -1,12 +1,9 @@
 #pragma once
 /*
  * Internal to records/: the one place where failures become ctx->error. Functions that fail return
- * RECORDS_FAILED, so callers write `return records_fail(...)`. RECORDS_SCHEMA never leaves records/.
+ * RECORDS_FAILED, so callers write `return records_fail(...)`.
  */
 #include "records/records.h"
-
-/* The model changed under a statement: records_run() reloads it and runs the work once more. */
-enum { RECORDS_SCHEMA = 2 };
 
 /* any: sets code and detail (arena-owned); returns RECORDS_FAILED. */
 int records_fail(struct records_ctx *ctx, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
@@ -21,6 +18,8 @@ int records_fail_field(struct records_ctx *ctx,
 /* any: the finding for a field that does not exist or may not be read: one text for both. `parameter`
  * is what named it ("sort", "filter[author.country]"). */
 void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name);
+/* any: the model changed, and it is too late to begin again. */
+int records_fail_schema(struct records_ctx *ctx);
 /* any: "The record does not exist." for missing and invisible rows alike. */
 int records_fail_not_found(struct records_ctx *ctx);
 
@@ -34,12 +33,3 @@ int records_fits(struct records_ctx *ctx, const struct strbuf *out) MUSTCHECK;
  * RECORDS_SCHEMA (inside a transaction to a failure), all others to RECORDS_FAILED. `entity` names
  * the fields of u_<id> and fk_<id>. Call it right after the db_ call. */
 int records_db(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;
-
-/* co: runs fn(ctx, entity, arg). When it returns RECORDS_SCHEMA: reads the model again into
- * ctx->model, finds the entity by id (gone = not_found) and runs fn a second time with it; fn must be
- * repeatable (reset its output first). */
-typedef int (*records_run_fn)(struct records_ctx *ctx, const struct entity *entity, void *arg);
-AWAITS int records_run(struct records_ctx *ctx,
-                       const struct entity *entity,
-                       records_run_fn fn,
-                       void *arg) MUSTCHECK;

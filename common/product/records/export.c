@@ -29,7 +29,6 @@
 struct export
 {
     struct records_ctx *ctx;
-    const struct records_query *query;
     bool csv;
     records_sink_fn sink;
     void *arg;
@@ -41,7 +40,7 @@ struct export
     int64_t limit;        /* records that the next page asks for */
     bool more;
     struct strbuf piece;
-    bool sent; /* the receiver has something: no second try */
+    bool sent; /* the receiver has something: too late to begin again */
     int sink_rc;
 };
 
@@ -339,14 +338,21 @@ AWAITS static int send_empty(struct export *export)
     return flush(export);
 }
 
-AWAITS static int export_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
+int records_export(struct records_ctx *ctx,
+                   const struct entity *entity,
+                   const struct records_query *query,
+                   bool csv,
+                   records_sink_fn sink,
+                   void *arg)
 {
-    struct export *export = arg;
+    struct export *export = ARENA_NEW(ctx->task->arena, export);
 
-    export->cursor = (struct cursor){.wanted = true};
-    TRY(columns_plan(ctx, entity, export->query->fields, &export->plan));
-    TRY(filter_plan(ctx, entity, &export->query->filter, &export->filter));
-    TRY(sort_plan(ctx, entity, export->query, &export->sort));
+    *export = (struct export){
+        .ctx = ctx, .csv = csv, .sink = sink, .arg = arg, .cursor = {.wanted = true}};
+    arena_defer(ctx->task->arena, free_place, export);
+    TRY(columns_plan(ctx, entity, query->fields, &export->plan));
+    TRY(filter_plan(ctx, entity, &query->filter, &export->filter));
+    TRY(sort_plan(ctx, entity, query, &export->sort));
     int rc = all_pages(export, entity);
     if (export->sink_rc != 0)
         return export->sink_rc;
@@ -358,18 +364,4 @@ AWAITS static int export_once(struct records_ctx *ctx, const struct entity *enti
     if (rc == 0 && export->csv && !export->sent)
         return send_empty(export);
     return rc;
-}
-
-int records_export(struct records_ctx *ctx,
-                   const struct entity *entity,
-                   const struct records_query *query,
-                   bool csv,
-                   records_sink_fn sink,
-                   void *arg)
-{
-    struct export *export = ARENA_NEW(ctx->task->arena, export);
-
-    *export = (struct export){.ctx = ctx, .query = query, .csv = csv, .sink = sink, .arg = arg};
-    arena_defer(ctx->task->arena, free_place, export);
-    return records_run(ctx, entity, export_once, export);
 }

@@ -4,17 +4,13 @@
 #include "records/expand.h"
 #include "records/get_batch.h"
 
-struct get_call {
-    int64_t id;
-    const struct records_query *query;
-    struct strbuf *out;
-    size_t start; /* length of `out` before */
-    int64_t version;
-};
-
 /* With a selection, expansions, or inside a transaction: a statement of its own. */
-AWAITS static int
-get_alone(struct records_ctx *ctx, const struct entity *entity, struct get_call *call)
+AWAITS static int get_alone(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            int64_t id,
+                            const struct records_query *query,
+                            struct strbuf *out,
+                            int64_t *ret_version)
 {
     struct arena *arena = ctx->task->arena;
     struct columns plan;
@@ -23,14 +19,14 @@ get_alone(struct records_ctx *ctx, const struct entity *entity, struct get_call 
     struct rows rows;
     struct jw w;
 
-    TRY(columns_plan(ctx, entity, call->query->fields, &plan));
-    TRY(expand_plan(ctx, call->query->expand, &plan));
+    TRY(columns_plan(ctx, entity, query->fields, &plan));
+    TRY(expand_plan(ctx, query->expand, &plan));
     strbuf_init(&text, arena, RECORDS_SQL_BYTES);
     sql_params_init(&params, arena);
     strbuf_str(&text, STR("select "));
     columns_sql(ctx, &plan, "t", &text, &params);
     strbuf_printf(&text, " from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
-    sql_bind(&text, &params, P_I64(call->id), "bigint");
+    sql_bind(&text, &params, P_I64(id), "bigint");
     (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.get", &text, params.count, SQL_OPT);
     TRY(records_db(
@@ -38,24 +34,10 @@ get_alone(struct records_ctx *ctx, const struct entity *entity, struct get_call 
     if (rows.count == 0)
         return records_fail_not_found(ctx);
     TRY(expand_load(ctx, &plan, &rows));
-    jw_init(&w, call->out);
+    jw_init(&w, out);
     TRY(columns_json(ctx->task, &w, &plan, &rows, 0));
-    call->version = rows_i64(&rows, 0, COLUMNS_VERSION);
-    return records_fits(ctx, call->out);
-}
-
-AWAITS static int get_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
-{
-    struct get_call *call = arg;
-    bool plain = call->query->fields.ptr == NULL && call->query->expand.ptr == NULL;
-
-    call->out->len = call->start;
-    if (plain && ctx->db->lease == NULL) {
-        int rc = get_batched(ctx, entity, call->id, call->out, &call->version);
-        if (rc != GET_NOT_BATCHED)
-            return rc;
-    }
-    return get_alone(ctx, entity, call);
+    *ret_version = rows_i64(&rows, 0, COLUMNS_VERSION);
+    return records_fits(ctx, out);
 }
 
 int records_get(struct records_ctx *ctx,
@@ -66,10 +48,13 @@ int records_get(struct records_ctx *ctx,
                 int64_t *ret_version)
 {
     const struct records_query all = {.fields = STR_NONE};
-    struct get_call call = {
-        .id = id, .query = query != NULL ? query : &all, .out = out, .start = out->len};
 
-    TRY(records_run(ctx, entity, get_once, &call));
-    *ret_version = call.version;
-    return 0;
+    if (query == NULL)
+        query = &all;
+    if (query->fields.ptr == NULL && query->expand.ptr == NULL && ctx->db->lease == NULL) {
+        int rc = get_batched(ctx, entity, id, out, ret_version);
+        if (rc != GET_NOT_BATCHED)
+            return rc;
+    }
+    return get_alone(ctx, entity, id, query, out, ret_version);
 }

@@ -100,14 +100,10 @@ static void unref_model(void *model)
  * arena, so take one that stays. */
 static void keep_model(struct import *import, struct arena *arena, const struct model *before)
 {
-    struct records_ctx *ctx = import->ctx;
+    const struct model *model = import->ctx->model;
 
-    if (ctx->model == before)
-        return;
-    arena_defer(arena, unref_model, model_ref((struct model *)ctx->model));
-    const struct entity *entity = model_entity_by_id(ctx->model, import->entity->id);
-    if (entity != NULL)
-        import->entity = entity;
+    if (model != before)
+        arena_defer(arena, unref_model, model_ref((struct model *)model));
 }
 
 /* The failure's texts, out of the chunk's arena. */
@@ -136,7 +132,11 @@ AWAITS static int write_chunk(struct import *import)
         return 0;
     struct arena *arena = arena_new(0);
     ctx->task->arena = arena;
-    int rc = bulk_write(ctx, import->entity, &bulk, &outcome);
+    ctx->reloaded = false;
+    int rc;
+    do
+        rc = bulk_write(ctx, import->entity, &bulk, &outcome);
+    while (records_again(ctx, &import->entity, &rc));
     ctx->task->arena = outer;
     keep_model(import, outer, model);
     if (rc != 0)

@@ -19,12 +19,6 @@ struct listing {
     struct rows rows; /* one more than the page holds when there is a next */
 };
 
-struct list_call {
-    const struct records_query *query;
-    struct strbuf *out;
-    size_t start; /* length of `out` before */
-};
-
 static int
 plan_list(struct records_ctx *ctx, const struct records_query *query, struct listing *list)
 {
@@ -201,30 +195,21 @@ write_page(struct records_ctx *ctx, const struct listing *list, int64_t total, s
     return 0;
 }
 
-AWAITS static int list_once(struct records_ctx *ctx, const struct entity *entity, void *arg)
-{
-    struct list_call *call = arg;
-    struct listing *list = ARENA_NEW(ctx->task->arena, list);
-    int64_t total;
-    struct jw w;
-
-    list->entity = entity;
-    call->out->len = call->start;
-    TRY(plan_list(ctx, call->query, list));
-    TRY(read_rows(ctx, list));
-    TRY(find_total(ctx, list, &total));
-    TRY(expand_load(ctx, &list->plan, &list->rows));
-    jw_init(&w, call->out);
-    TRY(write_page(ctx, list, total, &w));
-    return records_fits(ctx, call->out);
-}
-
 int records_list(struct records_ctx *ctx,
                  const struct entity *entity,
                  const struct records_query *query,
                  struct strbuf *out)
 {
-    struct list_call call = {query, out, out->len};
+    struct listing *list = ARENA_NEW(ctx->task->arena, list);
+    int64_t total;
+    struct jw w;
 
-    return records_run(ctx, entity, list_once, &call);
+    list->entity = entity;
+    TRY(plan_list(ctx, query, list));
+    TRY(read_rows(ctx, list));
+    TRY(find_total(ctx, list, &total));
+    TRY(expand_load(ctx, &list->plan, &list->rows));
+    jw_init(&w, out);
+    TRY(write_page(ctx, list, total, &w));
+    return records_fits(ctx, out);
 }

@@ -83,10 +83,9 @@ AWAITS static int lock_call(struct records_ctx *ctx,
     return 0;
 }
 
-AWAITS static int lock_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
+AWAITS static int lock_run(struct records_ctx *ctx, const struct entity *entity, struct lock *lock)
 {
     struct arena *arena = ctx->task->arena;
-    struct lock *lock = arg;
     struct db_call call;
     char random[TOKEN_BYTES];
     bool done = false;
@@ -129,7 +128,7 @@ int records_lock(struct records_ctx *ctx,
                                   "out_of_range",
                                   "must be 1 to %d",
                                   TTL_MAX_S);
-    TRY(records_run(ctx, entity, lock_run, &lock));
+    TRY(lock_run(ctx, entity, &lock));
     jw_init(&w, out);
     jw_obj(&w);
     JW_STR(&w, "lock_token", lock.token);
@@ -168,22 +167,21 @@ static struct db_call unlock_call(struct records_ctx *ctx, const struct entity *
     return write_call(ctx, "items.unlock", &sql, &params, true);
 }
 
-AWAITS static int unlock_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
+AWAITS static int unlock_run(struct records_ctx *ctx, const struct entity *entity, int64_t id)
 {
-    const int64_t *id = arg;
-    struct db_call call = unlock_call(ctx, entity, *id);
+    struct db_call call = unlock_call(ctx, entity, id);
 
     TRY(write_db(ctx, entity, write_run(ctx, ctx->db, &call)));
     if (call.rows.count > 0 && rows_bool(&call.rows, 0, 0))
         return 0;
-    int rc = write_explain(ctx, entity, ctx->db, *id, ACT_UPDATE, 0);
+    int rc = write_explain(ctx, entity, ctx->db, id, ACT_UPDATE, 0);
     TRY(write_settle(ctx, entity, rc));
     return records_fail(ctx, "not_locked", "The record is not locked.");
 }
 
 int records_unlock(struct records_ctx *ctx, const struct entity *entity, int64_t id)
 {
-    int rc = records_run(ctx, entity, unlock_run, &id);
+    int rc = unlock_run(ctx, entity, id);
 
     if (rc == RECORDS_FAILED && ctx->lock_token.len > 0 &&
         str_is(str_from(ctx->error.code), "locked"))

@@ -5,7 +5,9 @@
  * HTTP. All calls are co.
  *
  * Results: 0, -ECANCELED, -ETIMEDOUT, or RECORDS_FAILED with ctx->error telling what (a problem code of
- * catalog/problem.h, so that a gateway can answer with it and a workflow can store it).
+ * catalog/problem.h, so that a gateway can answer with it and a workflow can store it); outside of a
+ * transaction also RECORDS_SCHEMA: the model is not the database's any more, and nothing was done.
+ * Handlers of the gateway begin again by themselves; others ask records_again().
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +20,7 @@
 #include "json/schema.h"
 #include "records/query.h"
 
-enum { RECORDS_FAILED = 1 };
+enum { RECORDS_FAILED = 1, RECORDS_SCHEMA = 2 };
 
 struct records_error {
     const char *code;            /* "not_found", "unique_violation", ... */
@@ -39,8 +41,13 @@ struct records_ctx {
     int64_t root;                  /* of a job: what began its chain of events, for outbox rows */
     struct str traceparent;        /* W3C trace context, for outbox rows; may be empty */
     bool public_only;              /* public route: only public fields of public_read entities */
+    bool reloaded;                 /* records_again() */
     struct records_error error;
 };
+
+/* co: after a call: whether to make it again. Its result was RECORDS_SCHEMA for the first time, and
+ * ctx->model and *entity are those of now; else that becomes RECORDS_FAILED. */
+AWAITS bool records_again(struct records_ctx *ctx, const struct entity **entity, int *rc);
 
 /* Answers are JSON text appended to `out`. *ret_version is the record's version (for ETag). */
 AWAITS int records_list(struct records_ctx *ctx, const struct entity *entity, const struct records_query *query,

@@ -138,10 +138,9 @@ update_once(struct records_ctx *ctx, const struct entity *entity, struct update 
     return write_settle(ctx, entity, update_row(ctx, entity, ctx->db, update, &rows));
 }
 
-AWAITS static int update_run(struct records_ctx *ctx, const struct entity *entity, void *arg)
+AWAITS static int
+update_run(struct records_ctx *ctx, const struct entity *entity, struct update *update)
 {
-    struct update *update = arg;
-
     update->row = (struct write_row){.errors = &ctx->error.fields};
     write_read(ctx, entity, update->body, WRITE_UPDATE, &update->row);
     TRY(records_fail_found(ctx, "validation_failed"));
@@ -175,7 +174,7 @@ int records_update(struct records_ctx *ctx,
         .out_start = out->len,
     };
 
-    TRY(records_run(ctx, entity, update_run, &update));
+    TRY(update_run(ctx, entity, &update));
     TRY(records_fits(ctx, out));
     *ret_version = update.version;
     return 0;

@@ -5,9 +5,13 @@ AWAITS static int read_list(struct step_call *call, struct data_step *data)
 {
     struct records_query query;
     json_t *page;
+    int rc;
 
     TRY(data_query(call, data, &query));
-    TRY(data_check(call, data, records_list(&data->ctx, data->entity, &query, &data->out)));
+    do
+        rc = records_list(&data->ctx, data->entity, &query, &data->out);
+    while (records_again(&data->ctx, &data->entity, &rc));
+    TRY(data_check(call, data, rc));
     TRY(data_read_out(call, data, &page));
     call->output = step_own(call, json_pack("{s:O}", "data", json_object_get(page, "items")));
     return 0;
@@ -20,6 +24,7 @@ AWAITS static int read_one(struct step_call *call, struct data_step *data)
     int64_t version;
     json_t *value;
     int64_t id;
+    int rc;
 
     call->output = step_own(call, json_pack("{s:[]}", "data"));
     TRY(step_param(call, "id", false, &value));
@@ -28,7 +33,9 @@ AWAITS static int read_one(struct step_call *call, struct data_step *data)
         return 0;
     TRY(step_param_id(call, "id", &id));
     TRY(data_names(call, "fields", &query.fields));
-    int rc = records_get(&data->ctx, data->entity, id, &query, &data->out, &version);
+    do
+        rc = records_get(&data->ctx, data->entity, id, &query, &data->out, &version);
+    while (records_again(&data->ctx, &data->entity, &rc));
     if (rc == RECORDS_FAILED && str_is(str_from(data->ctx.error.code), "not_found"))
         return 0;
     TRY(data_check(call, data, rc));

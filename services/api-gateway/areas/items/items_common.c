@@ -79,6 +79,8 @@ struct records_ctx *items_ctx(struct req *r)
 
 int items_check(struct req *r, const struct records_ctx *ctx, int rc)
 {
+    if (rc == RECORDS_SCHEMA)
+        return fail_db(r, DB_SCHEMA); /* the handler begins again */
     if (rc != RECORDS_FAILED)
         return rc;
     return fail_with(r, ctx->error.code, ctx->error.detail, &ctx->error.fields);
