@@ -41,8 +41,9 @@ void gateway_hold_model(struct req *r);
 /* co: before something is refused: whether another process has changed the project since; then r->model and
  * the caller's rights are as they are now. False when it cannot be told. */
 AWAITS bool gateway_recheck(struct req *r);
-/* co: the entity of {entity} in the path: 404 not_found when there is none. */
-AWAITS int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
+/* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything begins
+ * again if the model is old. On routes of records it is r->entity already. */
+int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
 /* any: the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE when there is no
  * valid one. */
 struct str gateway_traceparent(struct req *r);

@@ -28,14 +28,11 @@ bool gateway_recheck(struct req *r)
                0;
 }
 
-/* One that another process has just created is found, too. */
 int gateway_entity(struct req *r, const struct entity **ret_entity)
 {
-    struct str name = req_param(r, "entity");
-    const struct entity *entity = model_entity(r->model, name);
+    const struct entity *entity = model_entity(r->model, req_param(r, "entity"));
 
-    if (!entity && gateway_recheck(r))
-        entity = model_entity(r->model, name);
+    r->behind = !entity;
     if (!entity)
         return fail(r, "not_found", "There is no such entity.");
     *ret_entity = entity;

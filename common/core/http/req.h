@@ -21,6 +21,7 @@ struct route;
 struct db;
 struct project;
 struct model;
+struct entity;
 struct caller;
 
 #define REQ_PARAMS_MAX 6
@@ -60,6 +61,8 @@ struct req {
     struct str request_id;
     struct project *project;
     const struct model *model; /* the project's model as of this request */
+    const struct entity *entity; /* of {entity}, on routes of records */
+    bool behind;                 /* what was refused is there for all that, if the model is old */
     struct caller *caller;
     struct db *db; /* the project's database, or its open transaction (app/reply.h) */
     int (*begun)(struct req *req); /* AWAITS: what the first transaction begins with; NULL = nothing */

@@ -70,7 +70,12 @@ struct route {
     size_t body_max;                  /* 0 = the server's JSON limit */
     struct route_ok ok;
     int fails[8];                     /* what the handler adds to what any route is refused with */
-    int (*run)(struct req *req);      /* AWAITS; returns the status it has put, or a negative */
+    /* AWAITS; returns the status it has put, or a negative. It begins again, its transaction rolled back
+     * and its answer taken back, when it met others head-on in the database, or when what it refused
+     * or failed for may be due to a model that turns out to be old. It does not once it has committed,
+     * written, called anybody or begun a stream, nor with .body_type; what remembers its first try
+     * (CLASS_AUTH, HEADER_IDEMPOTENCY_KEY) does not for a 400. */
+    int (*run)(struct req *req);
     enum route_class class;
     bool hidden;                      /* not in GET /docs (interactive pages) */
     bool undocumented_entity;         /* entity-record routes: documented by the data model document */

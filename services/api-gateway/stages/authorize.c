@@ -18,17 +18,16 @@ static int check_system(struct req *r)
     return need_permission(r, perm_info(perm)->name);
 }
 
-AWAITS static int check_entity(struct req *r)
+static int check_entity(struct req *r)
 {
     enum perm_action action = (enum perm_action)(r->route->perm - PERM_ENTITY_READ);
-    const struct entity *entity;
 
-    TRY(gateway_entity(r, &entity));
-    if (!caller_can_entity(r->caller, entity->id, action))
+    TRY(gateway_entity(r, &r->entity));
+    if (!caller_can_entity(r->caller, r->entity->id, action))
         return refusal(r,
                        REFUSE_FORBIDDEN,
                        "This needs the permission %.*s:%s.",
-                       STR_ARG(entity->name),
+                       STR_ARG(r->entity->name),
                        perm_action_name(action));
     if (!caller_api_access(r->caller))
         return refusal(r,

@@ -28,6 +28,7 @@ void handler_forget(struct req *r, size_t headers)
     r->status = 0;
     r->error_code = NULL;
     r->db_failure = 0;
+    r->behind = false;
 }
 
 /* A body or a query may name what the model did not have a moment ago. Not for those that remember
@@ -37,6 +38,8 @@ static bool may_be_behind(const struct req *r, int rc)
     const struct route *route = r->route;
     struct str code = str_from(r->error_code);
 
+    if (r->behind)
+        return true;
     if (rc != 400 || route->class == CLASS_AUTH || (route->headers & HEADER_IDEMPOTENCY_KEY))
         return false;
     return str_is(code, "validation_failed") || str_is(code, "invalid_query");
@@ -55,13 +58,14 @@ AWAITS static bool model_moved(struct req *r)
 }
 
 /* What the transaction and the answer of the try before have left. */
-AWAITS static void start_over(struct req *r, size_t headers)
+AWAITS static int start_over(struct req *r, size_t headers)
 {
     if (r->db != &r->project->db)
         (void)db_rollback(&r->task, r->db);
     r->db = &r->project->db;
     gateway_hold_model(r);
     handler_forget(r, headers);
+    return r->entity ? gateway_entity(r, &r->entity) : 0;
 }
 
 int handler_run(struct req *r)
@@ -82,6 +86,6 @@ int handler_run(struct req *r)
         } else if (rc != 503 || !db_again(&r->task, &tries, r->db_failure)) {
             return rc;
         }
-        start_over(r, headers);
+        TRY(start_over(r, headers));
     }
 }

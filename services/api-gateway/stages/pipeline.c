@@ -74,8 +74,8 @@ AWAITS static int check_caller(struct req *r)
     return authorize_run(r);
 }
 
-/* A permission that was given in another process a moment ago holds here at once: nothing is
- * refused on the strength of a cache that may be behind. */
+/* A permission that was given, or an entity that was made, in another process a moment ago is here
+ * at once: nothing is refused on the strength of a cache that may be behind. */
 AWAITS static int check_caller_again(struct req *r, int refusal)
 {
     bool changed = false;
@@ -83,7 +83,7 @@ AWAITS static int check_caller_again(struct req *r, int refusal)
 
     if (rc < 0)
         return rc;
-    if (rc > 0 || !changed)
+    if (rc > 0 || (!changed && r->project->model->version <= r->model->version))
         return refusal;
     gateway_hold_model(r);
     handler_forget(r, r->extra_headers.len);
@@ -132,7 +132,7 @@ AWAITS static int run_project_route(struct req *r)
         TRY(cors_run(r, r->params[0], STR_NONE));
     TRY(admission_enter(r, admission_of(r), &seat));
     rc = check_caller(r);
-    if (rc == 403)
+    if (rc == 403 || r->behind)
         rc = check_caller_again(r, rc);
     TRY(rc);
     TRY(rate_limit_run(r));

@@ -4,42 +4,36 @@
 AWAITS static int items_list(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     struct records_query query;
 
-    TRY(gateway_entity(r, &entity));
     TRY(items_query(r, ctx, ITEMS_LIST, &query));
-    TRY(items_check(r, ctx, records_list(ctx, entity, &query, &r->body)));
+    TRY(items_check(r, ctx, records_list(ctx, r->entity, &query, &r->body)));
     return reply_json(r, 200);
 }
 
 AWAITS static int items_aggregate(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     struct records_aggregate groups;
     const struct query *query;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_query(r, &query));
     TRY(items_check(r, ctx, items_aggregate_read(ctx, query, &groups)));
-    TRY(items_check(r, ctx, records_aggregate(ctx, entity, &groups, &r->body)));
+    TRY(items_check(r, ctx, records_aggregate(ctx, r->entity, &groups, &r->body)));
     return reply_json(r, 200);
 }
 
 AWAITS static int items_get(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     struct records_query query = {.fields = STR_NONE};
     int64_t version;
     int64_t id;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
     if (r->query.len)
         TRY(items_query(r, ctx, ITEMS_ONE, &query));
-    TRY(items_check(r, ctx, records_get(ctx, entity, id, &query, &r->body, &version)));
+    TRY(items_check(r, ctx, records_get(ctx, r->entity, id, &query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }
@@ -47,14 +41,12 @@ AWAITS static int items_get(struct req *r)
 AWAITS static int items_create(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     json_t *body;
     int64_t version;
     int64_t id;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_json_any(r, &body));
-    TRY(items_check(r, ctx, records_create(ctx, entity, body, &r->body, &id, &version)));
+    TRY(items_check(r, ctx, records_create(ctx, r->entity, body, &r->body, &id, &version)));
     TRY(items_etag(r, version));
     reply_location(r, id);
     return reply_json(r, 201);
@@ -63,19 +55,18 @@ AWAITS static int items_create(struct req *r)
 AWAITS static int items_update(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     struct items_match match;
     json_t *body;
     int64_t version;
     int64_t id;
     int rc;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
     TRY(items_if_match(r, &match));
     TRY(req_json_any(r, &body));
     do
-        rc = records_update(ctx, entity, id, body, items_match_version(&match), &r->body, &version);
+        rc = records_update(
+            ctx, r->entity, id, body, items_match_version(&match), &r->body, &version);
     while (items_match_next(&match, ctx, rc));
     TRY(items_check(r, ctx, rc));
     TRY(items_etag(r, version));
@@ -85,16 +76,14 @@ AWAITS static int items_update(struct req *r)
 AWAITS static int items_delete(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     struct items_match match;
     int64_t id;
     int rc;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
     TRY(items_if_match(r, &match));
     do
-        rc = records_delete(ctx, entity, id, items_match_version(&match));
+        rc = records_delete(ctx, r->entity, id, items_match_version(&match));
     while (items_match_next(&match, ctx, rc));
     TRY(items_check(r, ctx, rc));
     return reply_empty(r, 204);
@@ -130,29 +119,26 @@ static const struct schema lock_out_schema = SCHEMA_OUT("Lock", lock_out_fields)
 AWAITS static int items_lock(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     struct lock_in in;
     int64_t id;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &lock_schema, &in));
     TRY(items_check(
         r,
         ctx,
-        records_lock(ctx, entity, id, in.ttl_seconds.set ? in.ttl_seconds.value : 60, &r->body)));
+        records_lock(
+            ctx, r->entity, id, in.ttl_seconds.set ? in.ttl_seconds.value : 60, &r->body)));
     return reply_json(r, 200);
 }
 
 AWAITS static int items_unlock(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     int64_t id;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_id(r, "id", &id));
-    TRY(items_check(r, ctx, records_unlock(ctx, entity, id)));
+    TRY(items_check(r, ctx, records_unlock(ctx, r->entity, id)));
     return reply_empty(r, 204);
 }
 

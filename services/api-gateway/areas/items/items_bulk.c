@@ -98,19 +98,17 @@ static int read_bulk(struct req *r,
 AWAITS static int items_bulk(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     struct records_bulk bulk;
     struct bulk_in in;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_json(r, &bulk_schema, &in));
-    TRY(read_bulk(r, entity, &in, &bulk));
-    TRY(items_check(r, ctx, records_bulk(ctx, entity, &bulk, &r->body)));
+    TRY(read_bulk(r, r->entity, &in, &bulk));
+    TRY(items_check(r, ctx, records_bulk(ctx, r->entity, &bulk, &r->body)));
     resp_header_printf(r,
                        "Location",
                        "/org/%.*s/entities/%.*s/items",
                        STR_ARG(r->project->slug),
-                       STR_ARG(entity->name));
+                       STR_ARG(r->entity->name));
     return reply_json(r, 201);
 }
 
@@ -268,10 +266,8 @@ AWAITS static int items_delete_many(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
     struct records_filter *filter = NULL;
-    const struct entity *entity;
     struct delete_many_in in;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_json(r, &delete_many_schema, &in));
     if (in.ids.set == in.filter.set)
         return fail_field(r, "ids", "required", "send either ids or filter");
@@ -285,7 +281,7 @@ AWAITS static int items_delete_many(struct req *r)
     TRY(items_check(r,
                     ctx,
                     records_delete_many(ctx,
-                                        entity,
+                                        r->entity,
                                         in.ids.items,
                                         in.ids.count,
                                         filter,

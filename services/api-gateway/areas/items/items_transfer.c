@@ -55,18 +55,16 @@ AWAITS static int export_piece(struct str piece, void *arg)
 AWAITS static int items_export(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
     struct records_query wanted;
     const struct query *query;
     bool csv;
     int rc;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_query(r, &query));
     TRY(items_check(r, ctx, items_query_read(ctx, ITEMS_EXPORT, query, &wanted)));
     csv = str_is(query_get(query, "format"), "csv");
-    struct export_stream stream = {.r = r, .entity = entity, .csv = csv};
-    rc = records_export(ctx, entity, &wanted, csv, export_piece, &stream);
+    struct export_stream stream = {.r = r, .entity = r->entity, .csv = csv};
+    rc = records_export(ctx, r->entity, &wanted, csv, export_piece, &stream);
     if (!stream.begun && rc == 0)
         TRY(export_piece(STR(""), &stream));
     if (!stream.begun)
@@ -94,14 +92,12 @@ static const struct schema import_out_schema = SCHEMA_OUT("ImportStarted", impor
 
 AWAITS static int items_import(struct req *r)
 {
-    const struct entity *entity;
     const struct query *query;
     int64_t task_id;
     struct jw w;
 
-    TRY(gateway_entity(r, &entity));
     TRY(req_query(r, &query));
-    TRY(items_import_run(r, entity, query_get(query, "format"), &task_id));
+    TRY(items_import_run(r, r->entity, query_get(query, "format"), &task_id));
     w = resp_json(r);
     jw_obj(&w);
     JW_I64(&w, "task_id", task_id);
