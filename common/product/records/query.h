@@ -53,7 +53,7 @@ struct records_query {
     struct str expand;        /* relations with commas between, dotted to go deeper */
     struct str sort;          /* names with commas between, '-' before what descends */
     enum records_order order; /* of one field without '-', or of the ids */
-    int64_t limit, page;      /* see domain/page.h; page 0 = none was asked for */
+    int64_t limit, page;      /* see http/page.h; page 0 = none was asked for */
     bool count;               /* the total is wanted */
     struct str cursor;        /* of the page before; empty = the first page; STR_NONE = no walk */
     struct str context;       /* filter and order as text: a cursor belongs to them */
