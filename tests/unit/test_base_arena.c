@@ -378,7 +378,25 @@ static void list_removal_is_idempotent(void **state)
     assert_true(list_empty(&head));
 }
 
-static void test_lower(void **state)
+/* To where an allocation has a block of its own, which grows in place. */
+static void arena_arrays_grow(void **state)
+{
+    struct arena *arena = arena_new(0);
+    struct {
+        uint64_t *items;
+        size_t count, cap;
+    } list = {0};
+
+    (void)state;
+    for (uint64_t i = 0; i < 100000; i++)
+        ARENA_PUSH(arena, list.items, list.count, list.cap, i * i);
+    assert_int_equal(list.count, 100000);
+    for (uint64_t i = 0; i < list.count; i++)
+        assert_int_equal(list.items[i], i * i);
+    arena_free(arena);
+}
+
+static void test_lower_and_upper(void **state)
 {
     (void)state;
     struct arena *arena = arena_new(0);
@@ -386,13 +404,15 @@ static void test_lower(void **state)
     assert_string_equal(text.ptr, "a@[zaz\xc3\x84 9");
     assert_int_equal(text.len, 10);
     assert_int_equal(arena_lower(arena, STR_NONE).len, 0);
+    assert_string_equal(arena_upper(arena, STR("A@[`{zaz\xc3\xa4 9")).ptr, "A@[`{ZAZ\xc3\xa4 9");
     arena_free(arena);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lower),
+        cmocka_unit_test(test_lower_and_upper),
+        cmocka_unit_test(arena_arrays_grow),
         cmocka_unit_test(arena_aligns_and_zeroes),
         cmocka_unit_test(arena_allocations_do_not_overlap),
         cmocka_unit_test(arena_reset_keeps_first_block_only),

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/ascii.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/num.h"
@@ -432,6 +434,72 @@ static void utf8_follows_rfc_3629(void **state)
     assert_int_equal(utf8_length(STR("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80")), 4);
 }
 
+static void utf8_is_cut_between_characters(void **state)
+{
+    struct str text = STR("a\xc3\xa9\xf0\x9f\x98\x80");
+    static const size_t lengths[] = {0, 1, 1, 3, 3, 3, 3, 7, 7};
+
+    (void)state;
+    for (size_t max = 0; max < ARRAY_LEN(lengths); max++)
+        assert_int_equal(utf8_cut(text, max).len, lengths[max]);
+}
+
+/* --- ascii --- */
+
+static void characters_have_classes_in_every_locale(void **state)
+{
+    (void)state;
+    for (int c = -128; c < 128; c++) {
+        bool digit = c >= '0' && c <= '9';
+        bool lower = c >= 'a' && c <= 'z';
+        bool upper = c >= 'A' && c <= 'Z';
+        char byte = (char)c;
+        assert_int_equal(ascii_is(byte, ASCII_DIGIT), digit);
+        assert_int_equal(ascii_is(byte, ASCII_LETTER), lower || upper);
+        assert_int_equal(ascii_is(byte, ASCII_ALNUM), digit || lower || upper);
+        assert_int_equal(ascii_lower(byte), upper ? c + 32 : c);
+        assert_int_equal(ascii_upper(byte), lower ? c - 32 : c);
+        assert_int_equal(ascii_hex(byte) >= 0, digit || (lower && c <= 'f') || (upper && c <= 'F'));
+    }
+    assert_int_equal(ascii_hex('b') * 16 + ascii_hex('F'), 0xbf);
+    assert_int_equal(ascii_hex('7'), 7);
+}
+
+static void texts_consist_of_classes(void **state)
+{
+    (void)state;
+    assert_int_equal(ascii_span(STR("12a"), ASCII_DIGIT), 2);
+    assert_int_equal(ascii_span(STR_NONE, ASCII_DIGIT), 0);
+    assert_true(ascii_only(STR("a-Z_9"), ASCII_ALNUM, "-_"));
+    assert_true(ascii_only(STR(""), ASCII_DIGIT, ""));
+    assert_false(ascii_only(STR("a-b"), ASCII_ALNUM, "_"));
+    assert_false(ascii_only(STR("aB"), ASCII_LOWER, ""));
+    assert_false(ascii_only((struct str){"a\0", 2}, ASCII_ALNUM, "-")); /* strchr() would find it */
+    assert_false(ascii_only(STR("\xc3\xa9"), ASCII_ALNUM, ""));
+}
+
+/* --- backoff --- */
+
+static void pauses_double_up_to_a_limit(void **state)
+{
+    struct backoff pause = {.first_ms = 100, .most_ms = 1000};
+    static const int64_t expected[] = {100, 200, 400, 800, 1000, 1000};
+    int others = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        int64_t ms = backoff_next(&pause);
+        assert_in_range(ms, expected[i] * 3 / 4, expected[i] * 5 / 4);
+    }
+    pause.tries = 0;
+    assert_in_range(backoff_next(&pause), 75, 125);
+    pause.tries = 10;
+    int64_t one = backoff_next(&pause);
+    for (int i = 0; i < 64; i++)
+        others += backoff_next(&pause) != one;
+    assert_true(others > 0);
+}
+
 static void numbers_compare_by_digits(void **state)
 {
     static const char *const rising[] = {
@@ -543,6 +611,10 @@ int main(void)
         cmocka_unit_test(decoders_refuse_other_spellings),
         cmocka_unit_test(percent_decodes_once),
         cmocka_unit_test(utf8_follows_rfc_3629),
+        cmocka_unit_test(utf8_is_cut_between_characters),
+        cmocka_unit_test(characters_have_classes_in_every_locale),
+        cmocka_unit_test(texts_consist_of_classes),
+        cmocka_unit_test(pauses_double_up_to_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

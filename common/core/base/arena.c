@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/panic.h"
 
 #define ALIGNMENT           16U
 #define BLOCK_BYTES_DEFAULT 4096U
 #define BLOCK_BYTES_MIN     256U
 #define BLOCK_BYTES_MAX     65536U
+#define MORE_FIRST          16 /* items of an array that grows */
 
 struct block {
     struct block *older;
@@ -207,6 +209,17 @@ void *arena_grow(struct arena *arena, void *ptr, size_t old_bytes, size_t bytes)
     return block->data;
 }
 
+void *arena_more(struct arena *arena, void *items, size_t count, size_t *cap, size_t item_bytes)
+{
+    size_t old = *cap;
+
+    if (count < old)
+        return items;
+    *cap = old > 0 ? old * 2 : MORE_FIRST;
+    MUST(*cap <= PTRDIFF_MAX / 2 / item_bytes);
+    return arena_grow(arena, items, old * item_bytes, *cap * item_bytes);
+}
+
 void **arena_slot(struct arena *arena)
 {
     return &arena->slot;
@@ -234,8 +247,16 @@ struct str arena_lower(struct arena *arena, struct str text)
     char *copy = arena_cstr(arena, text);
 
     for (size_t i = 0; i < text.len; i++)
-        if (copy[i] >= 'A' && copy[i] <= 'Z')
-            copy[i] = (char)(copy[i] - 'A' + 'a');
+        copy[i] = ascii_lower(copy[i]);
+    return (struct str){copy, text.len};
+}
+
+struct str arena_upper(struct arena *arena, struct str text)
+{
+    char *copy = arena_cstr(arena, text);
+
+    for (size_t i = 0; i < text.len; i++)
+        copy[i] = ascii_upper(copy[i]);
     return (struct str){copy, text.len};
 }
 

@@ -32,12 +32,20 @@ void *arena_zalloc_array(struct arena *arena, size_t item_bytes, size_t count)
     __attribute__((malloc, alloc_size(2, 3)));
 /* Copies; the result is NUL-terminated as well (the NUL is not counted). */
 struct str arena_dup(struct arena *arena, struct str text);
-/* The same with ASCII letters in lower case. */
+/* The same with ASCII letters in lower or upper case. */
 struct str arena_lower(struct arena *arena, struct str text);
+struct str arena_upper(struct arena *arena, struct str text);
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_cstr(struct arena *arena, struct str text);
 /* An allocation made larger, which may move: what grows to megabytes leaves no copies behind. */
 void *arena_grow(struct arena *arena, void *ptr, size_t old_bytes, size_t bytes);
+/* Adds an item to an array of the arena that holds `count` and has room for `cap`, which doubles. All
+ * three are members of somebody: ARENA_PUSH(arena, list->items, list->count, list->cap, item). */
+#define ARENA_PUSH(arena, items, count, cap, ...)                                                  \
+    ((items) = arena_more((arena), (items), (count), &(cap), sizeof(*(items))),                    \
+     (items)[(count)++] = (__VA_ARGS__))
+/* Room for one more. */
+void *arena_more(struct arena *arena, void *items, size_t count, size_t *cap, size_t item_bytes);
 struct str arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args);
 

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "base/ascii.h"
 #include "base/panic.h"
 
 #define DAY_MS       INT64_C(86400000)
@@ -121,8 +122,7 @@ static bool take_char(struct str *text, char upper)
 {
     if (text->len == 0)
         return false;
-    char c = text->ptr[0];
-    if (c != upper && !(upper >= 'A' && upper <= 'Z' && c == (upper | 0x20)))
+    if (ascii_upper(text->ptr[0]) != upper)
         return false;
     text->ptr++;
     text->len--;

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "base/ascii.h"
 #include "base/panic.h"
 #include "base/utf8.h"
 
@@ -138,15 +139,7 @@ struct str codec_hex(struct arena *arena, struct str bytes)
 /* -1 when not a hexadecimal digit in lower case. */
 static int hex_value_lower(char c)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Percent escapes come in either case (RFC 3986 section 2.1). */
-static int hex_value(char c)
-{
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : hex_value_lower(c);
+    return ascii_is(c, ASCII_UPPER) ? -1 : ascii_hex(c);
 }
 
 bool codec_hex_decode(struct arena *arena, struct str text, struct str *ret_bytes)
@@ -183,9 +176,9 @@ static bool unescape(struct arena *arena, struct str text, bool plus_is_space, s
         char c = text.ptr[i];
         if (c == '+' && plus_is_space)
             c = ' ';
-        if (c == '%') {
-            int high = text.len - i > 2 ? hex_value(text.ptr[i + 1]) : -1;
-            int low = high >= 0 ? hex_value(text.ptr[i + 2]) : -1;
+        if (c == '%') { /* in either case (RFC 3986 section 2.1) */
+            int high = text.len - i > 2 ? ascii_hex(text.ptr[i + 1]) : -1;
+            int low = high >= 0 ? ascii_hex(text.ptr[i + 2]) : -1;
             if (low < 0)
                 return false;
             c = (char)(unsigned char)(high << 4 | low);
@@ -214,8 +207,7 @@ bool codec_percent_decode(struct arena *arena, struct str text, bool plus_is_spa
 
 static bool is_unreserved(char c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_' || c == '~';
+    return ascii_is(c, ASCII_ALNUM) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 struct str codec_percent(struct arena *arena, struct str text)

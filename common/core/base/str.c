@@ -1,11 +1,7 @@
 /* Borrowed text: comparison, cutting, trimming. */
 #include "base/str.h"
 
-static unsigned char ascii_lower(char c)
-{
-    unsigned char u = (unsigned char)c;
-    return (unsigned)(u - 'A') < 26U ? (unsigned char)(u | 0x20U) : u;
-}
+#include "base/ascii.h"
 
 bool str_ieq(struct str a, struct str b)
 {

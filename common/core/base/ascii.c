@@ -1,0 +1,21 @@
+/* Texts that consist of certain characters only. */
+#include "base/ascii.h"
+
+size_t ascii_span(struct str text, unsigned classes)
+{
+    size_t len = 0;
+
+    while (len < text.len && ascii_is(text.ptr[len], classes))
+        len++;
+    return len;
+}
+
+bool ascii_only(struct str text, unsigned classes, const char *others)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (!ascii_is(c, classes) && (c == '\0' || !strchr(others, c)))
+            return false;
+    }
+    return true;
+}
