@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/backoff.h"
 #include "base/list.h"
 #include "bus/bus.h"
 #include "loop/loop.h"
@@ -65,6 +66,7 @@ struct reader {
     unsigned busy;    /* of these */
     unsigned left_out; /* of the read under way */
     bool up;          /* the last read worked */
+    struct backoff pause; /* after a read that failed */
     struct await *waiting;
     bool waiting_for_all;
 };

@@ -194,7 +194,7 @@ AWAITS static int recover(struct task *task, struct reader *reader, int rc, stru
     reader->up = false;
     if (rc == REDIS_ERROR && make_groups(task, reader) == 0 && str_starts(words, STR("NOGROUP")))
         return 0;
-    return task_sleep(task, PAUSE_MS);
+    return task_sleep(task, backoff_next(&reader->pause));
 }
 
 /* co: negative when the reader is to end. */
@@ -215,6 +215,7 @@ AWAITS static int read_once(struct task *task, struct reader *reader)
     if (rc != 0)
         return rc < 0 ? rc : recover(task, reader, rc, rc == REDIS_ERROR ? reply.text : STR_NONE);
     reader->up = true;
+    reader->pause.tries = 0;
     dispatch(reader, &reply);
     return wait_freed(task, reader, true, TOGETHER_MS);
 }
@@ -242,7 +243,7 @@ AWAITS static int settle(struct task *task, struct reader *reader)
     while (redis_mode(reader->consumer->bus->redis) == REDIS_MODE_UNKNOWN)
         TRY(task_sleep(task, SETTLE_MS));
     while (make_groups(task, reader) != 0)
-        TRY(task_sleep(task, PAUSE_MS));
+        TRY(task_sleep(task, backoff_next(&reader->pause)));
     return 0;
 }
 
@@ -272,6 +273,7 @@ static struct reader *add_reader(struct consumer *consumer, int first, int count
     reader->first = first;
     reader->count = count;
     reader->lane = redis_lane_new(consumer->bus->redis);
+    reader->pause = (struct backoff){.first_ms = 50, .most_ms = 200};
     reader->arena = arena_new(0);
     reader->task = (struct task){.arena = reader->arena};
     for (int i = 0; i < count; i++)

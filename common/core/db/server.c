@@ -11,10 +11,7 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "base/rand.h"
 #include "log/log.h"
-
-enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000 };
 
 struct up_wait {
     struct await await;
@@ -138,7 +135,7 @@ void server_conn_ready(struct db_conn *conn)
     struct db_server *server = conn->server;
     struct list *node;
 
-    server->backoff_ms = 0;
+    server->backoff.tries = 0;
     if (server->was_down) {
         server->was_down = false;
         log_info("db.up", L_CSTR("server", server->name));
@@ -156,15 +153,7 @@ void server_conn_ready(struct db_conn *conn)
 
 static void back_off(struct db_server *server, const char *reason)
 {
-    int64_t wait_ms = server->backoff_ms * 2;
-
-    if (wait_ms < BACKOFF_MIN_MS)
-        wait_ms = BACKOFF_MIN_MS;
-    if (wait_ms > BACKOFF_MAX_MS)
-        wait_ms = BACKOFF_MAX_MS;
-    server->backoff_ms = wait_ms;
-    server->next_connect_ms =
-        server_now_ms() + wait_ms / 2 + (int64_t)(rand_u64() % (uint64_t)wait_ms);
+    server->next_connect_ms = server_now_ms() + backoff_next(&server->backoff);
     snprintf(server->reason, sizeof(server->reason), "%s", reason);
 }
 
@@ -411,6 +400,7 @@ struct db_server *db_server_new(const char *name, const struct db_config *config
     list_init(&server->reads);
     list_init(&server->leases);
     list_init(&server->up_waits);
+    server->backoff = (struct backoff){.first_ms = 50, .most_ms = 1000};
     server->scratch = arena_new(65536);
     server->flush_hook = (struct loop_hook){.fn = on_turn_end, .arg = server};
     loop_timer_init(&server->tick, on_tick, server);

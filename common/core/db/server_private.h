@@ -4,6 +4,7 @@
  * clock (10 ms, only while there is work) that finds stuck connections and waits that took too
  * long.
  */
+#include "base/backoff.h"
 #include "db/conn_private.h"
 #include "db/db.h"
 #include "db/fair_private.h"
@@ -106,7 +107,7 @@ struct db_server {
     struct loop_timer tick;
     bool ticking;
     int64_t next_connect_ms; /* not before: backoff */
-    int64_t backoff_ms;
+    struct backoff backoff;
     bool reads_wanted;    /* a read found no idle connection */
     unsigned stuck_count; /* read connections, when the clock last looked */
     bool was_down;

@@ -6,9 +6,8 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "base/rand.h"
 
-enum { CONNECT_MS = 1000, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000 };
+enum { CONNECT_MS = 1000 };
 
 struct link_poll {
     uv_poll_t handle;
@@ -154,7 +153,7 @@ static void on_connect(const redisAsyncContext *context, int status)
     loop_timer_stop(&link->timer);
     link->state = LINK_UP;
     link->failing = false;
-    link->backoff_ms = 0;
+    link->backoff.tries = 0;
     link->heard_ms = clock_mono_ms();
     greet(link);
     if (link->on_up)
@@ -242,20 +241,13 @@ void link_open(struct link *link)
 /* The context is gone or going; tries again after a pause. */
 static void lost(struct link *link)
 {
-    int64_t wait_ms = link->backoff_ms * 2;
-
     if (link->redis->freeing)
         return;
-    if (wait_ms < BACKOFF_MIN_MS)
-        wait_ms = BACKOFF_MIN_MS;
-    if (wait_ms > BACKOFF_MAX_MS)
-        wait_ms = BACKOFF_MAX_MS;
-    link->backoff_ms = wait_ms;
     if (link->state == LINK_CONNECTING)
         link->failed++;
     link->failing = true;
     link->state = LINK_WAITING;
-    loop_timer_start(&link->timer, wait_ms / 2 + (int64_t)(rand_u64() % (uint64_t)wait_ms));
+    loop_timer_start(&link->timer, backoff_next(&link->backoff));
     cmd_fail_queued(link);
     if (link->on_down)
         link->on_down(link);
@@ -292,7 +284,11 @@ static void on_timer(void *arg)
 
 void link_init(struct link *link, struct redis *redis, const struct address *address)
 {
-    *link = (struct link){.redis = redis, .address = address};
+    *link = (struct link){
+        .redis = redis,
+        .address = address,
+        .backoff = {.first_ms = 50, .most_ms = 1000},
+    };
     list_init(&link->queue);
     loop_timer_init(&link->timer, on_timer, link);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/backoff.h"
 #include "base/list.h"
 #include "loop/loop.h"
 #include "redis/redis.h"
@@ -34,7 +35,7 @@ struct link {
     struct loop_timer timer;    /* waiting: next try; connecting: limit */
     struct list queue;          /* struct cmd waiting for the connection */
     uint8_t failed; /* tries: each goes to the next of the host's addresses */
-    int64_t backoff_ms;
+    struct backoff backoff;
     int64_t heard_ms; /* monotonic: last reply */
     bool failing;     /* the last try failed: nobody waits for the next */
     bool follows;     /* its commands may be sent on to another node (cluster.c) */

@@ -12,18 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "log/log.h"
 
-#define BACKOFF_MIN_MS 50
-#define BACKOFF_MAX_MS 5000
+#define RESTART_FIRST_MS 50
+#define RESTART_MOST_MS  5000
 
 struct child {
     pid_t pid; /* 0 = not running */
     int64_t started_ms;
     int64_t restart_ms; /* mono, when to start it again */
-    int64_t backoff_ms;
+    struct backoff backoff;
 };
 
 static struct child children[WORKERS_MAX];
@@ -68,7 +69,7 @@ static void start_child(unsigned worker, supervisor_fn fn)
     }
     if (pid < 0) {
         log_error("supervisor.fork_failed", L_I64("errno", errno));
-        child->restart_ms = clock_mono_ms() + BACKOFF_MAX_MS;
+        child->restart_ms = clock_mono_ms() + RESTART_MOST_MS;
         return;
     }
     child->pid = pid;
@@ -94,12 +95,11 @@ static void note_death(struct child *child, int status)
               L_I64("exit_code", WIFEXITED(status) ? WEXITSTATUS(status) : -1),
               L_I64("signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0));
     child->pid = 0;
-    child->backoff_ms = lived_ms > 10000 ? BACKOFF_MIN_MS : child->backoff_ms * 2;
-    if (child->backoff_ms < BACKOFF_MIN_MS)
-        child->backoff_ms = BACKOFF_MIN_MS;
-    if (child->backoff_ms > BACKOFF_MAX_MS)
-        child->backoff_ms = BACKOFF_MAX_MS;
-    child->restart_ms = clock_mono_ms() + child->backoff_ms;
+    child->backoff.first_ms = RESTART_FIRST_MS;
+    child->backoff.most_ms = RESTART_MOST_MS;
+    if (lived_ms > 10000)
+        child->backoff.tries = 0;
+    child->restart_ms = clock_mono_ms() + backoff_next(&child->backoff);
 }
 
 /* A first start that cannot succeed is the operator's to mend; a later one is retried. */

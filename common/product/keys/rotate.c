@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/panic.h"
@@ -17,7 +18,6 @@
 
 #define WINDOW     200 /* rows a statement looks at */
 #define TRIES      6   /* of a batch that meets locks */
-#define RETRY_MS   200
 #define PASSES_MAX 20
 #define KEY_BYTES  160
 
@@ -271,11 +271,13 @@ static int run_again(struct task *task,
                      size_t count,
                      struct rows *ret_rows)
 {
-    for (int i = 1;; i++) {
+    struct backoff pause = {.first_ms = 50, .most_ms = 400};
+
+    for (;;) {
         int rc = db_query(task, db, sql, params, count, ret_rows);
-        if (!comes_again(rc) || i == TRIES)
+        if (!comes_again(rc) || pause.tries + 1 == TRIES)
             return rc;
-        TRY(task_sleep(task, RETRY_MS));
+        TRY(task_sleep(task, backoff_next(&pause)));
     }
 }
 

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/panic.h"
-#include "base/rand.h"
 #include "crypto/digest.h"
 #include "fetch/fetch.h"
 #include "project/project.h"
@@ -27,8 +27,6 @@
 #define BODY_BYTES_MAX     (1U << 20U)
 #define RESERVE_MS         1000 /* of the task's deadline, left to the caller */
 #define ATTEMPT_LEAST_MS   200  /* with less left there is no use in sending */
-#define BACKOFF_FIRST_MS   500
-#define BACKOFF_MOST_MS    5000
 #define ID_BYTES_MAX       255U
 #define KEY_BYTES_MAX      255U
 #define LOCAL_KEY_BYTES    200U
@@ -238,16 +236,6 @@ static int64_t time_left(int64_t end_ms)
     return left < configured.timeout_ms ? left : configured.timeout_ms;
 }
 
-static int64_t backoff_ms(unsigned repeat)
-{
-    int64_t most = (int64_t)BACKOFF_FIRST_MS << (repeat < 8 ? repeat : 8);
-
-    if (most > BACKOFF_MOST_MS)
-        most = BACKOFF_MOST_MS;
-    int64_t delay = most / 2 + (int64_t)(rand_u64() % (uint64_t)(most / 2 + 1));
-    return delay > BACKOFF_FIRST_MS ? delay : BACKOFF_FIRST_MS;
-}
-
 /* The path holds ids, not secrets; the query and the body may hold addresses of people. */
 static void note(const struct exchange *call,
                  const struct processor_reply *reply,
@@ -300,6 +288,7 @@ int processor_call(struct task *task,
                    struct processor_reply *ret_reply)
 {
     struct exchange call = {.request = request};
+    struct backoff pause = {.first_ms = 500, .most_ms = 5000};
     struct processor_reply reply = {0};
     bool lost = false;
     bool not_done = true;
@@ -316,7 +305,7 @@ int processor_call(struct task *task,
             return last.rc;
         lost = lost || last.lost;
         not_done = not_done && last.turned_away;
-        int64_t delay_ms = backoff_ms(tries);
+        int64_t delay_ms = backoff_next(&pause);
         if (!last.again || tries >= configured.retries ||
             (end_ms > 0 && end_ms - clock_mono_ms() < delay_ms + ATTEMPT_LEAST_MS))
             break;

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "base/backoff.h"
 #include "model_change_sql.h"
 #include "json/jr.h"
 
 #define TRIES        4
-#define PAUSE_MS     200
 #define OPTIONS_SIZE 4096
 
 static void unref_model(void *model)
@@ -66,16 +66,17 @@ static void forget_answer(struct req *r, size_t headers)
 
 int model_change(struct req *r, model_change_fn change, void *arg)
 {
+    struct backoff pause = {.first_ms = 100, .most_ms = 400};
     size_t headers = r->extra_headers.len;
     int rc = attempt(r, change, arg);
 
-    for (int tries = 1; rc != 0; tries++) {
+    while (rc != 0) {
         if (r->db != &r->project->db)
             (void)db_rollback(&r->task, r->db);
         r->db = &r->project->db;
-        if (tries == TRIES || !was_in_the_way(r, rc))
+        if (pause.tries + 1 == TRIES || !was_in_the_way(r, rc))
             return rc;
-        TRY(task_sleep(&r->task, PAUSE_MS));
+        TRY(task_sleep(&r->task, backoff_next(&pause)));
         forget_answer(r, headers);
         rc = attempt(r, change, arg);
     }
