@@ -192,15 +192,8 @@ int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cas
 
 static struct part *add_part(struct arena *arena, struct cascade *cascade)
 {
-    if (cascade->count == cascade->cap) {
-        size_t cap = cascade->cap ? cascade->cap * 2 : 8;
-        struct part *parts = ARENA_ARRAY(arena, parts, cap);
-        if (cascade->count > 0)
-            memcpy(parts, cascade->parts, cascade->count * sizeof(*parts));
-        cascade->parts = parts;
-        cascade->cap = cap;
-    }
-    return &cascade->parts[cascade->count++];
+    ARENA_PUSH(arena, cascade->parts, cascade->count, cascade->cap, (struct part){0});
+    return &cascade->parts[cascade->count - 1];
 }
 
 /* Ids of an entity that were found with the same fate already. */

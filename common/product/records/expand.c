@@ -2,8 +2,6 @@
 #include "records/expand.h"
 
 #include <stdlib.h>
-#include <string.h>
-
 #include "base/panic.h"
 #include "records/error.h"
 
@@ -93,15 +91,7 @@ struct id_list {
 
 static void add_id(struct arena *arena, struct id_list *list, int64_t id)
 {
-    if (list->count == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 64;
-        int64_t *items = ARENA_ARRAY(arena, items, cap);
-        if (list->count > 0)
-            memcpy(items, list->items, list->count * sizeof(*items));
-        list->items = items;
-        list->cap = cap;
-    }
-    list->items[list->count++] = id;
+    ARENA_PUSH(arena, list->items, list->count, list->cap, id);
 }
 
 static int order_i64(const void *left, const void *right)

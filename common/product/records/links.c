@@ -1,6 +1,4 @@
 /* Many relations: link tables l_<field id>, one statement a relation for any number of records. */
-#include <string.h>
-
 #include "records/write.h"
 
 void write_calls_init(struct write_calls *calls, struct arena *arena)
@@ -10,15 +8,7 @@ void write_calls_init(struct write_calls *calls, struct arena *arena)
 
 void write_calls_add(struct write_calls *calls, struct db_call call)
 {
-    if (calls->count == calls->cap) {
-        size_t cap = calls->cap > 0 ? calls->cap * 2 : 8;
-        struct db_call *items = ARENA_ARRAY(calls->arena, items, cap);
-        if (calls->count > 0)
-            memcpy(items, calls->items, calls->count * sizeof(*items));
-        calls->items = items;
-        calls->cap = cap;
-    }
-    calls->items[calls->count++] = call;
+    ARENA_PUSH(calls->arena, calls->items, calls->count, calls->cap, call);
 }
 
 /* The links of one relation, flat. */

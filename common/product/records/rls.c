@@ -6,8 +6,6 @@
 #include "base/panic.h"
 #include "base/rand.h"
 
-#define PARAMS_FIRST 16 /* room for a usual statement without growing */
-
 /* --- parameters and texts --- */
 
 void sql_params_init(struct sql_params *params, struct arena *arena)
@@ -17,15 +15,7 @@ void sql_params_init(struct sql_params *params, struct arena *arena)
 
 unsigned sql_params_add(struct sql_params *params, struct db_param param)
 {
-    if (params->count == params->cap) {
-        size_t cap = params->cap ? params->cap * 2 : PARAMS_FIRST;
-        struct db_param *items = ARENA_ARRAY(params->arena, items, cap);
-        if (params->count > 0)
-            memcpy(items, params->items, params->count * sizeof(*items));
-        params->items = items;
-        params->cap = cap;
-    }
-    params->items[params->count++] = param;
+    ARENA_PUSH(params->arena, params->items, params->count, params->cap, param);
     return (unsigned)params->count;
 }
 

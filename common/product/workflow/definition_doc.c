@@ -111,15 +111,11 @@ static int collect(const struct reference_view *view, void *arg)
     for (size_t i = 0; i < all->count; i++)
         if (str_eq(all->items[i].name, view->first))
             return 0;
-    if (all->count == all->room) {
-        all->room = all->room > 0 ? all->room * 2 : 8;
-        struct definition_secret *items = ARENA_ARRAY(all->arena, items, all->room);
-        if (all->count > 0)
-            memcpy(items, all->items, all->count * sizeof(*items));
-        all->items = items;
-    }
-    all->items[all->count++] =
-        (struct definition_secret){arena_dup(all->arena, view->first), all->step};
+    ARENA_PUSH(all->arena,
+               all->items,
+               all->count,
+               all->room,
+               (struct definition_secret){arena_dup(all->arena, view->first), all->step});
     return 0;
 }
 

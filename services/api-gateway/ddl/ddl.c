@@ -21,14 +21,7 @@ void ddl_add(struct ddl *ddl, const char *format, ...)
     va_start(args, format);
     text = arena_vprintf(ddl->arena, format, args);
     va_end(args);
-    if (ddl->count == ddl->room) {
-        struct sql *before = ddl->items;
-        ddl->room = ddl->room ? ddl->room * 2 : 16;
-        ddl->items = ARENA_ARRAY(ddl->arena, ddl->items, ddl->room);
-        if (ddl->count)
-            memcpy(ddl->items, before, ddl->count * sizeof(*before));
-    }
-    ddl->items[ddl->count++] = (struct sql){
+    const struct sql command = {
         .name = "ddl.command",
         .text = text.ptr,
         .hash = str_hash(text),
@@ -36,6 +29,7 @@ void ddl_add(struct ddl *ddl, const char *format, ...)
         .writes = true,
         .no_prepare = true,
     };
+    ARENA_PUSH(ddl->arena, ddl->items, ddl->count, ddl->room, command);
 }
 
 static int answer(struct req *r, int rc)

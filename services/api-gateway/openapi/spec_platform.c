@@ -128,15 +128,7 @@ static void collect_schema(struct platform_doc *p, const struct schema *schema)
         return;
     }
     (void)map_put(p->by_name, str_from(schema->name), (void *)schema);
-    if (p->schema_count == p->schema_cap) {
-        size_t cap = p->schema_cap ? p->schema_cap * 2 : 64;
-        const struct schema **grown = ARENA_ARRAY(p->arena, grown, cap);
-        for (size_t i = 0; i < p->schema_count; i++)
-            grown[i] = p->schemas[i];
-        p->schemas = grown;
-        p->schema_cap = cap;
-    }
-    p->schemas[p->schema_count++] = schema;
+    ARENA_PUSH(p->arena, p->schemas, p->schema_count, p->schema_cap, schema);
     collect_members(p, schema);
 }
 

@@ -106,15 +106,7 @@ static void add_piece(struct kept *kept, struct str piece)
 {
     struct docs_text *text = &kept->text;
 
-    if (text->count == kept->cap) {
-        size_t cap = kept->cap ? kept->cap * 2 : 16;
-        struct str *pieces = ARENA_ARRAY(kept->arena, pieces, cap);
-        if (text->count)
-            memcpy(pieces, text->pieces, text->count * sizeof(*pieces));
-        text->pieces = pieces;
-        kept->cap = cap;
-    }
-    text->pieces[text->count++] = arena_dup(kept->arena, piece);
+    ARENA_PUSH(kept->arena, text->pieces, text->count, kept->cap, arena_dup(kept->arena, piece));
     text->bytes += piece.len;
     add_print(text, piece);
 }
