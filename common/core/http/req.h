@@ -102,6 +102,8 @@ AWAITS int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *
 /* any: adds a response header; name and value are trusted not to hold CR or LF (panics if they do). */
 void resp_header(struct req *req, const char *name, struct str value);
 void resp_header_printf(struct req *req, const char *name, const char *format, ...) PRINTF_LIKE(3, 4);
+/* any: adds the ETag; true when If-None-Match names it (weak comparison, RFC 9110 section 13.1.2). */
+bool resp_etag(struct req *req, struct str etag);
 /* any: a writer over req->body. */
 struct jw resp_json(struct req *req);
 

@@ -41,6 +41,21 @@ void resp_header_printf(struct req *req, const char *name, const char *format, .
     resp_header(req, name, value);
 }
 
+bool resp_etag(struct req *req, struct str etag)
+{
+    struct str list = req_header(req, "if-none-match");
+
+    resp_header(req, "ETag", etag);
+    while (list.ptr) {
+        struct str one = str_trim(str_split(&list, ','));
+        if (str_starts(one, STR("W/")))
+            one = (struct str){one.ptr + 2, one.len - 2};
+        if (str_is(one, "*") || str_eq(one, etag))
+            return true;
+    }
+    return false;
+}
+
 struct jw resp_json(struct req *req)
 {
     struct jw writer;

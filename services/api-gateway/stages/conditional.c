@@ -125,20 +125,18 @@ static bool same_edit(struct str one, struct str tag)
            one.ptr[ours.len] == '-';
 }
 
-/* Whether the list names the tag; a weak one counts for If-None-Match alone (section 13.1). */
-static bool list_names(struct str list, struct str tag, bool weak)
+/* --- If-Match --- */
+
+/* Whether the list names the tag; a weak one does not count (section 13.1.1). */
+static bool list_names(struct str list, struct str tag)
 {
     while (list.ptr) {
         struct str one = str_trim(str_split(&list, ','));
-        if (weak && str_starts(one, STR("W/")))
-            one = (struct str){one.ptr + 2, one.len - 2};
-        if (str_is(one, "*") || str_eq(one, tag) || (!weak && same_edit(one, tag)))
+        if (str_is(one, "*") || str_eq(one, tag) || same_edit(one, tag))
             return true;
     }
     return false;
 }
-
-/* --- If-Match --- */
 
 /* co: the tag of the resource as r->db shows it to this caller; STR_NONE when it is not there. Else
  * what the GET has answered. */
@@ -172,7 +170,7 @@ AWAITS static int check(struct req *r, const struct route *shown)
     if (!wanted.ptr)
         return 0;
     TRY(current_tag(r, shown, &tag));
-    if (!tag.len || list_names(wanted, tag, false))
+    if (!tag.len || list_names(wanted, tag))
         return 0;
     return refusal(r, REFUSE_STALE, "It has changed since; read it again.");
 }
@@ -201,15 +199,11 @@ AWAITS static int in_transaction(struct req *r)
 
 static int answered(struct req *r, int rc)
 {
-    struct str wanted = req_header(r, "if-none-match");
-    struct str tag;
-
     if (rc != 200 || r->streaming || !conditional_tagged(r->route))
         return rc;
-    tag = tag_of(r, r->route->ok.schema);
-    resp_header(r, "ETag", tag);
+    bool known = resp_etag(r, tag_of(r, r->route->ok.schema));
     bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
-    return reads && list_names(wanted, tag, true) ? reply_empty(r, 304) : rc;
+    return known && reads ? reply_empty(r, 304) : rc;
 }
 
 int conditional_run(struct req *r)

@@ -122,30 +122,12 @@ int items_etag(struct req *r, int64_t version)
     return 0;
 }
 
-/* Any of a comma-separated list of entity tags, compared as RFC 9110 section 13.1.2 says
- * (weakly). */
-static bool list_has(struct str list, struct str etag)
-{
-    while (list.ptr) {
-        struct str one = str_trim(str_split(&list, ','));
-        if (str_starts(one, STR("W/")))
-            one = (struct str){one.ptr + 2, one.len - 2};
-        if (str_is(one, "*") || str_eq(one, etag))
-            return true;
-    }
-    return false;
-}
-
 int items_etag_or_304(struct req *r, int64_t version)
 {
-    struct str wanted = req_header(r, "if-none-match");
     struct str etag;
 
     TRY(etag_text(r, version, &etag));
-    resp_header(r, "ETag", etag);
-    if (!wanted.ptr || !list_has(wanted, etag))
-        return 0;
-    return reply_empty(r, 304);
+    return resp_etag(r, etag) ? reply_empty(r, 304) : 0;
 }
 
 /* "12-9f3a" of ours, strong. */

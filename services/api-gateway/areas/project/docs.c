@@ -29,22 +29,6 @@ static const struct field documentation_fields[] = {
 };
 static const struct schema documentation_schema = SCHEMA_OUT("Documentation", documentation_fields);
 
-/* Sets the ETag; true when If-None-Match names it (weak comparison, RFC 9110 section 13.1.2). */
-static bool is_known(struct req *r, struct str etag)
-{
-    struct str list = req_header(r, "if-none-match");
-
-    resp_header(r, "ETag", etag);
-    while (list.ptr) {
-        struct str one = str_trim(str_split(&list, ','));
-        if (str_starts(one, STR("W/")))
-            one = (struct str){one.ptr + 2, one.len - 2};
-        if (str_is(one, "*") || str_eq(one, etag))
-            return true;
-    }
-    return false;
-}
-
 /* What stands around the two bodies: pieces of the answer, in order. */
 struct docs_frame {
     struct str begin, middle, end;
@@ -116,7 +100,7 @@ AWAITS static int docs_get(struct req *r)
     TRY(docs_text_platform(r, &platform));
     r->no_store = false;
     resp_header(r, "Cache-Control", STR("private, no-cache"));
-    if (is_known(r, docs_etag(r, model, platform)))
+    if (resp_etag(r, docs_etag(r, model, platform)))
         return reply_empty(r, 304);
     frame = docs_frame(r);
     TRY(resp_stream_begin(r, 200, STR("application/json")));
@@ -217,7 +201,7 @@ AWAITS static int ui_send(struct req *r, const struct ui_file *file, const struc
                                    (long long)found->info.st_size);
 
     ui_headers(r, UI_CACHE);
-    if (is_known(r, etag))
+    if (resp_etag(r, etag))
         return reply_empty(r, 304);
     r->content_type = str_from(file->type);
     TRY(resp_send_file(r, 200, found->fd, 0, found->info.st_size));
