@@ -9,13 +9,7 @@
 
 const char *conf_variable(struct arena *arena, const struct conf_item *item)
 {
-    char *name = arena_cstr(arena, arena_printf(arena, CONF_PREFIX "%s", item->name));
-
-    for (char *at = name; *at; at++) {
-        if (*at >= 'a' && *at <= 'z')
-            *at = (char)(*at - 'a' + 'A');
-    }
-    return name;
+    return arena_upper(arena, arena_printf(arena, CONF_PREFIX "%s", item->name)).ptr;
 }
 
 bool conf_is_secret(const struct conf_item *item)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/codec.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
@@ -133,13 +134,7 @@ int jws_verify_rs256(const struct jws *jws, struct str n, struct str e)
 /* Needs no escaping inside a JSON string. */
 static bool is_plain_word(struct str text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '.' && c != '+')
-            return false;
-    }
-    return true;
+    return ascii_only(text, ASCII_ALNUM, "-_.+");
 }
 
 struct str jws_sign_es256_typ(struct arena *arena,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/ascii.h"
 #include "base/panic.h"
 #include "db/sql.h"
 
@@ -39,10 +40,7 @@ db_sql_page(struct arena *arena, const struct sql *page, const char *order_colum
     struct str column = str_from(order_column);
 
     /* It comes from the statement's own sort list, but a slip there must not become SQL. */
-    for (size_t i = 0; i < column.len; i++) {
-        char c = column.ptr[i];
-        MUST((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_');
-    }
+    MUST(ascii_only(column, ASCII_LOWER | ASCII_DIGIT, "_"));
     struct str text = arena_printf(arena,
                                    "select * from (%s) q order by q.%s %s nulls last, q.%s %s"
                                    " limit $%u offset $%u",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
@@ -73,8 +74,7 @@ struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, 
     char *bytes = arena_alloc(arena, text.len / 2);
     unsigned high = 0;
     for (size_t i = 2; i < text.len; i++) {
-        char c = text.ptr[i];
-        unsigned digit = (unsigned)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+        unsigned digit = (unsigned)ascii_hex(text.ptr[i]);
         if (i % 2 == 0)
             high = digit << 4;
         else

@@ -1,6 +1,7 @@
 /* What a SQLSTATE means to the callers of db/, and which constraint a message names. */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "db/conn_private.h"
 #include "db/db.h"
 
@@ -36,7 +37,7 @@ int sqlstate_result(const char *sqlstate)
 
 static bool is_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return ascii_is(c, ASCII_ALNUM) || c == '_';
 }
 
 /* Length of a u_<id>, fk_<id> or ck_<id> that `text` begins with, 0 = none. */
@@ -46,11 +47,9 @@ static size_t token_len(const char *text)
 
     for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
         size_t len = strlen(prefixes[i]);
-        size_t digits = 0;
         if (strncmp(text, prefixes[i], len) != 0)
             continue;
-        while (text[len + digits] >= '0' && text[len + digits] <= '9')
-            digits++;
+        size_t digits = ascii_span(str_from(text + len), ASCII_DIGIT);
         if (digits > 0 && !is_word(text[len + digits]))
             return len + digits;
     }

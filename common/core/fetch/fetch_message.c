@@ -1,6 +1,7 @@
 /* Requests out, responses in. */
 #include "fetch/fetch_message_private.h"
 
+#include "base/ascii.h"
 #include "base/panic.h"
 
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
@@ -26,13 +27,7 @@ static const char *const reserved_headers[] = {
 /* token, RFC 9110 section 5.6.2 */
 static bool is_token(struct str text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return text.len > 0;
+    return text.len > 0 && ascii_only(text, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
 
 static bool is_field_value(struct str text)

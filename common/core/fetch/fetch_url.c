@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 
+#include "base/ascii.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "fetch/fetch.h"
@@ -68,13 +69,7 @@ static bool authority_cut(struct str url, struct str *ret_authority)
 /* No credentials, no escapes (they hide dots, digits and zone ids), nothing but name characters. */
 static bool authority_plain(struct str authority)
 {
-    for (size_t i = 0; i < authority.len; i++) {
-        char c = authority.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && !strchr("-._:[]", c))
-            return false;
-    }
-    return authority.len > 0;
+    return authority.len > 0 && ascii_only(authority, ASCII_ALNUM, "-._:[]");
 }
 
 /* --- host --- */
@@ -95,10 +90,7 @@ static bool ends_in_number(struct str host)
         label = str_split(&rest, '.');
     if (str_starts(label, STR("0x")) || str_starts(label, STR("0X")))
         return true;
-    for (size_t i = 0; i < label.len; i++)
-        if (label.ptr[i] < '0' || label.ptr[i] > '9')
-            return false;
-    return true;
+    return ascii_only(label, ASCII_DIGIT, "");
 }
 
 /* One trailing dot is dropped, in what libcurl dials and names too. */

@@ -87,22 +87,12 @@ static bool plain(struct str text)
     return text.len <= PLAIN_BYTES && memmem(text.ptr, text.len, "=?", 2) == NULL;
 }
 
-/* The longest start of `text` within `max` bytes that does not cut a character. */
-static struct str whole_characters(struct str text, size_t max)
-{
-    size_t len = text.len < max ? text.len : max;
-
-    while (len > 0 && len < text.len && ((unsigned char)text.ptr[len] & 0xc0) == 0x80)
-        len--;
-    return (struct str){text.ptr, len};
-}
-
 static void put_words(struct strbuf *out, struct str text)
 {
     bool first = true;
 
     while (text.len > 0) {
-        struct str part = whole_characters(text, WORD_BYTES);
+        struct str part = utf8_cut(text, WORD_BYTES);
         strbuf_cstr(out, first ? "=?UTF-8?B?" : "\r\n =?UTF-8?B?");
         strbuf_str(out, codec_b64(out->arena, part));
         strbuf_cstr(out, "?=");

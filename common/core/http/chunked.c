@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
+
 #define SIZE_DIGITS_MAX   16
 #define EXTENSION_MAX     256
 #define TRAILER_BYTES_MAX 4096
@@ -41,21 +43,9 @@ void body_reader_init(struct body_reader *reader, const struct head *head)
     reader->state = reader->left > 0 ? ST_DATA : ST_COMPLETE;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static bool is_token_byte(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+    return ascii_only((struct str){&c, 1}, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
 
 static bool is_text_byte(char c)
@@ -65,7 +55,7 @@ static bool is_text_byte(char c)
 
 static enum state step_size(struct body_reader *reader, char c)
 {
-    int digit = hex_value(c);
+    int digit = ascii_hex(c);
 
     if (digit >= 0) {
         if (reader->digits == SIZE_DIGITS_MAX)

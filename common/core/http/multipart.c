@@ -5,6 +5,7 @@
  */
 #include "http/multipart.h"
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 #define WINDOW_BYTES   16384U
@@ -121,15 +122,9 @@ static bool take_keyword(struct str *text, struct str wanted)
 /* RFC 2046 5.1.1: bchars, not ending in a space. */
 static bool boundary_ok(struct str boundary)
 {
-    if (boundary.len == 0 || boundary.len > BOUNDARY_MAX || boundary.ptr[boundary.len - 1] == ' ')
-        return false;
-    for (size_t i = 0; i < boundary.len; i++) {
-        char c = boundary.ptr[i];
-        bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!alnum && (c == '\0' || !strchr("'()+_,-./:=? ", c)))
-            return false;
-    }
-    return true;
+    return boundary.len > 0 && boundary.len <= BOUNDARY_MAX &&
+           boundary.ptr[boundary.len - 1] != ' ' &&
+           ascii_only(boundary, ASCII_ALNUM, "'()+_,-./:=? ");
 }
 
 static bool find_boundary(struct arena *arena, struct str content_type, struct str *ret_boundary)

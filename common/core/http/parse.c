@@ -8,6 +8,7 @@
 
 #include <llhttp.h>
 
+#include "base/ascii.h"
 #include "http/server.h"
 
 #define FAULT(name, status, code, detail)                                                          \
@@ -202,8 +203,7 @@ static const struct http_fault *parse_version(struct str version, struct head *h
         return NULL;
     }
     if (version.len == 8 && str_starts(version, STR("HTTP/")) && version.ptr[6] == '.' &&
-        version.ptr[5] >= '0' && version.ptr[5] <= '9' && version.ptr[7] >= '0' &&
-        version.ptr[7] <= '9')
+        ascii_is(version.ptr[5], ASCII_DIGIT) && ascii_is(version.ptr[7], ASCII_DIGIT))
         return &fault_version;
     return &fault_request_line;
 }

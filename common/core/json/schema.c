@@ -512,16 +512,6 @@ static bool service_sets(struct str name)
 }
 
 /* A caller may send a name of any length: the answer repeats its beginning only. */
-static struct str shown_name(struct str name)
-{
-    if (name.len <= SHOWN_BYTES)
-        return name;
-    name.len = SHOWN_BYTES;
-    while (name.len > 0 && ((unsigned char)name.ptr[name.len] & 0xc0) == 0x80)
-        name.len--;
-    return name;
-}
-
 static void report_unknown(const struct walk *walk,
                            const struct place *at,
                            const struct schema *schema,
@@ -531,7 +521,7 @@ static void report_unknown(const struct walk *walk,
         struct str name = {json_object_iter_key(it), json_object_iter_key_len(it)};
         if (schema_has(schema, name))
             continue;
-        struct place member = {.parent = at, .name = shown_name(name)};
+        struct place member = {.parent = at, .name = utf8_cut(name, SHOWN_BYTES)};
         if (!walk->response && service_sets(name))
             fail(walk, &member, "read_only", "is set by the service");
         else

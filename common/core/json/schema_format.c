@@ -1,5 +1,6 @@
 /* Named text formats. Pragmatic: what a sane value looks like, not every form a standard allows. */
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/rc.h"
 #include "base/utf8.h"
@@ -10,45 +11,21 @@
 #define LABEL_MAX       63  /* RFC 1035 section 2.3.4 */
 #define NAME_MAX_BYTES  48
 
-static bool is_lower(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_alnum(char c)
-{
-    return is_lower(c) || is_digit(c) || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 /* [a-z][a-z0-9<joiner>]{min-1,47} */
-static bool identifier_ok(struct str value, char joiner, size_t min)
+static bool identifier_ok(struct str value, const char *joiner, size_t min)
 {
-    if (value.len < min || value.len > NAME_MAX_BYTES || !is_lower(value.ptr[0]))
-        return false;
-    for (size_t i = 1; i < value.len; i++)
-        if (!is_lower(value.ptr[i]) && !is_digit(value.ptr[i]) && value.ptr[i] != joiner)
-            return false;
-    return true;
+    return value.len >= min && value.len <= NAME_MAX_BYTES && ascii_is(value.ptr[0], ASCII_LOWER) &&
+           ascii_only(value, ASCII_LOWER | ASCII_DIGIT, joiner);
 }
 
 static bool slug_ok(struct str value)
 {
-    return identifier_ok(value, '-', 2);
+    return identifier_ok(value, "-", 2);
 }
 
 static bool name_ok(struct str value)
 {
-    return identifier_ok(value, '_', 1);
+    return identifier_ok(value, "_", 1);
 }
 
 /* Part of a character beyond ASCII: what letters_ok() has looked at as a whole. */
@@ -97,7 +74,8 @@ static bool domain_ok(struct str domain)
             label.ptr[label.len - 1] == '-')
             return false;
         for (size_t i = 0; i < label.len; i++)
-            if (!is_alnum(label.ptr[i]) && label.ptr[i] != '-' && !is_beyond(label.ptr[i]))
+            if (!ascii_is(label.ptr[i], ASCII_ALNUM) && label.ptr[i] != '-' &&
+                !is_beyond(label.ptr[i]))
                 return false;
     }
     return true;
@@ -118,7 +96,7 @@ static bool email_ok(struct str value)
         bool edge = i == 0 || i == local.len - 1;
         if (c == '.' && (edge || local.ptr[i - 1] == '.'))
             return false;
-        if (!is_alnum(c) && !is_beyond(c) &&
+        if (!ascii_is(c, ASCII_ALNUM) && !is_beyond(c) &&
             (c == '\0' || strchr("!#$%&'*+-/=?^_`{|}~.", c) == NULL))
             return false;
     }
@@ -151,7 +129,7 @@ static bool authority_ok(struct str authority)
         return true;
     unsigned number = 0;
     for (size_t i = 0; i < port.len; i++) {
-        if (!is_digit(port.ptr[i]) || i >= 5)
+        if (!ascii_is(port.ptr[i], ASCII_DIGIT) || i >= 5)
             return false;
         number = number * 10 + (unsigned)(port.ptr[i] - '0');
     }
@@ -192,7 +170,7 @@ static bool uuid_ok(struct str value)
         return false;
     for (size_t i = 0; i < value.len; i++) {
         bool hyphen = i == 8 || i == 13 || i == 18 || i == 23;
-        if (hyphen ? value.ptr[i] != '-' : !is_hex(value.ptr[i]))
+        if (hyphen ? value.ptr[i] != '-' : ascii_hex(value.ptr[i]) < 0)
             return false;
     }
     return true;
@@ -204,7 +182,7 @@ static bool color_ok(struct str value)
     if ((value.len != 4 && value.len != 7 && value.len != 9) || value.ptr[0] != '#')
         return false;
     for (size_t i = 1; i < value.len; i++)
-        if (!is_hex(value.ptr[i]))
+        if (ascii_hex(value.ptr[i]) < 0)
             return false;
     return true;
 }

@@ -1,20 +1,13 @@
 /* X-Request-Id: the caller's when it is a sane token, so that traces join up; else a ULID. */
 #include "app/request.h"
+#include "base/ascii.h"
 #include "base/rand.h"
 
 #define REQUEST_ID_MAX 64
 
 static bool is_sane(struct str id)
 {
-    if (id.len < 1 || id.len > REQUEST_ID_MAX)
-        return false;
-    for (size_t i = 0; i < id.len; i++) {
-        char c = id.ptr[i];
-        bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!word && c != '-' && c != '_' && c != '.')
-            return false;
-    }
-    return true;
+    return id.len >= 1 && id.len <= REQUEST_ID_MAX && ascii_only(id, ASCII_ALNUM, "-_.");
 }
 
 void request_id_set(struct req *r)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/ascii.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "currencies.h"
@@ -72,19 +73,10 @@ int money_currency(struct arena *arena, struct str text, struct str *ret_currenc
 {
     if (text.len != CODE_LETTERS)
         return MONEY_BAD_CURRENCY;
-    char *lower = arena_alloc(arena, CODE_LETTERS + 1);
-    for (size_t i = 0; i < CODE_LETTERS; i++) {
-        char c = text.ptr[i];
-        if (c >= 'A' && c <= 'Z')
-            c = (char)(c - 'A' + 'a');
-        if (c < 'a' || c > 'z')
-            return MONEY_BAD_CURRENCY;
-        lower[i] = c;
-    }
-    lower[CODE_LETTERS] = '\0';
-    if (find_currency((struct str){lower, CODE_LETTERS}) == NULL)
+    struct str lower = arena_lower(arena, text);
+    if (!ascii_only(lower, ASCII_LOWER, "") || find_currency(lower) == NULL)
         return MONEY_BAD_CURRENCY;
-    *ret_currency = (struct str){lower, CODE_LETTERS};
+    *ret_currency = lower;
     return 0;
 }
 
@@ -98,18 +90,9 @@ struct decimal {
     bool negative;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static size_t digits_at(struct str text, size_t at)
 {
-    size_t end = at;
-
-    while (end < text.len && is_digit(text.ptr[end]))
-        end++;
-    return end - at;
+    return ascii_span((struct str){text.ptr + at, text.len - at}, ASCII_DIGIT);
 }
 
 static void decimal_digits(struct decimal *decimal, struct str digits, bool fraction)

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/ascii.h"
 #include "crypto/jws.h"
 #include "payments/store_private.h"
 
@@ -111,17 +112,6 @@ void store_account_token(int64_t user_id, char ret_token[STORE_ACCOUNT_TOKEN_BYT
                    (unsigned long long)user_id & 0xffffffffffffULL);
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 int64_t store_account_user(struct str token)
 {
     int64_t user_id = 0;
@@ -129,7 +119,7 @@ int64_t store_account_user(struct str token)
     if (token.len != STORE_ACCOUNT_TOKEN_BYTES || !str_starts(token, STR(TOKEN_HEAD)))
         return 0;
     for (size_t i = token.len - USER_DIGITS; i < token.len; i++) {
-        int digit = hex_digit(token.ptr[i]);
+        int digit = ascii_hex(token.ptr[i]);
         if (digit < 0)
             return 0;
         user_id = user_id * 16 + digit;

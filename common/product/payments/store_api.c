@@ -1,4 +1,5 @@
 /* Calls to the app store's server API. */
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/codec.h"
 #include "crypto/ec.h"
@@ -54,13 +55,7 @@ int store_key_read(struct arena *arena, struct str pem, struct str *ret_der)
 
 static bool plain_word(struct str text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_')
-            return false;
-    }
-    return text.len > 0;
+    return text.len > 0 && ascii_only(text, ASCII_ALNUM, "-_");
 }
 
 /* The bearer token of a call; STR_NONE when the settings hold no usable key. */

@@ -1,6 +1,7 @@
 /* Notifications of the app store as they arrive: signatures, whose they are, how old. */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "payments/store.h"
 #include "payments/store_private.h"
 #include "json/jr.h"
@@ -26,13 +27,7 @@ static int refuse(struct reading *reading, int rc, const char *reason)
 /* Types, subtypes and ids: letters, digits, '_' and '-'. */
 static bool is_word(struct str text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != '-')
-            return false;
-    }
-    return text.len > 0 && text.len <= WORD_BYTES_MAX;
+    return text.len > 0 && text.len <= WORD_BYTES_MAX && ascii_only(text, ASCII_ALNUM, "_-");
 }
 
 /* --- whose it is --- */

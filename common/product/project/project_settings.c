@@ -1,6 +1,7 @@
 /* Settings of a project: schema, defaults, merge, JSON, storage. */
 #include "project/project_settings.h"
 
+#include "base/ascii.h"
 #include "base/num.h"
 #include "log/log.h"
 #include "project/project_private.h"
@@ -181,17 +182,9 @@ check_rates(struct arena *arena, const struct project_settings_in *in, struct sc
 
 /* --- checks --- */
 
-static bool in_set(char c, const char *others)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c != '\0' && strchr(others, c));
-}
-
 static bool all_in_set(struct str text, const char *others)
 {
-    for (size_t i = 0; i < text.len; i++)
-        if (!in_set(text.ptr[i], others))
-            return false;
-    return text.len > 0;
+    return text.len > 0 && ascii_only(text, ASCII_LOWER | ASCII_DIGIT, others);
 }
 
 /* The serialised form that browsers send (RFC 6454 section 6.2): lower case, no path, no user. */

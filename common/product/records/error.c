@@ -5,6 +5,7 @@
 
 #include "base/num.h"
 #include "base/panic.h"
+#include "base/utf8.h"
 #include "log/log.h"
 #include "model/model.h"
 
@@ -74,14 +75,7 @@ int records_fail_found(struct records_ctx *ctx, const char *code)
 /* Callers' texts come back in answers: whole characters, and not more than is of use. */
 static struct str shortened(struct str text)
 {
-    enum { SHOWN_BYTES = 80 };
-
-    if (text.len <= SHOWN_BYTES)
-        return text;
-    text.len = SHOWN_BYTES;
-    while (text.len > 0 && ((unsigned char)text.ptr[text.len] & 0xc0U) == 0x80)
-        text.len--;
-    return text;
+    return utf8_cut(text, 80);
 }
 
 void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name)

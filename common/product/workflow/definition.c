@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 
+#include "base/ascii.h"
 #include "base/panic.h"
 #include "base/utf8.h"
 #include "workflow/definition_private.h"
@@ -179,12 +180,7 @@ static int find_step(const struct definition *definition, struct str key)
 
 static bool key_ok(struct str key)
 {
-    for (size_t i = 0; i < key.len; i++) {
-        char c = key.ptr[i];
-        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
-            return false;
-    }
-    return key.len >= 1 && key.len <= KEY_MAX;
+    return key.len >= 1 && key.len <= KEY_MAX && ascii_only(key, ASCII_LOWER | ASCII_DIGIT, "_");
 }
 
 /* Keys of all steps before anything else, for links and for the places of findings. */

@@ -1,4 +1,5 @@
 /* Parameters of the steps: what each action takes. */
+#include "base/ascii.h"
 #include "workflow/definition_private.h"
 
 #define SCRIPT_MAX    65536
@@ -299,16 +300,9 @@ static void check_method(const struct check *in, const struct place *at, const j
     check_fail(in, at, "out_of_range", "must be one of: GET, POST, PUT, DELETE");
 }
 
-/* RFC 9110 section 5.6.2. */
 static bool is_token(struct str text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!letter && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
-            return false;
-    }
-    return text.len >= 1 && text.len <= 100;
+    return text.len >= 1 && text.len <= 100 && ascii_only(text, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
 
 /* What the connection itself sets. */

@@ -1,4 +1,5 @@
 /* Triggers, and the names of kinds, events and actions. */
+#include "base/ascii.h"
 #include "workflow/definition_private.h"
 
 static const char *const kinds[] = {
@@ -128,14 +129,8 @@ static void read_event(const struct check *in, const struct place *trigger, cons
 
 static bool route_ok(struct str route)
 {
-    if (route.len < 1 || route.len > 64 || route.ptr[0] == '_' || route.ptr[0] == '-')
-        return false;
-    for (size_t i = 0; i < route.len; i++) {
-        char c = route.ptr[i];
-        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '-')
-            return false;
-    }
-    return true;
+    return route.len >= 1 && route.len <= 64 && route.ptr[0] != '_' && route.ptr[0] != '-' &&
+           ascii_only(route, ASCII_LOWER | ASCII_DIGIT, "_-");
 }
 
 static void read_route(const struct check *in, const struct place *trigger, const json_t *object)
@@ -145,11 +140,7 @@ static void read_route(const struct check *in, const struct place *trigger, cons
 
     if (!read_text(in, trigger, object, "route", &given))
         return;
-    char *lower = arena_cstr(in->arena, given);
-    for (size_t i = 0; i < given.len; i++)
-        if (lower[i] >= 'A' && lower[i] <= 'Z')
-            lower[i] = (char)(lower[i] - 'A' + 'a');
-    in->definition->route = (struct str){lower, given.len};
+    in->definition->route = arena_lower(in->arena, given);
     if (!route_ok(in->definition->route))
         check_fail(
             in,

@@ -1,4 +1,5 @@
 /* Looking for a text through codings. */
+#include "base/ascii.h"
 #include "base/codec.h"
 #include "base/panic.h"
 #include "workflow/mask_private.h"
@@ -27,15 +28,6 @@ static int plain(struct cursor *cursor)
     return cursor->at < cursor->text.len ? (unsigned char)cursor->text.ptr[cursor->at++] : END;
 }
 
-static int hex_digit(int c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : END;
-}
-
 static int percent(struct cursor *cursor)
 {
     int c = plain(cursor);
@@ -44,8 +36,8 @@ static int percent(struct cursor *cursor)
         return PLUS;
     if (c != '%')
         return c;
-    int high = hex_digit(plain(cursor));
-    int low = high == END ? END : hex_digit(plain(cursor));
+    int high = ascii_hex(plain(cursor));
+    int low = high == END ? END : ascii_hex(plain(cursor));
     return low == END ? END : high << 4 | low;
 }
 
@@ -54,7 +46,7 @@ static int four_digits(struct cursor *cursor, reader_fn below)
     int value = 0;
 
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(below(cursor));
+        int digit = ascii_hex(below(cursor));
         if (digit == END)
             return END;
         value = value << 4 | digit;
@@ -135,8 +127,8 @@ static int percent_in_json(struct cursor *cursor)
         return PLUS;
     if (c != '%')
         return c;
-    int high = hex_digit(json_once(cursor));
-    int low = high == END ? END : hex_digit(json_once(cursor));
+    int high = ascii_hex(json_once(cursor));
+    int low = high == END ? END : ascii_hex(json_once(cursor));
     return low == END ? END : high << 4 | low;
 }
 
@@ -157,8 +149,7 @@ static const struct {
 
 static bool is_base64(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
-           c == '/' || c == '-' || c == '_';
+    return ascii_is(c, ASCII_ALNUM) || c == '+' || c == '/' || c == '-' || c == '_';
 }
 
 /* The characters that follow from the text alone when `shift` unknown bytes precede it. */
@@ -226,15 +217,7 @@ match(const struct mask_needle *needle, struct str text, size_t at, reader_fn re
 
 static void add(struct mask_spans *spans, size_t from, size_t to)
 {
-    if (spans->count == spans->room) {
-        size_t room = spans->room ? spans->room * 2 : 16;
-        struct mask_span *items = ARENA_ARRAY(spans->arena, items, room);
-        if (spans->count)
-            memcpy(items, spans->items, spans->count * sizeof(*items));
-        spans->items = items;
-        spans->room = room;
-    }
-    spans->items[spans->count++] = (struct mask_span){from, to};
+    ARENA_PUSH(spans->arena, spans->items, spans->count, spans->room, (struct mask_span){from, to});
 }
 
 /* Which decoded bytes a needle may begin with: most places of a text are passed over by one

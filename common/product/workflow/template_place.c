@@ -2,32 +2,23 @@
 #include "workflow/template_place_private.h"
 
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #define PLACE_DEPTH 80 /* deeper than any document that the reader takes */
 #define PLACE_BYTES 2048
 #define NAME_BYTES  200 /* shown of one name */
-
-/* At most `most` bytes, without half a character at the end. */
-static struct str cut(struct str text, size_t most)
-{
-    if (text.len <= most)
-        return text;
-    while (most > 0 && ((unsigned char)text.ptr[most] & 0xc0U) == 0x80)
-        most--;
-    return (struct str){text.ptr, most};
-}
 
 static void print_part(struct strbuf *out, const struct place *part)
 {
     if (part->name.ptr != NULL) {
         if (out->len > 0 && !str_starts(part->name, STR("["))) /* a printed path goes on */
             strbuf_char(out, '.');
-        strbuf_str(out, cut(part->name, NAME_BYTES));
+        strbuf_str(out, utf8_cut(part->name, NAME_BYTES));
         return;
     }
     strbuf_printf(out, "[%zu]", part->index);
     if (part->label.len > 0)
-        strbuf_printf(out, " (%.*s)", STR_ARG(cut(part->label, NAME_BYTES)));
+        strbuf_printf(out, " (%.*s)", STR_ARG(utf8_cut(part->label, NAME_BYTES)));
 }
 
 struct str place_print(struct arena *arena, const struct place *place)

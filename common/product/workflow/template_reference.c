@@ -1,9 +1,11 @@
 /* References: parsing, and looking them up in a context. */
 #include <stdarg.h>
 
+#include "base/ascii.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "workflow/template_private.h"
 
 #define SHOWN_BYTES  120
@@ -19,13 +21,9 @@ static const char *const roots[] = {
 
 struct str text_shown(struct arena *arena, struct str text)
 {
-    size_t len = text.len;
-
-    if (len <= SHOWN_BYTES)
+    if (text.len <= SHOWN_BYTES)
         return arena_dup(arena, text);
-    for (len = SHOWN_BYTES; len > 0 && ((unsigned char)text.ptr[len] & 0xc0U) == 0x80;)
-        len--;
-    return arena_printf(arena, "%.*s...", (int)len, text.ptr);
+    return arena_printf(arena, "%.*s...", STR_ARG(utf8_cut(text, SHOWN_BYTES)));
 }
 
 const char *json_kind(const json_t *value)
@@ -81,12 +79,12 @@ static bool take(struct parsing *in, char c)
 
 static bool is_digit(char c)
 {
-    return c >= '0' && c <= '9';
+    return ascii_is(c, ASCII_DIGIT);
 }
 
 static bool is_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-';
+    return ascii_is(c, ASCII_ALNUM) || c == '_' || c == '-';
 }
 
 static struct str take_while(struct parsing *in, bool (*fits)(char c))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "workflow/timezone_private.h"
@@ -146,15 +147,9 @@ bool timezone_name_ok(struct str name)
         return false;
     while (rest.ptr) {
         struct str part = str_split(&rest, '/');
-        if (part.len == 0 || part.len > 32 || ++parts > 3)
+        if (part.len == 0 || part.len > 32 || ++parts > 3 || !ascii_is(part.ptr[0], ASCII_LETTER) ||
+            !ascii_only(part, ASCII_ALNUM, "_-+"))
             return false;
-        for (size_t i = 0; i < part.len; i++) {
-            char c = part.ptr[i];
-            bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-            bool other = (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '+';
-            if (!letter && (i == 0 || !other))
-                return false;
-        }
     }
     /* Not zones, or not by their names: what this machine happens to be set to, copies with and
      * without leap seconds. */

@@ -1,6 +1,8 @@
 /* Dates, and POSIX TZ strings: the rule for times after a zone's last recorded change. */
 #include "workflow/timezone_private.h"
 
+#include "base/ascii.h"
+
 #define DAY_S 86400
 
 int64_t floor_div(int64_t value, int64_t divisor)
@@ -63,23 +65,13 @@ static bool take_char(struct str *text, char c)
     return true;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* One to three digits. */
 static bool take_number(struct str *text, int max, int *ret_value)
 {
     size_t digits = 0;
     int value = 0;
 
-    while (digits < text->len && digits < 4 && is_digit(text->ptr[digits]))
+    while (digits < text->len && digits < 4 && ascii_is(text->ptr[digits], ASCII_DIGIT))
         value = value * 10 + (text->ptr[digits++] - '0');
     if (digits == 0 || digits > 3 || value > max)
         return false;
@@ -95,9 +87,9 @@ static bool take_name(struct str *text)
     bool quoted = take_char(text, '<');
     size_t len = 0;
 
-    while (len < text->len && (is_letter(text->ptr[len]) ||
-                               (quoted && (is_digit(text->ptr[len]) || text->ptr[len] == '+' ||
-                                           text->ptr[len] == '-'))))
+    while (len < text->len && ascii_only((struct str){text->ptr + len, 1},
+                                         quoted ? ASCII_ALNUM : ASCII_LETTER,
+                                         quoted ? "+-" : ""))
         len++;
     text->ptr += len;
     text->len -= len;

@@ -1,5 +1,6 @@
 /* /user-profiles: how a user wants to be shown and addressed. */
 #include "areas/access/access.h"
+#include "base/ascii.h"
 #include "user_profiles_sql.h"
 #include "workflow/cron.h"
 
@@ -77,34 +78,16 @@ AWAITS static int profiles_get(struct req *r)
 
 /* --- language tags (RFC 5646, 2.1) --- */
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-enum { LETTERS = 1, DIGITS = 2 };
-
 /* Of so many characters, and of these kinds. */
 static bool subtag_is(struct str subtag, size_t min, size_t max, unsigned kinds)
 {
-    if (subtag.len < min || subtag.len > max)
-        return false;
-    for (size_t i = 0; i < subtag.len; i++)
-        if (!((kinds & LETTERS && is_letter(subtag.ptr[i])) ||
-              (kinds & DIGITS && is_digit(subtag.ptr[i]))))
-            return false;
-    return true;
+    return subtag.len >= min && subtag.len <= max && ascii_only(subtag, kinds, "");
 }
 
 static bool is_variant(struct str subtag)
 {
-    return subtag_is(subtag, 5, 8, LETTERS | DIGITS) ||
-           (subtag_is(subtag, 4, 4, LETTERS | DIGITS) && is_digit(subtag.ptr[0]));
+    return subtag_is(subtag, 5, 8, ASCII_ALNUM) ||
+           (subtag_is(subtag, 4, 4, ASCII_ALNUM) && ascii_is(subtag.ptr[0], ASCII_DIGIT));
 }
 
 /* What follows a singleton: at least one subtag of so many characters, up to the next singleton;
@@ -115,11 +98,11 @@ static bool extensions_ok(struct str rest)
         struct str singleton = str_split(&rest, '-');
         bool private = str_ieq(singleton, STR("x"));
         size_t count = 0;
-        if (!subtag_is(singleton, 1, 1, LETTERS | DIGITS))
+        if (!subtag_is(singleton, 1, 1, ASCII_ALNUM))
             return false;
         for (; rest.ptr; count++) {
             struct str ahead = rest;
-            if (!subtag_is(str_split(&ahead, '-'), private ? 1 : 2, 8, LETTERS | DIGITS))
+            if (!subtag_is(str_split(&ahead, '-'), private ? 1 : 2, 8, ASCII_ALNUM))
                 break;
             rest = ahead;
         }
@@ -143,17 +126,19 @@ static bool language_tag_ok(struct str tag)
 
     if (str_ieq(language, STR("x")) && rest.ptr)
         return extensions_ok(tag);
-    if (!subtag_is(language, 2, 8, LETTERS))
+    if (!subtag_is(language, 2, 8, ASCII_LETTER))
         return false;
     for (int extlangs = 0; extlangs < 3 && language.len <= 3; extlangs++) {
         ahead = rest;
-        skip(&rest, subtag_is(str_split(&ahead, '-'), 3, 3, LETTERS), ahead);
+        skip(&rest, subtag_is(str_split(&ahead, '-'), 3, 3, ASCII_LETTER), ahead);
     }
     ahead = rest;
-    skip(&rest, subtag_is(str_split(&ahead, '-'), 4, 4, LETTERS), ahead);
+    skip(&rest, subtag_is(str_split(&ahead, '-'), 4, 4, ASCII_LETTER), ahead);
     ahead = rest;
     struct str region = str_split(&ahead, '-');
-    skip(&rest, subtag_is(region, 2, 2, LETTERS) || subtag_is(region, 3, 3, DIGITS), ahead);
+    skip(&rest,
+         subtag_is(region, 2, 2, ASCII_LETTER) || subtag_is(region, 3, 3, ASCII_DIGIT),
+         ahead);
     for (ahead = rest; is_variant(str_split(&ahead, '-')); ahead = rest)
         rest = ahead;
     return extensions_ok(rest);

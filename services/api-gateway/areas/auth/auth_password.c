@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/utf8.h"
 #include "crypto/digest.h"
 #include "crypto/password.h"
 #include "loop/work.h"
@@ -23,11 +24,8 @@ void auth_password_prepare(void)
 int auth_password_policy(struct req *r, const char *field, struct str password)
 {
     int64_t min = r->project ? r->project->settings.password_min_length : 8;
-    int64_t characters = 0;
 
-    for (size_t i = 0; i < password.len; i++)
-        characters += ((unsigned char)password.ptr[i] & 0xc0) != 0x80;
-    if (characters < min)
+    if ((int64_t)utf8_length(password) < min)
         return fail_field(
             r, field, "out_of_range", "must have at least %lld characters", (long long)min);
     if (password.len > PASSWORD_MAX_BYTES)

@@ -1,5 +1,6 @@
 /* /secrets: named values for workflows. They go in and never come out. */
 #include "app.h"
+#include "base/ascii.h"
 
 #include "base/utf8.h"
 #include "model_change_sql.h"
@@ -77,13 +78,8 @@ static const struct schema out_schema = SCHEMA_OUT("Secret", out_fields);
 
 static bool name_ok(struct str name)
 {
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && (i == 0 || c < '0' || c > '9'))
-            return false;
-    }
-    return name.len > 0 && name.len <= NAME_BYTES_MAX;
+    return name.len > 0 && name.len <= NAME_BYTES_MAX && !ascii_is(name.ptr[0], ASCII_DIGIT) &&
+           ascii_only(name, ASCII_ALNUM, "_");
 }
 
 static struct str seal(struct req *r, struct str name, struct str value)
@@ -107,14 +103,8 @@ static bool host_ok(struct str host)
 {
     bool address = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
 
-    for (size_t i = 0; i < host.len; i++) {
-        char c = host.ptr[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-        if (!plain && !(address && (c == ':' || c == '[' || c == ']')))
-            return false;
-    }
-    return host.len > 0 && host.len <= HOST_BYTES_MAX && host.ptr[0] != '.' &&
-           host.ptr[host.len - 1] != '.';
+    return ascii_only(host, ASCII_LOWER | ASCII_DIGIT, address ? "-.:[]" : "-.") && host.len > 0 &&
+           host.len <= HOST_BYTES_MAX && host.ptr[0] != '.' && host.ptr[host.len - 1] != '.';
 }
 
 /* What of a body its schema cannot say; hosts are lower case afterwards. */

@@ -5,6 +5,7 @@
 
 #include "areas/payments/payments_area.h"
 #include "balances_sql.h"
+#include "base/ascii.h"
 #include "http/query.h"
 #include "walk.h"
 
@@ -14,21 +15,10 @@
 
 struct str balance_unit(struct arena *arena, struct str text)
 {
-    char *unit = arena_alloc(arena, text.len + 1);
-
-    if (!text.len || text.len > BALANCE_UNIT_MAX)
+    if (!text.len || text.len > BALANCE_UNIT_MAX || !ascii_is(text.ptr[0], ASCII_LETTER) ||
+        !ascii_only(text, ASCII_ALNUM, "-_"))
         return STR_NONE;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        if (c >= 'A' && c <= 'Z')
-            c = (char)(c - 'A' + 'a');
-        bool letter = c >= 'a' && c <= 'z';
-        if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '-' || c == '_')))
-            return STR_NONE;
-        unit[i] = c;
-    }
-    unit[text.len] = '\0';
-    return (struct str){unit, text.len};
+    return arena_lower(arena, text);
 }
 
 /* A unit of the project's own is counted in whole numbers. */

@@ -2,6 +2,7 @@
 #include "areas/payments/billing/balances.h"
 #include "areas/payments/billing/offers.h"
 #include "areas/payments/payments_area.h"
+#include "base/ascii.h"
 #include "base/panic.h"
 #include "base/rand.h"
 #include "offers_sql.h"
@@ -12,30 +13,13 @@
 
 /* --- codes --- */
 
-/* 0 for what stands in no code. */
-static char normal_char(char c)
-{
-    if (c >= 'a' && c <= 'z')
-        return (char)(c - 'a' + 'A');
-    bool fits = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-    return fits ? c : '\0';
-}
-
 struct str offer_code_normal(struct arena *arena, struct str code)
 {
     struct str text = str_trim(code);
-    char *normal;
 
-    if (!text.len || text.len > CODE_CHARS_MAX)
+    if (!text.len || text.len > CODE_CHARS_MAX || !ascii_only(text, ASCII_ALNUM, "-_"))
         return STR_NONE;
-    normal = arena_alloc(arena, text.len + 1);
-    for (size_t i = 0; i < text.len; i++) {
-        normal[i] = normal_char(text.ptr[i]);
-        if (normal[i] == '\0')
-            return STR_NONE;
-    }
-    normal[text.len] = '\0';
-    return (struct str){normal, text.len};
+    return arena_upper(arena, text);
 }
 
 /* Without letters and digits that are taken for one another. 60 bits: none is guessed. */

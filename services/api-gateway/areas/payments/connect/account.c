@@ -1,6 +1,7 @@
 /* /integrations/svcpay/processor-connect: the project's account at the processor, its onboarding
  * and what it may do. */
 #include "areas/payments/payments_area.h"
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/rand.h"
 
@@ -433,16 +434,8 @@ AWAITS static int create_once(struct req *r, struct str form)
 
 static bool read_country(struct req *r, struct in_str *country)
 {
-    char *upper = arena_cstr(r->task.arena, country->value);
-
-    for (size_t i = 0; i < country->value.len; i++) {
-        if (upper[i] >= 'a' && upper[i] <= 'z')
-            upper[i] = (char)(upper[i] - 'a' + 'A');
-        if (upper[i] < 'A' || upper[i] > 'Z')
-            return false;
-    }
-    country->value.ptr = upper;
-    return true;
+    country->value = arena_upper(r->task.arena, country->value);
+    return ascii_only(country->value, ASCII_UPPER, "");
 }
 
 AWAITS static int connect_create(struct req *r)

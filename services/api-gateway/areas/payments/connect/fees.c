@@ -1,6 +1,7 @@
 /* /integrations/svcpay/processor-connect/{fees,processor-fees,fees/calculate}: what a payment
  * costs. */
 #include "areas/payments/payments_area.h"
+#include "base/ascii.h"
 #include "base/num.h"
 
 #define ROWS_MAX    100
@@ -323,18 +324,11 @@ AWAITS static int schedule_get(struct req *r)
 /* Upper case, or STR_NONE. */
 static struct str read_country(struct arena *arena, struct str text)
 {
-    char *upper = arena_cstr(arena, text);
+    struct str country = arena_upper(arena, text);
+    bool code = text.len == 2 && ascii_only(country, ASCII_UPPER, "");
 
-    for (size_t i = 0; i < text.len; i++) {
-        if (upper[i] >= 'a' && upper[i] <= 'z')
-            upper[i] = (char)(upper[i] - 'a' + 'A');
-        if ((upper[i] < 'A' || upper[i] > 'Z') && !str_is(text, COUNTRY_ANY))
-            return STR_NONE;
-    }
-    struct str country = {upper, text.len};
-    if (text.len != 2 && !str_is(country, COUNTRY_ANY) && !str_is(country, COUNTRY_EEA))
-        return STR_NONE;
-    return country;
+    return code || str_is(country, COUNTRY_ANY) || str_is(country, COUNTRY_EEA) ? country
+                                                                                : STR_NONE;
 }
 
 static void read_row(struct req *r,

@@ -1,5 +1,6 @@
 /* /integrations/svcpay/settings: how the project uses payments. */
 #include "areas/payments/payments_area.h"
+#include "base/ascii.h"
 
 #define GRACE_DAYS_MAX  90
 #define STOREFRONTS_MAX 250
@@ -65,18 +66,11 @@ AWAITS static int settings_get(struct req *r)
 static int read_storefronts(struct req *r, struct in_strs *in)
 {
     for (size_t i = 0; i < in->count; i++) {
-        char *code = arena_cstr(r->task.arena, in->items[i]);
-        bool ok = in->items[i].len == 3;
-        for (size_t k = 0; ok && k < 3; k++) {
-            if (code[k] >= 'a' && code[k] <= 'z')
-                code[k] = (char)(code[k] - 'a' + 'A');
-            ok = code[k] >= 'A' && code[k] <= 'Z';
-        }
-        if (!ok) {
+        in->items[i] = arena_upper(r->task.arena, in->items[i]);
+        if (in->items[i].len != 3 || !ascii_only(in->items[i], ASCII_UPPER, "")) {
             struct str field = arena_printf(r->task.arena, "web_checkout_storefronts[%zu]", i);
             return fail_field(r, field.ptr, "pattern", "must be a country of three letters");
         }
-        in->items[i].ptr = code;
     }
     return 0;
 }

@@ -1,8 +1,7 @@
 /* /integrations/svcpay/iap-store/credentials: whose app it is in the app store, and the key for its
  * server API, which goes in and never comes out. */
-#include <ctype.h>
-
 #include "areas/payments/payments_area.h"
+#include "base/ascii.h"
 #include "base/codec.h"
 #include "payments/store.h"
 #include "json/jr.h"
@@ -132,31 +131,6 @@ AWAITS static int store_get(struct req *r)
 
 /* --- changes --- */
 
-/* What can stand in a token's header, in a token and in an address. */
-static bool only(struct str text, const char *others)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && (c < '0' || c > '9') && !(c && strchr(others, c)))
-            return false;
-    }
-    return true;
-}
-
-/* 8-4-4-4-12 hex digits, in either case. */
-static bool is_uuid(struct str text)
-{
-    if (text.len != 36)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? text.ptr[i] != '-' : !isxdigit((unsigned char)text.ptr[i]))
-            return false;
-    }
-    return true;
-}
-
 static void wrong(struct req *r, struct schema_errors *errors, const char *field, const char *text)
 {
     schema_error_add(r->task.arena, errors, str_from(field), "pattern", "%s", text);
@@ -187,11 +161,11 @@ read_environments(struct req *r, const struct in_strs *names, struct schema_erro
 
 static void check_texts(struct req *r, const struct store_in *in, struct schema_errors *errors)
 {
-    if (in->issuer_id.set && !is_uuid(in->issuer_id.value))
+    if (in->issuer_id.set && !schema_format_ok("uuid", in->issuer_id.value))
         wrong(r, errors, "issuer_id", "must be a UUID");
-    if (!only(in->key_id.value, ""))
+    if (!ascii_only(in->key_id.value, ASCII_ALNUM, ""))
         wrong(r, errors, "key_id", "must be letters and digits");
-    if (!only(in->bundle_id.value, ".-"))
+    if (!ascii_only(in->bundle_id.value, ASCII_ALNUM, ".-"))
         wrong(r, errors, "bundle_id", "must be letters, digits, '.' and '-'");
 }
 

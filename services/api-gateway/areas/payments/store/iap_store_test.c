@@ -1,6 +1,7 @@
 /* /integrations/svcpay/iap-store: test notifications of the app store, and the token by which the
  * app tells whose a purchase is. */
 #include "areas/payments/payments_area.h"
+#include "base/ascii.h"
 #include "iap_store_sql.h"
 #include "payments/store.h"
 
@@ -124,13 +125,7 @@ static const char *test_state(const struct store_test *test, int64_t received_ms
 /* As the store makes them: a UUID and a time. Nothing else goes into the address of a call. */
 static bool token_ok(struct str token)
 {
-    for (size_t i = 0; i < token.len; i++) {
-        char c = token.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && (c < '0' || c > '9') && c != '-' && c != '_')
-            return false;
-    }
-    return token.len > 0 && token.len <= TOKEN_MAX;
+    return token.len > 0 && token.len <= TOKEN_MAX && ascii_only(token, ASCII_ALNUM, "-_");
 }
 
 AWAITS static int store_outcome(struct req *r)
