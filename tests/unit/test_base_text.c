@@ -13,6 +13,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/codec.h"
+#include "base/json_scan.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/rand.h"
@@ -478,6 +479,28 @@ static void texts_consist_of_classes(void **state)
     assert_false(ascii_only(STR("\xc3\xa9"), ASCII_ALNUM, ""));
 }
 
+/* --- json_scan --- */
+
+static void json_is_looked_over(void **state)
+{
+    struct str text = STR("{\"a]\\\"\":[1,\"\\\\\"]}\"open\\");
+    static const char seen[] = "{\":[1,\"]}\"";
+    int depth = 0;
+    size_t at = 0;
+
+    (void)state;
+    for (size_t i = 0; seen[i] != '\0'; i++) {
+        int c = json_scan(text, &at);
+        assert_int_equal(c, seen[i]);
+        depth += json_scan_depth(c);
+        if (c == '1')
+            assert_int_equal(depth, 2);
+    }
+    assert_int_equal(depth, 0);
+    assert_int_equal(at, text.len);
+    assert_int_equal(json_scan(text, &at), -1);
+}
+
 /* --- backoff --- */
 
 static void pauses_double_up_to_a_limit(void **state)
@@ -614,6 +637,7 @@ int main(void)
         cmocka_unit_test(utf8_is_cut_between_characters),
         cmocka_unit_test(characters_have_classes_in_every_locale),
         cmocka_unit_test(texts_consist_of_classes),
+        cmocka_unit_test(json_is_looked_over),
         cmocka_unit_test(pauses_double_up_to_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

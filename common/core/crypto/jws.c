@@ -5,6 +5,7 @@
 
 #include "base/ascii.h"
 #include "base/codec.h"
+#include "base/json_scan.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "crypto/ec.h"
@@ -16,24 +17,11 @@ enum { JSON_DEPTH_MAX = 8 };
 static bool json_shallow(struct str text)
 {
     int depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > JSON_DEPTH_MAX)
-                return false;
-        } else if (c == '}' || c == ']') {
-            depth--;
-        }
-    }
-    return true;
+    int c;
+
+    for (size_t at = 0; depth <= JSON_DEPTH_MAX && (c = json_scan(text, &at)) >= 0;)
+        depth += json_scan_depth(c);
+    return depth <= JSON_DEPTH_MAX;
 }
 
 static void json_release(void *root)

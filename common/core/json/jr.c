@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
+#include "base/json_scan.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
@@ -88,7 +90,7 @@ static const char *syntax_reason(const json_error_t *error)
 
 static int digit_at(struct str text, size_t at)
 {
-    return at < text.len && text.ptr[at] >= '0' && text.ptr[at] <= '9' ? text.ptr[at] - '0' : -1;
+    return at < text.len && ascii_is(text.ptr[at], ASCII_DIGIT) ? text.ptr[at] - '0' : -1;
 }
 
 /* A number begins at *at, which is moved behind it. False when jsonb could not hold it: 0e99999 and
@@ -128,55 +130,27 @@ static int refuse_range(struct jr_error *ret_error, struct str text, size_t at)
 /* jansson recurses up to 2,048 deep and reports NUL and BOM as something else: look first. */
 static int scan(struct str text, struct jr_error *ret_error)
 {
+    const char *nul = memchr(text.ptr, '\0', text.len);
+    struct str before = {text.ptr, nul != NULL ? (size_t)(nul - text.ptr) : text.len};
+    int depth = 0;
+    int c;
+
     if (str_starts(text, STR("\xef\xbb\xbf")))
         return refuse_at(ret_error, text, 0, "byte order mark is not allowed");
-    bool in_string = false;
-    size_t depth = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        switch (text.ptr[i]) {
-        case '\0':
-            return refuse_at(ret_error, text, i, "U+0000 is not allowed");
-        case '"':
-            in_string = !in_string;
-            break;
-        case '\\':
-            /* The escaped byte cannot end the string; a NUL there is still seen. */
-            if (in_string && i + 1 < text.len && text.ptr[i + 1] != '\0')
-                i++;
-            break;
-        case '{':
-        case '[':
-            if (!in_string && ++depth > JR_MAX_DEPTH)
-                return refuse_at(ret_error, text, i, "nested deeper than 64 levels");
-            break;
-        case '}':
-        case ']':
-            if (!in_string && depth > 0)
-                depth--;
-            break;
-        case '-':
-        case '0':
-        case '1':
-        case '2':
-        case '3':
-        case '4':
-        case '5':
-        case '6':
-        case '7':
-        case '8':
-        case '9': {
-            size_t end = i;
-            if (!in_string && !number_fits(text, &end))
-                return refuse_range(ret_error, text, i);
-            if (!in_string)
-                i = end - 1;
-            break;
-        }
-        default:
-            break;
-        }
+    for (size_t at = 0; (c = json_scan(before, &at)) >= 0;) {
+        size_t begin = at - 1;
+        depth += json_scan_depth(c);
+        if (depth > JR_MAX_DEPTH)
+            return refuse_at(ret_error, text, begin, "nested deeper than 64 levels");
+        if (depth < 0)
+            depth = 0;
+        if (c != '-' && (c < '0' || c > '9'))
+            continue;
+        at = begin;
+        if (!number_fits(before, &at))
+            return refuse_range(ret_error, text, begin);
     }
-    return 0;
+    return nul != NULL ? refuse_at(ret_error, text, before.len, "U+0000 is not allowed") : 0;
 }
 
 static void free_root(void *root)
@@ -226,36 +200,23 @@ enum {
     ITEM_BYTES = 48,
 };
 
-/* Behind the string that begins before `at`. */
-static size_t string_end(struct str text, size_t at)
-{
-    while (at < text.len && text.ptr[at] != '"')
-        at += text.ptr[at] == '\\' ? 2 : 1;
-    return at + 1;
-}
-
 size_t jr_tree_bytes(struct str text)
 {
     size_t bytes = text.len + ITEM_BYTES;
-    size_t depth = 0;
+    int depth = 0;
+    int c;
 
-    for (size_t at = 0; at < text.len && depth <= JR_MAX_DEPTH;) {
-        switch (text.ptr[at++]) {
+    for (size_t at = 0; depth <= JR_MAX_DEPTH && (c = json_scan(text, &at)) >= 0;) {
+        depth += json_scan_depth(c);
+        switch (c) {
         case '{':
             bytes += OBJECT_BYTES;
-            depth++;
             break;
         case '[':
             bytes += ARRAY_BYTES;
-            depth++;
-            break;
-        case '}':
-        case ']':
-            depth -= depth > 0;
             break;
         case '"':
             bytes += STRING_BYTES;
-            at = string_end(text, at);
             break;
         case ':': /* what was before it is a name, which its member holds */
             bytes += MEMBER_BYTES - STRING_BYTES;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_scan.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "json/jr.h"
@@ -81,21 +82,16 @@ size_t number_end(struct str text, size_t at, bool *ret_integer)
 
 struct str number_next(struct str text, size_t *at)
 {
-    bool in_string = false;
     bool integer;
+    int c;
 
-    for (size_t i = *at; i < text.len; i++) {
-        char c = text.ptr[i];
-        if (c == '"') {
-            in_string = !in_string;
-        } else if (in_string) {
-            i += c == '\\' ? 1 : 0;
-        } else if (c == '-' || (c >= '0' && c <= '9')) {
-            *at = number_end(text, i, &integer);
-            return (struct str){text.ptr + i, *at - i};
+    while ((c = json_scan(text, at)) >= 0) {
+        if (c == '-' || (c >= '0' && c <= '9')) {
+            size_t begin = *at - 1;
+            *at = number_end(text, begin, &integer);
+            return (struct str){text.ptr + begin, *at - begin};
         }
     }
-    *at = text.len;
     return STR_NONE;
 }
 

@@ -1,4 +1,5 @@
 /* Where in a text a value stands. */
+#include "base/json_scan.h"
 #include "base/strbuf.h"
 #include "json/jr.h"
 
@@ -9,14 +10,6 @@ struct level {
     size_t index;
     struct str key; /* as written, without its quotes */
 };
-
-/* Behind the text that begins at `at`. */
-static size_t text_end(struct str text, size_t at)
-{
-    for (at++; at < text.len && text.ptr[at] != '"'; at++)
-        at += text.ptr[at] == '\\' ? 1 : 0;
-    return at < text.len ? at + 1 : text.len;
-}
 
 static struct str print(struct arena *arena, const struct level *levels, size_t depth)
 {
@@ -36,14 +29,13 @@ struct str jr_path(struct arena *arena, struct str text, size_t at)
 {
     struct level levels[JR_MAX_DEPTH];
     size_t depth = 0;
+    size_t end = 0;
 
-    for (size_t i = 0; i < at && i < text.len; i++) {
-        char c = text.ptr[i];
+    for (size_t i = 0; i < at && i < text.len; i = end) {
+        int c = json_scan(text, &end);
         if (c == '"') {
-            size_t end = text_end(text, i);
             if (depth > 0 && !levels[depth - 1].array && end - i >= 2)
                 levels[depth - 1].key = (struct str){text.ptr + i + 1, end - i - 2};
-            i = end - 1;
         } else if ((c == '{' || c == '[') && depth < JR_MAX_DEPTH) {
             levels[depth++] = (struct level){.array = c == '[', .key = STR("")};
         } else if ((c == '}' || c == ']') && depth > 0) {
