@@ -570,6 +570,18 @@ static void numbers_compare_by_digits(void **state)
         assert_int_equal(num_compare(str_from(equal[i][0]), str_from(equal[i][1])), 0);
 }
 
+static void numbers_are_sorted_and_kept_once(void **state)
+{
+    int64_t numbers[] = {3, INT64_MAX, -1, 3, INT64_MIN, 3, -1};
+    static const int64_t sorted[] = {INT64_MIN, -1, 3, INT64_MAX};
+
+    (void)state;
+    assert_int_equal(num_sort_once(NULL, 0), 0);
+    assert_int_equal(num_sort_once(numbers, ARRAY_LEN(numbers)), ARRAY_LEN(sorted));
+    assert_memory_equal(numbers, sorted, sizeof(sorted));
+    assert_non_null(bsearch(&sorted[2], numbers, 4, sizeof(*numbers), num_order_i64));
+}
+
 static void whole_numbers_in_other_words(void **state)
 {
     static const struct {
@@ -625,6 +637,7 @@ int main(void)
         cmocka_unit_test(doubles_round_trip),
         cmocka_unit_test(numbers_ignore_the_locale),
         cmocka_unit_test(numbers_compare_by_digits),
+        cmocka_unit_test(numbers_are_sorted_and_kept_once),
         cmocka_unit_test(whole_numbers_in_other_words),
         cmocka_unit_test(times_parse_and_print),
         cmocka_unit_test(times_are_printed_for_mail_and_http),

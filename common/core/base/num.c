@@ -376,3 +376,23 @@ int num_compare(struct str left, struct str right)
         return 0;
     return left_sign * compare_sizes(a, b);
 }
+
+int num_order_i64(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+size_t num_sort_once(int64_t *numbers, size_t count)
+{
+    size_t kept = 0;
+
+    if (count > 1)
+        qsort(numbers, count, sizeof(*numbers), num_order_i64);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || numbers[kept - 1] != numbers[i])
+            numbers[kept++] = numbers[i];
+    return kept;
+}

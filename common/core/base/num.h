@@ -19,6 +19,10 @@ size_t num_print_f64(char *buf, double value);
 /* A JSON-style number that is whole, however it is written: 7.0, 1e2, 9223372036854775807.0. False
  * when it is not, or out of range. */
 bool num_parse_whole(struct str text, int64_t *ret_value);
+/* Of two int64_t, for qsort() and bsearch(). */
+int num_order_i64(const void *left, const void *right);
+/* Sorts the numbers, and keeps each once: how many are left. */
+size_t num_sort_once(int64_t *numbers, size_t count);
 /* Below 0, 0 or above 0 as `left` is less than, equal to or greater than `right`: exactly, by their
  * digits. Both must be JSON-style numbers. */
 int num_compare(struct str left, struct str right);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/num.h"
 #include "base/panic.h"
 #include "project/project_private.h"
 #include "project_sql.h"
@@ -30,14 +31,6 @@ loaded_numbers(struct arena *arena, const struct directory *directory, int64_t *
         numbers[count++] = ((const struct project *)value)->number;
     *ret_numbers = numbers;
     return count;
-}
-
-static int order_numbers(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-
-    return (a > b) - (a < b);
 }
 
 static void apply(struct directory *directory, int64_t number, int64_t epoch)
@@ -80,12 +73,12 @@ static int read_run(struct task *task, void *arg)
         apply(directory, seen[i], rows_i64(&rows, i, epoch_column));
     }
     if (rows.count > 1)
-        qsort(seen, rows.count, sizeof(*seen), order_numbers);
+        qsort(seen, rows.count, sizeof(*seen), num_order_i64);
     for (size_t i = 0; i < count; i++) { /* asked for and not there: deleted */
         struct project *project = directory_by_number(directory, numbers[i]);
         if (project != NULL &&
             (rows.count == 0 ||
-             bsearch(&numbers[i], seen, rows.count, sizeof(*seen), order_numbers) == NULL))
+             bsearch(&numbers[i], seen, rows.count, sizeof(*seen), num_order_i64) == NULL))
             directory_forget(directory, project);
     }
     return 0;

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "base/num.h"
 #include "records/bulk.h"
 
 AWAITS static int
@@ -95,14 +96,6 @@ AWAITS static int insert_call(struct records_ctx *ctx,
     return 0;
 }
 
-static int order_ids(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
 /* Items whose id did not come back; *ret_refused is arena-owned. */
 static size_t
 find_refused(struct arena *arena, const struct bulk *bulk, const struct rows *rows, size_t *refused)
@@ -112,9 +105,9 @@ find_refused(struct arena *arena, const struct bulk *bulk, const struct rows *ro
 
     for (size_t i = 0; i < rows->count; i++)
         written[i] = rows_i64(rows, i, 0);
-    qsort(written, rows->count, sizeof(*written), order_ids);
+    qsort(written, rows->count, sizeof(*written), num_order_i64);
     for (size_t i = 0; i < bulk->count; i++)
-        if (bsearch(&bulk->ids[i], written, rows->count, sizeof(*written), order_ids) == NULL)
+        if (bsearch(&bulk->ids[i], written, rows->count, sizeof(*written), num_order_i64) == NULL)
             refused[count++] = i;
     return count;
 }

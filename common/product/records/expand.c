@@ -1,9 +1,10 @@
 /* Related records in place of their ids. */
 #include "records/expand.h"
 
-#include <stdlib.h>
+#include "base/num.h"
 #include "base/panic.h"
 #include "records/error.h"
+#include <stdlib.h>
 
 /* --- what is expanded --- */
 
@@ -94,26 +95,6 @@ static void add_id(struct arena *arena, struct id_list *list, int64_t id)
     ARENA_PUSH(arena, list->items, list->count, list->cap, id);
 }
 
-static int order_i64(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
-static void sort_unique(struct id_list *list)
-{
-    size_t kept = 0;
-
-    if (list->count > 1)
-        qsort(list->items, list->count, sizeof(*list->items), order_i64);
-    for (size_t i = 0; i < list->count; i++)
-        if (kept == 0 || list->items[kept - 1] != list->items[i])
-            list->items[kept++] = list->items[i];
-    list->count = kept;
-}
-
 /* Ids that the column holds, each once, sorted. */
 static struct id_list collect(struct arena *arena,
                               const struct model_field *field,
@@ -134,7 +115,7 @@ static struct id_list collect(struct arena *arena,
         for (size_t i = 0; i < count; i++)
             add_id(arena, &list, ids[i]);
     }
-    sort_unique(&list);
+    list.count = num_sort_once(list.items, list.count);
     return list;
 }
 

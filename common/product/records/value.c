@@ -300,14 +300,6 @@ static bool read_id(const struct input *in, struct value *ret_value)
     return true;
 }
 
-static int order_ids(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
 static bool distinct(struct arena *arena, const int64_t *ids, size_t count)
 {
     int64_t *sorted = ARENA_ARRAY(arena, sorted, count);
@@ -315,11 +307,7 @@ static bool distinct(struct arena *arena, const int64_t *ids, size_t count)
     if (count < 2)
         return true;
     memcpy(sorted, ids, count * sizeof(*ids));
-    qsort(sorted, count, sizeof(*sorted), order_ids);
-    for (size_t i = 1; i < count; i++)
-        if (sorted[i] == sorted[i - 1])
-            return false;
-    return true;
+    return num_sort_once(sorted, count) == count;
 }
 
 static bool read_links(const struct input *in, struct value *ret_value)

@@ -29,14 +29,6 @@ read_ids(struct arena *arena, const struct rows *rows, const char *name, int64_t
 
 /* --- field rules --- */
 
-static int order_ids(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
 /* Adds "3 8 15" to the rule, keeping the ids sorted and unique. */
 static void rule_add(struct arena *arena, struct field_rule *rule, struct str text)
 {
@@ -53,14 +45,8 @@ static void rule_add(struct arena *arena, struct field_rule *rule, struct str te
         if (num_parse_i64(part, &ids[count]))
             count++;
     }
-    if (count > 1)
-        qsort(ids, count, sizeof(*ids), order_ids);
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || ids[kept - 1] != ids[i])
-            ids[kept++] = ids[i];
     rule->ids = ids;
-    rule->count = kept;
+    rule->count = num_sort_once(ids, count);
 }
 
 /* Equal rules give equal numbers; administrators' 0 means no rule at all. */
