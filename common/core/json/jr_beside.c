@@ -33,6 +33,15 @@ static void free_tree_later(void *arena)
     work_later(free_tree, arena);
 }
 
+/* Where a large text is parsed, into an arena that goes there, too. */
+static void own_tree(struct parsing *in)
+{
+    struct arena *arena = in->arena;
+
+    in->arena = arena_new(0);
+    arena_defer(arena, free_tree_later, in->arena);
+}
+
 int jr_parse_beside(struct task *task,
                     struct arena *arena,
                     struct str text,
@@ -45,10 +54,27 @@ int jr_parse_beside(struct task *task,
     if (text.len <= JR_HERE_BYTES) {
         parse(&in);
     } else {
-        in.arena = arena_new(0);
-        arena_defer(arena, free_tree_later, in.arena);
+        own_tree(&in);
         work_beside(task, parse, &in);
     }
+    *ret_root = in.root;
+    *ret_error = in.error;
+    return in.rc;
+}
+
+int jr_parse_in_turn(struct task *task,
+                     struct arena *arena,
+                     struct str text,
+                     bool stored,
+                     json_t **ret_root,
+                     struct jr_error *ret_error)
+{
+    struct parsing in = {.arena = arena, .text = text, .stored = stored};
+
+    if (text.len <= JR_HERE_BYTES)
+        return jr_parse_beside(task, arena, text, stored, ret_root, ret_error);
+    own_tree(&in);
+    TRY(work_run(task, WORK_PARSE, parse, &in));
     *ret_root = in.root;
     *ret_error = in.error;
     return in.rc;

@@ -17,6 +17,13 @@ AWAITS int jr_parse_beside(struct task *task,
                            bool stored,
                            json_t **ret_root,
                            struct jr_error *ret_error) MUSTCHECK;
+/* co: the same, but where too many texts of the project wait for a thread already it is -EAGAIN. */
+AWAITS int jr_parse_in_turn(struct task *task,
+                            struct arena *arena,
+                            struct str text,
+                            bool stored,
+                            json_t **ret_root,
+                            struct jr_error *ret_error) MUSTCHECK;
 /* any: whether a value is so large that printing or copying it holds the loop for long. */
 bool jr_is_large(const json_t *value);
 /* any: drops a tree that was made, when `arena` goes, on the loop: on a thread when it is large.

@@ -7,10 +7,7 @@
 #include "base/panic.h"
 #include "http/query.h"
 #include "http/server.h"
-#include "loop/work.h"
-#include "json/jr.h"
-
-#define PARSE_HERE_BYTES 32768
+#include "json/jr_beside.h"
 
 const char *const page_orders[] = {"asc", "desc", NULL};
 const struct query_param page_query[] = {PAGE_QUERY, {0}};
@@ -91,57 +88,11 @@ static int fail_json(struct req *r, struct str text, const struct jr_error *erro
                      errors);
 }
 
-struct parsing {
-    struct arena *arena;
-    struct str text;
-    bool exact;
-    json_t *root;
-    struct jr_error error;
-    int rc;
-};
-
-/* On the loop or on a thread: the arena is this task's alone. */
-static void parse(void *arg)
-{
-    struct parsing *in = arg;
-
-    in->rc = in->exact ? jr_parse_stored(in->arena, in->text, &in->root, &in->error)
-                       : jr_parse(in->arena, in->text, &in->root, &in->error);
-}
-
-static void free_tree(void *arena)
-{
-    arena_free(arena);
-}
-
-static void free_tree_later(void *arena)
-{
-    work_later(free_tree, arena);
-}
-
-/* A megabyte takes ten milliseconds, and as long to free: what is large is parsed beside the loop,
- * into an arena that goes there, too. */
-AWAITS static int parse_body(struct req *r, struct parsing *in)
-{
-    if (in->text.len <= PARSE_HERE_BYTES) {
-        parse(in);
-        return 0;
-    }
-    in->arena = arena_new(0);
-    arena_defer(r->task.arena, free_tree_later, in->arena);
-    int rc = work_run(&r->task, WORK_PARSE, parse, in);
-    if (rc == -EAGAIN)
-        return fail(r,
-                    "too_many_requests_in_flight",
-                    "This project has too many large bodies at once; try again.");
-    return rc;
-}
-
 /* *ret_text (may be NULL) is what was parsed. */
 AWAITS static int read_json(struct req *r, json_t **ret_root, struct str *ret_text)
 {
     struct str text = STR_NONE;
-    struct parsing in = {.arena = r->task.arena, .exact = r->route->exact_numbers};
+    struct jr_error error;
 
     *ret_root = NULL;
     TRY(read_text(r, &text));
@@ -149,11 +100,15 @@ AWAITS static int read_json(struct req *r, json_t **ret_root, struct str *ret_te
         return 0;
     if (!text.len)
         return fail(r, "invalid_json", "A JSON body is required.");
-    in.text = text;
-    TRY(parse_body(r, &in));
-    if (in.rc == JR_INVALID)
-        return fail_json(r, text, &in.error);
-    *ret_root = in.root;
+    int rc =
+        jr_parse_in_turn(&r->task, r->task.arena, text, r->route->exact_numbers, ret_root, &error);
+    if (rc == -EAGAIN)
+        return fail(r,
+                    "too_many_requests_in_flight",
+                    "This project has too many large bodies at once; try again.");
+    if (rc == JR_INVALID)
+        return fail_json(r, text, &error);
+    TRY(rc);
     if (ret_text)
         *ret_text = text;
     return 0;
