@@ -7,11 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -19,6 +15,7 @@
 #include "loop/loop.h"
 #include "loop/shares.h"
 #include "loop/task.h"
+#include "python_server.h"
 
 /* Prints its port, then serves. /count tells how many other requests came in. */
 static const char server_py[] =
@@ -91,37 +88,10 @@ static const char server_py[] =
     "os.write(1, b'%d\\n' % server.server_port)\n"
     "server.serve_forever()\n";
 
-static pid_t server_pid;
-static int server_port;
-
 static int server_start(void **state)
 {
     (void)state;
-    int ends[2];
-    char text[16] = "";
-    if (pipe(ends) != 0)
-        return -1;
-    server_pid = fork();
-    if (server_pid == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        (void)close(ends[0]);
-        (void)close(ends[1]);
-        (void)execl("/usr/bin/python3", "python3", "-c", server_py, (char *)NULL);
-        _exit(127);
-    }
-    (void)close(ends[1]);
-    ssize_t bytes = read(ends[0], text, sizeof(text) - 1);
-    (void)close(ends[0]);
-    server_port = bytes > 0 ? (int)strtol(text, NULL, 10) : 0;
-    return server_port > 0 ? 0 : -1;
-}
-
-static int server_stop(void **state)
-{
-    (void)state;
-    (void)kill(server_pid, SIGKILL);
-    (void)waitpid(server_pid, NULL, 0);
-    return 0;
+    return python_server_start(server_py);
 }
 
 /* --- one test: a loop, a task, fetch() inside --- */
@@ -679,5 +649,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_done_while_resolving, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancel_while_resolving, setup, teardown),
     };
-    return cmocka_run_group_tests(tests, server_start, server_stop);
+    return cmocka_run_group_tests(tests, server_start, python_server_stop);
 }
