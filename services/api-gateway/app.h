@@ -29,11 +29,26 @@ extern struct router *gateway_router; /* built at start, read only afterwards */
 #define ROUTES(name)                                                                               \
     const struct route_table name##_table = {PROJECT_MOUNT, name##_routes, ARRAY_LEN(name##_routes)}
 
+/* A name, and a description that may be null: what many bodies begin with. */
+/* clang-format off */
+#define NAMED_MEMBERS(body, is_required, name_example)                                             \
+    {.name = "name", FIELD_AT(body, name), .type = FIELD_STR, .required = (is_required),           \
+     .min = 1, .max = 100, .example = (name_example)},                                             \
+    {.name = "description", FIELD_AT(body, description), .type = FIELD_STR, .nullable = true,      \
+     .max = 1000}
+/* clang-format on */
+
 /* --- for administrative changes --- */
 
 /* A call that writes the audit row of this request, for sql_batch. `detail` JSON text or STR_NONE. */
 struct db_call gateway_audit(struct req *r, const char *action, const char *target, int64_t target_id,
                              struct str detail);
+/* Detail for it: which members of a body were set; never their values. */
+struct changed_member {
+    const char *name;
+    bool set;
+};
+struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count);
 /* co: after a committed change of users, roles, keys, groups, model or settings: raises the epoch. */
 AWAITS void gateway_touch(struct req *r);
 /* any: r->model is the project's model as of now, held until the request ends. */

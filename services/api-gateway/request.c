@@ -45,6 +45,24 @@ struct db_call gateway_audit(
     return audit_call(r->task.arena, r->caller, action, target, target_id, detail, r->request_id);
 }
 
+struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, r->task.arena, 512);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    jw_lit(&w, "changed");
+    jw_arr(&w);
+    for (size_t i = 0; i < count; i++)
+        if (members[i].set)
+            jw_cstr(&w, members[i].name);
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
 void gateway_touch(struct req *r)
 {
     project_touch(&r->task, gateway_directory(), r->project);

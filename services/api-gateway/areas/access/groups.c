@@ -9,18 +9,7 @@ struct group_in {
 };
 
 #define GROUP_MEMBERS(name_required)                                                               \
-    {.name = "name",                                                                               \
-     FIELD_AT(struct group_in, name),                                                              \
-     .type = FIELD_STR,                                                                            \
-     .required = (name_required),                                                                  \
-     .min = 1,                                                                                     \
-     .max = 100,                                                                                   \
-     .example = "\"Support\""},                                                                    \
-        {.name = "description",                                                                    \
-         FIELD_AT(struct group_in, description),                                                   \
-         .type = FIELD_STR,                                                                        \
-         .nullable = true,                                                                         \
-         .max = 1000},                                                                             \
+    NAMED_MEMBERS(struct group_in, name_required, "\"Support\""),                                  \
     {                                                                                              \
         .name = "role_ids", FIELD_AT(struct group_in, role_ids), .type = FIELD_IDS, .max = 100,    \
         .doc = "Roles whose holders may ask for the members' records"                              \

@@ -43,18 +43,7 @@ struct role_in {
 };
 
 #define ROLE_MEMBERS(name_required)                                                                \
-    {.name = "name",                                                                               \
-     FIELD_AT(struct role_in, name),                                                               \
-     .type = FIELD_STR,                                                                            \
-     .required = (name_required),                                                                  \
-     .min = 1,                                                                                     \
-     .max = 100,                                                                                   \
-     .example = "\"Editor\""},                                                                     \
-        {.name = "description",                                                                    \
-         FIELD_AT(struct role_in, description),                                                    \
-         .type = FIELD_STR,                                                                        \
-         .nullable = true,                                                                         \
-         .max = 1000},                                                                             \
+    NAMED_MEMBERS(struct role_in, name_required, "\"Editor\""),                                    \
         {.name = "is_admin",                                                                       \
          FIELD_AT(struct role_in, is_admin),                                                       \
          .type = FIELD_BOOL,                                                                       \

@@ -31,6 +31,7 @@ extern const struct schema user_update_schema;
 extern const struct schema me_schema;
 extern const struct schema account_schema;
 extern const struct schema user_out_schema;
+extern const struct schema auth_user_schema; /* the same in answers of /auth */
 
 /* A member as a parameter; null = {}. */
 struct db_param users_json(struct req *r, const struct in_json *in);

@@ -119,3 +119,4 @@ static const struct field user_out_fields[] = {
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };
 const struct schema user_out_schema = SCHEMA_OUT("User", user_out_fields);
+const struct schema auth_user_schema = SCHEMA_OUT("SignedInUser", user_out_fields);

@@ -1,4 +1,5 @@
 /* /auth/v1: sign in with a password, refresh, sign out, the project's public keys. */
+#include "areas/access/users.h"
 #include "areas/auth/auth_input.h"
 #include "areas/auth/auth_key.h"
 #include "areas/auth/auth_password.h"

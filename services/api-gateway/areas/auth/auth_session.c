@@ -1,6 +1,7 @@
 /* Sessions: begin one, and the bodies that hand out its tokens. */
 #include "areas/auth/auth_session.h"
 
+#include "areas/access/users.h"
 #include "areas/auth/auth_key.h"
 #include "auth_sql.h"
 #include "base/clock.h"
@@ -10,24 +11,6 @@
 
 #define SECRET_BYTES   32
 #define USER_AGENT_MAX 300
-
-static const struct field user_fields[] = {
-    {.name = "id", .type = FIELD_I64, .required = true},
-    {.name = "email", .type = FIELD_STR, .required = true},
-    {.name = "status", .type = FIELD_STR, .required = true},
-    {.name = "email_confirmed_at", .type = FIELD_TIME, .required = true, .nullable = true},
-    {.name = "last_sign_in_at",
-     .type = FIELD_TIME,
-     .required = true,
-     .nullable = true,
-     .noted = true},
-    {.name = "role_ids", .type = FIELD_IDS, .required = true},
-    {.name = "group_ids", .type = FIELD_IDS, .required = true},
-    {.name = "metadata", .type = FIELD_MAP, .required = true},
-    {.name = "created_at", .type = FIELD_TIME, .required = true},
-    {.name = "updated_at", .type = FIELD_TIME, .required = true},
-};
-const struct schema auth_user_schema = SCHEMA_OUT("SignedInUser", user_fields);
 
 #define TOKEN_MEMBERS                                                                              \
     {.name = "access_token", .type = FIELD_STR, .required = true, .doc = "JWT, ES256"},            \

@@ -15,7 +15,6 @@ struct auth_tokens {
 };
 
 /* The token body of documents; the second with is_new_user. */
-extern const struct schema auth_user_schema;
 extern const struct schema auth_tokens_schema;
 extern const struct schema auth_provider_tokens_schema;
 

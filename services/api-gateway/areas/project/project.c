@@ -41,26 +41,14 @@ check_issuer(struct arena *arena, const struct project_in *in, struct schema_err
                          "must be a public http or https URL");
 }
 
-/* Which members were set; never their values. */
 static struct str changed_members(struct req *r, const struct project_in *in)
 {
-    struct strbuf text;
-    struct jw w;
-
-    strbuf_init(&text, r->task.arena, 256);
-    jw_init(&w, &text);
-    jw_obj(&w);
-    jw_lit(&w, "changed");
-    jw_arr(&w);
-    if (in->name.set)
-        jw_cstr(&w, "name");
-    if (in->allowed_origins.set)
-        jw_cstr(&w, "allowed_origins");
-    if (in->settings.set)
-        jw_cstr(&w, "settings");
-    jw_arr_end(&w);
-    jw_obj_end(&w);
-    return strbuf_view(&text);
+    const struct changed_member members[] = {
+        {"name", in->name.set},
+        {"allowed_origins", in->allowed_origins.set},
+        {"settings", in->settings.set},
+    };
+    return gateway_changed(r, members, ARRAY_LEN(members));
 }
 
 /* Settings that decide who can sign in leave an administrator who can. */

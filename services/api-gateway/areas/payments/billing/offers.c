@@ -22,18 +22,7 @@ struct offer_in {
 static const char *const kinds[] = {"percent", "amount", "trial", "credit", "store", NULL};
 
 #define OFFER_MEMBERS(new)                                                                         \
-    {.name = "name",                                                                               \
-     FIELD_AT(struct offer_in, name),                                                              \
-     .type = FIELD_STR,                                                                            \
-     .required = (new),                                                                            \
-     .min = 1,                                                                                     \
-     .max = 100,                                                                                   \
-     .example = "\"Autumn\""},                                                                     \
-        {.name = "description",                                                                    \
-         FIELD_AT(struct offer_in, description),                                                   \
-         .type = FIELD_STR,                                                                        \
-         .nullable = true,                                                                         \
-         .max = 1000},                                                                             \
+    NAMED_MEMBERS(struct offer_in, new, "\"Autumn\""),                                             \
         {.name = "kind",                                                                           \
          FIELD_AT(struct offer_in, kind),                                                          \
          .type = FIELD_STR,                                                                        \

@@ -320,28 +320,15 @@ static struct str secret_text(struct req *r, const struct processor_account *acc
     return strbuf_view(&out);
 }
 
-/* Which members were set; never their values. */
 static struct str changed_members(struct req *r, const struct credentials_in *in)
 {
-    struct strbuf text;
-    struct jw w;
-
-    strbuf_init(&text, r->task.arena, 256);
-    jw_init(&w, &text);
-    jw_obj(&w);
-    jw_lit(&w, "changed");
-    jw_arr(&w);
-    if (in->mode.set)
-        jw_cstr(&w, "mode");
-    if (in->secret_key.set)
-        jw_cstr(&w, "secret_key");
-    if (in->account_id.set)
-        jw_cstr(&w, "account_id");
-    if (in->webhook_secrets.set)
-        jw_cstr(&w, "webhook_secrets");
-    jw_arr_end(&w);
-    jw_obj_end(&w);
-    return strbuf_view(&text);
+    const struct changed_member members[] = {
+        {"mode", in->mode.set},
+        {"secret_key", in->secret_key.set},
+        {"account_id", in->account_id.set},
+        {"webhook_secrets", in->webhook_secrets.set},
+    };
+    return gateway_changed(r, members, ARRAY_LEN(members));
 }
 
 /* From then on the payments service looks at the project. */

@@ -253,13 +253,9 @@ static struct str sealed_text(struct req *r, const struct store_account *account
     return strbuf_view(&text);
 }
 
-/* Which members were set; never their values. */
 static struct str changed_members(struct req *r, const struct store_in *in)
 {
-    const struct {
-        const char *name;
-        bool set;
-    } members[] = {
+    const struct changed_member members[] = {
         {"issuer_id", in->issuer_id.set},
         {"key_id", in->key_id.set},
         {"private_key", in->private_key.set},
@@ -267,20 +263,7 @@ static struct str changed_members(struct req *r, const struct store_in *in)
         {"app_apple_id", in->app_apple_id.set},
         {"environments", in->environments.set},
     };
-    struct strbuf text;
-    struct jw w;
-
-    strbuf_init(&text, r->task.arena, 512);
-    jw_init(&w, &text);
-    jw_obj(&w);
-    jw_lit(&w, "changed");
-    jw_arr(&w);
-    for (size_t i = 0; i < ARRAY_LEN(members); i++)
-        if (members[i].set)
-            jw_cstr(&w, members[i].name);
-    jw_arr_end(&w);
-    jw_obj_end(&w);
-    return strbuf_view(&text);
+    return gateway_changed(r, members, ARRAY_LEN(members));
 }
 
 /* The account as it is stored now, locked until the transaction ends. */
