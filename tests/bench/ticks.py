@@ -1,9 +1,9 @@
 """A runner that has little to do: what it takes, and a thousand projects whose workflows are due at one minute."""
 import concurrent.futures
-import os
 import time
 
 from groundwork.client import Client
+from groundwork.cpu import cpu_seconds
 from groundwork.runs import condition
 from groundwork.workflows import event, timed
 from workflows import make_workflow
@@ -25,15 +25,6 @@ def family(pid):
 def resident_mb(pid):
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as text:
         return sum(int(line.split()[1]) for line in text if line.startswith("Rss:")) / 1024
-
-
-def cpu_seconds(pids):
-    total = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as text:
-            fields = text.read().rsplit(")", 1)[1].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 def at_rest(world, out, name):

@@ -17,7 +17,9 @@ import pytest
 import requests
 
 from groundwork.client import Client
+from groundwork.cpu import cpu_seconds, memory
 from groundwork.project import PASSWORD, Project
+from groundwork.raw import connect, head
 
 SANITIZED = "asan"
 
@@ -46,23 +48,6 @@ def lone(start_gateway, servers):
     yield project
     assert not gateway.alarms()
     gateway.stop()
-
-
-def memory(gateway):
-    pages = 0
-    for pid in gateway.workers():
-        with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
-            pages += int(statm.read().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def cpu_seconds(pids):
-    total = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-            total += int(fields[11]) + int(fields[12])
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 OTHERS = """
@@ -95,20 +80,6 @@ class Others:
         found = json.loads(said)
         assert set(found["statuses"]) == {"200"}, found
         return found
-
-
-def connect(gateway, receive_bytes=None):
-    sock = socket.socket()
-    if receive_bytes:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-    sock.settimeout(30)
-    sock.connect(("127.0.0.1", gateway.port))
-    return sock
-
-
-def head(project, path="/users/me", method="GET", more=""):
-    return (f"{method} /org/{project.id}{path} HTTP/1.1\r\nHost: localhost\r\n"
-            f"Authorization: Bearer {project.admin.token}\r\n{more}\r\n").encode()
 
 
 def answer(sock):

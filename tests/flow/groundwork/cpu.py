@@ -15,6 +15,16 @@ def seconds(path, ended=False):
     return sum(int(number) for number in numbers[11 : 15 if ended else 13]) / TICKS
 
 
+def cpu_seconds(pids):
+    return sum(seconds(pid) for pid in pids)
+
+
+def memory(gateway):
+    """Resident bytes of all workers."""
+    pages = [int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in gateway.workers()]
+    return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
 class Cpu:
     """`programs`: name -> process numbers, each with all its children; of this process only itself is meant. Daemons' threads
     beside their loops are counted apart, as "... threads"."""

@@ -80,24 +80,29 @@ def start_gateway(servers, session_processor):
     end(started)
 
 
-@pytest.fixture(scope="module")
-def start_runner(servers, session_gateway, sink, mail_sink):
-    """Starts a workflow-runner: start_runner(LEASE_MS=2000). All of them end with the file's tests, so that other
-    files' jobs stay as they are; a sanitizer report in any log is an error."""
+def starter(servers, program, own):
+    """Starts daemons beside the gateways with settings of their own; all of them end with the file's tests."""
     started = []
 
     def start(name=None, prefix=(), **overrides):
-        log = servers.folder / f"{name or f'runner{len(started)}-{secrets.token_hex(3)}'}.log"
-        own = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
-        own.update(WORKERS=1, SMTP_URL=mail_sink.url, MAIL_FROM="service@example.org", SWEEP_MS=500,
-                   FETCH_ALLOW=",".join(f"127.0.0.1:{port}" for port in servers.allowed_ports))
-        daemon = Daemon(str(binary().with_name("workflow-runner")), log, **{**own, **overrides})
+        log = servers.folder / f"{name or f'{program}{len(started)}-{secrets.token_hex(3)}'}.log"
+        given = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
+        daemon = Daemon(str(binary().with_name(program)), log, **{**given, "WORKERS": 1, "SWEEP_MS": 500, **own(), **overrides})
         daemon.prefix = list(prefix)
         started.append(daemon.start())
         return daemon
 
     yield start
     end(started)
+
+
+@pytest.fixture(scope="module")
+def start_runner(servers, session_gateway, sink, mail_sink):
+    """Starts a workflow-runner: start_runner(LEASE_MS=2000). All of them end with the file's tests, so that other
+    files' jobs stay as they are; a sanitizer report in any log is an error."""
+    yield from starter(servers, "workflow-runner", lambda: dict(
+        SMTP_URL=mail_sink.url, MAIL_FROM="service@example.org",
+        FETCH_ALLOW=",".join(f"127.0.0.1:{port}" for port in servers.allowed_ports)))
 
 
 @pytest.fixture(scope="module")
@@ -146,20 +151,8 @@ def listening(project, orders):
 def start_webhook(servers, session_gateway):
     """Starts a payments-webhook: start_webhook(LEASE_MS=2000, PROCESSOR_URL=processor.url). Without the latter nobody
     answers its calls. All of them end with the file's tests; a sanitizer report in any log is an error."""
-    started = []
-
-    def start(name=None, prefix=(), **overrides):
-        log = servers.folder / f"{name or f'webhook{len(started)}-{secrets.token_hex(3)}'}.log"
-        own = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
-        own.update(WORKERS=1, SWEEP_MS=500, PROCESSOR_URL="http://127.0.0.1:1", STORE_URL="http://127.0.0.1:1",
-                   STORE_SANDBOX_URL="http://127.0.0.1:1")
-        daemon = Daemon(str(binary().with_name("payments-webhook")), log, **{**own, **overrides})
-        daemon.prefix = list(prefix)
-        started.append(daemon.start())
-        return daemon
-
-    yield start
-    end(started)
+    yield from starter(servers, "payments-webhook", lambda: dict(
+        PROCESSOR_URL="http://127.0.0.1:1", STORE_URL="http://127.0.0.1:1", STORE_SANDBOX_URL="http://127.0.0.1:1"))
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """L1-L9 at a size that a test machine bears: too many, too slow, too large; everybody else is served."""
 import os
 import resource
-import socket
 import threading
 import time
 
@@ -9,23 +8,11 @@ import pytest
 import requests
 
 from groundwork.client import Client
+from groundwork.cpu import cpu_seconds, memory
 from groundwork.project import PASSWORD, Project
+from groundwork.raw import connect, head
 
 pytestmark = pytest.mark.slow
-
-
-def connect(gateway, receive_bytes=None):
-    sock = socket.socket()
-    if receive_bytes:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-    sock.settimeout(15)
-    sock.connect(("127.0.0.1", gateway.port))
-    return sock
-
-
-def head(project, path="/users/me", method="GET", more=""):
-    return (f"{method} /org/{project.id}{path} HTTP/1.1\r\nHost: localhost\r\n"
-            f"Authorization: Bearer {project.admin.token}\r\n{more}\r\n").encode()
 
 
 def receive(sock, until=None, limit=1 << 20):
@@ -44,15 +31,6 @@ def receive(sock, until=None, limit=1 << 20):
 
 def status_of(data):
     return int(data.split(b" ", 2)[1]) if data.startswith(b"HTTP/1.1 ") else None
-
-
-def memory(gateway):
-    """Resident bytes of all workers."""
-    pages = 0
-    for pid in gateway.workers():
-        with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
-            pages += int(statm.read().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 class Others:
@@ -330,15 +308,6 @@ def test_l8_guesses_are_counted(project):
     assert statuses[0] == 401 and statuses[-1] == 429
     refused = project.client().post("/auth/v1/token", {"email": user.user["email"], "password": "guess"})
     assert refused.status_code == 429 and int(refused.headers["Retry-After"]) <= 60
-
-
-def cpu_seconds(pids):
-    total = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-            total += int(fields[11]) + int(fields[12])
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 def test_l9_descriptors_exhausted(start_gateway, servers):
