@@ -71,7 +71,7 @@ $(BUILD)/%.o: %.S $(FLAGS_STAMP)
 	@$(CC) $(CFLAGS) -c $< -o $@
 
 # SQL beside the code becomes tables of statements: <file>.sql -> <file>_sql.h, migrations -> C arrays.
-SQL_FILES := $(shell find common services -name '*.sql' 2>/dev/null)
+SQL_FILES := $(shell find common services tests/unit -name '*.sql' 2>/dev/null)
 SQL_HEADERS = $(patsubst %.sql,$(GEN)/%_sql.h,$(notdir $(SQL_FILES)))
 define sql_rule
 $(GEN)/$(basename $(notdir $(1)))_sql.h: $(1) scripts/sqlgen scripts/currencies
@@ -154,6 +154,7 @@ $$(BUILD)/unit/$(1): $$(BUILD)/tests/unit/$(1).o $$(call libs_for,$$(call upto,$
 	@$$(CC) $$(LDFLAGS) -o $$@ $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(LDLIBS) -lcmocka
 endef
 $(foreach u,$(basename $(notdir $(UNIT_SRC))),$(eval $(call unit_rule,$(u))))
+$(BUILD)/tests/unit/test_queue.o: | $(GEN)/toys_sql.h
 # Parts of the runner are tested by themselves: the pool with its program, the program's files as they are.
 $(BUILD)/unit/test_app_script_pool: | $(BUILD)/bin/script-sandbox
 $(BUILD)/tests/unit/test_base_script_sandbox.o: CPPFLAGS += -Iservices/workflow-runner

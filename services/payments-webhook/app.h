@@ -1,8 +1,8 @@
 #pragma once
 /*
  * What the daemon's files share. Events are stored as they come (receive.c, ingest.c); rows that are
- * due are claimed fairly over the projects (work.c) and applied, each in a transaction of its own
- * (event.c). Without bells, sweep.c finds what is due; settle.c asks the processor how calls and
+ * due are claimed fairly over the projects (work.c, common/product/queue) and applied, each in a transaction
+ * of its own (event.c); settle.c asks the processor how calls and
  * payments ended that nobody reported.
  */
 #include "app/daemon.h"

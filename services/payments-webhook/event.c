@@ -54,8 +54,8 @@ static struct db_call done_call(struct arena *arena, const struct run *run, cons
 {
     struct db_param *params = ARENA_ARRAY(arena, params, 5);
 
-    params[0] = P_I64(run->event->id);
-    params[1] = P_I64(run->event->attempts);
+    params[0] = P_I64(run->event->item.id);
+    params[1] = P_I64(run->event->item.token);
     params[2] = P_CSTR(state);
     params[3] = P_STR(run->applied.object.len ? run->applied.object : STR_NONE);
     params[4] = P_STR(run->applied.effect.len ? run->applied.effect : STR_NONE);
@@ -69,7 +69,7 @@ AWAITS static int lock(struct run *run, struct db *tx)
     TRY(db_query(run->task,
                  tx,
                  &SQL_EVENT_LOCK,
-                 PARAMS(P_I64(run->event->id), P_I64(run->event->attempts)),
+                 PARAMS(P_I64(run->event->item.id), P_I64(run->event->item.token)),
                  &rows));
     return rows.count == 1 ? 0 : EVENT_LOST;
 }
@@ -140,11 +140,11 @@ note_state(struct run *run, const char *state, const char *effect, uint64_t *cou
         (*counter)++;
 }
 
-static int64_t backoff_ms(int attempts)
+static int64_t backoff_ms(int64_t attempts)
 {
     int64_t delay = BACKOFF_FIRST_MS;
 
-    for (int i = 1; i < attempts && delay < BACKOFF_LAST_MS; i++)
+    for (int64_t i = 1; i < attempts && delay < BACKOFF_LAST_MS; i++)
         delay *= 2;
     if (delay > BACKOFF_LAST_MS)
         delay = BACKOFF_LAST_MS;
@@ -176,7 +176,7 @@ static bool is_last(const struct event *event, int rc)
 {
     if (rc == APPLY_AGAIN && clock_wall_ms() - event->received_ms < PATIENCE_MS)
         return false;
-    return rc == APPLY_BROKEN || event->attempts >= webhook_conf()->event_attempts;
+    return rc == APPLY_BROKEN || event->item.token >= webhook_conf()->event_attempts;
 }
 
 AWAITS static void
@@ -186,9 +186,9 @@ note_failure(struct task *task, struct event *event, struct project *project, in
     struct str reason = str_from(reason_of(rc));
 
     log_warn(dead ? "webhook.dead" : "webhook.failed",
-             L_I64("event", event->id),
+             L_I64("event", event->item.id),
              L_STR("type", event->type),
-             L_I64("attempts", event->attempts),
+             L_I64("attempts", event->item.token),
              L_I64("rc", rc),
              L_STR("reason", reason));
     /* The task's own time may be over. */
@@ -196,10 +196,10 @@ note_failure(struct task *task, struct event *event, struct project *project, in
     int noted = db_query(task,
                          &project->db,
                          &SQL_EVENT_FAILED,
-                         PARAMS(P_I64(event->id),
-                                P_I64(event->attempts),
+                         PARAMS(P_I64(event->item.id),
+                                P_I64(event->item.token),
                                 P_STR(reason),
-                                dead ? P_NULL : P_I64(backoff_ms(event->attempts))),
+                                dead ? P_NULL : P_I64(backoff_ms(event->item.token))),
                          NULL);
     if (noted != 0) /* its lease ends, and it comes back */
         return;
@@ -219,43 +219,56 @@ AWAITS static void tell(struct run *run)
     if (run->applied.rang)
         events_ring(webhook_directory(), project);
     if (run->applied.woke)
-        work_due(event->number);
+        queue_due(work_events(), event->item.db.schema);
     if (run->applied.touch)
         project_touch(run->task, webhook_directory(), project);
 }
 
-AWAITS static void end(struct run *run, int rc)
+AWAITS static enum queue_outcome end(struct run *run, int rc)
 {
     switch (rc) {
     case 0:
         tell(run);
-        return;
+        return QUEUE_DONE;
     case EVENT_LOST:
     case DB_UNKNOWN: /* applied or not: if not, it comes back */
-        work_stats()->lost++;
-        return;
+        return QUEUE_GONE;
     case APPLY_UNSUPPORTED:
         note_state(
             run, "unsupported", "nothing: event type not supported", &work_stats()->unsupported);
-        return;
+        return QUEUE_DONE;
     case APPLY_FOREIGN:
         note_state(
             run, "ignored", "nothing: it belongs to another project", &work_stats()->ignored);
-        return;
+        return QUEUE_DONE;
     default:
         note_failure(run->task, run->event, run->source.project, rc);
+        return QUEUE_DONE;
     }
 }
 
-void event_apply(struct task *task, struct event *event)
+void event_from_row(struct queue_item *item)
 {
+    struct event *event = CONTAINER_OF(item, struct event, item);
+    const struct row row = rows_at(&item->rows, 0);
+
+    event->received_ms = row_time(&row, "received_at");
+    event->store = str_is(row_str(&row, "source"), "iap_store");
+    event->event_id = row_str(&row, "event_id");
+    event->type = row_str(&row, "type");
+    event->payload = row_str(&row, "payload");
+}
+
+enum queue_outcome event_run(struct task *task, struct queue_item *item)
+{
+    struct event *event = CONTAINER_OF(item, struct event, item);
     struct run run = {.task = task, .event = event};
     struct project *project;
     struct jr_error error;
 
-    int rc = project_find_number(task, webhook_directory(), event->number, &project);
+    int rc = project_find_number(task, webhook_directory(), event->item.db.schema, &project);
     if (rc != 0) /* gone, or it comes back */
-        return;
+        return QUEUE_GONE;
     run.source = (struct apply_source){
         .task = task,
         .project = project,
@@ -271,5 +284,5 @@ void event_apply(struct task *task, struct event *event)
         rc = APPLY_BROKEN;
     if (rc == 0)
         rc = apply(&run);
-    end(&run, rc);
+    return end(&run, rc);
 }

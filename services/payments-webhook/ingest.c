@@ -170,7 +170,7 @@ AWAITS static int store(struct req *r, enum source source, const struct record *
     if (rc < 0)
         return rc;
     if (record->supported)
-        work_received(r->project);
+        queue_stored(work_events(), r->project, 1);
     if (!record->supported)
         return reply(r, source, UNSUPPORTED);
     return reply(r, source, rows.affected == 1 ? STORED : DUPLICATE);

@@ -3,6 +3,7 @@
 
 #include "app/admission.h"
 #include "app/request.h"
+#include "base/clock.h"
 #include "base/panic.h"
 #include "bus/bus.h"
 #include "db/answer.h"
@@ -14,7 +15,6 @@
 #include "payments/processor.h"
 #include "payments/store.h"
 #include "receive.h"
-#include "sweep.h"
 #include "work.h"
 
 /* clang-format off: the list must follow its macros */
@@ -111,7 +111,6 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         return -1;
     }
     work_start();
-    sweep_start();
     if (http_server_start(&config, &server) != 0) {
         *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
         return -1;
@@ -126,6 +125,7 @@ static struct {
     loop_fn done;
     void *arg;
     struct loop_timer last_call;
+    int64_t last_call_ms; /* mono */
 } ending;
 
 /* Who waits for the processor waits no longer: what it was at comes back after its lease. */
@@ -140,9 +140,14 @@ static void on_drained(void *arg UNUSED)
     ending.done(ending.arg);
 }
 
+static void on_work_drained(void *arg UNUSED)
+{
+    background_wait(on_drained, NULL);
+}
+
 static void on_bus_stopped(void *arg UNUSED)
 {
-    work_drain(on_drained, NULL);
+    work_drain(ending.last_call_ms, on_work_drained, NULL);
 }
 
 static void on_answered(void *arg UNUSED)
@@ -156,9 +161,10 @@ static void drain(struct app *app, loop_fn done, void *arg)
 
     loop_timer_init(&ending.last_call, on_last_call, NULL);
     loop_timer_start(&ending.last_call, patience_ms > 0 ? patience_ms : 0);
+    ending.last_call_ms = clock_mono_ms() + patience_ms;
     ending.done = done;
     ending.arg = arg;
-    sweep_stop();
+    work_stop_looking();
     http_server_drain(server, app->conf->drain_timeout_ms / 2, on_answered, NULL);
 }
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "log/log.h"
-#include "loop/background.h"
 #include "payments/call.h"
 #include "webhook_settle_sql.h"
 #include "work.h"
@@ -13,7 +12,6 @@
 
 #define ROWS_AT_ONCE  8
 #define ROUNDS        20
-#define ROUND_MS      90000                       /* a row belongs to us for 120 s */
 #define KEY_LIFE_MS   (INT64_C(23) * 3600 * 1000) /* the processor forgets a key after 24 h */
 #define SEARCH_AGE_MS 120000 /* the processor is not at a call any more that began before */
 #define SEARCH_ROWS   100    /* of a customer's newest objects: all that it tells at once */
@@ -81,7 +79,7 @@ AWAITS static int write_answer(struct settle *s, call_fn fn, void *arg)
     int rc = call_transact(&s->call, fn, arg);
 
     if (rc == 0 && s->call.woke)
-        work_due(s->call.project->number);
+        queue_due(work_events(), s->call.project->number);
     if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN) /* asking again changes nothing */
         return answered(s, &s->call.project->db);
     return rc;
@@ -325,31 +323,24 @@ AWAITS static int settle_kind(struct task *task,
 {
     size_t count = ROWS_AT_ONCE;
 
-    for (int round = 0; round < ROUNDS && count == ROWS_AT_ONCE && !work_draining(); round++)
+    for (int round = 0;
+         round < ROUNDS && count == ROWS_AT_ONCE && !queue_draining(work_settlements());
+         round++)
         TRY(settle_some(task, project, settings, kind, &count));
     return 0;
 }
 
-static void settle_run(struct task *task, void *arg)
+int settle_pass(struct task *task,
+                struct queue *queue UNUSED,
+                struct project *project,
+                bool *ret_more UNUSED)
 {
-    struct work *work = arg;
-    struct project *project;
     const struct payment_settings *settings;
 
-    int rc = project_find_number(task, webhook_directory(), work->number, &project);
-    if (rc == 0)
-        rc = payment_settings_get(task, project, &settings);
+    int rc = payment_settings_get(task, project, &settings);
     for (size_t i = 0; rc == 0 && i < ARRAY_LEN(kinds); i++)
         rc = settle_kind(task, project, settings, &kinds[i]);
-    work->settling = false;
-}
-
-void settle_due(int64_t number)
-{
-    struct work *work = work_get(number);
-
-    if (work->settling || work_draining())
-        return;
-    work->settling = true;
-    background_run(ROUND_MS, settle_run, work);
+    if (rc > 0) /* the rows are there: the next sweep finds them */
+        log_debug("settle.pass_failed", L_I64("project", project->number), L_I64("rc", rc));
+    return 0;
 }

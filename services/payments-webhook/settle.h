@@ -7,8 +7,12 @@
  */
 #include <stdint.h>
 
-/* any: the project has such rows. */
-void settle_due(int64_t number);
+#include "queue/queue.h"
+
+#define SETTLE_PASS_MS 90000 /* a row belongs to us for 120 s */
+/* co: all such rows of a project (queue_kind.pass). */
+AWAITS int
+settle_pass(struct task *task, struct queue *queue, struct project *project, bool *ret_more);
 /* Since start: rows asked about; rows given up as outcome_unknown. */
 struct settle_stats {
     uint64_t asked, unknown;

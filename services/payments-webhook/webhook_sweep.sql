@@ -1,4 +1,4 @@
--- What the payments service finds without a bell.
+-- What the payments service finds without a notification.
 
 -- name: pay_sweep_projects :many
 select f.number as number, p.server as server
@@ -7,21 +7,34 @@ where p.state = 'active' order by f.number
 
 -- name: pay_sweep_look :one
 select d.first_at is not null as due,
-  exists (select 1 from {p}.webhook_events e
-    where e.next_attempt_at <= now() and e.state = 'received' and e.attempts > 0) as suspects,
+  c.crashed as crashed, c.crashed as expired,
   case when d.first_at is null then 0 else
     (select count(*) from (select 1 from {p}.webhook_events e where e.next_attempt_at is not null limit 100000) c) end as backlog,
   coalesce((extract(epoch from now() - d.first_at) * 1000)::bigint, 0) as oldest_ms,
   (select count(*) from (select 1 from {p}.webhook_events e where e.state = 'dead' limit 1000) c) as dead,
   exists (select 1 from {p}.payments y where y.settle_at <= now())
     or exists (select 1 from {p}.subscriptions s where s.settle_at <= now()) as settle
-from (select min(e.next_attempt_at) as first_at from {p}.webhook_events e where e.next_attempt_at <= now()) d
+from (select min(e.next_attempt_at) as first_at from {p}.webhook_events e where e.next_attempt_at <= now()) d,
+  (select exists (select 1 from {p}.webhook_events e
+     where e.next_attempt_at <= now() and e.state = 'received' and e.attempts > 0) as crashed) c
 
--- The oldest thousand of a state are looked at.
--- name: retain_webhook_events :exec
+-- The oldest of a state are looked at.
+-- part: retain_head
 delete from {p}.webhook_events e where e.id in
-  (select f.id from (select o.id, o.received_at from {p}.webhook_events o where o.state = $1::text order by o.id limit 1000) f
-   where f.received_at < now() - make_interval(days => $2::integer))
+  (select f.id from (select o.id, o.received_at from {p}.webhook_events o where o.state =
+
+-- part: retain_tail
+order by o.id limit $2::bigint) f
+   where f.received_at < now() - make_interval(days => $1::integer))
+
+-- name: retain_applied :exec
+{retain_head} 'applied' {retain_tail}
+
+-- name: retain_ignored :exec
+{retain_head} 'ignored' {retain_tail}
+
+-- name: retain_unsupported :exec
+{retain_head} 'unsupported' {retain_tail}
 
 -- name: retain_idempotency_keys :exec
 delete from {p}.idempotency_keys k where (k.principal, k.key) in

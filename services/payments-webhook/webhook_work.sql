@@ -5,7 +5,7 @@ update {p}.webhook_events w set state = 'received', attempts = w.attempts + 1,
   next_attempt_at = now() + $2::bigint * interval '1 millisecond',
   error = case when w.state = 'received' and w.attempts > 0 then {crashed} else w.error end
 from due d where w.id = d.id
-returning w.id as id, w.source as source, w.event_id as event_id, w.type as type, w.attempts as attempts,
+returning w.id as id, w.source as source, w.event_id as event_id, w.type as type, w.attempts as token,
   w.received_at as received_at, w.payload as payload
 
 -- part: crashed
@@ -20,24 +20,24 @@ with due as (
   order by e.next_attempt_at limit $1::bigint for update skip locked)
 {claimed}
 
--- name: events_claim_suspect :many
+-- name: events_claim_crashed :many
 with due as (
   select e.id from {p}.webhook_events e
   where e.next_attempt_at <= now() and e.state = 'received' and e.attempts > 0
   order by e.next_attempt_at limit $1::bigint for update skip locked)
 {claimed}
 
--- One that failed in another way before is no suspect until it was left behind twice.
--- name: events_bury_suspects :many
+-- One that failed in another way before is not blamed until it was left behind twice.
+-- name: events_quarantine :many
 update {p}.webhook_events w set state = 'dead', next_attempt_at = null, error = {crashed}
 where w.id in (select e.id from {p}.webhook_events e
   where e.next_attempt_at <= now() and e.state = 'received' and e.attempts >= $1::smallint
     and (e.error is null or e.error = {crashed})
   order by e.next_attempt_at limit 100 for update skip locked)
-returning w.id as id, w.type as type, w.attempts as attempts
+returning w.id as id, w.attempts as attempt, true as quarantined
 
 -- What was claimed and not begun was no attempt.
--- name: events_give_back :exec
+-- name: events_release :exec
 update {p}.webhook_events w set attempts = w.attempts - 1, next_attempt_at = now(),
   state = case when w.attempts > 1 then 'failed' else 'received' end
 from unnest($1::bigint[], $2::bigint[]) as g (id, attempts)

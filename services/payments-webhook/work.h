@@ -1,47 +1,33 @@
 #pragma once
 /*
- * Which projects have events that are due, and who gets the next free slot: projects take turns.
- * Events are claimed many at a time: the claim counts the attempt and moves next_attempt_at ahead
- * by lease_ms, so what a process leaves behind when it dies comes back by itself, and an event that
- * takes every process down with it ends as dead. What came back that way is claimed one at a time,
- * beside the others: the next crash has one suspect.
+ * What this daemon has in the queue (common/product/queue): events, which are claimed many at a time and
+ * applied, and rows to settle, of which a project's are taken a pass at a time (settle.c). The claim
+ * of an event counts the attempt and moves next_attempt_at ahead by lease_ms, so what a process
+ * leaves behind when it dies comes back by itself, and an event that takes every process down with
+ * it ends as dead. What came back that way is claimed one at a time, beside the others: the next
+ * crash has one suspect. A sweep also finds rows to settle, and counts what waits.
  */
 #include "app.h"
-#include "base/list.h"
+#include "queue/queue.h"
 
-struct work {
-    int64_t number;       /* of the project */
-    struct list ring;     /* in the ring of projects whose turn comes */
-    struct list suspects; /* in the ring of projects with events that came back */
-    struct list queue;    /* struct event.link: claimed, wait for a slot */
-    unsigned queued;
-    unsigned running;
-    bool due;          /* there may be due events */
-    bool suspects_due; /* there may be events that a process left behind */
-    bool claiming;
-    bool settling; /* settle.c is at it */
-};
-
+/* Before fork. */
+void work_prepare(void);
 void work_start(void);
+/* any: projects are not looked at any more. */
+void work_stop_looking(void);
 /* any: nothing new is claimed; what was claimed and has not begun is given back. done(arg) when no
- * event runs any more. */
-void work_drain(loop_fn done, void *arg);
+ * event runs any more; those that run at last_call_mono_ms are cancelled. */
+void work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
 void work_stop(void);
-bool work_draining(void);
 
-/* any: the project may have due events. */
-void work_due(int64_t number);
-/* any: the project has events that a process left behind. */
-void work_suspects_due(int64_t number);
-/* any: an event was stored by this process: applied here, or, when there is no room, wherever the
- * bell is heard. */
-void work_received(const struct project *project);
-/* any: made when there is none. */
-struct work *work_get(int64_t number);
+struct queue *work_events(void);
+struct queue *work_settlements(void);
 
 struct work_stats {
-    uint64_t claimed, applied, ignored, unsupported, failed, dead, lost;
-    unsigned running;
-    size_t projects;
+    uint64_t applied, ignored, unsupported, failed, dead;
+    /* Of the last sweep, as this process saw it. */
+    int64_t backlog;     /* events that wait, at most 100,000 of a project counted */
+    int64_t oldest_ms;   /* how long the oldest due one has been due */
+    int64_t dead_events; /* at most 1,000 of a project counted */
 };
 struct work_stats *work_stats(void);

@@ -7,6 +7,7 @@
 #include "job.h"
 #include "log/log.h"
 #include "loop/background.h"
+#include "queue/turns.h"
 #include "runner_schedule_sql.h"
 #include "work.h"
 
@@ -27,15 +28,37 @@ struct kind {
     struct loop_timer timer;
 };
 
-static struct {
-    size_t index, runners;
-    bool stopped;
-} s = {.runners = 1};
+/* What this process knows of a project that ticks. */
+struct ready {
+    int64_t fresh_for_ms; /* wall: the tick that its editors' rights were last read for */
+    int64_t ready_ms;     /* mono: it ticked, or was made ready for a tick, last */
+};
 
-void ahead_share(size_t index, size_t runners)
+static struct turns projects;
+static bool stopped;
+
+static void ready_init(void *item UNUSED, int64_t number UNUSED, void *arg UNUSED)
 {
-    s.index = index;
-    s.runners = runners;
+}
+
+static bool is_ready(const struct ready *ready)
+{
+    return ready->ready_ms != 0 && clock_mono_ms() - ready->ready_ms <= READY_MS;
+}
+
+static bool is_idle(const void *item)
+{
+    return !is_ready(item);
+}
+
+static struct ready *ready_get(int64_t number)
+{
+    return turns_get(&projects, number);
+}
+
+void ahead_ticked(int64_t number)
+{
+    ready_get(number)->ready_ms = clock_mono_ms();
 }
 
 /* --- one project --- */
@@ -84,15 +107,15 @@ AWAITS static int make_ready(struct task *task, int64_t number, int64_t fire_ms 
     TRY(project_find_number(task, runner_directory(), number, &project));
     TRY(read_workflows(task, project, READY_AHEAD_MS));
     TRY(ready_statements(task, &project->db));
-    work_get(number)->ready_ms = clock_mono_ms();
+    ready_get(number)->ready_ms = clock_mono_ms();
     return 0;
 }
 
 static bool wants_ready(int64_t number, int64_t fire_ms UNUSED)
 {
-    const struct work *work = work_find(number);
+    const struct ready *ready = turns_find(&projects, number);
 
-    return work == NULL || work->ready_ms == 0 || clock_mono_ms() - work->ready_ms > READY_MS;
+    return ready == NULL || !is_ready(ready);
 }
 
 AWAITS static int make_fresh(struct task *task, int64_t number, int64_t fire_ms)
@@ -101,15 +124,15 @@ AWAITS static int make_fresh(struct task *task, int64_t number, int64_t fire_ms)
 
     TRY(project_find_number(task, runner_directory(), number, &project));
     TRY(read_workflows(task, project, FRESH_AHEAD_MS));
-    work_get(number)->fresh_for_ms = fire_ms;
+    ready_get(number)->fresh_for_ms = fire_ms;
     return 0;
 }
 
 static bool wants_fresh(int64_t number, int64_t fire_ms)
 {
-    const struct work *work = work_find(number);
+    const struct ready *ready = turns_find(&projects, number);
 
-    return work == NULL || work->fresh_for_ms != fire_ms;
+    return ready == NULL || ready->fresh_for_ms != fire_ms;
 }
 
 static struct kind kinds[] = {
@@ -152,7 +175,7 @@ AWAITS static int make_around(struct task *task, void *arg)
 {
     struct round *round = arg;
 
-    while (round->next < round->soon->count && !s.stopped) {
+    while (round->next < round->soon->count && !stopped) {
         const struct row project = rows_at(round->soon, round->next++);
         TRY(make_one(task, round->kind, &project));
     }
@@ -161,14 +184,16 @@ AWAITS static int make_around(struct task *task, void *arg)
 
 AWAITS static int look_ahead(struct task *task, const struct kind *kind)
 {
+    const struct queue_share share = queue_share(work_jobs());
     struct task_call calls[AT_ONCE];
     struct rows soon;
 
-    TRY(db_query(task,
-                 directory_control(runner_directory()),
-                 &SQL_SCHEDULE_SOON,
-                 PARAMS(P_I64((int64_t)s.runners), P_I64((int64_t)s.index), P_I64(kind->ahead_ms)),
-                 &soon));
+    TRY(db_query(
+        task,
+        directory_control(runner_directory()),
+        &SQL_SCHEDULE_SOON,
+        PARAMS(P_I64((int64_t)share.count), P_I64((int64_t)share.index), P_I64(kind->ahead_ms)),
+        &soon));
     struct round round = {.kind = kind, .soon = &soon};
     for (size_t i = 0; i < AT_ONCE; i++)
         calls[i] = (struct task_call){.fn = make_around, .arg = &round};
@@ -184,7 +209,7 @@ static void ahead_run(struct task *task, void *arg)
     int rc = look_ahead(task, kind);
     if (rc > 0)
         log_debug("ahead.look_failed", L_I64("rc", rc));
-    if (!s.stopped)
+    if (!stopped)
         loop_timer_start(&kind->timer, kind->every_ms);
 }
 
@@ -195,6 +220,8 @@ static void on_timer(void *arg)
 
 void ahead_start(void)
 {
+    projects = (struct turns){.size = sizeof(struct ready), .init = ready_init, .idle = is_idle};
+    turns_start(&projects);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         loop_timer_init(&kinds[i].timer, on_timer, &kinds[i]);
         loop_timer_start(&kinds[i].timer, FIRST_MS);
@@ -203,7 +230,12 @@ void ahead_start(void)
 
 void ahead_stop(void)
 {
-    s.stopped = true;
+    stopped = true;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         loop_timer_stop(&kinds[i].timer);
+}
+
+void ahead_end(void)
+{
+    turns_stop(&projects);
 }

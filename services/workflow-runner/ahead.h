@@ -6,9 +6,11 @@
  * the tables; just before the tick the rights are read once more. What was not made ready (a runner
  * that has just started, a workflow that was just saved) is read when it is needed.
  */
-#include <stddef.h>
+#include <stdint.h>
 
 void ahead_start(void);
 void ahead_stop(void);
-/* any: which of the runners that live this one is. */
-void ahead_share(size_t index, size_t runners);
+/* loop: forgets what was made ready; nothing runs any more. */
+void ahead_end(void);
+/* any: the project has just ticked: it is ready. */
+void ahead_ticked(int64_t number);

@@ -52,7 +52,7 @@ static void begin_more(void)
         job->begun_ms = now;
         list_append(&b.begun, &job->turn);
         b.count++;
-        run_start(job);
+        queue_begin(&job->item);
     }
     if (list_empty(&b.waiting) || b.armed)
         return;
@@ -66,8 +66,10 @@ static void on_timer(void *arg UNUSED)
     begin_more();
 }
 
-void begin_in_turn(struct job *job)
+void begin_in_turn(struct queue_item *item)
 {
+    struct job *job = CONTAINER_OF(item, struct job, item);
+
     set_up();
     list_append(&b.waiting, &job->turn);
     begin_more();

@@ -46,16 +46,17 @@ bool context_init(struct run *run)
 
     run->root = json_object();
     MUST(run->root != NULL && workflow != NULL && self != NULL);
-    arena_defer(job->arena, free_value, run->root);
+    arena_defer(job->item.arena, free_value, run->root);
     (void)json_object_set_new(workflow, "id", json_integer(job->workflow_id));
     (void)json_object_set_new(workflow, "name", jr_text(run->version->definition.name));
-    (void)json_object_set_new(self, "id", json_integer(job->id));
+    (void)json_object_set_new(self, "id", json_integer(job->item.id));
     (void)json_object_set_new(run->root, "workflow", workflow);
     (void)json_object_set_new(run->root, "job", self);
     run->steps = json_object();
     (void)json_object_set_new(run->root, "steps", run->steps);
     if (job->trigger_data.len &&
-        jr_parse_beside(&run->job->task, job->arena, job->trigger_data, true, &data, &error) != 0)
+        jr_parse_beside(
+            &run->job->item.task, job->item.arena, job->trigger_data, true, &data, &error) != 0)
         return false;
     (void)json_object_set_new(run->root, "trigger", trigger_of(job, data));
     return true;
@@ -82,7 +83,8 @@ AWAITS static bool parse_member(struct run *run, struct str text, json_t **ret_v
 
     *ret_value = NULL;
     return text.ptr == NULL ||
-           jr_parse_beside(&run->job->task, run->job->arena, text, true, ret_value, &error) == 0;
+           jr_parse_beside(
+               &run->job->item.task, run->job->item.arena, text, true, ret_value, &error) == 0;
 }
 
 AWAITS static bool keep_row(struct run *run, const struct row *row)
@@ -116,15 +118,15 @@ AWAITS static int read_rows(struct run *run, struct db_call *calls, size_t count
     int64_t pause_ms = RETRY_FIRST_MS;
 
     for (;;) {
-        int rc = db_batch(&job->task, &job->db, calls, count, NULL);
+        int rc = db_batch(&job->item.task, &job->item.db, calls, count, NULL);
         if (rc == 0)
             return 0;
         if (rc == DB_SCHEMA || rc == -ECANCELED)
             return JOB_LOST;
         if (rc > 0)
-            rc = task_sleep(&job->task, pause_ms);
+            rc = task_sleep(&job->item.task, pause_ms);
         if (rc != 0)
-            return job->lost ? JOB_LOST : JOB_STORE_DOWN;
+            return queue_lost(&job->item) ? JOB_LOST : JOB_STORE_DOWN;
         pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
     }
 }
@@ -134,16 +136,16 @@ int context_history(struct run *run)
     const struct job *job = run->job;
     struct db_call calls[] = {
         {.sql = &SQL_RUN_HISTORY,
-         PARAMS(P_I64(job->id),
+         PARAMS(P_I64(job->item.id),
                 P_I64(job->run),
                 job->resume_step.len ? P_STR(job->resume_step) : P_NULL)},
-        {.sql = &SQL_RUN_LAST_SEQ, PARAMS(P_I64(job->id))},
+        {.sql = &SQL_RUN_LAST_SEQ, PARAMS(P_I64(job->item.id))},
     };
 
     TRY(read_rows(run, calls, ARRAY_LEN(calls)));
     const struct rows *rows = &calls[0].rows;
     run->seq = (int)rows_i64(&calls[1].rows, 0, 0);
-    run->past = ARENA_ARRAY(job->arena, run->past, rows->count);
+    run->past = ARENA_ARRAY(job->item.arena, run->past, rows->count);
     for (size_t i = 0; i < rows->count; i++) {
         const struct row row = rows_at(rows, i);
         if (!keep_row(run, &row))

@@ -235,5 +235,6 @@ int definition_find(struct job *job, const struct workflow_version **ret_version
 {
     if (job->orphan)
         return DEFINITION_GONE;
-    return definition_load(&job->task, &job->db, job->workflow_id, job->version, ret_version);
+    return definition_load(
+        &job->item.task, &job->item.db, job->workflow_id, job->version, ret_version);
 }

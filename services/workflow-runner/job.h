@@ -1,7 +1,8 @@
 #pragma once
 /*
- * One claimed job in this process. It belongs to us as long as its row carries our token; every
- * write is guarded by it, and whoever finds the token gone stops at once (JOB_LOST).
+ * One claimed job in this process: an item of the queue with what its row says. It belongs to us as
+ * long as its row carries our token; every write is guarded by it, and whoever finds the token gone
+ * stops at once (JOB_LOST).
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -11,9 +12,8 @@
 #include "project/project.h"
 #include "loop/loop.h"
 #include "loop/task.h"
+#include "queue/queue.h"
 #include "workflow/definition.h"
-
-struct work;
 
 enum job_result {
     JOB_LOST = 11, /* cancelled, or our lease ended and another runner has it: write nothing more */
@@ -21,17 +21,11 @@ enum job_result {
 };
 
 struct job {
-    struct task task;    /* task.arena is the job's own, during a step one of the step's */
-    struct arena *arena; /* the job's own */
-    struct loop_hook freed;
-    struct list link;  /* work->jobs */
-    struct list beat;  /* all jobs of this process (claim.c) */
-    struct list turn;  /* of a tick: waits for its turn to begin, or has just begun (begin.c) */
-    int64_t begun_ms;  /* mono */
-    struct work *work; /* the project's work in this process */
-    struct db db;      /* its schema */
-    struct project *project; /* held by the arena; NULL until run.c has found it */
-    int64_t id, workflow_id, token;
+    struct queue_item item; /* its .project is NULL until run.c has found it; .task.arena is the
+                               job's own, during a step one of the step's */
+    struct list turn; /* of a tick: waits for its turn to begin, or has just begun (begin.c) */
+    int64_t begun_ms; /* mono */
+    int64_t workflow_id;
     int64_t root; /* of its chain of events; itself below 0 when no event began it */
     int version, run, attempt, depth;
     bool resumed;           /* it ran before: read its history first */
@@ -44,56 +38,24 @@ struct job {
     bool large; /* trigger_data is more than a claim brings: read when there is room for it */
     int64_t trigger_at_ms; /* of an event or a tick: when it was */
     struct str traceparent;
-    int64_t claimed_ms;      /* the database's clock at the claim ... */
-    int64_t claimed_mono_ms; /* ... and ours, so that times in the history are the database's */
-    int64_t lease_mono_ms;   /* ours until then, by our monotonic clock */
-    bool releasing;          /* shutdown: give it back at the next step */
-    bool lost;
+    int64_t claimed_ms; /* the database's clock at the claim, so that times in the history are its */
 };
 
 /* any: now by the database's clock (wall ms). */
 int64_t job_now_ms(const struct job *job);
-
-/* --- claiming (claim.c) --- */
-
-/* co: claims up to `count` queued jobs of the project and starts each in a coroutine (run.c); the
- * jobs join work->jobs. *ret_claimed tells how many. 0, PROJECT_NOT_FOUND, PROJECT_UNAVAILABLE, or
- * a db_result + 100. */
-AWAITS int claim_jobs(struct task *task,
-                      struct work *work,
-                      struct project *project,
-                      unsigned count,
-                      unsigned *ret_claimed) MUSTCHECK;
-/* co: jobs that a statement has just claimed for this runner, a row each with the columns of
- * claim_jobs (rows without an id are none): each joins work->jobs and is handed to start().
- * `project` NULL = it finds it itself. sent_ms (mono): before the statement was sent. Returns how
- * many. */
-AWAITS unsigned claim_begin(struct task *task,
-                            struct work *work,
-                            const struct db *db,
-                            struct project *project,
-                            const struct rows *rows,
-                            int64_t sent_ms,
-                            void (*start)(struct job *job));
-/* any: starts the heartbeat: leases of all running jobs of this process are renewed every lease_ms
- * / 3, whatever the jobs do; a job whose row is not ours any more, or that could not be renewed
- * before its lease ended, is cancelled (lost). */
-void claim_heartbeat_start(void);
-void claim_heartbeat_stop(void);
-/* any: a hint that the job was cancelled, from whoever can write to Redis: when it runs here its
- * row is asked at once, and a job that is not ours any more is lost. */
-void claim_lost(struct work *work, int64_t job_id);
+/* any: the row that claimed it (runner_claim.sql) into the struct. */
+void job_read(struct queue_item *item);
 
 /* --- running (run.c) --- */
 
-/* any: runs the job in a coroutine; when it ended, work_job_ended() is called and the job freed. */
-void run_start(struct job *job);
+/* co: the whole job. */
+AWAITS enum queue_outcome job_run(struct task *task, struct queue_item *item);
 
 /* --- beginning together (begin.c) --- */
 
 /* any: runs the job of a tick when its turn has come: what many projects need at once is not asked
  * for all at once. */
-void begin_in_turn(struct job *job);
+void begin_in_turn(struct queue_item *item);
 /* any: it ended. */
 void begin_ended(struct job *job);
 /* any: while ticks are being made hardly anything begins. */

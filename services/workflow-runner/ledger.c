@@ -78,8 +78,8 @@ jobs_add(struct job_columns *in, const struct job *job, const struct ledger_entr
 {
     size_t i = in->count++;
 
-    in->id[i] = job->id;
-    in->token[i] = job->token;
+    in->id[i] = job->item.id;
+    in->token[i] = job->item.token;
     in->status[i] = str_from(entry->status);
     in->error[i] = text_or_null(entry->error);
     in->reason[i] = text_or_null(entry->reason);
@@ -109,7 +109,7 @@ steps_add(struct step_columns *in, const struct job *job, const struct ledger_en
     for (size_t k = 0; k < entry->count; k++) {
         const struct ledger_step *step = &entry->steps[k];
         size_t i = in->count++;
-        in->job[i] = job->id;
+        in->job[i] = job->item.id;
         in->seq[i] = step->seq;
         in->run[i] = job->run;
         in->started[i] = step->started_ms;
@@ -196,7 +196,7 @@ static bool is_passing(int rc)
 
 static bool lease_is_over(const struct job *job)
 {
-    return job->lost || clock_mono_ms() >= job->lease_mono_ms;
+    return queue_lost(&job->item) || clock_mono_ms() >= job->item.lease_mono_ms;
 }
 
 /* --- lanes --- */
@@ -243,7 +243,7 @@ static void take_batch(struct lane *lane, struct batch *batch, size_t most)
     LIST_FOR (node, &lane->members) {
         struct member *member = LIST_ITEM(node, struct member, link);
         if (lease_is_over(member->job)) {
-            member_end(member, member->job->lost ? JOB_LOST : JOB_STORE_DOWN);
+            member_end(member, queue_lost(&member->job->item) ? JOB_LOST : JOB_STORE_DOWN);
             continue;
         }
         bytes += entry_bytes(member->entry);
@@ -267,7 +267,7 @@ AWAITS static int write_batch(struct task *task, const struct batch *batch, stru
         steps_add(&steps, batch->members[i]->job, batch->members[i]->entry);
     }
     struct db_call calls[] = {{.sql = &SQL_PLAN_BY_INDEX}, jobs_call(arena, &jobs, &steps)};
-    int rc = db_batch(task, &batch->members[0]->job->db, calls, ARRAY_LEN(calls), NULL);
+    int rc = db_batch(task, &batch->members[0]->job->item.db, calls, ARRAY_LEN(calls), NULL);
     *ret_ours = calls[1].rows;
     return rc;
 }
@@ -284,7 +284,7 @@ static void end_batch(const struct batch *batch, const struct rows *ours)
 {
     for (size_t i = 0; i < batch->count; i++) {
         struct member *member = batch->members[i];
-        member_end(member, is_listed(ours, member->job->id) ? 0 : JOB_LOST);
+        member_end(member, is_listed(ours, member->job->item.id) ? 0 : JOB_LOST);
     }
 }
 
@@ -313,7 +313,7 @@ AWAITS static bool try_batch(struct task *task, struct lane *lane, size_t *most)
     } else if (!is_passing(rc)) {
         log_error("job.not_stored",
                   L_I64("project", lane->number),
-                  L_I64("job", batch.members[0]->job->id),
+                  L_I64("job", batch.members[0]->job->item.id),
                   L_CSTR("sqlstate", db_error(task)->sqlstate));
         member_end(batch.members[0], -EINVAL);
     }
@@ -364,12 +364,12 @@ static struct lane *find_lane(int64_t number)
 
 int ledger_write(struct job *job, const struct ledger_entry *entry)
 {
-    struct lane *lane = find_lane(job->db.schema);
+    struct lane *lane = find_lane(job->item.db.schema);
     struct member member = {.job = job, .entry = entry};
 
     await_init(&member.await);
     list_append(&lane->members, &member.link);
-    int rc = await_wait(&job->task, &member.await, 0);
+    int rc = await_wait(&job->item.task, &member.await, 0);
     (void)rc; /* its own end counts, whatever has happened to the job meanwhile */
     return member.rc;
 }
@@ -391,7 +391,7 @@ static int tx_result(int rc)
 int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)
 {
     const struct db_param params[] = {
-        P_I64(job->id), P_I64(job->token), P_I64(runner_conf()->lease_ms)};
+        P_I64(job->item.id), P_I64(job->item.token), P_I64(runner_conf()->lease_ms)};
     struct db_call calls[] = {
         {.sql = &SQL_PLAN_BY_INDEX},
         {.sql = &SQL_LEDGER_LOCK, .params = params, .param_count = ARRAY_LEN(params)},
@@ -399,7 +399,7 @@ int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)
     };
     struct db *tx;
 
-    int rc = db_begin(task, &job->db, &tx);
+    int rc = db_begin(task, &job->item.db, &tx);
     if (rc == 0)
         rc = db_batch(task, tx, calls, ARRAY_LEN(calls), NULL);
     if (rc != 0)
@@ -414,7 +414,7 @@ int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)
 
 int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *entry)
 {
-    struct task *task = &job->task;
+    struct task *task = &job->item.task;
     struct db_call calls[2] = {{.sql = &SQL_PLAN_BY_INDEX}};
     struct job_columns jobs;
     struct step_columns steps;
@@ -437,12 +437,12 @@ AWAITS static int
 ask_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *ret_ours)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_LEDGER_WAIT, PARAMS(P_I64(job->id), P_I64(job->token))},
-        {.sql = &SQL_LEDGER_SEEN, PARAMS(P_I64(job->id), P_I64(seq))},
+        {.sql = &SQL_LEDGER_WAIT, PARAMS(P_I64(job->item.id), P_I64(job->item.token))},
+        {.sql = &SQL_LEDGER_SEEN, PARAMS(P_I64(job->item.id), P_I64(seq))},
     };
     struct db *tx;
 
-    TRY(db_begin(task, &job->db, &tx));
+    TRY(db_begin(task, &job->item.db, &tx));
     int rc = db_batch(task, tx, calls, ARRAY_LEN(calls), NULL);
     (void)db_rollback(task, tx);
     if (rc != 0)

@@ -6,19 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "aside.h"
+#include "ahead.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "base/rand.h"
 #include "bus/bus.h"
 #include "fetch/mail.h"
-#include "hear.h"
+#include "loop/background.h"
 #include "measure.h"
 #include "quotas.h"
-#include "retain.h"
 #include "schedule.h"
 #include "script_pool.h"
-#include "sweep.h"
 #include "work.h"
 
 /* It has no port of its own. */
@@ -105,14 +103,8 @@ static int start(struct task *task UNUSED, struct app *app UNUSED, struct str *r
     script_pool_init(&scripts);
     quotas_init();
     work_start();
-    hear_start();
-    if (aside()) {
-        aside_start();
-    } else {
-        sweep_start();
+    if (!work_is_apart())
         schedule_start();
-        retain_start();
-    }
     log_info("runner.started", L_STR("runner", runner_id()));
     return 0;
 }
@@ -122,10 +114,15 @@ static struct {
     void *arg;
 } ending;
 
-static void on_work_drained(void *arg UNUSED)
+static void on_work_ended(void *arg UNUSED)
 {
     script_pool_drain();
     ending.done(ending.arg);
+}
+
+static void on_work_drained(void *arg UNUSED)
+{
+    background_wait(on_work_ended, NULL);
 }
 
 static void on_bus_stopped(void *arg UNUSED)
@@ -137,18 +134,16 @@ static void drain(struct app *app UNUSED, loop_fn done, void *arg)
 {
     ending.done = done;
     ending.arg = arg;
-    if (aside()) {
-        aside_stop();
-    } else {
+    if (!work_is_apart())
         schedule_stop();
-        retain_stop();
-        sweep_stop();
-    }
+    work_stop_looking();
     bus_stop(runner_bus(), on_bus_stopped, NULL);
 }
 
 static void stop(struct app *app UNUSED)
 {
+    if (!work_is_apart())
+        ahead_end();
     work_stop();
 }
 

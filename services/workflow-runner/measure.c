@@ -11,7 +11,7 @@
 
 /* clang-format off: a metric a line */
 #define METRICS(M)                                                                                 \
-    M(counter, JOBS "claimed_total", "", "Jobs claimed", work->claimed)                            \
+    M(counter, JOBS "claimed_total", "", "Jobs claimed", jobs->claimed)                            \
     M(counter, JOBS "ended_total", "status=\"succeeded\"", "Jobs ended", work->succeeded)          \
     M(counter, JOBS "ended_total", "status=\"failed\"", "Jobs ended", work->failed)                \
     M(counter, JOBS "ended_total", "status=\"skipped\"", "Jobs ended", work->skipped)              \
@@ -19,32 +19,32 @@
       JOBS "lost_total",                                                                           \
       "",                                                                                          \
       "Jobs that were cancelled or went to another runner",                                        \
-      work->lost)                                                                                  \
-    M(counter, JOBS "released_total", "", "Jobs given back at a shutdown", work->released)         \
+      jobs->lost)                                                                                  \
+    M(counter, JOBS "released_total", "", "Jobs given back at a shutdown", jobs->released)         \
     M(counter, JOBS "made_total", "", "Jobs made of events", work->jobs_made)                      \
     M(counter, JOBS "ticked_total", "", "Jobs made by timed workflows", work->ticks)               \
     M(counter,                                                                                     \
       JOBS "rescued_total",                                                                        \
       "",                                                                                          \
       "Jobs taken from runners that fell silent",                                                  \
-      work->rescued)                                                                               \
+      jobs->rescued)                                                                               \
     M(counter,                                                                                     \
       JOBS "quarantined_total",                                                                    \
       "",                                                                                          \
       "Jobs that ended too many runners",                                                          \
-      work->quarantined)                                                                           \
+      jobs->quarantined)                                                                           \
     M(counter,                                                                                     \
       JOBS "guarded_total",                                                                        \
       "",                                                                                          \
       "Jobs that events would have made beyond what one of them, or the queue, may hold",          \
       work->guarded)                                                                               \
-    M(gauge, JOBS "running", "", "Jobs running", work->running)                                    \
+    M(gauge, JOBS "running", "", "Jobs running", jobs->running)                                    \
     M(counter,                                                                                     \
       "groundwork_events_taken_total",                                                             \
       "",                                                                                          \
       "Events taken out of the outbox",                                                            \
       work->events_taken)                                                                          \
-    M(gauge, "groundwork_runner_projects", "", "Projects with work", work->projects)               \
+    M(gauge, "groundwork_runner_projects", "", "Projects with work", jobs->projects)               \
     M(counter, SCRIPTS "run_total", "", "Scripts run", scripts.runs)                               \
     M(counter,                                                                                     \
       SCRIPTS "failed_total",                                                                      \
@@ -77,11 +77,13 @@ void measure_prepare(const struct conf_common *conf UNUSED)
 #define REGISTER(type, name, labels, text, value) *next++ = metric_##type(name, labels, text);
     METRICS(REGISTER)
 #undef REGISTER
+    work_prepare();
 }
 
 void measure(struct app *app UNUSED)
 {
     const struct work_stats *work = work_stats();
+    const struct queue_stats *jobs = queue_stats(work_jobs());
     struct script_pool_stats scripts;
     struct metric **next = metrics;
 
@@ -89,4 +91,5 @@ void measure(struct app *app UNUSED)
 #define SET(type, name, labels, text, value) metric_set(*next++, (int64_t)(value));
     METRICS(SET)
 #undef SET
+    queue_measure();
 }

@@ -28,16 +28,19 @@ AWAITS static int read_row(struct run *run, const struct sql *sql, struct rows *
     int64_t pause_ms = RETRY_FIRST_MS;
 
     for (;;) {
-        int rc = db_query(
-            &job->task, &job->db, sql, PARAMS(P_I64(job->id), P_I64(job->token)), ret_rows);
+        int rc = db_query(&job->item.task,
+                          &job->item.db,
+                          sql,
+                          PARAMS(P_I64(job->item.id), P_I64(job->item.token)),
+                          ret_rows);
         if (rc == 0)
             return ret_rows->count > 0 ? 0 : JOB_LOST;
         if (rc == DB_SCHEMA || rc == -ECANCELED)
             return JOB_LOST;
         if (rc > 0)
-            rc = task_sleep(&job->task, pause_ms);
-        if (rc != 0 || clock_mono_ms() >= job->lease_mono_ms)
-            return job->lost ? JOB_LOST : JOB_STORE_DOWN;
+            rc = task_sleep(&job->item.task, pause_ms);
+        if (rc != 0 || clock_mono_ms() >= job->item.lease_mono_ms)
+            return queue_lost(&job->item) ? JOB_LOST : JOB_STORE_DOWN;
         pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
     }
 }
@@ -45,7 +48,7 @@ AWAITS static int read_row(struct run *run, const struct sql *sql, struct rows *
 int room_wait(struct run *run)
 {
     struct job *job = run->job;
-    const struct share_owner owner = {job->db.schema, 0};
+    const struct share_owner owner = {job->item.db.schema, 0};
     struct rows rows;
 
     if (!job->large && !job->resumed)
@@ -53,23 +56,23 @@ int room_wait(struct run *run)
     TRY(read_row(run, &SQL_RUN_SIZES, &rows));
     uint64_t room = room_of((size_t)rows_i64(&rows, 0, 0) + (size_t)rows_i64(&rows, 0, 1));
     if (room > 0) {
-        if (shares_acquire(&job->task, &quotas_large, owner, room, 0, &run->share) != 0)
+        if (shares_acquire(&job->item.task, &quotas_large, owner, room, 0, &run->share) != 0)
             return JOB_LOST;
         run->room = room;
-        if (job->releasing)
+        if (queue_releasing(&job->item))
             return RUN_RELEASING;
     }
     if (!job->large)
         return 0;
     TRY(read_row(run, &SQL_RUN_TRIGGER, &rows));
-    job->trigger_data = arena_dup(job->arena, rows_str(&rows, 0, 0));
+    job->trigger_data = arena_dup(job->item.arena, rows_str(&rows, 0, 0));
     return 0;
 }
 
 bool room_grow(struct run *run)
 {
     const struct job *job = run->job;
-    const struct share_owner owner = {job->db.schema, 0};
+    const struct share_owner owner = {job->item.db.schema, 0};
     uint64_t room = room_of(job->trigger_data.len + run->output_bytes);
 
     if (room <= run->room)

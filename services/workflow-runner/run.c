@@ -31,7 +31,7 @@ enum { RUN_SUCCEEDED = 20, RUN_ENDED_FAILED, RUN_SKIPPED, RUN_RELEASED };
 
 void run_pending(struct run *run, const struct ledger_step *row)
 {
-    struct arena *arena = run->job->arena;
+    struct arena *arena = run->job->item.arena;
 
     if (run->pending_count == 0)
         run->pending_since_ms = clock_mono_ms();
@@ -74,7 +74,7 @@ struct str run_job_error(
     struct strbuf out;
     struct jw w;
 
-    strbuf_init(&out, run->job->arena, ERROR_BYTES);
+    strbuf_init(&out, run->job->item.arena, ERROR_BYTES);
     jw_init(&w, &out);
     jw_obj(&w);
     jw_lit(&w, "step_key");
@@ -182,9 +182,9 @@ AWAITS static int give_back(struct run *run)
 /* co: a pause, then once more; JOB_STORE_DOWN when the lease is over. */
 AWAITS static int pause_retry(struct job *job, int64_t *pause_ms)
 {
-    if (clock_mono_ms() >= job->lease_mono_ms)
+    if (clock_mono_ms() >= job->item.lease_mono_ms)
         return JOB_STORE_DOWN;
-    if (task_sleep(&job->task, *pause_ms) != 0)
+    if (task_sleep(&job->item.task, *pause_ms) != 0)
         return JOB_LOST;
     *pause_ms = *pause_ms * 2 < RETRY_LAST_MS ? *pause_ms * 2 : RETRY_LAST_MS;
     return 0;
@@ -195,17 +195,18 @@ AWAITS static int find_project(struct job *job)
 {
     int64_t pause_ms = RETRY_FIRST_MS;
 
-    while (job->project == NULL) {
-        int rc = project_find_number(&job->task, runner_directory(), job->db.schema, &job->project);
+    while (job->item.project == NULL) {
+        int rc = project_find_number(
+            &job->item.task, runner_directory(), job->item.db.schema, &job->item.project);
         if (rc == 0)
             break;
-        job->project = NULL;
+        job->item.project = NULL;
         if (rc == PROJECT_NOT_FOUND || rc == -ECANCELED)
             return JOB_LOST;
         TRY(pause_retry(job, &pause_ms));
     }
-    job->task.log.project = job->project->slug;
-    job->task.tenant = job->project->number;
+    job->item.task.log.project = job->item.project->slug;
+    job->item.task.tenant = job->item.project->number;
     return 0;
 }
 
@@ -237,8 +238,11 @@ AWAITS static int open_secrets(struct run *run)
     if (version->secret_count == 0)
         return 0;
     for (;;) {
-        int rc = secrets_open(
-            &job->task, job->project, version->secrets, version->secret_count, &run->secrets);
+        int rc = secrets_open(&job->item.task,
+                              job->item.project,
+                              version->secrets,
+                              version->secret_count,
+                              &run->secrets);
         if (rc == 0)
             return 0;
         if (rc == SECRETS_UNREADABLE)
@@ -346,7 +350,7 @@ static json_t *interrupt(struct run *run, const struct step *step, const struct 
     struct jr_error ignored;
     json_t *error;
 
-    MUST(jr_parse(run->job->arena, row.error, &error, &ignored) == 0);
+    MUST(jr_parse(run->job->item.arena, row.error, &error, &ignored) == 0);
     run_pending(run, &row);
     context_error(run, step->key, error);
     return error;
@@ -372,7 +376,7 @@ static void replay(struct run *run, const struct step *step, const struct past *
     struct str code = jr_str(error, "code");
     run->error = run_job_error(run,
                                step->key,
-                               code.len ? arena_cstr(run->job->arena, code) : "internal",
+                               code.len ? arena_cstr(run->job->item.arena, code) : "internal",
                                (long)jr_i64(error, "status_code", 0),
                                jr_str(error, "message"));
     *ret_next = RUN_FAILED;
@@ -402,9 +406,9 @@ AWAITS static int walk(struct run *run)
     if (at == STEP_NONE)
         return fail_with(run, job->resume_step, "workflow_invalid", STR("There is no such step."));
     for (int steps = 0; at >= 0; steps++) {
-        if (job->lost)
+        if (queue_lost(&job->item))
             return JOB_LOST;
-        if (job->releasing)
+        if (queue_releasing(&job->item))
             return give_back(run);
         if (steps == STEPS_OF_A_JOB)
             return fail_with(run, STR_NONE, "workflow_invalid", STR("The steps do not end."));
@@ -425,43 +429,31 @@ AWAITS static int walk(struct run *run)
 
 /* --- life --- */
 
-static void count(const struct job *job, int outcome)
+static enum queue_outcome outcome_of(const struct job *job, int rc)
 {
     struct work_stats *stats = work_stats();
 
-    switch (outcome) {
+    switch (rc) {
     case RUN_SUCCEEDED:
         stats->succeeded++;
-        break;
+        return QUEUE_DONE;
     case RUN_ENDED_FAILED:
         stats->failed++;
-        break;
+        return QUEUE_DONE;
     case RUN_SKIPPED:
         stats->skipped++;
-        break;
+        return QUEUE_DONE;
     case RUN_RELEASED:
-        stats->released++;
-        break;
+        return QUEUE_RELEASED;
     default:
-        stats->lost++;
-        log_debug("job.left", L_I64("job", job->id), L_I64("outcome", outcome));
+        log_debug("job.left", L_I64("job", job->item.id), L_I64("outcome", rc));
+        return QUEUE_GONE;
     }
 }
 
-/* At the end of the turn: the coroutine has left. Whoever waits for the last job finds nothing held
- * any more. */
-static void free_job(void *arg)
+enum queue_outcome job_run(struct task *task, struct queue_item *item)
 {
-    struct job *job = arg;
-
-    arena_free(job->arena);
-    work_job_ended(job);
-    free(job);
-}
-
-static void run_main(struct task *task, void *arg)
-{
-    struct job *job = arg;
+    struct job *job = CONTAINER_OF(item, struct job, item);
     struct run *run = ARENA_NEW(task->arena, run);
 
     run->job = job;
@@ -471,16 +463,6 @@ static void run_main(struct task *task, void *arg)
         rc = walk(run);
     arena_free(run->step_arena);
     room_leave(run);
-    count(job, rc);
-    if (rc == RUN_RELEASED && !work_draining())
-        work_jobs_due(job->work->number);
-    list_remove(&job->beat);
     begin_ended(job);
-    job->freed = (struct loop_hook){.fn = free_job, .arg = job};
-    loop_at_turn_end(&job->freed);
-}
-
-void run_start(struct job *job)
-{
-    task_start(&job->task, run_main, job);
+    return outcome_of(job, rc);
 }

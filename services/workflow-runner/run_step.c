@@ -95,7 +95,7 @@ int step_sent(struct step_call *call)
     run->pending_count = 0;
     call->sent = true;
     /* Nothing leaves a job that was taken meanwhile, or whose time is over. */
-    if (call->job->lost || clock_mono_ms() >= call->job->lease_mono_ms)
+    if (queue_lost(&call->job->item) || clock_mono_ms() >= call->job->item.lease_mono_ms)
         return gone(call, JOB_LOST);
     return 0;
 }
@@ -109,14 +109,15 @@ AWAITS static int refresh_project(struct step_call *call)
     struct job *job = call->job;
     struct project *project;
 
-    int rc = project_find_number(call->task, runner_directory(), job->project->number, &project);
+    int rc =
+        project_find_number(call->task, runner_directory(), job->item.project->number, &project);
     if (rc == PROJECT_NOT_FOUND)
         return gone(call, JOB_LOST);
     if (rc != 0)
         return rc > 0 ? RUN_AGAIN : rc;
-    if (project != job->project) {
-        project_hold(job->arena, project);
-        job->project = project;
+    if (project != job->item.project) {
+        project_hold(job->item.arena, project);
+        job->item.project = project;
     }
     return 0;
 }
@@ -134,7 +135,7 @@ AWAITS static int find_caller(struct step_call *call)
         .key_id = version->editor_key_id,
     };
     int rc = project_rights(call->task,
-                            call->job->project,
+                            call->job->item.project,
                             version->editor_id,
                             version->editor_key_id,
                             &caller->rights);
@@ -148,7 +149,7 @@ AWAITS static int find_caller(struct step_call *call)
 /* The project's turn at what all share. The step's time begins when it has it. */
 AWAITS static int wait_turn(struct step_call *call, struct shares *shares, int64_t part)
 {
-    const struct share_owner owner = {call->job->project->number, part};
+    const struct share_owner owner = {call->job->item.project->number, part};
     int64_t deadline_ms = call->task->deadline_ms;
     int64_t since_ms = clock_mono_ms();
     struct share *share;
@@ -159,7 +160,7 @@ AWAITS static int wait_turn(struct step_call *call, struct shares *shares, int64
     call->share = share;
     call->waited_ms = clock_mono_ms() - since_ms;
     call->task->deadline_ms = deadline_ms + call->waited_ms;
-    return call->job->releasing ? RUN_RELEASING : 0;
+    return queue_releasing(&call->job->item) ? RUN_RELEASING : 0;
 }
 
 AWAITS static int take_turn(struct step_call *call)
@@ -172,7 +173,7 @@ AWAITS static int take_turn(struct step_call *call)
     case SENDS:
         return wait_turn(call, &quotas_calls, 0);
     case WRITES:
-        entity = model_entity(call->job->project->model, jr_str(call->step->params, "entity"));
+        entity = model_entity(call->job->item.project->model, jr_str(call->step->params, "entity"));
         return wait_turn(call, &quotas_writes, entity != NULL ? entity->id : 0);
     default:
         return 0;
@@ -248,7 +249,7 @@ AWAITS static int commit(struct step_call *call, const struct step_outcome *outc
         run->pending_count = 0;
         run->finished = last;
         if (call->ring_events)
-            events_ring(runner_directory(), call->job->project);
+            events_ring(runner_directory(), call->job->item.project);
         return 0;
     }
     run->pending_count = waiting;
@@ -273,7 +274,7 @@ AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
     struct job *job = call->job;
 
     call->task->deadline_ms = 0; /* bookkeeping has its own limits */
-    if (job->lost)
+    if (queue_lost(&job->item))
         return JOB_LOST;
     if (rc == STEP_GONE)
         return call->run->gone != 0 ? call->run->gone : JOB_STORE_DOWN;
@@ -323,7 +324,7 @@ attempt(struct run *run, const struct step *step, int64_t *deadline_ms, int *ret
 
     *call = (struct step_call){
         .run = run,
-        .task = &job->task,
+        .task = &job->item.task,
         .job = job,
         .definition = &run->version->definition,
         .step = step,
@@ -334,7 +335,7 @@ attempt(struct run *run, const struct step *step, int64_t *deadline_ms, int *ret
     };
     run->gone = 0;
     secrets_unuse(run->secrets);
-    job->task.deadline_ms = *deadline_ms;
+    job->item.task.deadline_ms = *deadline_ms;
     int rc = do_step(call);
     *deadline_ms += call->waited_ms;
     rc = conclude(call, judge(call, rc, *deadline_ms), ret_next);
@@ -366,15 +367,15 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
         TRY(write_pending(run));
     for (;;) {
         arena_reset(run->step_arena);
-        job->task.arena = run->step_arena;
+        job->item.task.arena = run->step_arena;
         rc = attempt(run, step, &deadline_ms, ret_next);
-        job->task.arena = job->arena;
-        job->task.deadline_ms = 0;
+        job->item.task.arena = job->item.arena;
+        job->item.task.deadline_ms = 0;
         if (rc != RUN_AGAIN)
             break;
         if (run->unprepared) /* the step's own time has not begun */
             deadline_ms = clock_mono_ms() + step->timeout_ms;
-        if (task_sleep(&job->task, pause_ms) != 0)
+        if (task_sleep(&job->item.task, pause_ms) != 0)
             return JOB_LOST;
         pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
     }

@@ -13,8 +13,8 @@ select set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', '
 -- A job that was started before goes on where it stopped. Data that is more than $4 is read when there is room for it.
 -- A locked row stays where it is, so that its place finds it.
 -- part: claim_head
-update {p}.jobs as j set status = 'running', token = j.token + 1, attempt = j.attempt + 1, runner = $2::text,
-  lease_until = now() + $3::bigint * interval '1 millisecond', started_at = coalesce(j.started_at, now()),
+update {p}.jobs as j set status = 'running', token = j.token + 1, attempt = j.attempt + 1, runner = $3::text,
+  lease_until = now() + $2::bigint * interval '1 millisecond', started_at = coalesce(j.started_at, now()),
   finished_at = null, error = null, reason = null
 where j.ctid = any (array(
   select q.ctid from {p}.jobs q where q.status = 'queued'
@@ -35,8 +35,8 @@ returning j.id as id, j.workflow_id as workflow_id, j.token as token, j.version 
 -- name: claim_jobs :many
 {claim_head} and not q.suspect {claim_tail}
 
--- Of jobs whose last runner fell silent: aside.h.
--- name: claim_suspects :many
+-- Of jobs whose last runner died: work.h.
+-- name: claim_crashed :many
 {claim_head} and q.suspect {claim_tail}
 
 -- A row that is locked is being written, by its own step or by a cancellation: the next beat tells.

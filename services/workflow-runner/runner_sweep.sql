@@ -1,4 +1,4 @@
--- What runners find without a bell.
+-- What runners find without a notification.
 
 -- name: runner_alive :exec
 insert into platform.runners as r (id) values ($1::text)
@@ -26,26 +26,26 @@ select f.number as number, p.server as server, f.next_fire_at as next_fire_at, f
 from platform.workflow_projects f join platform.projects p on p.number = f.number
 where p.state = 'active' order by f.number
 
--- name: suspects_tell :exec
+-- name: crashed_put :exec
 insert into platform.suspects (number) values ($1::bigint) on conflict (number) do nothing
 
--- A project that still has some is told again by whoever sweeps it.
--- name: suspects_take :many
+-- A project that still has some is put there again by whoever sweeps it.
+-- name: crashed_take :many
 delete from platform.suspects s using platform.projects p where p.number = s.number and p.state = 'active' returning s.number as number
 
 -- name: sweep_look :one
 select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events,
   exists (select 1 from {p}.workflow_stops) as stops,
-  exists (select 1 from {p}.jobs j where j.status = 'queued' and not j.suspect) as jobs,
-  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.suspect) as suspects,
-  exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as ended,
+  exists (select 1 from {p}.jobs j where j.status = 'queued' and not j.suspect) as due,
+  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.suspect) as crashed,
+  exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as expired,
   (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at
 
--- name: sweep_silent :many
+-- name: sweep_holders :many
 select distinct j.runner as runner from {p}.jobs j
 where j.status in ('running', 'waiting') and j.lease_until < now() and j.runner is not null limit 1000
 
--- Jobs whose runner fell silent go back to the queue as suspects, without the attempt when others may have been the cause:
+-- Jobs whose runner died go back to the queue as suspects, without the attempt when others may have been the cause:
 -- neither ran it as a suspect, alone, nor is the runner one of $2. One that took its runner down too often does not, and
 -- what it had sent is not under way any more.
 -- name: sweep_rescue :many
@@ -70,7 +70,7 @@ closed as (
 select r.id as id, r.status = 'failed' as quarantined, r.attempt as attempt from rescued r
 
 -- A running job that is given back did not take its runner down.
--- name: jobs_give_back :exec
+-- name: jobs_release :exec
 update {p}.jobs j set status = 'queued', token = j.token + 1, attempt = j.attempt - 1, lease_until = null, runner = null
 from unnest($1::bigint[], $2::bigint[]) as g (id, token)
 where j.id = g.id and j.token = g.token and j.status in ('running', 'waiting')

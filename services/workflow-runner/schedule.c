@@ -20,16 +20,8 @@
 
 static struct {
     struct loop_timer timer;
-    size_t index, runners;
     bool stopped;
-} s = {.runners = 1};
-
-void schedule_share(size_t index, size_t runners)
-{
-    s.index = index;
-    s.runners = runners;
-    ahead_share(index, runners);
-}
+} s;
 
 /* --- one project --- */
 
@@ -87,9 +79,8 @@ static void add_fires(struct arena *arena, const struct row *workflow, struct fi
 AWAITS static int
 make_jobs(struct task *task, struct db *db, const struct fires *fires, struct rows *ret_rows)
 {
-    unsigned reserved = work_reserve(db->schema, (unsigned)fires->count);
+    unsigned reserved = queue_reserve(work_jobs(), db->schema, (unsigned)fires->count);
     int64_t sent_ms = clock_mono_ms();
-    unsigned begun = 0;
 
     int rc = db_query(task,
                       db,
@@ -105,11 +96,8 @@ make_jobs(struct task *task, struct db *db, const struct fires *fires, struct ro
                              P_I64(runner_conf()->lease_ms),
                              P_I64(runner_conf()->common.queued_jobs)),
                       ret_rows);
-    struct work *work = work_get(db->schema);
-    if (rc == 0)
-        begun = claim_begin(task, work, db, NULL, ret_rows, sent_ms, begin_in_turn);
-    work->ready_ms = clock_mono_ms();
-    work_claimed(work, reserved, begun);
+    ahead_ticked(db->schema);
+    queue_adopt(task, work_jobs(), db, reserved, rc == 0 ? ret_rows : NULL, sent_ms, begin_in_turn);
     return rc;
 }
 
@@ -137,7 +125,7 @@ AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_ne
     const struct row outcome = rows_at(&rows, 0);
     work_stats()->ticks += (uint64_t)row_i64(&outcome, "made");
     if (row_i64(&outcome, "queued") > 0)
-        work_jobs_due(db->schema);
+        queue_due(work_jobs(), db->schema);
     *ret_next = -1;
     if (row_i64(&outcome, "moved") == (int64_t)fires.moved)
         *ret_next = row_time(&outcome, "next_fire_at");
@@ -192,12 +180,13 @@ AWAITS static int tick_around(struct task *task, void *arg)
 AWAITS static int tick(struct task *task)
 {
     struct db *control = directory_control(runner_directory());
+    const struct queue_share share = queue_share(work_jobs());
     struct rows due;
 
     TRY(db_query(task,
                  control,
                  &SQL_SCHEDULE_DUE,
-                 PARAMS(P_I64((int64_t)s.runners), P_I64((int64_t)s.index)),
+                 PARAMS(P_I64((int64_t)share.count), P_I64((int64_t)share.index)),
                  &due));
     if (due.count == 0)
         return 0;

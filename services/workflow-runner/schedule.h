@@ -5,9 +5,5 @@
  * (workflow, tick) is unique. Ticks missed by up to five minutes are made up for, older ones are
  * passed over.
  */
-#include <stddef.h>
-
 void schedule_start(void);
 void schedule_stop(void);
-/* any: which of the runners that live this one is (sweep.c). */
-void schedule_share(size_t index, size_t runners);

@@ -72,7 +72,7 @@ static json_t *shown(struct step_call *call, const json_t *value, struct str *re
 
 static struct str keep(struct step_call *call, struct str text)
 {
-    return text.len ? arena_dup(call->job->arena, text) : STR_NONE;
+    return text.len ? arena_dup(call->job->item.arena, text) : STR_NONE;
 }
 
 static struct str input_text(struct step_call *call)

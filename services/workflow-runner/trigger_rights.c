@@ -19,8 +19,11 @@ AWAITS static int find_editor(struct run *run, struct caller *caller)
         .user_id = version->editor_id,
         .key_id = version->editor_key_id,
     };
-    int rc = project_rights(
-        &job->task, job->project, version->editor_id, version->editor_key_id, &caller->rights);
+    int rc = project_rights(&job->item.task,
+                            job->item.project,
+                            version->editor_id,
+                            version->editor_key_id,
+                            &caller->rights);
     if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
         return TRIGGER_EDITOR_GONE;
     return rc > 0 ? TRIGGER_UNAVAILABLE : rc;
@@ -34,11 +37,11 @@ AWAITS static int check_row(struct run *run,
                             const json_t *data)
 {
     struct job *job = run->job;
-    struct records_ctx ctx = {.task = &job->task,
+    struct records_ctx ctx = {.task = &job->item.task,
                               .directory = runner_directory(),
-                              .project = job->project,
-                              .db = &job->project->db,
-                              .model = job->project->model,
+                              .project = job->item.project,
+                              .db = &job->item.project->db,
+                              .model = job->item.project->model,
                               .caller = caller};
     struct strbuf out;
     int64_t version;
@@ -48,7 +51,7 @@ AWAITS static int check_row(struct run *run,
         return 0;
     if (str_is(job->trigger_event, workflow_event_name(WF_ENTITY_DELETED)))
         return TRIGGER_NOT_PERMITTED;
-    strbuf_init(&out, job->task.arena, RECORD_BYTES);
+    strbuf_init(&out, job->item.task.arena, RECORD_BYTES);
     int rc;
     do
         rc = records_get(&ctx, entity, job->trigger_id, NULL, &out, &version);
@@ -62,7 +65,7 @@ AWAITS static int check_row(struct run *run,
 AWAITS static int check(struct run *run, json_t *data)
 {
     const struct job *job = run->job;
-    const struct model *model = job->project->model;
+    const struct model *model = job->item.project->model;
     const struct entity *entity = NULL;
     struct caller caller;
 
@@ -90,8 +93,8 @@ int trigger_rights(struct run *run)
     if (!str_is(job->trigger_kind, trigger_kind_name(TRIGGER_EVENT)))
         return 0;
     arena_reset(run->step_arena);
-    job->task.arena = run->step_arena; /* of what is read nothing is kept */
+    job->item.task.arena = run->step_arena; /* of what is read nothing is kept */
     int rc = check(run, json_object_get(json_object_get(run->root, "trigger"), "data"));
-    job->task.arena = job->arena;
+    job->item.task.arena = job->item.arena;
     return rc;
 }

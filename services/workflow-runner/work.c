@@ -1,407 +1,243 @@
-/*
- * Projects with work take turns. A project stands in the ring while it may have queued jobs and
- * room for them; each turn claims a share of the free slots. Events are taken beside that, a few
- * projects at a time.
- */
+/* Jobs and events as kinds of work. */
 #include "work.h"
 
-#include "aside.h"
+#include "base/clock.h"
 #include "events.h"
 #include "job.h"
 #include "log/log.h"
 #include "loop/background.h"
-#include "queue/turns.h"
+#include "quotas.h"
+#include "runner_claim_sql.h"
+#include "runner_retain_sql.h"
 #include "runner_sweep_sql.h"
 #include "workflow/jobs.h"
+#include "workflow_stops_sql.h"
 
-#define CLAIM_AT_ONCE  64
-#define CLAIM_AT_LEAST 4
-#define CLAIM_MS       15000
-#define TAKES_AT_ONCE  16
-#define LAST_CALL_MS   2000 /* before the end of the drain */
+#define GROUP           "workflow-runner"
+#define PASSES_AT_ONCE  16   /* of events */
+#define LAST_CALL_MS    2000 /* before the end of the drain */
+#define STOPS_AT_ONCE   20   /* batches a sweep */
+#define RETAIN_EVERY_MS 600000
 
-static struct turns turns;
 static struct {
-    struct list ring, takers;
-    struct loop_timer last_call;
-    unsigned running, reserved, taking;
-    loop_fn drained;
-    void *drained_arg;
+    struct queue *jobs, *events;
     struct work_stats stats;
 } w;
 
 struct work_stats *work_stats(void)
 {
-    w.stats.running = w.running;
-    w.stats.projects = turns_count(&turns);
     return &w.stats;
 }
 
-struct work *work_find(int64_t number)
+struct queue *work_jobs(void)
 {
-    return turns_find(&turns, number);
+    return w.jobs;
 }
 
-struct work *work_get(int64_t number)
+struct queue *work_events(void)
 {
-    return turns_get(&turns, number);
+    return w.events;
 }
 
-static unsigned free_slots(void)
+bool work_is_apart(void)
 {
-    unsigned slots = aside() ? 1 : (unsigned)runner_conf()->job_slots;
-    unsigned used = w.running + w.reserved;
-
-    return used < slots ? slots - used : 0;
+    return daemon_app()->worker >= (unsigned)runner_conf()->common.workers;
 }
 
-static unsigned room_of(const struct work *work)
-{
-    unsigned slots = (unsigned)runner_conf()->job_slots_per_project;
-    unsigned used = work->running + work->reserved;
+/* --- what a sweep finds beside jobs --- */
 
-    return used < slots ? slots - used : 0;
+/* co: one batch of a workflow that is deleted or disabled; *ret_count tells how many jobs it ended.
+ */
+AWAITS static int stop_batch(
+    struct task *task, struct project *project, int64_t workflow, bool deleted, size_t *ret_count)
+{
+    struct rows queued;
+    struct rows running = {0};
+
+    TRY(db_query(
+        task, &project->db, &SQL_STOP_QUEUED, PARAMS(P_I64(workflow), P_BOOL(deleted)), &queued));
+    if (deleted)
+        TRY(db_query(task, &project->db, &SQL_STOP_RUNNING, PARAMS(P_I64(workflow)), &running));
+    for (size_t i = 0; i < running.count; i++)
+        jobs_cancel_hint(runner_directory(), project, rows_i64(&running, i, 0));
+    *ret_count = queued.count + running.count;
+    return 0;
 }
 
-static void to_ring(struct work *work)
+/* co: what workflows that are deleted or disabled have in the queue ends, some at a time. */
+AWAITS static int stop_workflows(struct task *task, int64_t number)
 {
-    if (work->jobs_due && !work->claiming)
-        turns_join(&turns, &w.ring, &work->ring);
-}
-
-/* --- ending --- */
-
-/* Jobs give themselves back at their next step. */
-static void release_jobs(struct work *work)
-{
-    LIST_FOR (node, &work->jobs)
-        LIST_ITEM(node, struct job, link)->releasing = true;
-}
-
-static void check_drained(void)
-{
-    loop_fn done = w.drained;
-
-    if (done == NULL || w.running + w.reserved > 0)
-        return;
-    w.drained = NULL;
-    loop_timer_stop(&w.last_call);
-    background_wait(done, w.drained_arg);
-}
-
-/* --- claiming --- */
-
-static void reserve(struct work *work, unsigned count)
-{
-    w.reserved += count;
-    work->reserved += count;
-}
-
-unsigned work_reserve(int64_t number, unsigned wanted)
-{
-    struct work *work = work_get(number);
-    unsigned free = free_slots();
-    unsigned room = room_of(work);
-    bool others = !list_empty(&w.ring) || work->jobs_due || work->claiming;
-
-    if (turns.closed || others)
-        return 0;
-    if (wanted > free)
-        wanted = free;
-    if (wanted > room)
-        wanted = room;
-    reserve(work, wanted);
-    return wanted;
-}
-
-void work_claimed(struct work *work, unsigned reserved, unsigned claimed)
-{
-    w.reserved -= reserved;
-    work->reserved -= reserved;
-    if (turns.closed)
-        release_jobs(work);
-    w.running += claimed;
-    work->running += claimed;
-    w.stats.claimed += claimed;
-    to_ring(work);
-    if (claimed < reserved && !list_empty(&w.ring)) /* others may have them */
-        turns_pump(&turns);
-    check_drained();
-}
-
-struct claim {
-    struct work *work;
-    unsigned count;
-};
-
-static void claim_run(struct task *task, void *arg)
-{
-    struct claim *claim = arg;
-    struct work *work = claim->work;
     struct project *project;
-    unsigned claimed = 0;
+    struct rows marks;
+    int batches = 0;
 
-    int rc = project_find_number(task, runner_directory(), work->number, &project);
-    if (rc == 0)
-        rc = claim_jobs(task, work, project, claim->count, &claimed);
-    work_claimed(work, claim->count, claimed);
-    work->claiming = false;
-    if (rc == 0 && claimed == claim->count)
-        work->jobs_due = true;
-    if (rc != 0 && rc != PROJECT_NOT_FOUND) {
-        work->jobs_due = true;
-        turns_retry(&turns);
-    } else {
-        to_ring(work);
+    TRY(project_find_number(task, runner_directory(), number, &project));
+    TRY(db_query(task, &project->db, &SQL_STOP_MARKS, NULL, 0, &marks));
+    for (size_t i = 0; i < marks.count; i++) {
+        const struct row mark = rows_at(&marks, i);
+        int64_t workflow = row_i64(&mark, "workflow_id");
+        size_t count = 1;
+        while (count > 0 && batches++ < STOPS_AT_ONCE)
+            TRY(stop_batch(task, project, workflow, row_bool(&mark, "deleted"), &count));
+        if (count > 0)
+            break;
+        TRY(db_query(task, &project->db, &SQL_STOP_DONE, PARAMS(P_I64(workflow)), NULL));
     }
-    check_drained();
+    return 0;
 }
 
-static void claim_start(struct work *work, unsigned count)
+/* A save that raced a tick, or a gateway that died before it told: the project's own rows are
+ * right. */
+AWAITS static void
+correct_fire_hint(struct task *task, const struct row *project, int64_t wanted_ms)
 {
-    struct background *background = background_new(CLAIM_MS);
-    struct claim *claim = ARENA_NEW(background_arena(background), claim);
+    int64_t number = row_i64(project, "number");
 
-    *claim = (struct claim){.work = work, .count = count};
-    work->claiming = true;
-    work->jobs_due = false; /* a bell from now on asks for another claim */
-    reserve(work, count);
-    background_start(background, claim_run, claim);
+    if (row_time(project, "next_fire_at") == wanted_ms)
+        return;
+    int rc = db_query(task,
+                      directory_control(runner_directory()),
+                      &SQL_SWEEP_FIRE_HINT,
+                      PARAMS(P_I64(number),
+                             wanted_ms ? P_TIME(wanted_ms) : P_NULL,
+                             P_I64(row_i64(project, "seen"))),
+                      NULL);
+    if (rc > 0)
+        log_debug("sweep.hint_failed", L_I64("project", number));
 }
 
-/* The share of one turn: all that is free when nobody else waits. */
-static unsigned share(const struct work *work, size_t waiting)
+AWAITS static int
+looked(struct task *task, struct db *db, const struct row *project, const struct row *found)
 {
-    unsigned free = free_slots();
-    unsigned room = room_of(work);
-    unsigned count = waiting < free ? free / ((unsigned)waiting + 1) : 0;
-
-    if (count < CLAIM_AT_LEAST)
-        count = free < CLAIM_AT_LEAST ? free : CLAIM_AT_LEAST;
-    if (count > room)
-        count = room;
-    return count < CLAIM_AT_ONCE ? count : CLAIM_AT_ONCE;
-}
-
-static size_t ring_length(void)
-{
-    size_t length = 0;
-
-    LIST_FOR (node, &w.ring)
-        length++;
-    return length;
-}
-
-static void take_start(struct work *work);
-
-static void pump(void *arg UNUSED)
-{
-    size_t waiting = ring_length();
-
-    while (free_slots() > 0 && !list_empty(&w.ring)) {
-        struct work *work = LIST_ITEM(list_shift(&w.ring), struct work, ring);
-        waiting--;
-        unsigned count = share(work, waiting);
-        if (count > 0) /* without room it comes back when a job of it ends */
-            claim_start(work, count);
+    if (row_bool(found, "events"))
+        queue_due(w.events, db->schema);
+    if (row_bool(found, "stops")) {
+        int rc = stop_workflows(task, db->schema);
+        if (rc != 0)
+            log_debug("sweep.stops_failed", L_I64("project", db->schema), L_I64("rc", rc));
     }
-    while (w.taking < TAKES_AT_ONCE && !list_empty(&w.takers))
-        take_start(LIST_ITEM(list_shift(&w.takers), struct work, taker));
-}
-
-void work_jobs_due(int64_t number)
-{
-    struct work *work = work_get(number);
-
-    work->jobs_due = true;
-    to_ring(work);
-}
-
-void work_job_ended(struct job *job)
-{
-    struct work *work = job->work;
-
-    list_remove(&job->link);
-    work->running--;
-    w.running--;
-    to_ring(work);
-    if (!list_empty(&w.ring))
-        turns_pump(&turns);
-    check_drained();
+    correct_fire_hint(task, project, row_time(found, "next_fire_at"));
+    return 0;
 }
 
 /* --- events --- */
 
-static void to_takers(struct work *work)
+AWAITS static int
+take_events(struct task *task, struct queue *queue UNUSED, struct project *project, bool *ret_more)
 {
-    if (work->events_due && !work->taking)
-        turns_join(&turns, &w.takers, &work->taker);
-}
-
-/* Jobs that this process has no room for are another one's: its bell. */
-static void share_jobs(struct work *work, const struct project *project, unsigned made)
-{
-    w.stats.jobs_made += made;
-    if (made == 0)
-        return;
-    if (made > room_of(work) || made > free_slots())
-        jobs_ring(runner_directory(), project, 0);
-    work_jobs_due(work->number);
-}
-
-static void take_run(struct task *task, void *arg)
-{
-    struct work *work = arg;
     struct events_outcome outcome = {0};
-    struct project *project;
 
-    int rc = project_find_number(task, runner_directory(), work->number, &project);
-    if (rc == 0)
-        rc = events_take(task, project, &outcome);
-    work->taking = false;
-    w.taking--;
-    if (rc == 0) {
-        w.stats.events_taken += outcome.taken;
-        w.stats.guarded += outcome.guarded;
-        share_jobs(work, project, outcome.made);
-        if (outcome.more)
-            work->events_due = true;
-    } else if (rc != PROJECT_NOT_FOUND) {
-        work->events_due = true;
-        turns_retry(&turns);
-        return;
-    }
-    to_takers(work);
-    turns_pump(&turns);
+    TRY(events_take(task, project, &outcome));
+    w.stats.events_taken += outcome.taken;
+    w.stats.guarded += outcome.guarded;
+    w.stats.jobs_made += outcome.made;
+    if (outcome.made > 0)
+        queue_stored(w.jobs, project, outcome.made);
+    *ret_more = outcome.more;
+    return 0;
 }
 
-static void take_start(struct work *work)
-{
-    work->taking = true;
-    work->events_due = false;
-    w.taking++;
-    background_run(CLAIM_MS, take_run, work);
-}
+/* --- the tables --- */
 
-void work_events_due(int64_t number)
-{
-    struct work *work = work_get(number);
+static const struct queue_peers runners = {
+    .alive = &SQL_RUNNER_ALIVE,
+    .live = &SQL_RUNNERS_LIVE,
+    .forget = &SQL_RUNNERS_FORGET,
+    .gone = &SQL_RUNNER_GONE,
+    .shared = &SQL_RUNNER_SHARED,
+    .alone = &SQL_RUNNERS_ALONE,
+};
 
-    work->events_due = true;
-    to_takers(work);
-}
+static const struct sql *const history[] = {
+    &SQL_RETAIN_JOBS,
+    &SQL_RETAIN_EVENTS,
+    &SQL_RETAIN_FAN_OUT,
+    NULL,
+};
+
+static const struct queue_kind jobs = {
+    .name = "jobs",
+    .size = sizeof(struct job),
+    .read = job_read,
+    .run = job_run,
+    .claim = &SQL_CLAIM_JOBS,
+    .claim_crashed = &SQL_CLAIM_CRASHED,
+    .prelude = &SQL_PLAN_BY_INDEX,
+    .renew = &SQL_CLAIM_RENEW,
+    .held = &SQL_CLAIM_HELD,
+    .release = &SQL_JOBS_RELEASE,
+    .holders = &SQL_SWEEP_HOLDERS,
+    .rescue = &SQL_SWEEP_RESCUE,
+    .claim_bytes = LARGE_BYTES,
+    .release_begun = true,
+    .projects = &SQL_SWEEP_PROJECTS,
+    .look = &SQL_SWEEP_LOOK,
+    .looked = looked,
+    .peers = &runners,
+    .crashed_put = &SQL_CRASHED_PUT,
+    .crashed_take = &SQL_CRASHED_TAKE,
+    .retain = history,
+    .topic = BUS_JOB,
+    .group = GROUP,
+    .message = "job.queued",
+    .cancel_channel = JOBS_CANCEL_CHANNEL,
+};
+
+static const struct queue_kind events = {
+    .name = "events",
+    .pass = take_events,
+    .topic = BUS_EVT,
+    .group = GROUP,
+};
 
 /* --- life --- */
 
-static void work_init(void *item, int64_t number)
+void work_prepare(void)
 {
-    struct work *work = item;
-
-    work->number = number;
-    list_init(&work->ring);
-    list_init(&work->taker);
-    list_init(&work->jobs);
-}
-
-static bool is_idle(const void *item)
-{
-    const struct work *work = item;
-
-    return work->running == 0 && work->reserved == 0 && !work->jobs_due && !work->events_due &&
-           !work->claiming && !work->taking && list_empty(&work->ring) && list_empty(&work->taker);
-}
-
-static void again(void *item)
-{
-    to_ring(item);
-    to_takers(item);
-}
-
-/* What does not end in time is given back as it is: a step that was sent is found interrupted. */
-static void give_back(struct task *task, void *arg)
-{
-    struct work *work = arg;
-    struct project *project;
-    size_t count = 0;
-
-    if (project_find_number(task, runner_directory(), work->number, &project) != 0)
-        return;
-    int64_t *ids = ARENA_ARRAY(task->arena, ids, work->running);
-    int64_t *tokens = ARENA_ARRAY(task->arena, tokens, work->running);
-    LIST_FOR (node, &work->jobs) {
-        const struct job *job = LIST_ITEM(node, struct job, link);
-        ids[count] = job->id;
-        tokens[count++] = job->token;
-    }
-    int rc = db_query(task,
-                      &project->db,
-                      &SQL_JOBS_GIVE_BACK,
-                      PARAMS(P_I64S(ids, count), P_I64S(tokens, count)),
-                      NULL);
-    if (rc != 0)
-        log_warn("work.give_back_failed",
-                 L_I64("project", work->number),
-                 L_I64("jobs", (int64_t)count),
-                 L_I64("rc", rc));
-    w.stats.released += count;
-    for (size_t i = 0; i < count; i++)
-        claim_lost(work, ids[i]);
-    jobs_ring(runner_directory(), project, 0);
-}
-
-static void last_call(void *item)
-{
-    const struct work *work = item;
-
-    if (!list_empty(&work->jobs))
-        background_run(LAST_CALL_MS, give_back, item);
-}
-
-static void on_last_call(void *arg UNUSED)
-{
-    turns_each(&turns, last_call);
+    queue_prepare(&jobs);
+    queue_prepare(&events);
 }
 
 void work_start(void)
 {
-    list_init(&w.ring);
-    list_init(&w.takers);
-    turns = (struct turns){
-        .size = sizeof(struct work),
-        .init = work_init,
-        .idle = is_idle,
-        .again = again,
-        .pump = pump,
+    const struct app_conf *conf = runner_conf();
+    struct queue_config config = {
+        .directory = runner_directory(),
+        .bus = runner_bus(),
+        .holder = runner_id(),
+        .slots = (unsigned)conf->job_slots,
+        .slots_per_project = (unsigned)conf->job_slots_per_project,
+        .lease_ms = conf->lease_ms,
+        .sweep_ms = conf->sweep_ms,
+        .attempts = conf->job_attempts,
+        .retain_days = conf->job_retention_days,
+        .retain_every_ms = RETAIN_EVERY_MS,
+        .crashed_only = work_is_apart(),
     };
-    turns_start(&turns);
-    loop_timer_init(&w.last_call, on_last_call, NULL);
-    claim_heartbeat_start();
+
+    w.jobs = queue_start(&jobs, &config);
+    config.slots = PASSES_AT_ONCE;
+    config.slots_per_project = 1;
+    w.events = queue_start(&events, &config);
 }
 
-static void release_all(void *item)
+void work_stop_looking(void)
 {
-    release_jobs(item);
+    queue_stop_looking(w.jobs);
+    queue_stop_looking(w.events);
 }
 
 void work_drain(loop_fn done, void *arg)
 {
-    int64_t patience = runner_conf()->common.drain_timeout_ms - LAST_CALL_MS;
+    int64_t last_call_ms = clock_mono_ms() + runner_conf()->common.drain_timeout_ms - LAST_CALL_MS;
 
-    w.drained = done;
-    w.drained_arg = arg;
-    turns_close(&turns);
-    turns_each(&turns, release_all);
-    loop_timer_start(&w.last_call, patience > 0 ? patience : 0);
-    check_drained();
-}
-
-bool work_draining(void)
-{
-    return turns.closed;
+    queue_drain(w.events, last_call_ms, NULL, NULL);
+    queue_drain(w.jobs, last_call_ms, done, arg);
 }
 
 void work_stop(void)
 {
-    claim_heartbeat_stop();
-    turns_stop(&turns);
+    queue_stop(w.events);
+    queue_stop(w.jobs);
+    w.jobs = w.events = NULL;
 }

@@ -149,6 +149,28 @@ static void test_readers(void **state)
     assert_true(rows_null(&rows, 0, 2));
 }
 
+/* A row that outlives the rows it came with. */
+static void test_kept(void **state)
+{
+    struct rows rows = query("1 as id, null::text as none, '' as empty, repeat('x', 300) as long");
+    struct arena *own = arena_new(0);
+    struct rows kept;
+
+    (void)state;
+    rows_keep(own, &rows, 0, &kept);
+    arena_reset(arena);
+    assert_int_equal(kept.count, 1);
+    assert_int_equal(kept.columns, 4);
+    assert_true(rows_has(&kept, "none"));
+    assert_false(rows_has(&kept, "other"));
+    assert_int_equal(rows_i64(&kept, 0, rows_column(&kept, "id")), 1);
+    assert_true(rows_null(&kept, 0, 1));
+    assert_false(rows_null(&kept, 0, 2));
+    assert_int_equal(rows_str(&kept, 0, 2).len, 0);
+    assert_int_equal(rows_str(&kept, 0, 3).len, 300);
+    arena_free(own);
+}
+
 static void test_sqlstates(void **state)
 {
     (void)state;
@@ -205,6 +227,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_values, setup, teardown),
         cmocka_unit_test_setup_teardown(test_members, setup, teardown),
         cmocka_unit_test_setup_teardown(test_readers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sqlstates, setup, teardown),
         cmocka_unit_test_setup_teardown(test_texts, setup, teardown),
     };

@@ -21,10 +21,11 @@ static size_t given_count;
 static unsigned slots, retried;
 static void (*pumped)(void);
 
-static void item_init(void *arg, int64_t number)
+static void item_init(void *arg, int64_t number, void *own)
 {
     struct item *item = arg;
 
+    assert_ptr_equal(own, &ring);
     item->number = number;
     list_init(&item->ring);
 }
@@ -55,7 +56,7 @@ static void again(void *arg)
 
 static void pump(void *arg)
 {
-    assert_null(arg);
+    assert_ptr_equal(arg, &ring);
     while (slots > 0 && !list_empty(&ring)) {
         struct item *item = LIST_ITEM(list_shift(&ring), struct item, ring);
         slots--;
@@ -75,6 +76,7 @@ static int setup(void **state)
     retried = 0;
     pumped = loop_stop;
     turns = (struct turns){.size = sizeof(struct item),
+                           .arg = &ring,
                            .init = item_init,
                            .idle = is_idle,
                            .again = again,

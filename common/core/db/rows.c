@@ -186,6 +186,38 @@ size_t rows_strs(
 
 /* --- by name --- */
 
+static void clear(void *result)
+{
+    PQclear(result);
+}
+
+void rows_keep(struct arena *arena, const struct rows *rows, size_t row, struct rows *ret_row)
+{
+    PGresult *kept = PQcopyResult(rows->result, PG_COPYRES_ATTRS);
+    bool done = kept != NULL;
+
+    for (int i = 0; done && i < (int)rows->columns; i++) {
+        bool null = rows_null(rows, row, (size_t)i);
+        done = PQsetvalue(kept,
+                          0,
+                          i,
+                          null ? NULL : PQgetvalue(rows->result, (int)row, i),
+                          null ? -1 : PQgetlength(rows->result, (int)row, i));
+    }
+    if (!done)
+        PANIC("out of memory (rows)");
+    arena_defer(arena, clear, kept);
+    *ret_row = (struct rows){.result = kept, .count = 1, .columns = rows->columns};
+}
+
+bool rows_has(const struct rows *rows, const char *name)
+{
+    for (size_t i = 0; i < rows->columns; i++)
+        if (strcmp(PQfname(rows->result, (int)i), name) == 0)
+            return true;
+    return false;
+}
+
 size_t rows_column(const struct rows *rows, const char *name)
 {
     for (size_t i = 0; i < rows->columns; i++)

@@ -38,6 +38,10 @@ size_t rows_i64s(struct arena *arena, const struct rows *rows, size_t row, size_
                  int64_t **ret_items);
 size_t rows_strs(struct arena *arena, const struct rows *rows, size_t row, size_t column,
                  struct str **ret_items);
+/* any: one row as rows of its own, which live as long as the arena. */
+void rows_keep(struct arena *arena, const struct rows *rows, size_t row, struct rows *ret_row);
+/* Column number by name, and whether there is one. */
+bool rows_has(const struct rows *rows, const char *name);
 /* Column number by name; panics when the statement has no such column. */
 size_t rows_column(const struct rows *rows, const char *name);
 const char *rows_column_name(const struct rows *rows, size_t column);

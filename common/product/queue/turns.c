@@ -37,7 +37,7 @@ void *turns_get(struct turns *turns, int64_t number)
     if (place == NULL) {
         place = calloc(1, sizeof(*place) + turns->size);
         MUST(place != NULL);
-        turns->init(place->item, number);
+        turns->init(place->item, number, turns->arg);
         (void)map_put(turns->by_number, number_key(&number), place);
     }
     return place->item;
@@ -65,7 +65,7 @@ static void on_turn_end(void *arg)
     struct turns *turns = arg;
 
     if (!turns->closed) /* at the very end those in the rings are gone */
-        turns->pump(NULL);
+        turns->pump(turns->arg);
 }
 
 void turns_pump(struct turns *turns)
@@ -150,4 +150,13 @@ void turns_stop(struct turns *turns)
         free(place);
     map_free(turns->by_number);
     turns->by_number = NULL;
+}
+
+bool turns_leave(struct turns *turns, loop_fn fn, void *arg)
+{
+    if (!turns->hook.queued)
+        return true;
+    turns->hook.fn = fn;
+    turns->hook.arg = arg;
+    return false;
 }

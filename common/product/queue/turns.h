@@ -17,12 +17,13 @@ struct map;
 
 struct turns {
     /* The owner's. */
-    size_t size;                              /* of an item */
-    void (*init)(void *item, int64_t number); /* of one that is all zero */
-    bool (*idle)(const void *item);           /* nothing is lost with it */
-    void (*again)(void *item);                /* see turns_retry() */
-    loop_fn pump;                             /* gives turns; its argument is NULL */
-    int64_t forget_ms;                        /* 0 = 300,000 */
+    size_t size;                                         /* of an item */
+    void *arg;                                           /* of .init and .pump */
+    void (*init)(void *item, int64_t number, void *arg); /* of one that is all zero */
+    bool (*idle)(const void *item);                      /* nothing is lost with it */
+    void (*again)(void *item);                           /* see turns_retry() */
+    loop_fn pump;      /* gives turns; its argument is .arg; NULL = there are no rings */
+    int64_t forget_ms; /* 0 = 300,000 */
     /* Their own. */
     struct map *by_number;
     struct loop_hook hook;
@@ -34,6 +35,8 @@ struct turns {
 void turns_start(struct turns *turns);
 /* loop: frees all items. */
 void turns_stop(struct turns *turns);
+/* loop: after turns_stop(). True: its memory may go; else fn(arg) is called when it may. */
+bool turns_leave(struct turns *turns, loop_fn fn, void *arg);
 /* any: nobody joins a ring any more, and no turn is given. */
 void turns_close(struct turns *turns);
 

@@ -17,7 +17,7 @@ void data_input(struct step_call *call, const char *name, json_t *value)
 int data_open(struct step_call *call, enum perm_action action, struct data_step *ret_data)
 {
     struct job *job = call->job;
-    const struct model *model = job->project->model;
+    const struct model *model = job->item.project->model;
     struct str name;
 
     TRY(step_param_text(call, "entity", &name));
@@ -38,8 +38,8 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
     *ret_data = (struct data_step){
         .ctx = {.task = call->task,
                 .directory = runner_directory(),
-                .project = job->project,
-                .db = &job->project->db,
+                .project = job->item.project,
+                .db = &job->item.project->db,
                 .model = model,
                 .caller = call->caller,
                 .depth = job->depth + 1,
@@ -60,7 +60,7 @@ int data_charge(struct step_call *call, size_t records)
     if (job->depth == 0 || records == 0 || call->run->fan_out_seq == call->seq)
         return 0;
     int rc = db_query(call->task,
-                      &job->project->db,
+                      &job->item.project->db,
                       &SQL_RUN_FAN_OUT,
                       PARAMS(P_I64(job->root), P_I64((int64_t)records)),
                       &rows);

@@ -59,7 +59,7 @@ static void read_sender(struct str sender, struct mail *mail)
 static int read_mail(struct step_call *call, struct mail *mail)
 {
     struct arena *arena = call->task->arena;
-    const struct project *project = call->job->project;
+    const struct project *project = call->job->item.project;
     struct str sender = project->settings.mail_sender;
     struct str reason;
 
@@ -72,8 +72,11 @@ static int read_mail(struct step_call *call, struct mail *mail)
     TRY(read_text(call, "body_text", false, &mail->text));
     TRY(read_text(call, "body_html", true, &mail->html));
     read_sender(sender.len ? sender : runner_conf()->mail_from, mail);
-    mail->message_id = arena_printf(
-        arena, "job.%lld.%lld.%d", (long long)project->number, (long long)call->job->id, call->seq);
+    mail->message_id = arena_printf(arena,
+                                    "job.%lld.%lld.%d",
+                                    (long long)project->number,
+                                    (long long)call->job->item.id,
+                                    call->seq);
     if (!runner_conf()->smtp_url.len || !mail->from.len)
         return step_fail(
             call, "mail_not_configured", "The service has no mail server, or no sender is set.");

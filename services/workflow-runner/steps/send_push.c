@@ -214,10 +214,10 @@ AWAITS static int hand_over(struct sending *in, size_t count)
         requests[i] = in->sends[in->handed + i].request;
     }
     int rc = db_query(call->task,
-                      &job->project->db,
+                      &job->item.project->db,
                       &SQL_PUSH_HAND_OVER,
-                      PARAMS(P_I64(job->id),
-                             P_I64(job->token),
+                      PARAMS(P_I64(job->item.id),
+                             P_I64(job->item.token),
                              P_I64(call->seq),
                              P_STR(call->step->key),
                              P_I64S(indexes, count),
@@ -231,8 +231,8 @@ AWAITS static int hand_over(struct sending *in, size_t count)
         in->sends[rows_i64(&rows, i, 1)].id = rows_i64(&rows, i, 0);
     bus_ring(runner_bus(),
              BUS_PUSH,
-             &(struct bus_bell){.project = job->project->number,
-                                .partition = job->project->partition,
+             &(struct bus_bell){.project = job->item.project->number,
+                                .partition = job->item.project->partition,
                                 .kind = "push.queued",
                                 .row_id = in->sends[in->handed].id,
                                 .depth = (unsigned)job->depth,
@@ -259,8 +259,11 @@ AWAITS static int look(struct sending *in)
         if (!in->sends[i].ended)
             ids[count++] = in->sends[i].id;
     }
-    int rc = db_query(
-        call->task, &call->job->project->db, &SQL_PUSH_LOOK, PARAMS(P_I64S(ids, count)), &rows);
+    int rc = db_query(call->task,
+                      &call->job->item.project->db,
+                      &SQL_PUSH_LOOK,
+                      PARAMS(P_I64S(ids, count)),
+                      &rows);
     if (rc != 0)
         return rc < 0 ? rc : 0;
     for (size_t i = 0; i < rows.count; i++) {

@@ -55,7 +55,7 @@ def test_a_slow_disk(project, db, servers, start_one, orders):
         assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(before + 60,)]
         own = f'"project":{schema.removeprefix("p_")},'  # earlier tests may have left jobs to be rescued
         said = [line for daemon in runners for line in daemon.log().splitlines() if own in line]
-        assert not [line for line in said if "job.lost" in line or "job.rescued" in line]
+        assert not [line for line in said if "queue.lost" in line or "queue.rescued" in line]
     finally:
         execute(root, "alter system reset all")
         execute(root, "select pg_reload_conf()")

@@ -1,0 +1,265 @@
+/* Claims, and an item's life from there to its end. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "log/log.h"
+#include "loop/background.h"
+#include "queue/queue_private.h"
+
+#define CLAIM_MS 15000
+
+/* --- items --- */
+
+/* What a statement has claimed. */
+struct batch {
+    struct queue_project *project;
+    const struct db *db;
+    struct project *held; /* NULL = nobody has asked for it */
+    const struct rows *rows;
+    int64_t sent_ms; /* mono: before the statement was sent */
+    int lane;
+};
+
+static struct queue_item *item_new(const struct batch *batch, size_t i)
+{
+    struct queue_project *project = batch->project;
+    const struct queue_kind *kind = project->queue->kind;
+    struct queue_item *item = calloc(1, kind->size > 0 ? kind->size : sizeof(*item));
+
+    MUST(item != NULL);
+    item->arena = arena_new(0);
+    item->task.arena = item->arena;
+    item->owner = project;
+    item->crashed = batch->lane == CRASHED;
+    item->db = *batch->db;
+    item->project = batch->held;
+    if (item->project != NULL) {
+        project_hold(item->arena, item->project);
+        item->task.tenant = item->project->number;
+        item->task.log.project = item->project->slug;
+    }
+    rows_keep(item->arena, batch->rows, i, &item->rows);
+    item->id = rows_i64(&item->rows, 0, rows_column(&item->rows, "id"));
+    item->token = rows_i64(&item->rows, 0, rows_column(&item->rows, "token"));
+    item->claimed_mono_ms = clock_mono_ms();
+    item->lease_mono_ms = batch->sent_ms + project->queue->config.lease_ms;
+    if (kind->renew == NULL)
+        item->task.deadline_ms = item->lease_mono_ms - QUEUE_SPARE_MS;
+    item->state = QUEUE_CLAIMED;
+    project->counts[QUEUE_CLAIMED]++;
+    project->queue->counts[QUEUE_CLAIMED]++;
+    list_append(&project->items[QUEUE_CLAIMED], &item->link);
+    if (kind->read != NULL)
+        kind->read(item);
+    return item;
+}
+
+/* Whoever waits for the last one finds nothing held any more. */
+void item_free(struct queue_item *item)
+{
+    struct queue_project *project = item->owner;
+    struct queue *queue = project->queue;
+
+    arena_free(item->arena);
+    list_remove(&item->link);
+    project->counts[item->state]--;
+    queue->counts[item->state]--;
+    if (item->crashed)
+        queue->crashed = 0;
+    free(item);
+    queue_join(project);
+    queue_pump(queue);
+    queue_check_drained(queue);
+}
+
+/* At the end of the turn: the coroutine has left. */
+static void on_ended(void *arg)
+{
+    item_free(arg);
+}
+
+static void item_main(struct task *task, void *arg)
+{
+    struct queue_item *item = arg;
+    struct queue_project *project = item->owner;
+    struct queue *queue = project->queue;
+
+    enum queue_outcome outcome = queue->kind->run(task, item);
+    queue->stats.done += outcome == QUEUE_DONE;
+    queue->stats.released += outcome == QUEUE_RELEASED;
+    queue->stats.lost += outcome == QUEUE_GONE;
+    if (outcome == QUEUE_RELEASED && !queue_draining(queue))
+        queue_due(queue, project->number);
+    queue_move(item, QUEUE_ENDED);
+    item->freed = (struct loop_hook){.fn = on_ended, .arg = item};
+    loop_at_turn_end(&item->freed);
+}
+
+void queue_begin(struct queue_item *item)
+{
+    if (item->state == QUEUE_CLAIMED)
+        queue_move(item, QUEUE_RUNNING);
+    task_start_as(&item->task, item->owner->queue->kind->name, item_main, item);
+}
+
+static size_t count_ids(const struct rows *rows, size_t id)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < rows->count; i++)
+        count += !rows_null(rows, i, id);
+    return count;
+}
+
+/* co: who looks after this process when it dies knows then that it may have been any of them. Once
+ * in its life. What is alone begins without waiting, so that the next finds it. */
+AWAITS static void note_shared(struct task *task, struct queue *queue, size_t count)
+{
+    const struct queue_peers *peers = queue->kind->peers;
+    bool alone = count < 2 && queue->counts[QUEUE_CLAIMED] == 0 && queue_stats(queue)->running == 0;
+
+    if (peers == NULL || peers->shared == NULL || queue->shared || count == 0 || alone)
+        return;
+    int rc = db_query(task,
+                      directory_control(queue->config.directory),
+                      peers->shared,
+                      PARAMS(P_STR(queue->config.holder)),
+                      NULL);
+    if (rc != 0) /* the next claim tries again */
+        log_debug("queue.shared_not_noted", L_I64("rc", rc));
+    queue->shared = queue->shared || rc == 0;
+}
+
+/* co: rows are items from now on, and so many slots that were reserved for them are theirs; those
+ * that have one begin. Returns how many they are. */
+AWAITS static unsigned take_rows(struct task *task,
+                                 const struct batch *batch,
+                                 unsigned reserved,
+                                 void (*begin)(struct queue_item *item))
+{
+    struct queue *queue = batch->project->queue;
+    size_t id = batch->rows->count > 0 ? rows_column(batch->rows, "id") : 0;
+    unsigned taken = 0;
+
+    note_shared(task, queue, count_ids(batch->rows, id));
+    bool begins = (queue->kind->ahead == 0 || batch->lane == CRASHED) && !queue_draining(queue);
+    queue_return_slots(batch->project, reserved);
+    for (size_t i = 0; i < batch->rows->count; i++) {
+        if (rows_null(batch->rows, i, id))
+            continue;
+        struct queue_item *item = item_new(batch, i);
+        taken++;
+        if (!begins)
+            continue;
+        queue_move(item, QUEUE_RUNNING);
+        begin(item);
+    }
+    queue->stats.claimed += taken;
+    if (queue_draining(queue))
+        release_claimed(batch->project);
+    return taken;
+}
+
+void queue_adopt(struct task *task,
+                 struct queue *queue,
+                 const struct db *db,
+                 unsigned reserved,
+                 const struct rows *rows,
+                 int64_t sent_ms,
+                 void (*begin)(struct queue_item *item))
+{
+    struct queue_project *project = queue_project(queue, db->schema);
+
+    if (rows == NULL) {
+        queue_return_slots(project, reserved);
+    } else {
+        const struct batch batch = {
+            .project = project, .db = db, .rows = rows, .sent_ms = sent_ms, .lane = FRESH};
+        (void)take_rows(task, &batch, reserved, begin ? begin : queue_begin);
+    }
+    queue_join(project);
+    queue_pump(queue);
+    queue_check_drained(queue);
+}
+
+/* --- claims --- */
+
+struct claim {
+    struct queue_project *project;
+    int lane;
+    unsigned count, reserved;
+};
+
+/* co: 0, or what the database said; *ret_gone: there is no such project. */
+AWAITS static int
+claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, bool *ret_gone)
+{
+    const struct queue *queue = claim->project->queue;
+    const struct queue_kind *kind = queue->kind;
+    const struct queue_config *config = &queue->config;
+    struct project *held;
+    struct db_call calls[] = {
+        {.sql = kind->prelude},
+        {.sql = claim->lane == CRASHED ? kind->claim_crashed : kind->claim,
+         PARAMS(P_I64(claim->count),
+                P_I64(config->lease_ms),
+                P_STR(config->holder),
+                P_I64(kind->claim_bytes))},
+    };
+    size_t first = kind->prelude != NULL ? 0 : 1;
+
+    int rc = project_find_number(task, config->directory, claim->project->number, &held);
+    *ret_gone = rc == PROJECT_NOT_FOUND;
+    if (rc != 0)
+        return rc;
+    calls[1].param_count = calls[1].sql->arity;
+    int64_t sent_ms = clock_mono_ms();
+    rc = db_batch(task, &held->db, calls + first, ARRAY_LEN(calls) - first, NULL);
+    *ret_gone = rc == DB_SCHEMA;
+    if (rc != 0)
+        return rc;
+    const struct batch batch = {
+        .project = claim->project,
+        .db = &held->db,
+        .held = held,
+        .rows = &calls[1].rows,
+        .sent_ms = sent_ms,
+        .lane = claim->lane,
+    };
+    *ret_claimed = take_rows(task, &batch, claim->reserved, queue_begin);
+    return 0;
+}
+
+static void claim_run(struct task *task, void *arg)
+{
+    struct claim *claim = arg;
+    struct queue_project *project = claim->project;
+    struct queue *queue = project->queue;
+    unsigned claimed = 0;
+    bool gone = false;
+
+    int rc = claim_rows(task, claim, &claimed, &gone);
+    bool refused = rc != 0 && !gone;
+    if (rc != 0)
+        queue_return_slots(project, claim->reserved);
+    if (claim->lane == CRASHED && claimed == 0)
+        queue->crashed = 0;
+    queue_lane_done(project, claim->lane, refused || (rc == 0 && claimed == claim->count));
+    if (refused)
+        turns_retry(&queue->turns);
+    else
+        queue_join(project);
+    queue_pump(queue); /* what it did not need others may have */
+    queue_check_drained(queue);
+}
+
+void claim_start(struct queue_project *project, int lane, unsigned count, unsigned reserved)
+{
+    struct background *background = background_new(CLAIM_MS);
+    struct claim *claim = ARENA_NEW(background_arena(background), claim);
+
+    *claim = (struct claim){project, lane, count, reserved};
+    project->lanes[lane].state = LANE_CLAIMING; /* what is due from now on asks for another claim */
+    background_start(background, claim_run, claim);
+}

@@ -1,0 +1,223 @@
+/* Renewal: keeps what was claimed, and finds out what was lost. */
+#include "base/clock.h"
+#include "base/panic.h"
+#include "log/log.h"
+#include "loop/background.h"
+#include "queue/queue_private.h"
+
+#define RENEWALS_A_LEASE 3
+#define FRESH_PART       6 /* of a lease: what is younger waits for the next renewal */
+#define RENEW_LIMIT_MS   10000
+
+static void lose(struct queue_item *item, const char *why)
+{
+    enum queue_state before = item->state;
+
+    log_info("queue.lost",
+             L_CSTR("queue", item->owner->queue->kind->name),
+             L_I64("project", item->owner->number),
+             L_I64("item", item->id),
+             L_CSTR("why", why));
+    queue_move(item, QUEUE_LOST);
+    task_cancel(&item->task);
+    if (before != QUEUE_CLAIMED)
+        return;
+    item->owner->queue->stats.lost++;
+    item_free(item); /* it had not begun */
+}
+
+/* The items of one project at one renewal, by number: they may end while it waits. */
+struct renewal {
+    struct background *background;
+    struct queue *queue;
+    int64_t number; /* of the project */
+    struct db db;
+    int64_t *ids, *tokens;
+    size_t count;
+};
+
+static struct queue_item *find_item(struct queue_project *project, int64_t id, const int64_t *token)
+{
+    for (int state = QUEUE_CLAIMED; state < QUEUE_LOST; state++) {
+        LIST_FOR (node, &project->items[state]) {
+            struct queue_item *item = LIST_ITEM(node, struct queue_item, link);
+            if (item->id == id && (token == NULL || item->token == *token))
+                return item;
+        }
+    }
+    return NULL;
+}
+
+static bool has_id(const struct rows *rows, int64_t id)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows_i64(rows, i, 0) == id)
+            return true;
+    return false;
+}
+
+/* A row that is in neither list belongs to somebody else, or is gone. One that was not renewed and
+ * is ours still is locked: the next renewal tells. */
+static void note(const struct renewal *renewal,
+                 const struct rows *renewed,
+                 const struct rows *held,
+                 int64_t lease_mono_ms)
+{
+    struct queue_project *project = turns_find(&renewal->queue->turns, renewal->number);
+
+    for (size_t i = 0; project != NULL && i < renewal->count; i++) {
+        struct queue_item *item = find_item(project, renewal->ids[i], &renewal->tokens[i]);
+        if (item == NULL)
+            continue;
+        if (has_id(renewed, item->id))
+            item->lease_mono_ms = lease_mono_ms;
+        else if (!has_id(held, item->id))
+            lose(item, "taken");
+    }
+}
+
+static void renew_run(struct task *task, void *arg)
+{
+    struct renewal *renewal = arg;
+    const struct queue_kind *kind = renewal->queue->kind;
+    int64_t lease_ms = renewal->queue->config.lease_ms;
+    int64_t sent_ms = clock_mono_ms();
+    const struct db_param ids = P_I64S(renewal->ids, renewal->count);
+    const struct db_param tokens = P_I64S(renewal->tokens, renewal->count);
+    struct db_call calls[] = {
+        {.sql = kind->prelude},
+        {.sql = kind->renew, PARAMS(ids, tokens, P_I64(lease_ms))},
+        {.sql = kind->held, PARAMS(ids, tokens)},
+    };
+    size_t first = kind->prelude != NULL ? 0 : 1;
+
+    int rc = db_batch(task, &renewal->db, calls + first, ARRAY_LEN(calls) - first, NULL);
+    if (rc != 0) { /* the next renewal tries again; who cannot be renewed in time is lost */
+        log_debug("queue.renew_failed", L_I64("project", renewal->number), L_I64("rc", rc));
+        return;
+    }
+    note(renewal, &calls[1].rows, &calls[2].rows, sent_ms + lease_ms);
+}
+
+static bool is_due(const struct queue_item *item, int64_t now)
+{
+    int64_t lease_ms = item->owner->queue->config.lease_ms;
+
+    /* What was claimed or renewed a moment ago waits for the next renewal, which is early enough.
+     */
+    return item->lease_mono_ms - now < lease_ms - lease_ms / FRESH_PART;
+}
+
+/* Each project by itself: one that does not answer keeps no other waiting. */
+static struct renewal *renewal_new(struct queue_project *project)
+{
+    struct background *background = background_new(RENEW_LIMIT_MS);
+    struct arena *arena = background_arena(background);
+    struct renewal *renewal = ARENA_NEW(arena, renewal);
+    size_t most = project->counts[QUEUE_CLAIMED] + queue_project_held(project);
+
+    *renewal = (struct renewal){
+        .background = background, .queue = project->queue, .number = project->number};
+    renewal->ids = ARENA_ARRAY(arena, renewal->ids, most);
+    renewal->tokens = ARENA_ARRAY(arena, renewal->tokens, most);
+    return renewal;
+}
+
+static void renewal_add(struct renewal *renewal, const struct queue_item *item)
+{
+    renewal->db = item->db;
+    renewal->ids[renewal->count] = item->id;
+    renewal->tokens[renewal->count++] = item->token;
+}
+
+static void renewal_start(struct renewal *renewal)
+{
+    MUST(renewal->count > 0);
+    background_start(renewal->background, renew_run, renewal);
+}
+
+static void renew_due(struct queue_project *project, int64_t now)
+{
+    struct renewal *renewal = renewal_new(project);
+
+    for (int state = QUEUE_CLAIMED; state < QUEUE_LOST; state++) {
+        LIST_FOR (node, &project->items[state]) {
+            const struct queue_item *item = LIST_ITEM(node, struct queue_item, link);
+            if (is_due(item, now))
+                renewal_add(renewal, item);
+        }
+    }
+    renewal_start(renewal);
+}
+
+static bool any_due(const struct queue_project *project, int64_t now)
+{
+    for (int state = QUEUE_CLAIMED; state < QUEUE_LOST; state++) {
+        LIST_FOR (node, &project->items[state]) {
+            if (is_due(LIST_ITEM(node, struct queue_item, link), now))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void look(void *arg)
+{
+    struct queue_project *project = arg;
+    int64_t now = clock_mono_ms();
+
+    for (int state = QUEUE_CLAIMED; state < QUEUE_LOST; state++) {
+        LIST_FOR (node, &project->items[state]) {
+            struct queue_item *item = LIST_ITEM(node, struct queue_item, link);
+            if (now >= item->lease_mono_ms)
+                lose(item, "lease ended");
+        }
+    }
+    if (any_due(project, now))
+        renew_due(project, now);
+}
+
+static void on_renewals(void *arg)
+{
+    struct queue *queue = arg;
+
+    turns_each(&queue->turns, look);
+    loop_timer_start(&queue->renewals, queue->config.lease_ms / RENEWALS_A_LEASE);
+}
+
+void lease_start(struct queue *queue)
+{
+    loop_timer_init(&queue->renewals, on_renewals, queue);
+    if (queue->kind->renew == NULL)
+        return;
+    MUST(queue->kind->held != NULL);
+    loop_timer_start(&queue->renewals, queue->config.lease_ms / RENEWALS_A_LEASE);
+}
+
+void lease_check(struct queue_project *project)
+{
+    struct renewal *renewal;
+
+    if (project->counts[QUEUE_RUNNING] + project->counts[QUEUE_RELEASING] == 0 ||
+        project->queue->kind->renew == NULL)
+        return;
+    renewal = renewal_new(project);
+    for (int state = QUEUE_RUNNING; state < QUEUE_LOST; state++) {
+        LIST_FOR (node, &project->items[state])
+            renewal_add(renewal, LIST_ITEM(node, struct queue_item, link));
+    }
+    renewal_start(renewal);
+}
+
+void queue_recheck(struct queue *queue, int64_t number, int64_t id)
+{
+    struct queue_project *project = turns_find(&queue->turns, number);
+    const struct queue_item *item = project != NULL ? find_item(project, id, NULL) : NULL;
+    struct renewal *renewal;
+
+    if (item == NULL || queue->kind->renew == NULL)
+        return;
+    renewal = renewal_new(project);
+    renewal_add(renewal, item);
+    renewal_start(renewal);
+}

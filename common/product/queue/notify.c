@@ -1,0 +1,57 @@
+/*
+ * Notifications: entries of a topic say which project has work, and a channel of Redis which row
+ * was cancelled. An entry is acknowledged when it has been read: what it speaks of is a row, which
+ * the next sweep finds if this process dies before it has looked.
+ */
+#include "base/num.h"
+#include "queue/queue_private.h"
+#include "redis/redis.h"
+
+static int
+on_entries(struct task *task UNUSED, const struct bus_entry *entries, size_t count, void *arg)
+{
+    for (size_t i = 0; i < count; i++)
+        queue_due(arg, entries[i].project);
+    return 0;
+}
+
+/* "<project number>:<row's id>" */
+static void on_cancelled(struct str payload, void *arg)
+{
+    struct str rest = payload;
+    int64_t number;
+    int64_t id;
+
+    if (!queue_exists(arg) || payload.ptr == NULL ||
+        !num_parse_i64(str_split(&rest, ':'), &number) || !num_parse_i64(rest, &id))
+        return;
+    queue_recheck(arg, number, id);
+}
+
+void notify_start(struct queue *queue)
+{
+    const struct queue_kind *kind = queue->kind;
+    const struct queue_config *config = &queue->config;
+    struct redis *redis = directory_redis(config->directory);
+
+    if (kind->cancel_channel != NULL && redis != NULL)
+        redis_subscribe(redis, kind->cancel_channel, on_cancelled, queue);
+    /* An entry is read by one process: not by one that would not do it. */
+    if (kind->group == NULL || config->bus == NULL || config->slots == 0 || config->crashed_only)
+        return;
+    bus_consume(
+        config->bus,
+        &(struct bus_consumer){
+            .topic = kind->topic, .group = kind->group, .handle = on_entries, .arg = queue});
+}
+
+void queue_notify(struct queue *queue, const struct project *project)
+{
+    if (queue->kind->group == NULL)
+        return;
+    bus_ring(queue->config.bus,
+             queue->kind->topic,
+             &(struct bus_bell){.project = project->number,
+                                .partition = project->partition,
+                                .kind = queue->kind->message});
+}

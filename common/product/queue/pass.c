@@ -1,0 +1,37 @@
+/* Work without leases: a pass of a project at a time. */
+#include "loop/background.h"
+#include "queue/queue_private.h"
+
+#define PASS_MS 15000
+
+static void pass_run(struct task *task, void *arg)
+{
+    struct queue_project *own = arg;
+    struct queue *queue = own->queue;
+    const struct queue_kind *kind = queue->kind;
+    struct project *project;
+    bool more = false;
+
+    int rc = project_find_number(task, queue->config.directory, own->number, &project);
+    bool gone = rc == PROJECT_NOT_FOUND;
+    if (rc == 0)
+        rc = kind->pass(task, queue, project, &more);
+    bool refused = rc != 0 && !gone;
+    queue->stats.done += rc == 0;
+    queue_return_slots(own, 1);
+    queue_lane_done(own, FRESH, refused || more);
+    if (refused)
+        turns_retry(&queue->turns);
+    else
+        queue_join(own);
+    queue_pump(queue);
+    queue_check_drained(queue);
+}
+
+void pass_start(struct queue_project *project)
+{
+    int64_t limit_ms = project->queue->kind->pass_ms;
+
+    project->lanes[FRESH].state = LANE_CLAIMING; /* what is due from now on asks for another pass */
+    background_run(limit_ms > 0 ? limit_ms : PASS_MS, pass_run, project);
+}

@@ -1,0 +1,504 @@
+/*
+ * Projects with work take turns. A lane stands in its ring while it may have rows and there is room
+ * for them; each turn claims a share of the free slots. What is claimed ahead of the slots begins
+ * one at a time, a project after the other.
+ */
+#include "queue/queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/panic.h"
+#include "metrics/metrics.h"
+#include "queue/queue_private.h"
+
+#define CLAIM_AT_ONCE  64
+#define CLAIM_AT_LEAST 4
+#define AGAIN_PART     4 /* of what is claimed ahead: when so little is left, more is claimed */
+
+static struct list queues = {&queues, &queues};
+
+/* --- numbers --- */
+
+void queue_move(struct queue_item *item, enum queue_state state)
+{
+    struct queue_project *project = item->owner;
+    struct queue *queue = project->queue;
+
+    list_remove(&item->link);
+    project->counts[item->state]--;
+    queue->counts[item->state]--;
+    item->state = state;
+    list_append(&project->items[state], &item->link);
+    project->counts[state]++;
+    queue->counts[state]++;
+}
+
+static unsigned with_slots(const unsigned counts[QUEUE_STATES])
+{
+    unsigned held = 0;
+
+    for (int state = QUEUE_CLAIMED + 1; state < QUEUE_STATES; state++)
+        held += counts[state];
+    return held;
+}
+
+unsigned queue_project_held(const struct queue_project *project)
+{
+    return with_slots(project->counts);
+}
+
+unsigned queue_free_slots(const struct queue *queue)
+{
+    unsigned used = with_slots(queue->counts) + queue->reserved;
+
+    return used < queue->config.slots ? queue->config.slots - used : 0;
+}
+
+unsigned queue_project_room(const struct queue_project *project)
+{
+    unsigned slots = project->queue->config.slots_per_project;
+    unsigned used = queue_project_held(project) + project->reserved;
+
+    return used < slots ? slots - used : 0;
+}
+
+void queue_take_slots(struct queue_project *project, unsigned count)
+{
+    project->reserved += count;
+    project->queue->reserved += count;
+}
+
+void queue_return_slots(struct queue_project *project, unsigned count)
+{
+    project->reserved -= count;
+    project->queue->reserved -= count;
+}
+
+const struct queue_stats *queue_stats(struct queue *queue)
+{
+    static const struct queue_stats nothing;
+
+    if (queue == NULL)
+        return &nothing;
+    queue->stats.running = with_slots(queue->counts);
+    queue->stats.projects = turns_count(&queue->turns);
+    return &queue->stats;
+}
+
+/* --- lanes --- */
+
+static bool is_claiming(const struct lane *lane)
+{
+    return lane->state == LANE_CLAIMING || lane->state == LANE_AGAIN;
+}
+
+static bool wants_claim(const struct queue_project *project)
+{
+    unsigned ahead = project->queue->kind->ahead;
+
+    if (project->lanes[FRESH].state != LANE_DUE || project->releasing > 0)
+        return false;
+    return ahead == 0 ? queue_project_room(project) > 0
+                      : project->counts[QUEUE_CLAIMED] <= ahead / AGAIN_PART;
+}
+
+static bool wants_turn(const struct queue_project *project, int lane)
+{
+    if (lane == CRASHED)
+        return project->lanes[CRASHED].state == LANE_DUE;
+    return project->counts[QUEUE_CLAIMED] > 0 || wants_claim(project);
+}
+
+void queue_join(struct queue_project *project)
+{
+    struct queue *queue = project->queue;
+
+    for (int lane = 0; lane < LANES; lane++) {
+        if (wants_turn(project, lane))
+            turns_join(&queue->turns, &queue->rings[lane], &project->lanes[lane].ring);
+    }
+}
+
+void queue_lane_due(struct queue_project *project, int lane)
+{
+    enum lane_state *state = &project->lanes[lane].state;
+
+    *state = *state == LANE_QUIET || *state == LANE_DUE ? LANE_DUE : LANE_AGAIN;
+    queue_join(project);
+}
+
+void queue_lane_done(struct queue_project *project, int lane, bool more)
+{
+    enum lane_state *state = &project->lanes[lane].state;
+
+    MUST(is_claiming(&project->lanes[lane]));
+    *state = more || *state == LANE_AGAIN ? LANE_DUE : LANE_QUIET;
+}
+
+/* --- turns --- */
+
+static size_t ring_length(const struct list *ring)
+{
+    size_t length = 0;
+
+    LIST_FOR (node, ring)
+        length++;
+    return length;
+}
+
+/* The share of one turn: all that is free when nobody else waits. */
+static unsigned share_of(const struct queue_project *project, size_t waiting)
+{
+    unsigned free = queue_free_slots(project->queue);
+    unsigned room = queue_project_room(project);
+    unsigned count = waiting < free ? free / ((unsigned)waiting + 1) : 0;
+
+    if (count < CLAIM_AT_LEAST)
+        count = free < CLAIM_AT_LEAST ? free : CLAIM_AT_LEAST;
+    if (count > room)
+        count = room;
+    return count < CLAIM_AT_ONCE ? count : CLAIM_AT_ONCE;
+}
+
+/* What has waited for half of its lease would have too little of it left: claimed again, it has
+ * all. */
+static bool is_stale(const struct queue_project *project)
+{
+    if (project->counts[QUEUE_CLAIMED] == 0 || project->queue->kind->renew != NULL)
+        return false;
+    const struct queue_item *oldest =
+        LIST_ITEM(project->items[QUEUE_CLAIMED].next, struct queue_item, link);
+    return oldest->lease_mono_ms - QUEUE_SPARE_MS - clock_mono_ms() <
+           (project->queue->config.lease_ms - QUEUE_SPARE_MS) / 2;
+}
+
+static void turn_ahead(struct queue_project *project)
+{
+    if (is_stale(project)) {
+        release_claimed(project);
+        return;
+    }
+    if (wants_claim(project))
+        claim_start(
+            project, FRESH, project->queue->kind->ahead - project->counts[QUEUE_CLAIMED], 0);
+    if (project->counts[QUEUE_CLAIMED] > 0)
+        queue_begin(LIST_ITEM(project->items[QUEUE_CLAIMED].next, struct queue_item, link));
+}
+
+static void turn(struct queue_project *project, size_t waiting)
+{
+    if (project->queue->kind->pass != NULL) {
+        queue_take_slots(project, 1);
+        pass_start(project);
+    } else if (project->queue->kind->ahead > 0) {
+        turn_ahead(project);
+    } else {
+        unsigned count = share_of(project, waiting);
+        queue_take_slots(project, count);
+        claim_start(project, FRESH, count, count);
+    }
+}
+
+static struct queue_project *next_of(struct list *ring, int lane)
+{
+    struct lane *node = LIST_ITEM(list_shift(ring), struct lane, ring);
+
+    return CONTAINER_OF(node, struct queue_project, lanes[lane]);
+}
+
+static void pump(void *arg)
+{
+    struct queue *queue = arg;
+    struct list *crashed = &queue->rings[CRASHED];
+    struct list *fresh = &queue->rings[FRESH];
+    size_t waiting = ring_length(fresh);
+
+    if (queue_free_slots(queue) > 0 && queue->crashed == 0 && !list_empty(crashed)) {
+        struct queue_project *project = next_of(crashed, CRASHED);
+        queue->crashed = 1;
+        queue_take_slots(project, 1);
+        claim_start(project, CRASHED, 1, 1);
+    }
+    while (queue_free_slots(queue) > 0 && !list_empty(fresh)) {
+        struct queue_project *project = next_of(fresh, FRESH);
+        waiting = waiting > 0 ? waiting - 1 : 0;
+        if (wants_turn(project, FRESH))
+            turn(project, waiting);
+        queue_join(project);
+    }
+}
+
+void queue_pump(struct queue *queue)
+{
+    if (!list_empty(&queue->rings[FRESH]) || !list_empty(&queue->rings[CRASHED]))
+        turns_pump(&queue->turns);
+}
+
+void queue_due(struct queue *queue, int64_t number)
+{
+    queue_lane_due(queue_project(queue, number), queue->config.crashed_only ? CRASHED : FRESH);
+}
+
+void queue_stored(struct queue *queue, const struct project *project, unsigned count)
+{
+    struct queue_project *own = queue_project(queue, project->number);
+    unsigned ahead = queue->kind->ahead;
+    unsigned free = queue_free_slots(queue);
+    bool full = ahead > 0 ? free == 0 || own->counts[QUEUE_CLAIMED] > ahead / AGAIN_PART
+                          : count > free || count > queue_project_room(own);
+
+    if (queue_draining(queue) || full)
+        queue_notify(queue, project);
+    queue_lane_due(own, FRESH);
+}
+
+unsigned queue_reserve(struct queue *queue, int64_t number, unsigned wanted)
+{
+    struct queue_project *project = queue_project(queue, number);
+    unsigned free = queue_free_slots(queue);
+    unsigned room = queue_project_room(project);
+
+    if (queue_draining(queue) || !list_empty(&queue->rings[FRESH]) ||
+        project->lanes[FRESH].state != LANE_QUIET)
+        return 0;
+    if (wanted > free)
+        wanted = free;
+    if (wanted > room)
+        wanted = room;
+    queue_take_slots(project, wanted);
+    return wanted;
+}
+
+/* --- projects --- */
+
+struct queue_project *queue_project(struct queue *queue, int64_t number)
+{
+    return turns_get(&queue->turns, number);
+}
+
+static void project_init(void *item, int64_t number, void *arg)
+{
+    struct queue_project *project = item;
+
+    project->number = number;
+    project->queue = arg;
+    for (int lane = 0; lane < LANES; lane++)
+        list_init(&project->lanes[lane].ring);
+    for (int state = 0; state < QUEUE_STATES; state++)
+        list_init(&project->items[state]);
+}
+
+static bool is_idle(const void *item)
+{
+    const struct queue_project *project = item;
+
+    for (int lane = 0; lane < LANES; lane++) {
+        if (project->lanes[lane].state != LANE_QUIET || !list_empty(&project->lanes[lane].ring))
+            return false;
+    }
+    return project->reserved == 0 && project->releasing == 0 &&
+           project->counts[QUEUE_CLAIMED] == 0 && queue_project_held(project) == 0;
+}
+
+static void again(void *item)
+{
+    queue_join(item);
+}
+
+bool queue_exists(const struct queue *queue)
+{
+    LIST_FOR (node, &queues) {
+        if (LIST_ITEM(node, struct queue, link) == queue)
+            return true;
+    }
+    return false;
+}
+
+/* --- life --- */
+
+static void ask_to_release(void *item)
+{
+    struct queue_project *project = item;
+
+    release_claimed(project);
+    LIST_FOR (node, &project->items[QUEUE_RUNNING])
+        queue_move(LIST_ITEM(node, struct queue_item, link), QUEUE_RELEASING);
+}
+
+static void cancel_all(struct queue_project *project)
+{
+    for (int state = QUEUE_RUNNING; state < QUEUE_ENDED; state++) {
+        LIST_FOR (node, &project->items[state])
+            task_cancel(&LIST_ITEM(node, struct queue_item, link)->task);
+    }
+}
+
+static void last_call(void *item)
+{
+    struct queue_project *project = item;
+
+    if (project->queue->kind->release_begun)
+        release_begun(project);
+    else
+        cancel_all(project);
+}
+
+static void on_last_call(void *arg)
+{
+    turns_each(&((struct queue *)arg)->turns, last_call);
+}
+
+void queue_check_drained(struct queue *queue)
+{
+    loop_fn done = queue->drained;
+
+    if (done == NULL || with_slots(queue->counts) + queue->reserved > 0)
+        return;
+    queue->drained = NULL;
+    loop_timer_stop(&queue->last_call);
+    done(queue->drained_arg);
+}
+
+void queue_drain(struct queue *queue, int64_t last_call_mono_ms, loop_fn done, void *arg)
+{
+    int64_t left_ms = last_call_mono_ms - clock_mono_ms();
+
+    queue_stop_looking(queue);
+    turns_close(&queue->turns);
+    turns_each(&queue->turns, ask_to_release);
+    queue->drained = done;
+    queue->drained_arg = arg;
+    loop_timer_start(&queue->last_call, left_ms > 0 ? left_ms : 0);
+    queue_check_drained(queue);
+}
+
+void queue_stop_looking(struct queue *queue)
+{
+    sweep_stop(queue);
+    loop_timer_stop(&queue->retention);
+}
+
+bool queue_draining(const struct queue *queue)
+{
+    return queue->turns.closed;
+}
+
+struct queue *queue_start(const struct queue_kind *kind, const struct queue_config *config)
+{
+    struct queue *queue = calloc(1, sizeof(*queue));
+
+    MUST(queue != NULL);
+    MUST((kind->pass != NULL) != (kind->run != NULL));
+    MUST(kind->pass != NULL || (kind->claim != NULL && kind->release != NULL));
+    MUST(kind->pass != NULL || kind->renew != NULL || config->lease_ms >= 2 * QUEUE_SPARE_MS);
+    queue->kind = kind;
+    queue->config = *config;
+    if (queue->config.slots_per_project == 0)
+        queue->config.slots_per_project = config->slots;
+    queue->share = (struct queue_share){.index = 0, .count = 1};
+    for (int lane = 0; lane < LANES; lane++)
+        list_init(&queue->rings[lane]);
+    queue->turns = (struct turns){
+        .size = sizeof(struct queue_project),
+        .arg = queue,
+        .init = project_init,
+        .idle = is_idle,
+        .again = again,
+        .pump = pump,
+    };
+    turns_start(&queue->turns);
+    loop_timer_init(&queue->last_call, on_last_call, queue);
+    list_append(&queues, &queue->link);
+    lease_start(queue);
+    notify_start(queue);
+    sweep_start(queue);
+    retain_start(queue);
+    return queue;
+}
+
+static void on_freed(void *arg)
+{
+    free(arg);
+}
+
+void queue_stop(struct queue *queue)
+{
+    loop_timer_stop(&queue->last_call);
+    loop_timer_stop(&queue->renewals);
+    loop_timer_stop(&queue->sweeps);
+    loop_timer_stop(&queue->retention);
+    turns_stop(&queue->turns);
+    list_remove(&queue->link);
+    if (turns_leave(&queue->turns, on_freed, queue))
+        free(queue);
+}
+
+/* --- metrics --- */
+
+#define PREFIX "groundwork_queue_"
+enum { CLAIMED, DONE, RELEASED, LOST, RESCUED, QUARANTINED, RUNNING, PROJECTS, METRICS };
+static const struct {
+    const char *name, *help;
+} texts[METRICS] = {
+    [CLAIMED] = {PREFIX "claimed_total", "Items claimed"},
+    [DONE] = {PREFIX "done_total", "Items that ran to their end"},
+    [RELEASED] = {PREFIX "released_total", "Items given back"},
+    [LOST] = {PREFIX "lost_total", "Items that were cancelled or went to another process"},
+    [RESCUED] = {PREFIX "rescued_total", "Items of processes that died, put back or quarantined"},
+    [QUARANTINED] = {PREFIX "quarantined_total", "Items that ended too many processes"},
+    [RUNNING] = {PREFIX "running", "Items running"},
+    [PROJECTS] = {PREFIX "projects", "Projects with work"},
+};
+
+#define KINDS_MAX   8
+#define LABEL_BYTES 64
+static struct {
+    const struct queue_kind *kind;
+    char label[LABEL_BYTES]; /* borrowed by the metrics, for ever */
+    struct metric *metrics[METRICS];
+} prepared[KINDS_MAX];
+static size_t prepared_count;
+
+void queue_prepare(const struct queue_kind *kind)
+{
+    size_t at = prepared_count++;
+
+    MUST(at < KINDS_MAX);
+    char *label = prepared[at].label;
+    (void)snprintf(label, LABEL_BYTES, "queue=\"%s\"", kind->name);
+    prepared[at].kind = kind;
+    for (int i = 0; i < METRICS; i++)
+        prepared[at].metrics[i] = i < RUNNING ? metric_counter(texts[i].name, label, texts[i].help)
+                                              : metric_gauge(texts[i].name, label, texts[i].help);
+}
+
+static void set_all(struct metric *const metrics[METRICS], const struct queue_stats *stats)
+{
+    const int64_t values[METRICS] = {
+        [CLAIMED] = (int64_t)stats->claimed,
+        [DONE] = (int64_t)stats->done,
+        [RELEASED] = (int64_t)stats->released,
+        [LOST] = (int64_t)stats->lost,
+        [RESCUED] = (int64_t)stats->rescued,
+        [QUARANTINED] = (int64_t)stats->quarantined,
+        [RUNNING] = (int64_t)stats->running,
+        [PROJECTS] = (int64_t)stats->projects,
+    };
+
+    for (int i = 0; i < METRICS; i++)
+        metric_set(metrics[i], values[i]);
+}
+
+void queue_measure(void)
+{
+    LIST_FOR (node, &queues) {
+        struct queue *queue = LIST_ITEM(node, struct queue, link);
+        for (size_t i = 0; i < prepared_count; i++) {
+            if (prepared[i].kind == queue->kind)
+                set_all(prepared[i].metrics, queue_stats(queue));
+        }
+    }
+}

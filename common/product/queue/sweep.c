@@ -1,0 +1,258 @@
+/* What is found without a notification, and what dead processes have left. */
+#include "log/log.h"
+#include "loop/background.h"
+#include "queue/queue_private.h"
+
+#define LOOKS_AT_ONCE      32
+#define SWEEP_LIMIT_MS     20000
+#define NO_NOTIFICATION_MS 500 /* between sweeps while the bus is away */
+#define LEAVE_MS           1000
+
+struct queue_share queue_share(const struct queue *queue)
+{
+    return queue->share;
+}
+
+bool sweep_is_mine(const struct queue *queue, int64_t number)
+{
+    return (size_t)number % queue->share.count == queue->share.index;
+}
+
+static bool has_notifications(const struct queue *queue)
+{
+    return queue->config.bus == NULL || bus_up(queue->config.bus);
+}
+
+static struct db *control(const struct queue *queue)
+{
+    return directory_control(queue->config.directory);
+}
+
+/* --- who else lives --- */
+
+AWAITS static int meet_peers(struct task *task, struct queue *queue)
+{
+    const struct queue_peers *peers = queue->kind->peers;
+
+    if (peers == NULL)
+        return 0;
+    struct db_call calls[] = {
+        {.sql = peers->alive, PARAMS(P_STR(queue->config.holder))},
+        {.sql = peers->live},
+        {.sql = peers->forget},
+    };
+    TRY(db_batch(task, control(queue), calls, ARRAY_LEN(calls), NULL));
+    const struct rows *live = &calls[1].rows;
+    queue->share = (struct queue_share){.index = 0, .count = live->count > 0 ? live->count : 1};
+    for (size_t i = 0; i < live->count; i++) {
+        if (str_eq(rows_str(live, i, 0), queue->config.holder))
+            queue->share.index = i;
+    }
+    return 0;
+}
+
+/* --- one project --- */
+
+/* co: crashed rows are claimed apart: here, or by the process that is for them. */
+AWAITS static void note_crashed(struct task *task, struct queue *queue, int64_t number)
+{
+    const struct queue_kind *kind = queue->kind;
+
+    if (kind->claim_crashed == NULL) {
+        queue_due(queue, number);
+    } else if (kind->crashed_put == NULL) {
+        queue_lane_due(queue_project(queue, number), CRASHED);
+    } else {
+        int rc = db_query(task, control(queue), kind->crashed_put, PARAMS(P_I64(number)), NULL);
+        if (rc != 0) /* the next sweep finds them again */
+            log_debug("queue.crashed_not_noted", L_I64("project", number), L_I64("rc", rc));
+    }
+}
+
+/* co: of the processes whose leases have ended, those that never had two items at a time. */
+AWAITS static int
+ask_alone(struct task *task, struct queue *queue, struct db *db, struct db_param *ret_alone)
+{
+    struct rows holders;
+    struct rows alone;
+    struct str *names;
+
+    *ret_alone = P_STRS(NULL, 0);
+    if (queue->kind->holders == NULL)
+        return 0;
+    TRY(db_query(task, db, queue->kind->holders, NULL, 0, &holders));
+    names = ARENA_ARRAY(task->arena, names, holders.count);
+    for (size_t i = 0; i < holders.count; i++)
+        names[i] = rows_str(&holders, i, 0);
+    TRY(db_query(task,
+                 control(queue),
+                 queue->kind->peers->alone,
+                 PARAMS(P_STRS(names, holders.count)),
+                 &alone));
+    for (size_t i = 0; i < alone.count; i++)
+        names[i] = rows_str(&alone, i, 0);
+    *ret_alone = P_STRS(names, alone.count);
+    return 0;
+}
+
+/* co: rows whose process died go back to the queue, or to quarantine. *ret_found: there were some.
+ */
+AWAITS static int rescue(struct task *task, struct queue *queue, struct db *db, bool *ret_found)
+{
+    const struct sql *sql = queue->kind->rescue;
+    struct db_param params[] = {P_I64(queue->config.attempts), P_NULL};
+    struct rows rows;
+
+    TRY(ask_alone(task, queue, db, &params[1]));
+    TRY(db_query(task, db, sql, params, sql->arity, &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct row row = rows_at(&rows, i);
+        bool quarantined = row_bool(&row, "quarantined");
+        log_warn(quarantined ? "queue.quarantined" : "queue.rescued",
+                 L_CSTR("queue", queue->kind->name),
+                 L_I64("project", db->schema),
+                 L_I64("item", row_i64(&row, "id")),
+                 L_I64("attempt", row_i64(&row, "attempt")));
+        queue->stats.rescued++;
+        queue->stats.quarantined += quarantined;
+    }
+    *ret_found = rows.count > 0;
+    return 0;
+}
+
+static bool says(const struct row *found, const char *column)
+{
+    return rows_has(found->rows, column) && row_bool(found, column);
+}
+
+AWAITS static int look_at(struct task *task, struct queue *queue, const struct row *project)
+{
+    const struct queue_kind *kind = queue->kind;
+    struct db_server *server =
+        directory_server(queue->config.directory, row_str(project, "server"));
+    int64_t number = row_i64(project, "number");
+    struct db db = {.server = server, .schema = number};
+    bool crashed = false;
+    struct rows rows;
+
+    if (server == NULL || !db_server_up(server) || !sweep_is_mine(queue, number))
+        return 0;
+    TRY(db_query(task, &db, kind->look, NULL, 0, &rows));
+    const struct row found = rows_at(&rows, 0);
+    if (says(&found, "due"))
+        queue_due(queue, number);
+    if (says(&found, "expired")) {
+        int rc = rescue(task, queue, &db, &crashed);
+        if (rc < 0)
+            return rc;
+    }
+    if (crashed || says(&found, "crashed"))
+        note_crashed(task, queue, number);
+    return kind->looked != NULL ? kind->looked(task, &db, project, &found) : 0;
+}
+
+/* --- all of them --- */
+
+struct look {
+    struct queue *queue;
+    const struct rows *projects;
+    size_t *next; /* shared by the tasks of one sweep */
+};
+
+/* One of several tasks that share the list. A project that cannot be asked does not keep the others
+ * waiting. */
+AWAITS static int look_around(struct task *task, void *arg)
+{
+    struct look *look = arg;
+
+    while (*look->next < look->projects->count && !look->queue->stopped) {
+        const struct row project = rows_at(look->projects, (*look->next)++);
+        int rc = look_at(task, look->queue, &project);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+AWAITS static int sweep_all(struct task *task, struct queue *queue)
+{
+    struct rows projects;
+    size_t next = 0;
+
+    TRY(meet_peers(task, queue));
+    TRY(db_query(task, control(queue), queue->kind->projects, NULL, 0, &projects));
+    struct look look = {.queue = queue, .projects = &projects, .next = &next};
+    size_t count = projects.count < LOOKS_AT_ONCE ? projects.count : LOOKS_AT_ONCE;
+    struct task_call *calls = ARENA_ARRAY(task->arena, calls, count);
+    for (size_t i = 0; i < count; i++)
+        calls[i] = (struct task_call){.fn = look_around, .arg = &look};
+    int rc = count > 0 ? task_all(task, calls, count) : 0;
+    if (queue->kind->swept != NULL)
+        queue->kind->swept();
+    return rc;
+}
+
+/* co: of the process for crashed rows: projects that others have noted down. */
+AWAITS static int take_crashed(struct task *task, struct queue *queue)
+{
+    struct rows projects;
+
+    TRY(db_query(task, control(queue), queue->kind->crashed_take, NULL, 0, &projects));
+    for (size_t i = 0; i < projects.count; i++)
+        queue_due(queue, rows_i64(&projects, i, 0));
+    return 0;
+}
+
+/* --- the clock --- */
+
+static int64_t period_ms(const struct queue *queue)
+{
+    int64_t period = queue->config.sweep_ms;
+
+    if (queue->config.crashed_only || has_notifications(queue))
+        return period;
+    return period < NO_NOTIFICATION_MS ? period : NO_NOTIFICATION_MS;
+}
+
+static void sweep_run(struct task *task, void *arg)
+{
+    struct queue *queue = arg;
+
+    int rc = queue->config.crashed_only ? take_crashed(task, queue) : sweep_all(task, queue);
+    if (rc > 0)
+        log_debug("queue.sweep_failed", L_CSTR("queue", queue->kind->name), L_I64("rc", rc));
+    if (!queue->stopped)
+        loop_timer_start(&queue->sweeps, period_ms(queue));
+}
+
+static void on_sweep(void *arg)
+{
+    background_run(SWEEP_LIMIT_MS, sweep_run, arg);
+}
+
+void sweep_start(struct queue *queue)
+{
+    loop_timer_init(&queue->sweeps, on_sweep, queue);
+    if (queue->kind->look != NULL)
+        loop_timer_start(&queue->sweeps, 0);
+}
+
+static void leave_run(struct task *task, void *arg)
+{
+    const struct queue *queue = arg;
+
+    int rc = db_query(
+        task, control(queue), queue->kind->peers->gone, PARAMS(P_STR(queue->config.holder)), NULL);
+    if (rc > 0)
+        log_debug("queue.leave_failed", L_I64("rc", rc));
+}
+
+void sweep_stop(struct queue *queue)
+{
+    if (queue->stopped)
+        return;
+    queue->stopped = true;
+    loop_timer_stop(&queue->sweeps);
+    if (queue->kind->peers != NULL && !queue->config.crashed_only)
+        background_run(LEAVE_MS, leave_run, queue);
+}

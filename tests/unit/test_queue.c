@@ -1,0 +1,507 @@
+/*
+ * The queue with a kind of work of its own: one file of SQL (toys.sql), one table, one function.
+ * Two directories stand for two processes.
+ */
+#include "loop/background.h"
+#include "project_test.h"
+#include "queue/queue.h"
+#include "toys_sql.h"
+
+#define PATIENCE_MS 20000
+#define LEASE_MS    INT64_C(3000)
+#define PAST        "now() - interval '1 second'"
+
+static void pause_ms(struct task *task, int64_t ms)
+{
+    assert_int_equal(task_sleep(task, ms), 0);
+}
+
+#define WAIT_FOR(task, condition)                                                                  \
+    do {                                                                                           \
+        for (int64_t end_ = clock_mono_ms() + PATIENCE_MS;                                         \
+             !(condition) && clock_mono_ms() < end_;)                                              \
+            pause_ms(task, 5);                                                                     \
+        assert_true(condition);                                                                    \
+    } while (0)
+
+/* --- the kind of work --- */
+
+static struct {
+    bool hold, heedless; /* toys do not end; nor when they are asked to give themselves back */
+    unsigned running, most, ended;
+    int64_t order[256]; /* of projects, as their toys began */
+    unsigned begun;
+} t;
+
+static enum queue_outcome toy_run(struct task *task, struct queue_item *item)
+{
+    const struct row row = rows_at(&item->rows, 0);
+    struct rows rows;
+    int rc = 0;
+
+    assert_true(str_is(row_str(&row, "payload"), "play"));
+    if (t.begun < ARRAY_LEN(t.order))
+        t.order[t.begun] = item->db.schema;
+    t.begun++;
+    t.running++;
+    t.most = t.running > t.most ? t.running : t.most;
+    do
+        rc = task_sleep(task, 5);
+    while (rc == 0 && t.hold && !queue_lost(item) && (t.heedless || !queue_releasing(item)));
+    t.running--;
+    t.ended++;
+    if (rc == 0)
+        rc = db_query(
+            task, &item->db, &SQL_TOYS_DONE, PARAMS(P_I64(item->id), P_I64(item->token)), &rows);
+    return rc == 0 && rows.affected == 1 ? QUEUE_DONE : QUEUE_GONE;
+}
+
+static const struct sql *const history[] = {&SQL_TOYS_RETAIN, NULL};
+
+static const struct queue_kind toys = {
+    .name = "toys",
+    .run = toy_run,
+    .claim = &SQL_TOYS_CLAIM,
+    .claim_crashed = &SQL_TOYS_CLAIM_CRASHED,
+    .renew = &SQL_TOYS_RENEW,
+    .held = &SQL_TOYS_HELD,
+    .release = &SQL_TOYS_RELEASE,
+    .rescue = &SQL_TOYS_RESCUE,
+    .projects = &SQL_TOYS_PROJECTS,
+    .look = &SQL_TOYS_LOOK,
+    .retain = history,
+    .release_begun = true,
+    .topic = BUS_SEARCH,
+    .group = "toys",
+    .message = "search.changed",
+};
+
+/* --- around it --- */
+
+static struct queue_config config_of(struct directory *directory)
+{
+    return (struct queue_config){
+        .directory = directory,
+        .bus = directory_bus(directory),
+        .holder = STR("tests"),
+        .slots = 8,
+        .lease_ms = LEASE_MS,
+        .sweep_ms = 20,
+        .attempts = 3,
+        .retain_days = 1,
+        .retain_every_ms = 20,
+    };
+}
+
+static struct project *make_shop(struct task *task, struct directory *directory, const char *slug)
+{
+    struct project *project = create(task, directory, slug);
+
+    exec(task,
+         &project->db,
+         "create table {p}.toys (id bigint generated always as identity primary key, "
+         "status text not null default 'queued', token bigint not null default 0, "
+         "attempt bigint not null default 0, runs bigint not null default 0, holder text, "
+         "lease_until timestamptz, finished_at timestamptz, payload text not null default 'play')");
+    return project;
+}
+
+/* What one test leaves is nothing to the next. */
+static void clear(struct task *task, struct project *project)
+{
+    exec(task, &project->db, "truncate {p}.toys");
+}
+
+static void put(struct task *task, struct project *project, unsigned count)
+{
+    exec(task,
+         &project->db,
+         arena_printf(task->arena,
+                      "insert into {p}.toys (payload) select 'play' from generate_series(1, %u)",
+                      count)
+             .ptr);
+}
+
+static int64_t count_of(struct task *task, struct project *project, const char *condition)
+{
+    return number(
+        task,
+        &project->db,
+        arena_printf(task->arena, "select count(*) from {p}.toys where %s", condition).ptr);
+}
+
+static void on_done(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static void end_queue(struct task *task, struct queue *queue, int64_t patience_ms)
+{
+    bool drained = false;
+    bool quiet = false;
+
+    queue_drain(queue, clock_mono_ms() + patience_ms, on_done, &drained);
+    assert_true(queue_draining(queue));
+    WAIT_FOR(task, drained);
+    background_wait(on_done, &quiet);
+    WAIT_FOR(task, quiet);
+    queue_stop(queue);
+}
+
+static void test_in_world(void (*fn)(struct task *, struct directory *, struct directory *))
+{
+    memset(&t, 0, sizeof(t));
+    run(fn);
+}
+
+/* --- done once --- */
+
+static void done_once(struct task *task, struct directory *one, struct directory *two)
+{
+    struct project *first = make_shop(task, one, "once-a");
+    struct project *second = make_shop(task, one, "once-b");
+    struct queue_config config = config_of(one);
+    struct queue_config other = config_of(two);
+
+    put(task, first, 60);
+    put(task, second, 60);
+    struct queue *here = queue_start(&toys, &config);
+    struct queue *there = queue_start(&toys, &other);
+    WAIT_FOR(task, t.ended == 120);
+    WAIT_FOR(task, count_of(task, first, "status = 'done' and runs = 1 and attempt = 1") == 60);
+    WAIT_FOR(task, count_of(task, second, "status = 'done' and runs = 1 and attempt = 1") == 60);
+    assert_true(queue_stats(here)->done > 0 && queue_stats(there)->done > 0);
+    assert_int_equal(queue_stats(here)->done + queue_stats(there)->done, 120);
+    assert_int_equal(queue_stats(here)->claimed + queue_stats(there)->claimed, 120);
+    assert_in_range(t.most, 2, 16);
+    end_queue(task, here, 1000);
+    end_queue(task, there, 1000);
+}
+
+static void test_done_once(void **state)
+{
+    (void)state;
+    test_in_world(done_once);
+}
+
+/* --- fair turns --- */
+
+static unsigned first_of(int64_t number)
+{
+    for (unsigned i = 0; i < t.begun && i < ARRAY_LEN(t.order); i++)
+        if (t.order[i] == number)
+            return i;
+    return UINT32_MAX;
+}
+
+/* One that floods it has all slots while it is alone, and not a turn more when another comes. */
+static void fair(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct project *flood = make_shop(task, one, "fair-a");
+    struct project *other = make_shop(task, one, "fair-b");
+    struct queue_config config = config_of(one);
+
+    put(task, flood, 150);
+    struct queue *queue = queue_start(&toys, &config);
+    WAIT_FOR(task, t.most == 8);
+    put(task, other, 1);
+    WAIT_FOR(task, count_of(task, other, "status = 'done'") == 1);
+    assert_true(first_of(other->number) < 149);
+    assert_true(count_of(task, flood, "status = 'queued'") > 0);
+    WAIT_FOR(task, count_of(task, flood, "status = 'done'") == 150);
+    assert_int_equal(t.most, 8);
+    end_queue(task, queue, 1000);
+}
+
+/* And no more than its own slots where it has a bound. */
+static void bounded(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct project *project = make_shop(task, one, "bound");
+    struct queue_config config = config_of(one);
+
+    config.slots_per_project = 3;
+    put(task, project, 20);
+    struct queue *queue = queue_start(&toys, &config);
+    WAIT_FOR(task, count_of(task, project, "status = 'done'") == 20);
+    assert_int_equal(t.most, 3);
+    end_queue(task, queue, 1000);
+}
+
+static void test_fair(void **state)
+{
+    (void)state;
+    test_in_world(fair);
+    test_in_world(bounded);
+}
+
+/* --- leases --- */
+
+/* What runs longer than its lease stays ours; what another has, ends here and writes nothing. */
+static void renewed(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct project *project = make_shop(task, one, "lease");
+    struct queue_config config = config_of(one);
+
+    t.hold = true;
+    put(task, project, 2);
+    struct queue *queue = queue_start(&toys, &config);
+    WAIT_FOR(task, t.running == 2);
+    pause_ms(task, LEASE_MS * 2);
+    assert_int_equal(t.running, 2);
+    assert_int_equal(count_of(task, project, "status = 'running' and attempt = 1"), 2);
+
+    exec(task,
+         &project->db,
+         "update {p}.toys set token = token + 1 where id = (select min(id) from {p}.toys)");
+    WAIT_FOR(task, t.running == 1);
+    WAIT_FOR(task, queue_stats(queue)->lost == 1);
+    assert_int_equal(count_of(task, project, "runs > 0"), 0);
+
+    /* A hint makes it quick. */
+    int64_t id = number(task, &project->db, "select max(id) from {p}.toys");
+    exec(task,
+         &project->db,
+         "update {p}.toys set token = token + 1, status = 'cancelled' where id = (select max(id) "
+         "from {p}.toys)");
+    queue_recheck(queue, project->number, id + 1); /* not ours: nothing is asked */
+    queue_recheck(queue, project->number, id);
+    WAIT_FOR(task, t.running == 0);
+    t.hold = false;
+    end_queue(task, queue, 1000);
+    assert_int_equal(count_of(task, project, "status = 'cancelled' and runs = 0"), 1);
+    clear(task, project);
+}
+
+/* Without an answer of the database nobody believes in a lease that may be over. */
+static void over(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct project *project = make_shop(task, one, "over");
+    struct queue_config config = config_of(one);
+
+    t.hold = true;
+    put(task, project, 1);
+    struct queue *queue = queue_start(&toys, &config);
+    WAIT_FOR(task, t.running == 1);
+    assert_int_equal(pg_stop("immediate"), 0);
+    WAIT_FOR(task, t.running == 0);
+    WAIT_FOR(task, queue_stats(queue)->lost == 1);
+    assert_int_equal(pg_start(), 0);
+    t.hold = false;
+    /* It is found, claimed again, and done once. */
+    WAIT_FOR(task, queue_stats(queue)->done == 1);
+    assert_int_equal(count_of(task, project, "status = 'done' and runs = 1 and attempt = 2"), 1);
+    end_queue(task, queue, 1000);
+    clear(task, project);
+}
+
+static void test_leases(void **state)
+{
+    (void)state;
+    test_in_world(renewed);
+    test_in_world(over);
+}
+
+/* --- crashes --- */
+
+/* Left by a process that died: one at a time beside the others, and quarantined at last. */
+static void crashed(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct project *project = make_shop(task, one, "crash");
+    struct queue_config config = config_of(one);
+
+    put(task, project, 6);
+    exec(task,
+         &project->db,
+         "update {p}.toys set status = 'running', attempt = 1 + (id = 1)::int * 2, token = 7, "
+         "lease_until = " PAST " where id < 5");
+    t.hold = true;
+    struct queue *queue = queue_start(&toys, &config);
+    WAIT_FOR(task, t.running == 3); /* the two that are fresh, and one of those */
+    WAIT_FOR(task, queue_stats(queue)->rescued == 4);
+    pause_ms(task, 100);
+    assert_int_equal(t.running, 3);
+    assert_int_equal(queue_stats(queue)->quarantined, 1);
+    assert_int_equal(count_of(task, project, "status = 'dead' and id = 1 and token = 8"), 1);
+    t.hold = false;
+    WAIT_FOR(task, count_of(task, project, "status = 'done' and runs = 1") == 5);
+    end_queue(task, queue, 1000);
+    clear(task, project);
+}
+
+static void test_crashed(void **state)
+{
+    (void)state;
+    test_in_world(crashed);
+}
+
+/* --- the drain --- */
+
+/* What runs ends, or gives itself back; what does not is given back as it is. */
+static void drained(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct project *project = make_shop(task, one, "drain");
+    struct queue_config config = config_of(one);
+
+    t.hold = true;
+    put(task, project, 20);
+    struct queue *queue = queue_start(&toys, &config);
+    WAIT_FOR(task, t.running == 8);
+    end_queue(task, queue, 60000);
+    assert_int_equal(count_of(task, project, "status = 'done'"), 8);
+    assert_int_equal(count_of(task, project, "status = 'queued' and attempt = 0"), 12);
+
+    t.heedless = true;
+    queue = queue_start(&toys, &config);
+    WAIT_FOR(task, t.running == 8);
+    end_queue(task, queue, 100);
+    assert_int_equal(count_of(task, project, "status = 'done'"), 8);
+    assert_int_equal(count_of(task, project, "status = 'queued' and attempt = 0"), 12);
+    assert_int_equal(count_of(task, project, "runs > 1"), 0);
+    clear(task, project);
+}
+
+/* Claimed ahead of the slots: given back by the drain, and it was no attempt. */
+static void ahead(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct queue_kind kind = toys;
+    struct project *project = make_shop(task, one, "ahead");
+    struct queue_config config = config_of(one);
+
+    kind.ahead = 16;
+    config.slots = 2;
+    put(task, project, 40);
+    struct queue *queue = queue_start(&kind, &config);
+    WAIT_FOR(task, count_of(task, project, "status = 'done'") == 40);
+    assert_int_equal(t.most, 2);
+
+    t.hold = true;
+    put(task, project, 40);
+    queue_due(queue, project->number);
+    WAIT_FOR(task, t.running == 2);
+    WAIT_FOR(task, count_of(task, project, "status = 'running'") > 2);
+    assert_true(count_of(task, project, "status = 'running'") <= 18);
+    end_queue(task, queue, 60000);
+    assert_int_equal(count_of(task, project, "status = 'done'"), 42);
+    assert_int_equal(count_of(task, project, "status = 'queued' and attempt = 0"), 38);
+    clear(task, project);
+}
+
+static void test_drained(void **state)
+{
+    (void)state;
+    test_in_world(drained);
+    test_in_world(ahead);
+}
+
+/* --- notification, rows of the owner's, retention --- */
+
+static unsigned sweeps;
+
+static void on_swept(void)
+{
+    sweeps++;
+}
+
+static void notified(struct task *task, struct directory *one, struct directory *two)
+{
+    struct queue_kind kind = toys;
+    struct project *project = make_shop(task, one, "notify");
+    struct queue_config config = config_of(one);
+    struct queue_config storing = config_of(two);
+
+    config.sweep_ms = storing.sweep_ms = 60000;
+    storing.slots = 0; /* it only stores */
+    kind.swept = on_swept;
+    struct queue *queue = queue_start(&kind, &config);
+    struct queue *store = queue_start(&toys, &storing);
+    WAIT_FOR(task, bus_up(config.bus));
+    unsigned before = sweeps; /* until the bus is up they come often, and once more then */
+    WAIT_FOR(task, sweeps > before);
+    put(task, project, 3);
+    queue_stored(store, project, 3);
+    WAIT_FOR(task, count_of(task, project, "status = 'done'") == 3);
+    assert_int_equal(queue_stats(queue)->done, 3);
+
+    bool stopped = false;
+    bus_stop(config.bus, on_done, &stopped);
+    WAIT_FOR(task, stopped);
+    end_queue(task, queue, 1000);
+    end_queue(task, store, 1000);
+}
+
+static void test_notified(void **state)
+{
+    (void)state;
+    redis_url = redis_start();
+    test_in_world(notified);
+    redis_url = NULL;
+    redis_stop();
+}
+
+static void adopted(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct project *project = make_shop(task, one, "adopt");
+    struct queue_config config = config_of(one);
+    struct rows rows;
+
+    config.sweep_ms = 60000;
+    put(task, project, 1);
+    struct queue *queue = queue_start(&toys, &config);
+    WAIT_FOR(task, t.ended == 1);
+    WAIT_FOR(task, queue_stats(queue)->running == 0);
+    WAIT_FOR(task, queue_reserve(queue, project->number, 0) == 0);
+    assert_int_equal(queue_reserve(queue, project->number, 100), 8);
+    assert_int_equal(queue_reserve(queue, project->number, 1), 0);
+    put(task, project, 2);
+    int64_t sent_ms = clock_mono_ms();
+    assert_int_equal(db_query(task,
+                              &project->db,
+                              &SQL_TOYS_CLAIM,
+                              PARAMS(P_I64(2), P_I64(LEASE_MS), P_STR(config.holder)),
+                              &rows),
+                     0);
+    queue_adopt(task, queue, &project->db, 8, &rows, sent_ms, NULL);
+    assert_int_equal(queue_stats(queue)->running, 2);
+    WAIT_FOR(task, count_of(task, project, "status = 'done' and runs = 1") == 3);
+    assert_int_equal(queue_reserve(queue, project->number, 8), 8);
+    queue_adopt(task, queue, &project->db, 8, NULL, 0, NULL);
+    end_queue(task, queue, 1000);
+}
+
+static void retained(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct project *project = make_shop(task, one, "retain");
+    struct queue_config config = config_of(one);
+
+    put(task, project, 700);
+    exec(task,
+         &project->db,
+         "update {p}.toys set status = 'done', finished_at = now() - interval '36 hours' * (id % 7 "
+         "<> 0)::int");
+    struct queue *queue = queue_start(&toys, &config);
+    WAIT_FOR(task, count_of(task, project, "true") == 100);
+    end_queue(task, queue, 1000);
+    clear(task, project);
+}
+
+static void test_the_rest(void **state)
+{
+    (void)state;
+    test_in_world(adopted);
+    test_in_world(retained);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_done_once),
+        cmocka_unit_test(test_fair),
+        cmocka_unit_test(test_leases),
+        cmocka_unit_test(test_crashed),
+        cmocka_unit_test(test_drained),
+        cmocka_unit_test(test_notified),
+        cmocka_unit_test(test_the_rest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
