@@ -31,3 +31,19 @@ def test_jobs_keep_what_started_them(db, schema):
     schema("0004_jobs_origin")
     assert rows(db, "select workflow_id, origin, trigger_at from before.jobs order by 1") == [
         (1, 70, TICK), (2, -int(TICK.timestamp()), TICK), (3, None, None)]
+
+
+def test_leases_are_renewed_in_place(db, schema):
+    """A job that runs, from before: its next renewals write its row and no index."""
+    schema("0011_suspects_apart")
+    execute(db, "insert into before.jobs (workflow_id, version, trigger_kind, status, token, runner, lease_until) values"
+                " (1, 1, 'manual', 'running', 1, 'a', now() - interval '1 minute'), (1, 1, 'manual', 'queued', 0, null, null)")
+    schema("0012_jobs_leased")
+    with db.cursor() as cursor:
+        cursor.execute("begin")
+        for _ in range(3):
+            cursor.execute("update before.jobs set lease_until = now() + interval '30 seconds' where status = 'running'")
+        cursor.execute("select n_tup_upd, n_tup_hot_upd from pg_stat_xact_user_tables where relid = 'before.jobs'::regclass")
+        assert cursor.fetchone() == (3, 3)
+        cursor.execute("rollback")
+    assert rows(db, "select id from before.jobs where status in ('running', 'waiting') and lease_until < now()") == [(1,)]
