@@ -10,7 +10,7 @@ GEN      = $(BUILD)/gen
 CC      := gcc
 
 # Folders of common/, lowest first, and the levels that they stand in: common/layers.txt tells who may include whom.
-LAYERS   := $(shell awk '/^ /{print $$1}' common/layers.txt)
+LAYERS   := $(shell awk '/^    [a-z]/{print $$1}' common/layers.txt)
 LEVELS   := $(shell awk '/^[a-z]/{print "common/" $$1}' common/layers.txt)
 SERVICES := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/main.c)))
 PACKAGES := libuv libcurl openssl hiredis jansson libpq libargon2 libprotobuf-c zlib
@@ -101,7 +101,7 @@ $(BUILD)/proto/%.pb-c.o: $(PROTO_GEN) $(FLAGS_STAMP)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -w -c $(GEN)/$*.pb-c.c -o $@
 
 define layer_rule
-LAYER_SRC_$(1) := $$(wildcard common/*/$(1)/*.c common/*/$(1)/*.S)
+LAYER_SRC_$(1) := $$(wildcard common/*/$(1)/*.c common/*/$(1)/*.S common/*/$(1)/*/*.c)
 LAYER_OBJ_$(1) = $$(call objs,$$(LAYER_SRC_$(1)))
 $$(LAYER_OBJ_$(1)): | $$(SQL_HEADERS) $$(GEN)/migrations.h $$(PROTO_GEN)
 $$(BUILD)/lib/libgw_$(1).a: $$(LAYER_OBJ_$(1)) $(if $(filter http,$(1)),$$(LLHTTP_OBJ)) $(if $(filter bus,$(1)),$$(PROTO_OBJ))
@@ -112,7 +112,7 @@ $(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 upto     = $(if $(filter $(1),$(2)),$(call upto_,$(1),$(2)),$(error "$(1)" is no layer: name a test tests/unit/test_<layer>.c or test_<layer>_<topic>.c (tests/fuzz/fuzz_<layer>_...), the layers are: $(2)))
 upto_    = $(firstword $(2)) $(if $(filter $(1),$(firstword $(2))),,$(call upto_,$(1),$(wordlist 2,$(words $(2)),$(2))))
-libs_for = $(foreach l,$(call reverse,$(strip $(1))),$(if $(wildcard common/*/$(l)/*.c),$(BUILD)/lib/libgw_$(l).a))
+libs_for = $(foreach l,$(call reverse,$(strip $(1))),$(if $(LAYER_SRC_$(l)),$(BUILD)/lib/libgw_$(l).a))
 ALL_LIBS = $(call libs_for,$(LAYERS))
 
 PROGRAM_SRC := $(foreach p,$(PROGRAMS),$(shell find services/*/$(p) -name '*.c'))

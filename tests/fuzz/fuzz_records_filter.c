@@ -6,11 +6,13 @@
 #include "../unit/records_model.h"
 
 #include "base/panic.h"
-#include "records/columns.h"
-#include "records/cursor.h"
-#include "records/error.h"
-#include "records/expand.h"
-#include "records/filter.h"
+#include "records/query/cursor.h"
+#include "records/query/filter.h"
+#include "records/read/columns.h"
+#include "records/read/expand.h"
+#include "records/rules/error.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
 
 /* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
 #include "areas/items/items_query.c"

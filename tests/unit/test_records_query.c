@@ -9,10 +9,10 @@
 
 #include "records_model.h"
 
-#include "records/columns.h"
-#include "records/cursor.h"
-#include "records/expand.h"
-#include "records/filter.h"
+#include "records/query/cursor.h"
+#include "records/query/filter.h"
+#include "records/read/columns.h"
+#include "records/read/expand.h"
 
 /* NOLINTBEGIN(bugprone-suspicious-include): a daemon has no library */
 #include "areas/items/items_query.c"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "crypto/aead.h"
-#include "records/value.h"
+#include "records/write/value.h"
 
 static const struct str status_values[] = {STR_INIT("open"), STR_INIT("sold")};
 static const struct model_enum status = {STR_INIT("status"), status_values, 2};

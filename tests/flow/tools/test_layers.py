@@ -11,6 +11,9 @@ core            # comments are no folders
     db      base
 product
     records
+        rules
+        read    rules
+        write   rules
     payments
 daemon
     app
@@ -24,6 +27,10 @@ RIGHT = {
     "common/core/db/conn_private.h": '#include "db/pool_private.h"',
     "common/core/db/pool_private.h": "",
     "common/product/records/records.h": '#include "db/db.h"',
+    "common/product/records/rules/rows.h": '#include "records/records.h"',
+    "common/product/records/read/list.h": '#include "records/rules/rows.h"\n#include "records/read/columns.h"',
+    "common/product/records/read/columns.h": "",  # parts are private altogether
+    "common/product/records/write/write.c": '#include "records/rules/rows.h"',
     "common/product/payments/payments.h": '#include "base/str.h"',
     "common/daemon/app/app.h": '#include "payments/payments.h"\n#include "records/records.h"',
     "services/gateway/main.c": '#include "app/app.h"\n#include "areas/users.h"',
@@ -60,6 +67,14 @@ def test_ours_is_right():
     ("common/core/db/query.c", ' # include "../base/str.h"', ":1: an include names the folder, never '..'"),
     ("common/core/db/query.c", '#include "query.h"', ":1: query.h is no folder of common/"),
     ("common/core/db/query.c", '#include "core/base/str.h"', ":1: core is no folder of common/"),
+    ("common/product/records/rules/rows.c", '#include "records/read/list.h"', ":1: records/rules may not include records/read"),
+    ("common/product/records/write/body.c", '#include "records/read/list.h"', ":1: records/write may not include records/read"),
+    ("common/product/records/write/body.c", '#include "payments/payments.h"', ":1: records/write may not include payments"),
+    ("common/product/records/error.c", '#include "records/rules/rows.h"', ":1: records may not include records/rules"),
+    ("common/daemon/app/app.c", '#include "records/rules/rows.h"', ":1: app may not include records/rules"),
+    ("common/product/records/read/get.c", '#include "records/other/rows.h"', ":1: records/other is no folder of common/"),
+    ("common/product/records/other/rows.c", "", ": common/layers.txt has no folder records/other in product"),
+    ("services/gateway/main.c", '#include "app/app.h"\n#include "records/rules/rows.h"', ":2: records/rules is a part of records"),
     ("common/core/files/files.c", "", ": common/layers.txt has no folder files in core"),
     ("common/product/db/more.c", "", ": common/layers.txt has no folder db in product"),
     ("common/core/stray.c", "", ": common/layers.txt has no folder stray.c in core"),
@@ -77,9 +92,10 @@ def test_what_is_forbidden(tmp_path, path, text, reason):
 
 
 @pytest.mark.parametrize("line, reason", [
-    ("    search payments", "search names payments, which is no folder above it in daemon"),  # what lies below needs no name
-    ("    search search", "search names search, which is no folder above it in daemon"),
-    ("    search later\n    later", "search names later, which is no folder above it in daemon"),  # so there is no circle
+    ("    search payments", "search names payments, which is nothing above it in daemon"),  # what lies below needs no name
+    ("    search search", "search names search, which is nothing above it in daemon"),
+    ("    search\n        index    crawl\n        crawl", "index names crawl, which is nothing above it in search"),
+    ("    search later\n    later", "search names later, which is nothing above it in daemon"),  # so there is no circle
 ])
 def test_a_table_that_makes_no_sense(tmp_path, line, reason):
     assert complaints(tmp_path, **{"common/layers.txt": LAYERS + line}) == [f"layers.txt: {reason}"]

@@ -1,0 +1,288 @@
+/* A filter's conditions as a tree of checked ones. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "records/query/filter_tree.h"
+#include "records/rules/error.h"
+
+#define SLOT_MAX 99 /* largest n of filter[or][n] */
+
+/* What one condition is read with. */
+struct reading {
+    struct records_ctx *ctx;
+    struct filter *filter;
+    const struct entity *entity;
+    const struct records_condition *from;
+};
+
+static bool refuse(const struct reading *in, const char *message)
+{
+    records_finding(in->ctx, in->from->name, "invalid_query", "%s", message);
+    return false;
+}
+
+/* --- operators --- */
+
+/* Fields that an operator goes with. */
+enum { FITS_ANY = 1, FITS_ORDERED = 2, FITS_TEXT = 4, FITS_SET = 8 };
+static const struct {
+    const char *name;
+    unsigned fits;
+} ops[OP_COUNT] = {
+    [OP_EQ] = {"eq", FITS_SET},
+    [OP_NE] = {"ne", FITS_SET},
+    [OP_GT] = {"gt", FITS_ORDERED},
+    [OP_GTE] = {"gte", FITS_ORDERED},
+    [OP_LT] = {"lt", FITS_ORDERED},
+    [OP_LTE] = {"lte", FITS_ORDERED},
+    [OP_IN] = {"in", FITS_SET},
+    [OP_NIN] = {"nin", FITS_SET},
+    [OP_CONTAINS] = {"contains", FITS_TEXT},
+    [OP_ICONTAINS] = {"icontains", FITS_TEXT},
+    [OP_STARTS] = {"starts_with", FITS_TEXT},
+    [OP_ENDS] = {"ends_with", FITS_TEXT},
+    [OP_BETWEEN] = {"between", FITS_ORDERED},
+    [OP_NULL] = {"null", FITS_ANY},
+};
+
+static unsigned field_fits(const struct model_field *field)
+{
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+        return FITS_ANY | FITS_SET | FITS_ORDERED | FITS_TEXT;
+    case TYPE_INTEGER:
+    case TYPE_FLOAT:
+    case TYPE_DECIMAL:
+    case TYPE_DATE:
+    case TYPE_DATETIME:
+    case TYPE_ENUM:
+        return FITS_ANY | FITS_SET | FITS_ORDERED;
+    case TYPE_BOOL:
+    case TYPE_FILE:
+    case TYPE_RELATION:
+        return FITS_ANY | FITS_SET;
+    case TYPE_JSON:
+        return FITS_ANY;
+    case TYPE_SECRET:
+    case TYPE_COUNT:
+        break;
+    }
+    return 0;
+}
+
+enum filter_op filter_op_find(struct str name)
+{
+    int op = 0;
+
+    while (op < OP_COUNT && !str_is(name, ops[op].name))
+        op++;
+    return (enum filter_op)op;
+}
+
+/* --- values --- */
+
+/* "50%" is searched for as it is. */
+static struct str like_pattern(struct arena *arena, struct str text, enum filter_op op)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, text.len * 2 + 2);
+    if (op != OP_STARTS)
+        strbuf_char(&out, '%');
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '%' || text.ptr[i] == '_' || text.ptr[i] == '\\')
+            strbuf_char(&out, '\\');
+        strbuf_char(&out, text.ptr[i]);
+    }
+    if (op != OP_ENDS)
+        strbuf_char(&out, '%');
+    return strbuf_view(&out);
+}
+
+static bool read_value(const struct reading *in,
+                       const struct model_field *field,
+                       struct str text,
+                       struct db_param *ret_value)
+{
+    const char *wrong = filter_value(field, text, ret_value);
+
+    return wrong == NULL || refuse(in, wrong);
+}
+
+/* The values of a list, at most FILTER_ITEMS of them; *ret_count tells how many there are. */
+static struct str *cut_list(const struct reading *in, size_t *ret_count)
+{
+    const struct records_condition *from = in->from;
+    struct arena *arena = in->ctx->task->arena;
+    struct str rest = from->value;
+    size_t count = from->list_count;
+
+    if (from->list == NULL) {
+        count = 1;
+        for (size_t i = 0; i < rest.len; i++)
+            count += rest.ptr[i] == ',';
+    }
+    *ret_count = count;
+    count = count < FILTER_ITEMS ? count : FILTER_ITEMS;
+    struct str *texts = ARENA_ARRAY(arena, texts, count);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = from->list != NULL ? from->list[i] : str_split(&rest, ',');
+    return texts;
+}
+
+/* Whole numbers as bigint[], all else as text[] that the statement casts. */
+static bool read_list(const struct reading *in, struct filter_test *test)
+{
+    struct arena *arena = in->ctx->task->arena;
+    size_t most;
+    struct str *texts = cut_list(in, &most);
+    if (most > FILTER_ITEMS)
+        return refuse(in, "lists more than 500 values");
+
+    int64_t *numbers = ARENA_ARRAY(arena, numbers, most);
+    bool whole = false;
+    for (size_t i = 0; i < most; i++) {
+        struct db_param value;
+        if (!read_value(in, test->path.field, texts[i], &value))
+            return false;
+        whole = value.kind == PARAM_I64;
+        if (whole)
+            numbers[i] = value.i64;
+        if (value.kind == PARAM_TIME) {
+            char *buf = arena_alloc(arena, CLOCK_TEXT_BYTES);
+            texts[i] = str_from(clock_format(buf, value.i64));
+        }
+    }
+    test->values[0] = whole ? P_I64S(numbers, most) : P_STRS(texts, most);
+    return true;
+}
+
+static bool read_between(const struct reading *in, struct filter_test *test)
+{
+    size_t count;
+    const struct str *ends = cut_list(in, &count);
+
+    if (count != 2)
+        return refuse(in, "takes two values: low,high");
+    return read_value(in, test->path.field, ends[0], &test->values[0]) &&
+           read_value(in, test->path.field, ends[1], &test->values[1]);
+}
+
+static bool read_values(const struct reading *in, struct filter_test *test)
+{
+    struct str text = in->from->value;
+
+    if (test->op == OP_IN || test->op == OP_NIN)
+        return read_list(in, test);
+    if (test->op == OP_BETWEEN)
+        return read_between(in, test);
+    if (in->from->list != NULL)
+        return refuse(in, "takes one value, not a list");
+    switch (test->op) {
+    case OP_NULL:
+        test->null = str_is(text, "true");
+        return test->null || str_is(text, "false") || refuse(in, "must be true or false");
+    case OP_CONTAINS:
+    case OP_ICONTAINS:
+    case OP_STARTS:
+    case OP_ENDS:
+        test->values[0] = P_STR(like_pattern(in->ctx->task->arena, text, test->op));
+        return true;
+    default:
+        return read_value(in, test->path.field, text, &test->values[0]);
+    }
+}
+
+/* --- conditions --- */
+
+static bool read_test(const struct reading *in, struct filter_test *test)
+{
+    const struct records_condition *from = in->from;
+
+    if (!path_find(in->ctx, in->entity, from->field, &test->path)) {
+        records_finding_unknown(in->ctx, from->name, from->field);
+        return false;
+    }
+    if (test->path.field->type == TYPE_SECRET)
+        return refuse(in, "secret fields cannot be filtered");
+    if (from->op == OP_COUNT)
+        return refuse(in,
+                      "the operator is none of eq, ne, gt, gte, lt, lte, in, nin, contains, "
+                      "icontains, starts_with, ends_with, between, null");
+    test->op = from->op;
+    if ((field_fits(test->path.field) & ops[test->op].fits) == 0)
+        return refuse(in, "the operator does not go with fields of this type");
+    return read_values(in, test);
+}
+
+/* --- tree --- */
+
+static struct filter_node *add_node(struct arena *arena, struct filter_node *parent, int kind)
+{
+    struct filter_node *node = ARENA_NEW(arena, node);
+
+    node->kind = (__typeof__(node->kind))kind;
+    node->index = -1;
+    if (parent->last != NULL)
+        parent->last->next = node;
+    else
+        parent->first = node;
+    parent->last = node;
+    return node;
+}
+
+/* Groups of one kind under one parent are one: or[0] and or[1] meet there. */
+static struct filter_node *
+child_node(struct arena *arena, struct filter_node *parent, int kind, int64_t index)
+{
+    for (struct filter_node *it = parent->first; it != NULL; it = it->next)
+        if ((int)it->kind == kind && it->index == index)
+            return it;
+    struct filter_node *node = add_node(arena, parent, kind);
+    node->index = index;
+    return node;
+}
+
+static bool read_condition(const struct reading *in)
+{
+    struct arena *arena = in->ctx->task->arena;
+    struct filter_node *node = &in->filter->root;
+    struct filter_test test = {0};
+
+    for (size_t i = 0; i < in->from->group_count; i++) {
+        const struct filter_group *group = &in->from->groups[i];
+        if (group->slot < 0 || group->slot > SLOT_MAX)
+            return refuse(in, "groups are numbered from 0 to 99");
+        node = child_node(arena, node, group->any ? NODE_ANY : NODE_ALL, -1);
+        node = child_node(arena, node, NODE_ALL, group->slot);
+    }
+    if (in->from->field.ptr == NULL)
+        return refuse(in, "a condition is filter[field]=value or filter[field][operator]=value");
+    if (!read_test(in, &test))
+        return false;
+    add_node(arena, node, NODE_TEST)->test = test;
+    return true;
+}
+
+int filter_plan(struct records_ctx *ctx,
+                const struct entity *entity,
+                const struct records_filter *from,
+                struct filter **ret_filter)
+{
+    struct filter *filter = from->count > 0 ? ARENA_NEW(ctx->task->arena, filter) : NULL;
+
+    for (size_t i = 0; i < from->count; i++) {
+        struct reading in = {ctx, filter, entity, &from->items[i]};
+        if (i == FILTER_MAX) {
+            (void)refuse(&in, "there are more than 50 conditions");
+            break;
+        }
+        (void)read_condition(&in);
+    }
+    TRY(records_fail_found(ctx, "invalid_query"));
+    *ret_filter = filter;
+    return 0;
+}

@@ -1,0 +1,267 @@
+/* Conditions as SQL: names from the model, values as parameters. */
+#include "base/panic.h"
+#include "records/query/filter_tree.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+
+/* What conditions are written into. */
+struct writing {
+    const struct records_ctx *ctx;
+    struct strbuf *sql;
+    struct sql_params *params;
+};
+
+/* Column of a condition: "t.f_12". */
+struct column {
+    const char *alias;
+    const struct model_field *field;
+};
+
+static void put(const struct writing *out, const char *text)
+{
+    strbuf_cstr(out->sql, text);
+}
+
+static void put_column(const struct writing *out, const struct column *column)
+{
+    put(out, column->alias);
+    strbuf_char(out->sql, '.');
+    strbuf_str(out->sql, column->field->column);
+}
+
+static void put_value(const struct writing *out, const struct column *column, struct db_param value)
+{
+    sql_bind(out->sql, out->params, value, statement_type(column->field));
+}
+
+static void compare(const struct writing *out,
+                    const struct column *column,
+                    const char *op,
+                    struct db_param value)
+{
+    put_column(out, column);
+    put(out, op);
+    put_value(out, column, value);
+}
+
+/* --- times: stored to the microsecond, shown and compared to the millisecond --- */
+
+/* Added by the database: the last millisecond of the year 9999 has a next one, too. */
+static void compare_next_ms(const struct writing *out,
+                            const struct column *column,
+                            const char *op,
+                            struct db_param time)
+{
+    put_column(out, column);
+    put(out, op);
+    put(out, "(");
+    put_value(out, column, time);
+    put(out, " + interval '1 millisecond')");
+}
+
+/* At or after the millisecond `low`, and before the end of `high`. */
+static void put_span(const struct writing *out,
+                     const struct column *column,
+                     struct db_param low,
+                     struct db_param high)
+{
+    compare(out, column, " >= ", low);
+    put(out, " and ");
+    compare_next_ms(out, column, " < ", high);
+}
+
+static void put_time_test(const struct writing *out,
+                          const struct column *column,
+                          const struct filter_test *test)
+{
+    struct db_param value = test->values[0];
+
+    switch (test->op) {
+    case OP_EQ:
+        put_span(out, column, value, value);
+        return;
+    case OP_NE:
+        put(out, "(");
+        put_span(out, column, value, value);
+        put(out, ") is not true");
+        return;
+    case OP_GT:
+        compare_next_ms(out, column, " >= ", value);
+        return;
+    case OP_GTE:
+        compare(out, column, " >= ", value);
+        return;
+    case OP_LT:
+        compare(out, column, " < ", value);
+        return;
+    case OP_LTE:
+        compare_next_ms(out, column, " < ", value);
+        return;
+    case OP_BETWEEN:
+        put_span(out, column, value, test->values[1]);
+        return;
+    default:
+        PANIC("no such operator on times: %d", (int)test->op);
+    }
+}
+
+/* --- tests --- */
+
+/* "t.f_3 = any($1::bigint[])"; nin and ne let null through: null is not in the list. */
+static void
+put_list(const struct writing *out, const struct column *column, const struct filter_test *test)
+{
+    bool not_in = test->op == OP_NIN;
+
+    put(out, not_in ? "(" : "");
+    if (column->field->type == TYPE_DATETIME) {
+        put(out, "date_trunc('milliseconds', ");
+        put_column(out, column);
+        put(out, ")");
+    } else {
+        put_column(out, column);
+    }
+    put(out, " = any(");
+    sql_bind(out->sql, out->params, test->values[0], statement_type(column->field));
+    put(out, "[])");
+    put(out, not_in ? ") is not true" : "");
+}
+
+static void put_plain_test(const struct writing *out,
+                           const struct column *column,
+                           const struct filter_test *test)
+{
+    static const char *const texts[OP_COUNT] = {
+        [OP_EQ] = " = ",
+        [OP_NE] = " is distinct from ",
+        [OP_GT] = " > ",
+        [OP_GTE] = " >= ",
+        [OP_LT] = " < ",
+        [OP_LTE] = " <= ",
+        [OP_CONTAINS] = " like ",
+        [OP_ICONTAINS] = " ilike ",
+        [OP_STARTS] = " like ",
+        [OP_ENDS] = " like ",
+    };
+
+    switch (test->op) {
+    case OP_NULL:
+        put_column(out, column);
+        put(out, test->null ? " is null" : " is not null");
+        return;
+    case OP_IN:
+    case OP_NIN:
+        put_list(out, column, test);
+        return;
+    case OP_BETWEEN:
+        compare(out, column, " >= ", test->values[0]);
+        put(out, " and ");
+        compare(out, column, " <= ", test->values[1]);
+        return;
+    default:
+        MUST(texts[test->op] != NULL);
+        compare(out, column, texts[test->op], test->values[0]);
+        return;
+    }
+}
+
+/* eq, in: linked with any of the ids; ne, nin: with none; null: with nothing at all. Records that
+ * the caller may not see are not linked. */
+static void put_links_test(const struct writing *out,
+                           const struct column *column,
+                           const struct filter_test *test)
+{
+    const struct model_field *field = column->field;
+    bool none = test->op == OP_NE || test->op == OP_NIN || (test->op == OP_NULL && test->null);
+
+    strbuf_printf(out->sql,
+                  "%sexists (select 1 from {p}.l_%lld l where l.from_id = %s.id",
+                  none ? "not " : "",
+                  (long long)field->id,
+                  column->alias);
+    if (test->op != OP_NULL) {
+        bool list = test->op == OP_IN || test->op == OP_NIN;
+        put(out, list ? " and l.to_id = any(" : " and l.to_id = ");
+        sql_bind(out->sql, out->params, test->values[0], list ? "bigint[]" : "bigint");
+        put(out, list ? ")" : "");
+    }
+    if (field->target != NULL && rls_applies(out->ctx, field->target)) {
+        strbuf_printf(out->sql,
+                      " and exists (select 1 from {p}.%.*s r where r.id = l.to_id",
+                      STR_ARG(field->target->table));
+        (void)rls_where(out->ctx, field->target, ACT_READ, "r", out->sql, out->params);
+        put(out, ")");
+    }
+    put(out, ")");
+}
+
+/* Rows reached over the path, innermost last: each step sees only what the caller may see. */
+static void put_test(const struct writing *out, const struct filter_test *test, const char *alias)
+{
+    static const char *const aliases[PATH_STEPS] = {"r1", "r2", "r3", "r4"};
+
+    for (size_t i = 0; i < test->path.count; i++) {
+        const struct model_field *step = test->path.steps[i];
+        const char *next = aliases[i];
+        strbuf_printf(
+            out->sql, "exists (select 1 from {p}.%.*s %s", STR_ARG(step->target->table), next);
+        if (step->many)
+            strbuf_printf(out->sql,
+                          " join {p}.l_%lld l%s on l%s.to_id = %s.id where l%s.from_id = %s.id",
+                          (long long)step->id,
+                          next,
+                          next,
+                          next,
+                          next,
+                          alias);
+        else
+            strbuf_printf(out->sql, " where %s.id = %s.%.*s", next, alias, STR_ARG(step->column));
+        (void)rls_where(out->ctx, step->target, ACT_READ, next, out->sql, out->params);
+        put(out, " and ");
+        alias = next;
+    }
+
+    struct column column = {alias, test->path.field};
+    bool spans = test->op != OP_NULL && test->op != OP_IN && test->op != OP_NIN;
+    if (test->path.field->many)
+        put_links_test(out, &column, test);
+    else if (test->path.field->type == TYPE_DATETIME && spans)
+        put_time_test(out, &column, test);
+    else
+        put_plain_test(out, &column, test);
+    for (size_t i = 0; i < test->path.count; i++)
+        put(out, ")");
+}
+
+static void put_node(const struct writing *out, /* NOLINT(misc-no-recursion): FILTER_GROUPS */
+                     const struct filter_node *node,
+                     const char *alias)
+{
+    put(out, "(");
+    for (const struct filter_node *it = node->first; it != NULL; it = it->next) {
+        if (it != node->first)
+            put(out, node->kind == NODE_ANY ? " or " : " and ");
+        if (it->kind == NODE_TEST) {
+            put(out, "(");
+            put_test(out, &it->test, alias);
+            put(out, ")");
+        } else {
+            put_node(out, it, alias);
+        }
+    }
+    put(out, ")");
+}
+
+void filter_where(const struct records_ctx *ctx,
+                  const struct filter *filter,
+                  const char *alias,
+                  struct strbuf *sql,
+                  struct sql_params *params)
+{
+    const struct writing out = {ctx, sql, params};
+
+    if (filter == NULL)
+        return;
+    strbuf_str(sql, STR(" and "));
+    put_node(&out, &filter->root, alias);
+}

@@ -1,0 +1,115 @@
+/* Orders. */
+#include "records/query/sort.h"
+
+#include "records/rules/error.h"
+#include "records/rules/statement.h"
+
+static bool refuse(struct records_ctx *ctx, const char *parameter, const char *message)
+{
+    records_finding(ctx, str_from(parameter), "invalid_query", "%s", message);
+    return false;
+}
+
+static bool sortable(struct records_ctx *ctx, const struct path *path)
+{
+    if (path->field->type == TYPE_SECRET)
+        return refuse(ctx, "sort", "secret fields cannot be sorted by");
+    if (path->field->type == TYPE_JSON)
+        return refuse(ctx, "sort", "json fields cannot be sorted by");
+    if (path_many(path))
+        return refuse(ctx, "sort", "relations to many records cannot be sorted by");
+    return true;
+}
+
+static bool read_key(struct records_ctx *ctx,
+                     const struct entity *entity,
+                     struct str text,
+                     struct sort_key *ret_key)
+{
+    ret_key->descending = text.len > 0 && text.ptr[0] == '-';
+    if (ret_key->descending) {
+        text.ptr++;
+        text.len--;
+    }
+    if (!path_find(ctx, entity, text, &ret_key->path)) {
+        records_finding_unknown(ctx, STR("sort"), text);
+        return false;
+    }
+    return sortable(ctx, &ret_key->path);
+}
+
+/* It turns a single field around; with several, or with '-', it would say something twice. */
+static void apply_order(struct records_ctx *ctx, enum records_order order, struct sort *sort)
+{
+    if (order == ORDER_NONE)
+        return;
+    if (sort->count > 1 || (sort->count == 1 && sort->keys[0].descending))
+        (void)refuse(ctx, "order", "goes with one field without '-' in sort");
+    else if (sort->count == 1)
+        sort->keys[0].descending = order == ORDER_DESC;
+}
+
+static bool is_id(const struct sort_key *key)
+{
+    return key->path.count == 0 && key->path.field == &key->path.field->entity->fields[0];
+}
+
+/* The id closes every order, in the direction of the key before it: an index on that key then
+ * serves both. Keys behind an id would change nothing. */
+static void close_order(const struct entity *entity, enum records_order order, struct sort *sort)
+{
+    for (size_t i = 0; i < sort->count; i++) {
+        if (is_id(&sort->keys[i])) {
+            sort->count = i + 1;
+            return;
+        }
+    }
+    bool down = sort->count > 0 ? sort->keys[sort->count - 1].descending : order == ORDER_DESC;
+    sort->keys[sort->count++] = (struct sort_key){
+        .path = {.field = &entity->fields[0]},
+        .descending = down,
+    };
+}
+
+int sort_plan(struct records_ctx *ctx,
+              const struct entity *entity,
+              const struct records_query *query,
+              struct sort *ret_sort)
+{
+    struct sort sort = {.count = 0};
+    struct str rest = query->sort;
+
+    while (rest.ptr != NULL) {
+        struct str text = str_split(&rest, ',');
+        if (sort.count == SORT_KEYS) {
+            (void)refuse(ctx, "sort", "names more than 5 fields");
+            break;
+        }
+        if (read_key(ctx, entity, text, &sort.keys[sort.count]))
+            sort.count++;
+    }
+    apply_order(ctx, query->order, &sort);
+    TRY(records_fail_found(ctx, "invalid_query"));
+    close_order(entity, query->order, &sort);
+    *ret_sort = sort;
+    return 0;
+}
+
+void sort_order(const struct records_ctx *ctx,
+                const struct sort *sort,
+                const char *alias,
+                struct strbuf *sql,
+                struct sql_params *params)
+{
+    strbuf_str(sql, STR(" order by "));
+    for (size_t i = 0; i < sort->count; i++) {
+        const struct sort_key *key = &sort->keys[i];
+        if (i > 0)
+            strbuf_str(sql, STR(", "));
+        path_value(ctx, &key->path, alias, sql, params);
+        if (!key->descending)
+            continue;
+        /* Only where there can be nulls: a plain index does not serve "desc nulls last". */
+        strbuf_str(sql, path_nullable(&key->path) ? STR(" desc nulls last") : STR(" desc"));
+    }
+}

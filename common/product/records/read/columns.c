@@ -1,0 +1,319 @@
+/* Plans of fields, select lists and records as JSON. */
+#include "records/read/columns.h"
+
+#include <stdint.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "records/read/expand.h"
+#include "records/rules/error.h"
+#include "records/rules/field_rule.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+
+#define SECRET_SHOWN    STR("********")
+#define PLANS_MAX       4096 /* per model: field rules times entities; beyond it plans are not kept */
+#define TEXT_PART_BYTES ((size_t)32 << 10)
+
+/* --- plans --- */
+
+static void fill_readable(const struct records_ctx *ctx,
+                          struct arena *arena,
+                          const struct entity *entity,
+                          struct columns *plan)
+{
+    *plan = (struct columns){.entity = entity};
+    plan->fields = arena_zalloc_array(arena, sizeof(void *), entity->field_count);
+    for (size_t i = 0; i < entity->field_count; i++)
+        if (field_rule_allows(ctx, &entity->fields[i], ACT_READ))
+            plan->fields[plan->count++] = &entity->fields[i];
+}
+
+/* Equal callers share the plan of all readable fields for as long as the model lives. */
+static const struct columns *plan_readable(struct records_ctx *ctx, const struct entity *entity)
+{
+    struct {
+        char kind;
+        char public_only;
+        int64_t entity;
+        uint64_t fields;
+    } __attribute__((packed)) key = {
+        .kind = 'c',
+        .public_only = ctx->public_only,
+        .entity = entity->id,
+        .fields = ctx->public_only ? 0 : caller_field_key(ctx->caller, entity),
+    };
+    struct str name = {(const char *)&key, sizeof(key)};
+    struct columns *plan = map_get(ctx->model->statements, name);
+
+    if (plan != NULL)
+        return plan;
+    bool keep = map_size(ctx->model->statements) < PLANS_MAX;
+    struct arena *arena = keep ? ctx->model->arena : ctx->task->arena;
+    plan = ARENA_NEW(arena, plan);
+    fill_readable(ctx, arena, entity, plan);
+    if (keep)
+        (void)map_put(ctx->model->statements, name, plan);
+    return plan;
+}
+
+/* What is named, in the entity's own order. */
+static int plan_selected(struct records_ctx *ctx,
+                         const struct entity *entity,
+                         struct str names,
+                         struct columns *ret_plan)
+{
+    struct arena *arena = ctx->task->arena;
+    bool *wanted = ARENA_ARRAY(arena, wanted, entity->field_count);
+    struct columns plan = {.entity = entity};
+
+    while (names.ptr != NULL) {
+        struct str name = str_split(&names, ',');
+        const struct model_field *field = field_rule_find(ctx, entity, name);
+        if (field == NULL)
+            records_finding_unknown(ctx, STR("fields"), name);
+        else
+            wanted[field - entity->fields] = true;
+    }
+    plan.fields = arena_zalloc_array(arena, sizeof(void *), entity->field_count);
+    for (size_t i = 0; i < entity->field_count; i++)
+        if (wanted[i])
+            plan.fields[plan.count++] = &entity->fields[i];
+    TRY(records_fail_found(ctx, "invalid_query"));
+    *ret_plan = plan;
+    return 0;
+}
+
+int columns_plan(struct records_ctx *ctx,
+                 const struct entity *entity,
+                 struct str names,
+                 struct columns *ret_plan)
+{
+    if (names.ptr != NULL)
+        return plan_selected(ctx, entity, names, ret_plan);
+    *ret_plan = *plan_readable(ctx, entity);
+    return 0;
+}
+
+/* --- select list --- */
+
+static bool is_id(const struct model_field *field)
+{
+    return field == &field->entity->fields[0];
+}
+
+size_t columns_at(const struct columns *plan, size_t i, size_t *next)
+{
+    return is_id(plan->fields[i]) ? COLUMNS_ID : (*next)++;
+}
+
+/* Ids of a many relation in order, those of visible records only. */
+static void put_links(const struct records_ctx *ctx,
+                      const struct model_field *field,
+                      const char *alias,
+                      struct strbuf *sql,
+                      struct sql_params *params)
+{
+    strbuf_printf(sql,
+                  "(select array_agg(l.to_id order by l.position, l.to_id) from {p}.l_%lld l"
+                  " where l.from_id = %s.id",
+                  (long long)field->id,
+                  alias);
+    if (field->target != NULL && rls_applies(ctx, field->target)) {
+        strbuf_printf(sql,
+                      " and exists (select 1 from {p}.%.*s r where r.id = l.to_id",
+                      STR_ARG(field->target->table));
+        (void)rls_where(ctx, field->target, ACT_READ, "r", sql, params);
+        strbuf_char(sql, ')');
+    }
+    strbuf_char(sql, ')');
+}
+
+static void put_column(const struct records_ctx *ctx,
+                       const struct model_field *field,
+                       const char *alias,
+                       struct strbuf *sql,
+                       struct sql_params *params)
+{
+    if (field->many) {
+        put_links(ctx, field, alias, sql, params);
+        return;
+    }
+    bool secret = field->type == TYPE_SECRET;
+    if (secret)
+        strbuf_char(sql, '(');
+    strbuf_cstr(sql, alias);
+    strbuf_char(sql, '.');
+    strbuf_str(sql, field->column);
+    if (secret)
+        strbuf_str(sql, STR(" is not null)"));
+}
+
+void columns_sql(const struct records_ctx *ctx,
+                 const struct columns *plan,
+                 const char *alias,
+                 struct strbuf *sql,
+                 struct sql_params *params)
+{
+    strbuf_cstr(sql, alias);
+    strbuf_str(sql, STR(".id, "));
+    strbuf_cstr(sql, alias);
+    strbuf_str(sql, STR(".version"));
+    for (size_t i = 0; i < plan->count; i++) {
+        if (is_id(plan->fields[i]))
+            continue;
+        strbuf_str(sql, STR(", "));
+        put_column(ctx, plan->fields[i], alias, sql, params);
+    }
+}
+
+/* --- JSON --- */
+
+/* "{3,1}" of bigint[] is "[3,1]" but for its braces. */
+static void put_ids(struct jw *w, struct str array)
+{
+    jw_arr(w);
+    if (array.len > 2)
+        jw_raw(w, (struct str){array.ptr + 1, array.len - 2});
+    jw_arr_end(w);
+}
+
+void columns_value(struct jw *w,
+                   const struct model_field *field,
+                   const struct rows *rows,
+                   size_t row,
+                   size_t column)
+{
+    struct str text = rows_str(rows, row, column);
+
+    if (field->many) {
+        put_ids(w, text);
+        return;
+    }
+    if (text.ptr == NULL) {
+        jw_null(w);
+        return;
+    }
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+    case TYPE_ENUM:
+        jw_str(w, text);
+        return;
+    case TYPE_INTEGER:
+    case TYPE_FILE:
+    case TYPE_RELATION:
+    case TYPE_JSON:
+        jw_raw(w, text);
+        return;
+    case TYPE_SECRET:
+        if (text.ptr[0] == 't')
+            jw_str(w, SECRET_SHOWN);
+        else
+            jw_null(w);
+        return;
+    default:
+        rows_json_value(w, rows, row, column);
+        return;
+    }
+}
+
+/* NOLINTBEGIN(misc-no-recursion): EXPAND_DEPTH levels */
+AWAITS static int
+put_expanded(struct task *task, struct jw *w, const struct expansion *expansion, struct str text)
+{
+    int64_t id;
+    size_t row = SIZE_MAX;
+
+    if (text.ptr != NULL && num_parse_i64(text, &id))
+        row = expand_find(expansion, id);
+    if (row != SIZE_MAX)
+        return columns_json(task, w, &expansion->plan, &expansion->rows, row);
+    if (!expansion->field->many)
+        jw_null(w);
+    return 0;
+}
+
+AWAITS static int
+put_relation(struct task *task, struct jw *w, const struct expansion *expansion, struct str text)
+{
+    if (!expansion->field->many)
+        return put_expanded(task, w, expansion, text);
+    jw_arr(w);
+    if (text.len > 2) {
+        struct str rest = {text.ptr + 1, text.len - 2};
+        while (rest.ptr != NULL)
+            TRY(put_expanded(task, w, expansion, str_split(&rest, ',')));
+    }
+    jw_arr_end(w);
+    return 0;
+}
+/* NOLINTEND(misc-no-recursion) */
+
+void columns_json_system(struct jw *w,
+                         const struct columns *plan,
+                         const struct rows *rows,
+                         size_t row)
+{
+    size_t column = COLUMNS_FIRST;
+
+    jw_obj(w);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct model_field *field = plan->fields[i];
+        size_t at = columns_at(plan, i, &column);
+        if (!field->system)
+            continue;
+        jw_key(w, field->name);
+        columns_value(w, field, rows, row, at);
+    }
+    jw_obj_end(w);
+}
+
+static bool
+is_long_text(const struct model_field *field, const struct rows *rows, size_t row, size_t column)
+{
+    return (field->type == TYPE_TEXT || field->type == TYPE_VARCHAR) &&
+           rows_str(rows, row, column).len > TEXT_PART_BYTES;
+}
+
+/* A megabyte of control characters is six of JSON. */
+AWAITS static int put_long_text(struct task *task, struct jw *w, struct str text)
+{
+    jw_str_begin(w);
+    while (text.len > 0) {
+        size_t len = text.len < TEXT_PART_BYTES ? text.len : TEXT_PART_BYTES;
+        jw_str_part(w, (struct str){text.ptr, len});
+        text = (struct str){text.ptr + len, text.len - len};
+        TRY(task_yield_if_due(task));
+    }
+    jw_str_end(w);
+    return 0;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): EXPAND_DEPTH levels */
+int columns_json(struct task *task,
+                 struct jw *w,
+                 const struct columns *plan,
+                 const struct rows *rows,
+                 size_t row)
+{
+    size_t column = COLUMNS_FIRST;
+
+    jw_obj(w);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct model_field *field = plan->fields[i];
+        const struct expansion *expansion = plan->expansions ? plan->expansions[i] : NULL;
+        size_t at = columns_at(plan, i, &column);
+
+        jw_key(w, field->name);
+        if (expansion != NULL)
+            TRY(put_relation(task, w, expansion, rows_str(rows, row, at)));
+        else if (is_long_text(field, rows, row, at))
+            TRY(put_long_text(task, w, rows_str(rows, row, at)));
+        else
+            columns_value(w, field, rows, row, at);
+        TRY(task_yield_if_due(task));
+    }
+    jw_obj_end(w);
+    return 0;
+}

@@ -1,0 +1,217 @@
+/* One page of records. */
+#include "http/page.h"
+#include "records/query/cursor.h"
+#include "records/query/filter.h"
+#include "records/read/columns.h"
+#include "records/read/expand.h"
+#include "records/rules/error.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+
+enum { NARROW_BYTES = 256 * 1024, SCALAR_BYTES = 48, UTF8_BYTES = 4 };
+
+/* A list as its query describes it. */
+struct listing {
+    const struct entity *entity;
+    struct page page;
+    struct columns plan;
+    struct filter *filter;
+    struct sort sort;
+    struct cursor cursor;
+    struct rows rows; /* one more than the page holds when there is a next */
+};
+
+static int
+plan_list(struct records_ctx *ctx, const struct records_query *query, struct listing *list)
+{
+    const struct entity *entity = list->entity;
+
+    list->page = (struct page){
+        .page = query->page > 0 ? query->page : 1, .limit = query->limit, .count = query->count};
+    TRY(columns_plan(ctx, entity, query->fields, &list->plan));
+    TRY(expand_plan(ctx, query->expand, &list->plan));
+    TRY(filter_plan(ctx, entity, &query->filter, &list->filter));
+    TRY(sort_plan(ctx, entity, query, &list->sort));
+    return cursor_open(ctx, entity, query, &list->sort, &list->cursor);
+}
+
+static void put_from(struct records_ctx *ctx,
+                     const struct listing *list,
+                     struct strbuf *text,
+                     struct sql_params *params)
+{
+    strbuf_str(text, STR(" from {p}."));
+    strbuf_str(text, list->entity->table);
+    strbuf_str(text, STR(" t where true"));
+    (void)rls_where(ctx, list->entity, ACT_READ, "t", text, params);
+    filter_where(ctx, list->filter, "t", text, params);
+}
+
+/* The most bytes that a value takes; SIZE_MAX = as many as its writer liked. */
+static size_t value_width(const struct model_field *field)
+{
+    if (field->many)
+        return SIZE_MAX;
+    switch (field->type) {
+    case TYPE_VARCHAR:
+        return field->max_length > 0 ? (size_t)field->max_length * UTF8_BYTES : SIZE_MAX;
+    case TYPE_INTEGER:
+    case TYPE_FLOAT:
+    case TYPE_BOOL:
+    case TYPE_DATE:
+    case TYPE_DATETIME:
+    case TYPE_RELATION:
+    case TYPE_SECRET:
+        return SCALAR_BYTES;
+    default:
+        return SIZE_MAX;
+    }
+}
+
+/* A page whose rows cannot be large, whatever they hold: it costs less to take it as a whole. */
+static bool is_narrow(const struct listing *list)
+{
+    size_t room = NARROW_BYTES / ((size_t)list->page.limit + 1);
+
+    for (size_t i = 0; i < list->plan.count; i++) {
+        size_t width = value_width(list->plan.fields[i]);
+        if (width > room)
+            return false;
+        room -= width;
+    }
+    return !list->cursor.wanted; /* whose keys may be anything */
+}
+
+/* The limit is part of the text: a plan for a page must know that it needs a page only. */
+AWAITS static int read_rows(struct records_ctx *ctx, struct listing *list)
+{
+    struct arena *arena = ctx->task->arena;
+    struct strbuf text;
+    struct sql_params params;
+
+    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&text, STR("select "));
+    columns_sql(ctx, &list->plan, "t", &text, &params);
+    if (list->cursor.wanted)
+        cursor_select(ctx, &list->sort, "t", &text, &params);
+    put_from(ctx, list, &text, &params);
+    cursor_where(ctx, &list->cursor, &list->sort, "t", &text, &params);
+    sort_order(ctx, &list->sort, "t", &text, &params);
+    strbuf_str(&text, STR(" limit "));
+    strbuf_i64(&text, list->page.limit + 1);
+    if (list->page.page > 1) {
+        strbuf_str(&text, STR(" offset "));
+        sql_bind(&text, &params, P_I64(page_offset(&list->page)), "bigint");
+    }
+    struct sql *sql = sql_dynamic(ctx, "records.list", &text, params.count, SQL_MANY);
+    sql->narrow = is_narrow(list);
+    int rc = db_query(ctx->task, ctx->db, sql, params.items, params.count, &list->rows);
+    if (rc == DB_CHECK && list->cursor.positioned)
+        return records_fail_field(
+            ctx, "invalid_query", STR("cursor"), "invalid_query", "is not a cursor of this query");
+    return records_db(ctx, list->entity, rc);
+}
+
+/* Counting reads every visible row: it never runs where it would hold others up. */
+AWAITS static int
+count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
+{
+    struct arena *arena = ctx->task->arena;
+    struct strbuf text;
+    struct sql_params params;
+    struct rows rows;
+
+    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&text, STR("select count(*)"));
+    put_from(ctx, list, &text, &params);
+    struct sql *sql = sql_dynamic(ctx, "records.count", &text, params.count, SQL_ONE);
+    sql->heavy = true;
+    TRY(records_db(
+        ctx, list->entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
+    *ret_total = rows_i64(&rows, 0, 0);
+    return 0;
+}
+
+/* The last page tells the total by itself. */
+AWAITS static int
+find_total(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
+{
+    int64_t found = (int64_t)list->rows.count;
+
+    if (!list->page.count) {
+        *ret_total = -1;
+        return 0;
+    }
+    if (!list->cursor.positioned && found <= list->page.limit &&
+        (found > 0 || list->page.page == 1)) {
+        *ret_total = page_offset(&list->page) + found;
+        return 0;
+    }
+    return count_rows(ctx, list, ret_total);
+}
+
+static int write_cursor(struct records_ctx *ctx, const struct listing *list, struct jw *w)
+{
+    size_t column = list->rows.columns - list->sort.count;
+
+    jw_lit(w, "next_cursor");
+    if ((int64_t)list->rows.count <= list->page.limit) {
+        jw_null(w);
+        return 0;
+    }
+    struct str text = cursor_print(ctx->task->arena,
+                                   &list->cursor,
+                                   &list->sort,
+                                   &list->rows,
+                                   (size_t)list->page.limit - 1,
+                                   column);
+    if (text.ptr == NULL)
+        return records_fail_field(ctx,
+                                  "invalid_query",
+                                  STR("sort"),
+                                  "too_long",
+                                  "values of more than %d bytes do not go into a cursor",
+                                  CURSOR_VALUE_BYTES);
+    jw_str(w, text);
+    return 0;
+}
+
+AWAITS static int
+write_page(struct records_ctx *ctx, const struct listing *list, int64_t total, struct jw *w)
+{
+    bool has_next = (int64_t)list->rows.count > list->page.limit;
+    size_t count = has_next ? (size_t)list->page.limit : list->rows.count;
+
+    jw_obj(w);
+    jw_lit(w, "items");
+    jw_arr(w);
+    for (size_t i = 0; i < count; i++)
+        TRY(columns_json(ctx->task, w, &list->plan, &list->rows, i));
+    jw_arr_end(w);
+    page_json(w, &list->page, total, has_next);
+    if (list->cursor.wanted)
+        TRY(write_cursor(ctx, list, w));
+    jw_obj_end(w);
+    return 0;
+}
+
+int records_list(struct records_ctx *ctx,
+                 const struct entity *entity,
+                 const struct records_query *query,
+                 struct strbuf *out)
+{
+    struct listing *list = ARENA_NEW(ctx->task->arena, list);
+    int64_t total;
+    struct jw w;
+
+    list->entity = entity;
+    TRY(plan_list(ctx, query, list));
+    TRY(read_rows(ctx, list));
+    TRY(find_total(ctx, list, &total));
+    TRY(expand_load(ctx, &list->plan, &list->rows));
+    jw_init(&w, out);
+    TRY(write_page(ctx, list, total, &w));
+    return records_fits(ctx, out);
+}

@@ -1,0 +1,223 @@
+/* Failures of records: problem codes for ctx->error, and the one mapping of database results. */
+#include "records/rules/error.h"
+
+#include <stdarg.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/utf8.h"
+#include "log/log.h"
+#include "model/model.h"
+
+static int vfail(struct records_ctx *ctx, const char *code, const char *format, va_list args)
+{
+    ctx->error.code = code;
+    ctx->error.detail = arena_vprintf(ctx->task->arena, format, args);
+    return RECORDS_FAILED;
+}
+
+int records_fail(struct records_ctx *ctx, const char *code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int rc = vfail(ctx, code, format, args);
+    va_end(args);
+    return rc;
+}
+
+int records_fail_field(struct records_ctx *ctx,
+                       const char *code,
+                       struct str field,
+                       const char *finding,
+                       const char *format,
+                       ...)
+{
+    struct arena *arena = ctx->task->arena;
+    va_list args;
+
+    va_start(args, format);
+    struct str message = arena_vprintf(arena, format, args);
+    va_end(args);
+    schema_error_add(arena, &ctx->error.fields, field, finding, "%.*s", STR_ARG(message));
+    return records_fail(ctx, code, "%.*s: %.*s", STR_ARG(field), STR_ARG(message));
+}
+
+void records_finding(
+    struct records_ctx *ctx, struct str field, const char *finding, const char *format, ...)
+{
+    struct arena *arena = ctx->task->arena;
+    va_list args;
+
+    va_start(args, format);
+    struct str message = arena_vprintf(arena, format, args);
+    va_end(args);
+    schema_error_add(arena, &ctx->error.fields, field, finding, "%.*s", STR_ARG(message));
+}
+
+int records_fail_found(struct records_ctx *ctx, const char *code)
+{
+    const struct schema_errors *found = &ctx->error.fields;
+
+    if (found->count == 0)
+        return 0;
+    if (found->count > 1)
+        return records_fail(ctx, code, "%zu values are not accepted", found->count);
+    struct str field = found->items[0].field;
+    return records_fail(ctx,
+                        code,
+                        "%.*s%s%.*s",
+                        STR_ARG(field),
+                        field.len > 0 ? ": " : "",
+                        STR_ARG(found->items[0].message));
+}
+
+/* Callers' texts come back in answers: whole characters, and not more than is of use. */
+static struct str shortened(struct str text)
+{
+    return utf8_cut(text, 80);
+}
+
+void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name)
+{
+    struct str shown = shortened(name);
+
+    records_finding(
+        ctx, shortened(parameter), "unknown_field", "there is no field \"%.*s\"", STR_ARG(shown));
+}
+
+int records_fail_not_found(struct records_ctx *ctx)
+{
+    return records_fail(ctx, "not_found", "The record does not exist.");
+}
+
+int records_fits(struct records_ctx *ctx, const struct strbuf *out)
+{
+    if (!out->overflow)
+        return 0;
+    return records_fail(ctx, "too_large_answer", "%s", RECORDS_TOO_LARGE);
+}
+
+/* --- database results --- */
+
+/* The field of "u_12" or "fk_12"; NULL when it belongs to another entity or names none. */
+static const struct model_field *constraint_field(const struct entity *entity,
+                                                  struct str constraint)
+{
+    int64_t id;
+
+    if (constraint.ptr == NULL || entity == NULL)
+        return NULL;
+    (void)str_split(&constraint, '_');
+    if (constraint.ptr == NULL || !num_parse_i64(constraint, &id))
+        return NULL;
+    return entity_field_by_id(entity, id);
+}
+
+static int
+fail_unique(struct records_ctx *ctx, const struct entity *entity, const struct db_error *error)
+{
+    const struct model_field *field = constraint_field(entity, error->constraint);
+
+    if (field == NULL)
+        return records_fail(ctx, "unique_violation", "A record with this value exists already.");
+    return records_fail_field(ctx,
+                              "unique_violation",
+                              field->name,
+                              "unique_violation",
+                              "another record has this value already");
+}
+
+/* Writing a reference to nothing is the writer's mistake; removing what is referenced is a
+ * conflict. */
+static int
+fail_foreign_key(struct records_ctx *ctx, const struct entity *entity, const struct db_error *error)
+{
+    const struct model_field *field = constraint_field(entity, error->constraint);
+
+    if (field == NULL || str_starts(error->message, STR("update or delete")))
+        return records_fail(
+            ctx, "foreign_key_violation", "The record is still referenced by other records.");
+    return records_fail_field(ctx,
+                              "validation_failed",
+                              field->name,
+                              "foreign_key_violation",
+                              "refers to a record that does not exist");
+}
+
+int records_fail_schema(struct records_ctx *ctx)
+{
+    return records_fail(
+        ctx, "dependency_unavailable", "The data model changed; repeat the request.");
+}
+
+int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
+{
+    if (rc <= 0)
+        return rc;
+
+    const struct db_error *error = db_error(ctx->task);
+    switch ((enum db_result)rc) {
+    case DB_UNIQUE:
+        return fail_unique(ctx, entity, error);
+    case DB_FOREIGN_KEY:
+        return fail_foreign_key(ctx, entity, error);
+    case DB_NOT_NULL:
+        return records_fail(ctx, "validation_failed", "A required value is missing.");
+    case DB_CHECK:
+        return records_fail(ctx, "validation_failed", "A value does not fit its field.");
+    case DB_CONFLICT:
+        return records_fail(
+            ctx, "dependency_unavailable", "Others write the same data; try again.");
+    case DB_LOCKED:
+        return records_fail(ctx, "dependency_unavailable", "The data is being changed; try again.");
+    case DB_TIMEOUT:
+        return records_fail(ctx, "timeout", "The database did not answer in time.");
+    case DB_UNAVAILABLE:
+        return records_fail(ctx, "dependency_unavailable", "The database is not available.");
+    case DB_TOO_LARGE:
+        return records_fail(ctx, "too_large_answer", "%s", RECORDS_TOO_LARGE);
+    case DB_BUSY:
+        return records_fail(ctx,
+                            "too_many_requests_in_flight",
+                            "This project has too much under way at once; try again.");
+    case DB_FULL:
+        return records_fail(ctx, "dependency_unavailable", "The database has no room left.");
+    case DB_UNKNOWN:
+        return records_fail(
+            ctx, "outcome_unknown", "The connection was lost; it may have happened.");
+    case DB_SCHEMA:
+        return ctx->db->lease == NULL ? RECORDS_SCHEMA : records_fail_schema(ctx);
+    case DB_FAILED:
+        break;
+    }
+    return records_fail(ctx, "internal", "The statement failed.");
+}
+
+/* --- a model that changed under a statement --- */
+
+bool records_again(struct records_ctx *ctx, const struct entity **entity, int *rc)
+{
+    int64_t id = (*entity)->id;
+
+    if (*rc != RECORDS_SCHEMA)
+        return false;
+    if (ctx->reloaded) {
+        *rc = records_fail_schema(ctx);
+        return false;
+    }
+    log_debug("records.model_changed", L_I64("entity", id));
+    ctx->reloaded = true;
+    ctx->error = (struct records_error){0};
+    *rc = project_reload_model(ctx->task, ctx->project, &ctx->model);
+    if (*rc > 0)
+        *rc = records_fail(ctx, "dependency_unavailable", "The data model cannot be read.");
+    if (*rc != 0)
+        return false;
+    const struct entity *found = model_entity_by_id(ctx->model, id);
+    if (found != NULL)
+        *entity = found;
+    else
+        *rc = records_fail(ctx, "not_found", "The entity does not exist.");
+    return found != NULL;
+}

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * The one place where failures become ctx->error. Functions that fail return
+ * RECORDS_FAILED, so callers write `return records_fail(...)`.
+ */
+#include "records/records.h"
+
+/* any: sets code and detail (arena-owned); returns RECORDS_FAILED. */
+int records_fail(struct records_ctx *ctx, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
+/* any: the same with one finding: `code` is the problem ("validation_failed", "invalid_query"),
+ * `finding` what is wrong with `field` ("required", "unknown_field", ...). */
+int records_fail_field(struct records_ctx *ctx,
+                       const char *code,
+                       struct str field,
+                       const char *finding,
+                       const char *format,
+                       ...) PRINTF_LIKE(5, 6);
+/* any: the finding for a field that does not exist or may not be read: one text for both. `parameter`
+ * is what named it ("sort", "filter[author.country]"). */
+void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name);
+/* any: the model changed, and it is too late to begin again. */
+int records_fail_schema(struct records_ctx *ctx);
+/* any: "The record does not exist." for missing and invisible rows alike. */
+int records_fail_not_found(struct records_ctx *ctx);
+
+#define RECORDS_TOO_LARGE                                                                          \
+    "The answer would be too large: ask for fewer records with limit, for fewer fields with "      \
+    "fields, or for the export."
+/* any: 0, or 400 when the answer did not fit its buffer. */
+int records_fits(struct records_ctx *ctx, const struct strbuf *out) MUSTCHECK;
+
+/* any: result of a db_ call to a result of records/: 0 and negatives as they are, DB_SCHEMA to
+ * RECORDS_SCHEMA (inside a transaction to a failure), all others to RECORDS_FAILED. `entity` names
+ * the fields of u_<id> and fk_<id>. Call it right after the db_ call. */
+int records_db(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;

@@ -1,0 +1,108 @@
+/* Texts and parameters of dynamic statements. */
+#include "records/rules/statement.h"
+
+#include <string.h>
+
+#include "base/panic.h"
+#include "base/rand.h"
+
+#define PARAMS_FIRST 16 /* room for a usual statement without growing */
+
+void sql_params_init(struct sql_params *params, struct arena *arena)
+{
+    *params = (struct sql_params){.arena = arena};
+}
+
+unsigned sql_params_add(struct sql_params *params, struct db_param param)
+{
+    ARENA_PUSH(params->arena, params->items, params->count, params->cap, param);
+    return (unsigned)params->count;
+}
+
+void sql_bind(struct strbuf *sql,
+              struct sql_params *params,
+              struct db_param param,
+              const char *type)
+{
+    strbuf_char(sql, '$');
+    strbuf_i64(sql, sql_params_add(params, param));
+    strbuf_str(sql, STR("::"));
+    strbuf_cstr(sql, type);
+}
+
+/* Callers choose much of a text, and statements are found by hash alone: a keyed hash that nobody
+ * outside can aim at (multiply and fold, eight bytes a step). */
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t text_hash(struct str text, uint64_t extra)
+{
+    static uint64_t keys[2];
+    if (keys[0] == 0) {
+        rand_bytes(keys, sizeof(keys));
+        keys[0] |= 1;
+        keys[1] |= 1;
+    }
+    uint64_t hash = fold(extra ^ keys[0], text.len ^ keys[1]);
+    for (; text.len > 0;) {
+        uint64_t word = 0;
+        size_t take = text.len < sizeof(word) ? text.len : sizeof(word);
+        memcpy(&word, text.ptr, take);
+        hash = fold(hash ^ word ^ keys[0], keys[1] ^ (hash >> 32)) + word;
+        text.ptr += take;
+        text.len -= take;
+    }
+    return fold(hash ^ keys[1], keys[0]);
+}
+
+struct sql *sql_dynamic(struct records_ctx *ctx,
+                        const char *name,
+                        struct strbuf *text,
+                        size_t arity,
+                        enum sql_kind kind)
+{
+    struct sql *sql = ARENA_NEW(text->arena, sql);
+
+    MUST(!text->overflow);
+    sql->name = name;
+    sql->hash = text_hash(strbuf_view(text), (uint64_t)ctx->model->version);
+    sql->text = strbuf_cstring(text);
+    sql->arity = (unsigned)arity;
+    sql->kind = kind;
+    return sql;
+}
+
+const char *statement_type(const struct model_field *field)
+{
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+    case TYPE_ENUM:
+        return "text";
+    case TYPE_INTEGER:
+    case TYPE_FILE:
+    case TYPE_RELATION:
+        return "bigint";
+    case TYPE_FLOAT:
+        return "double precision";
+    case TYPE_DECIMAL:
+        return "numeric";
+    case TYPE_BOOL:
+        return "boolean";
+    case TYPE_DATE:
+        return "date";
+    case TYPE_DATETIME:
+        return "timestamptz";
+    case TYPE_JSON:
+        return "jsonb";
+    case TYPE_SECRET:
+        return "bytea";
+    case TYPE_COUNT:
+        break;
+    }
+    PANIC("field %lld has no type", (long long)field->id);
+}

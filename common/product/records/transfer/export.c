@@ -1,0 +1,369 @@
+/*
+ * All matching records as CSV (RFC 4180, a header row of field names) or JSON Lines, page by page
+ * along the sort keys: each page is a statement of its own, bounded in bytes, and no connection is
+ * held while the receiver takes what it was. So a record is as it is when its page is read; one
+ * that is written meanwhile is there once, unless the write moves it in the order. Spreadsheets run
+ * cells that begin like a formula: text cells beginning with = + - @ or a control character get an
+ * apostrophe in front, in CSV only.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "db/answer.h"
+#include "records/query/cursor.h"
+#include "records/query/filter.h"
+#include "records/query/sort.h"
+#include "records/read/columns.h"
+#include "records/rules/error.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+
+#define PAGE_BYTES   ((size_t)96 * 1024)        /* rows of one statement that are kept */
+#define PIECE_BYTES  ((size_t)24 * 1024)        /* sent on when this much is collected */
+#define BUFFER_BYTES ((size_t)64 * 1024 * 1024) /* one record is never larger */
+#define PAGE_MS      ((int64_t)10 * 60 * 1000)
+#define PAGE_FIRST   16
+#define PAGE_ROWS    4096
+#define BUSY_MS                                                                                    \
+    100 /* between two tries for a page that others of the project leave no room for               \
+         */
+
+struct export
+{
+    struct records_ctx *ctx;
+    bool csv;
+    records_sink_fn sink;
+    void *arg;
+    struct columns plan;
+    struct filter *filter;
+    struct sort sort;
+    struct cursor cursor; /* behind the last record that was sent */
+    struct arena *place;  /* the cursor's values */
+    int64_t limit;        /* records that the next page asks for */
+    bool more;
+    struct strbuf piece;
+    bool sent; /* the receiver has something: too late to begin again */
+    int sink_rc;
+};
+
+/* --- pieces --- */
+
+AWAITS static int flush(struct export *export)
+{
+    if (export->piece.overflow)
+        return records_fail(export->ctx, "internal", "A record is too large to be exported.");
+    if (export->piece.len == 0)
+        return 0;
+    struct str rest = strbuf_view(&export->piece);
+    export->sent = true;
+    /* In small portions: what the receiver's socket does not take is copied. */
+    while (rest.len > 0 && export->sink_rc == 0) {
+        struct str portion = {rest.ptr, rest.len < PIECE_BYTES ? rest.len : PIECE_BYTES};
+        export->sink_rc = export->sink(portion, export->arg);
+        rest = (struct str){rest.ptr + portion.len, rest.len - portion.len};
+    }
+    export->piece.len = 0;
+    return export->sink_rc;
+}
+
+static void put_quoted(struct strbuf *out, struct str text)
+{
+    strbuf_char(out, '"');
+    while (text.ptr != NULL) {
+        strbuf_str(out, str_split(&text, '"'));
+        strbuf_str(out, text.ptr != NULL ? STR("\"\"") : STR("\""));
+    }
+}
+
+static bool needs_quotes(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (strchr("\",\r\n", text.ptr[i]) != NULL)
+            return true;
+    return text.len > 0 && (text.ptr[0] == ' ' || text.ptr[text.len - 1] == ' ');
+}
+
+static void put_cell(struct strbuf *out, struct str text)
+{
+    if (needs_quotes(text))
+        put_quoted(out, text);
+    else
+        strbuf_str(out, text);
+}
+
+/* "=1+1" as "'=1+1": shown, never run. */
+static void put_text_cell(struct strbuf *out, struct str text)
+{
+    if (text.len > 0 && strchr("=+-@\t\r\n", text.ptr[0]) != NULL)
+        text = arena_printf(out->arena, "'%.*s", STR_ARG(text));
+    put_cell(out, text);
+}
+
+/* A value other than text, as JSON writes it but without quotes around it. */
+static void put_value_cell(struct strbuf *out,
+                           struct strbuf *scratch,
+                           const struct model_field *field,
+                           const struct rows *rows,
+                           size_t row,
+                           size_t column)
+{
+    struct jw w;
+
+    scratch->len = 0;
+    jw_init(&w, scratch);
+    columns_value(&w, field, rows, row, column);
+    struct str text = strbuf_view(scratch);
+    if (field->type != TYPE_JSON && text.len >= 2 && text.ptr[0] == '"')
+        text = (struct str){text.ptr + 1, text.len - 2};
+    put_cell(out, text);
+}
+
+static bool is_text(const struct model_field *field)
+{
+    return field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_ENUM;
+}
+
+/* --- rows --- */
+
+static void put_header(struct strbuf *out, const struct columns *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        if (i > 0)
+            strbuf_char(out, ',');
+        strbuf_str(out, plan->fields[i]->name);
+    }
+    strbuf_str(out, STR("\r\n"));
+}
+
+/* Of a secret the statement says only whether there is one. */
+static bool
+has_no_value(const struct model_field *field, const struct rows *rows, size_t row, size_t column)
+{
+    if (field->type == TYPE_SECRET)
+        return !rows_bool(rows, row, column);
+    return rows_null(rows, row, column);
+}
+
+static void
+put_csv(struct export *export, struct strbuf *scratch, const struct rows *rows, size_t row)
+{
+    const struct columns *plan = &export->plan;
+    size_t column = COLUMNS_FIRST;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct model_field *field = plan->fields[i];
+        size_t at = columns_at(plan, i, &column);
+        if (i > 0)
+            strbuf_char(&export->piece, ',');
+        if (!field->many && has_no_value(field, rows, row, at))
+            continue;
+        if (is_text(field))
+            put_text_cell(&export->piece, rows_str(rows, row, at));
+        else
+            put_value_cell(&export->piece, scratch, field, rows, row, at);
+    }
+    strbuf_str(&export->piece, STR("\r\n"));
+}
+
+AWAITS static int put_json_line(struct export *export, const struct rows *rows, size_t row)
+{
+    struct jw w;
+
+    jw_init(&w, &export->piece);
+    TRY(columns_json(export->ctx->task, &w, &export->plan, rows, row));
+    strbuf_char(&export->piece, '\n');
+    return 0;
+}
+
+/* co: a record that is large by itself is counted while the receiver takes it. */
+AWAITS static int flush_counted(struct export *export)
+{
+    size_t large = export->piece.len > PAGE_BYTES ? export->piece.len : 0;
+
+    db_answer_hold(export->ctx->task, large);
+    int rc = flush(export);
+    db_answer_release(export->ctx->task, large);
+    return rc;
+}
+
+/* Where the next page begins: behind the last row. */
+static void keep_place(struct export *export, const struct rows *rows)
+{
+    struct arena *before = export->place;
+    size_t column = rows->columns - export->sort.count;
+
+    export->place = arena_new(0);
+    export->cursor.positioned = true;
+    for (size_t i = 0; i < export->sort.count; i++) {
+        struct str value = rows_str(rows, rows->count - 1, column + i);
+        export->cursor.values[i] = value.ptr != NULL ? arena_dup(export->place, value) : STR_NONE;
+    }
+    arena_free(before);
+}
+
+/* As many as have room, without reading many more. */
+static void choose_limit(struct export *export, const struct rows *rows)
+{
+    export->more = rows->cut || (int64_t)rows->count == export->limit;
+    if (rows->cut)
+        export->limit = (int64_t)rows->count;
+    else if (export->limit < PAGE_ROWS)
+        export->limit *= 2;
+}
+
+/* Memory of a page dies with it. */
+AWAITS static int on_rows(const struct rows *rows, void *arg)
+{
+    struct export *export = arg;
+    struct arena *arena = arena_new(0);
+    struct strbuf scratch;
+    int rc = 0;
+
+    choose_limit(export, rows);
+    if (rows->count > 0)
+        keep_place(export, rows);
+    strbuf_init(&scratch, arena, BUFFER_BYTES);
+    strbuf_init(&export->piece, arena, BUFFER_BYTES);
+    if (export->csv && !export->sent)
+        put_header(&export->piece, &export->plan);
+    for (size_t row = 0; row < rows->count && rc == 0; row++) {
+        if (export->csv)
+            put_csv(export, &scratch, rows, row);
+        else
+            rc = put_json_line(export, rows, row);
+        if (rc == 0)
+            rc = task_yield_if_due(export->ctx->task);
+        if (rc != 0)
+            break;
+        if (export->piece.overflow || export->piece.len >= PIECE_BYTES)
+            rc = flush_counted(export);
+    }
+    if (rc == 0)
+        rc = flush(export);
+    arena_free(arena);
+    return rc;
+}
+
+static void free_place(void *arg)
+{
+    struct export *export = arg;
+
+    arena_free(export->place);
+    export->place = NULL;
+}
+
+/* The receiver's functions allocate for the whole request. */
+struct page_call {
+    struct export *export;
+    struct arena *page, *request;
+};
+
+AWAITS static int on_page(const struct rows *rows, void *arg)
+{
+    struct page_call *call = arg;
+    struct task *task = call->export->ctx->task;
+
+    task->arena = call->request;
+    int rc = on_rows(rows, call->export);
+    task->arena = call->page;
+    return rc;
+}
+
+/* co: one page, in the task's arena of the moment. */
+AWAITS static int
+read_page(struct export *export, const struct entity *entity, struct page_call *call)
+{
+    struct records_ctx *ctx = export->ctx;
+    const struct db_piece piece = {
+        .bytes = PAGE_BYTES, .timeout_ms = PAGE_MS, .fn = on_page, .arg = call};
+    struct strbuf text;
+    struct sql_params params;
+
+    strbuf_init(&text, ctx->task->arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, ctx->task->arena);
+    strbuf_str(&text, STR("select "));
+    columns_sql(ctx, &export->plan, "t", &text, &params);
+    cursor_select(ctx, &export->sort, "t", &text, &params);
+    strbuf_printf(&text, " from {p}.%.*s t where true", STR_ARG(entity->table));
+    (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
+    filter_where(ctx, export->filter, "t", &text, &params);
+    cursor_where(ctx, &export->cursor, &export->sort, "t", &text, &params);
+    sort_order(ctx, &export->sort, "t", &text, &params);
+    strbuf_printf(&text, " limit %lld", (long long)export->limit);
+    struct sql *sql = sql_dynamic(ctx, "records.export", &text, params.count, SQL_MANY);
+    sql->no_prepare = true; /* each is another text */
+    return db_piece(ctx->task, ctx->db, sql, params.items, params.count, &piece);
+}
+
+static void free_page(void *arena)
+{
+    arena_free(arena);
+}
+
+/* co: one page with memory of its own. */
+AWAITS static int next_page(struct export *export, const struct entity *entity)
+{
+    struct task *task = export->ctx->task;
+    struct page_call call = {export, arena_new(0), task->arena};
+
+    task->arena = call.page;
+    int rc = read_page(export, entity, &call);
+    task->arena = call.request;
+    if (rc > 0) /* what is told of it lies there */
+        arena_defer(call.request, free_page, call.page);
+    else
+        arena_free(call.page);
+    return rc;
+}
+
+/* co: all pages. The first tells whether it can be done; later ones wait for room. */
+AWAITS static int all_pages(struct export *export, const struct entity *entity)
+{
+    int rc = 0;
+
+    export->limit = PAGE_FIRST;
+    export->more = true;
+    while (export->more && rc == 0) {
+        rc = next_page(export, entity);
+        while (rc == DB_BUSY && export->sent && export->sink_rc == 0) {
+            TRY(task_sleep(export->ctx->task, BUSY_MS));
+            rc = next_page(export, entity);
+        }
+    }
+    return rc;
+}
+
+AWAITS static int send_empty(struct export *export)
+{
+    strbuf_init(&export->piece, export->ctx->task->arena, BUFFER_BYTES);
+    put_header(&export->piece, &export->plan);
+    return flush(export);
+}
+
+int records_export(struct records_ctx *ctx,
+                   const struct entity *entity,
+                   const struct records_query *query,
+                   bool csv,
+                   records_sink_fn sink,
+                   void *arg)
+{
+    struct export *export = ARENA_NEW(ctx->task->arena, export);
+
+    *export = (struct export){
+        .ctx = ctx, .csv = csv, .sink = sink, .arg = arg, .cursor = {.wanted = true}};
+    arena_defer(ctx->task->arena, free_place, export);
+    TRY(columns_plan(ctx, entity, query->fields, &export->plan));
+    TRY(filter_plan(ctx, entity, &query->filter, &export->filter));
+    TRY(sort_plan(ctx, entity, query, &export->sort));
+    int rc = all_pages(export, entity);
+    if (export->sink_rc != 0)
+        return export->sink_rc;
+    if (rc == RECORDS_FAILED && ctx->error.code != NULL)
+        return rc;
+    rc = records_db(ctx, entity, rc);
+    if (rc == RECORDS_SCHEMA && export->sent)
+        return records_fail(ctx, "dependency_unavailable", "The data model changed meanwhile.");
+    if (rc == 0 && export->csv && !export->sent)
+        return send_empty(export);
+    return rc;
+}

@@ -1,0 +1,344 @@
+/*
+ * Rows of a file as records, in chunks through the bulk writer. Each chunk has an arena of its own,
+ * which the task works with while it is written: memory stays as large as one chunk.
+ */
+#include "records/import.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "loop/task.h"
+#include "records/rules/error.h"
+#include "records/rules/field_rule.h"
+#include "records/transfer/import_split.h"
+#include "records/write/bulk.h"
+
+#define CHUNK_ROWS  200
+#define CHUNK_BYTES ((size_t)1024 * 1024)
+
+struct import {
+    struct records_ctx *ctx;
+    const struct entity *entity;
+    struct import_split split;
+    const struct model_field **columns; /* CSV: NULL = passed over */
+    size_t column_count;
+    bool header_done;
+    json_t *chunk; /* rows to be written */
+    int64_t numbers[CHUNK_ROWS];
+    size_t chunk_bytes;
+    int64_t rows; /* read so far */
+    struct import_error errors[IMPORT_ERRORS_MAX];
+    struct import_report report;
+};
+
+/* --- report --- */
+
+/* Texts of errors live as long as the import: ctx->task->arena must be the outer one here. */
+static void report_error(struct import *import, int64_t row, const char *code, struct str detail)
+{
+    import->report.failed++;
+    if (import->report.error_count == IMPORT_ERRORS_MAX)
+        return;
+    import->errors[import->report.error_count++] = (struct import_error){
+        .row = row,
+        .code = code,
+        .detail = arena_dup(import->ctx->task->arena, detail),
+    };
+}
+
+const struct import_report *records_import_report(const struct import *import)
+{
+    return &import->report;
+}
+
+void records_import_stopped(struct import *import, const char *code, struct str detail)
+{
+    struct import_report *report = &import->report;
+
+    if (report->error_count == IMPORT_ERRORS_MAX)
+        report->error_count--;
+    import->errors[report->error_count++] = (struct import_error){
+        .row = import->rows + 1,
+        .code = code,
+        .detail = arena_dup(import->ctx->task->arena, detail),
+    };
+}
+
+static int order_errors(const void *left, const void *right)
+{
+    int64_t a = ((const struct import_error *)left)->row;
+    int64_t b = ((const struct import_error *)right)->row;
+
+    return (a > b) - (a < b);
+}
+
+void records_import_errors(const struct import *import, struct strbuf *out)
+{
+    struct jw w;
+
+    jw_init(&w, out);
+    jw_arr(&w);
+    for (size_t i = 0; i < import->report.error_count; i++) {
+        const struct import_error *error = &import->errors[i];
+        jw_obj(&w);
+        JW_I64(&w, "row", error->row);
+        JW_CSTR(&w, "code", error->code);
+        JW_STR(&w, "detail", error->detail);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+}
+
+/* --- chunks --- */
+
+static void unref_model(void *model)
+{
+    model_unref(model);
+}
+
+/* A model that was read again while the chunk was written: its reference goes with the chunk's
+ * arena, so take one that stays. */
+static void keep_model(struct import *import, struct arena *arena, const struct model *before)
+{
+    const struct model *model = import->ctx->model;
+
+    if (model != before)
+        arena_defer(arena, unref_model, model_ref((struct model *)model));
+}
+
+/* The failure's texts, out of the chunk's arena. */
+static void keep_error(struct records_ctx *ctx, struct arena *arena)
+{
+    struct records_error *error = &ctx->error;
+
+    error->detail = arena_dup(arena, error->detail);
+    for (size_t i = 0; i < error->fields.count && i < ARRAY_LEN(error->fields.items); i++) {
+        struct schema_error *item = &error->fields.items[i];
+        item->field = arena_dup(arena, item->field);
+        item->message = arena_dup(arena, item->message);
+    }
+}
+
+AWAITS static int write_chunk(struct import *import)
+{
+    const struct records_bulk bulk = {.items = import->chunk};
+    struct bulk_outcome outcome = {0};
+    struct records_ctx *ctx = import->ctx;
+    const struct model *model = ctx->model;
+    struct arena *outer = ctx->task->arena;
+    size_t count = json_array_size(import->chunk);
+
+    if (count == 0)
+        return 0;
+    struct arena *arena = arena_new(0);
+    ctx->task->arena = arena;
+    ctx->reloaded = false;
+    int rc;
+    do
+        rc = bulk_write(ctx, import->entity, &bulk, &outcome);
+    while (records_again(ctx, &import->entity, &rc));
+    ctx->task->arena = outer;
+    keep_model(import, outer, model);
+    if (rc != 0)
+        keep_error(ctx, outer);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct bulk_result *result = &outcome.results[i];
+        if (result->id != 0)
+            import->report.done++;
+        else
+            report_error(import, import->numbers[i], result->error.code, result->error.detail);
+    }
+    /* Rows that could not be read were reported before those of their chunk. */
+    qsort(import->errors, import->report.error_count, sizeof(*import->errors), order_errors);
+    arena_free(arena);
+    (void)json_array_clear(import->chunk);
+    import->chunk_bytes = 0;
+    return rc;
+}
+
+/* Takes the reference to `row`. */
+AWAITS static int add_row(struct import *import, json_t *row, size_t bytes)
+{
+    import->numbers[json_array_size(import->chunk)] = import->rows;
+    (void)json_array_append_new(import->chunk, row);
+    import->chunk_bytes += bytes;
+    if (json_array_size(import->chunk) < CHUNK_ROWS && import->chunk_bytes < CHUNK_BYTES)
+        return 0;
+    return write_chunk(import);
+}
+
+/* --- CSV --- */
+
+/* Set by the service: "version" too, unless the entity has a field of that name. */
+static bool passed_over(const struct entity *entity, struct str name)
+{
+    const struct model_field *field = entity_field(entity, name);
+
+    return field != NULL ? field->system : str_is(name, "version");
+}
+
+static bool clean(struct str text)
+{
+    return utf8_valid(text) && (text.len == 0 || memchr(text.ptr, 0, text.len) == NULL);
+}
+
+/* A field for each cell of the header; what the caller may neither read nor write is unknown. */
+static int read_header(struct import *import, const struct import_row *row)
+{
+    struct records_ctx *ctx = import->ctx;
+
+    import->header_done = true;
+    import->columns = ARENA_ARRAY(ctx->task->arena, import->columns, row->cell_count);
+    import->column_count = row->cell_count;
+    for (size_t i = 0; i < row->cell_count; i++) {
+        struct str name = str_trim(row->cells[i]);
+        if (!clean(name))
+            return records_fail(ctx, "validation_failed", "The header is not UTF-8.");
+        if (passed_over(import->entity, name))
+            continue;
+        const struct model_field *field = entity_field(import->entity, name);
+        if (field == NULL || (!field_rule_allows(ctx, field, ACT_READ) &&
+                              !field_rule_allows(ctx, field, ACT_CREATE))) {
+            records_finding(ctx, name, "unknown_field", "is not a known field");
+            continue;
+        }
+        for (size_t k = 0; k < i; k++)
+            if (import->columns[k] == field)
+                records_finding(ctx, name, "validation_failed", "is a column twice");
+        import->columns[i] = field;
+    }
+    return records_fail_found(ctx, "validation_failed");
+}
+
+/* As it was before an export made it safe for spreadsheets. */
+static struct str plain_cell(struct str cell)
+{
+    if (cell.len > 1 && cell.ptr[0] == '\'' && strchr("=+-@\t\r\n", cell.ptr[1]) != NULL)
+        return (struct str){cell.ptr + 1, cell.len - 1};
+    return cell;
+}
+
+static int refuse_shape(struct import *import, const struct import_row *row)
+{
+    char text[96];
+
+    snprintf(text,
+             sizeof(text),
+             "the row has %zu cells, the header %zu",
+             row->cell_count,
+             import->column_count);
+    report_error(import, import->rows, "validation_failed", str_from(text));
+    return 0;
+}
+
+AWAITS static int take_cells(struct import *import, const struct import_row *row)
+{
+    size_t bytes = 0;
+
+    if (!import->header_done)
+        return read_header(import, row);
+    import->rows++;
+    if (row->cell_count != import->column_count)
+        return refuse_shape(import, row);
+    for (size_t i = 0; i < row->cell_count; i++) {
+        bytes += row->cells[i].len;
+        if (clean(row->cells[i]))
+            continue;
+        report_error(import, import->rows, "validation_failed", STR("the row is not UTF-8 text"));
+        return 0;
+    }
+    json_t *record = json_object();
+    for (size_t i = 0; i < row->cell_count; i++) {
+        const struct model_field *field = import->columns[i];
+        if (field == NULL || row->cells[i].len == 0)
+            continue;
+        (void)json_object_setn_new(
+            record, field->name.ptr, field->name.len, value_cell(field, plain_cell(row->cells[i])));
+    }
+    return add_row(import, record, bytes);
+}
+
+/* --- JSON --- */
+
+static void drop_members(const struct entity *entity, json_t *record)
+{
+    void *next;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach_safe(record, next, key, value)
+    {
+        if (passed_over(entity, str_from(key)))
+            (void)json_object_del(record, key);
+    }
+}
+
+AWAITS static int take_text(struct import *import, struct str text)
+{
+    json_t *record = value_document(text);
+
+    import->rows++;
+    if (record == NULL) {
+        report_error(import, import->rows, "invalid_json", STR("the row is not valid JSON"));
+        return 0;
+    }
+    drop_members(import->entity, record);
+    return add_row(import, record, text.len);
+}
+
+/* --- life --- */
+
+AWAITS static int take_row(void *arg, const struct import_row *row)
+{
+    struct import *import = arg;
+
+    if (import->split.format == IMPORT_CSV)
+        return take_cells(import, row);
+    return take_text(import, row->text);
+}
+
+static void free_chunk(void *chunk)
+{
+    json_decref(chunk);
+}
+
+struct import *
+records_import_new(struct records_ctx *ctx, const struct entity *entity, enum import_format format)
+{
+    struct arena *arena = ctx->task->arena;
+    struct import *import = ARENA_NEW(arena, import);
+
+    import->ctx = ctx;
+    import->entity = entity;
+    import->chunk = json_array();
+    arena_defer(arena, free_chunk, import->chunk);
+    import->report.errors = import->errors;
+    import_split_init(&import->split, arena, format, take_row, import);
+    return import;
+}
+
+static int settle(struct import *import, int rc)
+{
+    if (rc != IMPORT_BROKEN)
+        return rc;
+    return records_fail(import->ctx,
+                        "validation_failed",
+                        "After row %lld: %s.",
+                        (long long)import->rows,
+                        import->split.reason);
+}
+
+int records_import_feed(struct import *import, struct str piece)
+{
+    return settle(import, import_split_feed(&import->split, piece));
+}
+
+int records_import_finish(struct import *import)
+{
+    TRY(settle(import, import_split_end(&import->split)));
+    if (import->split.format == IMPORT_CSV && !import->header_done)
+        return records_fail(import->ctx, "validation_failed", "The file has no header row.");
+    return write_chunk(import);
+}

@@ -1,0 +1,135 @@
+/*
+ * The event of a record that is just being made, in the round trip of its INSERT: every value is
+ * known before, but the id, which is the sequence's last one on this connection, and the time,
+ * which is the transaction's. PostgreSQL makes the payload of the same parameters with the same
+ * types, so that it says what the record will say.
+ */
+#include "records/write/announce.h"
+#include "records/read/columns.h"
+#include "records/rules/statement.h"
+#include "records/write/body.h"
+#include "records/write/write.h"
+
+#define FIELDS_MAX 50 /* a function takes a hundred arguments */
+#define TIME_TEXT  "'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'"
+
+static void put_id(const struct entity *entity, struct strbuf *sql)
+{
+    strbuf_printf(sql, "currval('{p}.%.*s_id_seq'::regclass)", STR_ARG(entity->table));
+}
+
+static void put_system(struct records_ctx *ctx,
+                       const struct model_field *field,
+                       struct strbuf *sql,
+                       struct sql_params *params)
+{
+    if (str_is(field->name, "id"))
+        put_id(field->entity, sql);
+    else if (str_is(field->name, "created_by"))
+        sql_bind(sql, params, write_author(ctx), "bigint");
+    else
+        strbuf_str(sql, STR("to_char(now() at time zone 'utc', " TIME_TEXT ")"));
+}
+
+static void put_value(const struct value *value,
+                      const char *type,
+                      struct strbuf *sql,
+                      struct sql_params *params)
+{
+    bool null = value->param.kind == PARAM_NULL;
+
+    switch (value->field->type) {
+    case TYPE_SECRET:
+        sql_bind(sql, params, null ? P_NULL : P_CSTR("********"), "text");
+        return;
+    case TYPE_DATETIME:
+        strbuf_str(sql, STR("to_char("));
+        sql_bind(sql, params, value->param, type);
+        strbuf_str(sql, STR(" at time zone 'utc', " TIME_TEXT ")"));
+        return;
+    default:
+        sql_bind(sql, params, value->param, type);
+    }
+}
+
+/* What the column makes of its value is what its type makes of it; a decimal's scale is not. */
+static bool is_known(const struct model_field *field, const struct write_row *row)
+{
+    if (field->system || field->many)
+        return true;
+    return field->type != TYPE_DECIMAL && write_value(row, field) != NULL;
+}
+
+static void put_payload(struct records_ctx *ctx,
+                        const struct columns *plan,
+                        const struct write_row *row,
+                        struct strbuf *sql,
+                        struct sql_params *params)
+{
+    strbuf_str(sql, STR("jsonb_build_object("));
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct model_field *field = plan->fields[i];
+        if (i > 0)
+            strbuf_str(sql, STR(", "));
+        sql_bind(sql, params, P_STR(field->name), "text");
+        strbuf_str(sql, STR(", "));
+        if (field->system)
+            put_system(ctx, field, sql, params);
+        else if (field->many)
+            strbuf_str(sql, STR("'[]'::jsonb"));
+        else
+            put_value(write_value(row, field), statement_type(field), sql, params);
+    }
+    strbuf_char(sql, ')');
+}
+
+static struct db_call call_of(struct records_ctx *ctx,
+                              const struct entity *entity,
+                              const struct columns *plan,
+                              const struct write_row *row)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&sql,
+               STR("insert into {p}.outbox (event, record_id, pending, entity_id, actor_id, depth,"
+                   " root, trace, payload) values ('EntityCreated', "));
+    put_id(entity, &sql);
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, P_I64(entity_consumers(entity, EVENT_CREATED)), "smallint");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, P_I64(entity->id), "bigint");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, write_author(ctx), "bigint");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, P_I64(ctx->depth), "smallint");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, ctx->root ? P_I64(ctx->root) : P_NULL, "bigint");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, ctx->traceparent.len ? P_STR(ctx->traceparent) : P_NULL, "text");
+    strbuf_str(&sql, STR(", "));
+    put_payload(ctx, plan, row, &sql, &params);
+    strbuf_char(&sql, ')');
+    return write_call(ctx, "items.announce", &sql, &params, true);
+}
+
+int announce_call(struct records_ctx *ctx,
+                  const struct entity *entity,
+                  const struct write_row *row,
+                  bool *ret_known,
+                  struct db_call *ret_call)
+{
+    struct records_ctx system;
+    struct columns plan;
+
+    TRY(write_payload_plan(ctx, entity, &system, &plan));
+    *ret_known = plan.count <= FIELDS_MAX;
+    for (size_t i = 0; i < plan.count; i++)
+        *ret_known = *ret_known && is_known(plan.fields[i], row);
+    if (*ret_known)
+        *ret_call = call_of(ctx, entity, &plan, row);
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* Bodies of writes: unknown and read-only members, required ones, defaults, and each value by its
+ * type. */
+#include "records/write/body.h"
+#include "records/rules/field_rule.h"
+#include "records/write/size.h"
+
+/* What a body is checked against, and by which rights. */
+struct reader {
+    struct records_ctx *ctx;
+    const struct entity *entity;
+    enum write_mode mode;
+    struct write_row *row;
+    const json_t **members; /* by position of the field; NULL = left out */
+};
+
+static void find(const struct reader *in, struct str field, const char *code, const char *message)
+{
+    schema_error_add(in->ctx->task->arena, in->row->errors, field, code, "%s", message);
+}
+
+static bool writable(const struct reader *in, const struct model_field *field)
+{
+    const struct records_ctx *ctx = in->ctx;
+
+    switch (in->mode) {
+    case WRITE_CREATE:
+        return field_rule_allows(ctx, field, ACT_CREATE);
+    case WRITE_UPDATE:
+        return field_rule_allows(ctx, field, ACT_UPDATE);
+    case WRITE_UPSERT:
+        return field_rule_allows(ctx, field, ACT_CREATE) &&
+               field_rule_allows(ctx, field, ACT_UPDATE);
+    }
+    return false;
+}
+
+/* A field that the caller may neither read nor write does not exist for it. */
+static void read_member(const struct reader *in, struct str name, const json_t *value)
+{
+    const struct model_field *field = entity_field(in->entity, name);
+    bool service = field != NULL ? field->system : str_is(name, "version");
+    bool seen = field != NULL && field_rule_allows(in->ctx, field, ACT_READ);
+
+    if (service)
+        find(in, name, "read_only", "is set by the service");
+    else if (field != NULL && writable(in, field))
+        in->members[field - in->entity->fields] = value_is_mask(field, value) ? NULL : value;
+    else if (seen)
+        find(in, name, "read_only", "may not be written");
+    else
+        find(in, name, "unknown_field", "is not a known field");
+}
+
+/* A required field that was left out. One that the caller does not even see cannot be filled by it:
+ * said without its name. */
+static void find_missing(const struct reader *in, const struct model_field *field)
+{
+    bool seen = writable(in, field) || field_rule_allows(in->ctx, field, ACT_READ);
+
+    find(in, seen ? field->name : STR(""), "required", seen ? "is required" : "is not complete");
+}
+
+static void read_field(const struct reader *in, size_t index)
+{
+    const struct model_field *field = &in->entity->fields[index];
+    struct value_scope scope = {in->ctx->task->arena, in->ctx->project, in->row->errors};
+    const json_t *json = in->members[index];
+    const json_t *fallback = field->fallback;
+    struct write_row *row = in->row;
+    struct value value = {.field = field, .param = P_NULL};
+
+    if (field->system)
+        return;
+    if (json == NULL && in->mode == WRITE_UPDATE)
+        return;
+    if (field->many && in->mode == WRITE_UPSERT)
+        fallback = NULL; /* it would replace what an existing record links to */
+    if (json == NULL && fallback == NULL) {
+        if (field->required)
+            find_missing(in, field);
+        if (field->many)
+            return;
+    } else if (!value_read(&scope, field, json != NULL ? json : fallback, &value)) {
+        return;
+    }
+    if (field->many) {
+        row->links[row->link_count++] = value;
+        return;
+    }
+    row->given[row->count] = json != NULL;
+    row->values[row->count++] = value;
+}
+
+void write_read(struct records_ctx *ctx,
+                const struct entity *entity,
+                const json_t *body,
+                enum write_mode mode,
+                struct write_row *row)
+{
+    struct arena *arena = ctx->task->arena;
+    struct reader in = {ctx, entity, mode, row, NULL};
+    const char *key;
+    json_t *value;
+
+    row->values = ARENA_ARRAY(arena, row->values, entity->field_count);
+    row->given = ARENA_ARRAY(arena, row->given, entity->field_count);
+    row->links = ARENA_ARRAY(arena, row->links, entity->field_count);
+    in.members = ARENA_ARRAY(arena, in.members, entity->field_count);
+    if (!json_is_object(body)) {
+        find(&in, STR(""), "type_mismatch", "expected an object");
+        return;
+    }
+    json_object_foreach((json_t *)body, key, value) read_member(&in, str_from(key), value);
+    for (size_t i = 0; i < entity->field_count; i++)
+        read_field(&in, i);
+    if (row->errors->count == 0)
+        size_check(ctx, mode, row);
+}
+
+const struct value *write_value(const struct write_row *row, const struct model_field *field)
+{
+    for (size_t i = 0; i < row->count; i++)
+        if (row->values[i].field == field)
+            return &row->values[i];
+    return NULL;
+}

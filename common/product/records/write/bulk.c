@@ -1,0 +1,287 @@
+/*
+ * Many records at once: all items are checked first, then the valid ones are written together
+ * (bulk_insert.c, upsert.c).
+ */
+#include "records/write/bulk.h"
+#include "records/rules/error.h"
+#include "records/write/body.h"
+#include "records/write/targets.h"
+#include "records/write/upsert.h"
+#include "records/write/write.h"
+
+/* --- checks --- */
+
+struct str bulk_path(struct arena *arena, size_t index, struct str name)
+{
+    if (name.len == 0)
+        return arena_printf(arena, "items[%zu]", index);
+    return arena_printf(arena, "items[%zu].%.*s", index, STR_ARG(name));
+}
+
+/* The findings of an item as those of the request. */
+static void find_item(struct records_ctx *ctx, size_t index, const struct schema_errors *errors)
+{
+    for (size_t i = 0; i < errors->count && i < ARRAY_LEN(errors->items); i++) {
+        const struct schema_error *error = &errors->items[i];
+        struct str path = bulk_path(ctx->task->arena, index, error->field);
+        records_finding(ctx, path, error->code, "%.*s", STR_ARG(error->message));
+    }
+}
+
+static int fail_invalid(struct records_ctx *ctx, const struct write_row *rows, size_t count)
+{
+    struct strbuf list;
+    size_t invalid = 0;
+
+    strbuf_init(&list, ctx->task->arena, (size_t)BULK_MAX * 8);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].errors->count == 0)
+            continue;
+        strbuf_printf(&list, "%s%zu", invalid++ > 0 ? ", " : "", i);
+        find_item(ctx, i, rows[i].errors);
+    }
+    return records_fail(ctx,
+                        "validation_failed",
+                        "%zu of %zu items are invalid: %.*s",
+                        invalid,
+                        count,
+                        STR_ARG(strbuf_view(&list)));
+}
+
+void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item)
+{
+    bulk->out.results[bulk->index[item]].error = ctx->error;
+    bulk->ids[item] = 0;
+    ctx->error = (struct records_error){0};
+}
+
+AWAITS static int
+check_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+{
+    enum write_mode mode = bulk->in->upsert ? WRITE_UPSERT : WRITE_CREATE;
+
+    for (size_t i = 0; i < bulk->count; i++) {
+        struct write_row *row = &bulk->rows[i];
+        row->errors = ARENA_NEW(ctx->task->arena, row->errors);
+        TRY(task_yield_if_due(ctx->task));
+        write_read(ctx, entity, json_array_get(bulk->in->items, i), mode, row);
+        bulk->index[i] = i;
+        if (bulk->key == NULL || row->errors->count > 0)
+            continue;
+        const struct value *value = write_value(row, bulk->key);
+        if (value == NULL || value->param.kind == PARAM_NULL)
+            schema_error_add(
+                ctx->task->arena, row->errors, bulk->key->name, "required", "is required");
+    }
+    return 0;
+}
+
+/* Keeps the items without findings; the others get their results. */
+static void drop_invalid(struct records_ctx *ctx, struct bulk *bulk)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < bulk->count; i++) {
+        if (bulk->rows[i].errors->count == 0) {
+            bulk->rows[kept] = bulk->rows[i];
+            bulk->index[kept++] = i;
+            continue;
+        }
+        ctx->error.fields = *bulk->rows[i].errors;
+        (void)!records_fail_found(ctx, "validation_failed");
+        bulk_refuse(ctx, bulk, i);
+    }
+    bulk->count = kept;
+}
+
+AWAITS static int prepare(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+{
+    struct arena *arena = ctx->task->arena;
+    bool invalid = false;
+
+    bulk->count = json_array_size(bulk->in->items);
+    bulk->rows = ARENA_ARRAY(arena, bulk->rows, bulk->count);
+    bulk->ids = ARENA_ARRAY(arena, bulk->ids, bulk->count);
+    bulk->index = ARENA_ARRAY(arena, bulk->index, bulk->count);
+    bulk->out = (struct bulk_outcome){.count = bulk->count};
+    bulk->out.results = ARENA_ARRAY(arena, bulk->out.results, bulk->count);
+    TRY(check_rows(ctx, entity, bulk));
+    TRY(targets_check(ctx, entity, bulk->rows, bulk->count, true));
+    for (size_t i = 0; i < bulk->count; i++)
+        invalid = invalid || bulk->rows[i].errors->count > 0;
+    if (invalid && bulk->atomic)
+        return fail_invalid(ctx, bulk->rows, bulk->count);
+    if (invalid)
+        drop_invalid(ctx, bulk);
+    return 0;
+}
+
+/* --- writing --- */
+
+/* A failure that says nothing about the item: the ones after it would meet it, too. */
+static bool is_general(const char *code)
+{
+    static const char *const codes[] = {
+        "dependency_unavailable", "timeout", "outcome_unknown", "internal"};
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+        if (str_is(str_from(code), codes[i]))
+            return true;
+    return false;
+}
+
+/* Upserts of which some may fail: a transaction an item. */
+AWAITS static int
+upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+{
+    size_t failed;
+    int rc = 0;
+
+    for (size_t i = 0; i < bulk->count; i++) {
+        struct bulk_result *result = &bulk->out.results[bulk->index[i]];
+        bool general = rc != 0 && is_general(ctx->error.code);
+        if (rc == RECORDS_FAILED && !general)
+            ctx->error = (struct records_error){0};
+        if (!general)
+            rc = upsert_rows(ctx, entity, bulk->key, &bulk->rows[i], 1, result, &failed);
+        if (rc == RECORDS_SCHEMA && i > 0)
+            rc = records_fail_schema(ctx);
+        if (rc < 0 || rc == RECORDS_SCHEMA)
+            return rc;
+        if (rc == RECORDS_FAILED)
+            result->error = ctx->error;
+        bulk->ids[i] = result->id;
+    }
+    ctx->error = (struct records_error){0};
+    return 0;
+}
+
+/* All or nothing: the item that failed is named. */
+AWAITS static int
+upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+{
+    struct arena *arena = ctx->task->arena;
+    size_t failed = bulk->count;
+
+    int rc =
+        upsert_rows(ctx, entity, bulk->key, bulk->rows, bulk->count, bulk->out.results, &failed);
+    if (rc == RECORDS_FAILED && failed < bulk->count) {
+        struct schema_errors found = ctx->error.fields;
+        ctx->error.fields = (struct schema_errors){0};
+        find_item(ctx, failed, &found);
+        ctx->error.detail =
+            arena_printf(arena, "items[%zu]: %.*s", failed, STR_ARG(ctx->error.detail));
+    }
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < bulk->count; i++)
+        bulk->ids[i] = bulk->out.results[i].id;
+    return 0;
+}
+
+AWAITS static int
+write_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+{
+    if (bulk->count == 0)
+        return 0;
+    if (bulk->key != NULL)
+        return bulk->atomic ? upsert_all(ctx, entity, bulk) : upsert_each(ctx, entity, bulk);
+    return write_transaction(ctx, entity, bulk_insert, bulk, write_listens(entity, EVENT_CREATED));
+}
+
+static void count_outcome(struct bulk *bulk)
+{
+    struct bulk_outcome *out = &bulk->out;
+
+    for (size_t i = 0; i < bulk->count; i++)
+        out->results[bulk->index[i]].id = bulk->ids[i];
+    for (size_t i = 0; i < out->count; i++) {
+        const struct bulk_result *result = &out->results[i];
+        out->failed += result->id == 0;
+        out->updated += result->id != 0 && result->updated;
+        out->created += result->id != 0 && !result->updated;
+    }
+}
+
+int bulk_write(struct records_ctx *ctx,
+               const struct entity *entity,
+               const struct records_bulk *in,
+               struct bulk_outcome *ret_outcome)
+{
+    /* In the caller's open transaction a failed upsert would take everything with it anyway. */
+    struct bulk bulk = {
+        .in = in,
+        .atomic = in->atomic || (in->upsert && ctx->db->lease != NULL),
+    };
+
+    if (!json_is_array(in->items))
+        return records_fail_field(
+            ctx, "validation_failed", STR("items"), "type_mismatch", "expected a list of records");
+    if (json_array_size(in->items) > BULK_MAX)
+        return records_fail_field(ctx,
+                                  "validation_failed",
+                                  STR("items"),
+                                  "too_long",
+                                  "must be at most %d items",
+                                  BULK_MAX);
+    if (in->upsert)
+        TRY(upsert_key(ctx, entity, in, &bulk.key));
+    TRY(prepare(ctx, entity, &bulk));
+    TRY(write_rows(ctx, entity, &bulk));
+    count_outcome(&bulk);
+    *ret_outcome = bulk.out;
+    return 0;
+}
+
+/* --- answer --- */
+
+static void put_error(struct jw *w, const struct records_error *error)
+{
+    jw_lit(w, "error");
+    jw_obj(w);
+    JW_CSTR(w, "code", error->code);
+    JW_STR(w, "detail", error->detail);
+    jw_lit(w, "errors");
+    jw_arr(w);
+    for (size_t i = 0; i < error->fields.count && i < ARRAY_LEN(error->fields.items); i++) {
+        const struct schema_error *found = &error->fields.items[i];
+        jw_obj(w);
+        JW_STR(w, "field", found->field);
+        JW_CSTR(w, "code", found->code);
+        JW_STR(w, "message", found->message);
+        jw_obj_end(w);
+    }
+    jw_arr_end(w);
+    jw_obj_end(w);
+}
+
+int records_bulk(struct records_ctx *ctx,
+                 const struct entity *entity,
+                 const struct records_bulk *in,
+                 struct strbuf *out)
+{
+    struct bulk_outcome outcome = {0};
+    struct jw w;
+
+    TRY(bulk_write(ctx, entity, in, &outcome));
+    jw_init(&w, out);
+    jw_obj(&w);
+    JW_I64(&w, "created", outcome.created);
+    JW_I64(&w, "updated", outcome.updated);
+    JW_I64(&w, "failed", outcome.failed);
+    jw_lit(&w, "results");
+    jw_arr(&w);
+    for (size_t i = 0; i < outcome.count; i++) {
+        const struct bulk_result *result = &outcome.results[i];
+        jw_obj(&w);
+        JW_I64(&w, "index", (int64_t)i);
+        if (result->id != 0)
+            JW_I64(&w, "id", result->id);
+        else
+            put_error(&w, &result->error);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return records_fits(ctx, out);
+}

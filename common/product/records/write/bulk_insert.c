@@ -1,0 +1,243 @@
+/*
+ * The INSERT of many records: ids come from the sequence first, so that a row which meets a unique
+ * value is known by its missing id and never breaks the transaction.
+ */
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "records/rules/error.h"
+#include "records/rules/statement.h"
+#include "records/write/body.h"
+#include "records/write/bulk.h"
+#include "records/write/links.h"
+#include "records/write/order.h"
+#include "records/write/write.h"
+
+AWAITS static int
+take_ids(struct records_ctx *ctx, const struct entity *entity, struct db *tx, struct bulk *bulk)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "select nextval(pg_get_serial_sequence('{p}.%.*s', 'id'))"
+                  " from generate_series(1, ",
+                  STR_ARG(entity->table));
+    sql_bind(&sql, &params, P_I64((int64_t)bulk->count), "bigint");
+    strbuf_char(&sql, ')');
+    struct db_call call = write_call(ctx, "items.bulk_ids", &sql, &params, true);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    for (size_t i = 0; i < bulk->count; i++)
+        bulk->ids[i] = rows_i64(&call.rows, i, 0);
+    return 0;
+}
+
+/* One column of all rows as an array of texts. */
+static struct db_param
+column_of(struct arena *arena, const struct bulk *bulk, const size_t *order, size_t column)
+{
+    struct str *texts = ARENA_ARRAY(arena, texts, bulk->count);
+
+    for (size_t i = 0; i < bulk->count; i++)
+        texts[i] = value_text(arena, &bulk->rows[order[i]].values[column].param);
+    return P_STRS(texts, bulk->count);
+}
+
+static struct db_param ids_of(struct arena *arena, const struct bulk *bulk, const size_t *order)
+{
+    int64_t *ids = ARENA_ARRAY(arena, ids, bulk->count);
+
+    for (size_t i = 0; i < bulk->count; i++)
+        ids[i] = bulk->ids[order[i]];
+    return P_I64S(ids, bulk->count);
+}
+
+/* The first field that may make an insert wait for another's: by its values rows are ordered. */
+static const struct model_field *first_unique(const struct entity *entity)
+{
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        if (!field->system && !field->many && field->unique)
+            return field;
+    }
+    return NULL;
+}
+
+/* co: a create has every column in every row, in the same order. */
+AWAITS static int insert_call(struct records_ctx *ctx,
+                              const struct entity *entity,
+                              const struct bulk *bulk,
+                              struct db_call *ret_call)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct write_row *first = &bulk->rows[0];
+    const size_t *order = write_order(arena, bulk->rows, bulk->count, first_unique(entity));
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "insert into {p}.%.*s as t (id, created_by", STR_ARG(entity->table));
+    for (size_t i = 0; i < first->count; i++)
+        strbuf_printf(&sql, ", %.*s", STR_ARG(first->values[i].field->column));
+    strbuf_str(&sql, STR(") select u.id, "));
+    sql_bind(&sql, &params, write_author(ctx), "bigint");
+    for (size_t i = 0; i < first->count; i++)
+        strbuf_printf(&sql, ", u.c%zu::%s", i, statement_type(first->values[i].field));
+    strbuf_str(&sql, STR(" from unnest("));
+    sql_bind(&sql, &params, ids_of(arena, bulk, order), "bigint[]");
+    for (size_t i = 0; i < first->count; i++) {
+        strbuf_str(&sql, STR(", "));
+        sql_bind(&sql, &params, column_of(arena, bulk, order, i), "text[]");
+        TRY(task_yield_if_due(ctx->task));
+    }
+    strbuf_str(&sql, STR(") with ordinality as u (id"));
+    for (size_t i = 0; i < first->count; i++)
+        strbuf_printf(&sql, ", c%zu", i);
+    strbuf_str(&sql, STR(", place) order by u.place on conflict do nothing returning t.id"));
+    *ret_call = write_call(ctx, "items.bulk_create", &sql, &params, true);
+    return 0;
+}
+
+/* Items whose id did not come back; *ret_refused is arena-owned. */
+static size_t
+find_refused(struct arena *arena, const struct bulk *bulk, const struct rows *rows, size_t *refused)
+{
+    int64_t *written = ARENA_ARRAY(arena, written, rows->count + 1);
+    size_t count = 0;
+
+    for (size_t i = 0; i < rows->count; i++)
+        written[i] = rows_i64(rows, i, 0);
+    qsort(written, rows->count, sizeof(*written), num_order_i64);
+    for (size_t i = 0; i < bulk->count; i++)
+        if (bsearch(&bulk->ids[i], written, rows->count, sizeof(*written), num_order_i64) == NULL)
+            refused[count++] = i;
+    return count;
+}
+
+/* Which of the refused items have a value of `field` that some record has: their places in
+ * `refused`.
+ */
+static struct db_call twin_call(struct records_ctx *ctx,
+                                const struct bulk *bulk,
+                                const struct model_field *field,
+                                const size_t *refused,
+                                size_t count)
+{
+    struct arena *arena = ctx->task->arena;
+    int64_t *places = ARENA_ARRAY(arena, places, count);
+    struct str *texts = ARENA_ARRAY(arena, texts, count);
+    struct sql_params params;
+    struct strbuf sql;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct value *value = write_value(&bulk->rows[refused[i]], field);
+        places[i] = (int64_t)i;
+        texts[i] = value != NULL ? value_text(arena, &value->param) : STR_NONE;
+    }
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&sql, STR("select u.place from unnest("));
+    sql_bind(&sql, &params, P_I64S(places, count), "bigint[]");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, P_STRS(texts, count), "text[]");
+    strbuf_printf(&sql,
+                  ") as u (place, value) where exists (select 1 from {p}.%.*s t"
+                  " where t.%.*s = u.value::%s)",
+                  STR_ARG(field->entity->table),
+                  STR_ARG(field->column),
+                  statement_type(field));
+    return write_call(ctx, "items.bulk_twins", &sql, &params, false);
+}
+
+/* co: the unique field that each refused item failed on; NULL where the twin is gone again. */
+AWAITS static int name_fields(struct records_ctx *ctx,
+                              const struct entity *entity,
+                              struct db *tx,
+                              const struct bulk *bulk,
+                              const size_t *refused,
+                              size_t count,
+                              const struct model_field **fields)
+{
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        if (field->system || field->many || !field->unique)
+            continue;
+        struct db_call call = twin_call(ctx, bulk, field, refused, count);
+        TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+        for (size_t k = 0; k < call.rows.count; k++)
+            fields[rows_i64(&call.rows, k, 0)] = field;
+    }
+    return 0;
+}
+
+/* Atomic: fails, naming every item. */
+static int fail_twins(struct records_ctx *ctx,
+                      const struct bulk *bulk,
+                      const size_t *refused,
+                      size_t count,
+                      const struct model_field *const *fields)
+{
+    struct strbuf list;
+
+    strbuf_init(&list, ctx->task->arena, (size_t)BULK_MAX * 8);
+    for (size_t i = 0; i < count; i++) {
+        size_t index = bulk->index[refused[i]];
+        struct str name = fields[i] != NULL ? fields[i]->name : STR("");
+        struct str path = bulk_path(ctx->task->arena, index, name);
+        strbuf_printf(&list, "%s%zu", i > 0 ? ", " : "", index);
+        records_finding(ctx, path, "unique_violation", TWIN_TEXT);
+    }
+    return records_fail(ctx,
+                        "unique_violation",
+                        "%zu of %zu items have a value that exists already: %.*s",
+                        count,
+                        bulk->count,
+                        STR_ARG(strbuf_view(&list)));
+}
+
+/* Otherwise the items get their errors and the rest goes on. */
+static void refuse_twins(struct records_ctx *ctx,
+                         struct bulk *bulk,
+                         const size_t *refused,
+                         size_t count,
+                         const struct model_field *const *fields)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct str name = fields[i] != NULL ? fields[i]->name : STR("");
+        (void)!records_fail_field(ctx, "unique_violation", name, "unique_violation", TWIN_TEXT);
+        bulk_refuse(ctx, bulk, refused[i]);
+    }
+}
+
+int bulk_insert(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+{
+    struct arena *arena = ctx->task->arena;
+    struct bulk *bulk = arg;
+    size_t *refused = ARENA_ARRAY(arena, refused, bulk->count);
+    struct write_calls calls;
+
+    TRY(take_ids(ctx, entity, tx, bulk));
+    struct db_call call;
+    TRY(insert_call(ctx, entity, bulk, &call));
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    size_t count = find_refused(arena, bulk, &call.rows, refused);
+    if (count > 0) {
+        const struct model_field **fields = ARENA_ARRAY(arena, fields, count);
+        TRY(name_fields(ctx, entity, tx, bulk, refused, count, fields));
+        if (bulk->atomic)
+            return fail_twins(ctx, bulk, refused, count, fields);
+        refuse_twins(ctx, bulk, refused, count, fields);
+    }
+
+    const struct links_of of = {bulk->rows, bulk->ids, bulk->count};
+    write_calls_init(&calls, arena);
+    links_calls(ctx, entity, &of, false, &calls);
+    TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
+    const struct write_events events = {
+        .event = EVENT_CREATED, .ids = bulk->ids, .count = bulk->count};
+    return write_events(ctx, entity, tx, &events);
+}

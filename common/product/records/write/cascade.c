@@ -1,0 +1,416 @@
+/* Records that a removal deletes or changes by foreign keys, and the events of that. */
+#include "records/write/cascade.h"
+#include "records/read/columns.h"
+#include "records/rules/error.h"
+#include "records/rules/field_rule.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+#include "records/write/forget.h"
+#include "records/write/links.h"
+#include "records/write/write.h"
+
+#include <string.h>
+
+/* Records of one entity that share a fate. */
+struct part {
+    const struct entity *entity;
+    bool deleted; /* else they let go */
+    int64_t *ids;
+    size_t count;
+    struct rows rows; /* payloads of deleted ones somebody listens to: as they were */
+};
+
+struct cascade {
+    struct part *parts; /* the first: what is removed itself */
+    size_t count;
+    size_t cap;
+    size_t records;
+    bool for_locks; /* nobody listens: it is looked through because others have locks */
+    const struct entity *locked_entity; /* of a record that somebody else has locked; NULL = none */
+    int64_t locked_id;
+};
+
+/* --- who listens --- */
+
+/* What the reference does to its record when the target goes. */
+static bool deletes(const struct model_field *field)
+{
+    return !field->many && field->on_delete == ON_DELETE_CASCADE;
+}
+
+static bool is_told(const struct model_field *field)
+{
+    if (field->on_delete == ON_DELETE_RESTRICT)
+        return false;
+    return write_listens(field->entity, deletes(field) ? EVENT_DELETED : EVENT_UPDATED);
+}
+
+/* Breadth first over the entities whose records go too, each once. */
+bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct entity *all = ctx->model->entities;
+    size_t most = ctx->model->entity_count;
+    const struct entity **list;
+    bool *seen;
+    size_t count = 1;
+
+    if (entity->referrers == NULL)
+        return false;
+    list = arena_zalloc_array(arena, sizeof(void *), most);
+    seen = ARENA_ARRAY(arena, seen, most);
+    list[0] = entity;
+    seen[entity - all] = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct model_field *field = list[i]->referrers;
+        for (; field != NULL; field = field->next_referrer) {
+            if (is_told(field))
+                return true;
+            if (!deletes(field) || seen[field->entity - all])
+                continue;
+            seen[field->entity - all] = true;
+            list[count++] = field->entity;
+        }
+    }
+    return false;
+}
+
+/* --- locks of others --- */
+
+/* Entities of which records may go too, or let go; ids, arena-owned. */
+static size_t reached(struct records_ctx *ctx, const struct entity *entity, const int64_t **ret_ids)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct entity *all = ctx->model->entities;
+    size_t most = ctx->model->entity_count;
+    int64_t *ids = ARENA_ARRAY(arena, ids, most);
+    bool *listed = ARENA_ARRAY(arena, listed, most);
+    bool *gone = ARENA_ARRAY(arena, gone, most);
+    const struct entity **queue = arena_zalloc_array(arena, sizeof(void *), most);
+    size_t queued = 1;
+    size_t count = 0;
+
+    queue[0] = entity;
+    gone[entity - all] = true;
+    for (size_t i = 0; i < queued; i++) {
+        const struct model_field *field = queue[i]->referrers;
+        for (; field != NULL; field = field->next_referrer) {
+            size_t at = (size_t)(field->entity - all);
+            if (field->on_delete == ON_DELETE_RESTRICT)
+                continue;
+            if (!listed[at])
+                ids[count++] = field->entity->id;
+            listed[at] = true;
+            if (deletes(field) && !gone[at])
+                queue[queued++] = field->entity;
+            gone[at] = gone[at] || deletes(field);
+        }
+    }
+    *ret_ids = ids;
+    return count;
+}
+
+/* Locks that others hold on records of these entities. */
+static struct db_call
+locks_call(struct records_ctx *ctx, const int64_t *entities, size_t count, const struct part *part)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&sql, STR("select k.record_id from {p}.record_locks k where k.entity_id = any("));
+    sql_bind(&sql, &params, P_I64S(entities, count), "bigint[]");
+    strbuf_str(&sql, STR(") and k.expires_at > now() and k.token_hash <> "));
+    sql_bind(&sql, &params, write_token_hash(arena, ctx->lock_token), "bytea");
+    if (part != NULL) {
+        strbuf_str(&sql, STR(" and k.record_id = any("));
+        sql_bind(&sql, &params, P_I64S(part->ids, part->count), "bigint[]");
+        strbuf_char(&sql, ')');
+    }
+    strbuf_str(&sql, STR(" order by k.record_id limit 1"));
+    return write_call(ctx, "items.cascade_locks", &sql, &params, true);
+}
+
+AWAITS static int
+any_locks(struct records_ctx *ctx, const struct entity *entity, struct db *tx, bool *ret_any)
+{
+    const int64_t *entities = NULL;
+    size_t count = entity->referrers != NULL ? reached(ctx, entity, &entities) : 0;
+
+    *ret_any = false;
+    if (count == 0)
+        return 0;
+    struct db_call call = locks_call(ctx, entities, count, NULL);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    *ret_any = call.rows.count > 0;
+    return 0;
+}
+
+AWAITS static int find_locked(struct records_ctx *ctx, struct db *tx, struct cascade *cascade)
+{
+    for (size_t i = 1; i < cascade->count; i++) {
+        const struct part *part = &cascade->parts[i];
+        struct db_call call = locks_call(ctx, &part->entity->id, 1, part);
+        TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
+        if (call.rows.count == 0)
+            continue;
+        cascade->locked_entity = part->entity;
+        cascade->locked_id = rows_i64(&call.rows, 0, 0);
+        return 0;
+    }
+    return 0;
+}
+
+bool cascade_is_locked(const struct cascade *cascade)
+{
+    return cascade != NULL && cascade->locked_entity != NULL;
+}
+
+int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cascade *cascade)
+{
+    const struct entity *entity = cascade->locked_entity;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, ctx->task->arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, ctx->task->arena);
+    strbuf_printf(&sql, "select t.id from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
+    sql_bind(&sql, &params, P_I64(cascade->locked_id), "bigint");
+    (void)rls_where(ctx, entity, ACT_READ, "t", &sql, &params);
+    struct db_call call = write_call(ctx, "items.cascade_seen", &sql, &params, true);
+    if (field_rule_entity(ctx, entity)) {
+        TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
+        if (call.rows.count > 0)
+            return records_fail(ctx,
+                                "locked",
+                                "Record %lld of %.*s goes with it or refers to it and is locked by"
+                                " another user; nothing was deleted.",
+                                (long long)cascade->locked_id,
+                                STR_ARG(entity->name));
+    }
+    return records_fail(ctx,
+                        "locked",
+                        "A record that goes with it or refers to it is locked by another user;"
+                        " nothing was deleted.");
+}
+
+/* --- what is found --- */
+
+static struct part *add_part(struct arena *arena, struct cascade *cascade)
+{
+    ARENA_PUSH(arena, cascade->parts, cascade->count, cascade->cap, (struct part){0});
+    return &cascade->parts[cascade->count - 1];
+}
+
+/* Ids of an entity that were found with the same fate already. */
+static struct db_param known_ids(struct arena *arena,
+                                 const struct cascade *cascade,
+                                 const struct entity *entity,
+                                 bool deleted)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < cascade->count; i++)
+        if (cascade->parts[i].entity == entity && cascade->parts[i].deleted == deleted)
+            count += cascade->parts[i].count;
+    int64_t *ids = ARENA_ARRAY(arena, ids, count);
+    count = 0;
+    for (size_t i = 0; i < cascade->count; i++) {
+        const struct part *part = &cascade->parts[i];
+        if (part->entity != entity || part->deleted != deleted)
+            continue;
+        memcpy(&ids[count], part->ids, part->count * sizeof(*ids));
+        count += part->count;
+    }
+    return P_I64S(ids, count);
+}
+
+/* Records that refer to those of `part` by `field`, locked. */
+static struct db_call referring_call(struct records_ctx *ctx,
+                                     const struct cascade *cascade,
+                                     const struct part *part,
+                                     const struct model_field *field)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "select t.id from {p}.%.*s t where ", STR_ARG(field->entity->table));
+    if (field->many)
+        strbuf_printf(
+            &sql,
+            "exists (select 1 from {p}.l_%lld l where l.from_id = t.id and l.to_id = any(",
+            (long long)field->id);
+    else
+        strbuf_printf(&sql, "(t.%.*s = any(", STR_ARG(field->column));
+    sql_bind(&sql, &params, P_I64S(part->ids, part->count), "bigint[]");
+    strbuf_str(&sql, STR(")) and not t.id = any("));
+    sql_bind(&sql, &params, known_ids(arena, cascade, field->entity, deletes(field)), "bigint[]");
+    strbuf_printf(&sql, ") order by t.id limit %d for update of t", CASCADE_MAX + 1);
+    return write_call(ctx, "items.cascade_find", &sql, &params, true);
+}
+
+AWAITS static int find_referring(struct records_ctx *ctx,
+                                 struct db *tx,
+                                 struct cascade *cascade,
+                                 size_t index,
+                                 const struct model_field *field)
+{
+    struct arena *arena = ctx->task->arena;
+    struct db_call call = referring_call(ctx, cascade, &cascade->parts[index], field);
+
+    TRY(write_tx_db(ctx, field->entity, write_run(ctx, tx, &call)));
+    if (call.rows.count == 0)
+        return 0;
+    cascade->records += call.rows.count;
+    if (cascade->records > CASCADE_MAX)
+        return records_fail(ctx,
+                            "too_many_rows",
+                            "More than %d other records go with it or refer to it%s; nothing was "
+                            "deleted.",
+                            CASCADE_MAX,
+                            cascade->for_locks
+                                ? ", and another user has locked a record that may be one of them"
+                                : "");
+    struct part *part = add_part(arena, cascade);
+    *part = (struct part){.entity = field->entity, .deleted = deletes(field)};
+    part->ids = ARENA_ARRAY(arena, part->ids, call.rows.count);
+    part->count = call.rows.count;
+    for (size_t i = 0; i < part->count; i++)
+        part->ids[i] = rows_i64(&call.rows, i, 0);
+    return 0;
+}
+
+/* As the system sees them; of deleted ones before they go. */
+AWAITS static int read_payloads(struct records_ctx *ctx, struct db *tx, struct part *part)
+{
+    struct records_ctx system;
+    struct columns plan;
+
+    if (!part->deleted || !write_listens(part->entity, EVENT_DELETED))
+        return 0;
+    TRY(write_payload_plan(ctx, part->entity, &system, &plan));
+    struct db_call call = write_select_call(&system, &plan, part->ids, part->count);
+    TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
+    part->rows = call.rows;
+    return 0;
+}
+
+/* The removed records stay as they are until the removal itself: nobody refers to them anew. */
+static struct db_call
+lock_call(struct records_ctx *ctx, const struct entity *entity, const int64_t *ids, size_t count)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "select t.id from {p}.%.*s t where t.id = any(", STR_ARG(entity->table));
+    sql_bind(&sql, &params, P_I64S(ids, count), "bigint[]");
+    strbuf_str(&sql, STR(") order by t.id for update of t"));
+    return write_call(ctx, "items.cascade_lock", &sql, &params, true);
+}
+
+int cascade_find(struct records_ctx *ctx,
+                 const struct entity *entity,
+                 struct db *tx,
+                 const int64_t *ids,
+                 size_t count,
+                 struct cascade **ret_cascade)
+{
+    struct arena *arena = ctx->task->arena;
+    bool locks = false;
+
+    *ret_cascade = NULL;
+    if (count == 0)
+        return 0;
+    TRY(any_locks(ctx, entity, tx, &locks));
+    bool listens = cascade_listens(ctx, entity);
+    if (!locks && !listens)
+        return 0;
+    struct db_call lock = lock_call(ctx, entity, ids, count);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &lock)));
+    struct cascade *cascade = ARENA_NEW(arena, cascade);
+    cascade->for_locks = !listens;
+    struct part *first = add_part(arena, cascade);
+    *first = (struct part){.entity = entity, .deleted = true, .count = count};
+    first->ids = ARENA_ARRAY(arena, first->ids, count);
+    memcpy(first->ids, ids, count * sizeof(*ids));
+    for (size_t i = 0; i < cascade->count; i++) {
+        const struct model_field *field = cascade->parts[i].entity->referrers;
+        if (i > 0)
+            TRY(read_payloads(ctx, tx, &cascade->parts[i]));
+        for (; cascade->parts[i].deleted && field != NULL; field = field->next_referrer)
+            if (is_told(field) || (locks && field->on_delete != ON_DELETE_RESTRICT) ||
+                (deletes(field) && cascade_listens(ctx, field->entity)))
+                TRY(find_referring(ctx, tx, cascade, i, field));
+    }
+    if (locks)
+        TRY(find_locked(ctx, tx, cascade));
+    *ret_cascade = cascade;
+    return 0;
+}
+
+/* --- what is told --- */
+
+/* A record that let go is another version of itself. */
+static struct db_call
+touch_call(struct records_ctx *system, const struct part *part, const struct columns *plan)
+{
+    struct arena *arena = system->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "update {p}.%.*s as t set updated_at = greatest(now(), t.updated_at),"
+                  " version = t.version + 1"
+                  " where t.id = any(",
+                  STR_ARG(part->entity->table));
+    sql_bind(&sql, &params, P_I64S(part->ids, part->count), "bigint[]");
+    strbuf_str(&sql, STR(") returning "));
+    columns_sql(system, plan, "t", &sql, &params);
+    return write_call(system, "items.cascade_touch", &sql, &params, true);
+}
+
+AWAITS static int tell_changed(struct records_ctx *ctx, struct db *tx, const struct part *part)
+{
+    struct records_ctx system;
+    struct columns plan;
+
+    TRY(write_payload_plan(ctx, part->entity, &system, &plan));
+    struct db_call call = touch_call(&system, part, &plan);
+    TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
+    const struct write_events events = {
+        .event = EVENT_UPDATED, .ids = part->ids, .count = part->count, .rows = &call.rows};
+    return write_events(ctx, part->entity, tx, &events);
+}
+
+AWAITS static int tell_deleted(struct records_ctx *ctx, struct db *tx, const struct part *part)
+{
+    struct write_calls calls;
+
+    write_calls_init(&calls, ctx->task->arena);
+    write_forget_calls(ctx, part->entity, part->ids, part->count, &calls);
+    TRY(write_tx_db(ctx, part->entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
+    const struct write_events events = {
+        .event = EVENT_DELETED, .ids = part->ids, .count = part->count, .rows = &part->rows};
+    return write_events(ctx, part->entity, tx, &events);
+}
+
+int cascade_tell(struct records_ctx *ctx, struct db *tx, struct cascade *cascade)
+{
+    for (size_t i = 1; cascade != NULL && i < cascade->count; i++) {
+        const struct part *part = &cascade->parts[i];
+        if (!part->deleted && !write_listens(part->entity, EVENT_UPDATED))
+            continue; /* found because of locks */
+        TRY(part->deleted ? tell_deleted(ctx, tx, part) : tell_changed(ctx, tx, part));
+    }
+    return 0;
+}

@@ -1,0 +1,138 @@
+/*
+ * One new record. Alone it is a single INSERT that returns the record, with listeners one round
+ * trip of two statements; with links, or where the event needs the stored record, it is a
+ * transaction. A record is never there without them.
+ */
+#include "project/events.h"
+#include "records/read/columns.h"
+#include "records/rules/error.h"
+#include "records/rules/statement.h"
+#include "records/write/announce.h"
+#include "records/write/body.h"
+#include "records/write/links.h"
+#include "records/write/targets.h"
+#include "records/write/write.h"
+
+struct create {
+    const json_t *body;
+    struct strbuf *out;
+    size_t out_start;
+    struct write_row row;
+    struct columns plan;
+    bool links;
+    int64_t id;
+    int64_t version;
+};
+
+static struct db_call
+insert_call(struct records_ctx *ctx, const struct entity *entity, const struct create *create)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct write_row *row = &create->row;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "insert into {p}.%.*s as t (created_by", STR_ARG(entity->table));
+    for (size_t i = 0; i < row->count; i++)
+        strbuf_printf(&sql, ", %.*s", STR_ARG(row->values[i].field->column));
+    strbuf_str(&sql, STR(") values ("));
+    sql_bind(&sql, &params, write_author(ctx), "bigint");
+    for (size_t i = 0; i < row->count; i++) {
+        strbuf_str(&sql, STR(", "));
+        sql_bind(&sql, &params, row->values[i].param, statement_type(row->values[i].field));
+    }
+    strbuf_str(&sql, STR(") returning "));
+    columns_sql(ctx, &create->plan, "t", &sql, &params);
+    return write_call(ctx, "items.create", &sql, &params, true);
+}
+
+/* co: what the answer says of the record. */
+AWAITS static int keep(struct records_ctx *ctx, struct create *create, const struct rows *rows)
+{
+    create->id = rows_i64(rows, 0, COLUMNS_ID);
+    create->version = rows_i64(rows, 0, COLUMNS_VERSION);
+    create->out->len = create->out_start;
+    return write_record(ctx, &create->plan, rows, create->out);
+}
+
+/* Links came after the INSERT returned, so the record is read again. */
+AWAITS static int add_links(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            struct db *tx,
+                            struct create *create)
+{
+    const struct links_of of = {&create->row, &create->id, 1};
+    struct write_calls calls;
+
+    write_calls_init(&calls, ctx->task->arena);
+    links_calls(ctx, entity, &of, false, &calls);
+    write_calls_add(&calls, write_select_call(ctx, &create->plan, &create->id, 1));
+    TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
+    return keep(ctx, create, &calls.items[calls.count - 1].rows);
+}
+
+AWAITS static int
+create_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+{
+    struct create *create = arg;
+    struct db_call call = insert_call(ctx, entity, create);
+
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    TRY(keep(ctx, create, &call.rows));
+    if (create->links)
+        TRY(add_links(ctx, entity, tx, create));
+    const struct write_events events = {
+        .event = EVENT_CREATED,
+        .ids = &create->id,
+        .count = 1,
+        .rows = create->links ? NULL : &call.rows,
+        .plan = &create->plan,
+        .last = true,
+    };
+    return write_events(ctx, entity, tx, &events);
+}
+
+AWAITS static int
+create_run(struct records_ctx *ctx, const struct entity *entity, struct create *create)
+{
+    bool listens = write_listens(entity, EVENT_CREATED);
+    struct db_call calls[2];
+    bool together = false;
+
+    create->row = (struct write_row){.errors = &ctx->error.fields};
+    write_read(ctx, entity, create->body, WRITE_CREATE, &create->row);
+    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(targets_check(ctx, entity, &create->row, 1, false));
+    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(columns_plan(ctx, entity, STR_NONE, &create->plan));
+    for (size_t i = 0; i < create->row.link_count; i++)
+        create->links = create->links || create->row.links[i].id_count > 0;
+    if (listens && !create->links && ctx->db->lease == NULL)
+        TRY(announce_call(ctx, entity, &create->row, &together, &calls[1]));
+    if (create->links || (listens && !together))
+        return write_transaction(ctx, entity, create_in, create, listens);
+
+    calls[0] = insert_call(ctx, entity, create);
+    TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, together ? 2 : 1, NULL)));
+    if (together)
+        events_ring(ctx->directory, ctx->project);
+    return keep(ctx, create, &calls[0].rows);
+}
+
+int records_create(struct records_ctx *ctx,
+                   const struct entity *entity,
+                   const json_t *body,
+                   struct strbuf *out,
+                   int64_t *ret_id,
+                   int64_t *ret_version)
+{
+    struct create create = {.body = body, .out = out, .out_start = out->len};
+
+    TRY(create_run(ctx, entity, &create));
+    TRY(records_fits(ctx, out));
+    *ret_id = create.id;
+    *ret_version = create.version;
+    return 0;
+}

@@ -1,0 +1,139 @@
+/*
+ * Removal of one record with its grants and locks. What refers to it follows its own rule by
+ * foreign key: it goes too, lets go, or keeps the record (409).
+ */
+#include "records/read/columns.h"
+#include "records/rules/error.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+#include "records/write/cascade.h"
+#include "records/write/explain.h"
+#include "records/write/forget.h"
+#include "records/write/links.h"
+#include "records/write/write.h"
+
+struct delete
+{
+    int64_t id;
+    int64_t expect_version; /* 0 = any */
+    bool missed;            /* no row was there to delete, and nothing tells why */
+};
+
+/* Only of records that are gone: harmless behind a DELETE that touched nothing. */
+static struct db_call forget_call(struct records_ctx *ctx,
+                                  const struct entity *entity,
+                                  const char *table,
+                                  const int64_t *ids,
+                                  size_t count)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "delete from {p}.%s as g where g.entity_id = %lld and g.record_id = any(",
+                  table,
+                  (long long)entity->id);
+    sql_bind(&sql, &params, P_I64S(ids, count), "bigint[]");
+    strbuf_printf(&sql,
+                  ") and not exists (select 1 from {p}.%.*s t where t.id = g.record_id)",
+                  STR_ARG(entity->table));
+    return write_call(ctx, "items.forget", &sql, &params, true);
+}
+
+void write_forget_calls(struct records_ctx *ctx,
+                        const struct entity *entity,
+                        const int64_t *ids,
+                        size_t count,
+                        struct write_calls *calls)
+{
+    write_calls_add(calls, forget_call(ctx, entity, "record_grants", ids, count));
+    write_calls_add(calls, forget_call(ctx, entity, "record_locks", ids, count));
+}
+
+/* Returns what listeners are told when there are any, else the id. */
+static int delete_call(struct records_ctx *ctx,
+                       const struct entity *entity,
+                       const struct delete *delete,
+                       struct db_call *ret_call)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "delete from {p}.%.*s as t where t.id = ", STR_ARG(entity->table));
+    sql_bind(&sql, &params, P_I64(delete->id), "bigint");
+    if (delete->expect_version != 0) {
+        strbuf_str(&sql, STR(" and t.version = "));
+        sql_bind(&sql, &params, P_I64(delete->expect_version), "bigint");
+    }
+    (void)rls_where(ctx, entity, ACT_DELETE, "t", &sql, &params);
+    write_unlocked(ctx, entity, "t", &sql, &params);
+    strbuf_str(&sql, STR(" returning "));
+    if (write_listens(entity, EVENT_DELETED)) {
+        struct records_ctx system;
+        struct columns plan;
+        TRY(write_payload_plan(ctx, entity, &system, &plan));
+        columns_sql(&system, &plan, "t", &sql, &params);
+    } else {
+        strbuf_str(&sql, STR("t.id"));
+    }
+    *ret_call = write_call(ctx, "items.delete", &sql, &params, true);
+    return 0;
+}
+
+AWAITS static int
+delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *db, void *arg)
+{
+    struct delete *delete = arg;
+    struct cascade *cascade;
+    struct write_calls calls;
+    struct db_call call;
+
+    TRY(cascade_find(ctx, entity, db, &delete->id, 1, &cascade));
+    if (cascade_is_locked(cascade)) { /* for those who might delete it; others hear why not */
+        TRY(write_explain(ctx, entity, db, delete->id, ACT_DELETE, delete->expect_version));
+        return cascade_fail_locked(ctx, db, cascade);
+    }
+    write_calls_init(&calls, ctx->task->arena);
+    TRY(delete_call(ctx, entity, delete, &call));
+    write_calls_add(&calls, call);
+    write_forget_calls(ctx, entity, &delete->id, 1, &calls);
+    TRY(write_tx_db(ctx, entity, db_batch(ctx->task, db, calls.items, calls.count, NULL)));
+
+    const struct rows *deleted = &calls.items[0].rows;
+    delete->missed = deleted->count == 0;
+    if (delete->missed)
+        return write_explain(ctx, entity, db, delete->id, ACT_DELETE, delete->expect_version);
+    const struct write_events events = {
+        .event = EVENT_DELETED, .ids = &delete->id, .count = 1, .rows = deleted};
+    TRY(write_events(ctx, entity, db, &events));
+    return cascade_tell(ctx, db, cascade);
+}
+
+AWAITS static int
+delete_once(struct records_ctx *ctx, const struct entity *entity, struct delete *delete)
+{
+    if (write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity))
+        return write_transaction(ctx, entity, delete_in, delete, true);
+    return write_settle(ctx, entity, delete_in(ctx, entity, ctx->db, delete));
+}
+
+int records_delete(struct records_ctx *ctx,
+                   const struct entity *entity,
+                   int64_t id,
+                   int64_t expect_version)
+{
+    struct delete delete = {.id = id, .expect_version = expect_version};
+
+    TRY(delete_once(ctx, entity, &delete));
+    if (delete.missed) /* a lock ended between the two statements */
+        TRY(delete_once(ctx, entity, &delete));
+    if (delete.missed)
+        return records_fail(ctx, "conflict", "The record is being changed by others; try again.");
+    return 0;
+}

@@ -1,0 +1,235 @@
+/*
+ * Many deletes in one transaction, by ids or by filter. The rows are locked first; then everything
+ * that could refuse the whole (too many, a lock) is known before anything goes.
+ */
+#include <stdlib.h>
+
+#include "records/query/filter.h"
+#include "records/read/columns.h"
+#include "records/rules/error.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+#include "records/write/cascade.h"
+#include "records/write/forget.h"
+#include "records/write/links.h"
+#include "records/write/write.h"
+
+#define AFFECTED_MAX 10000
+#define IDS_MAX      1000
+
+struct delete_many {
+    const int64_t *wanted; /* by ids, else NULL */
+    size_t wanted_count;
+    const struct records_filter *by; /* by filter, else NULL */
+    int64_t max_affected;
+    struct filter *filter;
+    int64_t *found; /* sorted */
+    size_t found_count;
+};
+
+/* Locks what the caller may delete; by filter one row more than allowed, to see that there is
+ * one. */
+static struct db_call
+find_call(struct records_ctx *ctx, const struct entity *entity, const struct delete_many *many)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "select t.id from {p}.%.*s t where ", STR_ARG(entity->table));
+    if (many->by == NULL) {
+        strbuf_str(&sql, STR("t.id = any("));
+        sql_bind(&sql, &params, P_I64S(many->wanted, many->wanted_count), "bigint[]");
+        strbuf_char(&sql, ')');
+    } else {
+        strbuf_str(&sql, STR("true"));
+        filter_where(ctx, many->filter, "t", &sql, &params);
+    }
+    (void)rls_where(ctx, entity, ACT_DELETE, "t", &sql, &params);
+    strbuf_str(&sql, STR(" order by t.id"));
+    if (many->by != NULL) {
+        strbuf_str(&sql, STR(" limit "));
+        sql_bind(&sql, &params, P_I64(many->max_affected + 1), "bigint");
+    }
+    strbuf_str(&sql, STR(" for update of t"));
+    return write_call(ctx, "items.delete_find", &sql, &params, true);
+}
+
+static struct db_call
+locks_call(struct records_ctx *ctx, const struct entity *entity, const struct delete_many *many)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "select k.record_id from {p}.record_locks k where k.entity_id = %lld"
+                  " and k.record_id = any(",
+                  (long long)entity->id);
+    sql_bind(&sql, &params, P_I64S(many->found, many->found_count), "bigint[]");
+    strbuf_str(&sql, STR(") and k.expires_at > now() and k.token_hash <> "));
+    sql_bind(&sql, &params, write_token_hash(arena, ctx->lock_token), "bytea");
+    strbuf_str(&sql, STR(" order by k.record_id limit 1"));
+    return write_call(ctx, "items.delete_locks", &sql, &params, false);
+}
+
+static int delete_call(struct records_ctx *ctx,
+                       const struct entity *entity,
+                       const struct delete_many *many,
+                       struct db_call *ret_call)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "delete from {p}.%.*s as t where t.id = any(", STR_ARG(entity->table));
+    sql_bind(&sql, &params, P_I64S(many->found, many->found_count), "bigint[]");
+    strbuf_str(&sql, STR(") returning "));
+    if (write_listens(entity, EVENT_DELETED)) {
+        struct records_ctx system;
+        struct columns plan;
+        TRY(write_payload_plan(ctx, entity, &system, &plan));
+        columns_sql(&system, &plan, "t", &sql, &params);
+    } else {
+        strbuf_str(&sql, STR("t.id"));
+    }
+    *ret_call = write_call(ctx, "items.delete_many", &sql, &params, true);
+    return 0;
+}
+
+AWAITS static int find_rows(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            struct db *tx,
+                            struct delete_many *many)
+{
+    struct db_call call = find_call(ctx, entity, many);
+
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    if (many->by != NULL && (int64_t)call.rows.count > many->max_affected)
+        return records_fail(ctx,
+                            "too_many_rows",
+                            "More than %lld records match; nothing was deleted.",
+                            (long long)many->max_affected);
+    many->found = ARENA_ARRAY(ctx->task->arena, many->found, call.rows.count);
+    many->found_count = call.rows.count;
+    for (size_t i = 0; i < many->found_count; i++)
+        many->found[i] = rows_i64(&call.rows, i, 0);
+    return 0;
+}
+
+AWAITS static int
+delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+{
+    struct delete_many *many = arg;
+    struct cascade *cascade;
+    struct write_calls calls;
+    struct db_call call;
+
+    TRY(find_rows(ctx, entity, tx, many));
+    if (many->found_count == 0)
+        return 0;
+    call = locks_call(ctx, entity, many);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    if (call.rows.count > 0)
+        return records_fail(ctx,
+                            "locked",
+                            "Record %lld is locked by another user; nothing was deleted.",
+                            (long long)rows_i64(&call.rows, 0, 0));
+
+    TRY(cascade_find(ctx, entity, tx, many->found, many->found_count, &cascade));
+    if (cascade_is_locked(cascade))
+        return cascade_fail_locked(ctx, tx, cascade);
+    write_calls_init(&calls, ctx->task->arena);
+    TRY(delete_call(ctx, entity, many, &call));
+    write_calls_add(&calls, call);
+    write_forget_calls(ctx, entity, many->found, many->found_count, &calls);
+    TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
+    const struct write_events events = {
+        .event = EVENT_DELETED,
+        .ids = many->found,
+        .count = many->found_count,
+        .rows = &calls.items[0].rows,
+    };
+    TRY(write_events(ctx, entity, tx, &events));
+    return cascade_tell(ctx, tx, cascade);
+}
+
+AWAITS static int
+delete_run(struct records_ctx *ctx, const struct entity *entity, struct delete_many *many)
+{
+    if (many->by != NULL) {
+        TRY(filter_plan(ctx, entity, many->by, &many->filter));
+        if (many->filter == NULL)
+            return records_fail_field(ctx,
+                                      "validation_failed",
+                                      STR("filter"),
+                                      "required",
+                                      "must have at least one condition");
+    }
+    bool ring = write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity);
+    return write_transaction(ctx, entity, delete_in, many, ring);
+}
+
+static int order_ids(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+static void put_outcome(struct strbuf *out, const struct delete_many *many)
+{
+    struct jw w;
+
+    jw_init(&w, out);
+    jw_obj(&w);
+    JW_I64(&w, "deleted", (int64_t)many->found_count);
+    jw_lit(&w, "not_found");
+    jw_arr(&w);
+    for (size_t i = 0; i < many->wanted_count; i++)
+        if (many->found_count == 0 || bsearch(&many->wanted[i],
+                                              many->found,
+                                              many->found_count,
+                                              sizeof(*many->found),
+                                              order_ids) == NULL)
+            jw_i64(&w, many->wanted[i]);
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+}
+
+int records_delete_many(struct records_ctx *ctx,
+                        const struct entity *entity,
+                        const int64_t *ids,
+                        size_t id_count,
+                        const struct records_filter *filter,
+                        int64_t max_affected,
+                        struct strbuf *out)
+{
+    struct delete_many many = {
+        .wanted = ids,
+        .wanted_count = filter == NULL ? id_count : 0,
+        .by = filter,
+        .max_affected = max_affected,
+    };
+
+    if (filter == NULL && id_count > IDS_MAX)
+        return records_fail_field(
+            ctx, "validation_failed", STR("ids"), "too_long", "must be at most %d ids", IDS_MAX);
+    if (filter != NULL && (max_affected < 1 || max_affected > AFFECTED_MAX))
+        return records_fail_field(ctx,
+                                  "validation_failed",
+                                  STR("max_affected"),
+                                  "out_of_range",
+                                  "must be 1 to %d",
+                                  AFFECTED_MAX);
+    TRY(delete_run(ctx, entity, &many));
+    put_outcome(out, &many);
+    return records_fits(ctx, out);
+}

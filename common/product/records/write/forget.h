@@ -1,0 +1,10 @@
+#pragma once
+/* What goes with a record that is not one of its fields. */
+#include "records/write/links.h"
+
+/* any: adds the statements that remove grants and locks of records that are gone (delete.c). */
+void write_forget_calls(struct records_ctx *ctx,
+                        const struct entity *entity,
+                        const int64_t *ids,
+                        size_t count,
+                        struct write_calls *calls);

@@ -1,0 +1,128 @@
+/* Many relations: link tables l_<field id>, one statement a relation for any number of records. */
+#include "records/write/links.h"
+#include "records/rules/field_rule.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+#include "records/write/body.h"
+#include "records/write/write.h"
+
+void write_calls_init(struct write_calls *calls, struct arena *arena)
+{
+    *calls = (struct write_calls){.arena = arena};
+}
+
+void write_calls_add(struct write_calls *calls, struct db_call call)
+{
+    ARENA_PUSH(calls->arena, calls->items, calls->count, calls->cap, call);
+}
+
+/* The links of one relation, flat. */
+struct link_list {
+    const struct model_field *field;
+    int64_t *from, *to, *position;
+    size_t count;
+    int64_t *owners; /* records whose links are written, also those left without any */
+    size_t owner_count;
+};
+
+static const struct value *links_value(const struct write_row *row, const struct model_field *field)
+{
+    for (size_t i = 0; i < row->link_count; i++)
+        if (row->links[i].field == field)
+            return &row->links[i];
+    return NULL;
+}
+
+static void list_links(struct arena *arena,
+                       const struct links_of *of,
+                       const struct model_field *field,
+                       struct link_list *list)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < of->count; i++) {
+        const struct value *value = links_value(&of->rows[i], field);
+        total += value != NULL ? value->id_count : 0;
+    }
+    *list = (struct link_list){.field = field};
+    list->from = ARENA_ARRAY(arena, list->from, total);
+    list->to = ARENA_ARRAY(arena, list->to, total);
+    list->position = ARENA_ARRAY(arena, list->position, total);
+    list->owners = ARENA_ARRAY(arena, list->owners, of->count);
+    for (size_t i = 0; i < of->count; i++) {
+        const struct value *value = links_value(&of->rows[i], field);
+        if (value == NULL || of->ids[i] == 0)
+            continue;
+        list->owners[list->owner_count++] = of->ids[i];
+        for (size_t k = 0; k < value->id_count; k++) {
+            list->from[list->count] = of->ids[i];
+            list->to[list->count] = value->ids[k];
+            list->position[list->count++] = (int64_t)k + 1;
+        }
+    }
+}
+
+/* Links to records that the caller cannot see stay: it could not have sent them back. */
+static struct db_call clear_call(struct records_ctx *ctx, const struct link_list *list)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct model_field *field = list->field;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "delete from {p}.l_%lld as l where l.from_id = any(", (long long)field->id);
+    sql_bind(&sql, &params, P_I64S(list->owners, list->owner_count), "bigint[]");
+    strbuf_char(&sql, ')');
+    if (rls_applies(ctx, field->target)) {
+        strbuf_printf(&sql,
+                      " and exists (select 1 from {p}.%.*s t where t.id = l.to_id",
+                      STR_ARG(field->target->table));
+        (void)rls_where(ctx, field->target, ACT_READ, "t", &sql, &params);
+        strbuf_char(&sql, ')');
+    }
+    return write_call(ctx, "items.links_clear", &sql, &params, true);
+}
+
+static struct db_call add_call(struct records_ctx *ctx, const struct link_list *list)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "insert into {p}.l_%lld (from_id, to_id, position)"
+                  " select u.from_id, u.to_id, u.position::int from unnest(",
+                  (long long)list->field->id);
+    sql_bind(&sql, &params, P_I64S(list->from, list->count), "bigint[]");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, P_I64S(list->to, list->count), "bigint[]");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, P_I64S(list->position, list->count), "bigint[]");
+    /* Targets are locked by their foreign key in this order, as removals lock them. */
+    strbuf_str(&sql, STR(") as u (from_id, to_id, position) order by u.to_id, u.from_id"));
+    return write_call(ctx, "items.links_add", &sql, &params, true);
+}
+
+void links_calls(struct records_ctx *ctx,
+                 const struct entity *entity,
+                 const struct links_of *of,
+                 bool replace,
+                 struct write_calls *calls)
+{
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        struct link_list list;
+
+        if (!field->many || field->target == NULL)
+            continue;
+        list_links(ctx->task->arena, of, field, &list);
+        if (replace && list.owner_count > 0 && field_rule_entity(ctx, field->target))
+            write_calls_add(calls, clear_call(ctx, &list));
+        if (list.count > 0)
+            write_calls_add(calls, add_call(ctx, &list));
+    }
+}

@@ -1,0 +1,257 @@
+/* The maximum size of a record: what a write brings, and what is stored beside it. */
+#include "records/write/size.h"
+#include "records/rules/error.h"
+#include "records/rules/statement.h"
+#include "records/write/body.h"
+#include "records/write/write.h"
+
+#include "json/jw.h"
+
+enum {
+    FIXED_BYTES = 8,     /* of a field that is no text, and of a link */
+    CHARACTER_BYTES = 4, /* of UTF-8, at most */
+    ENUM_BYTES = 255 * CHARACTER_BYTES,
+    SEALED_BYTES = 64,      /* what sealing adds to a secret */
+    JSON_PRINTED_TIMES = 2, /* PostgreSQL puts spaces into the documents that it prints */
+    ESCAPED_TIMES = 6,      /* a byte as JSON at most: "\\u0001" */
+};
+
+/* In which a record is measured. */
+enum measure { AS_STORED, AS_JSON };
+
+/* Its stored bytes depend on its value. */
+static bool is_measured(const struct model_field *field)
+{
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+    case TYPE_JSON:
+    case TYPE_ENUM:
+    case TYPE_SECRET:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int64_t text_most(const struct model_field *field)
+{
+    int64_t most = field->type == TYPE_VARCHAR ? VALUE_VARCHAR_CHARS : VALUE_TEXT_BYTES;
+
+    if (field->max_length > 0 && field->max_length < VALUE_TEXT_BYTES)
+        most = field->max_length;
+    most *= CHARACTER_BYTES;
+    return most < VALUE_TEXT_BYTES ? most : VALUE_TEXT_BYTES;
+}
+
+static int64_t field_most(const struct model_field *field)
+{
+    if (field->many)
+        return (int64_t)VALUE_LINKS_MAX * FIXED_BYTES;
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+        return text_most(field);
+    case TYPE_JSON:
+        return (int64_t)VALUE_JSON_BYTES * JSON_PRINTED_TIMES;
+    case TYPE_ENUM:
+        return ENUM_BYTES;
+    case TYPE_SECRET:
+        return VALUE_SECRET_BYTES + SEALED_BYTES;
+    default:
+        return FIXED_BYTES;
+    }
+}
+
+static int64_t limit_of(const struct records_ctx *ctx, enum measure measure)
+{
+    int64_t stored = directory_record_bytes(ctx->directory);
+
+    return measure == AS_JSON ? size_json_limit(stored) : stored;
+}
+
+static bool may_exceed(const struct records_ctx *ctx, const struct entity *entity)
+{
+    int64_t most = 0;
+
+    for (size_t i = 0; i < entity->field_count; i++)
+        most += field_most(&entity->fields[i]);
+    return most > limit_of(ctx, AS_JSON) / ESCAPED_TIMES;
+}
+
+/* Documents are JSON already, and nobody reads a secret. */
+static bool is_escaped(const struct model_field *field)
+{
+    return is_measured(field) && field->type != TYPE_JSON && field->type != TYPE_SECRET;
+}
+
+static int64_t value_bytes(const struct value *value, enum measure measure)
+{
+    if (value->field->many)
+        return (int64_t)value->id_count * FIXED_BYTES;
+    if (value->param.kind != PARAM_STR && value->param.kind != PARAM_BYTES)
+        return value->param.kind == PARAM_NULL ? 0 : FIXED_BYTES;
+    if (!is_measured(value->field))
+        return FIXED_BYTES;
+    return (int64_t)(measure == AS_JSON && is_escaped(value->field) ? jw_str_bytes(value->param.str)
+                                                                    : value->param.str.len);
+}
+
+/* What the body names, and with `defaults` all that a new record gets. */
+static int64_t brought_bytes(const struct write_row *row, bool defaults, enum measure measure)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < row->count; i++)
+        if (defaults || row->given[i])
+            sum += value_bytes(&row->values[i], measure);
+    for (size_t i = 0; i < row->link_count; i++)
+        sum += value_bytes(&row->links[i], measure);
+    return sum;
+}
+
+/* In words; arena-owned. */
+static const char *too_long(struct records_ctx *ctx)
+{
+    return arena_printf(ctx->task->arena,
+                        "the record must be at most %lld bytes in all, and %lld as JSON",
+                        (long long)limit_of(ctx, AS_STORED),
+                        (long long)limit_of(ctx, AS_JSON))
+        .ptr;
+}
+
+void size_check(struct records_ctx *ctx, enum write_mode mode, struct write_row *row)
+{
+    bool whole = mode != WRITE_UPDATE;
+    int64_t stored = brought_bytes(row, whole, AS_STORED);
+    int64_t json_limit = limit_of(ctx, AS_JSON);
+
+    if (stored > limit_of(ctx, AS_STORED) ||
+        (stored > json_limit / ESCAPED_TIMES && brought_bytes(row, whole, AS_JSON) > json_limit))
+        schema_error_add(ctx->task->arena, row->errors, STR(""), "too_long", "%s", too_long(ctx));
+}
+
+static bool is_given(const struct write_row *row, const struct model_field *field)
+{
+    for (size_t i = 0; i < row->count; i++)
+        if (row->values[i].field == field)
+            return row->given[i];
+    for (size_t i = 0; i < row->link_count; i++)
+        if (row->links[i].field == field)
+            return true;
+    return false;
+}
+
+static void put_field(const struct model_field *field,
+                      const char *alias,
+                      enum measure measure,
+                      struct strbuf *sql)
+{
+    bool escaped = measure == AS_JSON && is_escaped(field);
+
+    if (field->many)
+        strbuf_printf(sql,
+                      " + %d * (select count(*) from {p}.l_%lld l where l.from_id = %s.id)",
+                      FIXED_BYTES,
+                      (long long)field->id,
+                      alias);
+    else if (is_measured(field)) /* the length of a text is known without reading it */
+        strbuf_printf(sql,
+                      " + coalesce(octet_length(%s%s.%.*s%s), 0)",
+                      escaped ? "to_json(" : "",
+                      alias,
+                      STR_ARG(field->column),
+                      escaped                    ? ")::text"
+                      : field->type == TYPE_JSON ? "::text"
+                                                 : "");
+    else
+        strbuf_printf(sql,
+                      " + case when %s.%.*s is null then 0 else %d end",
+                      alias,
+                      STR_ARG(field->column),
+                      FIXED_BYTES);
+}
+
+/* Whether what `row` leaves as it is, is at most `most` bytes. */
+static void put_at_most(const struct entity *entity,
+                        const struct write_row *row,
+                        const char *alias,
+                        enum measure measure,
+                        int64_t most,
+                        struct strbuf *sql,
+                        struct sql_params *params)
+{
+    strbuf_str(sql, STR("0::bigint"));
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        if (!field->system && !is_given(row, field))
+            put_field(field, alias, measure, sql);
+    }
+    strbuf_str(sql, STR(" <= "));
+    sql_bind(sql, params, P_I64(most), "bigint");
+}
+
+/* Whether the row is not too large with what `row` brings. How much its texts are as JSON is only
+ * looked at, in all of them, when it could be too much. */
+static void put_fits(struct records_ctx *ctx,
+                     const struct entity *entity,
+                     const struct write_row *row,
+                     const char *alias,
+                     struct strbuf *sql,
+                     struct sql_params *params)
+{
+    int64_t json_left = limit_of(ctx, AS_JSON) - brought_bytes(row, false, AS_JSON);
+    int64_t left = limit_of(ctx, AS_STORED) - brought_bytes(row, false, AS_STORED);
+
+    strbuf_str(sql, STR("(("));
+    put_at_most(entity, row, alias, AS_STORED, left, sql, params);
+    strbuf_str(sql, STR(") and case when "));
+    put_at_most(entity, row, alias, AS_STORED, json_left / ESCAPED_TIMES, sql, params);
+    strbuf_str(sql, STR(" then true else "));
+    put_at_most(entity, row, alias, AS_JSON, json_left, sql, params);
+    strbuf_str(sql, STR(" end)"));
+}
+
+void size_where(struct records_ctx *ctx,
+                const struct entity *entity,
+                const struct write_row *row,
+                const char *alias,
+                struct strbuf *sql,
+                struct sql_params *params)
+{
+    if (!may_exceed(ctx, entity))
+        return;
+    strbuf_str(sql, STR(" and "));
+    put_fits(ctx, entity, row, alias, sql, params);
+}
+
+int size_fail(struct records_ctx *ctx)
+{
+    const char *reason = too_long(ctx);
+
+    records_finding(ctx, STR(""), "too_long", "%s", reason);
+    return records_fail(ctx, "validation_failed", "T%s.", reason + 1);
+}
+
+int size_explain(struct records_ctx *ctx,
+                 const struct entity *entity,
+                 struct db *db,
+                 int64_t id,
+                 const struct write_row *row)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    if (!may_exceed(ctx, entity))
+        return 0;
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&sql, STR("select "));
+    put_fits(ctx, entity, row, "t", &sql, &params);
+    strbuf_printf(&sql, " as fits from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
+    sql_bind(&sql, &params, P_I64(id), "bigint");
+    struct db_call call = write_call(ctx, "items.size", &sql, &params, true);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
+    return call.rows.count > 0 && !rows_bool(&call.rows, 0, 0) ? size_fail(ctx) : 0;
+}

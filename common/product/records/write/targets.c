@@ -1,0 +1,171 @@
+/*
+ * References of a write: a record that the caller cannot see is refused like one that does not
+ * exist, in the same words, so that nobody finds out by trying. Where the caller sees every row of
+ * the target the foreign key says it with the insert; all others are asked for first, one statement
+ * a field.
+ */
+#include <stdlib.h>
+
+#include "base/panic.h"
+#include "records/rules/field_rule.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+#include "records/write/body.h"
+#include "records/write/targets.h"
+#include "records/write/write.h"
+
+struct target {
+    const struct model_field *field;
+    int64_t *wanted;
+    size_t wanted_count;
+    int64_t *visible; /* sorted */
+    size_t visible_count;
+};
+
+static int order_ids(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+static bool must_ask(const struct records_ctx *ctx, const struct model_field *field, bool all)
+{
+    if (field->type != TYPE_RELATION || field->target == NULL)
+        return false;
+    return all || field->many || !field_rule_entity(ctx, field->target) ||
+           rls_applies(ctx, field->target);
+}
+
+/* The value of a relation in a row: ids of either kind. */
+static size_t
+ids_of(const struct write_row *row, const struct model_field *field, const int64_t **ret_ids)
+{
+    if (!field->many) {
+        const struct value *value = write_value(row, field);
+        if (value == NULL || value->param.kind != PARAM_I64)
+            return 0;
+        *ret_ids = &value->param.i64;
+        return 1;
+    }
+    for (size_t i = 0; i < row->link_count; i++) {
+        if (row->links[i].field != field)
+            continue;
+        *ret_ids = row->links[i].ids;
+        return row->links[i].id_count;
+    }
+    return 0;
+}
+
+static size_t count_ids(const struct write_row *rows, size_t count, const struct model_field *field)
+{
+    const int64_t *ids;
+    size_t total = 0;
+
+    for (size_t i = 0; i < count; i++)
+        total += ids_of(&rows[i], field, &ids);
+    return total;
+}
+
+static void collect(struct arena *arena,
+                    const struct write_row *rows,
+                    size_t count,
+                    const struct model_field *field,
+                    struct target *target)
+{
+    size_t total = count_ids(rows, count, field);
+    const int64_t *ids = NULL;
+
+    *target = (struct target){.field = field};
+    target->wanted = ARENA_ARRAY(arena, target->wanted, total);
+    for (size_t i = 0; i < count; i++) {
+        size_t some = ids_of(&rows[i], field, &ids);
+        for (size_t k = 0; k < some; k++)
+            target->wanted[target->wanted_count++] = ids[k];
+    }
+}
+
+static struct db_call ask_call(struct records_ctx *ctx, const struct target *target)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "select t.id from {p}.%.*s t where t.id = any(",
+                  STR_ARG(target->field->target->table));
+    sql_bind(&sql, &params, P_I64S(target->wanted, target->wanted_count), "bigint[]");
+    strbuf_char(&sql, ')');
+    (void)rls_where(ctx, target->field->target, ACT_READ, "t", &sql, &params);
+    strbuf_str(&sql, STR(" order by t.id"));
+    return write_call(ctx, "items.targets", &sql, &params, false);
+}
+
+static void keep_visible(struct arena *arena, struct target *target, const struct rows *rows)
+{
+    target->visible = ARENA_ARRAY(arena, target->visible, rows->count);
+    for (size_t i = 0; i < rows->count; i++)
+        target->visible[i] = rows_i64(rows, i, 0);
+    target->visible_count = rows->count;
+}
+
+static void find_invisible(struct records_ctx *ctx,
+                           const struct target *target,
+                           struct write_row *rows,
+                           size_t count)
+{
+    const int64_t *ids = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t some = ids_of(&rows[i], target->field, &ids);
+        size_t seen = 0;
+        for (size_t k = 0; k < some; k++)
+            seen +=
+                target->visible_count > 0 &&
+                bsearch(&ids[k], target->visible, target->visible_count, sizeof(*ids), order_ids) !=
+                    NULL;
+        if (seen < some)
+            schema_error_add(ctx->task->arena,
+                             rows[i].errors,
+                             target->field->name,
+                             "foreign_key_violation",
+                             "refers to a record that does not exist");
+    }
+}
+
+int targets_check(struct records_ctx *ctx,
+                  const struct entity *entity,
+                  struct write_row *rows,
+                  size_t count,
+                  bool all)
+{
+    struct arena *arena = ctx->task->arena;
+    struct target *targets = ARENA_ARRAY(arena, targets, entity->field_count);
+    struct db_call *calls = ARENA_ARRAY(arena, calls, entity->field_count);
+    size_t *asked = ARENA_ARRAY(arena, asked, entity->field_count);
+    size_t target_count = 0;
+    size_t call_count = 0;
+
+    for (size_t i = 0; i < entity->field_count; i++) {
+        struct target *target = &targets[target_count];
+        if (!must_ask(ctx, &entity->fields[i], all))
+            continue;
+        collect(arena, rows, count, &entity->fields[i], target);
+        if (target->wanted_count == 0)
+            continue;
+        if (field_rule_entity(ctx, target->field->target)) {
+            asked[call_count] = target_count;
+            calls[call_count++] = ask_call(ctx, target);
+        }
+        target_count++;
+    }
+    TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, call_count, NULL)));
+    for (size_t i = 0; i < call_count; i++)
+        keep_visible(arena, &targets[asked[i]], &calls[i].rows);
+    for (size_t i = 0; i < target_count; i++)
+        find_invisible(ctx, &targets[i], rows, count);
+    return 0;
+}

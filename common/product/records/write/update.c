@@ -1,0 +1,190 @@
+/*
+ * Changes of one record. Row rule, If-Match and locks are conditions of the UPDATE itself; when it
+ * touches no row, write_explain() finds out why.
+ */
+#include "records/read/columns.h"
+#include "records/rules/error.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+#include "records/write/body.h"
+#include "records/write/explain.h"
+#include "records/write/links.h"
+#include "records/write/size.h"
+#include "records/write/targets.h"
+#include "records/write/write.h"
+
+struct update {
+    const json_t *body;
+    int64_t id;
+    int64_t expect_version; /* 0 = any */
+    struct strbuf *out;
+    size_t out_start;
+    struct write_row row;
+    struct columns plan;
+    int64_t version;
+    bool missed; /* the UPDATE touched no row, and nothing tells why */
+};
+
+static struct db_call
+update_call(struct records_ctx *ctx, const struct entity *entity, const struct update *update)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct write_row *row = &update->row;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "update {p}.%.*s as t set updated_at = greatest(now(), t.updated_at),"
+                  " version = t.version + 1",
+                  STR_ARG(entity->table));
+    for (size_t i = 0; i < row->count; i++) {
+        strbuf_printf(&sql, ", %.*s = ", STR_ARG(row->values[i].field->column));
+        sql_bind(&sql, &params, row->values[i].param, statement_type(row->values[i].field));
+    }
+    strbuf_str(&sql, STR(" where t.id = "));
+    sql_bind(&sql, &params, P_I64(update->id), "bigint");
+    if (update->expect_version != 0) {
+        strbuf_str(&sql, STR(" and t.version = "));
+        sql_bind(&sql, &params, P_I64(update->expect_version), "bigint");
+    }
+    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
+    write_unlocked(ctx, entity, "t", &sql, &params);
+    size_where(ctx, entity, row, "t", &sql, &params);
+    strbuf_str(&sql, STR(" returning "));
+    columns_sql(ctx, &update->plan, "t", &sql, &params);
+    return write_call(ctx, "items.update", &sql, &params, true);
+}
+
+/* co: what the answer says of the record. */
+AWAITS static int keep(struct records_ctx *ctx, struct update *update, const struct rows *rows)
+{
+    update->version = rows_i64(rows, 0, COLUMNS_VERSION);
+    update->out->len = update->out_start;
+    return write_record(ctx, &update->plan, rows, update->out);
+}
+
+/* co: the UPDATE; sets `missed` when it found nothing to change though nothing forbids it. */
+AWAITS static int update_row(struct records_ctx *ctx,
+                             const struct entity *entity,
+                             struct db *db,
+                             struct update *update,
+                             struct rows *ret_rows)
+{
+    struct db_call call = update_call(ctx, entity, update);
+
+    TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
+    update->missed = call.rows.count == 0;
+    if (update->missed) {
+        TRY(write_explain(ctx, entity, db, update->id, ACT_UPDATE, update->expect_version));
+        return size_explain(ctx, entity, db, update->id, &update->row);
+    }
+    *ret_rows = call.rows;
+    return keep(ctx, update, &call.rows);
+}
+
+AWAITS static int set_links(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            struct db *tx,
+                            struct update *update)
+{
+    const struct links_of of = {&update->row, &update->id, 1};
+    struct write_calls calls;
+
+    write_calls_init(&calls, ctx->task->arena);
+    links_calls(ctx, entity, &of, true, &calls);
+    write_calls_add(&calls, write_select_call(ctx, &update->plan, &update->id, 1));
+    TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
+    return keep(ctx, update, &calls.items[calls.count - 1].rows);
+}
+
+AWAITS static int
+update_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+{
+    struct update *update = arg;
+    struct rows changed;
+
+    TRY(update_row(ctx, entity, tx, update, &changed));
+    if (update->missed)
+        return 0;
+    if (update->row.link_count > 0)
+        TRY(set_links(ctx, entity, tx, update));
+    const struct write_events events = {
+        .event = EVENT_UPDATED,
+        .ids = &update->id,
+        .count = 1,
+        .rows = update->row.link_count > 0 ? NULL : &changed,
+        .plan = &update->plan,
+        .last = true,
+    };
+    return write_events(ctx, entity, tx, &events);
+}
+
+/* Nothing to change: the record as it is, for those who might change it. */
+AWAITS static int
+update_nothing(struct records_ctx *ctx, const struct entity *entity, struct update *update)
+{
+    struct db_call call = write_select_call(ctx, &update->plan, &update->id, 1);
+
+    int rc = write_explain(ctx, entity, ctx->db, update->id, ACT_UPDATE, update->expect_version);
+    TRY(write_settle(ctx, entity, rc));
+    TRY(write_db(ctx, entity, write_run(ctx, ctx->db, &call)));
+    if (call.rows.count == 0)
+        return records_fail_not_found(ctx);
+    return keep(ctx, update, &call.rows);
+}
+
+AWAITS static int
+update_once(struct records_ctx *ctx, const struct entity *entity, struct update *update)
+{
+    bool listens = write_listens(entity, EVENT_UPDATED);
+    struct rows rows;
+
+    update->missed = false;
+    if (update->row.link_count > 0 || listens)
+        return write_transaction(ctx, entity, update_in, update, listens);
+    return write_settle(ctx, entity, update_row(ctx, entity, ctx->db, update, &rows));
+}
+
+AWAITS static int
+update_run(struct records_ctx *ctx, const struct entity *entity, struct update *update)
+{
+    update->row = (struct write_row){.errors = &ctx->error.fields};
+    write_read(ctx, entity, update->body, WRITE_UPDATE, &update->row);
+    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(targets_check(ctx, entity, &update->row, 1, false));
+    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(columns_plan(ctx, entity, STR_NONE, &update->plan));
+    if (update->row.count == 0 && update->row.link_count == 0)
+        return update_nothing(ctx, entity, update);
+
+    TRY(update_once(ctx, entity, update));
+    if (update->missed) /* a lock ended, or the row came back, between the two statements */
+        TRY(update_once(ctx, entity, update));
+    if (update->missed)
+        return records_fail(ctx, "conflict", "The record is being changed by others; try again.");
+    return 0;
+}
+
+int records_update(struct records_ctx *ctx,
+                   const struct entity *entity,
+                   int64_t id,
+                   const json_t *body,
+                   int64_t expect_version,
+                   struct strbuf *out,
+                   int64_t *ret_version)
+{
+    struct update update = {
+        .body = body,
+        .id = id,
+        .expect_version = expect_version,
+        .out = out,
+        .out_start = out->len,
+    };
+
+    TRY(update_run(ctx, entity, &update));
+    TRY(records_fits(ctx, out));
+    *ret_version = update.version;
+    return 0;
+}

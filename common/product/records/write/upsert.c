@@ -1,0 +1,251 @@
+/*
+ * Upserts: one INSERT .. ON CONFLICT an item, all of them in one round trip. The row rule and the
+ * lock are conditions of the change, so a record that the caller may not change behaves like any
+ * taken unique value. Members that an item leaves out keep what is stored.
+ */
+#include "records/write/upsert.h"
+#include "base/panic.h"
+#include "records/rules/error.h"
+#include "records/rules/field_rule.h"
+#include "records/rules/rls.h"
+#include "records/rules/statement.h"
+#include "records/write/body.h"
+#include "records/write/bulk.h"
+#include "records/write/links.h"
+#include "records/write/order.h"
+#include "records/write/size.h"
+#include "records/write/write.h"
+
+struct upsert {
+    const struct model_field *key;
+    struct write_row *rows;
+    size_t count;
+    struct bulk_result *results;
+    const size_t *order; /* in which they are written */
+    size_t failed;
+};
+
+int upsert_key(struct records_ctx *ctx,
+               const struct entity *entity,
+               const struct records_bulk *in,
+               const struct model_field **ret_key)
+{
+    const struct model_field *key;
+
+    if (!caller_can_entity(ctx->caller, entity->id, ACT_UPDATE))
+        return records_fail(ctx, "forbidden", "Upserts need the permission to update.");
+    if (in->on_conflict_count != 1)
+        return records_fail_field(
+            ctx, "validation_failed", STR("on_conflict"), "out_of_range", "must name one field");
+    /* Looked up again: the model may be another one by now. */
+    key = field_rule_find(ctx, entity, in->on_conflict[0]->name);
+    if (key == NULL)
+        return records_fail_field(ctx,
+                                  "validation_failed",
+                                  STR("on_conflict"),
+                                  "unknown_field",
+                                  "the entity has no such field");
+    if (!key->unique || key->system || key->many)
+        return records_fail_field(ctx,
+                                  "validation_failed",
+                                  STR("on_conflict"),
+                                  "validation_failed",
+                                  "the field must be unique");
+    *ret_key = key;
+    return 0;
+}
+
+static void put_columns(const struct write_row *row, struct strbuf *sql)
+{
+    strbuf_str(sql, STR("(created_by"));
+    for (size_t i = 0; i < row->count; i++)
+        strbuf_printf(sql, ", %.*s", STR_ARG(row->values[i].field->column));
+    strbuf_char(sql, ')');
+}
+
+static struct db_call upsert_call(struct records_ctx *ctx,
+                                  const struct entity *entity,
+                                  const struct upsert *upsert,
+                                  const struct write_row *row)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql, "insert into {p}.%.*s as t ", STR_ARG(entity->table));
+    put_columns(row, &sql);
+    strbuf_str(&sql, STR(" values ("));
+    sql_bind(&sql, &params, write_author(ctx), "bigint");
+    for (size_t i = 0; i < row->count; i++) {
+        strbuf_str(&sql, STR(", "));
+        sql_bind(&sql, &params, row->values[i].param, statement_type(row->values[i].field));
+    }
+    strbuf_printf(&sql,
+                  ") on conflict (%.*s) do update set"
+                  " updated_at = greatest(excluded.updated_at, t.updated_at),"
+                  " version = t.version + 1",
+                  STR_ARG(upsert->key->column));
+    for (size_t i = 0; i < row->count; i++) {
+        struct str column = row->values[i].field->column;
+        if (row->given[i] && row->values[i].field != upsert->key)
+            strbuf_printf(&sql, ", %.*s = excluded.%.*s", STR_ARG(column), STR_ARG(column));
+    }
+    strbuf_str(&sql, STR(" where true"));
+    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
+    write_unlocked(ctx, entity, "t", &sql, &params);
+    size_where(ctx, entity, row, "t", &sql, &params);
+    strbuf_str(&sql, STR(" returning t.id, (t.xmax = 0) as created"));
+    return write_call(ctx, "items.upsert", &sql, &params, true);
+}
+
+/* The record with the item's key, when the caller may change it: then only its size or a lock was
+ * in the way. */
+static struct db_call changeable_call(struct records_ctx *ctx,
+                                      const struct entity *entity,
+                                      const struct upsert *upsert,
+                                      const struct write_row *row)
+{
+    struct arena *arena = ctx->task->arena;
+    const struct value *value = write_value(row, upsert->key);
+    struct sql_params params;
+    struct strbuf sql;
+
+    MUST(value != NULL);
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_printf(&sql,
+                  "select t.id from {p}.%.*s t where t.%.*s = ",
+                  STR_ARG(entity->table),
+                  STR_ARG(upsert->key->column));
+    sql_bind(&sql, &params, value->param, statement_type(upsert->key));
+    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
+    return write_call(ctx, "items.upsert_locked", &sql, &params, false);
+}
+
+AWAITS static int fail_refused(struct records_ctx *ctx,
+                               const struct entity *entity,
+                               struct db *tx,
+                               const struct upsert *upsert)
+{
+    const struct write_row *row = &upsert->rows[upsert->failed];
+    struct db_call call = changeable_call(ctx, entity, upsert, row);
+
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    if (call.rows.count > 0) {
+        TRY(size_explain(ctx, entity, tx, rows_i64(&call.rows, 0, 0), row));
+        return records_fail(ctx, "locked", "The record is locked by another user.");
+    }
+    return records_fail_field(ctx,
+                              "unique_violation",
+                              upsert->key->name,
+                              "unique_violation",
+                              "another record has this value already");
+}
+
+/* Items that meet the same record: the last one's links count. */
+static void keep_last(struct upsert *upsert, int64_t *ids)
+{
+    for (size_t i = 0; i < upsert->count; i++) {
+        ids[i] = upsert->results[i].id;
+        for (size_t k = 0; k < i; k++)
+            if (ids[k] == ids[i])
+                ids[k] = 0;
+    }
+}
+
+AWAITS static int tell(struct records_ctx *ctx,
+                       const struct entity *entity,
+                       struct db *tx,
+                       const struct upsert *upsert,
+                       enum model_event event)
+{
+    int64_t *ids = ARENA_ARRAY(ctx->task->arena, ids, upsert->count);
+    struct write_events events = {.event = event, .ids = ids};
+
+    for (size_t i = 0; i < upsert->count; i++)
+        if (upsert->results[i].updated == (event == EVENT_UPDATED))
+            ids[events.count++] = upsert->results[i].id;
+    return write_events(ctx, entity, tx, &events);
+}
+
+/* The item to blame for a taken value: of those that bring the same one, the second in the request,
+ * whichever was written last. */
+static size_t blamed(struct records_ctx *ctx,
+                     const struct entity *entity,
+                     const struct upsert *upsert,
+                     size_t failed)
+{
+    const struct schema_errors *found = &ctx->error.fields;
+    const struct model_field *field =
+        found->count > 0 ? entity_field(entity, found->items[0].field) : NULL;
+    size_t twins = 0;
+
+    for (size_t i = 0; field != NULL && i < upsert->count; i++)
+        if (write_same(&upsert->rows[i], &upsert->rows[failed], field) && ++twins == 2)
+            return i;
+    return failed;
+}
+
+AWAITS static int
+upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+{
+    struct arena *arena = ctx->task->arena;
+    struct upsert *upsert = arg;
+    struct write_calls calls;
+    size_t failed = 0;
+
+    upsert->failed = upsert->count;
+    write_calls_init(&calls, arena);
+    upsert->order = write_order(arena, upsert->rows, upsert->count, upsert->key);
+    for (size_t i = 0; i < upsert->count; i++) {
+        write_calls_add(&calls, upsert_call(ctx, entity, upsert, &upsert->rows[upsert->order[i]]));
+        TRY(task_yield_if_due(ctx->task));
+    }
+    int rc = db_batch(ctx->task, tx, calls.items, calls.count, &failed);
+    if (rc == DB_UNIQUE || rc == DB_FOREIGN_KEY || rc == DB_NOT_NULL || rc == DB_CHECK)
+        upsert->failed = upsert->order[failed];
+    int settled = write_tx_db(ctx, entity, rc);
+    if (rc == DB_UNIQUE)
+        upsert->failed = blamed(ctx, entity, upsert, upsert->failed);
+    TRY(settled);
+    for (size_t i = 0; i < upsert->count; i++) {
+        const struct rows *rows = &calls.items[i].rows;
+        size_t place = upsert->order[i];
+        upsert->failed = place;
+        if (rows->count == 0)
+            return fail_refused(ctx, entity, tx, upsert);
+        upsert->results[place].id = rows_i64(rows, 0, 0);
+        upsert->results[place].updated = !rows_bool(rows, 0, 1);
+    }
+    upsert->failed = upsert->count;
+
+    int64_t *ids = ARENA_ARRAY(arena, ids, upsert->count);
+    keep_last(upsert, ids);
+    const struct links_of of = {upsert->rows, ids, upsert->count};
+    write_calls_init(&calls, arena);
+    links_calls(ctx, entity, &of, true, &calls);
+    TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
+    TRY(tell(ctx, entity, tx, upsert, EVENT_CREATED));
+    return tell(ctx, entity, tx, upsert, EVENT_UPDATED);
+}
+
+int upsert_rows(struct records_ctx *ctx,
+                const struct entity *entity,
+                const struct model_field *key,
+                struct write_row *rows,
+                size_t count,
+                struct bulk_result *results,
+                size_t *ret_failed)
+{
+    struct upsert upsert = {.key = key, .rows = rows, .count = count, .results = results};
+    bool ring = write_listens(entity, EVENT_CREATED) || write_listens(entity, EVENT_UPDATED);
+
+    int rc = write_transaction(ctx, entity, upsert_in, &upsert, ring);
+    *ret_failed = upsert.failed;
+    if (rc != 0)
+        for (size_t i = 0; i < count; i++)
+            results[i].id = 0;
+    return rc;
+}

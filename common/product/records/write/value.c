@@ -1,0 +1,527 @@
+/* Values on their way in: one small reader per field type, chosen by a table. */
+#include "records/write/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/codec.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/utf8.h"
+#include "crypto/aead.h"
+#include "project/unseal.h"
+#include "json/jr.h"
+
+#define SECRET_MASK  "********"
+#define YEAR_1_MS    (-62135596800000LL) /* 0001-01-01: PostgreSQL knows no year 0 */
+#define YEAR_9999_MS 253402300799999LL
+#define NUMBER_BYTES 32
+
+/* Everything a reader of one type works with. */
+struct input {
+    const struct value_scope *scope;
+    const struct model_field *field;
+    const json_t *json;
+};
+
+static bool refuse(const struct input *in, const char *code, const char *message)
+{
+    schema_error_add(in->scope->arena, in->scope->errors, in->field->name, code, "%s", message);
+    return false;
+}
+
+static struct str text_of(const json_t *json)
+{
+    return (struct str){json_string_value(json), json_string_length(json)};
+}
+
+static bool beyond(const struct input *in, const char *word, double bound, struct str exact)
+{
+    struct arena *arena = in->scope->arena;
+    struct str text = arena_printf(arena, "%.15g", bound);
+
+    if (exact.len > 0 && num_compare(text, exact) != 0)
+        text = exact;
+    schema_error_add(arena,
+                     in->scope->errors,
+                     in->field->name,
+                     "out_of_range",
+                     "must be at %s %.*s",
+                     word,
+                     STR_ARG(text));
+    return false;
+}
+
+static struct str bound_text(double bound, struct str exact, char *buf)
+{
+    return exact.len > 0 ? exact : (struct str){buf, num_print_f64(buf, bound)};
+}
+
+/* min and max of numeric fields, compared by their digits. */
+static bool in_range(const struct input *in, struct str number)
+{
+    const struct model_field *field = in->field;
+    char min[NUMBER_BYTES];
+    char max[NUMBER_BYTES];
+
+    if (field->has_min && num_compare(number, bound_text(field->min, field->min_text, min)) < 0)
+        return beyond(in, "least", field->min, field->min_text);
+    if (field->has_max && num_compare(number, bound_text(field->max, field->max_text, max)) > 0)
+        return beyond(in, "most", field->max, field->max_text);
+    return true;
+}
+
+static bool too_long(const struct input *in, int64_t limit, const char *unit)
+{
+    schema_error_add(in->scope->arena,
+                     in->scope->errors,
+                     in->field->name,
+                     "too_long",
+                     "must be at most %lld %s",
+                     (long long)limit,
+                     unit);
+    return false;
+}
+
+static bool read_text(const struct input *in, struct value *ret_value)
+{
+    int64_t limit = in->field->max_length;
+
+    if (!json_is_string(in->json))
+        return refuse(in, "type_mismatch", "expected a text");
+    struct str text = text_of(in->json);
+    if (limit <= 0 && in->field->type == TYPE_VARCHAR)
+        limit = VALUE_VARCHAR_CHARS;
+    if (limit > 0 && utf8_length(text) > (size_t)limit)
+        return too_long(in, limit, "characters");
+    if (text.len > VALUE_TEXT_BYTES)
+        return too_long(in, VALUE_TEXT_BYTES, "bytes");
+    if ((in->field->unique || in->field->indexed) && text.len > VALUE_INDEXED_BYTES)
+        return too_long(in, VALUE_INDEXED_BYTES, "bytes");
+    ret_value->param = P_STR(text);
+    return true;
+}
+
+/* A whole number: an integer, or a real that is one. */
+static bool whole_number(const json_t *json, int64_t *ret_number)
+{
+    char buf[NUMBER_BYTES];
+
+    return json_is_number(json) && num_parse_whole(jr_number(json, buf), ret_number);
+}
+
+static bool read_integer(const struct input *in, struct value *ret_value)
+{
+    char buf[NUMBER_BYTES];
+    int64_t number = 0;
+
+    if (!whole_number(in->json, &number))
+        return refuse(in, "type_mismatch", "expected an integer");
+    ret_value->param = P_I64(number);
+    return in_range(in, (struct str){buf, num_print_i64(buf, number)});
+}
+
+static bool read_float(const struct input *in, struct value *ret_value)
+{
+    char buf[NUMBER_BYTES];
+
+    if (!json_is_number(in->json))
+        return refuse(in, "type_mismatch", "expected a number");
+    double number = json_number_value(in->json);
+    ret_value->param = P_F64(number);
+    return in_range(in, (struct str){buf, num_print_f64(buf, number)});
+}
+
+/* The power of ten behind 'e'; false when no column could hold such a number. */
+static bool decimal_power(struct str text, int64_t *ret_power)
+{
+    bool minus = text.ptr[0] == '-';
+
+    if (minus || text.ptr[0] == '+')
+        text = (struct str){text.ptr + 1, text.len - 1};
+    while (text.len > 1 && text.ptr[0] == '0')
+        text = (struct str){text.ptr + 1, text.len - 1};
+    if (!num_parse_i64(text, ret_power) || *ret_power > 1000)
+        return false;
+    *ret_power = minus ? -*ret_power : *ret_power;
+    return true;
+}
+
+/* Digits that a JSON-style number needs before and after its point; false when its exponent alone
+ * puts it out of reach. */
+static bool decimal_digits(struct str text, int64_t *ret_before, int64_t *ret_after)
+{
+    int64_t whole = 0;    /* digits before the point from the first one that counts */
+    int64_t fraction = 0; /* digits after it */
+    int64_t leading = 0;  /* zeros right after the point when nothing stands before it */
+    int64_t power = 0;
+    bool point = false;
+    bool counts = false;
+    size_t at = text.ptr[0] == '-' ? 1 : 0;
+
+    for (; at < text.len && text.ptr[at] != 'e' && text.ptr[at] != 'E'; at++) {
+        if (text.ptr[at] == '.') {
+            point = true;
+            continue;
+        }
+        counts = counts || text.ptr[at] != '0';
+        fraction += point;
+        whole += !point && counts;
+        leading += point && !counts;
+    }
+    if (at < text.len && !decimal_power((struct str){text.ptr + at + 1, text.len - at - 1}, &power))
+        return false;
+    int64_t before = whole > 0 ? whole + power : power - leading;
+    *ret_before = counts && before > 0 ? before : 0;
+    *ret_after = fraction - power > 0 ? fraction - power : 0;
+    return true;
+}
+
+/* numeric keeps what it is given, so the digits are limited here: 8 bytes of "1e131071" would
+ * become 131,072. A number of the body is taken as it is written there. */
+static bool read_decimal(const struct input *in, struct value *ret_value)
+{
+    struct arena *arena = in->scope->arena;
+    char buf[NUMBER_BYTES];
+    double near = 0;
+    int64_t before = 0;
+    int64_t after = 0;
+
+    struct str text = json_is_string(in->json) ? text_of(in->json) : jr_number(in->json, buf);
+    if (text.ptr == NULL || (json_is_string(in->json) && !num_parse_f64(text, &near)))
+        return refuse(in, "type_mismatch", "expected a number or a text of digits");
+    if (!decimal_digits(text, &before, &after) || before + after > VALUE_DECIMAL_DIGITS)
+        return refuse(in, "out_of_range", "must have at most 38 digits");
+    ret_value->param = P_STR(arena_dup(arena, text));
+    return in_range(in, text);
+}
+
+static bool read_bool(const struct input *in, struct value *ret_value)
+{
+    if (!json_is_boolean(in->json))
+        return refuse(in, "type_mismatch", "expected true or false");
+    ret_value->param = P_BOOL(json_is_true(in->json));
+    return true;
+}
+
+static bool read_date(const struct input *in, struct value *ret_value)
+{
+    if (!json_is_string(in->json))
+        return refuse(in, "type_mismatch", "expected a date such as 2026-01-31");
+    struct str text = text_of(in->json);
+    if (!clock_parse_date(text))
+        return refuse(in, "pattern", "expected a date such as 2026-01-31");
+    if (str_starts(text, STR("0000")))
+        return refuse(in, "out_of_range", "must lie in the years 1 to 9999");
+    ret_value->param = P_STR(text);
+    return true;
+}
+
+static bool read_datetime(const struct input *in, struct value *ret_value)
+{
+    int64_t wall_ms = 0;
+
+    if (!json_is_string(in->json))
+        return refuse(in, "type_mismatch", "expected a time such as 2026-01-31T12:00:00Z");
+    if (!clock_parse(text_of(in->json), &wall_ms))
+        return refuse(in, "pattern", "expected a time such as 2026-01-31T12:00:00Z");
+    if (wall_ms < YEAR_1_MS || wall_ms > YEAR_9999_MS)
+        return refuse(in, "out_of_range", "must lie in the years 1 to 9999");
+    ret_value->param = P_TIME(wall_ms);
+    return true;
+}
+
+/* What PostgreSQL makes of numbers with an exponent: 1e300 is printed as 301 digits. */
+static size_t grown_bytes(struct str text)
+{
+    size_t grown = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == '"')
+            in_string = !in_string;
+        if (in_string && c == '\\')
+            i++;
+        if (in_string || (c != '-' && (c < '0' || c > '9')))
+            continue;
+        struct str number = {text.ptr + i, 0};
+        int64_t before = 0;
+        int64_t after = 0;
+        while (i < text.len && strchr("+-.0123456789eE", text.ptr[i]) != NULL)
+            i++;
+        number.len = (size_t)(text.ptr + i-- - number.ptr);
+        if (memchr(number.ptr, 'e', number.len) == NULL &&
+            memchr(number.ptr, 'E', number.len) == NULL)
+            continue;
+        grown +=
+            decimal_digits(number, &before, &after) ? (size_t)(before + after) : VALUE_JSON_BYTES;
+    }
+    return grown;
+}
+
+static bool read_json(const struct input *in, struct value *ret_value)
+{
+    struct str text = jr_print(in->scope->arena, in->json);
+
+    if (text.len + grown_bytes(text) > VALUE_JSON_BYTES)
+        return too_long(in, VALUE_JSON_BYTES, "bytes");
+    ret_value->param = P_STR(text);
+    return true;
+}
+
+static bool read_enum(const struct input *in, struct value *ret_value)
+{
+    const struct model_enum *values = in->field->values;
+
+    if (!json_is_string(in->json))
+        return refuse(in, "type_mismatch", "expected a text");
+    struct str text = text_of(in->json);
+    for (size_t i = 0; values != NULL && i < values->count; i++) {
+        if (!str_eq(values->values[i], text))
+            continue;
+        ret_value->param = P_STR(text);
+        return true;
+    }
+    return refuse(in, "out_of_range", "is not one of the allowed values");
+}
+
+/* An id: positive, or it cannot be one. */
+static bool read_id(const struct input *in, struct value *ret_value)
+{
+    int64_t id = 0;
+
+    if (!whole_number(in->json, &id))
+        return refuse(in, "type_mismatch", "expected an id");
+    if (id <= 0)
+        return refuse(in, "out_of_range", "an id is at least 1");
+    ret_value->param = P_I64(id);
+    return true;
+}
+
+static bool distinct(struct arena *arena, const int64_t *ids, size_t count)
+{
+    int64_t *sorted = ARENA_ARRAY(arena, sorted, count);
+
+    if (count < 2)
+        return true;
+    memcpy(sorted, ids, count * sizeof(*ids));
+    return num_sort_once(sorted, count) == count;
+}
+
+static bool read_links(const struct input *in, struct value *ret_value)
+{
+    size_t count = json_array_size(in->json);
+
+    if (!json_is_array(in->json))
+        return refuse(in, "type_mismatch", "expected a list of ids");
+    if (count > VALUE_LINKS_MAX)
+        return too_long(in, VALUE_LINKS_MAX, "ids");
+    int64_t *ids = ARENA_ARRAY(in->scope->arena, ids, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!whole_number(json_array_get(in->json, i), &ids[i]))
+            return refuse(in, "type_mismatch", "expected a list of ids");
+        if (ids[i] <= 0)
+            return refuse(in, "out_of_range", "an id is at least 1");
+    }
+    if (!distinct(in->scope->arena, ids, count))
+        return refuse(in, "out_of_range", "names an id twice");
+    if (count == 0 && in->field->required)
+        return refuse(in, "required", "is required");
+    ret_value->ids = ids;
+    ret_value->id_count = count;
+    return true;
+}
+
+static bool read_relation(const struct input *in, struct value *ret_value)
+{
+    return in->field->many ? read_links(in, ret_value) : read_id(in, ret_value);
+}
+
+static bool read_secret(const struct input *in, struct value *ret_value)
+{
+    struct arena *arena = in->scope->arena;
+
+    if (!json_is_string(in->json))
+        return refuse(in, "type_mismatch", "expected a text");
+    struct str plain = text_of(in->json);
+    if (plain.len > VALUE_SECRET_BYTES)
+        return too_long(in, VALUE_SECRET_BYTES, "bytes");
+    struct str place = value_secret_place(arena, in->scope->project, in->field);
+    ret_value->param = P_BYTES(aead_seal(arena, &in->scope->project->data_key, plain, place));
+    return true;
+}
+
+/* --- the table --- */
+
+static bool (*const readers[TYPE_COUNT])(const struct input *in, struct value *ret_value) = {
+    [TYPE_VARCHAR] = read_text,
+    [TYPE_TEXT] = read_text,
+    [TYPE_INTEGER] = read_integer,
+    [TYPE_FLOAT] = read_float,
+    [TYPE_DECIMAL] = read_decimal,
+    [TYPE_BOOL] = read_bool,
+    [TYPE_DATE] = read_date,
+    [TYPE_DATETIME] = read_datetime,
+    [TYPE_JSON] = read_json,
+    [TYPE_ENUM] = read_enum,
+    [TYPE_FILE] = read_id,
+    [TYPE_RELATION] = read_relation,
+    [TYPE_SECRET] = read_secret,
+};
+
+bool value_read(const struct value_scope *scope,
+                const struct model_field *field,
+                const json_t *json,
+                struct value *ret_value)
+{
+    struct input in = {scope, field, json};
+    struct value value = {.field = field, .param = P_NULL};
+
+    MUST(field->type < TYPE_COUNT);
+    if (json == NULL || json_is_null(json)) {
+        if (field->required)
+            return refuse(&in, "required", "is required");
+        *ret_value = value;
+        return true;
+    }
+    if (!readers[field->type](&in, &value))
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+bool value_is_mask(const struct model_field *field, const json_t *json)
+{
+    return field->type == TYPE_SECRET && json_is_string(json) && str_is(text_of(json), SECRET_MASK);
+}
+
+struct str value_text(struct arena *arena, const struct db_param *param)
+{
+    char *buf;
+
+    switch (param->kind) {
+    case PARAM_I64:
+        buf = arena_alloc(arena, 24);
+        return (struct str){buf, num_print_i64(buf, param->i64)};
+    case PARAM_F64:
+        buf = arena_alloc(arena, 32);
+        return (struct str){buf, num_print_f64(buf, param->f64)};
+    case PARAM_BOOL:
+        return param->boolean ? STR("t") : STR("f");
+    case PARAM_STR:
+        return param->str;
+    case PARAM_TIME:
+        return str_from(clock_format(arena_alloc(arena, CLOCK_TEXT_BYTES), param->i64));
+    case PARAM_BYTES:
+        return arena_printf(arena, "\\x%.*s", STR_ARG(codec_hex(arena, param->str)));
+    case PARAM_NULL:
+    case PARAM_I64S:
+    case PARAM_STRS:
+        break;
+    }
+    return STR_NONE;
+}
+
+struct str value_secret_place(struct arena *arena,
+                              const struct project *project,
+                              const struct model_field *field)
+{
+    return place_field(arena, project->number, field->entity->id, field->id);
+}
+
+/* --- import cells --- */
+
+static json_t *cell_text(struct str cell)
+{
+    json_t *text = json_stringn(cell.ptr, cell.len);
+
+    return text != NULL ? text : json_string(""); /* not UTF-8: refused as empty or wrong text */
+}
+
+static json_t *cell_number(const struct model_field *field, struct str cell)
+{
+    int64_t whole = 0;
+    double real = 0;
+
+    if (num_parse_i64(cell, &whole))
+        return json_integer(whole);
+    if (field->type == TYPE_FLOAT && num_parse_f64(cell, &real))
+        return json_real(real);
+    return cell_text(cell);
+}
+
+static json_t *cell_bool(struct str cell)
+{
+    static const char *const yes[] = {"true", "t", "yes", "1"};
+    static const char *const no[] = {"false", "f", "no", "0"};
+
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+        if (str_ieq(cell, str_from(yes[i])))
+            return json_true();
+        if (str_ieq(cell, str_from(no[i])))
+            return json_false();
+    }
+    return cell_text(cell);
+}
+
+json_t *value_document(struct str text)
+{
+    struct arena *arena = arena_new(0);
+    struct jr_error error;
+    json_t *root = NULL;
+
+    if (jr_parse_stored(arena, text, &root, &error) == 0)
+        root = json_incref(root); /* outlives the arena that holds the first reference */
+    else
+        root = NULL;
+    arena_free(arena);
+    return root;
+}
+
+static json_t *cell_ids(const struct model_field *field, struct str cell)
+{
+    struct str rest = str_trim(cell);
+
+    if (rest.len > 0 && rest.ptr[0] == '[') {
+        json_t *list = value_document(rest);
+        return list != NULL ? list : cell_text(cell);
+    }
+    json_t *list = json_array();
+    while (rest.ptr != NULL) {
+        struct str part = str_trim(str_split(&rest, ';'));
+        (void)json_array_append_new(list, cell_number(field, part));
+    }
+    return list;
+}
+
+json_t *value_cell(const struct model_field *field, struct str cell)
+{
+    json_t *document;
+
+    switch (field->type) {
+    case TYPE_INTEGER:
+    case TYPE_FLOAT:
+    case TYPE_FILE:
+        return cell_number(field, str_trim(cell));
+    case TYPE_RELATION:
+        return field->many ? cell_ids(field, cell) : cell_number(field, str_trim(cell));
+    case TYPE_BOOL:
+        return cell_bool(str_trim(cell));
+    case TYPE_JSON:
+        document = value_document(cell);
+        return document != NULL ? document : cell_text(cell);
+    case TYPE_DECIMAL:
+    case TYPE_DATE:
+    case TYPE_DATETIME:
+        return cell_text(str_trim(cell));
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+    case TYPE_ENUM:
+    case TYPE_SECRET:
+    case TYPE_COUNT:
+        break;
+    }
+    return cell_text(cell);
+}

@@ -1,0 +1,292 @@
+/* What all writers share: statements as calls, transactions that are repeated, events for
+ * listeners. */
+#include "records/write/write.h"
+
+#include <string.h>
+
+#include "base/panic.h"
+#include "crypto/digest.h"
+#include "loop/task.h"
+#include "project/events.h"
+#include "records/read/columns.h"
+#include "records/rules/error.h"
+#include "records/rules/statement.h"
+#include "records/write/size.h"
+
+#define OUTBOX_AT_ONCE 200                       /* rows in one round trip */
+#define OUTBOX_BYTES   ((size_t)8 * 1024 * 1024) /* about as much in one */
+#define MEMBERS_BYTES  ((size_t)2 * 1024 * 1024) /* names, numbers and ids of a record */
+
+/* --- statements --- */
+
+struct db_call write_call(struct records_ctx *ctx,
+                          const char *name,
+                          struct strbuf *text,
+                          const struct sql_params *params,
+                          bool writes)
+{
+    struct sql *sql = sql_dynamic(ctx, name, text, params->count, SQL_MANY);
+
+    sql->writes = writes;
+    return (struct db_call){.sql = sql, .params = params->items, .param_count = params->count};
+}
+
+int write_run(struct records_ctx *ctx, struct db *db, struct db_call *call)
+{
+    return db_query(ctx->task, db, call->sql, call->params, call->param_count, &call->rows);
+}
+
+int write_db(struct records_ctx *ctx, const struct entity *entity, int rc)
+{
+    if (rc == DB_FAILED && strcmp(db_error(ctx->task)->sqlstate, "54000") == 0)
+        return records_fail(ctx, "validation_failed", "A value is too long to be indexed.");
+    return records_db(ctx, entity, rc);
+}
+
+int write_tx_db(struct records_ctx *ctx, const struct entity *entity, int rc)
+{
+    if (rc == DB_CONFLICT && ctx->db->lease == NULL)
+        return WRITE_CONFLICT;
+    return write_db(ctx, entity, rc);
+}
+
+int write_settle(struct records_ctx *ctx, const struct entity *entity, int rc)
+{
+    return rc == WRITE_CONFLICT ? records_db(ctx, entity, DB_CONFLICT) : rc;
+}
+
+struct db_param write_author(const struct records_ctx *ctx)
+{
+    return ctx->caller->user_id != 0 ? P_I64(ctx->caller->user_id) : P_NULL;
+}
+
+struct db_call write_select_call(struct records_ctx *ctx,
+                                 const struct columns *plan,
+                                 const int64_t *ids,
+                                 size_t count)
+{
+    struct arena *arena = ctx->task->arena;
+    struct sql_params params;
+    struct strbuf sql;
+
+    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, arena);
+    strbuf_str(&sql, STR("select "));
+    columns_sql(ctx, plan, "t", &sql, &params);
+    strbuf_printf(&sql, " from {p}.%.*s t where t.id = any(", STR_ARG(plan->entity->table));
+    sql_bind(&sql, &params, P_I64S(ids, count), "bigint[]");
+    strbuf_char(&sql, ')');
+    return write_call(ctx, "items.written", &sql, &params, false);
+}
+
+int write_record(struct records_ctx *ctx,
+                 const struct columns *plan,
+                 const struct rows *rows,
+                 struct strbuf *out)
+{
+    struct jw w;
+
+    jw_init(&w, out);
+    return columns_json(ctx->task, &w, plan, rows, 0);
+}
+
+/* --- transactions --- */
+
+AWAITS static int
+transact_once(struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg)
+{
+    struct db *tx;
+
+    TRY(write_db(ctx, entity, db_begin(ctx->task, ctx->db, &tx)));
+    int rc = fn(ctx, entity, tx, arg);
+    if (rc == WRITE_COMMITTED)
+        return 0;
+    if (rc != 0) {
+        (void)db_rollback(ctx->task, tx);
+        return rc;
+    }
+    return write_tx_db(ctx, entity, db_commit(ctx->task, tx));
+}
+
+int write_transaction(
+    struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring)
+{
+    if (ctx->db->lease != NULL)
+        return fn(ctx, entity, ctx->db, arg);
+
+    struct db_tries tries = {0};
+    int rc;
+    do
+        rc = transact_once(ctx, entity, fn, arg);
+    while (db_again(ctx->task, &tries, rc == WRITE_CONFLICT ? DB_CONFLICT : 0));
+    if (rc == 0 && ring)
+        events_ring(ctx->directory, ctx->project);
+    return write_settle(ctx, entity, rc);
+}
+
+/* --- locks --- */
+
+struct db_param write_token_hash(struct arena *arena, struct str token)
+{
+    uint8_t *hash = arena_alloc(arena, DIGEST_SHA256_BYTES);
+
+    if (token.len == 0)
+        return P_BYTES(STR(""));
+    digest_sha256(token, hash);
+    return P_BYTES(((struct str){(const char *)hash, DIGEST_SHA256_BYTES}));
+}
+
+void write_unlocked(const struct records_ctx *ctx,
+                    const struct entity *entity,
+                    const char *alias,
+                    struct strbuf *sql,
+                    struct sql_params *params)
+{
+    strbuf_printf(sql,
+                  " and not exists (select 1 from {p}.record_locks k where k.entity_id = %lld"
+                  " and k.record_id = %s.id and k.expires_at > now() and k.token_hash <> ",
+                  (long long)entity->id,
+                  alias);
+    sql_bind(sql, params, write_token_hash(ctx->task->arena, ctx->lock_token), "bytea");
+    strbuf_char(sql, ')');
+}
+
+/* --- events --- */
+
+static const struct caller system_caller = {.kind = CALLER_SYSTEM};
+
+int write_payload_plan(struct records_ctx *ctx,
+                       const struct entity *entity,
+                       struct records_ctx *ret_system,
+                       struct columns *ret_plan)
+{
+    *ret_system = *ctx;
+    ret_system->caller = &system_caller;
+    ret_system->public_only = false;
+    return columns_plan(ret_system, entity, STR_NONE, ret_plan);
+}
+
+AWAITS static int send_outbox(
+    struct records_ctx *ctx, struct db *tx, struct db_call *calls, size_t count, bool commits)
+{
+    if (commits)
+        return db_batch_commit(ctx->task, tx, calls, count, NULL);
+    return db_batch(ctx->task, tx, calls, count, NULL);
+}
+
+/* co: what listeners are told of a record. One from a time without a limit may be larger than any
+ * payload: of it they are told what the service itself knows. */
+AWAITS static int payload_of(struct records_ctx *ctx,
+                             struct arena *arena,
+                             const struct columns *plan,
+                             const struct rows *rows,
+                             size_t row,
+                             struct str *ret_payload)
+{
+    size_t most = (size_t)size_json_limit(directory_record_bytes(ctx->directory)) + MEMBERS_BYTES;
+    struct strbuf payload;
+    struct jw w;
+
+    strbuf_init(&payload, arena, most);
+    jw_init(&w, &payload);
+    TRY(columns_json(ctx->task, &w, plan, rows, row));
+    if (payload.overflow) {
+        strbuf_init(&payload, arena, most);
+        jw_init(&w, &payload);
+        columns_json_system(&w, plan, rows, row);
+    }
+    *ret_payload = strbuf_view(&payload);
+    return 0;
+}
+
+/* Outbox rows that are sent together, in memory of their own. */
+struct outbox {
+    struct arena *arena;
+    struct db_call calls[OUTBOX_AT_ONCE];
+    size_t count;
+    size_t bytes;
+};
+
+/* co: one outbox row for each record of a result; outbox->arena may be left behind. */
+AWAITS static int fill_outbox(struct records_ctx *ctx,
+                              const struct columns *plan,
+                              struct db *tx,
+                              const struct write_events *events,
+                              const struct rows *rows,
+                              struct outbox *outbox)
+{
+    bool commits = events->last && ctx->db->lease == NULL;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        if (outbox->arena == NULL)
+            outbox->arena = arena_new(0);
+        struct str payload = STR_NONE;
+        TRY(payload_of(ctx, outbox->arena, plan, rows, i, &payload));
+        const struct outbox_row row = {
+            .entity = plan->entity,
+            .event = events->event,
+            .record_id = rows_i64(rows, i, COLUMNS_ID),
+            .payload = payload,
+            .actor_id = ctx->caller->user_id,
+            .depth = ctx->depth,
+            .root = ctx->root,
+            .traceparent = ctx->traceparent,
+        };
+        outbox->calls[outbox->count++] = events_outbox_call(outbox->arena, &row);
+        outbox->bytes += row.payload.len;
+        bool end = i + 1 == rows->count;
+        if (outbox->count < OUTBOX_AT_ONCE && outbox->bytes < OUTBOX_BYTES && !end)
+            continue;
+        int rc = send_outbox(ctx, tx, outbox->calls, outbox->count, commits && end);
+        TRY(write_tx_db(ctx, plan->entity, rc));
+        arena_free(outbox->arena);
+        outbox->arena = NULL;
+        outbox->count = outbox->bytes = 0;
+    }
+    return commits && rows->count > 0 ? WRITE_COMMITTED : 0;
+}
+
+AWAITS static int write_outbox(struct records_ctx *ctx,
+                               const struct columns *plan,
+                               struct db *tx,
+                               const struct write_events *events,
+                               const struct rows *rows)
+{
+    struct outbox *outbox = ARENA_NEW(ctx->task->arena, outbox);
+
+    int rc = fill_outbox(ctx, plan, tx, events, rows, outbox);
+    arena_free(outbox->arena);
+    return rc;
+}
+
+/* Rows of this plan show the system nothing new: no field is left out, and no relation whose
+ * targets a row rule may hide. */
+static bool tells_all(const struct columns *plan, const struct columns *whole)
+{
+    if (plan == NULL)
+        return true;
+    if (plan->count != whole->count)
+        return false;
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->fields[i] != whole->fields[i] || whole->fields[i]->many)
+            return false;
+    return true;
+}
+
+int write_events(struct records_ctx *ctx,
+                 const struct entity *entity,
+                 struct db *tx,
+                 const struct write_events *events)
+{
+    struct records_ctx system;
+    struct columns plan;
+
+    if (!write_listens(entity, events->event) || events->count == 0)
+        return 0;
+    TRY(write_payload_plan(ctx, entity, &system, &plan));
+    if (events->rows != NULL && tells_all(events->plan, &plan))
+        return write_outbox(ctx, &plan, tx, events, events->rows);
+    struct db_call call = write_select_call(&system, &plan, events->ids, events->count);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    return write_outbox(ctx, &plan, tx, events, &call.rows);
+}
