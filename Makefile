@@ -162,6 +162,7 @@ $(BUILD)/tests/unit/test_base_script_sandbox.o: CPPFLAGS += -Iservices/workflow-
 $(BUILD)/tests/unit/test_records_%.o: CPPFLAGS += -Iservices/api-gateway -Iservices/workflow-runner
 $(BUILD)/tests/fuzz/fuzz_records_%.o: CPPFLAGS += -Iservices/api-gateway
 $(BUILD)/unit/test_base_script_sandbox: LDLIBS += -lseccomp
+$(call objs,$(UNIT_SRC)): | $(SQL_HEADERS)
 .PHONY: unit
 unit: $(UNIT_BIN)
 # make unit-<name> builds and runs one, e.g. make unit-test_base_text VARIANT=asan

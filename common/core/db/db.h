@@ -72,18 +72,28 @@ const struct db_error *db_error(const struct task *task);
 AWAITS int db_query(struct task *task, struct db *db, const struct sql *sql,
                     const struct db_param *params, size_t param_count, struct rows *ret_rows) MUSTCHECK;
 
-/* co: several statements in one round trip and, in autocommit, one transaction: all or nothing.
- * Each call's rows are filled; the first failure is returned and its index left in *ret_failed (may be
- * NULL). Inside a transaction they are pipelined on its connection. */
+/* A statement as it is called; what several of them are called with. */
 struct db_call {
     const struct sql *sql;
-    const struct db_param *params; /* PARAMS(...) expands to both */
+    const struct db_param *params; /* SQL_NAME(...) expands to these three, PARAMS(...) to the last two */
     size_t param_count;
     struct rows rows; /* result */
 };
+
+/* any: one for db_batch(): db_call(SQL_GROUP_GET(.id = id)). Its parameters live as long as the block it is made in;
+ * db_call_new() copies them into the arena. */
+static inline struct db_call db_call(const struct sql *sql, const struct db_param *params, size_t param_count)
+{
+    return (struct db_call){.sql = sql, .params = params, .param_count = param_count};
+}
+struct db_call db_call_new(struct arena *arena, const struct sql *sql, const struct db_param *params,
+                           size_t param_count);
+
+/* co: several statements in one round trip and, in autocommit, one transaction: all or nothing.
+ * Each call's rows are filled; the first failure is returned and its index left in *ret_failed (may be
+ * NULL). Inside a transaction they are pipelined on its connection. */
 AWAITS int db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count,
                     size_t *ret_failed) MUSTCHECK;
-
 /* co: leases a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned and is
  * rolled back when the arena dies without db_commit. BEGIN travels with the first statement. */
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;

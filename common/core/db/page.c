@@ -63,5 +63,6 @@ struct sql *db_sql_count(struct arena *arena, const struct sql *page)
     struct sql *sql = wrap(arena, page, text.ptr);
 
     sql->kind = SQL_ONE;
+    sql->row = NULL;
     return sql;
 }

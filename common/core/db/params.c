@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "db/conn_private.h"
+#include "db/db.h"
 
 static bool has_nul(struct str text)
 {
@@ -123,6 +124,18 @@ static const char *encode(struct arena *arena, const struct db_param *param)
         return encode_strs(arena, param->list.items, param->list.count);
     }
     PANIC("no such kind of parameter: %d", (int)param->kind);
+}
+
+struct db_call db_call_new(struct arena *arena,
+                           const struct sql *sql,
+                           const struct db_param *params,
+                           size_t param_count)
+{
+    struct db_param *own = ARENA_ARRAY(arena, own, param_count);
+
+    if (param_count > 0)
+        memcpy(own, params, param_count * sizeof(*own));
+    return db_call(sql, own, param_count);
 }
 
 void params_encode(struct arena *arena,

@@ -23,7 +23,8 @@ int db_piece(struct task *task,
         struct rows rows = {.result = op.result,
                             .count = (size_t)PQntuples(op.result),
                             .columns = (size_t)PQnfields(op.result),
-                            .cut = op.cut};
+                            .cut = op.cut,
+                            .shape = sql->row};
         rc = piece->fn(&rows, piece->arg);
     }
     ops_clear(&op, 1);

@@ -147,7 +147,7 @@ void op_rows(struct task *task, struct db_op *op, struct rows *ret_rows)
         PQclear(result);
         return;
     }
-    *ret_rows = (struct rows){.result = result, .affected = op->affected};
+    *ret_rows = (struct rows){.result = result, .affected = op->affected, .shape = op->sql->row};
     if (!result)
         return;
     ret_rows->count = (size_t)PQntuples(result);

@@ -184,6 +184,55 @@ size_t rows_strs(
     return count;
 }
 
+/* --- as structs --- */
+
+void rows_expect(const struct rows *rows, size_t row, const struct sql_row *shape)
+{
+    if (rows->shape == NULL || rows->shape->hash != shape->hash)
+        PANIC("rows of %s are read as %s",
+              rows->shape ? rows->shape->name : "another statement",
+              shape->name);
+    MUST(row < rows->count && rows->columns == strlen(shape->marks));
+#ifdef GW_DEBUG
+    for (size_t i = 0; i < rows->columns; i++)
+        if (shape->marks[i] != '?' && rows_null(rows, row, i))
+            PANIC("%s: %s is null and not marked so", shape->name, rows_column_name(rows, i));
+#endif
+}
+
+struct opt_i64 rows_opt_i64(const struct rows *rows, size_t row, size_t column)
+{
+    return rows_null(rows, row, column) ? NO_I64 : some_i64(rows_i64(rows, row, column));
+}
+
+struct opt_f64 rows_opt_f64(const struct rows *rows, size_t row, size_t column)
+{
+    return rows_null(rows, row, column) ? NO_F64 : some_f64(rows_f64(rows, row, column));
+}
+
+struct opt_bool rows_opt_bool(const struct rows *rows, size_t row, size_t column)
+{
+    return rows_null(rows, row, column) ? NO_BOOL : some_bool(rows_bool(rows, row, column));
+}
+
+struct sql_i64s
+rows_sql_i64s(struct arena *arena, const struct rows *rows, size_t row, size_t column)
+{
+    int64_t *items;
+    size_t count = rows_i64s(arena, rows, row, column, &items);
+
+    return (struct sql_i64s){items, count};
+}
+
+struct sql_strs
+rows_sql_strs(struct arena *arena, const struct rows *rows, size_t row, size_t column)
+{
+    struct str *items;
+    size_t count = rows_strs(arena, rows, row, column, &items);
+
+    return (struct sql_strs){items, count};
+}
+
 /* --- by name --- */
 
 static void clear(void *result)

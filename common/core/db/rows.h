@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "db/sql.h"
 #include "json/jw.h"
 #include "loop/task.h"
 
@@ -18,6 +19,7 @@ struct rows {
     size_t columns;
     int64_t affected; /* rows an INSERT/UPDATE/DELETE touched */
     bool cut;         /* there were more than were to be kept (db_piece) */
+    const struct sql_row *shape; /* of a statement with named columns */
 };
 
 struct row {
@@ -45,6 +47,15 @@ bool rows_has(const struct rows *rows, const char *name);
 /* Column number by name; panics when the statement has no such column. */
 size_t rows_column(const struct rows *rows, const char *name);
 const char *rows_column_name(const struct rows *rows, size_t column);
+
+/* What sql_*_row() of the generated headers are made of. rows_expect() panics when the rows are another
+ * statement's; in debug builds also when a column is null that is not marked so. */
+void rows_expect(const struct rows *rows, size_t row, const struct sql_row *shape);
+struct opt_i64 rows_opt_i64(const struct rows *rows, size_t row, size_t column);
+struct opt_f64 rows_opt_f64(const struct rows *rows, size_t row, size_t column);
+struct opt_bool rows_opt_bool(const struct rows *rows, size_t row, size_t column);
+struct sql_i64s rows_sql_i64s(struct arena *arena, const struct rows *rows, size_t row, size_t column);
+struct sql_strs rows_sql_strs(struct arena *arena, const struct rows *rows, size_t row, size_t column);
 
 static inline struct row rows_at(const struct rows *rows, size_t index)
 {

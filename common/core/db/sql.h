@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Statements and parameters. Static statements come from .sql files (scripts/sqlgen); dynamic ones are
+ * Statements and parameters. Static statements come from .sql files (scripts/sqlgen, README.md); dynamic ones are
  * built by records/ with the same struct in an arena. "{p}" in a text is the schema of the project that
  * it runs in ("p_12"); "{order}" is filled for :page statements.
  */
@@ -13,12 +13,20 @@
 
 enum sql_kind { SQL_ONE, SQL_OPT, SQL_MANY, SQL_EXEC, SQL_PAGE };
 
+/* The columns of a statement that sql_*_row() reads: what scripts/sqlgen made of their names and types. */
+struct sql_row {
+    uint64_t hash;
+    const char *name;
+    const char *marks; /* one a column: '?' may be null, '.' is never */
+};
+
 struct sql {
     const char *name;    /* "users.users_list": logs, metrics */
     const char *text;
     uint64_t hash;       /* of the text; dynamic statements mix in the model version */
     unsigned arity;
     enum sql_kind kind;
+    const struct sql_row *row; /* NULL = columns are read by number or by name, or as JSON */
     const char *sort;    /* columns a :page may be sorted by, comma separated */
     bool writes;         /* dynamic statements; static ones: anything but SELECT/WITH..SELECT */
     bool heavy;          /* never on a shared pipelined connection (exports, aggregates, counts) */
@@ -70,6 +78,60 @@ struct db_param {
 #define P_BYTES(v) ((struct db_param){.kind = PARAM_BYTES, .str = (v)})
 #define P_I64S(ptr, n) ((struct db_param){.kind = PARAM_I64S, .list = {(ptr), (n)}})
 #define P_STRS(ptr, n) ((struct db_param){.kind = PARAM_STRS, .list = {(ptr), (n)}})
+
+/* --- what statements with named parameters and columns are called with and read as (scripts/sqlgen) --- */
+
+/* Numbers that may be null. Texts without ptr and times of 0 are null as they are. */
+struct opt_i64  { int64_t value; bool set; };
+struct opt_f64  { double value; bool set; };
+struct opt_bool { bool value; bool set; };
+#define NO_I64  ((struct opt_i64){0})
+#define NO_F64  ((struct opt_f64){0})
+#define NO_BOOL ((struct opt_bool){0})
+
+static inline struct opt_i64 some_i64(int64_t value)
+{
+    return (struct opt_i64){value, true};
+}
+/* Of ids: 0 is null. */
+static inline struct opt_i64 some_id(int64_t id)
+{
+    return (struct opt_i64){id, id != 0};
+}
+static inline struct opt_f64 some_f64(double value)
+{
+    return (struct opt_f64){value, true};
+}
+static inline struct opt_bool some_bool(bool value)
+{
+    return (struct opt_bool){value, true};
+}
+
+struct sql_i64s { const int64_t *items; size_t count; };
+struct sql_strs { const struct str *items; size_t count; };
+
+static inline struct sql_i64s sql_i64s(const int64_t *items, size_t count)
+{
+    return (struct sql_i64s){items, count};
+}
+static inline struct sql_strs sql_strs(const struct str *items, size_t count)
+{
+    return (struct sql_strs){items, count};
+}
+
+#define P_OPT_I64(v)  ((v).set ? P_I64((v).value) : P_NULL)
+#define P_OPT_F64(v)  ((v).set ? P_F64((v).value) : P_NULL)
+#define P_OPT_BOOL(v) ((v).set ? P_BOOL((v).value) : P_NULL)
+#define P_OPT_TIME(v) ((v) != 0 ? P_TIME(v) : P_NULL)
+#define P_SQL_I64S(v) P_I64S((v).items, (v).count)
+#define P_SQL_STRS(v) P_STRS((v).items, (v).count)
+
+/* Members are named, not counted. (clang does not know it.) */
+#ifdef __clang__
+#define NAMED_MEMBERS
+#else
+#define NAMED_MEMBERS __attribute__((designated_init))
+#endif
 
 /* Parameter list for the calls of db.h and app/reply.h: expands to the array and its length. */
 #define PARAMS(...)                                                                                \

@@ -254,7 +254,6 @@ void announce_method_row(struct apply_source *source,
 struct told {
     struct apply_source source;
     struct applied applied;
-    struct row row;
     struct rows rows;
 };
 
@@ -262,9 +261,7 @@ AWAITS static int
 begin(struct told *told, struct task *task, struct db *tx, const struct sql *get, int64_t id)
 {
     *told = (struct told){.source = {.task = task}};
-    TRY(db_query(task, tx, get, PARAMS(P_I64(id)), &told->rows));
-    told->row = rows_at(&told->rows, 0);
-    return 0;
+    return db_query(task, tx, get, SQL_APPLY_KEY_ARGS(.id = id), &told->rows);
 }
 
 AWAITS static int end(struct told *told,
@@ -276,7 +273,7 @@ AWAITS static int end(struct told *told,
 {
     if (told->applied.call_count == 0)
         return 0;
-    applied_add(&told->source, &told->applied, set, PARAMS(P_I64(id), P_I64(bits)));
+    applied_add(&told->source, &told->applied, set, SQL_APPLY_TOLD_ARGS(.told = bits, .id = id));
     TRY(applied_write(&told->source, tx, &told->applied));
     *ret_rang = *ret_rang || told->applied.rang;
     return 0;
@@ -290,7 +287,7 @@ int announce_payment(struct task *task, struct db *tx, int64_t id, bool *ret_ran
     TRY(begin(&told, task, tx, &SQL_APPLY_PAYMENT_GET, id));
     if (told.rows.count == 0)
         return 0;
-    payment_row_read(&told.row, &row);
+    payment_row_read(&told.rows, 0, &row);
     announce_payment_row(&told.source, &told.applied, &row);
     return end(&told, tx, &SQL_APPLY_PAYMENT_TOLD, id, row.told, ret_rang);
 }
@@ -303,7 +300,7 @@ int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *re
     TRY(begin(&told, task, tx, &SQL_APPLY_SUBSCRIPTION_GET, id));
     if (told.rows.count == 0)
         return 0;
-    subscription_row_read(&told.row, &row);
+    subscription_row_read(&told.rows, 0, &row);
     announce_subscription_row(&told.source, &told.applied, &row);
     return end(&told, tx, &SQL_APPLY_SUBSCRIPTION_TOLD, id, row.told, ret_rang);
 }

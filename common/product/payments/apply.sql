@@ -1,71 +1,68 @@
 -- What applying the processor's objects reads and writes. Rows are read under their locks and written whole.
 
 -- part: payment
-select p.id as id, p.type as type, p.provider as provider, p.amount_minor as amount_minor, p.currency as currency,
-  p.status as status, p.description as description, p.reference as reference, p.intent_id as intent_id,
-  p.session_id as session_id, p.charge_id as charge_id, p.invoice_payment_id as invoice_payment_id,
-  p.customer as customer, p.customer_email as customer_email, p.subscriber_id as subscriber_id,
-  p.payment_method_id as payment_method_id, p.subscription_id as subscription_id, p.failure_code as failure_code,
-  p.failure_message as failure_message, p.amount_refunded_minor as amount_refunded_minor,
-  p.platform_fee_minor as platform_fee_minor, p.disputes::text as disputes, p.paid_at as paid_at,
-  p.metadata::text as metadata, p.event_at as event_at, p.event_id as event_id, p.settle_at as settle_at,
-  p.call_key is not null as calling, p.told as told, p.created_at as created_at
-from {p}.payments p
+select p.id:bigint, p.type:text, p.provider:text, p.amount_minor:bigint, p.currency:text, p.status:text,
+  p.description:text?, p.reference:text?, p.intent_id:text?, p.session_id:text?, p.charge_id:text?,
+  p.invoice_payment_id:text?, p.customer:text?, p.customer_email:text?, p.subscriber_id:bigint?,
+  p.payment_method_id:bigint?, p.subscription_id:bigint?, p.failure_code:text?, p.failure_message:text?,
+  p.amount_refunded_minor:bigint, p.platform_fee_minor:bigint, p.disputes::text as disputes:text,
+  p.paid_at:timestamptz?, p.metadata::text as metadata:text, p.event_at:timestamptz?, p.event_id:text?,
+  p.settle_at:timestamptz?, p.call_key is not null as calling:boolean, p.told:integer,
+  p.created_at:timestamptz from {p}.payments p
 
 -- part: subscription
-select s.id as id, s.plan_id as plan_id, s.subscriber_id as subscriber_id, s.customer_email as customer_email,
-  s.customer as customer, s.provider as provider, s.provider_subscription_id as provider_subscription_id,
-  s.session_id as session_id, s.name as name, s.description as description, s.amount_minor as amount_minor,
-  s.currency as currency, s.billing_interval as billing_interval, s.interval_count as interval_count,
-  s.trial_length_days as trial_length_days, s.status as status, s.current_period_start as current_period_start,
-  s.current_period_end as current_period_end, s.trial_end as trial_end,
-  s.cancel_at_period_end as cancel_at_period_end, s.canceled_at as canceled_at, s.ended_at as ended_at,
-  s.event_at as event_at, s.event_rank as event_rank, s.event_id as event_id, s.settle_at as settle_at,
-  s.call_key is not null as calling, s.told as told, s.metadata::text as metadata, s.created_at as created_at,
-  s.updated_at as updated_at
-from {p}.subscriptions s
+select s.id:bigint, s.plan_id:bigint?, s.subscriber_id:bigint?, s.customer_email:text?, s.customer:text?,
+  s.provider:text, s.provider_subscription_id:text?, s.session_id:text?, s.name:text?, s.description:text?,
+  s.amount_minor:bigint?, s.currency:text?, s.billing_interval:text?, s.interval_count:integer?,
+  s.trial_length_days:integer, s.status:text, s.current_period_start:timestamptz?, s.current_period_end:timestamptz?,
+  s.trial_end:timestamptz?, s.cancel_at_period_end:boolean, s.canceled_at:timestamptz?, s.ended_at:timestamptz?,
+  s.event_at:timestamptz?, s.event_rank:smallint, s.event_id:text?, s.settle_at:timestamptz?,
+  s.call_key is not null as calling:boolean, s.told:integer, s.metadata::text as metadata:text,
+  s.created_at:timestamptz, s.updated_at:timestamptz from {p}.subscriptions s
 
 -- part: method
-select m.id as id, m.provider_id as provider_id, m.setup_id as setup_id, m.customer as customer,
-  m.subscriber_id as subscriber_id, m.subscriber_email as subscriber_email, m.type as type, m.brand as brand,
-  m.last4 as last4, m.exp_month as exp_month, m.exp_year as exp_year, m.is_default as is_default,
-  m.status as status, m.failure_code as failure_code, m.failure_message as failure_message,
-  m.event_at as event_at, m.told as told, m.created_at as created_at
-from {p}.payment_methods m
+select m.id:bigint, m.provider_id:text?, m.setup_id:text?, m.customer:text?, m.subscriber_id:bigint?,
+  m.subscriber_email:text?, m.type:text, m.brand:text?, m.last4:text?, m.exp_month:smallint?, m.exp_year:smallint?,
+  m.is_default:boolean, m.status:text, m.failure_code:text?, m.failure_message:text?, m.event_at:timestamptz?,
+  m.told:integer, m.created_at:timestamptz from {p}.payment_methods m
 
 -- Serializes those who make a row of one of the processor's objects, and those who find none.
 -- name: apply_alone :exec
-select l.slot from {p}.apply_locks l where l.slot = ($1::bigint & 255) for update;
+select l.slot from {p}.apply_locks l where l.slot = (:key::bigint & 255) for update;
 
 -- name: apply_customer :opt
-select c.subscriber_id as subscriber_id, c.email as email from {p}.payment_customers c where c.provider_id = $1::text;
+select c.subscriber_id:bigint?, c.email:text from {p}.payment_customers c where c.provider_id = :provider_id::text;
 
 -- Events that came before what they are about.
 -- name: apply_wake :exec
 update {p}.webhook_events set state = 'received', next_attempt_at = now(), attempts = 0
-where object = $1::text and state = 'ignored';
+where object = :object::text and state = 'ignored';
 
--- name: apply_payment_lock :many
+-- name: apply_payment_lock :many row(payment)
 {payment}
 where p.provider = 'processor'
-  and (p.intent_id = $1::text or p.session_id = $2::text or p.invoice_payment_id = $3::text or p.id = $4::bigint)
+  and (p.intent_id = :intent_id::text or p.session_id = :session_id::text
+  or p.invoice_payment_id = :invoice_payment_id::text or p.id = :id::bigint)
 order by p.id for update;
 
--- name: apply_payment_get :opt
+-- name: apply_payment_get :opt args(apply_key) row(payment)
 {payment}
-where p.id = $1::bigint;
+where p.id = :id::bigint;
 
--- name: apply_payment_next :one
-select nextval('{p}.payments_id_seq') as id, now() as now;
+-- name: apply_payment_next :one row(apply_next)
+select nextval('{p}.payments_id_seq') as id:bigint, now() as now:timestamptz;
 
 -- name: apply_payment_put :exec
 insert into {p}.payments as p (id, type, amount_minor, currency, status, description, reference, intent_id, session_id,
   charge_id, invoice_payment_id, customer, customer_email, subscriber_id, subscription_id, failure_code,
   failure_message, amount_refunded_minor, platform_fee_minor, disputes, paid_at, metadata, event_at, event_id,
   settle_at, told)
-values ($1::bigint, $2::text, $3::bigint, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, $10::text,
-  $11::text, $12::text, $13::text, $14::bigint, $15::bigint, $16::text, $17::text, $18::bigint, $19::bigint,
-  $20::jsonb, $21::timestamptz, $22::jsonb, $23::timestamptz, $24::text, $25::timestamptz, $26::integer)
+values (:id::bigint, :type::text, :amount_minor::bigint, :currency::text, :status::text, :description::text,
+  :reference::text, :intent_id::text, :session_id::text, :charge_id::text, :invoice_payment_id::text, :customer::text,
+  :customer_email::text, :subscriber_id::bigint?, :subscription_id::bigint?, :failure_code::text,
+  :failure_message::text, :amount_refunded_minor::bigint, :platform_fee_minor::bigint, :disputes::jsonb,
+  :paid_at::timestamptz?, :metadata::jsonb, :event_at::timestamptz?, :event_id::text, :settle_at::timestamptz?,
+  :told::integer)
 on conflict (id) do update set amount_minor = excluded.amount_minor, status = excluded.status,
   description = excluded.description, reference = excluded.reference, intent_id = excluded.intent_id,
   session_id = excluded.session_id, charge_id = excluded.charge_id,
@@ -75,48 +72,51 @@ on conflict (id) do update set amount_minor = excluded.amount_minor, status = ex
   failure_message = excluded.failure_message, amount_refunded_minor = excluded.amount_refunded_minor,
   platform_fee_minor = excluded.platform_fee_minor, disputes = excluded.disputes, paid_at = excluded.paid_at,
   event_at = excluded.event_at, event_id = excluded.event_id, settle_at = excluded.settle_at,
-  call_key = case when $27::boolean then null else p.call_key end,
-  call_path = case when $27::boolean then null else p.call_path end,
-  call_form = case when $27::boolean then null else p.call_form end,
+  call_key = case when :ended::boolean then null else p.call_key end,
+  call_path = case when :ended::boolean then null else p.call_path end,
+  call_form = case when :ended::boolean then null else p.call_form end,
   told = excluded.told, updated_at = greatest(now(), p.updated_at);
 
--- name: apply_payment_told :exec
-update {p}.payments set told = told | $2::integer where id = $1::bigint;
+-- name: apply_payment_told :exec args(apply_told)
+update {p}.payments set told = told | :told::integer where id = :id::bigint;
 
--- name: apply_subscription_lock :many
+-- name: apply_subscription_lock :many row(subscription)
 {subscription}
 where s.provider = 'processor'
-  and (s.provider_subscription_id = $1::text or s.id = $2::bigint or s.session_id = $3::text)
+  and (s.provider_subscription_id = :provider_subscription_id::text or s.id = :id::bigint
+  or s.session_id = :session_id::text)
 order by s.id for update;
 
 -- What a payment of it says of itself; its row is not held up.
 -- name: apply_subscription_of :many
-select s.id as id, s.provider_subscription_id as provider_subscription_id, coalesce(s.name, p.name) as name,
-  s.subscriber_id as subscriber_id, s.customer_email as customer_email
-from {p}.subscriptions s left join {p}.subscription_plans p on p.id = s.plan_id
-where s.provider = 'processor' and (s.provider_subscription_id = $1::text or s.id = $2::bigint)
+select s.id:bigint, s.provider_subscription_id:text?, coalesce(s.name, p.name) as name:text?, s.subscriber_id:bigint?,
+  s.customer_email:text? from {p}.subscriptions s left join {p}.subscription_plans p on p.id = s.plan_id
+where s.provider = 'processor' and (s.provider_subscription_id = :provider_subscription_id::text or s.id = :id::bigint)
 order by s.id;
 
--- name: apply_subscription_get :opt
+-- name: apply_subscription_get :opt args(apply_key) row(subscription)
 {subscription}
-where s.id = $1::bigint;
+where s.id = :id::bigint;
 
--- name: apply_subscription_next :one
-select nextval('{p}.subscriptions_id_seq') as id, now() as now;
+-- name: apply_subscription_next :one row(apply_next)
+select nextval('{p}.subscriptions_id_seq') as id:bigint, now() as now:timestamptz;
 
 -- name: apply_plan :many
-select p.id as id, p.name as name, p.processor_price_id = $1::text as priced from {p}.subscription_plans p
-where p.processor_price_id = $1::text or p.id = $2::bigint;
+select p.id:bigint, p.name:text?,
+  p.processor_price_id = :processor_price_id::text as priced:boolean? from {p}.subscription_plans p
+where p.processor_price_id = :processor_price_id::text or p.id = :id::bigint;
 
 -- name: apply_subscription_put :exec
 insert into {p}.subscriptions as s (id, plan_id, subscriber_id, customer_email, customer, provider_subscription_id,
   session_id, name, description, amount_minor, currency, billing_interval, interval_count, trial_length_days, status,
   current_period_start, current_period_end, trial_end, cancel_at_period_end, canceled_at, ended_at, event_at,
   event_rank, event_id, settle_at, told, metadata)
-values ($1::bigint, $2::bigint, $3::bigint, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, $10::bigint,
-  $11::text, $12::text, $13::integer, $14::integer, $15::text, $16::timestamptz, $17::timestamptz, $18::timestamptz,
-  $19::boolean, $20::timestamptz, $21::timestamptz, $22::timestamptz, $23::smallint, $24::text, $25::timestamptz,
-  $26::integer, $27::jsonb)
+values (:id::bigint, :plan_id::bigint?, :subscriber_id::bigint?, :customer_email::text, :customer::text,
+  :provider_subscription_id::text, :session_id::text, :name::text, :description::text, :amount_minor::bigint?,
+  :currency::text, :billing_interval::text, :interval_count::integer?, :trial_length_days::integer, :status::text,
+  :current_period_start::timestamptz?, :current_period_end::timestamptz?, :trial_end::timestamptz?,
+  :cancel_at_period_end::boolean, :canceled_at::timestamptz?, :ended_at::timestamptz?, :event_at::timestamptz?,
+  :event_rank::smallint, :event_id::text, :settle_at::timestamptz?, :told::integer, :metadata::jsonb)
 on conflict (id) do update set plan_id = excluded.plan_id, subscriber_id = excluded.subscriber_id,
   customer_email = excluded.customer_email, customer = excluded.customer,
   provider_subscription_id = excluded.provider_subscription_id, session_id = excluded.session_id,
@@ -127,17 +127,18 @@ on conflict (id) do update set plan_id = excluded.plan_id, subscriber_id = exclu
   cancel_at_period_end = excluded.cancel_at_period_end, canceled_at = excluded.canceled_at,
   ended_at = excluded.ended_at, event_at = excluded.event_at, event_rank = excluded.event_rank,
   event_id = excluded.event_id, settle_at = excluded.settle_at,
-  call_key = case when $28::boolean then null else s.call_key end,
-  call_path = case when $28::boolean then null else s.call_path end,
-  call_form = case when $28::boolean then null else s.call_form end,
+  call_key = case when :settled::boolean then null else s.call_key end,
+  call_path = case when :settled::boolean then null else s.call_path end,
+  call_form = case when :settled::boolean then null else s.call_form end,
   told = excluded.told, updated_at = greatest(now(), s.updated_at);
 
--- name: apply_subscription_told :exec
-update {p}.subscriptions set told = told | $2::integer where id = $1::bigint;
+-- name: apply_subscription_told :exec args(apply_told)
+update {p}.subscriptions set told = told | :told::integer where id = :id::bigint;
 
 -- name: apply_history_add :exec
 insert into {p}.subscription_history (subscription_id, at, from_status, to_status, event_id, detail)
-values ($1::bigint, $2::timestamptz, $3::text, $4::text, $5::text, $6::jsonb)
+values (:subscription_id::bigint, :at::timestamptz, :from_status::text?, :to_status::text, :event_id::text,
+  :detail::jsonb)
 on conflict (subscription_id, event_id) where event_id is not null do nothing;
 
 -- Events come in any order; each row's state before is the one that the row before it led to.
@@ -145,25 +146,26 @@ on conflict (subscription_id, event_id) where event_id is not null do nothing;
 update {p}.subscription_history h set from_status = o.before
 from (select x.id,
     lag(x.to_status) over (order by x.at, (x.detail ->> 'rank')::integer nulls last, x.event_id, x.id) as before
-  from {p}.subscription_history x where x.subscription_id = $1::bigint) o
-where h.id = o.id and h.subscription_id = $1::bigint and h.from_status is distinct from o.before;
+  from {p}.subscription_history x where x.subscription_id = :subscription_id::bigint) o
+where h.id = o.id and h.subscription_id = :subscription_id::bigint and h.from_status is distinct from o.before;
 
--- name: apply_method_lock :many
+-- name: apply_method_lock :many row(method)
 {method}
-where m.provider_id = $1::text or m.setup_id = $2::text
+where m.provider_id = :provider_id::text or m.setup_id = :setup_id::text
 order by m.id for update;
 
--- name: apply_method_next :one
-select nextval('{p}.payment_methods_id_seq') as id, now() as now;
+-- name: apply_method_next :one row(apply_next)
+select nextval('{p}.payment_methods_id_seq') as id:bigint, now() as now:timestamptz;
 
 -- name: apply_method_delete :exec
-delete from {p}.payment_methods where id = $1::bigint;
+delete from {p}.payment_methods where id = :id::bigint;
 
 -- name: apply_method_put :exec
 insert into {p}.payment_methods as m (id, provider_id, setup_id, customer, subscriber_id, subscriber_email, type, brand,
   last4, exp_month, exp_year, status, failure_code, failure_message, event_at, told)
-values ($1::bigint, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text, $8::text, $9::text, $10::smallint,
-  $11::smallint, $12::text, $13::text, $14::text, $15::timestamptz, $16::integer)
+values (:id::bigint, :provider_id::text, :setup_id::text, :customer::text, :subscriber_id::bigint?,
+  :subscriber_email::text, :type::text, :brand::text, :last4::text, :exp_month::smallint?, :exp_year::smallint?,
+  :status::text, :failure_code::text, :failure_message::text, :event_at::timestamptz?, :told::integer)
 on conflict (id) do update set provider_id = excluded.provider_id, setup_id = excluded.setup_id,
   customer = excluded.customer, subscriber_id = excluded.subscriber_id,
   subscriber_email = excluded.subscriber_email, type = excluded.type, brand = excluded.brand,
@@ -173,8 +175,8 @@ on conflict (id) do update set provider_id = excluded.provider_id, setup_id = ex
   event_at = excluded.event_at, told = excluded.told, updated_at = greatest(now(), m.updated_at);
 
 -- name: apply_account_lock :opt
-select s.doc::text as doc from {p}.settings s where s.kind = 'payments' and s.key = 'processor' for update;
+select s.doc::text as doc:text from {p}.settings s where s.kind = 'payments' and s.key = 'processor' for update;
 
 -- name: apply_account_put :exec
-update {p}.settings set doc = doc || $1::jsonb, updated_at = greatest(now(), updated_at)
+update {p}.settings set doc = doc || :doc::jsonb, updated_at = greatest(now(), updated_at)
 where kind = 'payments' and key = 'processor';

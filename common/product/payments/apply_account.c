@@ -77,9 +77,10 @@ AWAITS static int account_apply(struct apply_source *source,
     struct rows rows;
     json_t *doc;
 
-    TRY(db_query(source->task, tx, &SQL_APPLY_ACCOUNT_LOCK, NULL, 0, &rows));
+    TRY(db_query(source->task, tx, SQL_APPLY_ACCOUNT_LOCK(), &rows));
     if (rows.count == 0 ||
-        jr_parse_stored(source->task->arena, rows_str(&rows, 0, 0), &doc, &error) != 0)
+        jr_parse_stored(
+            source->task->arena, sql_apply_account_lock_row(&rows, 0).doc, &doc, &error) != 0)
         return APPLY_FOREIGN;
     if (!is_ours(source, doc, account))
         return APPLY_FOREIGN;
@@ -91,7 +92,7 @@ AWAITS static int account_apply(struct apply_source *source,
     struct str patch = patch_of(source, account);
     if (patch.ptr == NULL)
         return APPLY_BROKEN;
-    applied_add(source, applied, &SQL_APPLY_ACCOUNT_PUT, PARAMS(P_STR(patch)));
+    applied_add(source, applied, SQL_APPLY_ACCOUNT_PUT(.doc = patch));
     applied->touch = true;
     applied_say(source,
                 applied,

@@ -14,16 +14,16 @@ struct owner {
 static void pick(const struct rows *rows, struct str provider_id, struct owner *owner)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row from = rows_at(rows, i);
-        struct str has = row_str(&from, "provider_subscription_id");
+        const struct sql_apply_subscription_of_row from = sql_apply_subscription_of_row(rows, i);
+        struct str has = from.provider_subscription_id;
         bool same = str_eq(has, provider_id);
         if (!same && (has.len > 0 || owner->id != 0))
             continue;
         *owner = (struct owner){
-            .id = row_i64(&from, "id"),
-            .subscriber_id = row_i64(&from, "subscriber_id"),
-            .name = row_str(&from, "name"),
-            .email = row_str(&from, "customer_email"),
+            .id = from.id,
+            .subscriber_id = from.subscriber_id.value,
+            .name = from.name,
+            .email = from.customer_email,
         };
     }
 }
@@ -40,11 +40,12 @@ AWAITS static int look(struct apply_source *source,
 
     if (foreign)
         return APPLY_FOREIGN;
-    TRY(db_query(source->task,
-                 tx,
-                 &SQL_APPLY_SUBSCRIPTION_OF,
-                 PARAMS(key_str(invoice->subscription), P_I64(id)),
-                 &rows));
+    TRY(db_query(
+        source->task,
+        tx,
+        SQL_APPLY_SUBSCRIPTION_OF(.provider_subscription_id = key_str(invoice->subscription),
+                                  .id = id),
+        &rows));
     pick(&rows, invoice->subscription, owner);
     return 0;
 }

@@ -17,19 +17,16 @@ struct search {
 
 static struct db_call lock_call(struct arena *arena, const struct search *search)
 {
-    struct db_param *params = ARENA_ARRAY(arena, params, 2);
-
-    params[0] = key_str(search->provider_id);
-    params[1] = key_str(search->setup_id);
-    return (struct db_call){.sql = &SQL_APPLY_METHOD_LOCK, .params = params, .param_count = 2};
+    return db_call_new(arena,
+                       SQL_APPLY_METHOD_LOCK(.provider_id = key_str(search->provider_id),
+                                             .setup_id = key_str(search->setup_id)));
 }
 
 static void pick(struct search *search, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row from = rows_at(rows, i);
         struct method_row row;
-        method_row_read(&from, &row);
+        method_row_read(rows, i, &row);
         if (row.provider_id.len == 0)
             search->failed = row;
         else if (search->provider_id.len == 0 || str_eq(row.provider_id, search->provider_id))
@@ -43,15 +40,15 @@ AWAITS static int look(struct apply_source *source, struct db *tx, struct search
 {
     struct db_call calls[] = {
         lock_call(source->task->arena, search),
-        {.sql = &SQL_APPLY_CUSTOMER, PARAMS(P_STR(search->customer))},
+        db_call(SQL_APPLY_CUSTOMER(.provider_id = search->customer)),
     };
 
     TRY(db_batch(source->task, tx, calls, search->customer.len > 0 ? 2 : 1, NULL));
     pick(search, &calls[0].rows);
     if (search->customer.len > 0 && calls[1].rows.count > 0) {
-        const struct row from = rows_at(&calls[1].rows, 0);
-        search->subscriber_id = row_i64(&from, "subscriber_id");
-        search->email = row_str(&from, "email");
+        const struct sql_apply_customer_row from = sql_apply_customer_row(&calls[1].rows, 0);
+        search->subscriber_id = from.subscriber_id.value;
+        search->email = from.email;
     }
     return 0;
 }
@@ -64,22 +61,22 @@ AWAITS static int look_alone(struct apply_source *source,
                              struct method_row *made)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(object)))},
+        db_call(SQL_APPLY_ALONE(.key = apply_alone_key(object))),
         lock_call(source->task->arena, search),
-        {.sql = &SQL_APPLY_METHOD_NEXT},
+        db_call(SQL_APPLY_METHOD_NEXT()),
     };
 
     TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
     pick(search, &calls[1].rows);
     if (search->method.id != 0 || (made == &search->failed && search->failed.id != 0))
         return 0;
-    const struct row next = rows_at(&calls[2].rows, 0);
+    const struct sql_apply_next_row next = sql_apply_next_row(&calls[2].rows, 0);
     search->made = true;
     *made = (struct method_row){
-        .id = row_i64(&next, "id"),
+        .id = next.id,
         .status = made == &search->failed ? "setup_failed" : "active",
         .type = STR("card"),
-        .created_ms = row_time(&next, "now"),
+        .created_ms = next.now,
     };
     return 0;
 }
@@ -91,23 +88,22 @@ static void put(struct apply_source *source, struct applied *applied, struct met
     announce_method_row(source, applied, row);
     applied_add(source,
                 applied,
-                &SQL_APPLY_METHOD_PUT,
-                PARAMS(P_I64(row->id),
-                       P_STR(row->provider_id),
-                       P_STR(row->setup_id),
-                       P_STR(row->customer),
-                       or_null(row->subscriber_id),
-                       P_STR(row->subscriber_email),
-                       P_STR(row->type),
-                       P_STR(row->brand),
-                       P_STR(row->last4),
-                       or_null(row->exp_month),
-                       or_null(row->exp_year),
-                       P_CSTR(row->status),
-                       P_STR(row->failure_code),
-                       P_STR(row->failure_message),
-                       time_or_null(row->event_ms),
-                       P_I64(row->told)));
+                SQL_APPLY_METHOD_PUT(.id = row->id,
+                                     .provider_id = row->provider_id,
+                                     .setup_id = row->setup_id,
+                                     .customer = row->customer,
+                                     .subscriber_id = some_id(row->subscriber_id),
+                                     .subscriber_email = row->subscriber_email,
+                                     .type = row->type,
+                                     .brand = row->brand,
+                                     .last4 = row->last4,
+                                     .exp_month = some_id(row->exp_month),
+                                     .exp_year = some_id(row->exp_year),
+                                     .status = str_from(row->status),
+                                     .failure_code = row->failure_code,
+                                     .failure_message = row->failure_message,
+                                     .event_at = row->event_ms,
+                                     .told = row->told));
 }
 
 static void say(struct apply_source *source,
@@ -247,7 +243,7 @@ int setup_apply_succeeded(struct apply_source *source,
         describe(row, &method, source->at_ms);
     say(source, applied, row, before);
     if (search.failed.id != 0) /* first, for the set-up's id is unique */
-        applied_add(source, applied, &SQL_APPLY_METHOD_DELETE, PARAMS(P_I64(search.failed.id)));
+        applied_add(source, applied, SQL_APPLY_METHOD_DELETE(.id = search.failed.id));
     put(source, applied, row);
     return 0;
 }

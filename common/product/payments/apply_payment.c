@@ -229,9 +229,8 @@ static void pick(struct search *search, const struct rows *rows)
     int best = 0;
 
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row from = rows_at(rows, i);
         struct payment_row row;
-        payment_row_read(&from, &row);
+        payment_row_read(rows, i, &row);
         int fit = fit_of(facts, &row);
         if (fit > best) {
             search->row = row;
@@ -239,25 +238,24 @@ static void pick(struct search *search, const struct rows *rows)
         }
     }
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row from = rows_at(rows, i);
-        if (row_i64(&from, "id") == search->row.id)
+        const struct sql_payment_row other = sql_payment_row(rows, i);
+        if (other.id == search->row.id)
             continue;
-        if (str_eq(row_str(&from, "session_id"), facts->session_id))
+        if (str_eq(other.session_id, facts->session_id))
             facts->session_id = STR_NONE;
-        if (str_eq(row_str(&from, "invoice_payment_id"), facts->invoice_payment_id))
+        if (str_eq(other.invoice_payment_id, facts->invoice_payment_id))
             facts->invoice_payment_id = STR_NONE;
     }
 }
 
 static struct db_call lock_call(struct arena *arena, const struct payment_facts *facts)
 {
-    struct db_param *params = ARENA_ARRAY(arena, params, 4);
-
-    params[0] = key_str(facts->intent_id);
-    params[1] = key_str(facts->session_id);
-    params[2] = key_str(facts->invoice_payment_id);
-    params[3] = P_I64(facts->payment_id);
-    return (struct db_call){.sql = &SQL_APPLY_PAYMENT_LOCK, .params = params, .param_count = 4};
+    return db_call_new(
+        arena,
+        SQL_APPLY_PAYMENT_LOCK(.intent_id = key_str(facts->intent_id),
+                               .session_id = key_str(facts->session_id),
+                               .invoice_payment_id = key_str(facts->invoice_payment_id),
+                               .id = facts->payment_id));
 }
 
 AWAITS static int look(struct apply_source *source, struct db *tx, struct search *search)
@@ -265,17 +263,17 @@ AWAITS static int look(struct apply_source *source, struct db *tx, struct search
     struct payment_facts *facts = &search->facts;
     struct db_call calls[] = {
         lock_call(source->task->arena, facts),
-        {.sql = &SQL_APPLY_CUSTOMER, PARAMS(P_STR(facts->customer))},
+        db_call(SQL_APPLY_CUSTOMER(.provider_id = facts->customer)),
     };
     bool customer = facts->customer.len > 0 && facts->subscriber_id == 0;
 
     TRY(db_batch(source->task, tx, calls, customer ? 2 : 1, NULL));
     pick(search, &calls[0].rows);
     if (customer && calls[1].rows.count > 0) {
-        const struct row from = rows_at(&calls[1].rows, 0);
-        facts->subscriber_id = row_i64(&from, "subscriber_id");
+        const struct sql_apply_customer_row from = sql_apply_customer_row(&calls[1].rows, 0);
+        facts->subscriber_id = from.subscriber_id.value;
         if (!facts->email_wins || facts->customer_email.len == 0)
-            facts->customer_email = row_str(&from, "email");
+            facts->customer_email = from.email;
     }
     return 0;
 }
@@ -285,9 +283,9 @@ AWAITS static int
 look_alone(struct apply_source *source, struct db *tx, struct str object, struct search *search)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(object)))},
+        db_call(SQL_APPLY_ALONE(.key = apply_alone_key(object))),
         lock_call(source->task->arena, &search->facts),
-        {.sql = &SQL_APPLY_PAYMENT_NEXT},
+        db_call(SQL_APPLY_PAYMENT_NEXT()),
     };
     bool makes = search->facts.type != NULL;
 
@@ -295,10 +293,10 @@ look_alone(struct apply_source *source, struct db *tx, struct str object, struct
     pick(search, &calls[1].rows);
     if (search->row.id != 0 || !makes)
         return 0;
-    const struct row next = rows_at(&calls[2].rows, 0);
+    const struct sql_apply_next_row next = sql_apply_next_row(&calls[2].rows, 0);
     search->made = true;
     search->row = (struct payment_row){
-        .id = row_i64(&next, "id"),
+        .id = next.id,
         .status = "requires_payment_method",
         .type = str_from(search->facts.type),
         .provider = STR("processor"),
@@ -306,7 +304,7 @@ look_alone(struct apply_source *source, struct db *tx, struct str object, struct
         .amount_minor = search->facts.amount_minor,
         .metadata = search->facts.metadata,
         .disputes = STR("{}"),
-        .created_ms = row_time(&next, "now"),
+        .created_ms = next.now,
     };
     return 0;
 }
@@ -330,41 +328,40 @@ static void put(struct apply_source *source,
     announce_payment_row(source, applied, row);
     applied_add(source,
                 applied,
-                &SQL_APPLY_PAYMENT_PUT,
-                PARAMS(P_I64(row->id),
-                       P_STR(row->type),
-                       P_I64(row->amount_minor),
-                       P_STR(row->currency),
-                       P_CSTR(row->status),
-                       P_STR(row->description),
-                       P_STR(row->reference),
-                       P_STR(row->intent_id),
-                       P_STR(row->session_id),
-                       P_STR(row->charge_id),
-                       P_STR(row->invoice_payment_id),
-                       P_STR(row->customer),
-                       P_STR(row->customer_email),
-                       or_null(row->subscriber_id),
-                       or_null(row->subscription_id),
-                       P_STR(row->failure_code),
-                       P_STR(row->failure_message),
-                       P_I64(row->amount_refunded_minor),
-                       P_I64(row->platform_fee_minor),
-                       P_STR(row->disputes.len ? row->disputes : STR("{}")),
-                       time_or_null(row->paid_ms),
-                       P_STR(row->metadata.len ? row->metadata : STR("{}")),
-                       time_or_null(row->event_ms),
-                       P_STR(row->event_id),
-                       settled ? P_NULL : time_or_null(row->settle_ms),
-                       P_I64(row->told),
-                       P_BOOL(ended)));
+                SQL_APPLY_PAYMENT_PUT(.id = row->id,
+                                      .type = row->type,
+                                      .amount_minor = row->amount_minor,
+                                      .currency = row->currency,
+                                      .status = str_from(row->status),
+                                      .description = row->description,
+                                      .reference = row->reference,
+                                      .intent_id = row->intent_id,
+                                      .session_id = row->session_id,
+                                      .charge_id = row->charge_id,
+                                      .invoice_payment_id = row->invoice_payment_id,
+                                      .customer = row->customer,
+                                      .customer_email = row->customer_email,
+                                      .subscriber_id = some_id(row->subscriber_id),
+                                      .subscription_id = some_id(row->subscription_id),
+                                      .failure_code = row->failure_code,
+                                      .failure_message = row->failure_message,
+                                      .amount_refunded_minor = row->amount_refunded_minor,
+                                      .platform_fee_minor = row->platform_fee_minor,
+                                      .disputes = row->disputes.len ? row->disputes : STR("{}"),
+                                      .paid_at = row->paid_ms,
+                                      .metadata = row->metadata.len ? row->metadata : STR("{}"),
+                                      .event_at = row->event_ms,
+                                      .event_id = row->event_id,
+                                      .settle_at = settled ? 0 : row->settle_ms,
+                                      .told = row->told,
+                                      .ended = ended));
 }
 
 /* An existing row learns of its intent: nobody who knows only the intent is between looking for it
  * and noting that it waits. */
 static void stand_alone(struct apply_source *source, struct applied *applied, struct str intent_id)
 {
-    applied_add(source, applied, &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(intent_id))));
+    applied_add(source, applied, SQL_APPLY_ALONE(.key = apply_alone_key(intent_id)));
 }
 
 /* The events that came before the row knew its intent. */

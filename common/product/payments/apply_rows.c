@@ -9,77 +9,81 @@
 
 /* --- rows --- */
 
-void payment_row_read(const struct row *from, struct payment_row *ret)
+void payment_row_read(const struct rows *rows, size_t index, struct payment_row *ret)
 {
+    const struct sql_payment_row from = sql_payment_row(rows, index);
+
     *ret = (struct payment_row){
-        .id = row_i64(from, "id"),
-        .status = payment_status(row_str(from, "status")),
-        .type = row_str(from, "type"),
-        .provider = row_str(from, "provider"),
-        .currency = row_str(from, "currency"),
-        .description = row_str(from, "description"),
-        .reference = row_str(from, "reference"),
-        .intent_id = row_str(from, "intent_id"),
-        .session_id = row_str(from, "session_id"),
-        .charge_id = row_str(from, "charge_id"),
-        .invoice_payment_id = row_str(from, "invoice_payment_id"),
-        .customer = row_str(from, "customer"),
-        .customer_email = row_str(from, "customer_email"),
-        .failure_code = row_str(from, "failure_code"),
-        .failure_message = row_str(from, "failure_message"),
-        .event_id = row_str(from, "event_id"),
-        .metadata = row_str(from, "metadata"),
-        .disputes = row_str(from, "disputes"),
-        .amount_minor = row_i64(from, "amount_minor"),
-        .amount_refunded_minor = row_i64(from, "amount_refunded_minor"),
-        .platform_fee_minor = row_i64(from, "platform_fee_minor"),
-        .subscriber_id = row_i64(from, "subscriber_id"),
-        .payment_method_id = row_i64(from, "payment_method_id"),
-        .subscription_id = row_i64(from, "subscription_id"),
-        .paid_ms = row_time(from, "paid_at"),
-        .event_ms = row_time(from, "event_at"),
-        .settle_ms = row_time(from, "settle_at"),
-        .created_ms = row_time(from, "created_at"),
-        .calling = row_bool(from, "calling"),
-        .told = (unsigned)row_i64(from, "told"),
+        .id = from.id,
+        .status = payment_status(from.status),
+        .type = from.type,
+        .provider = from.provider,
+        .currency = from.currency,
+        .description = from.description,
+        .reference = from.reference,
+        .intent_id = from.intent_id,
+        .session_id = from.session_id,
+        .charge_id = from.charge_id,
+        .invoice_payment_id = from.invoice_payment_id,
+        .customer = from.customer,
+        .customer_email = from.customer_email,
+        .failure_code = from.failure_code,
+        .failure_message = from.failure_message,
+        .event_id = from.event_id,
+        .metadata = from.metadata,
+        .disputes = from.disputes,
+        .amount_minor = from.amount_minor,
+        .amount_refunded_minor = from.amount_refunded_minor,
+        .platform_fee_minor = from.platform_fee_minor,
+        .subscriber_id = from.subscriber_id.value,
+        .payment_method_id = from.payment_method_id.value,
+        .subscription_id = from.subscription_id.value,
+        .paid_ms = from.paid_at,
+        .event_ms = from.event_at,
+        .settle_ms = from.settle_at,
+        .created_ms = from.created_at,
+        .calling = from.calling,
+        .told = (unsigned)from.told,
     };
     MUST(ret->status != NULL); /* the table checks it */
 }
 
-void subscription_row_read(const struct row *from, struct subscription_row *ret)
+void subscription_row_read(const struct rows *rows, size_t index, struct subscription_row *ret)
 {
+    const struct sql_subscription_row from = sql_subscription_row(rows, index);
+
     *ret = (struct subscription_row){
-        .id = row_i64(from, "id"),
-        .status = subscription_status(row_str(from, "status")),
-        .provider = row_str(from, "provider"),
-        .provider_subscription_id = row_str(from, "provider_subscription_id"),
-        .session_id = row_str(from, "session_id"),
-        .customer = row_str(from, "customer"),
-        .customer_email = row_str(from, "customer_email"),
-        .name = row_str(from, "name"),
-        .description = row_str(from, "description"),
-        .currency = row_str(from, "currency"),
-        .billing_interval = row_str(from, "billing_interval"),
-        .event_id = row_str(from, "event_id"),
-        .metadata = row_str(from, "metadata"),
-        .plan_id = row_i64(from, "plan_id"),
-        .subscriber_id = row_i64(from, "subscriber_id"),
-        .amount_minor = row_i64(from, "amount_minor"),
-        .interval_count = row_i64(from, "interval_count"),
-        .trial_length_days = row_i64(from, "trial_length_days"),
-        .period_start_ms = row_time(from, "current_period_start"),
-        .period_end_ms = row_time(from, "current_period_end"),
-        .trial_end_ms = row_time(from, "trial_end"),
-        .canceled_ms = row_time(from, "canceled_at"),
-        .ended_ms = row_time(from, "ended_at"),
-        .event_ms = row_time(from, "event_at"),
-        .event_rank = row_i64(from, "event_rank"),
-        .settle_ms = row_time(from, "settle_at"),
-        .created_ms = row_time(from, "created_at"),
-        .updated_ms = row_time(from, "updated_at"),
-        .cancel_at_period_end = row_bool(from, "cancel_at_period_end"),
-        .calling = row_bool(from, "calling"),
-        .told = (unsigned)row_i64(from, "told"),
+        .id = from.id,
+        .status = subscription_status(from.status),
+        .provider = from.provider,
+        .provider_subscription_id = from.provider_subscription_id,
+        .session_id = from.session_id,
+        .customer = from.customer,
+        .customer_email = from.customer_email,
+        .name = from.name,
+        .description = from.description,
+        .currency = from.currency,
+        .billing_interval = from.billing_interval,
+        .event_id = from.event_id,
+        .metadata = from.metadata,
+        .plan_id = from.plan_id.value,
+        .subscriber_id = from.subscriber_id.value,
+        .amount_minor = from.amount_minor.value,
+        .interval_count = from.interval_count.value,
+        .trial_length_days = from.trial_length_days,
+        .period_start_ms = from.current_period_start,
+        .period_end_ms = from.current_period_end,
+        .trial_end_ms = from.trial_end,
+        .canceled_ms = from.canceled_at,
+        .ended_ms = from.ended_at,
+        .event_ms = from.event_at,
+        .event_rank = from.event_rank,
+        .settle_ms = from.settle_at,
+        .created_ms = from.created_at,
+        .updated_ms = from.updated_at,
+        .cancel_at_period_end = from.cancel_at_period_end,
+        .calling = from.calling,
+        .told = (unsigned)from.told,
     };
     MUST(ret->status != NULL);
 }
@@ -94,27 +98,29 @@ static const char *method_status(struct str text)
     return NULL;
 }
 
-void method_row_read(const struct row *from, struct method_row *ret)
+void method_row_read(const struct rows *rows, size_t index, struct method_row *ret)
 {
+    const struct sql_method_row from = sql_method_row(rows, index);
+
     *ret = (struct method_row){
-        .id = row_i64(from, "id"),
-        .status = method_status(row_str(from, "status")),
-        .provider_id = row_str(from, "provider_id"),
-        .setup_id = row_str(from, "setup_id"),
-        .customer = row_str(from, "customer"),
-        .subscriber_email = row_str(from, "subscriber_email"),
-        .type = row_str(from, "type"),
-        .brand = row_str(from, "brand"),
-        .last4 = row_str(from, "last4"),
-        .failure_code = row_str(from, "failure_code"),
-        .failure_message = row_str(from, "failure_message"),
-        .subscriber_id = row_i64(from, "subscriber_id"),
-        .exp_month = row_i64(from, "exp_month"),
-        .exp_year = row_i64(from, "exp_year"),
-        .event_ms = row_time(from, "event_at"),
-        .created_ms = row_time(from, "created_at"),
-        .is_default = row_bool(from, "is_default"),
-        .told = (unsigned)row_i64(from, "told"),
+        .id = from.id,
+        .status = method_status(from.status),
+        .provider_id = from.provider_id,
+        .setup_id = from.setup_id,
+        .customer = from.customer,
+        .subscriber_email = from.subscriber_email,
+        .type = from.type,
+        .brand = from.brand,
+        .last4 = from.last4,
+        .failure_code = from.failure_code,
+        .failure_message = from.failure_message,
+        .subscriber_id = from.subscriber_id.value,
+        .exp_month = from.exp_month.value,
+        .exp_year = from.exp_year.value,
+        .event_ms = from.event_at,
+        .created_ms = from.created_at,
+        .is_default = from.is_default,
+        .told = (unsigned)from.told,
     };
     MUST(ret->status != NULL);
 }
@@ -155,7 +161,7 @@ void applied_add_event(struct apply_source *source,
 
 void applied_add_wake(struct apply_source *source, struct applied *applied, struct str object)
 {
-    applied_add(source, applied, &SQL_APPLY_WAKE, PARAMS(P_STR(object)));
+    applied_add(source, applied, SQL_APPLY_WAKE(.object = object));
     applied->wakes |= 1U << (applied->call_count - 1);
 }
 

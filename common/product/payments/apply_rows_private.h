@@ -46,9 +46,9 @@ struct method_row {
 };
 
 /* any: of the statements that select their columns (apply.sql). */
-void payment_row_read(const struct row *from, struct payment_row *ret);
-void subscription_row_read(const struct row *from, struct subscription_row *ret);
-void method_row_read(const struct row *from, struct method_row *ret);
+void payment_row_read(const struct rows *rows, size_t index, struct payment_row *ret);
+void subscription_row_read(const struct rows *rows, size_t index, struct subscription_row *ret);
+void method_row_read(const struct rows *rows, size_t index, struct method_row *ret);
 
 /* any: the status of the tables that this text is; NULL = none of theirs. */
 const char *payment_status(struct str text);
@@ -58,9 +58,9 @@ bool subscription_is_final(const char *status);
 
 /* any: a key that is searched for, or one that nothing has. Null would do as well, but PostgreSQL
  * then plans the search anew each time, for it looks cheaper with a part of it gone. */
-static inline struct db_param key_str(struct str key)
+static inline struct str key_str(struct str key)
 {
-    return P_STR(key.len > 0 ? key : STR(""));
+    return key.len > 0 ? key : STR("");
 }
 
 /* --- values --- */
@@ -91,16 +91,6 @@ static inline bool set_number(int64_t *to, int64_t value)
 static inline bool fill_number(int64_t *to, int64_t value)
 {
     return *to == 0 && value != 0 && set_number(to, value);
-}
-
-static inline struct db_param or_null(int64_t value)
-{
-    return value != 0 ? P_I64(value) : P_NULL;
-}
-
-static inline struct db_param time_or_null(int64_t ms)
-{
-    return ms != 0 ? P_TIME(ms) : P_NULL;
 }
 
 /* --- what is to be written --- */

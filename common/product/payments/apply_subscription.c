@@ -165,9 +165,8 @@ static void pick(struct search *search, const struct rows *rows)
     int best = 0;
 
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row from = rows_at(rows, i);
         struct subscription_row row;
-        subscription_row_read(&from, &row);
+        subscription_row_read(rows, i, &row);
         struct str has = row.provider_subscription_id;
         bool same = search->id.len > 0 && str_eq(search->id, has);
         bool other = search->id.len > 0 && has.len > 0 && !same;
@@ -178,9 +177,8 @@ static void pick(struct search *search, const struct rows *rows)
         }
     }
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row from = rows_at(rows, i);
-        if (row_i64(&from, "id") != search->row.id &&
-            str_eq(row_str(&from, "session_id"), search->session_id))
+        const struct sql_subscription_row other = sql_subscription_row(rows, i);
+        if (other.id != search->row.id && str_eq(other.session_id, search->session_id))
             search->session_id = STR_NONE;
     }
 }
@@ -188,12 +186,12 @@ static void pick(struct search *search, const struct rows *rows)
 static void read_plan(struct search *search, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row from = rows_at(rows, i);
-        bool priced = row_bool(&from, "priced");
+        const struct sql_apply_plan_row from = sql_apply_plan_row(rows, i);
+        bool priced = from.priced.value;
         /* The plan of our metadata is only what it started with. */
         if (priced || search->plan_name.len == 0) {
-            search->plan_name = row_str(&from, "name");
-            search->plan_id = row_i64(&from, "id");
+            search->plan_name = from.name;
+            search->plan_id = from.id;
         }
         if (priced)
             return;
@@ -204,29 +202,27 @@ static void read_plan(struct search *search, const struct rows *rows)
 
 static struct db_call lock_call(struct arena *arena, const struct search *search)
 {
-    struct db_param *params = ARENA_ARRAY(arena, params, 3);
-
-    params[0] = key_str(search->id);
-    params[1] = P_I64(search->subscription_id);
-    params[2] = key_str(search->session_id);
-    return (struct db_call){
-        .sql = &SQL_APPLY_SUBSCRIPTION_LOCK, .params = params, .param_count = 3};
+    return db_call_new(arena,
+                       SQL_APPLY_SUBSCRIPTION_LOCK(.provider_subscription_id = key_str(search->id),
+                                                   .id = search->subscription_id,
+                                                   .session_id = key_str(search->session_id)));
 }
 
 AWAITS static int look(struct apply_source *source, struct db *tx, struct search *search)
 {
     struct db_call calls[] = {
         lock_call(source->task->arena, search),
-        {.sql = &SQL_APPLY_CUSTOMER, PARAMS(key_str(search->customer))},
-        {.sql = &SQL_APPLY_PLAN, PARAMS(key_str(search->price), P_I64(search->plan_id))},
+        db_call(SQL_APPLY_CUSTOMER(.provider_id = key_str(search->customer))),
+        db_call(
+            SQL_APPLY_PLAN(.processor_price_id = key_str(search->price), .id = search->plan_id)),
     };
 
     TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
     pick(search, &calls[0].rows);
     if (calls[1].rows.count > 0) {
-        const struct row from = rows_at(&calls[1].rows, 0);
-        search->subscriber_id = row_i64(&from, "subscriber_id");
-        search->email = row_str(&from, "email");
+        const struct sql_apply_customer_row from = sql_apply_customer_row(&calls[1].rows, 0);
+        search->subscriber_id = from.subscriber_id.value;
+        search->email = from.email;
     }
     read_plan(search, &calls[2].rows);
     return 0;
@@ -238,42 +234,43 @@ AWAITS static int look_alone(struct apply_source *source,
                              struct search *search)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_APPLY_ALONE, PARAMS(P_I64(apply_alone_key(search->id)))},
+        db_call(SQL_APPLY_ALONE(.key = apply_alone_key(search->id))),
         lock_call(source->task->arena, search),
-        {.sql = &SQL_APPLY_SUBSCRIPTION_NEXT},
+        db_call(SQL_APPLY_SUBSCRIPTION_NEXT()),
     };
 
     TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
     pick(search, &calls[1].rows);
     if (search->row.id != 0)
         return 0;
-    const struct row next = rows_at(&calls[2].rows, 0);
+    const struct sql_apply_next_row next = sql_apply_next_row(&calls[2].rows, 0);
     search->made = true;
     search->row = (struct subscription_row){
-        .id = row_i64(&next, "id"),
+        .id = next.id,
         .status = "incomplete",
         .provider = STR("processor"),
         .name = search->plan_name,
         .plan_id = search->plan_id,
         .metadata =
             object->metadata != NULL ? jr_print(source->task->arena, object->metadata) : STR("{}"),
-        .created_ms = row_time(&next, "now"),
-        .updated_ms = row_time(&next, "now"),
+        .created_ms = next.now,
+        .updated_ms = next.now,
     };
     return 0;
 }
 
 /* --- how it is written --- */
 
-/* One that gives access is read when its period is over and nobody has told of the next. */
-static struct db_param next_reading(const struct subscription_row *row, bool settled)
+/* One that gives access is read when its period is over and nobody has told of the next; 0: never.
+ */
+static int64_t next_reading(const struct subscription_row *row, bool settled)
 {
     bool gives = strcmp(row->status, "active") == 0 || strcmp(row->status, "trialing") == 0 ||
                  strcmp(row->status, "past_due") == 0;
 
     if (!settled)
-        return time_or_null(row->settle_ms);
-    return gives && row->period_end_ms != 0 ? P_TIME(row->period_end_ms + OVERDUE_MS) : P_NULL;
+        return row->settle_ms;
+    return gives && row->period_end_ms != 0 ? row->period_end_ms + OVERDUE_MS : 0;
 }
 
 static void put(struct apply_source *source, struct applied *applied, struct subscription_row *row)
@@ -282,37 +279,38 @@ static void put(struct apply_source *source, struct applied *applied, struct sub
     bool settled = row->provider_subscription_id.len > 0 || subscription_is_final(row->status);
 
     announce_subscription_row(source, applied, row);
-    applied_add(source,
-                applied,
-                &SQL_APPLY_SUBSCRIPTION_PUT,
-                PARAMS(P_I64(row->id),
-                       or_null(row->plan_id),
-                       or_null(row->subscriber_id),
-                       P_STR(row->customer_email),
-                       P_STR(row->customer),
-                       P_STR(row->provider_subscription_id),
-                       P_STR(row->session_id),
-                       P_STR(row->name),
-                       P_STR(row->description),
-                       row->currency.len > 0 ? P_I64(row->amount_minor) : P_NULL,
-                       P_STR(row->currency),
-                       P_STR(row->billing_interval),
-                       or_null(row->interval_count),
-                       P_I64(row->trial_length_days),
-                       P_CSTR(row->status),
-                       time_or_null(row->period_start_ms),
-                       time_or_null(row->period_end_ms),
-                       time_or_null(row->trial_end_ms),
-                       P_BOOL(row->cancel_at_period_end),
-                       time_or_null(row->canceled_ms),
-                       time_or_null(row->ended_ms),
-                       time_or_null(row->event_ms),
-                       P_I64(row->event_rank),
-                       P_STR(row->event_id),
-                       next_reading(row, settled),
-                       P_I64(row->told),
-                       P_STR(row->metadata.len ? row->metadata : STR("{}")),
-                       P_BOOL(settled)));
+    applied_add(
+        source,
+        applied,
+        SQL_APPLY_SUBSCRIPTION_PUT(.id = row->id,
+                                   .plan_id = some_id(row->plan_id),
+                                   .subscriber_id = some_id(row->subscriber_id),
+                                   .customer_email = row->customer_email,
+                                   .customer = row->customer,
+                                   .provider_subscription_id = row->provider_subscription_id,
+                                   .session_id = row->session_id,
+                                   .name = row->name,
+                                   .description = row->description,
+                                   .amount_minor =
+                                       row->currency.len > 0 ? some_i64(row->amount_minor) : NO_I64,
+                                   .currency = row->currency,
+                                   .billing_interval = row->billing_interval,
+                                   .interval_count = some_id(row->interval_count),
+                                   .trial_length_days = row->trial_length_days,
+                                   .status = str_from(row->status),
+                                   .current_period_start = row->period_start_ms,
+                                   .current_period_end = row->period_end_ms,
+                                   .trial_end = row->trial_end_ms,
+                                   .cancel_at_period_end = row->cancel_at_period_end,
+                                   .canceled_at = row->canceled_ms,
+                                   .ended_at = row->ended_ms,
+                                   .event_at = row->event_ms,
+                                   .event_rank = row->event_rank,
+                                   .event_id = row->event_id,
+                                   .settle_at = next_reading(row, settled),
+                                   .told = row->told,
+                                   .metadata = row->metadata.len ? row->metadata : STR("{}"),
+                                   .settled = settled));
 }
 
 /* Every event leaves its mark, also one that comes late: what the rows say does not depend on the
@@ -337,14 +335,13 @@ static void note_history(struct apply_source *source,
     jw_obj_end(&w);
     applied_add(source,
                 applied,
-                &SQL_APPLY_HISTORY_ADD,
-                PARAMS(P_I64(id),
-                       P_TIME(facts->at_ms),
-                       before != NULL ? P_CSTR(before) : P_NULL,
-                       P_CSTR(facts->status),
-                       P_STR(facts->event_id),
-                       P_STR(jw_done(&w) ? strbuf_view(&out) : STR("{}"))));
-    applied_add(source, applied, &SQL_APPLY_HISTORY_LINK, PARAMS(P_I64(id)));
+                SQL_APPLY_HISTORY_ADD(.subscription_id = id,
+                                      .at = facts->at_ms,
+                                      .from_status = before != NULL ? str_from(before) : STR_NONE,
+                                      .to_status = str_from(facts->status),
+                                      .event_id = facts->event_id,
+                                      .detail = jw_done(&w) ? strbuf_view(&out) : STR("{}")));
+    applied_add(source, applied, SQL_APPLY_HISTORY_LINK(.subscription_id = id));
 }
 
 static void say(struct apply_source *source,

@@ -16,8 +16,9 @@ AWAITS static int close_payment(const struct call *call, struct db *tx)
 {
     return db_query(call->task,
                     tx,
-                    &SQL_CALL_PAYMENT_CLOSE,
-                    PARAMS(P_I64(call->id), P_STR(call->key), P_STR(call->session.url)),
+                    SQL_CALL_PAYMENT_CLOSE(.id = call->id,
+                                           .call_key = call->key,
+                                           .checkout_url = call->session.url),
                     NULL);
 }
 
@@ -28,8 +29,10 @@ AWAITS static int close_subscription(const struct call *call, struct db *tx)
 
     return db_query(call->task,
                     tx,
-                    &SQL_CALL_SUBSCRIPTION_CLOSE,
-                    PARAMS(P_I64(call->id), P_STR(call->key), P_STR(session->id), P_I64(open_ms)),
+                    SQL_CALL_SUBSCRIPTION_CLOSE(.id = call->id,
+                                                .call_key = call->key,
+                                                .session_id = session->id,
+                                                .open_ms = open_ms),
                     NULL);
 }
 
@@ -64,11 +67,11 @@ int call_note(
     return db_query(call->task,
                     tx,
                     call->kind->note,
-                    PARAMS(P_I64(call->id),
-                           P_STR(call->key),
-                           P_STR(call->path),
-                           P_STR(call->form),
-                           P_I64(settle_ms)),
+                    SQL_CALL_NOTE_ARGS(.id = call->id,
+                                       .call_key = call->key,
+                                       .call_path = call->path,
+                                       .call_form = call->form,
+                                       .delay_ms = settle_ms),
                     NULL);
 }
 
@@ -206,7 +209,10 @@ int call_fail(
     TRY(db_query(call->task,
                  tx,
                  call->kind->failed,
-                 PARAMS(P_I64(call->id), P_STR(call->key), P_STR(code), P_STR(message)),
+                 SQL_CALL_FAILED_ARGS(.id = call->id,
+                                      .call_key = call->key,
+                                      .failure_code = code,
+                                      .failure_message = message),
                  &rows));
     if (ret_failed != NULL)
         *ret_failed = rows.count > 0;
@@ -237,7 +243,14 @@ int call_take_back(struct call *call, struct db *tx)
     if (!call->creates)
         return call_close(call, tx);
     if (kind->release != NULL)
-        TRY(db_query(call->task, tx, kind->release, PARAMS(P_I64(call->id)), NULL));
-    return db_query(
-        call->task, tx, kind->not_begun, PARAMS(P_I64(call->id), P_STR(call->key)), NULL);
+        TRY(db_query(call->task,
+                     tx,
+                     kind->release,
+                     SQL_CALL_SUBSCRIPTION_RELEASE_ARGS(.id = call->id),
+                     NULL));
+    return db_query(call->task,
+                    tx,
+                    kind->not_begun,
+                    SQL_CALL_NOT_BEGUN_ARGS(.id = call->id, .call_key = call->key),
+                    NULL);
 }

@@ -12,8 +12,7 @@ int entitlement_get(struct task *task,
     struct rows found;
     int rc = db_query(task,
                       &project->db,
-                      &SQL_ENTITLEMENT_BEST,
-                      PARAMS(P_I64(user_id), P_I64(settings->grace_days)),
+                      SQL_ENTITLEMENT_BEST(.user_id = user_id, .grace_days = settings->grace_days),
                       &found);
 
     if (rc)
@@ -21,15 +20,15 @@ int entitlement_get(struct task *task,
     *ret = (struct entitlement){.status = STR("none")};
     if (!found.count)
         return 0;
-    const struct row row = rows_at(&found, 0);
+    const struct sql_entitlement_best_row row = sql_entitlement_best_row(&found, 0);
     *ret = (struct entitlement){
-        .has_access = row_bool(&row, "has_access"),
-        .provider = row_str(&row, "provider"),
-        .status = row_str(&row, "status"),
-        .expires_ms = row_time(&row, "expires_at"),
-        .trial_length_days = row_i64(&row, "trial_length_days"),
-        .subscription_id = row_i64(&row, "id"),
-        .plan_id = row_i64(&row, "plan_id"),
+        .has_access = row.has_access.value,
+        .provider = row.provider,
+        .status = row.status,
+        .expires_ms = row.expires_at,
+        .trial_length_days = row.trial_length_days,
+        .subscription_id = row.id,
+        .plan_id = row.plan_id.value,
     };
     return 0;
 }

@@ -5,18 +5,19 @@
 -- a store's subscription ends at its date, for nothing may be told of it then.
 -- name: entitlement_best :opt
 with mine as (
-  select s.id from {p}.subscriptions s where s.subscriber_id = $1::bigint
+  select s.id from {p}.subscriptions s where s.subscriber_id = :user_id::bigint
   union
-  select u.subscription_id from {p}.subscription_users u where u.user_id = $1::bigint
+  select u.subscription_id from {p}.subscription_users u where u.user_id = :user_id::bigint
 ), known as (
   select s.id, s.plan_id, s.provider, s.trial_length_days, s.trial_end, s.current_period_end, s.app_status,
     case when s.provider = 'iap_store' then s.grace_end
-         else coalesce(s.grace_end, s.failed_at + $2::bigint * interval '1 day') end as grace_until
+         else coalesce(s.grace_end, s.failed_at + :grace_days::bigint * interval '1 day') end as grace_until
   from (
     select s.id, s.plan_id, s.provider, s.trial_length_days, s.trial_end, s.current_period_end, s.grace_end,
       case when s.provider = 'iap_store' then coalesce(s.store_status, s.status) else s.status end as app_status,
       coalesce((select max(h.at) from {p}.subscription_history h
-                where h.subscription_id = s.id and h.to_status = s.status and h.from_status is distinct from h.to_status),
+                where h.subscription_id = s.id and h.to_status = s.status
+                and h.from_status is distinct from h.to_status),
                s.event_at, s.updated_at) as failed_at
     from {p}.subscriptions s
     where s.id in (select m.id from mine m)
@@ -29,10 +30,11 @@ with mine as (
     k.app_status in ('trialing', 'active', 'in_grace', 'past_due') as may
   from known k
 )
-select j.id, j.plan_id, case when j.provider = 'iap_store' then j.provider else 'processor_web' end as provider,
-  j.app_status as status, j.ends as expires_at, j.trial_length_days,
+select j.id:bigint, j.plan_id:bigint?,
+  case when j.provider = 'iap_store' then j.provider else 'processor_web' end as provider:text,
+  j.app_status as status:text, j.ends as expires_at:timestamptz?, j.trial_length_days:integer,
   j.may and (j.ends is null or now() < j.ends or (j.provider = 'processor' and j.app_status in ('trialing', 'active')))
-    as has_access
+    as has_access:boolean?
 from judged j
 order by has_access desc, j.ends desc nulls first, j.id desc
 limit 1

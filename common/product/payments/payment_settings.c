@@ -171,18 +171,15 @@ static void read_options(struct arena *arena, const json_t *doc, struct payment_
 static int open_sealed(struct task *task,
                        struct project *project,
                        struct str key,
-                       const struct rows *rows,
-                       size_t row,
+                       struct str sealed,
                        struct str *ret_secret)
 {
-    size_t column = rows_column(rows, "sealed");
     struct str place = place_setting(task->arena, project->number, STR(PAYMENT_SETTINGS_KIND), key);
 
     *ret_secret = STR_NONE;
-    if (rows_null(rows, row, column))
+    if (!sealed.ptr)
         return 0;
-    int rc =
-        data_key_open(task, project, rows_bytes(task->arena, rows, row, column), place, ret_secret);
+    int rc = data_key_open(task, project, sealed, place, ret_secret);
     if (rc <= 0)
         return rc;
     log_error("payments.secret_unreadable", L_STR("project", project->slug), L_STR("key", key));
@@ -215,14 +212,13 @@ static int read_all(struct task *task,
                                        PAYMENT_SETTINGS_STORE};
 
     for (size_t row = 0; row < rows->count; row++) {
-        const struct row at = rows_at(rows, row);
-        struct str key = row_str(&at, "key");
+        const struct sql_payment_setting_row at = sql_payment_setting_row(task->arena, rows, row);
         struct str secret;
-        TRY(open_sealed(task, project, key, rows, row, &secret));
+        TRY(open_sealed(task, project, at.key, at.sealed, &secret));
         for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-            if (!str_is(key, keys[i]))
+            if (!str_is(at.key, keys[i]))
                 continue;
-            docs[i] = parse(task->arena, row_str(&at, "doc"));
+            docs[i] = parse(task->arena, at.doc);
             secrets[i] = parse(task->arena, secret);
         }
     }
@@ -305,7 +301,7 @@ int payment_settings_get(struct task *task,
     if (entry == NULL) {
         /* Asked before reading: what moves meanwhile is read again by the next who asks. */
         int64_t epoch = project->epoch;
-        TRY(db_query(task, &project->db, &SQL_PAYMENT_SETTINGS_ALL, NULL, 0, &rows));
+        TRY(db_query(task, &project->db, SQL_PAYMENT_SETTINGS_ALL(), &rows));
         struct arena *arena = arena_new(0);
         entry = ARENA_NEW(arena, entry);
         *entry =
@@ -329,7 +325,7 @@ int payment_settings_read(struct task *task,
     struct payment_settings *settings = ARENA_NEW(task->arena, settings);
     struct rows rows;
 
-    TRY(db_query(task, db, &SQL_PAYMENT_SETTINGS_ALL, NULL, 0, &rows));
+    TRY(db_query(task, db, SQL_PAYMENT_SETTINGS_ALL(), &rows));
     TRY(read_all(task, project, &rows, task->arena, settings));
     *ret_settings = settings;
     return 0;
@@ -352,16 +348,16 @@ struct db_call payment_settings_put(struct arena *arena,
                                     struct str doc,
                                     struct str secret)
 {
-    struct db_param *params = ARENA_ARRAY(arena, params, 4);
     struct str place =
         place_setting(arena, project->number, STR(PAYMENT_SETTINGS_KIND), str_from(key));
+    struct str sealed =
+        secret.len > 0 ? aead_seal(arena, &project->data_key, secret, place) : STR_NONE;
 
-    params[0] = P_CSTR(key);
-    params[1] = P_STR(doc);
-    params[2] =
-        secret.len > 0 ? P_BYTES(aead_seal(arena, &project->data_key, secret, place)) : P_NULL;
-    params[3] = P_BOOL(secret.ptr == NULL);
-    return (struct db_call){.sql = &SQL_PAYMENT_SETTINGS_PUT, .params = params, .param_count = 4};
+    return db_call_new(arena,
+                       SQL_PAYMENT_SETTINGS_PUT(.key = str_from(key),
+                                                .doc = doc,
+                                                .sealed = sealed,
+                                                .keep_sealed = secret.ptr == NULL));
 }
 
 int payment_settings_lock(struct task *task,
@@ -374,10 +370,11 @@ int payment_settings_lock(struct task *task,
     struct rows rows;
     struct str secret = STR_NONE;
 
-    TRY(db_query(task, tx, &SQL_PAYMENT_SETTINGS_LOCK, PARAMS(P_CSTR(key)), &rows));
+    TRY(db_query(task, tx, SQL_PAYMENT_SETTINGS_LOCK(.key = str_from(key)), &rows));
+    const struct sql_payment_setting_row row = sql_payment_setting_row(task->arena, &rows, 0);
     if (ret_secret != NULL)
-        TRY(open_sealed(task, project, str_from(key), &rows, 0, &secret));
-    json_t *doc = parse(task->arena, rows_str(&rows, 0, rows_column(&rows, "doc")));
+        TRY(open_sealed(task, project, row.key, row.sealed, &secret));
+    json_t *doc = parse(task->arena, row.doc);
     if (!json_is_object(doc))
         return DB_FAILED;
     *ret_doc = doc;
@@ -394,18 +391,19 @@ int payment_settings_secret(struct task *task,
     struct rows rows;
     struct str secret = STR_NONE;
 
-    TRY(db_query(task, &project->db, &SQL_PAYMENT_SETTINGS_ONE, PARAMS(P_CSTR(key)), &rows));
+    TRY(db_query(task, &project->db, SQL_PAYMENT_SETTINGS_ONE(.key = str_from(key)), &rows));
     if (rows.count > 0)
-        TRY(open_sealed(task, project, str_from(key), &rows, 0, &secret));
+        TRY(open_sealed(task,
+                        project,
+                        str_from(key),
+                        sql_payment_setting_row(task->arena, &rows, 0).sealed,
+                        &secret));
     *ret_secret = secret;
     return 0;
 }
 
 int payment_project_register(struct task *task, struct directory *directory, int64_t number)
 {
-    return db_query(task,
-                    directory_control(directory),
-                    &SQL_PAYMENT_PROJECT_REGISTER,
-                    PARAMS(P_I64(number)),
-                    NULL);
+    return db_query(
+        task, directory_control(directory), SQL_PAYMENT_PROJECT_REGISTER(.number = number), NULL);
 }

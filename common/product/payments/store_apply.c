@@ -30,9 +30,9 @@ struct applying {
     struct store_state state;
 };
 
-static struct db_param text_or_null(struct str text)
+static struct str text_or_null(struct str text)
 {
-    return text.len > 0 ? P_STR(text) : P_NULL;
+    return text.len > 0 ? text : STR_NONE;
 }
 
 /* The row, locked until the transaction ends; made when there is none. */
@@ -41,17 +41,21 @@ AWAITS static int lock_row(struct applying *a, struct rows *ret_row)
     const struct store_document *document = a->document;
     struct task *task = a->source->task;
 
-    TRY(db_query(
-        task, a->tx, &SQL_STORE_SUBSCRIPTION_LOCK, PARAMS(P_STR(document->original_id)), ret_row));
+    TRY(db_query(task,
+                 a->tx,
+                 SQL_STORE_SUBSCRIPTION_LOCK(.provider_subscription_id = document->original_id),
+                 ret_row));
     if (ret_row->count > 0)
         return 0;
     TRY(db_query(task,
                  a->tx,
-                 &SQL_STORE_SUBSCRIPTION_ADD,
-                 PARAMS(P_STR(document->original_id), P_STR(document->environment)),
+                 SQL_STORE_SUBSCRIPTION_ADD(.provider_subscription_id = document->original_id,
+                                            .environment = document->environment),
                  NULL));
-    return db_query(
-        task, a->tx, &SQL_STORE_SUBSCRIPTION_LOCK, PARAMS(P_STR(document->original_id)), ret_row);
+    return db_query(task,
+                    a->tx,
+                    SQL_STORE_SUBSCRIPTION_LOCK(.provider_subscription_id = document->original_id),
+                    ret_row);
 }
 
 /* --- history --- */
@@ -67,18 +71,18 @@ static int entry_order(const void *a, const void *b)
 static void
 entry_read(struct arena *arena, const struct rows *rows, size_t row, struct entry *entry)
 {
+    const struct sql_store_history_row from = sql_store_history_row(rows, row);
     struct jr_error error;
     json_t *detail = NULL;
 
-    if (jr_parse_stored(arena, rows_str(rows, row, rows_column(rows, "detail")), &detail, &error) !=
-        0)
+    if (jr_parse_stored(arena, from.detail, &detail, &error) != 0)
         detail = NULL; /* then it says nothing */
     store_fact_parse(detail, &entry->fact);
-    entry->id = rows_i64(rows, row, rows_column(rows, "id"));
-    entry->from = rows_str(rows, row, rows_column(rows, "from_status"));
-    entry->to = rows_str(rows, row, rows_column(rows, "to_status"));
-    entry->fact.event_id = rows_str(rows, row, rows_column(rows, "event_id"));
-    entry->fact.signed_ms = rows_time(rows, row, rows_column(rows, "at"));
+    entry->id = from.id;
+    entry->from = from.from_status;
+    entry->to = from.to_status;
+    entry->fact.event_id = from.event_id;
+    entry->fact.signed_ms = from.at;
 }
 
 /* Everything that is known, with what has come now, in order. */
@@ -87,7 +91,7 @@ AWAITS static int read_history(struct applying *a)
     const struct store_fact *fact = &a->document->fact;
     struct rows rows;
 
-    TRY(db_query(a->source->task, a->tx, &SQL_STORE_HISTORY, PARAMS(P_I64(a->id)), &rows));
+    TRY(db_query(a->source->task, a->tx, SQL_STORE_HISTORY(.subscription_id = a->id), &rows));
     a->entries = ARENA_ARRAY(a->arena, a->entries, rows.count + 1);
     for (size_t i = 0; i < rows.count; i++)
         entry_read(a->arena, &rows, i, &a->entries[i]);
@@ -115,23 +119,20 @@ static size_t retell(struct applying *a, struct db_call *calls)
         struct entry *entry = &a->entries[i];
         store_state_add(&a->state, &entry->fact);
         struct str to = str_from(store_state_status(&a->state));
-        struct db_param *params = ARENA_ARRAY(a->arena, params, 6);
-        if (entry->id == 0) {
-            params[0] = P_I64(a->id);
-            params[1] = P_TIME(entry->fact.signed_ms);
-            params[2] = P_STR(entry->fact.event_id);
-            params[3] = text_or_null(from);
-            params[4] = P_STR(to);
-            params[5] = P_STR(store_fact_print(a->arena, &entry->fact));
-            calls[count++] =
-                (struct db_call){.sql = &SQL_STORE_HISTORY_ADD, .params = params, .param_count = 6};
-        } else if (!str_eq(entry->from, from) || !str_eq(entry->to, to)) {
-            params[0] = P_I64(entry->id);
-            params[1] = text_or_null(from);
-            params[2] = P_STR(to);
-            calls[count++] =
-                (struct db_call){.sql = &SQL_STORE_HISTORY_SET, .params = params, .param_count = 3};
-        }
+        if (entry->id == 0)
+            calls[count++] = db_call_new(
+                a->arena,
+                SQL_STORE_HISTORY_ADD(.subscription_id = a->id,
+                                      .at = entry->fact.signed_ms,
+                                      .event_id = entry->fact.event_id,
+                                      .from_status = text_or_null(from),
+                                      .to_status = to,
+                                      .detail = store_fact_print(a->arena, &entry->fact)));
+        else if (!str_eq(entry->from, from) || !str_eq(entry->to, to))
+            calls[count++] = db_call_new(a->arena,
+                                         SQL_STORE_HISTORY_SET(.id = entry->id,
+                                                               .from_status = text_or_null(from),
+                                                               .to_status = to));
         from = to;
     }
     return count;
@@ -180,28 +181,32 @@ static struct db_call row_call(struct applying *a)
     const struct store_state *state = &a->state;
     int64_t user_id = store_account_user(state->account_token);
     struct str currency = state->currency;
-    struct db_param *params = ARENA_ARRAY(a->arena, params, 18);
-    size_t n = 0;
 
-    params[n++] = P_I64(a->id);
-    params[n++] = P_CSTR(store_state_status(state));
-    params[n++] = text_or_null(store_word(state));
-    params[n++] = text_or_null(state->product_id);
-    params[n++] = text_or_null(state->transaction_id);
-    params[n++] = or_null(user_id);
-    params[n++] = time_or_null(state->starts_ms);
-    params[n++] = time_or_null(store_state_end(state));
-    params[n++] = time_or_null(state->trial_end_ms);
-    params[n++] = P_I64(state->trial_days);
-    params[n++] = time_or_null(state->grace_ms);
-    params[n++] = P_BOOL(state->renews_not && state->ended_ms == 0);
-    params[n++] = time_or_null(state->canceled_ms);
-    params[n++] = time_or_null(state->ended_ms);
-    params[n++] = currency.len > 0 ? P_I64(store_minor(state->price_milli, currency)) : P_NULL;
-    params[n++] = currency.len > 0 ? P_STR(store_currency(a->arena, currency)) : P_NULL;
-    params[n++] = P_STR(metadata(a));
-    params[n++] = P_TIME(a->entries[a->count - 1].fact.signed_ms);
-    return (struct db_call){.sql = &SQL_STORE_SUBSCRIPTION_SET, .params = params, .param_count = n};
+    return db_call_new(
+        a->arena,
+        SQL_STORE_SUBSCRIPTION_SET(.id = a->id,
+                                   .status = str_from(store_state_status(state)),
+                                   .store_status = text_or_null(store_word(state)),
+                                   .store_product_id = text_or_null(state->product_id),
+                                   .store_transaction_id = text_or_null(state->transaction_id),
+                                   .user_id = some_id(user_id),
+                                   .current_period_start = state->starts_ms,
+                                   .current_period_end = store_state_end(state),
+                                   .trial_end = state->trial_end_ms,
+                                   .trial_length_days = state->trial_days,
+                                   .grace_end = state->grace_ms,
+                                   .cancel_at_period_end =
+                                       state->renews_not && state->ended_ms == 0,
+                                   .canceled_at = state->canceled_ms,
+                                   .ended_at = state->ended_ms,
+                                   .amount_minor =
+                                       currency.len > 0
+                                           ? some_i64(store_minor(state->price_milli, currency))
+                                           : NO_I64,
+                                   .currency = currency.len > 0 ? store_currency(a->arena, currency)
+                                                                : STR_NONE,
+                                   .metadata = metadata(a),
+                                   .event_at = a->entries[a->count - 1].fact.signed_ms));
 }
 
 static struct str effect(struct applying *a, bool late)
@@ -232,17 +237,18 @@ static struct str effect(struct applying *a, bool late)
 
 AWAITS static int apply_subscription_info(struct applying *a, struct applied *ret)
 {
-    struct rows row;
+    struct rows rows;
 
-    TRY(lock_row(a, &row));
-    if (row.count != 1) /* somebody has removed it meanwhile: the next attempt makes it anew */
+    TRY(lock_row(a, &rows));
+    if (rows.count != 1) /* somebody has removed it meanwhile: the next attempt makes it anew */
         return DB_CONFLICT;
-    a->id = rows_i64(&row, 0, rows_column(&row, "id"));
-    a->is_new = rows_null(&row, 0, rows_column(&row, "event_at"));
-    a->old_status = rows_str(&row, 0, rows_column(&row, "status"));
-    a->old_word = rows_str(&row, 0, rows_column(&row, "store_status"));
+    const struct sql_store_subscription_lock_row row = sql_store_subscription_lock_row(&rows, 0);
+    a->id = row.id;
+    a->is_new = row.event_at == 0;
+    a->old_status = row.status;
+    a->old_word = row.store_status;
     ret->object = arena_printf(a->arena, "subscription:%lld", (long long)a->id);
-    if (!str_eq(rows_str(&row, 0, rows_column(&row, "environment")), a->document->environment)) {
+    if (!str_eq(row.environment, a->document->environment)) {
         ret->effect = STR("nothing: the subscription of this number is of another environment");
         return 0;
     }

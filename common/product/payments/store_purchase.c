@@ -72,14 +72,21 @@ AWAITS static int lock_row(struct apply_source *source,
                            const struct store_document *document,
                            struct rows *ret_row)
 {
-    const struct db_param key[] = {P_STR(document->environment),
-                                   P_STR(document->fact.transaction_id)};
+    const struct sql *const steps[] = {
+        &SQL_STORE_PURCHASE_LOCK, &SQL_STORE_PURCHASE_ADD, &SQL_STORE_PURCHASE_LOCK};
 
-    TRY(db_query(source->task, tx, &SQL_STORE_PURCHASE_LOCK, key, ARRAY_LEN(key), ret_row));
-    if (ret_row->count > 0)
-        return 0;
-    TRY(db_query(source->task, tx, &SQL_STORE_PURCHASE_ADD, key, ARRAY_LEN(key), NULL));
-    return db_query(source->task, tx, &SQL_STORE_PURCHASE_LOCK, key, ARRAY_LEN(key), ret_row);
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        TRY(db_query(
+            source->task,
+            tx,
+            steps[i],
+            SQL_STORE_PURCHASE_KEY_ARGS(.environment = document->environment,
+                                        .store_transaction_id = document->fact.transaction_id),
+            ret_row));
+        if (ret_row->count > 0)
+            return 0;
+    }
+    return 0;
 }
 
 int store_purchase_apply(struct apply_source *source,
@@ -91,44 +98,42 @@ int store_purchase_apply(struct apply_source *source,
     struct arena *arena = source->task->arena;
     int64_t user_id = store_account_user(fact->account_token);
     struct purchase purchase;
-    struct rows row;
+    struct rows rows;
 
-    TRY(lock_row(source, tx, document, &row));
-    if (row.count != 1) /* as in store_apply.c */
+    TRY(lock_row(source, tx, document, &rows));
+    if (rows.count != 1) /* as in store_apply.c */
         return DB_CONFLICT;
-    int64_t id = rows_i64(&row, 0, rows_column(&row, "id"));
-    struct str before = rows_str(&row, 0, rows_column(&row, "status"));
-    bool is_new = rows_null(&row, 0, rows_column(&row, "event_at"));
-    int64_t known_ms = rows_time(&row, 0, rows_column(&row, "event_at"));
+    const struct sql_store_purchase_lock_row row = sql_store_purchase_lock_row(&rows, 0);
+    const int64_t id = row.id;
+    bool is_new = row.event_at == 0;
 
     purchase_read(arena, fact, &purchase);
     ret->object = arena_printf(arena, "payment:%lld", (long long)id);
-    if (!is_new && (fact->signed_ms < known_ms ||
-                    (fact->signed_ms == known_ms &&
-                     status_rank(str_from(purchase.status)) <= status_rank(before)))) {
+    if (!is_new && (fact->signed_ms < row.event_at ||
+                    (fact->signed_ms == row.event_at &&
+                     status_rank(str_from(purchase.status)) <= status_rank(row.status)))) {
         ret->effect = STR("nothing: not newer than what is known");
         return 0;
     }
     TRY(db_query(source->task,
                  tx,
-                 &SQL_STORE_PURCHASE_SET,
-                 PARAMS(P_I64(id),
-                        P_CSTR(purchase.status),
-                        P_I64(purchase.amount_minor),
-                        P_STR(purchase.currency),
-                        P_I64(purchase.refunded_minor),
-                        P_STR(fact->product_id),
-                        or_null(user_id),
-                        time_or_null(fact->purchase_ms),
-                        P_STR(metadata(arena, document)),
-                        P_TIME(fact->signed_ms)),
+                 SQL_STORE_PURCHASE_SET(.id = id,
+                                        .status = str_from(purchase.status),
+                                        .amount_minor = purchase.amount_minor,
+                                        .currency = purchase.currency,
+                                        .amount_refunded_minor = purchase.refunded_minor,
+                                        .description = fact->product_id,
+                                        .user_id = some_id(user_id),
+                                        .paid_at = fact->purchase_ms,
+                                        .metadata = metadata(arena, document),
+                                        .event_at = fact->signed_ms),
                  NULL));
     ret->effect =
         is_new ? arena_printf(arena, "payment %lld: made, %s", (long long)id, purchase.status)
                : arena_printf(arena,
                               "payment %lld: %.*s -> %s",
                               (long long)id,
-                              STR_ARG(before),
+                              STR_ARG(row.status),
                               purchase.status);
     return 0;
 }

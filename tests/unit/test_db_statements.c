@@ -1,0 +1,203 @@
+/* Statements with named parameters and columns: what scripts/sqlgen makes of db_statements.sql. */
+#include "db_statements_sql.h"
+#include "db_test.h"
+
+/* --- values --- */
+
+static void all_types(struct task *task, struct db *db, void *arg)
+{
+    const int64_t ids[] = {INT64_MIN, 0, INT64_MAX};
+    const struct str names[] = {STR("a b"), STR_NONE, STR("")};
+    struct rows rows;
+
+    (void)arg;
+    assert_int_equal(db_query(task,
+                              db,
+                              SQL_ST_ALL(.names = sql_strs(names, 3),
+                                         .ids = sql_i64s(ids, 3),
+                                         .bytes = ((struct str){"\0\xff\\x", 4}),
+                                         .at_none = 0,
+                                         .at = 1769860800123,
+                                         .sum = STR("12345678901234567890.50"),
+                                         .doc = STR("{\"a\": [1]}"),
+                                         .words_none = STR_NONE,
+                                         .words = STR("Zoë 'quoted' \\ text"),
+                                         .real_none = NO_F64,
+                                         .real = 0.1,
+                                         .flag_none = NO_BOOL,
+                                         .flag = true,
+                                         .whole = -5,
+                                         .big_none = NO_I64,
+                                         .big = INT64_MIN),
+                              &rows),
+                     0);
+    struct sql_st_all_row row = sql_st_all_row(task->arena, &rows, 0);
+    assert_true(row.big == INT64_MIN && row.whole == -5 && row.flag && row.real == 0.1);
+    assert_false(row.big_none.set || row.flag_none.set || row.real_none.set);
+    assert_true(str_is(row.words, "Zoë 'quoted' \\ text") && !row.words_none.ptr);
+    assert_true(str_is(row.doc, "{\"a\": [1]}") && str_is(row.sum, "12345678901234567890.50"));
+    assert_true(row.at == 1769860800123 && row.at_none == 0);
+    assert_true(str_eq(row.bytes, (struct str){"\0\xff\\x", 4}));
+    assert_int_equal(row.ids.count, 3);
+    assert_memory_equal(row.ids.items, ids, sizeof(ids));
+    assert_int_equal(row.names.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(str_eq(row.names.items[i], names[i]) &&
+                    !row.names.items[i].ptr == !names[i].ptr);
+}
+
+/* What may be null and is not: 0 and false are values of their own. */
+static void given(struct task *task, struct db *db, void *arg)
+{
+    struct rows rows;
+
+    (void)arg;
+    assert_int_equal(db_query(task,
+                              db,
+                              SQL_ST_ALL(.big = 0,
+                                         .big_none = some_i64(0),
+                                         .whole = 0,
+                                         .flag = false,
+                                         .flag_none = some_bool(false),
+                                         .real = 0,
+                                         .real_none = some_f64(0),
+                                         .words = STR(""),
+                                         .words_none = STR(""),
+                                         .doc = STR("null"),
+                                         .sum = STR("0"),
+                                         .at = 0,
+                                         .at_none = 1,
+                                         .bytes = STR(""),
+                                         .ids = sql_i64s(NULL, 0),
+                                         .names = sql_strs(NULL, 0)),
+                              &rows),
+                     0);
+    struct sql_st_all_row row = sql_st_all_row(task->arena, &rows, 0);
+    assert_true(row.big_none.set && row.flag_none.set && row.real_none.set);
+    assert_true(row.big_none.value == 0 && !row.flag_none.value && row.real_none.value == 0);
+    assert_true(row.words_none.ptr && row.words_none.len == 0 && row.at_none == 1);
+    assert_int_equal(row.ids.count + row.names.count + row.bytes.len, 0);
+    assert_true(some_id(7).set && !some_id(0).set);
+}
+
+/* --- the ways in which they are called --- */
+
+static void kinds(struct task *task, struct db *db, void *arg)
+{
+    struct rows rows;
+
+    (void)arg;
+    assert_int_equal(db_query(task, db, SQL_ST_AGAIN(.first = STR("a"), .second = STR("b")), &rows),
+                     0);
+    assert_true(str_is(sql_st_again_row(&rows, 0).joined, "bab"));
+    assert_int_equal(db_query(task, db, SQL_ST_NONE(), &rows), 0);
+    assert_int_equal(sql_st_none_row(&rows, 0).id, 7);
+    assert_int_equal(db_query(task, db, SQL_ST_MANY(.last = 3), &rows), 0);
+    assert_int_equal(rows.count, 3);
+    for (size_t i = 0; i < rows.count; i++)
+        assert_int_equal(sql_st_many_row(&rows, i).n, i + 1);
+    assert_int_equal(db_query(task, db, &SQL_ST_BY_NUMBER, PARAMS(P_I64(1), P_I64(5)), &rows), 0);
+    assert_int_equal(rows_i64(&rows, 0, 0), 4);
+}
+
+/* One struct for both, whatever the order in which they name its members. */
+static void alike(struct task *task, struct db *db, void *arg)
+{
+    const struct sql *const two[] = {&SQL_ST_ONE, &SQL_ST_OTHER};
+
+    (void)arg;
+    for (size_t i = 0; i < ARRAY_LEN(two); i++) {
+        struct rows rows;
+        assert_int_equal(
+            db_query(task, db, two[i], SQL_ST_KEY_ARGS(.name = STR("n"), .id = 1), &rows), 0);
+        struct sql_st_item_row row = sql_st_item_row(&rows, 0);
+        assert_true(row.id == 1 + (int64_t)i && str_is(row.name, "n"));
+    }
+}
+
+static void batches(struct task *task, struct db *db, void *arg)
+{
+    struct db_call calls[] = {
+        db_call(SQL_ST_NONE()),
+        db_call(SQL_ST_ONE(.id = 3, .name = STR_NONE)),
+        {0},
+    };
+
+    (void)arg;
+    for (int64_t i = 0; i < 2; i++) /* the block that it is made in is over before it is sent */
+        calls[2] = db_call_new(task->arena, SQL_ST_MANY(.last = i + 1));
+    assert_int_equal(db_batch(task, db, calls, ARRAY_LEN(calls), NULL), 0);
+    assert_int_equal(sql_st_none_row(&calls[0].rows, 0).id, 7);
+    assert_true(sql_st_item_row(&calls[1].rows, 0).id == 3);
+    assert_null(sql_st_item_row(&calls[1].rows, 0).name.ptr);
+    assert_int_equal(calls[2].rows.count, 2);
+}
+
+static int piece(const struct rows *rows, void *arg)
+{
+    *(int64_t *)arg = sql_st_many_row(rows, 1).n;
+    return 0;
+}
+
+/* Pages and pieces are read as the statement they are of; a count is not. */
+static void pages(struct task *task, struct db *db, void *arg)
+{
+    int64_t second = 0;
+    const struct db_piece whole = {.bytes = 4096, .timeout_ms = 1000, .fn = piece, .arg = &second};
+    const struct db_param params[] = {P_I64(9), P_I64(2), P_I64(3)};
+    struct rows rows;
+
+    (void)arg;
+    const struct sql *page = db_sql_page(task->arena, &SQL_ST_PAGE, "n", true);
+    assert_int_equal(db_query(task, db, page, params, 3, &rows), 0);
+    assert_int_equal(rows.count, 2);
+    assert_int_equal(sql_st_page_row(&rows, 0).n, 6);
+    assert_null(db_sql_count(task->arena, &SQL_ST_PAGE)->row);
+    assert_int_equal(db_piece(task, db, SQL_ST_MANY(.last = 2), &whole), 0);
+    assert_int_equal(second, 2);
+    const struct db_param walked[] = {P_I64(9), P_I64(4), P_I64(2), P_I64(1)};
+    assert_int_equal(db_query(task, db, &SQL_ST_WALK, walked, 4, &rows), 0);
+    assert_int_equal(sql_st_walk_row(&rows, 0).n, 6);
+    assert_int_equal(db_query(task, db, SQL_ST_WALK_COUNT(.last = 9), &rows), 0);
+}
+
+/* --- what is refused --- */
+
+static void wrong_rows(struct task *task, struct db *db, void *arg)
+{
+    struct rows rows;
+
+    (void)arg;
+    assert_int_equal(db_query(task, db, SQL_ST_NONE(), &rows), 0);
+    assert_true(rows.shape->hash != sql_st_many_shape.hash);
+    assert_int_equal(db_query(task, db, &SQL_ST_BY_NUMBER, PARAMS(P_I64(1), P_I64(5)), &rows), 0);
+    assert_null(rows.shape);
+}
+
+#define TEST(fn)                                                                                   \
+    static void test_##fn(void **state)                                                            \
+    {                                                                                              \
+        (void)state;                                                                               \
+        run(fn);                                                                                   \
+    }
+TEST(all_types)
+TEST(given)
+TEST(kinds)
+TEST(alike)
+TEST(batches)
+TEST(pages)
+TEST(wrong_rows)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_types),
+        cmocka_unit_test(test_given),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_wrong_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
