@@ -89,18 +89,16 @@ static int find_legacy(struct task *task,
     struct rows rows;
     struct str plain;
 
-    TRY(db_query(task, db, &SQL_DATA_KEY_LEGACY, NULL, 0, &rows));
+    TRY(db_query(task, db, SQL_DATA_KEY_LEGACY(), &rows));
     if (rows.count == 0) {
         derive_legacy(task->arena, &masters->keys[0], db->schema, ret_key);
         return 0;
     }
-    const struct row row = rows_at(&rows, 0);
-    struct str sealed = rows_bytes(task->arena, &rows, 0, rows_column(&rows, "sealed"));
-    struct str place =
-        place_setting(task->arena, db->schema, row_str(&row, "kind"), row_str(&row, "key"));
+    const struct sql_data_key_legacy_row row = sql_data_key_legacy_row(task->arena, &rows, 0);
+    struct str place = place_setting(task->arena, db->schema, row.kind, row.key);
     for (size_t i = 0; i < masters->count; i++) {
         derive_legacy(task->arena, &masters->keys[i], db->schema, ret_key);
-        if (aead_open(task->arena, ret_key, 1, sealed, place, &plain) == 0) {
+        if (aead_open(task->arena, ret_key, 1, row.sealed, place, &plain) == 0) {
             explicit_bzero((char *)plain.ptr, plain.len);
             return 0;
         }
@@ -118,7 +116,7 @@ int data_key_adopt(struct task *task, const struct master_keys *masters, struct 
     /* Others that load the project now find the same key: who comes first does not matter. */
     struct str wrapped = data_key_wrap(task->arena, masters, db->schema, &key);
     aead_key_wipe(&key);
-    return db_query(task, db, &SQL_DATA_KEY_ADD, PARAMS(P_I64(LEGACY_ID), P_BYTES(wrapped)), NULL);
+    return db_query(task, db, SQL_DATA_KEY_ADD(.id = LEGACY_ID, .wrapped = wrapped), NULL);
 }
 
 /* --- rings --- */
@@ -202,10 +200,10 @@ int key_ring_load(struct task *task,
     struct rows rows;
     int64_t *ids;
 
-    TRY(db_query(task, db, &SQL_DATA_KEYS_LIST, NULL, 0, &rows));
+    TRY(db_query(task, db, SQL_DATA_KEYS_LIST(), &rows));
     if (rows_i64s(task->arena, &rows, 0, rows_column(&rows, "key_ids"), &ids) == 0) {
         TRY(data_key_adopt(task, masters, db));
-        TRY(db_query(task, db, &SQL_DATA_KEYS_LIST, NULL, 0, &rows));
+        TRY(db_query(task, db, SQL_DATA_KEYS_LIST(), &rows));
     }
     if (key_ring_read(task->arena, masters, db->schema, &rows, NULL, ret_ring) != 0)
         return DB_FAILED;

@@ -7,16 +7,16 @@ select coalesce(array_agg(k.id::bigint order by k.id), '{}') as key_ids,
 from {p}.data_keys k;
 
 -- name: data_keys_all :many
-select k.id as id, k.wrapped as wrapped from {p}.data_keys k order by k.id;
+select k.id:integer, k.wrapped:bytea from {p}.data_keys k order by k.id;
 
 -- name: data_key_add :exec
-insert into {p}.data_keys (id, wrapped) values ($1::integer, $2::bytea) on conflict (id) do nothing;
+insert into {p}.data_keys (id, wrapped) values (:id::integer, :wrapped::bytea) on conflict (id) do nothing;
 
 -- name: data_key_rewrap :exec
-update {p}.data_keys set wrapped = $2::bytea where id = $1::integer and wrapped = $3::bytea;
+update {p}.data_keys set wrapped = :wrapped::bytea where id = :id::integer and wrapped = :before::bytea;
 
 -- name: data_keys_retire :exec
-update {p}.data_keys set retired_at = now() where id < $1::integer and retired_at is null;
+update {p}.data_keys set retired_at = now() where id < :id::integer and retired_at is null;
 
 -- Rotations of one project begin one after the other.
 -- name: data_keys_lock :one
@@ -24,17 +24,15 @@ select m.id as id from {p}.meta m for update;
 
 -- A value of a time before wrapped keys, to tell under which master key it was sealed.
 -- name: data_key_legacy :opt
-select s.kind as kind, s.key as key, s.sealed as sealed
-from {p}.settings s
+select s.kind:text, s.key:text, s.sealed:bytea! from {p}.settings s
 where substring(s.sealed from 2 for 4) = '\x00000000'::bytea
 order by s.kind = 'signing_key' desc, s.id desc
 limit 1;
 
 -- name: data_key_projects :many
-select p.number as number, p.slug as slug, p.server as server
-from platform.projects p where p.state = 'active' order by p.number;
+select p.number:bigint, p.slug:text, p.server:text from platform.projects p where p.state = 'active' order by p.number;
 
 -- name: data_key_touch :opt
 update platform.projects as p set epoch = p.epoch + 1
-where p.number = $1::bigint and p.state = 'active'
-returning p.epoch as epoch;
+where p.number = :number::bigint and p.state = 'active'
+returning p.epoch:bigint;

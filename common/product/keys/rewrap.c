@@ -22,7 +22,7 @@ rewrap_key(struct task *task, const struct rewrap *rewrap, uint32_t id, struct s
     struct str fresh = data_key_wrap(task->arena, masters, db->schema, &key);
     aead_key_wipe(&key);
     return db_query(
-        task, db, &SQL_DATA_KEY_REWRAP, PARAMS(P_I64(id), P_BYTES(fresh), P_BYTES(wrapped)), NULL);
+        task, db, SQL_DATA_KEY_REWRAP(.id = id, .wrapped = fresh, .before = wrapped), NULL);
 }
 
 static int rewrap_project(struct task *task, void *arg)
@@ -32,17 +32,17 @@ static int rewrap_project(struct task *task, void *arg)
     struct db *db = &rewrap->project->db;
     struct rows rows;
 
-    TRY(db_query(task, db, &SQL_DATA_KEYS_ALL, NULL, 0, &rows));
+    TRY(db_query(task, db, SQL_DATA_KEYS_ALL(), &rows));
     if (rows.count == 0) {
         TRY(data_key_adopt(task, masters, db));
         rewrap->changed++;
     }
     for (size_t i = 0; i < rows.count; i++) {
-        struct str wrapped = rows_bytes(task->arena, &rows, i, 1);
+        const struct sql_data_keys_all_row key = sql_data_keys_all_row(task->arena, &rows, i);
         uint32_t master;
-        if (aead_key_id(wrapped, &master) == 0 && master == masters->keys[0].id)
+        if (aead_key_id(key.wrapped, &master) == 0 && master == masters->keys[0].id)
             continue;
-        TRY(rewrap_key(task, rewrap, (uint32_t)rows_i64(&rows, i, 0), wrapped));
+        TRY(rewrap_key(task, rewrap, (uint32_t)key.id, key.wrapped));
         rewrap->changed++;
     }
     if (rewrap->changed > 0)

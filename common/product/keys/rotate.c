@@ -30,15 +30,14 @@ int rotation_projects(struct task *task,
 {
     struct rows rows;
 
-    TRY(db_query(
-        task, &rotation->owners->servers->control, &SQL_DATA_KEY_PROJECTS, NULL, 0, &rows));
+    TRY(db_query(task, &rotation->owners->servers->control, SQL_DATA_KEY_PROJECTS(), &rows));
     struct rotated *list = ARENA_ARRAY(task->arena, list, rows.count);
     for (size_t i = 0; i < rows.count; i++) {
-        const struct row row = rows_at(&rows, i);
+        const struct sql_data_key_projects_row row = sql_data_key_projects_row(&rows, i);
         list[i] = (struct rotated){
-            .db = {.server = servers_find(rotation->owners->servers, row_str(&row, "server")),
-                   .schema = row_i64(&row, "number")},
-            .slug = row_str(&row, "slug"),
+            .db = {.server = servers_find(rotation->owners->servers, row.server),
+                   .schema = row.number},
+            .slug = row.slug,
         };
     }
     *ret_list = list;
@@ -443,7 +442,7 @@ static int add_key(struct task *task, const struct rotation *rotation, struct ro
     TRY(key_ring_load(task, masters, &project->db, &ring, NULL));
     key_ring_done(&ring);
     TRY(db_begin(task, &project->db, &tx));
-    TRY(db_query(task, tx, &SQL_DATA_KEYS_LOCK, NULL, 0, &(struct rows){0}));
+    TRY(db_query(task, tx, SQL_DATA_KEYS_LOCK(), &(struct rows){0}));
     TRY(key_ring_load(task, masters, tx, &ring, &unfinished));
     uint32_t id = ring.keys[ring.count - 1].id + 1;
     key_ring_done(&ring);
@@ -451,7 +450,7 @@ static int add_key(struct task *task, const struct rotation *rotation, struct ro
         data_key_new(id, &key);
         struct str wrapped = data_key_wrap(task->arena, masters, project->db.schema, &key);
         aead_key_wipe(&key);
-        TRY(db_query(task, tx, &SQL_DATA_KEY_ADD, PARAMS(P_I64(id), P_BYTES(wrapped)), NULL));
+        TRY(db_query(task, tx, SQL_DATA_KEY_ADD(.id = id, .wrapped = wrapped), NULL));
     }
     TRY(db_commit(task, tx));
     rotation->say(arena_printf(task->arena,
@@ -476,10 +475,9 @@ static int begin(struct task *task, void *arg)
     struct rows rows;
 
     TRY(add_key(task, step->rotation, step->project));
-    TRY(run_again(
-        task, &owners->servers->control, &SQL_DATA_KEY_TOUCH, PARAMS(P_I64(number)), &rows));
+    TRY(run_again(task, &owners->servers->control, SQL_DATA_KEY_TOUCH(.number = number), &rows));
     if (rows.count > 0)
-        owners->changed(owners->arg, number, rows_i64(&rows, 0, 0));
+        owners->changed(owners->arg, number, sql_data_key_touch_row(&rows, 0).epoch);
     return 0;
 }
 
@@ -498,7 +496,7 @@ static int finish(struct task *task, void *arg)
     int64_t newest;
 
     TRY(rotate_rest(task, step->rotation, step->project, &newest));
-    TRY(run_again(task, &step->project->db, &SQL_DATA_KEYS_RETIRE, PARAMS(P_I64(newest)), NULL));
+    TRY(run_again(task, &step->project->db, SQL_DATA_KEYS_RETIRE(.id = newest), NULL));
     step->rotation->say(arena_printf(task->arena,
                                      "project %.*s: the old key is retired",
                                      STR_ARG(step->project->slug))

@@ -99,17 +99,12 @@ size_t migrate_calls(struct arena *arena, const struct migration *migration, str
 {
     size_t count = command_calls(arena, migration, calls);
 
-    if (calls != NULL) {
-        struct db_param *params = ARENA_ARRAY(arena, params, 3);
-        params[0] = P_STR(arena_printf(arena, "%d", migration->number));
-        params[1] = P_CSTR(migration->name);
-        params[2] = P_CSTR(migration->sha256);
-        calls[count] = (struct db_call){
-            .sql = &SQL_MIGRATE_PROJECT_RECORD,
-            .params = params,
-            .param_count = 3,
-        };
-    }
+    if (calls != NULL)
+        calls[count] = db_call_new(
+            arena,
+            SQL_MIGRATE_PROJECT_RECORD(.key = arena_printf(arena, "%d", migration->number),
+                                       .name = str_from(migration->name),
+                                       .sha256 = str_from(migration->sha256)));
     return count + 1;
 }
 
@@ -138,9 +133,9 @@ static int make_ground(struct migrator *m)
 static struct str recorded(const struct rows *rows, const char *area, int number)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row row = rows_at(rows, i);
-        if (str_is(row_str(&row, "area"), area) && row_i64(&row, "number") == number)
-            return row_str(&row, "sha256");
+        const struct sql_migrate_recorded_row row = sql_migrate_recorded_row(rows, i);
+        if (str_is(row.area, area) && row.number == number)
+            return row.sha256;
     }
     return STR_NONE;
 }
@@ -159,19 +154,12 @@ static int step_platform(struct migrator *m,
         return str_is(sha256, migration->sha256) ? 0 : refused(m, migration->name);
     size_t count = apply ? command_calls(NULL, migration, NULL) : 0;
     struct db_call *calls = ARENA_ARRAY(m->task->arena, calls, count + 1);
-    const struct db_param params[] = {
-        P_CSTR(area),
-        P_I64(migration->number),
-        P_CSTR(migration->name),
-        P_CSTR(migration->sha256),
-    };
     if (apply)
         (void)command_calls(m->task->arena, migration, calls);
-    calls[count] = (struct db_call){
-        .sql = &SQL_MIGRATE_RECORD,
-        .params = params,
-        .param_count = ARRAY_LEN(params),
-    };
+    calls[count] = db_call(SQL_MIGRATE_RECORD(.area = str_from(area),
+                                              .number = migration->number,
+                                              .name = str_from(migration->name),
+                                              .sha256 = str_from(migration->sha256)));
     int rc = db_batch(m->task, tx, calls, count + 1, NULL);
     if (rc != 0)
         return failed(m, rc, migration->name);
@@ -192,7 +180,7 @@ static int migrate_platform(struct migrator *m)
     if (rc == 0)
         rc = db_query(m->task, tx, &lock_sql, NULL, 0, NULL);
     if (rc == 0)
-        rc = db_query(m->task, tx, &SQL_MIGRATE_RECORDED, NULL, 0, &known);
+        rc = db_query(m->task, tx, SQL_MIGRATE_RECORDED(), &known);
     if (rc != 0)
         return failed(m, rc, "control schema");
     rc = 0;
@@ -217,11 +205,11 @@ static int step_project(struct migrator *m,
                         struct str slug)
 {
     for (size_t i = 0; i < known->count; i++) {
-        const struct row row = rows_at(known, i);
+        const struct sql_migrate_project_recorded_row row =
+            sql_migrate_project_recorded_row(known, i);
         int64_t number;
-        if (num_parse_i64(row_str(&row, "key"), &number) && number == migration->number)
-            return str_is(row_str(&row, "sha256"), migration->sha256) ? 0
-                                                                      : refused(m, migration->name);
+        if (num_parse_i64(row.key, &number) && number == migration->number)
+            return str_is(row.sha256, migration->sha256) ? 0 : refused(m, migration->name);
     }
     size_t count = migrate_calls(NULL, migration, NULL);
     struct db_call *calls = ARENA_ARRAY(m->task->arena, calls, count);
@@ -242,9 +230,9 @@ static int apply_project(struct migrator *m, struct db *db, struct str slug)
     if (rc == 0)
         rc = db_patience(m->task, tx, PATIENCE_MS);
     if (rc == 0)
-        rc = db_query(m->task, tx, &SQL_MIGRATE_PROJECT_LOCK, NULL, 0, &known);
+        rc = db_query(m->task, tx, SQL_MIGRATE_PROJECT_LOCK(), &known);
     if (rc == 0)
-        rc = db_query(m->task, tx, &SQL_MIGRATE_PROJECT_RECORDED, NULL, 0, &known);
+        rc = db_query(m->task, tx, SQL_MIGRATE_PROJECT_RECORDED(), &known);
     if (rc != 0)
         return failed(m, rc, arena_cstr(m->task->arena, slug));
     for (const struct migration *it = m->project; it->number != 0; it++) {
@@ -258,25 +246,22 @@ static int apply_project(struct migrator *m, struct db *db, struct str slug)
     return rc == 0 ? 0 : failed(m, rc, arena_cstr(m->task->arena, slug));
 }
 
-static int migrate_one(struct migrator *m, const struct row *row, int last)
+static int migrate_one(struct migrator *m, const struct sql_migrate_behind_row *row, int last)
 {
-    struct str slug = row_str(row, "slug");
-    const char *name = arena_cstr(m->task->arena, slug);
-    int64_t number = row_i64(row, "number");
+    const char *name = arena_cstr(m->task->arena, row->slug);
     struct db db = {
-        .server = servers_find(m->servers, row_str(row, "server")),
-        .schema = number,
+        .server = servers_find(m->servers, row->server),
+        .schema = row->number,
     };
 
     if (db.server == NULL) {
         m->reason = arena_printf(m->task->arena, "project %s lives on an unknown server", name);
         return MIGRATE_FAILED;
     }
-    TRY(apply_project(m, &db, slug));
+    TRY(apply_project(m, &db, row->slug));
     int rc = db_query(m->task,
                       &m->servers->control,
-                      &SQL_MIGRATE_PROJECT_DONE,
-                      PARAMS(P_I64(number), P_I64(last)),
+                      SQL_MIGRATE_PROJECT_DONE(.number = row->number, .migration = last),
                       NULL);
     return rc == 0 ? 0 : failed(m, rc, name);
 }
@@ -289,11 +274,11 @@ static int migrate_projects(struct migrator *m)
     for (const struct migration *it = m->project; it->number != 0; it++)
         last = it->number;
     int rc =
-        db_query(m->task, &m->servers->control, &SQL_MIGRATE_BEHIND, PARAMS(P_I64(last)), &behind);
+        db_query(m->task, &m->servers->control, SQL_MIGRATE_BEHIND(.migration = last), &behind);
     if (rc != 0)
         return failed(m, rc, "list of projects");
     for (size_t i = 0; i < behind.count; i++) {
-        const struct row row = rows_at(&behind, i);
+        const struct sql_migrate_behind_row row = sql_migrate_behind_row(&behind, i);
         TRY(migrate_one(m, &row, last));
     }
     return 0;

@@ -421,7 +421,7 @@ int model_load(struct task *task, struct db *db, struct model **ret_model)
 {
     struct rows rows;
 
-    int rc = db_query(task, db, &SQL_MODEL_LOAD, NULL, 0, &rows);
+    int rc = db_query(task, db, SQL_MODEL_LOAD(), &rows);
     if (rc != 0)
         return rc;
 

@@ -58,7 +58,7 @@ static int read_run(struct task *task, void *arg)
 
     directory->stats.epoch_reads++;
     struct db pulse = {.server = directory->pulse};
-    int rc = db_query(task, &pulse, &SQL_PROJECT_EPOCHS, PARAMS(P_I64S(numbers, count)), &rows);
+    int rc = db_query(task, &pulse, SQL_PROJECT_EPOCHS(.numbers = sql_i64s(numbers, count)), &rows);
     if (directory->closing)
         return 0;
     directory_control_seen(directory, rc < 0 ? DB_UNAVAILABLE : rc);
@@ -66,11 +66,10 @@ static int read_run(struct task *task, void *arg)
         return PROJECT_UNAVAILABLE;
 
     int64_t *seen = ARENA_ARRAY(task->arena, seen, rows.count);
-    size_t number_column = rows_column(&rows, "number");
-    size_t epoch_column = rows_column(&rows, "epoch");
     for (size_t i = 0; i < rows.count; i++) {
-        seen[i] = rows_i64(&rows, i, number_column);
-        apply(directory, seen[i], rows_i64(&rows, i, epoch_column));
+        const struct sql_project_epochs_row row = sql_project_epochs_row(&rows, i);
+        seen[i] = row.number;
+        apply(directory, row.number, row.epoch);
     }
     if (rows.count > 1)
         qsort(seen, rows.count, sizeof(*seen), num_order_i64);

@@ -4,9 +4,6 @@
 #include "base/panic.h"
 #include "events_sql.h"
 
-#define OUTBOX_PARAMS       9
-#define OUTBOX_PLAIN_PARAMS 2
-
 static const char *event_name(enum model_event event)
 {
     switch (event) {
@@ -22,26 +19,21 @@ static const char *event_name(enum model_event event)
 
 struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *row)
 {
-    struct db_param *params = ARENA_ARRAY(arena, params, OUTBOX_PARAMS);
 
-    params[0] = P_I64(entity_consumers(row->entity, row->event));
-    params[1] = P_CSTR(event_name(row->event));
-    params[2] = P_I64(row->entity->id);
-    params[3] = P_I64(row->record_id);
-    params[4] = P_STR(row->payload);
-    params[5] = row->actor_id != 0 ? P_I64(row->actor_id) : P_NULL;
-    params[6] = P_I64(row->depth);
-    params[7] = row->traceparent.len ? P_STR(row->traceparent) : P_NULL;
-    params[8] = row->root != 0 ? P_I64(row->root) : P_NULL;
-    return (struct db_call){.sql = &SQL_OUTBOX_ADD, .params = params, .param_count = OUTBOX_PARAMS};
+    return db_call_new(arena,
+                       SQL_OUTBOX_ADD(.pending = entity_consumers(row->entity, row->event),
+                                      .event = str_from(event_name(row->event)),
+                                      .entity_id = row->entity->id,
+                                      .record_id = row->record_id,
+                                      .payload = row->payload,
+                                      .actor_id = some_id(row->actor_id),
+                                      .depth = row->depth,
+                                      .trace = row->traceparent.len ? row->traceparent : STR_NONE,
+                                      .root = some_id(row->root)));
 }
 
 struct db_call events_outbox_plain_call(struct arena *arena, const char *event, struct str payload)
 {
-    struct db_param *params = ARENA_ARRAY(arena, params, OUTBOX_PLAIN_PARAMS);
 
-    params[0] = P_CSTR(event);
-    params[1] = P_STR(payload);
-    return (struct db_call){
-        .sql = &SQL_OUTBOX_ADD_PLAIN, .params = params, .param_count = OUTBOX_PLAIN_PARAMS};
+    return db_call_new(arena, SQL_OUTBOX_ADD_PLAIN(.event = str_from(event), .payload = payload));
 }

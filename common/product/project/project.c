@@ -75,11 +75,11 @@ void project_hold(struct arena *arena, struct project *project)
  * server that this process does not know. */
 static struct project *project_new(struct directory *directory, const struct rows *rows)
 {
-    const struct row row = rows_at(rows, 0);
-    struct db_server *server = directory_server(directory, row_str(&row, "server"));
+    const struct sql_project_row row = sql_project_row(rows, 0);
+    struct db_server *server = directory_server(directory, row.server);
 
     if (server == NULL) {
-        log_error("project.unknown_server", L_STR("server", row_str(&row, "server")));
+        log_error("project.unknown_server", L_STR("server", row.server));
         return NULL;
     }
     struct arena *arena = arena_new(0);
@@ -89,10 +89,10 @@ static struct project *project_new(struct directory *directory, const struct row
     project->cache->directory = directory;
     project->cache->used_ms = clock_mono_ms();
     project->refs = 1;
-    project->number = row_i64(&row, "number");
-    project->slug = arena_dup(arena, row_str(&row, "slug"));
-    project->partition = (int)row_i64(&row, "partition");
-    project->created_ms = row_time(&row, "created_at");
+    project->number = row.number;
+    project->slug = arena_dup(arena, row.slug);
+    project->partition = (int)row.partition;
+    project->created_ms = row.created_at;
     project->db = (struct db){.server = server, .schema = project->number};
     project_cache_init(project);
     return project;
@@ -102,7 +102,7 @@ static struct project *project_new(struct directory *directory, const struct row
  * control row was read before, so what is read now is at least as new. */
 static int refresh(struct task *task, struct project *project, const struct rows *control)
 {
-    const struct row row = rows_at(control, 0);
+    const struct sql_project_row row = sql_project_row(control, 0);
     struct arena *arena = arena_new(1024);
     struct facts *facts = ARENA_NEW(arena, facts);
     struct project_settings settings;
@@ -119,13 +119,13 @@ static int refresh(struct task *task, struct project *project, const struct rows
         facts_unref(facts);
         return rc;
     }
-    project->name = arena_dup(arena, row_str(&row, "name"));
+    project->name = arena_dup(arena, row.name);
     project->settings = settings;
-    project->updated_ms = row_time(&row, "updated_at");
+    project->updated_ms = row.updated_at;
     /* Whoever learns of an epoch drops what was read before it, or nobody would. */
-    if (project->epoch != row_i64(&row, "epoch"))
+    if (project->epoch != row.epoch)
         project_cache_drop(project);
-    project->epoch = row_i64(&row, "epoch");
+    project->epoch = row.epoch;
     facts_unref(project->cache->facts);
     project->cache->facts = facts;
     if (model != NULL) {
@@ -148,8 +148,7 @@ static int load_run(struct task *task, void *arg)
     struct directory *directory = load->directory;
     struct rows rows;
 
-    int rc =
-        db_query(task, &directory->control, &SQL_PROJECT_BY_SLUG, PARAMS(P_STR(load->slug)), &rows);
+    int rc = db_query(task, &directory->control, SQL_PROJECT_BY_SLUG(.slug = load->slug), &rows);
     directory_control_seen(directory, rc);
     if (rc != 0)
         return PROJECT_UNAVAILABLE;
@@ -241,13 +240,12 @@ int project_find_number(struct task *task,
     if (known != NULL) {
         slug = arena_dup(task->arena, known->slug);
     } else {
-        int rc =
-            db_query(task, &directory->control, &SQL_PROJECT_SLUG, PARAMS(P_I64(number)), &rows);
+        int rc = db_query(task, &directory->control, SQL_PROJECT_SLUG(.number = number), &rows);
         if (rc != 0)
             return rc < 0 ? rc : PROJECT_UNAVAILABLE;
         if (rows.count == 0)
             return PROJECT_NOT_FOUND;
-        slug = rows_str(&rows, 0, 0);
+        slug = sql_project_slug_row(&rows, 0).slug;
     }
     return project_find(task, directory, slug, ret_project);
 }
@@ -265,7 +263,7 @@ static int sync_once(struct task *task, struct project *project)
     int rc = db_query(task,
                       &directory->control,
                       touch ? &SQL_PROJECT_TOUCH : &SQL_PROJECT_BY_NUMBER,
-                      PARAMS(P_I64(project->number)),
+                      SQL_PROJECT_KEY_ARGS(.number = project->number),
                       &rows);
     directory_control_seen(directory, rc);
     if (rc != 0) {
@@ -278,10 +276,10 @@ static int sync_once(struct task *task, struct project *project)
         directory_forget(directory, project);
         return PROJECT_NOT_FOUND;
     }
-    const struct row row = rows_at(&rows, 0);
+    const struct sql_project_row row = sql_project_row(&rows, 0);
     rc = refresh(task, project, &rows);
     if (touch) /* after our own refresh, so that our own message finds nothing to do */
-        epoch_publish(directory, project->number, row_i64(&row, "epoch"));
+        epoch_publish(directory, project->number, row.epoch);
     return rc == 0 ? 0 : PROJECT_UNAVAILABLE;
 }
 

@@ -1,30 +1,31 @@
 -- Control rows (schema platform) and, in statements of their own, what a project keeps of itself.
 
--- name: project_by_slug :opt
-select p.number as number, p.slug as slug, p.name as name, p.server as server, p.partition as partition,
-  p.epoch as epoch, p.created_at as created_at, p.updated_at as updated_at
-from platform.projects p where p.slug = $1::text and p.state = 'active';
+-- name: project_by_slug :opt row(project)
+select p.number:bigint, p.slug:text, p.name:text, p.server:text, p.partition:smallint, p.epoch:bigint,
+  p.created_at:timestamptz, p.updated_at:timestamptz from platform.projects p where p.slug = :slug::text
+  and p.state = 'active';
 
--- name: project_by_number :opt
-select p.number as number, p.slug as slug, p.name as name, p.server as server, p.partition as partition,
-  p.epoch as epoch, p.created_at as created_at, p.updated_at as updated_at
-from platform.projects p where p.number = $1::bigint and p.state = 'active';
+-- name: project_by_number :opt args(project_key) row(project)
+select p.number:bigint, p.slug:text, p.name:text, p.server:text, p.partition:smallint, p.epoch:bigint,
+  p.created_at:timestamptz, p.updated_at:timestamptz from platform.projects p where p.number = :number::bigint
+  and p.state = 'active';
 
 -- name: project_slug :opt
-select p.slug as slug from platform.projects p where p.number = $1::bigint and p.state = 'active';
+select p.slug:text from platform.projects p where p.number = :number::bigint and p.state = 'active';
 
--- name: project_touch :opt
+-- name: project_touch :opt args(project_key) row(project)
 update platform.projects as p set epoch = p.epoch + 1
-where p.number = $1::bigint and p.state = 'active'
-returning p.number as number, p.slug as slug, p.name as name, p.server as server, p.partition as partition,
-  p.epoch as epoch, p.created_at as created_at, p.updated_at as updated_at;
+where p.number = :number::bigint and p.state = 'active'
+returning p.number:bigint, p.slug:text, p.name:text, p.server:text, p.partition:smallint, p.epoch:bigint,
+  p.created_at:timestamptz, p.updated_at:timestamptz;
 
 -- name: project_epochs :many
-select p.number as number, p.epoch as epoch
-from platform.projects p where p.number = any($1::bigint[]) and p.state = 'active';
+select p.number:bigint, p.epoch:bigint from platform.projects p where p.number = any(:numbers::bigint[])
+  and p.state = 'active';
 
 -- name: project_rename :exec
-update platform.projects set name = coalesce($2::text, name), updated_at = greatest(now(), updated_at) where number = $1::bigint;
+update platform.projects set name = coalesce(:name::text?, name), updated_at = greatest(now(), updated_at)
+where number = :number::bigint;
 
 -- name: project_state :one
 select m.model_version as model_version, s.doc as doc, s.sealed as sealed,
@@ -37,5 +38,5 @@ select s.doc as doc, s.sealed as sealed
 from {p}.settings s where s.kind = 'setting' and s.key = 'project' for update;
 
 -- name: project_settings_set :exec
-update {p}.settings set doc = $1::jsonb, sealed = $2::bytea, updated_at = greatest(now(), updated_at)
+update {p}.settings set doc = :doc::jsonb, sealed = :sealed::bytea, updated_at = greatest(now(), updated_at)
 where kind = 'setting' and key = 'project';

@@ -49,17 +49,15 @@ static int claim(struct task *task, struct create *create)
 
     int rc = db_query(task,
                       control,
-                      &SQL_CREATE_CLAIM,
-                      PARAMS(P_STR(create->in.slug),
-                             P_STR(create->in.name),
-                             P_I64((int64_t)(rand_u64() % PARTITIONS))),
+                      SQL_CREATE_CLAIM(.slug = create->in.slug,
+                                       .name = create->in.name,
+                                       .partition = (int64_t)(rand_u64() % PARTITIONS)),
                       &rows);
     if (rc == 0 && rows.count == 0) {
         again = true;
         rc = db_query(task,
                       control,
-                      &SQL_CREATE_RECLAIM,
-                      PARAMS(P_STR(create->in.slug), P_STR(create->in.name)),
+                      SQL_CREATE_RECLAIM(.slug = create->in.slug, .name = create->in.name),
                       &rows);
     }
     if (rc != 0)
@@ -68,19 +66,9 @@ static int claim(struct task *task, struct create *create)
         return PROJECT_EXISTS;
     create->db = (struct db){
         .server = directory_server(create->directory, STR("main")),
-        .schema = rows_i64(&rows, 0, 0),
+        .schema = sql_create_row(&rows, 0).number,
     };
     return again ? outcome(project_drop_schema(task, &create->db)) : 0;
-}
-
-static struct db_call
-seed(struct arena *arena, const struct sql *sql, const struct db_param *params, size_t count)
-{
-    struct db_param *copy = ARENA_ARRAY(arena, copy, count);
-
-    if (count > 0)
-        memcpy(copy, params, count * sizeof(*copy));
-    return (struct db_call){.sql = sql, .params = copy, .param_count = count};
 }
 
 static struct db_call seed_permissions(struct arena *arena)
@@ -91,7 +79,7 @@ static struct db_call seed_permissions(struct arena *arena)
     for (int perm = PERM_NONE + 1; perm < PERM_COUNT; perm++)
         if (perm_info((enum perm)perm)->holder == PERM_STANDARD)
             names[count++] = str_from(perm_info((enum perm)perm)->name);
-    return seed(arena, &SQL_SEED_PERMISSIONS, PARAMS(P_STRS(names, count)));
+    return db_call_new(arena, SQL_SEED_PERMISSIONS(.permissions = sql_strs(names, count)));
 }
 
 /* A first key for access tokens; its private part is sealed for its place. */
@@ -122,9 +110,8 @@ seed_signing_key(struct arena *arena, const struct create *create, const struct 
 
     struct str place = place_setting(arena, create->db.schema, STR("signing_key"), kid);
     struct str sealed = aead_seal(arena, data_key, ec_key_to_pkcs8(arena, key), place);
-    return seed(arena,
-                &SQL_SEED_SIGNING_KEY,
-                PARAMS(P_STR(kid), P_STR(strbuf_view(&doc)), P_BYTES(sealed)));
+    return db_call_new(
+        arena, SQL_SEED_SIGNING_KEY(.key = kid, .doc = strbuf_view(&doc), .sealed = sealed));
 }
 
 /* The project's first data key, and what it seals from the start. */
@@ -135,7 +122,7 @@ static void seed_keys(struct arena *arena, const struct create *create, struct d
     data_key_new(FIRST_KEY, &data_key);
     struct str wrapped =
         data_key_wrap(arena, &create->directory->masters, create->db.schema, &data_key);
-    calls[0] = seed(arena, &SQL_DATA_KEY_ADD, PARAMS(P_I64(FIRST_KEY), P_BYTES(wrapped)));
+    calls[0] = db_call_new(arena, SQL_DATA_KEY_ADD(.id = FIRST_KEY, .wrapped = wrapped));
     calls[1] = seed_signing_key(arena, create, &data_key);
     aead_key_wipe(&data_key);
 }
@@ -164,14 +151,14 @@ static int build(struct task *task, struct create *create, int *ret_last)
         *ret_last = it->number;
     }
     struct str email = arena_lower(arena, create->in.admin_email);
-    calls[count++] = (struct db_call){.sql = &SQL_SEED_ROLES};
+    calls[count++] = db_call(SQL_SEED_ROLES());
     calls[count++] = seed_permissions(arena);
-    calls[count++] = (struct db_call){.sql = &SQL_SEED_SETTINGS};
+    calls[count++] = db_call(SQL_SEED_SETTINGS());
     seed_keys(arena, create, &calls[count]);
     count += 2;
-    calls[count++] =
-        seed(arena, &SQL_SEED_ADMIN, PARAMS(P_STR(email), P_STR(create->in.admin_password_hash)));
-    calls[count++] = seed(arena, &SQL_SEED_ADMIN_ROLE, PARAMS(P_STR(email)));
+    calls[count++] = db_call_new(
+        arena, SQL_SEED_ADMIN(.email = email, .password_hash = create->in.admin_password_hash));
+    calls[count++] = db_call_new(arena, SQL_SEED_ADMIN_ROLE(.email = email));
     struct db *tx;
     TRY(db_begin(task, &create->db, &tx));
     int rc = db_patience(task, tx, CREATE_MS);
@@ -191,7 +178,7 @@ static int create_run(struct task *task, void *arg)
     TRY(claim(task, create));
     int rc = build(task, create, &last);
     if (rc == 0)
-        rc = db_query(task, control, &SQL_CREATE_DONE, PARAMS(P_I64(*number), P_I64(last)), NULL);
+        rc = db_query(task, control, SQL_CREATE_DONE(.number = *number, .migration = last), NULL);
     if (rc == 0) {
         directory_missing_clear(create->directory, create->in.slug);
         epoch_publish(create->directory, *number, EPOCH_FIRST);
@@ -201,7 +188,7 @@ static int create_run(struct task *task, void *arg)
     /* Leave nothing behind if that is possible; else the row stays in creating for the next
      * attempt. What may have been committed stays whole: it may be active already. */
     if (rc > 0 && rc != DB_UNKNOWN && project_drop_schema(task, &create->db) == 0 &&
-        db_query(task, control, &SQL_CREATE_UNDO, PARAMS(P_I64(*number)), NULL) != 0)
+        db_query(task, control, SQL_CREATE_UNDO(.number = *number), NULL) != 0)
         log_warn("project.create_left_over", L_STR("project", create->in.slug));
     return outcome(rc);
 }
@@ -264,7 +251,7 @@ int project_drop_schema(struct task *task, struct db *db)
     for (;;) {
         struct strbuf text;
 
-        TRY(db_query(task, db, &SQL_DELETE_TABLES, PARAMS(P_STR(schema)), &tables));
+        TRY(db_query(task, db, SQL_DELETE_TABLES(.schema = schema), &tables));
         if (tables.count == 0)
             break;
         strbuf_init(&text, task->arena, 1U << 16U);
@@ -272,7 +259,7 @@ int project_drop_schema(struct task *task, struct db *db)
             strbuf_printf(&text,
                           "%s{p}.%.*s",
                           i == 0 ? "drop table if exists " : ", ",
-                          STR_ARG(rows_str(&tables, i, 0)));
+                          STR_ARG(sql_delete_tables_row(&tables, i).name));
         strbuf_cstr(&text, " cascade");
         TRY(run_ddl(task, db, strbuf_view(&text)));
     }
@@ -282,7 +269,7 @@ int project_drop_schema(struct task *task, struct db *db)
 static int finish_delete(struct task *task, struct directory *directory, struct db *db)
 {
     TRY(project_drop_schema(task, db));
-    return db_query(task, &directory->control, &SQL_DELETE_DONE, PARAMS(P_I64(db->schema)), NULL);
+    return db_query(task, &directory->control, SQL_DELETE_DONE(.number = db->schema), NULL);
 }
 
 static int delete_run(struct task *task, void *arg)
@@ -291,14 +278,14 @@ static int delete_run(struct task *task, void *arg)
     struct directory *directory = project->cache->directory;
     struct rows rows;
 
-    int rc = db_query(
-        task, &directory->control, &SQL_DELETE_BEGIN, PARAMS(P_I64(project->number)), &rows);
+    int rc =
+        db_query(task, &directory->control, SQL_DELETE_BEGIN(.number = project->number), &rows);
     if (rc != 0)
         return outcome(rc);
     directory_forget(directory, project);
     if (rows.count == 0)
         return PROJECT_NOT_FOUND;
-    epoch_publish(directory, project->number, rows_i64(&rows, 0, 0));
+    epoch_publish(directory, project->number, sql_delete_begin_row(&rows, 0).epoch);
     rc = finish_delete(task, directory, &project->db);
     if (rc != 0)
         log_warn("project.delete_later", L_STR("project", project->slug), L_I64("rc", rc));
@@ -323,13 +310,13 @@ void directory_sweep(struct task *task, struct directory *directory)
 {
     struct rows rows;
 
-    if (db_query(task, &directory->control, &SQL_DELETE_CLAIM, NULL, 0, &rows) != 0)
+    if (db_query(task, &directory->control, SQL_DELETE_CLAIM(), &rows) != 0)
         return; /* the next sweep tries again */
     for (size_t i = 0; i < rows.count; i++) {
-        const struct row row = rows_at(&rows, i);
+        const struct sql_delete_claim_row row = sql_delete_claim_row(&rows, i);
         struct db db = {
-            .server = directory_server(directory, row_str(&row, "server")),
-            .schema = row_i64(&row, "number"),
+            .server = directory_server(directory, row.server),
+            .schema = row.number,
         };
         if (db.server == NULL)
             continue;

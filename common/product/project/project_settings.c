@@ -438,7 +438,7 @@ int settings_read(struct task *task,
 {
     struct rows rows;
 
-    int rc = db_query(task, &project->db, &SQL_PROJECT_STATE, NULL, 0, &rows);
+    int rc = db_query(task, &project->db, SQL_PROJECT_STATE(), &rows);
     if (rc != 0)
         return rc;
     rc = data_keys_take(task, project, &rows);
@@ -483,7 +483,7 @@ int project_settings_save(struct task *task,
     struct rows rows;
     struct db_call calls[2] = {{0}};
 
-    TRY(db_query(task, tx, &SQL_PROJECT_SETTINGS_LOCK, NULL, 0, &rows));
+    TRY(db_query(task, tx, SQL_PROJECT_SETTINGS_LOCK(), &rows));
     parse_stored(task->arena, project, &rows, &settings);
     project_settings_merge(&settings, in);
 
@@ -498,21 +498,14 @@ int project_settings_save(struct task *task,
                            &project->data_key,
                            settings.oidc_client_secret,
                            secret_place(task->arena, project));
-    const struct db_param params[] = {
-        P_STR(print_stored(task->arena, &settings)),
-        sealed.ptr != NULL ? P_BYTES(sealed) : P_NULL,
-    };
-    calls[0] = (struct db_call){
-        .sql = &SQL_PROJECT_SETTINGS_SET,
-        .params = params,
-        .param_count = ARRAY_LEN(params),
-    };
+    calls[0] = db_call(
+        SQL_PROJECT_SETTINGS_SET(.doc = print_stored(task->arena, &settings), .sealed = sealed));
     if (audit != NULL)
         calls[1] = *audit;
     TRY(db_batch(task, tx, calls, audit != NULL ? 2 : 1, NULL));
     return db_query(task,
                     directory_control(directory),
-                    &SQL_PROJECT_RENAME,
-                    PARAMS(P_I64(project->number), in->name.set ? P_STR(in->name.value) : P_NULL),
+                    SQL_PROJECT_RENAME(.number = project->number,
+                                       .name = in->name.set ? in->name.value : STR_NONE),
                     NULL);
 }

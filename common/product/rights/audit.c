@@ -4,8 +4,6 @@
 #include "audit_sql.h"
 #include "base/panic.h"
 
-#define AUDIT_PARAMS 7
-
 static const char *actor_kind(const struct caller *caller)
 {
     switch (caller->kind) {
@@ -37,15 +35,17 @@ struct db_call audit_call(struct arena *arena,
                           struct str detail,
                           struct str request_id)
 {
-    struct db_param *params = ARENA_ARRAY(arena, params, AUDIT_PARAMS);
     int64_t actor = actor_id(caller);
 
-    params[0] = P_CSTR(actor_kind(caller));
-    params[1] = actor != 0 ? P_I64(actor) : P_NULL;
-    params[2] = P_CSTR(action);
-    params[3] = P_CSTR(target);
-    params[4] = target_id != 0 ? P_STR(arena_printf(arena, "%lld", (long long)target_id)) : P_NULL;
-    params[5] = detail.len > 0 ? P_STR(detail) : P_NULL;
-    params[6] = request_id.len > 0 ? P_STR(request_id) : P_NULL;
-    return (struct db_call){.sql = &SQL_AUDIT_ADD, .params = params, .param_count = AUDIT_PARAMS};
+    return db_call_new(
+        arena,
+        SQL_AUDIT_ADD(.actor_kind = str_from(actor_kind(caller)),
+                      .actor_id = some_id(actor),
+                      .action = str_from(action),
+                      .target = str_from(target),
+                      .target_id = target_id != 0
+                                       ? arena_printf(arena, "%lld", (long long)target_id)
+                                       : STR_NONE,
+                      .detail = detail.len > 0 ? detail : STR_NONE,
+                      .request_id = request_id.len > 0 ? request_id : STR_NONE));
 }

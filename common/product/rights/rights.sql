@@ -41,7 +41,7 @@ left join lateral (
 select {rights_columns}
 from {p}.users u
 {rights_held}
-where u.id = $1::bigint;
+where u.id = :id::bigint;
 
 -- name: rights_of_key :opt
 select {rights_columns},
@@ -50,10 +50,10 @@ select {rights_columns},
   coalesce(listed.entities, '{}') as key_entities,
   coalesce(listed.permissions, '{}') as key_permissions
 from {p}.users u
-left join {p}.api_keys k on k.id = $1::bigint and k.user_id = u.id
+left join {p}.api_keys k on k.id = :id::bigint and k.user_id = u.id
 {rights_held}
 left join lateral (
   select array_agg(kp.entity_id order by kp.entity_id, kp.permission) as entities,
     array_agg(kp.permission order by kp.entity_id, kp.permission) as permissions
   from {p}.api_key_permissions kp where kp.api_key_id = k.id) listed on true
-where u.id = (select ak.user_id from {p}.api_keys ak where ak.id = $1::bigint);
+where u.id = (select ak.user_id from {p}.api_keys ak where ak.id = :id::bigint);

@@ -216,8 +216,8 @@ int rights_load(
     const int64_t asked_ms = clock_mono_ms();
     struct rows rows;
 
-    int rc = key_id != 0 ? db_query(task, db, &SQL_RIGHTS_OF_KEY, PARAMS(P_I64(key_id)), &rows)
-                         : db_query(task, db, &SQL_RIGHTS_OF_USER, PARAMS(P_I64(user_id)), &rows);
+    int rc = key_id != 0 ? db_query(task, db, SQL_RIGHTS_OF_KEY(.id = key_id), &rows)
+                         : db_query(task, db, SQL_RIGHTS_OF_USER(.id = user_id), &rows);
     if (rc < 0)
         return rc;
     if (rc > 0)
