@@ -16,7 +16,7 @@ static void list_run(struct task *task, void *arg)
     struct list_test *test = arg;
 
     (void)task;
-    int rc = reply_page(&test->req, test->sql, "id", PARAMS(P_I64(5)));
+    int rc = reply_page(&test->req, "id", test->sql, PARAMS(P_I64(5)));
     assert_int_equal(rc, test->req.status);
     test->over = true;
 }

@@ -10,8 +10,7 @@
  *       struct rows group;
  *
  *       TRY(req_json(r, &group_schema, &in));
- *       TRY(sql_one(r, &group, &SQL_GROUP_ADD,
- *                   PARAMS(P_STR(in.name.value), P_STR(in.description.value))));
+ *       TRY(sql_one(r, &group, SQL_GROUP_ADD(.name = in.name.value, .description = in.description.value)));
  *       return reply_created(r, &group);
  *   }
  *
@@ -110,8 +109,8 @@ AWAITS int sql_commit(struct req *r) MUSTCHECK;
  * `sql` is a :page statement; the default order is its first sortable column, ascending ('-'
  * reverses). */
 AWAITS int reply_page(struct req *r,
-                      const struct sql *sql,
                       const char *default_sort,
+                      const struct sql *sql,
                       const struct db_param *params,
                       size_t count);
 /* page, limit, sort, order, count: for route tables, alone or with more. */

@@ -111,8 +111,8 @@ page_rows(struct req *r, const struct page *page, const struct rows *rows, const
 }
 
 int reply_page(struct req *r,
-               const struct sql *sql,
                const char *default_sort,
+               const struct sql *sql,
                const struct db_param *params,
                size_t count)
 {

@@ -70,7 +70,7 @@ static const struct schema api_key_created_schema =
 
 AWAITS static int api_keys_list(struct req *r)
 {
-    return reply_page(r, &SQL_API_KEYS_LIST, "id", PARAMS());
+    return reply_page(r, "id", &SQL_API_KEYS_LIST, PARAMS());
 }
 
 AWAITS static int api_keys_get(struct req *r)

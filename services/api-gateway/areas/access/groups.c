@@ -35,12 +35,12 @@ static const struct schema group_out_schema = SCHEMA_OUT("Group", group_out_fiel
 
 AWAITS static int groups_list(struct req *r)
 {
-    return reply_page(r, &SQL_GROUPS_LIST, "id", PARAMS());
+    return reply_page(r, "id", &SQL_GROUPS_LIST, PARAMS());
 }
 
 AWAITS static int groups_my(struct req *r)
 {
-    return reply_page(r, &SQL_GROUPS_OF_USER, "id", PARAMS(P_I64(r->caller->user_id)));
+    return reply_page(r, "id", &SQL_GROUPS_OF_USER, PARAMS(P_I64(r->caller->user_id)));
 }
 
 AWAITS static int groups_get(struct req *r)
@@ -249,7 +249,7 @@ AWAITS static int members_list(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_one(r, &group, &SQL_GROUP_GET, PARAMS(P_I64(id))));
-    return reply_page(r, &SQL_GROUP_MEMBERS, "id", PARAMS(P_I64(id)));
+    return reply_page(r, "id", &SQL_GROUP_MEMBERS, PARAMS(P_I64(id)));
 }
 
 AWAITS static int members_add(struct req *r)

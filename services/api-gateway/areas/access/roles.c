@@ -88,7 +88,7 @@ static const struct schema role_out_schema = SCHEMA_OUT("Role", role_out_fields)
 
 AWAITS static int roles_list(struct req *r)
 {
-    return reply_page(r, &SQL_ROLES_LIST, "id", PARAMS());
+    return reply_page(r, "id", &SQL_ROLES_LIST, PARAMS());
 }
 
 AWAITS static int roles_get(struct req *r)

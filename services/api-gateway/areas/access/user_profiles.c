@@ -63,7 +63,7 @@ static const struct schema profile_out_schema = SCHEMA_OUT("UserProfile", profil
 
 AWAITS static int profiles_list(struct req *r)
 {
-    return reply_page(r, &SQL_PROFILES_LIST, "id", PARAMS());
+    return reply_page(r, "id", &SQL_PROFILES_LIST, PARAMS());
 }
 
 AWAITS static int profiles_get(struct req *r)

@@ -27,8 +27,8 @@ AWAITS static int users_list(struct req *r)
     TRY(req_query(r, &query));
     struct str email = query_get(query, "email");
     return reply_page(r,
-                      &SQL_USERS_LIST,
                       "id",
+                      &SQL_USERS_LIST,
                       PARAMS(P_STR(query_get(query, "status")),
                              P_STR(email.ptr ? arena_lower(r->task.arena, email) : STR_NONE),
                              P_STR(query_get(query, "role_id"))));

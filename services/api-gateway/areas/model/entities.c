@@ -178,7 +178,7 @@ AWAITS static int entities_list(struct req *r)
     struct db_param params[2];
 
     fields_shown(r, params);
-    return reply_page(r, &SQL_ENTITIES_LIST, "id", params, ARRAY_LEN(params));
+    return reply_page(r, "id", &SQL_ENTITIES_LIST, params, ARRAY_LEN(params));
 }
 
 AWAITS static int entities_get(struct req *r)

@@ -148,7 +148,7 @@ AWAITS static int enums_create(struct req *r)
 
 AWAITS static int enums_list(struct req *r)
 {
-    return reply_page(r, &SQL_ENUMS_LIST, "name", NULL, 0);
+    return reply_page(r, "name", &SQL_ENUMS_LIST, NULL, 0);
 }
 
 AWAITS static int enums_get(struct req *r)

@@ -82,7 +82,7 @@ AWAITS static int fields_list(struct req *r)
     TRY(sql_one(r, &entity, &SQL_FIELDS_ENTITY, PARAMS(P_STR(req_param(r, "entity")))));
     fields_shown(r, params);
     params[2] = P_I64(rows_i64(&entity, 0, 0));
-    return reply_page(r, &SQL_FIELDS_LIST, "id", params, ARRAY_LEN(params));
+    return reply_page(r, "id", &SQL_FIELDS_LIST, params, ARRAY_LEN(params));
 }
 
 AWAITS static int fields_get(struct req *r)

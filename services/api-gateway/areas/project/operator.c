@@ -100,7 +100,7 @@ AWAITS static int operator_health(struct req *r)
 
 AWAITS static int operator_list(struct req *r)
 {
-    return reply_page(r, &SQL_OPERATOR_LIST, "project_id", PARAMS(P_STR(gateway_url(r))));
+    return reply_page(r, "project_id", &SQL_OPERATOR_LIST, PARAMS(P_STR(gateway_url(r))));
 }
 
 AWAITS static int read_project(struct req *r, struct str slug, struct rows *ret_project)

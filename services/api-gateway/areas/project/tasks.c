@@ -34,8 +34,8 @@ static const struct schema task_schema = SCHEMA_OUT("Task", task_fields);
 AWAITS static int tasks_list(struct req *r)
 {
     return reply_page(r,
-                      &SQL_TASKS_LIST,
                       "-id",
+                      &SQL_TASKS_LIST,
                       PARAMS(P_I64(r->caller->user_id), P_BOOL(caller_is_admin(r->caller))));
 }
 

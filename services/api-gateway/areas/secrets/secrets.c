@@ -153,7 +153,7 @@ static int no_such_secret(struct req *r)
 
 AWAITS static int secrets_list(struct req *r)
 {
-    return reply_page(r, &SQL_SECRETS_LIST, "name", NULL, 0);
+    return reply_page(r, "name", &SQL_SECRETS_LIST, NULL, 0);
 }
 
 AWAITS static int secrets_get(struct req *r)

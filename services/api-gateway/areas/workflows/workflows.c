@@ -23,8 +23,8 @@ AWAITS static int workflows_list(struct req *r)
     TRY(req_query(r, &query));
     struct str enabled = query_get(query, "enabled");
     return reply_page(r,
-                      &SQL_WORKFLOWS_LIST,
                       "id",
+                      &SQL_WORKFLOWS_LIST,
                       PARAMS(enabled.ptr ? P_BOOL(str_is(enabled, "true")) : P_NULL,
                              P_STR(query_get(query, "kind"))));
 }

@@ -159,7 +159,7 @@ AWAITS static int balances_list(struct req *r)
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return reply_page(r, &SQL_BALANCES_LIST, "user_id", PARAMS(unit_param(r, query)));
+    return reply_page(r, "user_id", &SQL_BALANCES_LIST, PARAMS(unit_param(r, query)));
 }
 
 AWAITS static int balances_get(struct req *r)

@@ -177,7 +177,7 @@ AWAITS static int offer_codes_list(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_one(r, &rows, &SQL_OFFER_GET, PARAMS(P_I64(id))));
-    return reply_page(r, &SQL_OFFER_CODES_LIST, "id", PARAMS(P_I64(id)));
+    return reply_page(r, "id", &SQL_OFFER_CODES_LIST, PARAMS(P_I64(id)));
 }
 
 AWAITS static int offer_codes_update(struct req *r)
@@ -341,7 +341,7 @@ static const struct schema redeemed_schema = SCHEMA_OUT("OfferRedeemed", redeeme
 
 AWAITS static int offers_mine(struct req *r)
 {
-    return reply_page(r, &SQL_OFFER_CODES_MINE, "id", PARAMS(P_I64(r->caller->user_id)));
+    return reply_page(r, "id", &SQL_OFFER_CODES_MINE, PARAMS(P_I64(r->caller->user_id)));
 }
 
 static int reply_redeemed(struct req *r,
@@ -417,7 +417,7 @@ AWAITS static int offer_redemptions(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_one(r, &rows, &SQL_OFFER_GET, PARAMS(P_I64(id))));
-    return reply_page(r, &SQL_OFFER_REDEMPTIONS_LIST, "-id", PARAMS(P_I64(id)));
+    return reply_page(r, "-id", &SQL_OFFER_REDEMPTIONS_LIST, PARAMS(P_I64(id)));
 }
 
 #define OFFERS PAYMENTS_BASE "/offers"

@@ -298,7 +298,7 @@ static int fail_save(struct req *r, int rc)
 
 AWAITS static int offers_list(struct req *r)
 {
-    return reply_page(r, &SQL_OFFERS_LIST, "id", PARAMS());
+    return reply_page(r, "id", &SQL_OFFERS_LIST, PARAMS());
 }
 
 AWAITS static int offers_get(struct req *r)

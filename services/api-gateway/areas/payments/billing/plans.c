@@ -87,8 +87,8 @@ AWAITS static int plans_list(struct req *r)
     TRY(req_query(r, &query));
     struct str active = query_get(query, "is_active");
     return reply_page(r,
-                      &SQL_PLANS_LIST,
                       "id",
+                      &SQL_PLANS_LIST,
                       PARAMS(tenant(r), active.ptr ? P_BOOL(str_is(active, "true")) : P_NULL));
 }
 

@@ -207,7 +207,7 @@ AWAITS static int users_list(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(subscription_load(r, id, &subscription));
-    return reply_page(r, &SQL_SUBSCRIPTION_USERS_LIST, "user_id", PARAMS(P_I64(id)));
+    return reply_page(r, "user_id", &SQL_SUBSCRIPTION_USERS_LIST, PARAMS(P_I64(id)));
 }
 
 AWAITS static int users_put(struct req *r)

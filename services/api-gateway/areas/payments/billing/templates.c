@@ -73,8 +73,8 @@ AWAITS static int templates_list(struct req *r)
     struct str active = query_get(query, "is_active");
     bool of_plan = num_parse_i64(query_get(query, "plan_id"), &plan_id);
     return reply_page(r,
-                      &SQL_TEMPLATES_LIST,
                       "id",
+                      &SQL_TEMPLATES_LIST,
                       PARAMS(active.ptr ? P_BOOL(str_is(active, "true")) : P_NULL,
                              of_plan ? P_I64(plan_id) : P_NULL));
 }
