@@ -161,36 +161,30 @@ static struct str place(struct req *r, const struct idem *idem)
 
 /* co: the answer that was kept; empty when it had no body. */
 AWAITS static int
-open_answer(struct req *r, const struct idem *idem, const struct rows *found, struct str *ret_body)
+open_answer(struct req *r, const struct idem *idem, struct str sealed, struct str *ret_body)
 {
-    size_t column = rows_column(found, "response");
-
     *ret_body = STR_NONE;
-    if (rows_null(found, 0, column))
+    if (!sealed.ptr)
         return 0;
-    int rc = data_key_open(&r->task,
-                           r->project,
-                           rows_bytes(r->task.arena, found, 0, column),
-                           place(r, idem),
-                           ret_body);
+    int rc = data_key_open(&r->task, r->project, sealed, place(r, idem), ret_body);
     if (rc <= 0)
         return rc;
     log_error("idempotency.answer_unreadable", L_STR("project", r->project->slug));
     return fail(r, "internal", NULL);
 }
 
-AWAITS static int replay(struct req *r, const struct idem *idem, const struct rows *found)
+AWAITS static int
+replay(struct req *r, const struct idem *idem, const struct sql_idem_look_row *found)
 {
-    struct row row = rows_at(found, 0);
-    int status = (int)row_i64(&row, "status");
+    int status = (int)found->status.value;
     struct str body;
     struct jw w;
 
-    TRY(open_answer(r, idem, found, &body));
+    TRY(open_answer(r, idem, found->response, &body));
     w = resp_json(r);
     resp_header(r, "Idempotent-Replayed", STR("true"));
     if (status == 201)
-        put_location(r, row_str(&row, "target"));
+        put_location(r, found->target);
     if (!body.len)
         return reply_empty(r, status);
     jw_raw(&w, body);
@@ -203,19 +197,18 @@ AWAITS static int replay(struct req *r, const struct idem *idem, const struct ro
 }
 
 /* Somebody has this key, and it is not us. */
-AWAITS static int answer_taken(struct req *r, const struct idem *idem, const struct rows *found)
+AWAITS static int answer_taken(struct req *r, const struct idem *idem, const struct rows *rows)
 {
-    struct row row = rows_at(found, 0);
-
-    if (!found->count) /* taken away between the statements: begin again */
+    if (!rows->count) /* taken away between the statements: begin again */
         return fail(r, "idempotency_in_progress", NULL);
-    if (!row_bool(&row, "same"))
+    const struct sql_idem_look_row found = sql_idem_look_row(r->task.arena, rows, 0);
+    if (!found.same)
         return fail(r,
                     "idempotency_mismatch",
                     "The first request with this idempotency key was a different one.");
-    if (str_is(row_str(&row, "state"), "done"))
-        return replay(r, idem, found);
-    resp_header_printf(r, "Retry-After", "%lld", (long long)row_i64(&row, "left_seconds"));
+    if (str_is(found.state, "done"))
+        return replay(r, idem, &found);
+    resp_header_printf(r, "Retry-After", "%lld", (long long)found.left_seconds);
     return fail(r,
                 "idempotency_in_progress",
                 "The first request with this idempotency key has not been answered yet.");
@@ -255,22 +248,27 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
                                   (long long)(by_key ? caller->key_id : caller->user_id));
     TRY(request_hash(r, hash));
 
-    const struct db_param params[] = {P_STR(idem.principal),
-                                      P_STR(idem.key),
-                                      P_BYTES(((struct str){(char *)hash, DIGEST_SHA256_BYTES})),
-                                      P_I64(lease_ms(r))};
+    const struct str request = {(char *)hash, DIGEST_SHA256_BYTES};
     struct db_call calls[] = {
-        {.sql = &SQL_IDEM_TAKE, .params = params, .param_count = 4},
-        {.sql = &SQL_IDEM_TAKE_OVER, .params = params, .param_count = 4},
-        {.sql = &SQL_IDEM_LOOK, .params = params, .param_count = 3},
+        db_call(SQL_IDEM_TAKE(.principal = idem.principal,
+                              .key = idem.key,
+                              .request_hash = request,
+                              .lease_ms = lease_ms(r))),
+        db_call(SQL_IDEM_TAKE_OVER(.principal = idem.principal,
+                                   .key = idem.key,
+                                   .request_hash = request,
+                                   .lease_ms = lease_ms(r))),
+        db_call(
+            SQL_IDEM_LOOK(.principal = idem.principal, .key = idem.key, .request_hash = request)),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    const struct rows *ours = calls[0].rows.count ? &calls[0].rows : &calls[1].rows;
-    if (!ours->count)
+    const struct rows *taken = calls[0].rows.count ? &calls[0].rows : &calls[1].rows;
+    if (!taken->count)
         return answer_taken(r, &idem, &calls[2].rows);
-    idem.token = rows_i64(ours, 0, 0);
-    idem.target = rows_str(ours, 0, 1);
-    idem.salt = salt_of(r, &idem, rows_i64(ours, 0, 2));
+    const struct sql_idem_ours_row ours = sql_idem_ours_row(taken, 0);
+    idem.token = ours.token;
+    idem.target = ours.target;
+    idem.salt = salt_of(r, &idem, ours.since_ms);
     idem.ended = false;
     *ret_idem = idem;
     return 0;
@@ -291,11 +289,12 @@ int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t 
 
     if (!idem->key.len)
         return 0;
-    TRY(sql_exec(
-        r,
-        &affected,
-        &SQL_IDEM_NOTE,
-        PARAMS(P_STR(idem->principal), P_STR(idem->key), P_I64(idem->token), P_STR(target))));
+    TRY(sql_exec(r,
+                 &affected,
+                 SQL_IDEM_NOTE(.principal = idem->principal,
+                               .key = idem->key,
+                               .token = idem->token,
+                               .target = target)));
     return affected ? 0 : taken_over(r);
 }
 
@@ -307,12 +306,12 @@ AWAITS static int keep(struct req *r, struct idem *idem, int status)
     int rc = db_query(
         &r->task,
         r->db,
-        &SQL_IDEM_KEEP,
-        PARAMS(P_STR(idem->principal),
-               P_STR(idem->key),
-               P_I64(idem->token),
-               P_I64(status),
-               body.len ? P_BYTES(aead_seal(r->task.arena, key, body, place(r, idem))) : P_NULL),
+        SQL_IDEM_KEEP(.principal = idem->principal,
+                      .key = idem->key,
+                      .token = idem->token,
+                      .status = status,
+                      .response = body.len ? aead_seal(r->task.arena, key, body, place(r, idem))
+                                           : STR_NONE),
         &rows);
     if (rc == 0)
         idem->ended = true;
@@ -334,12 +333,13 @@ void idem_release(struct req *r, struct idem *idem, bool forget)
     if (!idem->key.len || idem->ended)
         return;
     idem->ended = true;
-    int rc = db_query(
-        &r->task,
-        r->db,
-        &SQL_IDEM_RELEASE,
-        PARAMS(P_STR(idem->principal), P_STR(idem->key), P_I64(idem->token), P_BOOL(forget)),
-        &rows);
+    int rc = db_query(&r->task,
+                      r->db,
+                      SQL_IDEM_RELEASE(.principal = idem->principal,
+                                       .key = idem->key,
+                                       .token = idem->token,
+                                       .forget = forget),
+                      &rows);
     if (rc) /* the key is free at the end of its lease */
         log_debug("idempotency.not_released", L_I64("rc", rc));
 }

@@ -389,7 +389,7 @@ static int make_customer(struct req *r,
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
     if (rc > 0 && !processor_refused(rc))
-        TRY(sql_exec(r, NULL, &SQL_PAY_CUSTOMER_AGAIN, PARAMS(P_I64(payer->id))));
+        TRY(sql_exec(r, NULL, SQL_PAY_CUSTOMER_AGAIN(.id = payer->id)));
     if (rc)
         return pay_fail(r, rc, &reply);
     *ret_id = jr_str(reply.body, "id");
@@ -406,11 +406,11 @@ payer_email(struct req *r, int64_t subscriber_id, struct str email, struct str *
 
     *ret_email = email;
     if (subscriber_id) {
-        TRY(sql_all(r, &user, &SQL_PAY_USER_EMAIL, PARAMS(P_I64(subscriber_id))));
+        TRY(sql_all(r, &user, SQL_PAY_USER_EMAIL(.id = subscriber_id)));
         if (!user.count)
             return fail(r, "not_found", "There is no such subscriber.");
         if (!email.len)
-            *ret_email = rows_str(&user, 0, 0);
+            *ret_email = sql_pay_user_email_row(&user, 0).email;
     }
     *ret_email = arena_lower(r->task.arena, *ret_email);
     return 0;
@@ -423,7 +423,6 @@ int pay_customer(struct req *r,
                  struct str *ret_customer)
 {
     struct payer payer = {.subscriber_id = subscriber_id, .account = customer_account(r, settings)};
-    const struct db_param subscriber = subscriber_id ? P_I64(subscriber_id) : P_NULL;
     struct rows rows;
 
     *ret_customer = STR_NONE;
@@ -431,37 +430,38 @@ int pay_customer(struct req *r,
     if (!payer.email.len)
         return 0;
     struct db_call calls[] = {
-        {.sql = &SQL_PAY_CUSTOMER_ADD, PARAMS(P_STR(payer.email), subscriber)},
-        {.sql = &SQL_PAY_CUSTOMER_GET, PARAMS(P_STR(payer.email))},
+        db_call(
+            SQL_PAY_CUSTOMER_ADD(.email = payer.email, .subscriber_id = some_id(subscriber_id))),
+        db_call(SQL_PAY_CUSTOMER_GET(.email = payer.email)),
     };
     TRY(sql_all(r, &rows, calls[1].sql, calls[1].params, calls[1].param_count));
     if (!rows.count) {
         TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
         rows = calls[1].rows;
     }
-    struct row row = rows_at(&rows, 0);
-    bool known =
-        row_str(&row, "provider_id").len && str_eq(row_str(&row, "account"), payer.account);
-    if (known && (!subscriber_id || row_i64(&row, "subscriber_id") == subscriber_id)) {
-        *ret_customer = row_str(&row, "provider_id");
+    const struct sql_pay_customer_get_row row = sql_pay_customer_get_row(&rows, 0);
+    bool known = row.provider_id.len && str_eq(row.account, payer.account);
+    if (known && (!subscriber_id || row.subscriber_id.value == subscriber_id)) {
+        *ret_customer = row.provider_id;
         return 0;
     }
-    payer.id = row_i64(&row, "id");
-    payer.since_us = row_i64(&row, "since_us");
+    payer.id = row.id;
+    payer.since_us = row.since_us;
     if (known)
-        *ret_customer = row_str(&row, "provider_id");
+        *ret_customer = row.provider_id;
     else
         TRY(get_customer(r, settings, &payer, ret_customer));
     if (!ret_customer->len)
         TRY(make_customer(r, settings, &payer, ret_customer));
     /* One whose address was changed at the processor may be known under the old one: it is found
      * anew each time. */
-    int rc =
-        db_query(&r->task,
-                 r->db,
-                 &SQL_PAY_CUSTOMER_SET,
-                 PARAMS(P_I64(payer.id), P_STR(*ret_customer), P_STR(payer.account), subscriber),
-                 &rows);
+    int rc = db_query(&r->task,
+                      r->db,
+                      SQL_PAY_CUSTOMER_SET(.id = payer.id,
+                                           .provider_id = *ret_customer,
+                                           .account = payer.account,
+                                           .subscriber_id = some_id(subscriber_id)),
+                      &rows);
     if (rc == DB_UNIQUE)
         return 0;
     return rc > 0 ? fail_db(r, rc) : rc;
@@ -474,7 +474,7 @@ void pay_customer_gone(struct req *r, const struct processor_reply *reply, struc
     if (!customer.len || !str_is(reply->param, "customer") ||
         !str_is(reply->code, "resource_missing"))
         return;
-    int rc = db_query(&r->task, r->db, &SQL_PAY_CUSTOMER_GONE, PARAMS(P_STR(customer)), &rows);
+    int rc = db_query(&r->task, r->db, SQL_PAY_CUSTOMER_GONE(.provider_id = customer), &rows);
     if (rc)
         log_debug("payments.customer_kept", L_I64("rc", rc));
 }

@@ -1,28 +1,31 @@
 -- Payers at the processor, one row per address.
 
 -- name: pay_user_email :opt
-select u.email from {p}.users u where u.id = $1::bigint
+select u.email:text from {p}.users u where u.id = :id::bigint
 
 -- name: pay_customer_add :exec
 insert into {p}.payment_customers (email, subscriber_id)
-values ($1::text, $2::bigint)
+values (:email::text, :subscriber_id::bigint?)
 on conflict (email) do nothing
 
 -- name: pay_customer_get :opt
-select c.id, c.subscriber_id, c.provider_id, c.account, (extract(epoch from c.updated_at) * 1000000)::bigint as since_us
-from {p}.payment_customers c where c.email = $1::text
+select c.id:bigint, c.subscriber_id:bigint?, c.provider_id:text?, c.account:text?,
+  (extract(epoch from c.updated_at) * 1000000)::bigint as since_us:bigint
+from {p}.payment_customers c where c.email = :email::text
 
 -- Two who made it at the same time have made the same one: their calls carried one key.
 -- name: pay_customer_set :exec
 update {p}.payment_customers
-set provider_id = $2::text, account = $3::text, subscriber_id = coalesce($4::bigint, subscriber_id),
+set provider_id = :provider_id::text, account = :account::text, subscriber_id = coalesce(:subscriber_id::bigint?,
+  subscriber_id),
   updated_at = greatest(now(), updated_at)
-where id = $1::bigint
+where id = :id::bigint
 
 -- The processor keeps what went wrong under a key as well: the next attempt has another one.
 -- name: pay_customer_again :exec
-update {p}.payment_customers set updated_at = greatest(now(), updated_at) where id = $1::bigint
+update {p}.payment_customers set updated_at = greatest(now(), updated_at) where id = :id::bigint
 
 -- Taken away at the processor, or of an account that was left: made anew the next time.
 -- name: pay_customer_gone :exec
-update {p}.payment_customers set provider_id = null, updated_at = greatest(now(), updated_at) where provider_id = $1::text
+update {p}.payment_customers set provider_id = null, updated_at = greatest(now(),
+  updated_at) where provider_id = :provider_id::text

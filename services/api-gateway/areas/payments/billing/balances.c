@@ -70,29 +70,27 @@ balance_book(struct req *r, const struct balance_change *change, struct rows *re
 {
     bool may_fall = change->may_overdraw || change->delta_minor >= 0;
 
-    TRY(sql_exec(r, NULL, &SQL_BALANCE_OPEN, PARAMS(P_I64(change->user_id), P_STR(change->unit))));
+    TRY(sql_exec(r, NULL, SQL_BALANCE_OPEN(.user_id = change->user_id, .unit = change->unit)));
     TRY(sql_all(r,
                 ret_balance,
-                &SQL_BALANCE_CHANGE,
-                PARAMS(P_I64(change->user_id),
-                       P_STR(change->unit),
-                       P_I64(change->delta_minor),
-                       P_BOOL(may_fall),
-                       P_I64(WHOLE_MAX))));
+                SQL_BALANCE_CHANGE(.user_id = change->user_id,
+                                   .unit = change->unit,
+                                   .delta_minor = change->delta_minor,
+                                   .may_fall = may_fall,
+                                   .most = WHOLE_MAX)));
     if (!ret_balance->count)
         return fail(r,
                     "conflict",
                     may_fall ? "The balance would be larger than can be counted."
                              : "The user holds less than that.");
-    struct db_call entry = {
-        .sql = &SQL_BALANCE_ENTRY,
-        PARAMS(P_I64(change->user_id),
-               P_STR(change->unit),
-               P_I64(change->delta_minor),
-               P_I64(rows_i64(ret_balance, 0, rows_column(ret_balance, "amount_minor"))),
-               P_STR(change->reason),
-               P_STR(change->reference),
-               change->actor_id ? P_I64(change->actor_id) : P_NULL)};
+    struct db_call entry =
+        db_call(SQL_BALANCE_ENTRY(.user_id = change->user_id,
+                                  .unit = change->unit,
+                                  .delta_minor = change->delta_minor,
+                                  .balance_minor = sql_balance_row(ret_balance, 0).amount_minor,
+                                  .reason = change->reason,
+                                  .reference = change->reference,
+                                  .actor_id = some_id(change->actor_id)));
     return sql_batch(r, &entry, 1);
 }
 
@@ -146,12 +144,12 @@ static const struct walk_list entries = {
     &SQL_BALANCE_ENTRIES_DESC, &SQL_BALANCE_ENTRIES_ASC, &SQL_BALANCE_ENTRIES_COUNT, "id"};
 
 /* As units are stored; what is none finds nothing. */
-static struct db_param unit_param(struct req *r, const struct query *query)
+static struct str unit_param(struct req *r, const struct query *query)
 {
     struct str text = query_get(query, "unit");
     struct str unit = balance_unit(r->task.arena, text);
 
-    return P_STR(unit.ptr ? unit : text);
+    return unit.ptr ? unit : text;
 }
 
 AWAITS static int balances_list(struct req *r)
@@ -159,7 +157,7 @@ AWAITS static int balances_list(struct req *r)
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return reply_page(r, "user_id", &SQL_BALANCES_LIST, PARAMS(unit_param(r, query)));
+    return reply_page(r, "user_id", SQL_BALANCES_LIST(.unit = unit_param(r, query)));
 }
 
 AWAITS static int balances_get(struct req *r)
@@ -169,8 +167,8 @@ AWAITS static int balances_get(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "user_id", &id));
-    TRY(sql_one(r, &rows, &SQL_BALANCE_USER, PARAMS(P_I64(id))));
-    TRY(sql_all(r, &rows, &SQL_BALANCES_OF, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &rows, SQL_BALANCE_USER(.id = id)));
+    TRY(sql_all(r, &rows, SQL_BALANCES_OF(.user_id = id)));
     w = resp_json(r);
     jw_obj(&w);
     JW_I64(&w, "user_id", id);
@@ -188,8 +186,9 @@ AWAITS static int balances_history(struct req *r)
 
     TRY(req_id(r, "user_id", &id));
     TRY(req_query(r, &query));
-    TRY(sql_one(r, &rows, &SQL_BALANCE_USER, PARAMS(P_I64(id))));
-    return walk_reply(r, &entries, PARAMS(P_I64(id), unit_param(r, query)));
+    TRY(sql_one(r, &rows, SQL_BALANCE_USER(.id = id)));
+    return walk_reply(
+        r, &entries, SQL_BALANCE_ENTRIES_ARGS(.user_id = id, .unit = unit_param(r, query)));
 }
 
 /* --- adjusting --- */
@@ -243,7 +242,7 @@ AWAITS static int adjust(struct req *r, const struct balance_change *change, str
     struct rows rows;
 
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, &SQL_BALANCE_USER, PARAMS(P_I64(change->user_id))));
+    TRY(sql_one(r, &rows, SQL_BALANCE_USER(.id = change->user_id)));
     TRY(balance_book(r, change, &rows));
     struct db_call told = gateway_audit(r, "balances.adjust", "user", change->user_id, STR_NONE);
     TRY(sql_batch(r, &told, 1));

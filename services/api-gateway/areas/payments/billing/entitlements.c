@@ -77,7 +77,7 @@ AWAITS static int entitlements_of_user(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "userId", &id));
-    TRY(sql_one(r, &user, &SQL_ENTITLEMENT_USER, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &user, SQL_ENTITLEMENT_USER(.id = id)));
     return reply_entitlement(r, id);
 }
 

@@ -1,2 +1,2 @@
 -- name: entitlement_user :opt
-select u.id from {p}.users u where u.id = $1::bigint
+select u.id from {p}.users u where u.id = :id::bigint

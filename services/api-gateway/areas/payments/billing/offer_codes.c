@@ -145,17 +145,19 @@ AWAITS static int offer_codes_create(struct req *r)
     TRY(req_json(r, &add_schema, &in));
     TRY(read_codes(r, &in, &codes, &count));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, &SQL_OFFER_LOCK, PARAMS(P_I64(id))));
-    TRY(sql_all(r,
-                &rows,
-                &SQL_OFFER_CODES_ADD,
-                PARAMS(P_I64(id),
-                       P_STRS(codes, count),
-                       in.user_id.set && !in.user_id.null ? P_I64(in.user_id.value) : P_NULL,
-                       in.max_redemptions.set && !in.max_redemptions.null
-                           ? P_I64(in.max_redemptions.value)
-                           : P_NULL,
-                       P_STR(in.expires_at.value))));
+    TRY(sql_one(r, &rows, SQL_OFFER_LOCK(.id = id)));
+    TRY(sql_all(
+        r,
+        &rows,
+        SQL_OFFER_CODES_ADD(.offer_id = id,
+                            .codes = sql_strs(codes, count),
+                            .user_id = in.user_id.set && !in.user_id.null
+                                           ? some_i64(in.user_id.value)
+                                           : NO_I64,
+                            .max_redemptions = in.max_redemptions.set && !in.max_redemptions.null
+                                                   ? some_i64(in.max_redemptions.value)
+                                                   : NO_I64,
+                            .expires_at = in.expires_at.value)));
     if (rows.count != count)
         return fail(r, "unique_violation", "One of these codes exists, or stands there twice.");
     struct db_call told = gateway_audit(r, "offers.codes", "offer", id, STR_NONE);
@@ -176,8 +178,8 @@ AWAITS static int offer_codes_list(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(r, &rows, &SQL_OFFER_GET, PARAMS(P_I64(id))));
-    return reply_page(r, "id", &SQL_OFFER_CODES_LIST, PARAMS(P_I64(id)));
+    TRY(sql_one(r, &rows, SQL_OFFER_GET(.id = id)));
+    return reply_page(r, "id", SQL_OFFER_CODES_LIST(.offer_id = id));
 }
 
 AWAITS static int offer_codes_update(struct req *r)
@@ -192,16 +194,17 @@ AWAITS static int offer_codes_update(struct req *r)
     TRY(req_json(r, &save_schema, &in));
     TRY(sql_one(r,
                 &rows,
-                &SQL_OFFER_CODE_SAVE,
-                PARAMS(P_I64(id),
-                       P_I64(code),
-                       P_BOOL(in.user_id.set),
-                       in.user_id.null ? P_NULL : P_I64(in.user_id.value),
-                       P_BOOL(in.max_redemptions.set),
-                       in.max_redemptions.null ? P_NULL : P_I64(in.max_redemptions.value),
-                       P_BOOL(in.expires_at.set),
-                       P_STR(in.expires_at.value),
-                       in.is_active.set ? P_BOOL(in.is_active.value) : P_NULL)));
+                SQL_OFFER_CODE_SAVE(
+                        .offer_id = id,
+                        .id = code,
+                        .user_set = in.user_id.set,
+                        .user_id = in.user_id.null ? NO_I64 : some_i64(in.user_id.value),
+                        .max_set = in.max_redemptions.set,
+                        .max_redemptions =
+                            in.max_redemptions.null ? NO_I64 : some_i64(in.max_redemptions.value),
+                        .expires_set = in.expires_at.set,
+                        .expires_at = in.expires_at.value,
+                        .is_active = in.is_active.set ? some_bool(in.is_active.value) : NO_BOOL)));
     return reply_row(r, 200, &rows);
 }
 
@@ -213,7 +216,7 @@ AWAITS static int offer_codes_delete(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_id(r, "code_id", &code));
-    TRY(sql_one(r, &rows, &SQL_OFFER_CODE_REMOVE, PARAMS(P_I64(id), P_I64(code))));
+    TRY(sql_one(r, &rows, SQL_OFFER_CODE_REMOVE(.offer_id = id, .id = code)));
     return reply_empty(r, 204);
 }
 
@@ -240,10 +243,10 @@ find_code(struct req *r, struct str code, int64_t user_id, int64_t plan_id, stru
 {
     struct rows rows;
 
-    TRY(sql_one(r, &rows, &SQL_OFFER_CODE_LOCK, PARAMS(P_STR(code))));
+    TRY(sql_one(r, &rows, SQL_OFFER_CODE_LOCK(.code = code)));
     TRY(sql_one(
-        r, ret_state, &SQL_OFFER_CODE_STATE, PARAMS(P_STR(code), P_I64(user_id), P_I64(plan_id))));
-    struct str refusal = rows_str(ret_state, 0, rows_column(ret_state, "refusal"));
+        r, ret_state, SQL_OFFER_CODE_STATE(.code = code, .user_id = user_id, .plan_id = plan_id)));
+    struct str refusal = sql_offer_code_state_row(ret_state, 0).refusal;
     if (refusal.ptr)
         return fail(r, "offer_unavailable", "The offer %.*s.", STR_ARG(refusal));
     return 0;
@@ -262,28 +265,27 @@ AWAITS int offer_redeem(struct req *r,
     if (!normal.ptr)
         return fail(r, "not_found", "There is no such code.");
     TRY(find_code(r, normal, user_id, plan_id, &rows));
-    const struct row row = rows_at(&rows, 0);
+    const struct sql_offer_code_state_row row = sql_offer_code_state_row(&rows, 0);
     *ret_offer = (struct offer){
-        .id = row_i64(&row, "offer_id"),
-        .kind = row_str(&row, "kind"),
-        .basis_points = row_i64(&row, "basis_points"),
-        .amount_minor = row_i64(&row, "amount_minor"),
-        .currency = row_str(&row, "currency"),
-        .trial_days = row_i64(&row, "trial_days"),
-        .store_offer_id = row_str(&row, "store_offer_id"),
+        .id = row.offer_id,
+        .kind = row.kind,
+        .basis_points = row.basis_points.value,
+        .amount_minor = row.amount_minor.value,
+        .currency = row.currency,
+        .trial_days = row.trial_days.value,
+        .store_offer_id = row.store_offer_id,
     };
-    int64_t code_id = row_i64(&row, "code_id");
+    int64_t code_id = row.code_id;
     struct db_call calls[] = {
-        {.sql = &SQL_OFFER_REDEEMED,
-         PARAMS(P_I64(ret_offer->id),
-                P_I64(code_id),
-                P_I64(user_id),
-                subscription_id ? P_I64(subscription_id) : P_NULL,
-                P_STR(normal))},
-        {.sql = &SQL_OFFER_CODE_USED, PARAMS(P_I64(code_id))},
+        db_call(SQL_OFFER_REDEEMED(.offer_id = ret_offer->id,
+                                   .code_id = code_id,
+                                   .user_id = user_id,
+                                   .subscription_id = some_id(subscription_id),
+                                   .reference = normal)),
+        db_call(SQL_OFFER_CODE_USED(.id = code_id)),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    ret_offer->redemption_id = rows_i64(&calls[0].rows, 0, 0);
+    ret_offer->redemption_id = sql_offer_redeemed_row(&calls[0].rows, 0).id;
     return str_is(ret_offer->kind, "credit") ? book_credit(r, ret_offer, user_id) : 0;
 }
 
@@ -341,7 +343,7 @@ static const struct schema redeemed_schema = SCHEMA_OUT("OfferRedeemed", redeeme
 
 AWAITS static int offers_mine(struct req *r)
 {
-    return reply_page(r, "id", &SQL_OFFER_CODES_MINE, PARAMS(P_I64(r->caller->user_id)));
+    return reply_page(r, "id", SQL_OFFER_CODES_MINE(.user_id = r->caller->user_id));
 }
 
 static int reply_redeemed(struct req *r,
@@ -416,8 +418,8 @@ AWAITS static int offer_redemptions(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(r, &rows, &SQL_OFFER_GET, PARAMS(P_I64(id))));
-    return reply_page(r, "-id", &SQL_OFFER_REDEMPTIONS_LIST, PARAMS(P_I64(id)));
+    TRY(sql_one(r, &rows, SQL_OFFER_GET(.id = id)));
+    return reply_page(r, "-id", SQL_OFFER_REDEMPTIONS_LIST(.offer_id = id));
 }
 
 #define OFFERS PAYMENTS_BASE "/offers"

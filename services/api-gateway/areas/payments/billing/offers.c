@@ -129,96 +129,36 @@ static const struct schema out_schema = SCHEMA_OUT("Offer", out_fields);
 
 /* --- what is stored --- */
 
-/* In the order of the columns that offer_add and offer_save write. */
-enum {
-    NAME,
-    DESCRIPTION,
-    KIND,
-    PERCENT_OFF,
-    AMOUNT,
-    CURRENCY,
-    TRIAL_DAYS,
-    STORE_OFFER,
-    PLANS,
-    MAX_REDEMPTIONS,
-    PER_USER,
-    STARTS,
-    ENDS,
-    ACTIVE,
-    COLUMNS
-};
-
-/* What a kind needs; the others stay empty. */
-static const struct {
-    const char *kind, *member;
-    int column;
-    bool currency;
-} needs[] = {
-    {"percent", "percent_off", PERCENT_OFF, false},
-    {"amount", "amount", AMOUNT, true},
-    {"trial", "trial_days", TRIAL_DAYS, false},
-    {"credit", "amount", AMOUNT, true},
-    {"store", "store_offer_id", STORE_OFFER, false},
-};
-
-/* The values that are stored now. */
-static void load(const struct rows *offer, struct db_param *values)
-{
-    static const char *const texts[] = {
-        [NAME] = "name",
-        [DESCRIPTION] = "description",
-        [KIND] = "kind",
-        [PERCENT_OFF] = "percent_off",
-        [AMOUNT] = "amount_minor",
-        [CURRENCY] = "currency",
-        [TRIAL_DAYS] = "trial_days",
-        [STORE_OFFER] = "store_offer_id",
-        [PLANS] = "plan_ids",
-        [MAX_REDEMPTIONS] = "max_redemptions",
-        [PER_USER] = "per_user_limit",
-        [STARTS] = "starts_at",
-        [ENDS] = "ends_at",
-        [ACTIVE] = "is_active",
-    };
-
-    for (int i = 0; i < COLUMNS; i++)
-        values[i] = P_STR(rows_str(offer, 0, rows_column(offer, texts[i])));
-}
-
-#define MERGE(column, member, param)                                                               \
+#define MERGE(to, member, some, none)                                                              \
     do {                                                                                           \
         if ((member).set)                                                                          \
-            values[column] = (member).null ? P_NULL : (param);                                     \
+            (to) = (member).null ? (none) : (some);                                                \
     } while (0)
 
-static void merge(const struct offer_in *in, struct db_param *values)
+static void merge(const struct offer_in *in, struct sql_offer_lock_row *offer)
 {
-    MERGE(NAME, in->name, P_STR(in->name.value));
-    MERGE(DESCRIPTION, in->description, P_STR(in->description.value));
-    MERGE(KIND, in->kind, P_STR(in->kind.value));
-    MERGE(PERCENT_OFF, in->percent_off, P_F64(in->percent_off.value));
-    MERGE(TRIAL_DAYS, in->trial_days, P_I64(in->trial_days.value));
-    MERGE(STORE_OFFER, in->store_offer_id, P_STR(in->store_offer_id.value));
-    MERGE(PLANS, in->plan_ids, P_I64S(in->plan_ids.items, in->plan_ids.count));
-    MERGE(MAX_REDEMPTIONS, in->max_redemptions, P_I64(in->max_redemptions.value));
-    MERGE(PER_USER, in->per_user_limit, P_I64(in->per_user_limit.value));
-    MERGE(STARTS, in->starts_at, P_STR(in->starts_at.value));
-    MERGE(ENDS, in->ends_at, P_STR(in->ends_at.value));
-    MERGE(ACTIVE, in->is_active, P_BOOL(in->is_active.value));
-}
+    const struct in_i64 *trial = &in->trial_days;
+    const struct in_i64 *most = &in->max_redemptions;
 
-static bool empty(const struct db_param *value)
-{
-    return value->kind == PARAM_NULL || (value->kind == PARAM_STR && value->str.ptr == NULL);
-}
-
-static struct str text_of(const struct db_param *value)
-{
-    return value->kind == PARAM_STR ? value->str : STR_NONE;
+    MERGE(offer->name, in->name, in->name.value, STR_NONE);
+    MERGE(offer->description, in->description, in->description.value, STR_NONE);
+    MERGE(offer->kind, in->kind, in->kind.value, STR_NONE);
+    MERGE(offer->percent_off, in->percent_off, some_f64(in->percent_off.value), NO_F64);
+    MERGE(offer->trial_days, *trial, some_i64(trial->value), NO_I64);
+    MERGE(offer->store_offer_id, in->store_offer_id, in->store_offer_id.value, STR_NONE);
+    MERGE(offer->max_redemptions, *most, some_i64(most->value), NO_I64);
+    MERGE(offer->starts_at, in->starts_at, in->starts_at.value, STR_NONE);
+    MERGE(offer->ends_at, in->ends_at, in->ends_at.value, STR_NONE);
+    if (in->plan_ids.set)
+        offer->plan_ids = sql_i64s(in->plan_ids.items, in->plan_ids.count);
+    if (in->per_user_limit.set)
+        offer->per_user_limit = in->per_user_limit.value;
+    if (in->is_active.set)
+        offer->is_active = in->is_active.value;
 }
 
 /* Amount and currency belong together: a new currency asks for a new amount. */
-static int merge_amount(struct req *r, const struct offer_in *in, struct db_param *values)
+static int merge_amount(struct req *r, const struct offer_in *in, struct sql_offer_lock_row *offer)
 {
     int64_t minor;
 
@@ -226,62 +166,78 @@ static int merge_amount(struct req *r, const struct offer_in *in, struct db_para
         struct str unit = balance_unit(r->task.arena, in->currency.value);
         if (!in->currency.null && !unit.ptr)
             return fail_field(r, "currency", "pattern", "must be a currency or a unit");
-        if (!in->amount.set && !empty(&values[AMOUNT]) && !str_eq(text_of(&values[CURRENCY]), unit))
+        if (!in->amount.set && offer->amount_minor.set && !str_eq(offer->currency, unit))
             return fail_field(r, "amount", "required", "is needed in the new currency");
-        values[CURRENCY] = P_STR(unit);
+        offer->currency = unit;
     }
     if (!in->amount.set)
         return 0;
-    values[AMOUNT] = P_NULL;
+    offer->amount_minor = NO_I64;
     if (in->amount.null || json_is_null(in->amount.value))
         return 0;
-    if (empty(&values[CURRENCY]))
+    if (!offer->currency.ptr)
         return fail_field(r, "currency", "required", "is needed with an amount");
-    TRY(balance_minor(r, "amount", in->amount.value, text_of(&values[CURRENCY]), false, &minor));
+    TRY(balance_minor(r, "amount", in->amount.value, offer->currency, false, &minor));
     if (minor == 0)
         return fail_field(r, "amount", "out_of_range", "must be above 0");
-    values[AMOUNT] = P_I64(minor);
+    offer->amount_minor = some_i64(minor);
     return 0;
 }
 
-static int check(struct req *r, const struct offer_in *in, const struct db_param *values)
+/* What its kind needs; NULL when it has that. */
+static const char *missing(const struct sql_offer_lock_row *offer)
 {
-    struct str kind = text_of(&values[KIND]);
+    if (str_is(offer->kind, "percent"))
+        return offer->percent_off.set ? NULL : "percent_off";
+    if (str_is(offer->kind, "trial"))
+        return offer->trial_days.set ? NULL : "trial_days";
+    if (str_is(offer->kind, "store"))
+        return offer->store_offer_id.ptr ? NULL : "store_offer_id";
+    return offer->amount_minor.set ? NULL : "amount";
+}
+
+static int check(struct req *r, const struct offer_in *in, const struct sql_offer_lock_row *offer)
+{
+    const char *member = missing(offer);
 
     if (in->percent_off.set && !in->percent_off.null &&
         fabs(in->percent_off.value * 100 - round(in->percent_off.value * 100)) > 1e-6)
         return fail_field(r, "percent_off", "out_of_range", "may have two decimals");
-    for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
-        if (!str_is(kind, needs[i].kind))
-            continue;
-        if (empty(&values[needs[i].column]))
-            return fail_field(
-                r, needs[i].member, "required", "is needed for an offer of this kind");
-    }
-    if (str_is(kind, "amount") && text_of(&values[CURRENCY]).len != 3)
+    if (member != NULL)
+        return fail_field(r, member, "required", "is needed for an offer of this kind");
+    if (str_is(offer->kind, "amount") && offer->currency.len != 3)
         return fail_field(r, "currency", "pattern", "must be a currency");
     return 0;
 }
 
 /* As the body says it, else as it is stored; 0 = none. */
-static int64_t time_of(const struct in_str *in, const struct rows *stored, const char *name)
+static int64_t time_of(const struct in_str *in, int64_t stored_ms)
 {
     int64_t at_ms = 0;
 
     if (in->set)
         return clock_parse(in->value, &at_ms) ? at_ms : 0;
-    return stored ? rows_time(stored, 0, rows_column(stored, name)) : 0;
+    return stored_ms;
 }
 
-/* `stored` is NULL for an offer that is new. */
-static int check_times(struct req *r, const struct offer_in *in, const struct rows *stored)
+static int
+check_times(struct req *r, const struct offer_in *in, const struct sql_offer_lock_row *stored)
 {
-    int64_t starts_ms = time_of(&in->starts_at, stored, "starts_at");
-    int64_t ends_ms = time_of(&in->ends_at, stored, "ends_at");
+    int64_t starts_ms = time_of(&in->starts_at, stored->starts_ms);
+    int64_t ends_ms = time_of(&in->ends_at, stored->ends_ms);
 
     if (starts_ms && ends_ms && ends_ms <= starts_ms)
         return fail_field(r, "ends_at", "out_of_range", "must be later than starts_at");
     return 0;
+}
+
+/* What is wanted of it, put into `offer`. */
+static int take(struct req *r, const struct offer_in *in, struct sql_offer_lock_row *offer)
+{
+    merge(in, offer);
+    TRY(merge_amount(r, in, offer));
+    TRY(check(r, in, offer));
+    return check_times(r, in, offer);
 }
 
 static int fail_save(struct req *r, int rc)
@@ -298,7 +254,7 @@ static int fail_save(struct req *r, int rc)
 
 AWAITS static int offers_list(struct req *r)
 {
-    return reply_page(r, "id", &SQL_OFFERS_LIST, PARAMS());
+    return reply_page(r, "id", SQL_OFFERS_LIST());
 }
 
 AWAITS static int offers_get(struct req *r)
@@ -307,7 +263,7 @@ AWAITS static int offers_get(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(r, &offer, &SQL_OFFER_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &offer, SQL_OFFER_GET(.id = id)));
     return reply_row(r, 200, &offer);
 }
 
@@ -316,7 +272,7 @@ AWAITS static int finish(struct req *r, const char *action, int64_t id, struct r
 {
     struct db_call calls[] = {
         gateway_audit(r, action, "offer", id, STR_NONE),
-        {.sql = &SQL_OFFER_GET, PARAMS(P_I64(id))},
+        db_call(SQL_OFFER_GET(.id = id)),
     };
 
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
@@ -326,31 +282,38 @@ AWAITS static int finish(struct req *r, const char *action, int64_t id, struct r
 
 AWAITS static int offers_create(struct req *r)
 {
-    struct db_param values[COLUMNS];
+    struct sql_offer_lock_row offer = {.per_user_limit = 1, .is_active = true};
     struct offer_in in;
     struct rows rows;
 
     TRY(req_json(r, &create_schema, &in));
-    for (int i = 0; i < COLUMNS; i++)
-        values[i] = P_NULL;
-    values[PLANS] = P_I64S(NULL, 0);
-    values[PER_USER] = P_I64(1);
-    values[ACTIVE] = P_BOOL(true);
-    merge(&in, values);
-    TRY(merge_amount(r, &in, values));
-    TRY(check(r, &in, values));
-    TRY(check_times(r, &in, NULL));
+    TRY(take(r, &in, &offer));
     TRY(sql_begin(r));
-    int rc = db_query(&r->task, r->db, &SQL_OFFER_ADD, values, COLUMNS, &rows);
+    int rc = db_query(&r->task,
+                      r->db,
+                      SQL_OFFER_ADD(.name = offer.name,
+                                    .description = offer.description,
+                                    .kind = offer.kind,
+                                    .percent_off = offer.percent_off,
+                                    .amount_minor = offer.amount_minor,
+                                    .currency = offer.currency,
+                                    .trial_days = offer.trial_days,
+                                    .store_offer_id = offer.store_offer_id,
+                                    .plan_ids = offer.plan_ids,
+                                    .max_redemptions = offer.max_redemptions,
+                                    .per_user_limit = offer.per_user_limit,
+                                    .starts_at = offer.starts_at,
+                                    .ends_at = offer.ends_at,
+                                    .is_active = offer.is_active),
+                      &rows);
     if (rc)
         return fail_save(r, rc);
-    TRY(finish(r, "offers.create", rows_i64(&rows, 0, 0), &rows));
+    TRY(finish(r, "offers.create", sql_offer_add_row(&rows, 0).id, &rows));
     return reply_created(r, &rows);
 }
 
 AWAITS static int offers_update(struct req *r)
 {
-    struct db_param values[COLUMNS + 1];
     struct offer_in in;
     struct rows rows;
     int64_t id;
@@ -358,14 +321,27 @@ AWAITS static int offers_update(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &update_schema, &in));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, &SQL_OFFER_LOCK, PARAMS(P_I64(id))));
-    values[0] = P_I64(id);
-    load(&rows, values + 1);
-    merge(&in, values + 1);
-    TRY(merge_amount(r, &in, values + 1));
-    TRY(check(r, &in, values + 1));
-    TRY(check_times(r, &in, &rows));
-    int rc = db_query(&r->task, r->db, &SQL_OFFER_SAVE, values, COLUMNS + 1, NULL);
+    TRY(sql_one(r, &rows, SQL_OFFER_LOCK(.id = id)));
+    struct sql_offer_lock_row offer = sql_offer_lock_row(r->task.arena, &rows, 0);
+    TRY(take(r, &in, &offer));
+    int rc = db_query(&r->task,
+                      r->db,
+                      SQL_OFFER_SAVE(.id = id,
+                                     .name = offer.name,
+                                     .description = offer.description,
+                                     .kind = offer.kind,
+                                     .percent_off = offer.percent_off,
+                                     .amount_minor = offer.amount_minor,
+                                     .currency = offer.currency,
+                                     .trial_days = offer.trial_days,
+                                     .store_offer_id = offer.store_offer_id,
+                                     .plan_ids = offer.plan_ids,
+                                     .max_redemptions = offer.max_redemptions,
+                                     .per_user_limit = offer.per_user_limit,
+                                     .starts_at = offer.starts_at,
+                                     .ends_at = offer.ends_at,
+                                     .is_active = offer.is_active),
+                      NULL);
     if (rc)
         return fail_save(r, rc);
     TRY(finish(r, "offers.update", id, &rows));
@@ -379,7 +355,7 @@ AWAITS static int offers_delete(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, &SQL_OFFER_REMOVE, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &rows, SQL_OFFER_REMOVE(.id = id)));
     struct db_call told = gateway_audit(r, "offers.delete", "offer", id, STR_NONE);
     TRY(sql_batch(r, &told, 1));
     TRY(sql_commit(r));

@@ -52,10 +52,10 @@ AWAITS static int claim(struct sync *sync, int64_t id, bool *ret_ours)
 {
     struct rows claimed;
 
-    TRY(sql_all(sync->r, &claimed, &SQL_PLAN_SYNC_CLAIM, PARAMS(P_I64(id), P_I64(LEASE_MS))));
+    TRY(sql_all(sync->r, &claimed, SQL_PLAN_SYNC_CLAIM(.id = id, .lease_ms = LEASE_MS)));
     *ret_ours = claimed.count > 0;
     if (*ret_ours)
-        sync->lease = rows_str(&claimed, 0, 0);
+        sync->lease = sql_plan_sync_lease_row(&claimed, 0).lease;
     return 0;
 }
 
@@ -63,24 +63,24 @@ AWAITS static int claim(struct sync *sync, int64_t id, bool *ret_ours)
 AWAITS static int extend(struct sync *sync)
 {
     struct rows extended;
-    int rc = db_query(&sync->r->task,
-                      sync->r->db,
-                      &SQL_PLAN_SYNC_EXTEND,
-                      PARAMS(P_I64(sync->plan.id), P_STR(sync->lease), P_I64(LEASE_MS)),
-                      &extended);
+    int rc = db_query(
+        &sync->r->task,
+        sync->r->db,
+        SQL_PLAN_SYNC_EXTEND(.id = sync->plan.id, .sync_until = sync->lease, .lease_ms = LEASE_MS),
+        &extended);
 
     if (rc)
         return rc < 0 ? rc : LOST;
     if (!extended.count)
         return LOST;
-    sync->lease = rows_str(&extended, 0, 0);
+    sync->lease = sql_plan_sync_lease_row(&extended, 0).lease;
     return 0;
 }
 
 AWAITS static int release(struct sync *sync)
 {
     return sql_exec(
-        sync->r, NULL, &SQL_PLAN_SYNC_RELEASE, PARAMS(P_I64(sync->plan.id), P_STR(sync->lease)));
+        sync->r, NULL, SQL_PLAN_SYNC_RELEASE(.id = sync->plan.id, .sync_until = sync->lease));
 }
 
 /* --- calls --- */
@@ -296,18 +296,6 @@ AWAITS static int retire_price(struct sync *sync, struct str price)
 
 /* --- the row --- */
 
-static size_t read_retired(struct arena *arena, const struct rows *found, struct str *ret_prices)
-{
-    struct str *prices;
-    size_t count = rows_strs(arena, found, 0, rows_column(found, "retired"), &prices);
-
-    if (count > RETIRED_MAX)
-        count = RETIRED_MAX;
-    for (size_t i = 0; i < count; i++)
-        ret_prices[i] = prices[i];
-    return count;
-}
-
 /* Another account's product and price are none here. An account that is not known (a key of its
  * own) is no other. */
 static void leave_account(struct plan_state *plan, struct str theirs, struct str ours)
@@ -324,27 +312,30 @@ AWAITS static int read_state(struct sync *sync, int64_t id)
     struct plan_state *plan = &sync->plan;
     struct rows found;
 
-    TRY(sql_one(sync->r, &found, &SQL_PLAN_SYNC_READ, PARAMS(P_I64(id))));
-    const struct row row = rows_at(&found, 0);
+    TRY(sql_one(sync->r, &found, SQL_PLAN_SYNC_READ(.id = id)));
+    const struct sql_plan_sync_read_row row =
+        sql_plan_sync_read_row(sync->r->task.arena, &found, 0);
     *plan = (struct plan_state){
         .id = id,
-        .amount_minor = row_i64(&row, "amount_minor"),
-        .interval_count = row_i64(&row, "interval_count"),
-        .failures = row_i64(&row, "failures"),
-        .name = row_str(&row, "name"),
-        .description = row_str(&row, "description"),
-        .currency = row_str(&row, "currency"),
-        .interval = row_str(&row, "billing_interval"),
-        .active = row_bool(&row, "is_active"),
-        .product_state = row_str(&row, "product_state"),
-        .price_state = row_str(&row, "price_state"),
-        .product = row_str(&row, "product"),
-        .price = row_str(&row, "price"),
-        .known_product = row_str(&row, "known_product"),
-        .known_price = row_str(&row, "known_price"),
+        .amount_minor = row.amount_minor,
+        .interval_count = row.interval_count,
+        .failures = row.failures,
+        .name = row.name,
+        .description = row.description,
+        .currency = row.currency,
+        .interval = row.billing_interval,
+        .active = row.is_active,
+        .product_state = row.product_state,
+        .price_state = row.price_state,
+        .product = row.product,
+        .price = row.price,
+        .known_product = row.known_product,
+        .known_price = row.known_price,
     };
-    plan->retired_count = read_retired(sync->r->task.arena, &found, plan->retired);
-    leave_account(plan, row_str(&row, "account"), sync->settings->processor.account);
+    plan->retired_count = row.retired.count < RETIRED_MAX ? row.retired.count : RETIRED_MAX;
+    for (size_t i = 0; i < plan->retired_count; i++)
+        plan->retired[i] = row.retired.items[i];
+    leave_account(plan, row.account, sync->settings->processor.account);
     return 0;
 }
 
@@ -383,19 +374,19 @@ AWAITS static int write_state(struct sync *sync, int rc)
     const struct plan_state *plan = &sync->plan;
     const struct str account = sync->settings->processor.account;
 
-    return sql_exec(sync->r,
-                    NULL,
-                    &SQL_PLAN_SYNC_WRITE,
-                    PARAMS(P_I64(plan->id),
-                           P_STR(sync->lease),
-                           P_STR(plan->product),
-                           P_STR(plan->price),
-                           P_STR(account.len ? account : STR("")),
-                           P_STR(plan->known_product),
-                           P_STR(plan->known_price),
-                           P_STRS(plan->retired, plan->retired_count),
-                           P_STR(error_text(sync, rc)),
-                           P_I64(plan->failures + (rc == PROCESSOR_UNAVAILABLE))));
+    return sql_exec(
+        sync->r,
+        NULL,
+        SQL_PLAN_SYNC_WRITE(.id = plan->id,
+                            .sync_until = sync->lease,
+                            .processor_product_id = plan->product,
+                            .processor_price_id = plan->price,
+                            .processor_account = account.len ? account : STR(""),
+                            .known_product = plan->known_product,
+                            .known_price = plan->known_price,
+                            .retired = sql_strs(plan->retired, plan->retired_count),
+                            .error = error_text(sync, rc),
+                            .failures = plan->failures + (rc == PROCESSOR_UNAVAILABLE)));
 }
 
 /* Makes inactive what is noted; *ret_changed when the note is shorter now. */

@@ -75,28 +75,24 @@ static const struct query_param list_query[] = {
 
 /* --- reading --- */
 
-static struct db_param tenant(const struct req *r)
-{
-    return P_I64(r->project->number);
-}
-
 AWAITS static int plans_list(struct req *r)
 {
     const struct query *query;
 
     TRY(req_query(r, &query));
     struct str active = query_get(query, "is_active");
-    return reply_page(r,
-                      "id",
-                      &SQL_PLANS_LIST,
-                      PARAMS(tenant(r), active.ptr ? P_BOOL(str_is(active, "true")) : P_NULL));
+    return reply_page(
+        r,
+        "id",
+        SQL_PLANS_LIST(.tenant_id = r->project->number,
+                       .is_active = active.ptr ? some_bool(str_is(active, "true")) : NO_BOOL));
 }
 
 AWAITS static int reply_plan(struct req *r, int status, int64_t id)
 {
     struct rows plan;
 
-    TRY(sql_one(r, &plan, &SQL_PLAN_GET, PARAMS(tenant(r), P_I64(id))));
+    TRY(sql_one(r, &plan, SQL_PLAN_GET(.tenant_id = r->project->number, .id = id)));
     if (status == 201)
         reply_location(r, id);
     return reply_row(r, status, &plan);
@@ -179,21 +175,20 @@ AWAITS static int plans_create(struct req *r)
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->db,
-                  &SQL_PLAN_ADD,
-                  PARAMS(P_STR(plan.plan_name),
-                         P_STR(plan.name),
-                         P_STR(plan.description),
-                         P_I64(plan.terms.amount_minor),
-                         P_STR(plan.terms.currency),
-                         P_STR(plan.terms.billing_interval),
-                         P_I64(plan.terms.interval_count),
-                         P_I64(plan.terms.trial_period_days),
-                         P_BOOL(plan.is_active),
-                         P_STR(plan.store_product_id)),
+                  SQL_PLAN_ADD(.plan_name = plan.plan_name,
+                               .name = plan.name,
+                               .description = plan.description,
+                               .amount_minor = plan.terms.amount_minor,
+                               .currency = plan.terms.currency,
+                               .billing_interval = plan.terms.billing_interval,
+                               .interval_count = plan.terms.interval_count,
+                               .trial_period_days = plan.terms.trial_period_days,
+                               .is_active = plan.is_active,
+                               .store_product_id = plan.store_product_id),
                   &added);
     if (rc)
         return fail_save(r, rc);
-    id = rows_i64(&added, 0, 0);
+    id = sql_plan_add_row(&added, 0).id;
     struct db_call audit =
         gateway_audit(r, "subscription_plans.create", "subscription_plan", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));
@@ -206,21 +201,21 @@ AWAITS static int lock_plan(struct req *r, int64_t id, struct plan *ret_plan)
 {
     struct rows found;
 
-    TRY(sql_one(r, &found, &SQL_PLAN_LOCK, PARAMS(P_I64(id))));
-    const struct row row = rows_at(&found, 0);
+    TRY(sql_one(r, &found, SQL_PLAN_LOCK(.id = id)));
+    const struct sql_plan_lock_row row = sql_plan_lock_row(&found, 0);
     *ret_plan = (struct plan){
-        .plan_name = row_str(&row, "plan_name"),
-        .name = row_str(&row, "name"),
-        .description = row_str(&row, "description"),
-        .store_product_id = row_str(&row, "store_product_id"),
-        .is_active = row_bool(&row, "is_active"),
+        .plan_name = row.plan_name,
+        .name = row.name,
+        .description = row.description,
+        .store_product_id = row.store_product_id,
+        .is_active = row.is_active,
         .terms =
             {
-                .amount_minor = row_i64(&row, "amount_minor"),
-                .currency = row_str(&row, "currency"),
-                .billing_interval = row_str(&row, "billing_interval"),
-                .interval_count = row_i64(&row, "interval_count"),
-                .trial_period_days = row_i64(&row, "trial_period_days"),
+                .amount_minor = row.amount_minor,
+                .currency = row.currency,
+                .billing_interval = row.billing_interval,
+                .interval_count = row.interval_count,
+                .trial_period_days = row.trial_period_days,
             },
     };
     return 0;
@@ -240,18 +235,17 @@ AWAITS static int plans_update(struct req *r)
     TRY(merge(r, &in, &plan));
     rc = db_query(&r->task,
                   r->db,
-                  &SQL_PLAN_SAVE,
-                  PARAMS(P_I64(id),
-                         P_STR(plan.plan_name),
-                         P_STR(plan.name),
-                         P_STR(plan.description),
-                         P_I64(plan.terms.amount_minor),
-                         P_STR(plan.terms.currency),
-                         P_STR(plan.terms.billing_interval),
-                         P_I64(plan.terms.interval_count),
-                         P_I64(plan.terms.trial_period_days),
-                         P_BOOL(plan.is_active),
-                         P_STR(plan.store_product_id)),
+                  SQL_PLAN_SAVE(.id = id,
+                                .plan_name = plan.plan_name,
+                                .name = plan.name,
+                                .description = plan.description,
+                                .amount_minor = plan.terms.amount_minor,
+                                .currency = plan.terms.currency,
+                                .billing_interval = plan.terms.billing_interval,
+                                .interval_count = plan.terms.interval_count,
+                                .trial_period_days = plan.terms.trial_period_days,
+                                .is_active = plan.is_active,
+                                .store_product_id = plan.store_product_id),
                   NULL);
     if (rc)
         return fail_save(r, rc);
@@ -269,8 +263,8 @@ AWAITS static int check_unused(struct req *r, int64_t id)
 {
     struct rows used;
 
-    TRY(sql_one(r, &used, &SQL_PLAN_USED, PARAMS(P_I64(id))));
-    int64_t count = rows_i64(&used, 0, 0);
+    TRY(sql_one(r, &used, SQL_PLAN_USED(.plan_id = id)));
+    int64_t count = sql_plan_used_row(&used, 0).subscriptions;
     if (count)
         return fail(r,
                     "in_use",
@@ -302,7 +296,7 @@ AWAITS static int plans_delete(struct req *r)
     TRY(lock_plan(r, id, &plan));
     TRY(check_unused(r, id));
     struct db_call calls[] = {
-        {.sql = &SQL_PLAN_REMOVE, PARAMS(P_I64(id))},
+        db_call(SQL_PLAN_REMOVE(.id = id)),
         gateway_audit(r, "subscription_plans.delete", "subscription_plan", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));

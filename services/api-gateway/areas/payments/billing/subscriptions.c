@@ -80,23 +80,23 @@ int subscription_load(struct req *r, int64_t id, struct subscription *ret_subscr
 {
     struct rows found;
 
-    TRY(sql_one(r, &found, &SQL_SUBSCRIPTION_LOAD, PARAMS(P_I64(id))));
-    const struct row row = rows_at(&found, 0);
+    TRY(sql_one(r, &found, SQL_SUBSCRIPTION_LOAD(.id = id)));
+    const struct sql_subscription_load_row row = sql_subscription_load_row(&found, 0);
     *ret_subscription = (struct subscription){
         .id = id,
-        .plan_id = row_i64(&row, "plan_id"),
-        .subscriber_id = row_i64(&row, "subscriber_id"),
-        .provider = row_str(&row, "provider"),
-        .provider_id = row_str(&row, "provider_id"),
-        .session_id = row_str(&row, "session_id"),
-        .customer = row_str(&row, "customer"),
-        .status = row_str(&row, "status"),
-        .cancel_at_period_end = row_bool(&row, "cancel_at_period_end"),
-        .call_key = row_str(&row, "call_key"),
-        .call_path = row_str(&row, "call_path"),
-        .call_form = row_str(&row, "call_form"),
-        .failure_code = row_str(&row, "failure_code"),
-        .failure_message = row_str(&row, "failure_message"),
+        .plan_id = row.plan_id.value,
+        .subscriber_id = row.subscriber_id.value,
+        .provider = row.provider,
+        .provider_id = row.provider_id,
+        .session_id = row.session_id,
+        .customer = row.customer,
+        .status = row.status,
+        .cancel_at_period_end = row.cancel_at_period_end,
+        .call_key = row.call_key,
+        .call_path = row.call_path,
+        .call_form = row.call_form,
+        .failure_code = row.failure_code,
+        .failure_message = row.failure_message,
     };
     return 0;
 }
@@ -128,7 +128,7 @@ int subscription_reply(struct req *r, int status, int64_t id, struct str checkou
     struct rows found;
     struct jw w;
 
-    TRY(sql_one(r, &found, &SQL_SUBSCRIPTION_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &found, SQL_SUBSCRIPTION_GET(.id = id)));
     w = resp_json(r);
     jw_obj(&w);
     rows_json_members(&w, &found, 0);
@@ -143,11 +143,11 @@ int subscription_reply(struct req *r, int status, int64_t id, struct str checkou
 static const struct walk_list walk = {
     &SQL_SUBSCRIPTIONS_DESC, &SQL_SUBSCRIPTIONS_ASC, &SQL_SUBSCRIPTIONS_COUNT, "id"};
 
-static struct db_param number_of(const struct query *query, const char *name)
+static struct opt_i64 number_of(const struct query *query, const char *name)
 {
     int64_t number;
 
-    return num_parse_i64(query_get(query, name), &number) ? P_I64(number) : P_NULL;
+    return num_parse_i64(query_get(query, name), &number) ? some_i64(number) : NO_I64;
 }
 
 AWAITS static int subscriptions_list(struct req *r)
@@ -157,10 +157,10 @@ AWAITS static int subscriptions_list(struct req *r)
     TRY(req_query(r, &query));
     return walk_reply(r,
                       &walk,
-                      PARAMS(P_STR(query_get(query, "status")),
-                             number_of(query, "plan_id"),
-                             number_of(query, "subscriber_id"),
-                             P_STR(query_get(query, "provider"))));
+                      SQL_SUBSCRIPTIONS_ARGS(.status = query_get(query, "status"),
+                                             .plan_id = number_of(query, "plan_id"),
+                                             .subscriber_id = number_of(query, "subscriber_id"),
+                                             .provider = query_get(query, "provider")));
 }
 
 AWAITS static int subscriptions_get(struct req *r)
@@ -207,7 +207,7 @@ AWAITS static int users_list(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(subscription_load(r, id, &subscription));
-    return reply_page(r, "user_id", &SQL_SUBSCRIPTION_USERS_LIST, PARAMS(P_I64(id)));
+    return reply_page(r, "user_id", SQL_SUBSCRIPTION_USERS_LIST(.subscription_id = id));
 }
 
 AWAITS static int users_put(struct req *r)
@@ -221,10 +221,12 @@ AWAITS static int users_put(struct req *r)
     TRY(req_json(r, &users_schema, &in));
     TRY(subscription_load(r, id, &subscription));
     struct db_call calls[] = {
-        {.sql = &SQL_SUBSCRIPTION_USERS_DROP,
-         PARAMS(P_I64(id), P_I64S(in.user_ids.items, in.user_ids.count))},
-        {.sql = &SQL_SUBSCRIPTION_USERS_ADD,
-         PARAMS(P_I64(id), P_I64S(in.user_ids.items, in.user_ids.count))},
+        db_call(SQL_SUBSCRIPTION_USERS_DROP(.subscription_id = id,
+                                            .user_ids =
+                                                sql_i64s(in.user_ids.items, in.user_ids.count))),
+        db_call(
+            SQL_SUBSCRIPTION_USERS_ADD(.subscription_id = id,
+                                       .user_id = sql_i64s(in.user_ids.items, in.user_ids.count))),
         gateway_audit(r, "subscriptions.set_users", "subscription", id, STR_NONE),
     };
     int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
@@ -253,7 +255,8 @@ AWAITS static int users_remove(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_id(r, "user_id", &user_id));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &removed, &SQL_SUBSCRIPTION_USER_REMOVE, PARAMS(P_I64(id), P_I64(user_id))));
+    TRY(sql_one(
+        r, &removed, SQL_SUBSCRIPTION_USER_REMOVE(.subscription_id = id, .user_id = user_id)));
     struct db_call audit =
         gateway_audit(r, "subscriptions.remove_user", "subscription", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));

@@ -13,18 +13,19 @@ case when s.currency in ({zero_decimal}) then 1
      when s.currency in ({three_decimal}) then 1000 else 100 end::numeric
 
 -- part: filters
-($1::text is null or s.status = $1::text) and ($2::bigint is null or s.plan_id = $2::bigint)
-and ($3::bigint is null or s.subscriber_id = $3::bigint) and ($4::text is null or s.provider = $4::text)
+(:status::text? is null or s.status = :status::text) and (:plan_id::bigint? is null or s.plan_id = :plan_id::bigint)
+and (:subscriber_id::bigint? is null or s.subscriber_id = :subscriber_id::bigint) and (:provider::text? is null
+  or s.provider = :provider::text)
 
--- name: subscriptions_desc :many
-select {members} from {p}.subscriptions s where {filters} and s.id < $5::bigint
-order by s.id desc limit $6::bigint offset $7::bigint
+-- name: subscriptions_desc :many args(subscriptions)
+select {members} from {p}.subscriptions s where {filters} and s.id < :behind::bigint
+order by s.id desc limit :limit::bigint offset :offset::bigint
 
--- name: subscriptions_asc :many
-select {members} from {p}.subscriptions s where {filters} and s.id > $5::bigint
-order by s.id limit $6::bigint offset $7::bigint
+-- name: subscriptions_asc :many args(subscriptions)
+select {members} from {p}.subscriptions s where {filters} and s.id > :behind::bigint
+order by s.id limit :limit::bigint offset :offset::bigint
 
--- name: subscriptions_count :one
+-- name: subscriptions_count :one args(subscriptions)
 select count(*) as total_items from {p}.subscriptions s where {filters}
 
 -- The newest of its history are shown.
@@ -35,29 +36,31 @@ select {members},
        'to', h.to_status, 'event_id', h.event_id, 'detail', h.detail) order by h.at, h.id), '[]'::json)
    from (select n.at, n.id, n.from_status, n.to_status, n.event_id, n.detail from {p}.subscription_history n
          where n.subscription_id = s.id order by n.at desc, n.id desc limit 200) h) as history
-from {p}.subscriptions s where s.id = $1::bigint
+from {p}.subscriptions s where s.id = :id::bigint
 
 -- name: subscription_load :opt
-select s.id, s.plan_id, s.subscriber_id, s.provider, s.provider_subscription_id as provider_id, s.session_id, s.customer,
-  s.status, s.cancel_at_period_end, s.call_key, s.call_path, s.call_form, s.metadata ->> 'failure_code' as failure_code,
-  s.metadata ->> 'failure_message' as failure_message
-from {p}.subscriptions s where s.id = $1::bigint
+select s.id:bigint, s.plan_id:bigint?, s.subscriber_id:bigint?, s.provider:text,
+  s.provider_subscription_id as provider_id:text?, s.session_id:text?, s.customer:text?, s.status:text,
+  s.cancel_at_period_end:boolean, s.call_key:text?, s.call_path:text?, s.call_form:text?,
+  s.metadata ->> 'failure_code' as failure_code:text?, s.metadata ->> 'failure_message' as failure_message:text?
+from {p}.subscriptions s where s.id = :id::bigint
 
 -- Users besides the subscriber.
 
 -- name: subscription_users_list :page sort(user_id,email,created_at)
 select u.user_id, a.email, u.created_at
 from {p}.subscription_users u join {p}.users a on a.id = u.user_id
-where u.subscription_id = $1::bigint
+where u.subscription_id = :subscription_id::bigint
 
 -- name: subscription_users_drop :exec
-delete from {p}.subscription_users u where u.subscription_id = $1::bigint and u.user_id <> all($2::bigint[])
+delete from {p}.subscription_users u where u.subscription_id = :subscription_id::bigint
+  and u.user_id <> all(:user_ids::bigint[])
 
 -- name: subscription_users_add :exec
 insert into {p}.subscription_users (subscription_id, user_id)
-select $1::bigint, unnest($2::bigint[])
+select :subscription_id::bigint, unnest(:user_id::bigint[])
 on conflict (subscription_id, user_id) do nothing
 
 -- name: subscription_user_remove :opt
-delete from {p}.subscription_users u where u.subscription_id = $1::bigint and u.user_id = $2::bigint
+delete from {p}.subscription_users u where u.subscription_id = :subscription_id::bigint and u.user_id = :user_id::bigint
 returning u.user_id

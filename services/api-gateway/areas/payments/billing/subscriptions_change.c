@@ -48,7 +48,7 @@ AWAITS static int fail_call(struct req *r, const struct change *change, int rc)
     if (rc < 0)
         return rc;
     if (rc == PROCESSOR_UNKNOWN)
-        TRY(sql_exec(r, NULL, &SQL_SUBSCRIPTION_IN_DOUBT, PARAMS(P_I64(change->subscription.id))));
+        TRY(sql_exec(r, NULL, SQL_SUBSCRIPTION_IN_DOUBT(.id = change->subscription.id)));
     return pay_fail(r, rc, &change->call.reply);
 }
 
@@ -62,20 +62,19 @@ AWAITS static int write_own(const struct change *change, struct db *tx)
     if (change->plan_id)
         TRY(db_query(task,
                      tx,
-                     &SQL_SUBSCRIPTION_MOVE,
-                     PARAMS(P_I64(subscription->id), P_I64(change->plan_id)),
+                     SQL_SUBSCRIPTION_MOVE(.id = subscription->id, .plan_id = change->plan_id),
                      NULL));
     if (!change->subscriber_set && !change->metadata)
         return 0;
-    return db_query(
-        task,
-        tx,
-        &SQL_SUBSCRIPTION_SET,
-        PARAMS(P_I64(subscription->id),
-               P_BOOL(change->subscriber_set),
-               change->subscriber_id ? P_I64(change->subscriber_id) : P_NULL,
-               change->metadata ? P_STR(jr_print(task->arena, change->metadata)) : P_NULL),
-        NULL);
+    return db_query(task,
+                    tx,
+                    SQL_SUBSCRIPTION_SET(.id = subscription->id,
+                                         .subscriber_set = change->subscriber_set,
+                                         .subscriber_id = some_id(change->subscriber_id),
+                                         .metadata = change->metadata
+                                                         ? jr_print(task->arena, change->metadata)
+                                                         : STR_NONE),
+                    NULL);
 }
 
 /* co: the processor's answer, our own members and the audit row, at once. */
@@ -261,12 +260,11 @@ AWAITS static int check_plan(struct req *r, int64_t id)
 {
     struct rows plan;
 
-    TRY(sql_all(r, &plan, &SQL_SUBSCRIPTION_PLAN, PARAMS(P_I64(id))));
+    TRY(sql_all(r, &plan, SQL_SUBSCRIPTION_PLAN(.id = id)));
     if (!plan.count)
         return fail_field(
             r, "plan_id", "foreign_key_violation", "names a plan that does not exist");
-    const struct row row = rows_at(&plan, 0);
-    if (!row_bool(&row, "is_active"))
+    if (!sql_subscription_plan_row(&plan, 0).is_active)
         return fail(r, "conflict", "The plan is not offered any more: its is_active is false.");
     return 0;
 }
@@ -343,7 +341,7 @@ AWAITS static int subscriptions_update(struct req *r)
     change->subscriber_id =
         in.subscriber_id.set && !in.subscriber_id.null ? in.subscriber_id.value : 0;
     if (change->subscriber_id) {
-        TRY(sql_all(r, &user, &SQL_SUBSCRIPTION_USER, PARAMS(P_I64(change->subscriber_id))));
+        TRY(sql_all(r, &user, SQL_SUBSCRIPTION_USER(.id = change->subscriber_id)));
         if (!user.count)
             return fail_field(
                 r, "subscriber_id", "foreign_key_violation", "names a user that does not exist");

@@ -86,29 +86,26 @@ static int no_terms(struct req *r, const struct create_in *in, const char *whose
     return fail_field(r, field, "validation_failed", "is what the %s says: leave it out", whose);
 }
 
-static void read_terms(const struct row *row, const char *trial, struct terms *terms)
-{
-    terms->amount_minor = row_i64(row, "amount_minor");
-    terms->currency = row_str(row, "currency");
-    terms->billing_interval = row_str(row, "billing_interval");
-    terms->interval_count = row_i64(row, "interval_count");
-    terms->trial_period_days = row_i64(row, trial);
-}
-
 AWAITS static int take_plan(struct req *r, const char *field, int64_t id, struct draft *draft)
 {
     struct rows found;
 
-    TRY(sql_all(r, &found, &SQL_SUBSCRIPTION_PLAN, PARAMS(P_I64(id))));
+    TRY(sql_all(r, &found, SQL_SUBSCRIPTION_PLAN(.id = id)));
     if (!found.count)
         return fail_field(r, field, "foreign_key_violation", "names a plan that does not exist");
-    const struct row row = rows_at(&found, 0);
-    if (!row_bool(&row, "is_active"))
+    const struct sql_subscription_plan_row row = sql_subscription_plan_row(&found, 0);
+    if (!row.is_active)
         return fail(r, "conflict", "The plan is not offered any more: its is_active is false.");
     draft->plan_id = id;
-    draft->name = row_str(&row, "name");
-    draft->description = row_str(&row, "description");
-    read_terms(&row, "trial_period_days", &draft->terms);
+    draft->name = row.name;
+    draft->description = row.description;
+    draft->terms = (struct terms){
+        .amount_minor = row.amount_minor,
+        .currency = row.currency,
+        .billing_interval = row.billing_interval,
+        .interval_count = row.interval_count,
+        .trial_period_days = row.trial_period_days,
+    };
     return 0;
 }
 
@@ -116,22 +113,27 @@ AWAITS static int take_template(struct req *r, int64_t id, struct draft *draft)
 {
     struct rows found;
 
-    TRY(sql_all(r, &found, &SQL_SUBSCRIPTION_TEMPLATE, PARAMS(P_I64(id))));
+    TRY(sql_all(r, &found, SQL_SUBSCRIPTION_TEMPLATE(.id = id)));
     if (!found.count)
         return fail_field(
             r, "template_id", "foreign_key_violation", "names a template that does not exist");
-    const struct row row = rows_at(&found, 0);
-    if (!row_bool(&row, "is_active"))
+    const struct sql_subscription_template_row row = sql_subscription_template_row(&found, 0);
+    if (!row.is_active)
         return fail(r, "conflict", "The template is not offered any more: its is_active is false.");
-    if (row_null(&row, "plan_id"))
-        read_terms(&row, "trial_period_days", &draft->terms);
+    if (row.plan_id.set)
+        TRY(take_plan(r, "template_id", row.plan_id.value, draft));
     else
-        TRY(take_plan(r, "template_id", row_i64(&row, "plan_id"), draft));
-    draft->name = row_str(&row, "name");
-    if (!row_null(&row, "description"))
-        draft->description = row_str(&row, "description");
-    if (!row_null(&row, "trial_period_days"))
-        draft->terms.trial_period_days = row_i64(&row, "trial_period_days");
+        draft->terms = (struct terms){
+            .amount_minor = row.amount_minor.value,
+            .currency = row.currency,
+            .billing_interval = row.billing_interval,
+            .interval_count = row.interval_count.value,
+        };
+    draft->name = row.name;
+    if (row.description.ptr)
+        draft->description = row.description;
+    if (row.trial_period_days.set)
+        draft->terms.trial_period_days = row.trial_period_days.value;
     return 0;
 }
 
@@ -206,12 +208,12 @@ AWAITS static int take_payer(struct req *r, const struct create_in *in, struct d
         draft->subscriber_id = r->caller->user_id;
     if (!draft->subscriber_id)
         return 0;
-    TRY(sql_all(r, &user, &SQL_SUBSCRIPTION_USER, PARAMS(P_I64(draft->subscriber_id))));
+    TRY(sql_all(r, &user, SQL_SUBSCRIPTION_USER(.id = draft->subscriber_id)));
     if (!user.count)
         return fail_field(
             r, "subscriber_id", "foreign_key_violation", "names a user that does not exist");
     if (!draft->email.len)
-        draft->email = rows_str(&user, 0, 1);
+        draft->email = sql_subscription_user_row(&user, 0).email;
     return 0;
 }
 
@@ -343,11 +345,6 @@ static void charge_form(struct req *r, struct form *form, const struct draft *dr
     put_fee(r, form, draft, "application_fee_percent");
 }
 
-static struct db_param id_or_null(int64_t id)
-{
-    return id ? P_I64(id) : P_NULL;
-}
-
 AWAITS static int add_row(struct req *r, const struct draft *draft, int64_t *ret_id)
 {
     const struct terms *terms = &draft->terms;
@@ -356,20 +353,19 @@ AWAITS static int add_row(struct req *r, const struct draft *draft, int64_t *ret
     TRY(sql_begin(r));
     TRY(sql_one(r,
                 &added,
-                &SQL_SUBSCRIPTION_ADD,
-                PARAMS(id_or_null(draft->plan_id),
-                       id_or_null(draft->subscriber_id),
-                       P_STR(draft->email),
-                       P_STR(draft->customer),
-                       P_STR(draft->name),
-                       P_STR(draft->description),
-                       P_I64(terms->amount_minor),
-                       P_STR(terms->currency),
-                       P_STR(terms->billing_interval),
-                       P_I64(terms->interval_count),
-                       P_I64(terms->trial_period_days),
-                       P_STR(jr_print(r->task.arena, draft->metadata)))));
-    *ret_id = rows_i64(&added, 0, 0);
+                SQL_SUBSCRIPTION_ADD(.plan_id = some_id(draft->plan_id),
+                                     .subscriber_id = some_id(draft->subscriber_id),
+                                     .customer_email = draft->email,
+                                     .customer = draft->customer,
+                                     .name = draft->name,
+                                     .description = draft->description,
+                                     .amount_minor = terms->amount_minor,
+                                     .currency = terms->currency,
+                                     .billing_interval = terms->billing_interval,
+                                     .interval_count = terms->interval_count,
+                                     .trial_length_days = terms->trial_period_days,
+                                     .metadata = jr_print(r->task.arena, draft->metadata))));
+    *ret_id = sql_subscription_add_row(&added, 0).id;
     return 0;
 }
 
@@ -399,8 +395,8 @@ take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t
         return fail_field(r, "subscriber_id", "required", "is required with an offer_code");
     if (!normal.ptr)
         return fail_field(r, "offer_code", "pattern", "is no code");
-    TRY(sql_exec(r, NULL, &SQL_OFFER_CODE_LOCK, PARAMS(P_STR(normal))));
-    TRY(sql_exec(r, NULL, &SQL_SUBSCRIPTION_CODES_FREE, PARAMS(P_STR(normal))));
+    TRY(sql_exec(r, NULL, SQL_OFFER_CODE_LOCK(.code = normal)));
+    TRY(sql_exec(r, NULL, SQL_SUBSCRIPTION_CODES_FREE(.code = normal)));
     TRY(offer_redeem(r, code->value, draft->subscriber_id, draft->plan_id, id, &offer));
     bool price = str_is(offer.kind, "percent") || str_is(offer.kind, "amount");
     if (!price && !str_is(offer.kind, "trial"))
@@ -416,8 +412,9 @@ take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t
     }
     return sql_exec(r,
                     NULL,
-                    &SQL_SUBSCRIPTION_PRICED,
-                    PARAMS(P_I64(id), P_I64(terms->amount_minor), P_I64(terms->trial_period_days)));
+                    SQL_SUBSCRIPTION_PRICED(.id = id,
+                                            .amount_minor = terms->amount_minor,
+                                            .trial_length_days = terms->trial_period_days));
 }
 
 AWAITS static int create(struct req *r, const struct create_in *in, struct idem *idem)

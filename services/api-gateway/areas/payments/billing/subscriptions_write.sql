@@ -3,38 +3,40 @@
 -- name: subscription_add :one
 insert into {p}.subscriptions (plan_id, subscriber_id, customer_email, customer, name, description, amount_minor,
   currency, billing_interval, interval_count, trial_length_days, metadata)
-values ($1::bigint, $2::bigint, $3::text, $4::text, $5::text, $6::text, $7::bigint, $8::text, $9::text, $10::integer,
-  $11::integer, $12::jsonb)
-returning id
+values (:plan_id::bigint?, :subscriber_id::bigint?, :customer_email::text, :customer::text, :name::text,
+  :description::text, :amount_minor::bigint, :currency::text, :billing_interval::text, :interval_count::integer,
+  :trial_length_days::integer, :metadata::jsonb)
+returning id as id:bigint
 
 -- A call about it whose end is not known: the timer reads it.
 -- name: subscription_in_doubt :exec
-update {p}.subscriptions set settle_at = now() where id = $1::bigint
+update {p}.subscriptions set settle_at = now() where id = :id::bigint
 
 -- name: subscription_move :exec
 update {p}.subscriptions s
 set plan_id = p.id, name = p.name, description = p.description, amount_minor = p.amount_minor, currency = p.currency,
   billing_interval = p.billing_interval, interval_count = p.interval_count, updated_at = greatest(now(), s.updated_at)
 from {p}.subscription_plans p
-where s.id = $1::bigint and p.id = $2::bigint
+where s.id = :id::bigint and p.id = :plan_id::bigint
 
 -- name: subscription_set :exec
 update {p}.subscriptions s
-set subscriber_id = case when $2::boolean then $3::bigint else s.subscriber_id end,
-  metadata = coalesce($4::jsonb, s.metadata), updated_at = greatest(now(), s.updated_at)
-where s.id = $1::bigint
+set subscriber_id = case when :subscriber_set::boolean then :subscriber_id::bigint? else s.subscriber_id end,
+  metadata = coalesce(:metadata::jsonb?, s.metadata), updated_at = greatest(now(), s.updated_at)
+where s.id = :id::bigint
 
 -- Codes that it was to be cheaper by.
 
 -- name: subscription_priced :exec
-update {p}.subscriptions set amount_minor = $2::bigint, trial_length_days = $3::integer where id = $1::bigint
+update {p}.subscriptions set amount_minor = :amount_minor::bigint,
+  trial_length_days = :trial_length_days::integer where id = :id::bigint
 
 -- Those of an offer whose checkouts nobody paid may be used again.
 -- name: subscription_codes_free :exec
 with gone as (
   delete from {p}.offer_redemptions d using {p}.subscriptions s
   where d.subscription_id = s.id and s.status = 'incomplete_expired'
-    and d.offer_id = (select o.offer_id from {p}.offer_codes o where o.code = $1::text)
+    and d.offer_id = (select o.offer_id from {p}.offer_codes o where o.code = :code::text)
   returning d.code_id
 )
 update {p}.offer_codes c set redeemed = c.redeemed - g.times
@@ -44,14 +46,14 @@ where c.id = g.code_id
 -- What a new one is made of.
 
 -- name: subscription_plan :opt
-select p.id, p.name, p.description, p.amount_minor, p.currency, p.billing_interval, p.interval_count,
-  p.trial_period_days, p.is_active
-from {p}.subscription_plans p where p.id = $1::bigint
+select p.id:bigint, p.name:text?, p.description:text?, p.amount_minor:bigint, p.currency:text, p.billing_interval:text,
+  p.interval_count:integer, p.trial_period_days:integer, p.is_active:boolean
+from {p}.subscription_plans p where p.id = :id::bigint
 
 -- name: subscription_template :opt
-select t.id, t.name, t.description, t.plan_id, t.amount_minor, t.currency, t.billing_interval, t.interval_count,
-  t.trial_period_days, t.is_active
-from {p}.subscription_templates t where t.id = $1::bigint
+select t.id:bigint, t.name:text?, t.description:text?, t.plan_id:bigint?, t.amount_minor:bigint?, t.currency:text?,
+  t.billing_interval:text?, t.interval_count:integer?, t.trial_period_days:integer?, t.is_active:boolean
+from {p}.subscription_templates t where t.id = :id::bigint
 
 -- name: subscription_user :opt
-select u.id, u.email from {p}.users u where u.id = $1::bigint
+select u.id:bigint, u.email:text from {p}.users u where u.id = :id::bigint

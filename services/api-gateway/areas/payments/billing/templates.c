@@ -72,18 +72,18 @@ AWAITS static int templates_list(struct req *r)
     TRY(req_query(r, &query));
     struct str active = query_get(query, "is_active");
     bool of_plan = num_parse_i64(query_get(query, "plan_id"), &plan_id);
-    return reply_page(r,
-                      "id",
-                      &SQL_TEMPLATES_LIST,
-                      PARAMS(active.ptr ? P_BOOL(str_is(active, "true")) : P_NULL,
-                             of_plan ? P_I64(plan_id) : P_NULL));
+    return reply_page(
+        r,
+        "id",
+        SQL_TEMPLATES_LIST(.is_active = active.ptr ? some_bool(str_is(active, "true")) : NO_BOOL,
+                           .plan_id = of_plan ? some_i64(plan_id) : NO_I64));
 }
 
 AWAITS static int reply_template(struct req *r, int status, int64_t id)
 {
     struct rows found;
 
-    TRY(sql_one(r, &found, &SQL_TEMPLATE_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &found, SQL_TEMPLATE_GET(.id = id)));
     if (status == 201)
         reply_location(r, id);
     return reply_row(r, status, &found);
@@ -142,23 +142,18 @@ static int merge(struct req *r, const struct template_in *in, struct template *t
                              : terms_merge(r, &in->terms, &template->terms);
 }
 
-/* $3 to $9 of both statements that save, in `ret_params`. */
-static void save_params(const struct template *template, struct db_param *ret_params)
+/* Terms of its own, or the plan's. */
+static struct opt_i64 own(const struct template *template, int64_t value)
 {
-    const struct terms *terms = &template->terms;
-    bool own = !template->plan_id;
-
-    ret_params[0] = P_STR(template->name);
-    ret_params[1] = P_STR(template->description);
-    ret_params[2] = own ? P_NULL : P_I64(template->plan_id);
-    ret_params[3] = own ? P_I64(terms->amount_minor) : P_NULL;
-    ret_params[4] = P_STR(terms->currency);
-    ret_params[5] = P_STR(terms->billing_interval);
-    ret_params[6] = own ? P_I64(terms->interval_count) : P_NULL;
-    ret_params[7] = own || template->trial_set ? P_I64(terms->trial_period_days) : P_NULL;
-    ret_params[8] = P_BOOL(template->is_active);
+    return template->plan_id ? NO_I64 : some_i64(value);
 }
-#define SAVE_PARAMS 9
+
+static struct opt_i64 trial(const struct template *template)
+{
+    int64_t days = template->terms.trial_period_days;
+
+    return template->trial_set ? some_i64(days) : own(template, days);
+}
 
 static int fail_save(struct req *r, int rc)
 {
@@ -184,19 +179,28 @@ AWAITS static int finish(struct req *r, const char *action, int64_t id)
 AWAITS static int templates_create(struct req *r)
 {
     struct template template = {.terms = TERMS_NONE, .is_active = true};
-    struct db_param params[SAVE_PARAMS];
     struct template_in in;
     struct rows added;
     int rc;
 
     TRY(req_json(r, &create_schema, &in));
     TRY(merge(r, &in, &template));
-    save_params(&template, params);
     TRY(sql_begin(r));
-    rc = db_query(&r->task, r->db, &SQL_TEMPLATE_ADD, params, SAVE_PARAMS, &added);
+    rc = db_query(&r->task,
+                  r->db,
+                  SQL_TEMPLATE_ADD(.name = template.name,
+                                   .description = template.description,
+                                   .plan_id = some_id(template.plan_id),
+                                   .amount_minor = own(&template, template.terms.amount_minor),
+                                   .currency = template.terms.currency,
+                                   .billing_interval = template.terms.billing_interval,
+                                   .interval_count = own(&template, template.terms.interval_count),
+                                   .trial_period_days = trial(&template),
+                                   .is_active = template.is_active),
+                  &added);
     if (rc)
         return fail_save(r, rc);
-    int64_t id = rows_i64(&added, 0, 0);
+    int64_t id = sql_template_add_row(&added, 0).id;
     TRY(finish(r, "subscription_templates.create", id));
     return reply_template(r, 201, id);
 }
@@ -205,22 +209,21 @@ AWAITS static int lock_template(struct req *r, int64_t id, struct template *ret_
 {
     struct rows found;
 
-    TRY(sql_one(r, &found, &SQL_TEMPLATE_LOCK, PARAMS(P_I64(id))));
-    const struct row row = rows_at(&found, 0);
+    TRY(sql_one(r, &found, SQL_TEMPLATE_LOCK(.id = id)));
+    const struct sql_template_lock_row row = sql_template_lock_row(&found, 0);
     *ret_template = (struct template){
-        .name = row_str(&row, "name"),
-        .description = row_str(&row, "description"),
-        .plan_id = row_i64(&row, "plan_id"),
-        .is_active = row_bool(&row, "is_active"),
-        .trial_set = !row_null(&row, "trial_period_days"),
+        .name = row.name,
+        .description = row.description,
+        .plan_id = row.plan_id.value,
+        .is_active = row.is_active,
+        .trial_set = row.trial_period_days.set,
         .terms =
             {
-                .amount_minor = row_null(&row, "amount_minor") ? -1 : row_i64(&row, "amount_minor"),
-                .currency = row_str(&row, "currency"),
-                .billing_interval = row_str(&row, "billing_interval"),
-                .interval_count =
-                    row_null(&row, "interval_count") ? 1 : row_i64(&row, "interval_count"),
-                .trial_period_days = row_i64(&row, "trial_period_days"),
+                .amount_minor = row.amount_minor.set ? row.amount_minor.value : -1,
+                .currency = row.currency,
+                .billing_interval = row.billing_interval,
+                .interval_count = row.interval_count.set ? row.interval_count.value : 1,
+                .trial_period_days = row.trial_period_days.value,
             },
     };
     return 0;
@@ -228,7 +231,6 @@ AWAITS static int lock_template(struct req *r, int64_t id, struct template *ret_
 
 AWAITS static int templates_update(struct req *r)
 {
-    struct db_param params[SAVE_PARAMS + 1];
     struct template template;
     struct template_in in;
     int64_t id;
@@ -239,9 +241,19 @@ AWAITS static int templates_update(struct req *r)
     TRY(sql_begin(r));
     TRY(lock_template(r, id, &template));
     TRY(merge(r, &in, &template));
-    params[0] = P_I64(id);
-    save_params(&template, params + 1);
-    rc = db_query(&r->task, r->db, &SQL_TEMPLATE_SAVE, params, ARRAY_LEN(params), NULL);
+    rc = db_query(&r->task,
+                  r->db,
+                  SQL_TEMPLATE_SAVE(.id = id,
+                                    .name = template.name,
+                                    .description = template.description,
+                                    .plan_id = some_id(template.plan_id),
+                                    .amount_minor = own(&template, template.terms.amount_minor),
+                                    .currency = template.terms.currency,
+                                    .billing_interval = template.terms.billing_interval,
+                                    .interval_count = own(&template, template.terms.interval_count),
+                                    .trial_period_days = trial(&template),
+                                    .is_active = template.is_active),
+                  NULL);
     if (rc)
         return fail_save(r, rc);
     TRY(finish(r, "subscription_templates.update", id));
@@ -256,7 +268,7 @@ AWAITS static int templates_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(lock_template(r, id, &template));
-    TRY(sql_exec(r, NULL, &SQL_TEMPLATE_REMOVE, PARAMS(P_I64(id))));
+    TRY(sql_exec(r, NULL, SQL_TEMPLATE_REMOVE(.id = id)));
     TRY(finish(r, "subscription_templates.delete", id));
     return reply_empty(r, 204);
 }

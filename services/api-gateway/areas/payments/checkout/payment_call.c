@@ -10,14 +10,9 @@
 
 /* --- the row --- */
 
-static struct db_param id_or_null(int64_t id)
+static struct str text_or_null(struct str text)
 {
-    return id ? P_I64(id) : P_NULL;
-}
-
-static struct db_param text_or_null(struct str text)
-{
-    return text.len ? P_STR(text) : P_NULL;
+    return text.len ? text : STR_NONE;
 }
 
 int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_id)
@@ -27,19 +22,18 @@ int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_i
     TRY(sql_begin(r));
     TRY(sql_one(r,
                 &rows,
-                &SQL_PAYMENT_ADD,
-                PARAMS(P_CSTR(draft->type),
-                       P_I64(draft->amount_minor),
-                       P_STR(draft->currency),
-                       text_or_null(draft->description),
-                       text_or_null(draft->customer),
-                       text_or_null(draft->customer_email),
-                       id_or_null(draft->subscriber_id),
-                       id_or_null(draft->payment_method_id),
-                       P_I64(draft->fee_minor),
-                       P_STR(jr_print(r->task.arena, draft->metadata)),
-                       P_I64(r->caller->user_id))));
-    *ret_id = rows_i64(&rows, 0, 0);
+                SQL_PAYMENT_ADD(.type = str_from(draft->type),
+                                .amount_minor = draft->amount_minor,
+                                .currency = draft->currency,
+                                .description = text_or_null(draft->description),
+                                .customer = text_or_null(draft->customer),
+                                .customer_email = text_or_null(draft->customer_email),
+                                .subscriber_id = some_id(draft->subscriber_id),
+                                .payment_method_id = some_id(draft->payment_method_id),
+                                .platform_fee_minor = draft->fee_minor,
+                                .metadata = jr_print(r->task.arena, draft->metadata),
+                                .created_by = r->caller->user_id)));
+    *ret_id = sql_payment_add_row(&rows, 0).id;
     return 0;
 }
 

@@ -83,7 +83,8 @@ AWAITS static int begin(struct req *r, struct act *act, int64_t id, struct pay_c
     pay->call.form = form_text(&act->form);
     TRY(join_open_call(r, act, &payment, pay));
     if (act->method_id)
-        TRY(sql_exec(r, NULL, &SQL_PAYMENT_SET_METHOD, PARAMS(P_I64(id), P_I64(act->method_id))));
+        TRY(sql_exec(
+            r, NULL, SQL_PAYMENT_SET_METHOD(.id = id, .payment_method_id = act->method_id)));
     return pay_call_note(pay, act->what);
 }
 

@@ -90,19 +90,19 @@ AWAITS static int find_row(struct req *r,
 
     TRY(sql_all(r,
                 &rows,
-                &SQL_METHOD_FIND,
-                PARAMS(id ? P_I64(id) : P_NULL, provider_id.len ? P_STR(provider_id) : P_NULL)));
+                SQL_METHOD_FIND(.id = some_id(id),
+                                .provider_id = provider_id.len ? provider_id : STR_NONE)));
     *ret_found = rows.count > 0;
     if (!rows.count)
         return 0;
-    struct row row = rows_at(&rows, 0);
+    const struct sql_method_find_row row = sql_method_find_row(&rows, 0);
     *ret_method = (struct payment_method){
-        .id = row_i64(&row, "id"),
-        .subscriber_id = row_i64(&row, "subscriber_id"),
-        .provider_id = row_str(&row, "provider_id"),
-        .customer = row_str(&row, "customer"),
-        .email = row_str(&row, "subscriber_email"),
-        .status = row_str(&row, "status"),
+        .id = row.id,
+        .subscriber_id = row.subscriber_id.value,
+        .provider_id = row.provider_id,
+        .customer = row.customer,
+        .email = row.subscriber_email,
+        .status = row.status,
     };
     return 0;
 }
@@ -195,8 +195,8 @@ AWAITS static int methods_get(struct req *r)
         return no_such_method(r);
     TRY(sql_one(r,
                 &rows,
-                &SQL_METHOD_GET,
-                PARAMS(id ? P_I64(id) : P_NULL, provider_id.len ? P_STR(provider_id) : P_NULL)));
+                SQL_METHOD_GET(.id = some_id(id),
+                               .provider_id = provider_id.len ? provider_id : STR_NONE)));
     return reply_row(r, 200, &rows);
 }
 
@@ -249,15 +249,15 @@ sync_customer(struct req *r, const struct payment_settings *settings, struct str
     return count ? apply_methods(r, settings, methods, count, true) : 0;
 }
 
-AWAITS static int sync_payer(struct req *r, struct db_param subscriber, struct db_param email)
+AWAITS static int sync_payer(struct req *r, struct opt_i64 subscriber, struct str email)
 {
     const struct payment_settings *settings;
     struct rows customers;
 
     TRY(pay_settings(r, true, &settings));
-    TRY(sql_all(r, &customers, &SQL_METHOD_CUSTOMERS, PARAMS(subscriber, email)));
+    TRY(sql_all(r, &customers, SQL_METHOD_CUSTOMERS(.subscriber_id = subscriber, .email = email)));
     for (size_t i = 0; i < customers.count; i++)
-        TRY(sync_customer(r, settings, rows_str(&customers, i, 0)));
+        TRY(sync_customer(r, settings, sql_method_customers_row(&customers, i).provider_id));
     return 0;
 }
 
@@ -268,16 +268,20 @@ AWAITS static int methods_list(struct req *r)
 
     TRY(req_query(r, &query));
     bool known = num_parse_i64(query_get(query, "subscriber_id"), &subscriber_id);
-    struct db_param subscriber = known ? P_I64(subscriber_id) : P_NULL;
-    struct db_param email = P_STR(query_get(query, "customer_email"));
+    struct opt_i64 subscriber = known ? some_i64(subscriber_id) : NO_I64;
+    struct str email = query_get(query, "customer_email");
     if (str_is(query_get(query, "sync"), "true")) {
-        if (!known && !email.str.len)
+        if (!known && !email.len)
             return fail(r,
                         "invalid_query",
                         "Query parameter 'sync': needs subscriber_id or customer_email.");
         TRY(sync_payer(r, subscriber, email));
     }
-    return walk_reply(r, &list, PARAMS(subscriber, email, P_STR(query_get(query, "status"))));
+    return walk_reply(r,
+                      &list,
+                      SQL_METHODS_ARGS(.subscriber_id = subscriber,
+                                       .subscriber_email = email,
+                                       .status = query_get(query, "status")));
 }
 
 /* --- set-up --- */
@@ -437,7 +441,7 @@ AWAITS static int methods_delete(struct req *r)
     if (str_is(method.status, "detached"))
         return reply_empty(r, 204);
     if (!method.provider_id.len) {
-        TRY(sql_exec(r, NULL, &SQL_METHOD_FORGET, PARAMS(P_I64(method.id))));
+        TRY(sql_exec(r, NULL, SQL_METHOD_FORGET(.id = method.id)));
         return reply_empty(r, 204);
     }
     return detach(r, &method);

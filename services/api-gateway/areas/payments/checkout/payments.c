@@ -60,25 +60,25 @@ int payment_reply(struct req *r,
 
 static void read_row(const struct rows *rows, struct payment *payment)
 {
-    struct row row = rows_at(rows, 0);
+    const struct sql_payment_row row = sql_payment_row(rows, 0);
 
     *payment = (struct payment){
         .rows = *rows,
-        .id = row_i64(&row, "id"),
-        .amount_minor = row_i64(&row, "amount_minor"),
-        .refunded_minor = row_i64(&row, "amount_refunded_minor"),
-        .fee_minor = row_i64(&row, "platform_fee_minor"),
-        .status = row_str(&row, "status"),
-        .currency = row_str(&row, "currency"),
-        .provider = row_str(&row, "provider"),
-        .failure_code = row_str(&row, "failure_code"),
-        .failure_message = row_str(&row, "failure_message"),
-        .customer = row_str(&row, "_customer"),
-        .intent_id = row_str(&row, "_intent_id"),
-        .session_id = row_str(&row, "_session_id"),
-        .call_key = row_str(&row, "_call_key"),
-        .call_path = row_str(&row, "_call_path"),
-        .call_form = row_str(&row, "_call_form"),
+        .id = row.id,
+        .amount_minor = row.amount_minor,
+        .refunded_minor = row.amount_refunded_minor,
+        .fee_minor = row.platform_fee_minor,
+        .status = row.status,
+        .currency = row.currency,
+        .provider = row.provider,
+        .failure_code = row.failure_code,
+        .failure_message = row.failure_message,
+        .customer = row._customer,
+        .intent_id = row._intent_id,
+        .session_id = row._session_id,
+        .call_key = row._call_key,
+        .call_path = row._call_path,
+        .call_form = row._call_form,
     };
 }
 
@@ -86,7 +86,8 @@ int payment_load(struct req *r, int64_t id, bool lock, struct payment *ret_payme
 {
     struct rows rows;
 
-    TRY(sql_one(r, &rows, lock ? &SQL_PAYMENT_LOCK : &SQL_PAYMENT_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(
+        r, &rows, lock ? &SQL_PAYMENT_LOCK : &SQL_PAYMENT_GET, SQL_PAYMENT_ID_ARGS(.id = id)));
     read_row(&rows, ret_payment);
     return 0;
 }
@@ -101,7 +102,7 @@ int payment_load_path(struct req *r, struct payment *ret_payment)
         return payment_load(r, id, false, ret_payment);
     if (!str_starts(text, STR("pi_")))
         return fail(r, "not_found", NULL);
-    TRY(sql_one(r, &rows, &SQL_PAYMENT_BY_INTENT, PARAMS(P_STR(text))));
+    TRY(sql_one(r, &rows, SQL_PAYMENT_BY_INTENT(.intent_id = text)));
     read_row(&rows, ret_payment);
     return 0;
 }
@@ -172,23 +173,22 @@ static const struct walk_list list = {
     .key = "id",
 };
 
-static struct db_param number_param(const struct query *query, const char *name)
+static struct opt_i64 number_param(const struct query *query, const char *name)
 {
     int64_t number;
 
-    return num_parse_i64(query_get(query, name), &number) ? P_I64(number) : P_NULL;
+    return num_parse_i64(query_get(query, name), &number) ? some_i64(number) : NO_I64;
 }
 
-static int
-time_param(struct req *r, const struct query *query, const char *name, struct db_param *ret_param)
+/* 0 when it is not given. */
+static int time_param(struct req *r, const struct query *query, const char *name, int64_t *ret_ms)
 {
     struct str text = query_get(query, name);
-    int64_t at_ms;
 
-    *ret_param = P_NULL;
+    *ret_ms = 0;
     if (!text.ptr)
         return 0;
-    if (!clock_parse(text, &at_ms)) {
+    if (!clock_parse(text, ret_ms)) {
         struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
         schema_error_add(r->task.arena,
                          errors,
@@ -200,27 +200,27 @@ time_param(struct req *r, const struct query *query, const char *name, struct db
                          arena_printf(r->task.arena, "Query parameter '%s' is no time.", name),
                          errors);
     }
-    *ret_param = P_TIME(at_ms);
     return 0;
 }
 
 AWAITS static int reply_list(struct req *r, const struct query *query, struct str status)
 {
-    struct db_param from;
-    struct db_param until;
+    int64_t from;
+    int64_t until;
 
     TRY(time_param(r, query, "created_from", &from));
     TRY(time_param(r, query, "created_to", &until));
-    return walk_reply_with(r,
-                           &list,
-                           PARAMS(P_STR(status),
-                                  P_STR(query_get(query, "type")),
-                                  P_STR(query_get(query, "provider")),
-                                  number_param(query, "subscriber_id"),
-                                  number_param(query, "subscription_id"),
-                                  from,
-                                  until),
-                           payment_write);
+    return walk_reply_with(
+        r,
+        &list,
+        SQL_PAYMENTS_ARGS(.status = status,
+                          .type = query_get(query, "type"),
+                          .provider = query_get(query, "provider"),
+                          .subscriber_id = number_param(query, "subscriber_id"),
+                          .subscription_id = number_param(query, "subscription_id"),
+                          .created_from = from,
+                          .created_to = until),
+        payment_write);
 }
 
 AWAITS static int payments_list(struct req *r)

@@ -81,9 +81,9 @@ AWAITS static int webhook_events_list(struct req *r)
     TRY(req_query(r, &query));
     return walk_reply(r,
                       &all_events,
-                      PARAMS(P_STR(query_get(query, "state")),
-                             P_STR(query_get(query, "source")),
-                             P_STR(query_get(query, "type"))));
+                      SQL_WEBHOOK_EVENTS_ARGS(.state = query_get(query, "state"),
+                                              .source = query_get(query, "source"),
+                                              .type = query_get(query, "type")));
 }
 
 AWAITS static int webhook_events_get(struct req *r)
@@ -92,7 +92,7 @@ AWAITS static int webhook_events_get(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(r, &event, &SQL_WEBHOOK_EVENT_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &event, SQL_WEBHOOK_EVENT_GET(.id = id)));
     return reply_row(r, 200, &event);
 }
 
@@ -104,7 +104,7 @@ AWAITS static int webhook_events_replay(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &event, &SQL_WEBHOOK_EVENT_REPLAY, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &event, SQL_WEBHOOK_EVENT_REPLAY(.id = id)));
     struct db_call told = gateway_audit(r, "webhook_events.replay", "webhook_event", id, STR_NONE);
     TRY(sql_batch(r, &told, 1));
     TRY(sql_commit(r));

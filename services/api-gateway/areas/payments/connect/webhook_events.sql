@@ -1,30 +1,31 @@
 -- What processor and store reported, as it is shown.
 
 -- part: columns
-e.id, e.source, e.event_id, e.type, e.subtype, e.api_version, e.account, e.state, e.attempts, e.object, e.effect, e.error,
+e.id, e.source, e.event_id, e.type, e.subtype, e.api_version, e.account, e.state, e.attempts, e.object, e.effect,
+  e.error,
   e.created_at, e.received_at, e.next_attempt_at, e.applied_at
 
 -- part: wanted
 from {p}.webhook_events e
-where ($1::text is null or e.state = $1::text) and ($2::text is null or e.source = $2::text)
-  and ($3::text is null or e.type = $3::text)
+where (:state::text? is null or e.state = :state::text) and (:source::text? is null or e.source = :source::text)
+  and (:type::text? is null or e.type = :type::text)
 
--- name: webhook_events_desc :many
-select {columns} {wanted} and e.id < $4::bigint order by e.id desc limit $5::bigint offset $6::bigint
+-- name: webhook_events_desc :many args(webhook_events)
+select {columns} {wanted} and e.id < :behind::bigint order by e.id desc limit :limit::bigint offset :offset::bigint
 
--- name: webhook_events_asc :many
-select {columns} {wanted} and e.id > $4::bigint order by e.id limit $5::bigint offset $6::bigint
+-- name: webhook_events_asc :many args(webhook_events)
+select {columns} {wanted} and e.id > :behind::bigint order by e.id limit :limit::bigint offset :offset::bigint
 
--- name: webhook_events_count :one
+-- name: webhook_events_count :one args(webhook_events)
 select count(*) as total_items {wanted}
 
 -- What brings a payer back to pay is for his device alone.
 -- name: webhook_event_get :opt
-select {columns}, e.payload::jsonb #- '{data,object,client_secret}' as payload from {p}.webhook_events e where e.id = $1::bigint
+select {columns}, e.payload::jsonb #- '{data,object,client_secret}' as payload from {p}.webhook_events e where e.id = :id::bigint
 
 -- Attempts begin anew; what is being applied right now has its row locked and is waited for.
 -- name: webhook_event_replay :opt
 update {p}.webhook_events as e
 set state = 'received', attempts = 0, next_attempt_at = now(), error = null
-where e.id = $1::bigint
+where e.id = :id::bigint
 returning {columns}

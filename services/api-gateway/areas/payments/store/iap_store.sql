@@ -1,5 +1,5 @@
 -- The app store's settings: whether a notification has arrived.
 
 -- name: iap_event_received :opt
-select e.received_at as received_at from {p}.webhook_events e
-where e.source = 'iap_store' and e.event_id = $1::text
+select e.received_at:timestamptz from {p}.webhook_events e
+where e.source = 'iap_store' and e.event_id = :event_id::text

@@ -106,9 +106,9 @@ received_at(struct req *r, bool sandbox, const struct store_test *test, int64_t 
         return 0;
     struct str event_id = arena_printf(
         r->task.arena, "%s:%.*s", sandbox ? "Sandbox" : "Production", STR_ARG(test->uuid));
-    TRY(sql_all(r, &rows, &SQL_IAP_EVENT_RECEIVED, PARAMS(P_STR(event_id))));
+    TRY(sql_all(r, &rows, SQL_IAP_EVENT_RECEIVED(.event_id = event_id)));
     if (rows.count)
-        *ret_ms = rows_time(&rows, 0, rows_column(&rows, "received_at"));
+        *ret_ms = sql_iap_event_received_row(&rows, 0).received_at;
     return 0;
 }
 
