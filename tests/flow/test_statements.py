@@ -53,7 +53,7 @@ def test_what_fits_compiles(tmp_path):
     ("SQL_SOLE()", NUMBER, "expected expression"),
     ('SQL_WHOLE(.slug = STR("a"), .slug = STR("b"))', NUMBER, "overwritten"),
     ('SQL_WHOLE(.slug = STR("a"), .title = NO_I64)', NUMBER, "no member named"),
-    ('SQL_WHOLE(.slug = STR("a"), .number = 7)', NUMBER, "invalid initializer|incompatible"),
+    ('SQL_WHOLE(.slug = STR("a"), .number = 7)', NUMBER, "missing braces"),
     ('SQL_WHOLE(STR("a"), NO_I64)', NUMBER, "positional initialization"),
     ('SQL_SOLE(.slug = STR("a"))', "sql_whole_row(rows, 0).server", "no member named"),
     ('SQL_SOLE(.slug = STR("a"))', "sql_whole_row(rows, 0).name", "incompatible types"),
@@ -62,7 +62,7 @@ def test_what_fits_compiles(tmp_path):
 def test_what_does_not_fit_does_not_compile(tmp_path, call, read, message):
     done = compiled(tmp_path, call, read)
     assert done.returncode != 0
-    assert any(words in done.stderr for words in message.split("|")), done.stderr
+    assert message in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("sql, message", [

@@ -4,11 +4,11 @@
 select {columns} from {p}.balances b
 
 -- part: columns
-b.id as id:bigint, b.user_id as user_id:bigint, b.unit as unit:text,
-  trim_scale(b.amount_minor / {decimals}) as amount:numeric, b.amount_minor as amount_minor:bigint,
-  b.created_at as created_at:timestamptz, b.updated_at
+b.id:bigint, b.user_id:bigint, b.unit:text,
+  trim_scale(b.amount_minor / {decimals}) as amount:numeric, b.amount_minor:bigint,
+  b.created_at:timestamptz, b.updated_at:timestamptz
 
--- Minor units in decimals as updated_at:timestamptz; a unit that is no currency has none.
+-- Minor units in decimals; a unit that is no currency has none.
 -- part: decimals
 case when length(b.unit) <> 3 or b.unit in ({zero_decimal})
        then 1
@@ -48,8 +48,8 @@ insert into {p}.balances (user_id, unit) values (:user_id::bigint, :unit::text) 
 
 -- No row: the user holds too little, or would hold more than a JSON number carries exactly.
 -- name: balance_change :opt row(balance)
-update {p}.balances as b set amount_minor = b.amount_minor + :delta_minor::bigint, updated_at = greatest(now(),
-  b.updated_at)
+update {p}.balances as b set amount_minor = b.amount_minor + :delta_minor::bigint,
+  updated_at = greatest(now(), b.updated_at)
 where b.user_id = :user_id::bigint and b.unit = :unit::text and (:may_fall::boolean
   or b.amount_minor + :delta_minor::bigint >= 0)
   and b.amount_minor + :delta_minor::bigint between -:most::bigint and :most::bigint
