@@ -129,9 +129,9 @@ static inline struct sql_strs sql_strs(const struct str *items, size_t count)
 
 /* Members are named, not counted. (clang does not know it.) */
 #ifdef __clang__
-#define NAMED_MEMBERS
+#define MEMBERS_BY_NAME
 #else
-#define NAMED_MEMBERS __attribute__((designated_init))
+#define MEMBERS_BY_NAME __attribute__((designated_init))
 #endif
 
 /* Parameter list for the calls of db.h and app/reply.h: expands to the array and its length. */

@@ -36,7 +36,7 @@ int data_keys_take(struct task *task, struct project *project, const struct rows
 
     if (rows_i64s(task->arena, &rows, 0, rows_column(&rows, "key_ids"), &ids) == 0) {
         TRY(data_key_adopt(task, masters, &project->db));
-        TRY(db_query(task, &project->db, &SQL_DATA_KEYS_LIST, NULL, 0, &rows));
+        TRY(db_query(task, &project->db, SQL_DATA_KEYS_LIST(), &rows));
     }
     if (key_ring_read(task->arena, masters, project->number, &rows, &known, &ring) != 0)
         return DB_FAILED;

@@ -39,7 +39,7 @@ def generate(folder, sql):
 def compiled(folder, call, read):
     assert generate(folder, SQL).returncode == 0
     (folder / "use.c").write_text(CODE % (call, read))
-    command = ["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-Icommon", f"-I{folder}", "-fsyntax-only"]
+    command = ["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-Icommon/core", f"-I{folder}", "-fsyntax-only"]
     return subprocess.run([*command, folder / "use.c"], cwd=ROOT, capture_output=True, text=True)
 
 
