@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
@@ -53,15 +54,6 @@ static bool take(struct reader *r, char c)
 
 /* --- strings --- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool read_unit(struct reader *r, unsigned *ret_unit)
 {
     unsigned unit = 0;
@@ -69,7 +61,7 @@ static bool read_unit(struct reader *r, unsigned *ret_unit)
     if (r->end - r->at < 4)
         return false;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(*r->at++);
+        int digit = ascii_hex(*r->at++);
         if (digit < 0)
             return false;
         unit = unit << 4 | (unsigned)digit;
@@ -181,11 +173,10 @@ static struct str decode(struct reader *r, struct str raw)
 
 static size_t skip_digits(struct reader *r)
 {
-    const char *from = r->at;
+    size_t count = ascii_span((struct str){r->at, (size_t)(r->end - r->at)}, ASCII_DIGIT);
 
-    while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
-        r->at++;
-    return (size_t)(r->at - from);
+    r->at += count;
+    return count;
 }
 
 static bool read_number(struct reader *r, struct str *ret_text)
@@ -308,7 +299,7 @@ static bool read_scalar(struct reader *r)
         keep(r, SKIM_STRING, text, escaped);
         return true;
     }
-    if (*r->at != '-' && (*r->at < '0' || *r->at > '9'))
+    if (*r->at != '-' && !ascii_is(*r->at, ASCII_DIGIT))
         return read_word(r);
     if (!read_number(r, &text))
         return false;
