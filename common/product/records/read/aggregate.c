@@ -175,8 +175,7 @@ read_rows(struct records_ctx *ctx, const struct grouping *in, struct rows *ret_r
     struct strbuf text;
     struct sql_params params;
 
-    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &text, &params);
     strbuf_str(&text, STR("select "));
     for (size_t i = 0; i < in->group_count; i++) {
         path_value(ctx, &in->groups[i], "t", &text, &params);

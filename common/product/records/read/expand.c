@@ -149,8 +149,7 @@ load_records(struct records_ctx *ctx, struct expansion *expansion, const struct 
     struct strbuf text;
     struct sql_params params;
 
-    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &text, &params);
     strbuf_str(&text, STR("select "));
     columns_sql(ctx, &expansion->plan, "t", &text, &params);
     strbuf_printf(&text, " from {p}.%.*s t where t.id = any(", STR_ARG(entity->table));

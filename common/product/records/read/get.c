@@ -23,8 +23,7 @@ AWAITS static int get_alone(struct records_ctx *ctx,
 
     TRY(columns_plan(ctx, entity, query->fields, &plan));
     TRY(expand_plan(ctx, query->expand, &plan));
-    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &text, &params);
     strbuf_str(&text, STR("select "));
     columns_sql(ctx, &plan, "t", &text, &params);
     strbuf_printf(&text, " from {p}.%.*s t where t.id = ", STR_ARG(entity->table));

@@ -89,8 +89,7 @@ AWAITS static int read_rows(struct records_ctx *ctx, struct listing *list)
     struct strbuf text;
     struct sql_params params;
 
-    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &text, &params);
     strbuf_str(&text, STR("select "));
     columns_sql(ctx, &list->plan, "t", &text, &params);
     if (list->cursor.wanted)
@@ -122,8 +121,7 @@ count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *ret_tot
     struct sql_params params;
     struct rows rows;
 
-    strbuf_init(&text, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &text, &params);
     strbuf_str(&text, STR("select count(*)"));
     put_from(ctx, list, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.count", &text, params.count, SQL_ONE);

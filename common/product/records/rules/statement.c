@@ -13,6 +13,12 @@ void sql_params_init(struct sql_params *params, struct arena *arena)
     *params = (struct sql_params){.arena = arena};
 }
 
+void sql_start(struct arena *arena, struct strbuf *ret_sql, struct sql_params *ret_params)
+{
+    strbuf_init(ret_sql, arena, RECORDS_SQL_BYTES);
+    sql_params_init(ret_params, arena);
+}
+
 unsigned sql_params_add(struct sql_params *params, struct db_param param)
 {
     ARENA_PUSH(params->arena, params->items, params->count, params->cap, param);

@@ -17,6 +17,8 @@ struct sql_params {
     unsigned caller[4]; /* numbers of the caller's user, groups, roles, group scope; 0 = not bound yet */
 };
 void sql_params_init(struct sql_params *params, struct arena *arena);
+/* An empty statement without parameters. */
+void sql_start(struct arena *arena, struct strbuf *ret_sql, struct sql_params *ret_params);
 /* Adds a parameter; returns its number n for "$n". Texts are borrowed until the statement is sent. */
 unsigned sql_params_add(struct sql_params *params, struct db_param param);
 /* Adds a parameter and appends "$n::type". `type` is one of our own literals. */

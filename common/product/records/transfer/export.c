@@ -279,8 +279,7 @@ read_page(struct export *export, const struct entity *entity, struct page_call *
     struct strbuf text;
     struct sql_params params;
 
-    strbuf_init(&text, ctx->task->arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, ctx->task->arena);
+    sql_start(ctx->task->arena, &text, &params);
     strbuf_str(&text, STR("select "));
     columns_sql(ctx, &export->plan, "t", &text, &params);
     cursor_select(ctx, &export->sort, "t", &text, &params);

@@ -92,8 +92,7 @@ static struct db_call call_of(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_str(&sql,
                STR("insert into {p}.outbox (event, record_id, pending, entity_id, actor_id, depth,"
                    " root, trace, payload) values ('EntityCreated', "));

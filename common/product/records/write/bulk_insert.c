@@ -20,8 +20,7 @@ take_ids(struct records_ctx *ctx, const struct entity *entity, struct db *tx, st
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "select nextval(pg_get_serial_sequence('{p}.%.*s', 'id'))"
                   " from generate_series(1, ",
@@ -78,8 +77,7 @@ AWAITS static int insert_call(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "insert into {p}.%.*s as t (id, created_by", STR_ARG(entity->table));
     for (size_t i = 0; i < first->count; i++)
         strbuf_printf(&sql, ", %.*s", STR_ARG(first->values[i].field->column));
@@ -138,8 +136,7 @@ static struct db_call twin_call(struct records_ctx *ctx,
         places[i] = (int64_t)i;
         texts[i] = value != NULL ? value_text(arena, &value->param) : STR_NONE;
     }
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_str(&sql, STR("select u.place from unnest("));
     sql_bind(&sql, &params, P_I64S(places, count), "bigint[]");
     strbuf_str(&sql, STR(", "));

@@ -118,8 +118,7 @@ locks_call(struct records_ctx *ctx, const int64_t *entities, size_t count, const
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_str(&sql, STR("select k.record_id from {p}.record_locks k where k.entity_id = any("));
     sql_bind(&sql, &params, P_I64S(entities, count), "bigint[]");
     strbuf_str(&sql, STR(") and k.expires_at > now() and k.token_hash <> "));
@@ -174,8 +173,7 @@ int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cas
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, ctx->task->arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, ctx->task->arena);
+    sql_start(ctx->task->arena, &sql, &params);
     strbuf_printf(&sql, "select t.id from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
     sql_bind(&sql, &params, P_I64(cascade->locked_id), "bigint");
     (void)rls_where(ctx, entity, ACT_READ, "t", &sql, &params);
@@ -237,8 +235,7 @@ static struct db_call referring_call(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "select t.id from {p}.%.*s t where ", STR_ARG(field->entity->table));
     if (field->many)
         strbuf_printf(
@@ -308,8 +305,7 @@ lock_call(struct records_ctx *ctx, const struct entity *entity, const int64_t *i
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "select t.id from {p}.%.*s t where t.id = any(", STR_ARG(entity->table));
     sql_bind(&sql, &params, P_I64S(ids, count), "bigint[]");
     strbuf_str(&sql, STR(") order by t.id for update of t"));
@@ -366,8 +362,7 @@ touch_call(struct records_ctx *system, const struct part *part, const struct col
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "update {p}.%.*s as t set updated_at = greatest(now(), t.updated_at),"
                   " version = t.version + 1"

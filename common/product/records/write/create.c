@@ -32,8 +32,7 @@ insert_call(struct records_ctx *ctx, const struct entity *entity, const struct c
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "insert into {p}.%.*s as t (created_by", STR_ARG(entity->table));
     for (size_t i = 0; i < row->count; i++)
         strbuf_printf(&sql, ", %.*s", STR_ARG(row->values[i].field->column));

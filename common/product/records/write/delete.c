@@ -30,8 +30,7 @@ static struct db_call forget_call(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "delete from {p}.%s as g where g.entity_id = %lld and g.record_id = any(",
                   table,
@@ -53,7 +52,24 @@ void write_forget_calls(struct records_ctx *ctx,
     write_calls_add(calls, forget_call(ctx, entity, "record_locks", ids, count));
 }
 
-/* Returns what listeners are told when there are any, else the id. */
+int write_returning_deleted(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            struct strbuf *sql,
+                            struct sql_params *params)
+{
+    struct records_ctx system;
+    struct columns plan;
+
+    if (!write_listens(entity, EVENT_DELETED)) {
+        strbuf_str(sql, STR(" returning t.id"));
+        return 0;
+    }
+    TRY(write_payload_plan(ctx, entity, &system, &plan));
+    strbuf_str(sql, STR(" returning "));
+    columns_sql(&system, &plan, "t", sql, params);
+    return 0;
+}
+
 static int delete_call(struct records_ctx *ctx,
                        const struct entity *entity,
                        const struct delete *delete,
@@ -63,8 +79,7 @@ static int delete_call(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "delete from {p}.%.*s as t where t.id = ", STR_ARG(entity->table));
     sql_bind(&sql, &params, P_I64(delete->id), "bigint");
     if (delete->expect_version != 0) {
@@ -73,15 +88,7 @@ static int delete_call(struct records_ctx *ctx,
     }
     (void)rls_where(ctx, entity, ACT_DELETE, "t", &sql, &params);
     write_unlocked(ctx, entity, "t", &sql, &params);
-    strbuf_str(&sql, STR(" returning "));
-    if (write_listens(entity, EVENT_DELETED)) {
-        struct records_ctx system;
-        struct columns plan;
-        TRY(write_payload_plan(ctx, entity, &system, &plan));
-        columns_sql(&system, &plan, "t", &sql, &params);
-    } else {
-        strbuf_str(&sql, STR("t.id"));
-    }
+    TRY(write_returning_deleted(ctx, entity, &sql, &params));
     *ret_call = write_call(ctx, "items.delete", &sql, &params, true);
     return 0;
 }

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "base/num.h"
 #include "records/query/filter.h"
 #include "records/read/columns.h"
 #include "records/rules/error.h"
@@ -36,8 +37,7 @@ find_call(struct records_ctx *ctx, const struct entity *entity, const struct del
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "select t.id from {p}.%.*s t where ", STR_ARG(entity->table));
     if (many->by == NULL) {
         strbuf_str(&sql, STR("t.id = any("));
@@ -64,8 +64,7 @@ locks_call(struct records_ctx *ctx, const struct entity *entity, const struct de
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "select k.record_id from {p}.record_locks k where k.entity_id = %lld"
                   " and k.record_id = any(",
@@ -86,19 +85,11 @@ static int delete_call(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "delete from {p}.%.*s as t where t.id = any(", STR_ARG(entity->table));
     sql_bind(&sql, &params, P_I64S(many->found, many->found_count), "bigint[]");
-    strbuf_str(&sql, STR(") returning "));
-    if (write_listens(entity, EVENT_DELETED)) {
-        struct records_ctx system;
-        struct columns plan;
-        TRY(write_payload_plan(ctx, entity, &system, &plan));
-        columns_sql(&system, &plan, "t", &sql, &params);
-    } else {
-        strbuf_str(&sql, STR("t.id"));
-    }
+    strbuf_char(&sql, ')');
+    TRY(write_returning_deleted(ctx, entity, &sql, &params));
     *ret_call = write_call(ctx, "items.delete_many", &sql, &params, true);
     return 0;
 }
@@ -176,14 +167,6 @@ delete_run(struct records_ctx *ctx, const struct entity *entity, struct delete_m
     return write_transaction(ctx, entity, delete_in, many, ring);
 }
 
-static int order_ids(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-
-    return (a > b) - (a < b);
-}
-
 static void put_outcome(struct strbuf *out, const struct delete_many *many)
 {
     struct jw w;
@@ -198,7 +181,7 @@ static void put_outcome(struct strbuf *out, const struct delete_many *many)
                                               many->found,
                                               many->found_count,
                                               sizeof(*many->found),
-                                              order_ids) == NULL)
+                                              num_order_i64) == NULL)
             jw_i64(&w, many->wanted[i]);
     jw_arr_end(&w);
     jw_obj_end(&w);

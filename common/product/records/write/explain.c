@@ -20,8 +20,7 @@ static struct db_call explain_call(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_str(&sql, STR("select t.version, (true"));
     (void)rls_where(ctx, entity, action, "t", &sql, &params);
     strbuf_printf(&sql,

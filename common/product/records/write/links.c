@@ -70,8 +70,7 @@ static struct db_call clear_call(struct records_ctx *ctx, const struct link_list
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "delete from {p}.l_%lld as l where l.from_id = any(", (long long)field->id);
     sql_bind(&sql, &params, P_I64S(list->owners, list->owner_count), "bigint[]");
     strbuf_char(&sql, ')');
@@ -91,8 +90,7 @@ static struct db_call add_call(struct records_ctx *ctx, const struct link_list *
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "insert into {p}.l_%lld (from_id, to_id, position)"
                   " select u.from_id, u.to_id, u.position::int from unnest(",

@@ -27,8 +27,7 @@ extend_call(struct records_ctx *ctx, const struct entity *entity, const struct l
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_str(&sql, STR("update {p}.record_locks as k set expires_at = now() + "));
     sql_bind(&sql, &params, P_I64(lock->ttl_seconds), "bigint");
     strbuf_printf(&sql,
@@ -54,8 +53,7 @@ take_call(struct records_ctx *ctx, const struct entity *entity, const struct loc
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "insert into {p}.record_locks as k"
                   " (entity_id, record_id, token_hash, user_id, expires_at) select %lld, t.id, ",
@@ -152,8 +150,7 @@ static struct db_call unlock_call(struct records_ctx *ctx, const struct entity *
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "delete from {p}.record_locks as k where k.entity_id = %lld and k.record_id = ",
                   (long long)entity->id);

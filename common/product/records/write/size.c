@@ -245,8 +245,7 @@ int size_explain(struct records_ctx *ctx,
 
     if (!may_exceed(ctx, entity))
         return 0;
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_str(&sql, STR("select "));
     put_fits(ctx, entity, row, "t", &sql, &params);
     strbuf_printf(&sql, " as fits from {p}.%.*s t where t.id = ", STR_ARG(entity->table));

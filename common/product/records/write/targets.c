@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/num.h"
 #include "base/panic.h"
 #include "records/rules/field_rule.h"
 #include "records/rules/rls.h"
@@ -21,14 +22,6 @@ struct target {
     int64_t *visible; /* sorted */
     size_t visible_count;
 };
-
-static int order_ids(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-
-    return (a > b) - (a < b);
-}
 
 static bool must_ask(const struct records_ctx *ctx, const struct model_field *field, bool all)
 {
@@ -92,8 +85,7 @@ static struct db_call ask_call(struct records_ctx *ctx, const struct target *tar
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "select t.id from {p}.%.*s t where t.id = any(",
                   STR_ARG(target->field->target->table));
@@ -123,10 +115,11 @@ static void find_invisible(struct records_ctx *ctx,
         size_t some = ids_of(&rows[i], target->field, &ids);
         size_t seen = 0;
         for (size_t k = 0; k < some; k++)
-            seen +=
-                target->visible_count > 0 &&
-                bsearch(&ids[k], target->visible, target->visible_count, sizeof(*ids), order_ids) !=
-                    NULL;
+            seen += target->visible_count > 0 && bsearch(&ids[k],
+                                                         target->visible,
+                                                         target->visible_count,
+                                                         sizeof(*ids),
+                                                         num_order_i64) != NULL;
         if (seen < some)
             schema_error_add(ctx->task->arena,
                              rows[i].errors,

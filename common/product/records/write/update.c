@@ -33,8 +33,7 @@ update_call(struct records_ctx *ctx, const struct entity *entity, const struct u
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "update {p}.%.*s as t set updated_at = greatest(now(), t.updated_at),"
                   " version = t.version + 1",

@@ -72,8 +72,7 @@ static struct db_call upsert_call(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "insert into {p}.%.*s as t ", STR_ARG(entity->table));
     put_columns(row, &sql);
     strbuf_str(&sql, STR(" values ("));
@@ -113,8 +112,7 @@ static struct db_call changeable_call(struct records_ctx *ctx,
     struct strbuf sql;
 
     MUST(value != NULL);
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_printf(&sql,
                   "select t.id from {p}.%.*s t where t.%.*s = ",
                   STR_ARG(entity->table),

@@ -69,8 +69,7 @@ struct db_call write_select_call(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    strbuf_init(&sql, arena, RECORDS_SQL_BYTES);
-    sql_params_init(&params, arena);
+    sql_start(arena, &sql, &params);
     strbuf_str(&sql, STR("select "));
     columns_sql(ctx, plan, "t", &sql, &params);
     strbuf_printf(&sql, " from {p}.%.*s t where t.id = any(", STR_ARG(plan->entity->table));
