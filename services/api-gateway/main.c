@@ -102,7 +102,7 @@ static struct {
     struct metric *connections, *in_flight, *parse_errors;
 } m;
 
-static void prepare(const struct conf_common *conf UNUSED)
+static void prepare_gateway(const struct conf_common *conf UNUSED)
 {
     m.connections = metric_gauge("groundwork_http_connections", "", "Client connections open");
     m.in_flight = metric_gauge("groundwork_http_in_flight", "", "Requests being answered");
@@ -305,7 +305,7 @@ static const struct daemon gateway = {
     .flags = flags,
     .jobs = jobs,
     .check = check,
-    .prepare = prepare,
+    .prepare = prepare_gateway,
     .start = start,
     .drain = drain,
     .stop = stop,

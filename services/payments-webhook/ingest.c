@@ -71,7 +71,7 @@ void ingest_prepare(void)
     }
 }
 
-static void count(enum source source, enum outcome outcome)
+static void count_event(enum source source, enum outcome outcome)
 {
     metric_add(metrics[source][outcome], 1);
 }
@@ -82,7 +82,7 @@ static void count(enum source source, enum outcome outcome)
  * be. */
 static int unavailable(struct req *r, enum source source)
 {
-    count(source, UNAVAILABLE);
+    count_event(source, UNAVAILABLE);
     return fail(r, "dependency_unavailable", "The event could not be stored; send it again.");
 }
 
@@ -127,7 +127,7 @@ static int reply(struct req *r, enum source source, enum outcome outcome)
 {
     struct jw w = resp_json(r);
 
-    count(source, outcome);
+    count_event(source, outcome);
     jw_obj(&w);
     JW_BOOL(&w, "received", true);
     if (outcome == DUPLICATE)
@@ -193,19 +193,19 @@ static int refuse_signature(struct req *r, int rc)
     };
 
     MUST(rc > 0 && rc < (int)ARRAY_LEN(reasons));
-    count(PROCESSOR, reasons[rc].outcome);
+    count_event(PROCESSOR, reasons[rc].outcome);
     return fail(r, "bad_request", "%s", reasons[rc].detail);
 }
 
 static int refuse_body(struct req *r, enum source source, const char *detail)
 {
-    count(source, MALFORMED_BODY);
+    count_event(source, MALFORMED_BODY);
     return fail(r, "bad_request", "%s", detail);
 }
 
 static int refuse_foreign(struct req *r, enum source source, const char *detail)
 {
-    count(source, FOREIGN);
+    count_event(source, FOREIGN);
     return fail(r, "forbidden", "%s", detail);
 }
 
@@ -318,11 +318,11 @@ static int refuse_notification(struct req *r, int rc, struct str reason)
     case STORE_FOREIGN:
         return refuse_foreign(r, STORE, "The notification is about another app or environment.");
     case STORE_STALE:
-        count(STORE, STALE);
+        count_event(STORE, STALE);
         return fail(
             r, "bad_request", "The notification was signed too long ago, or in the future.");
     default:
-        count(STORE, WRONG_SIGNATURE);
+        count_event(STORE, WRONG_SIGNATURE);
         return fail(r, "bad_request", "The notification is not signed by the store.");
     }
 }
@@ -337,7 +337,7 @@ int ingest_store(struct req *r)
     TRY(settings_of(r, STORE, &settings));
     TRY(read_body(r, STORE_BODY_BYTES_MAX, &body));
     if (!settings->store.configured) {
-        count(STORE, NO_SECRET);
+        count_event(STORE, NO_SECRET);
         return fail(r, "bad_request", "The project has no credentials of the store.");
     }
     int rc = store_notification_read(

@@ -56,7 +56,7 @@ static const char *check(const struct conf_common *common)
     return NULL;
 }
 
-static void prepare(const struct conf_common *common UNUSED)
+static void prepare_webhook(const struct conf_common *common UNUSED)
 {
     receive_prepare();
     event_prepare();
@@ -180,7 +180,7 @@ static const struct daemon payments_webhook = {
     .about = "stores what payment processor and app store report, and applies it",
     .conf = &app_conf_spec,
     .check = check,
-    .prepare = prepare,
+    .prepare = prepare_webhook,
     .start = start,
     .drain = drain,
     .stop = stop,

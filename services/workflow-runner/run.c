@@ -277,7 +277,7 @@ AWAITS static int check_trigger(struct run *run)
     }
 }
 
-AWAITS static int prepare(struct run *run)
+AWAITS static int prepare_job(struct run *run)
 {
     if (run->job->disabled && !run->job->orphan)
         return skip_job(run, STR("workflow_disabled"));
@@ -458,7 +458,7 @@ enum queue_outcome job_run(struct task *task, struct queue_item *item)
 
     run->job = job;
     run->step_arena = arena_new(0);
-    int rc = prepare(run);
+    int rc = prepare_job(run);
     if (rc == 0)
         rc = walk(run);
     arena_free(run->step_arena);

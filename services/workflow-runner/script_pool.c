@@ -387,7 +387,7 @@ AWAITS static void read_answer(struct task *task, const struct run *run, struct 
     ret->line = jr_i64(root, "line", 0);
 }
 
-static void count(const struct script_result *result)
+static void count_result(const struct script_result *result)
 {
     stats.runs++;
     stats.failures += !result->ok;
@@ -443,7 +443,7 @@ int script_run(struct task *task, const struct script_request *request, struct s
     shares_release(&slots, share, 1);
     if (rc != 0)
         return rc;
-    count(&result);
+    count_result(&result);
     *ret = result;
     return 0;
 }

@@ -126,7 +126,7 @@ static bool may_read(const struct partition *partition, int64_t now_ms)
 
 /* The command for all partitions that can be read now; and how many are left out. Returns
  * how long it may block, 0 = there is none. */
-static int64_t prepare(struct reader *reader, struct read_args *args, unsigned *ret_left_out)
+static int64_t prepare_read(struct reader *reader, struct read_args *args, unsigned *ret_left_out)
 {
     struct consumer *consumer = reader->consumer;
     int64_t now_ms = clock_mono_ms();
@@ -203,7 +203,7 @@ AWAITS static int read_once(struct task *task, struct reader *reader)
     struct read_args args;
     struct redis_reply reply = {0};
     unsigned left_out;
-    int64_t block_ms = prepare(reader, &args, &left_out);
+    int64_t block_ms = prepare_read(reader, &args, &left_out);
 
     if (block_ms == 0)
         return reader->busy > 0 ? wait_freed(task, reader, false, BLOCK_SHORT_MS)

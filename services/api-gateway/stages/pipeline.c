@@ -203,7 +203,7 @@ AWAITS static int run_base_url(struct req *r, int refusal)
     return run_project_route(r);
 }
 
-AWAITS static int run(struct req *r)
+AWAITS static int run_stages(struct req *r)
 {
     struct str allow = STR_NONE;
     int rc;
@@ -228,5 +228,5 @@ AWAITS static int run(struct req *r)
 
 AWAITS int pipeline_run(struct req *r)
 {
-    return settle_answer(r, run(r));
+    return settle_answer(r, run_stages(r));
 }

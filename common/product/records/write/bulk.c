@@ -94,7 +94,8 @@ static void drop_invalid(struct records_ctx *ctx, struct bulk *bulk)
     bulk->count = kept;
 }
 
-AWAITS static int prepare(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+AWAITS static int
+prepare_items(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     struct arena *arena = ctx->task->arena;
     bool invalid = false;
@@ -226,7 +227,7 @@ int bulk_write(struct records_ctx *ctx,
                                   BULK_MAX);
     if (in->upsert)
         TRY(upsert_key(ctx, entity, in, &bulk.key));
-    TRY(prepare(ctx, entity, &bulk));
+    TRY(prepare_items(ctx, entity, &bulk));
     TRY(write_rows(ctx, entity, &bulk));
     count_outcome(&bulk);
     *ret_outcome = bulk.out;

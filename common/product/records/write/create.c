@@ -7,8 +7,8 @@
 #include "records/read/columns.h"
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
-#include "records/write/announce.h"
 #include "records/write/body.h"
+#include "records/write/create_event.h"
 #include "records/write/links.h"
 #include "records/write/targets.h"
 #include "records/write/write.h"
@@ -109,7 +109,7 @@ create_run(struct records_ctx *ctx, const struct entity *entity, struct create *
     for (size_t i = 0; i < create->row.link_count; i++)
         create->links = create->links || create->row.links[i].id_count > 0;
     if (listens && !create->links && ctx->db->lease == NULL)
-        TRY(announce_call(ctx, entity, &create->row, &together, &calls[1]));
+        TRY(create_event_call(ctx, entity, &create->row, &together, &calls[1]));
     if (create->links || (listens && !together))
         return write_transaction(ctx, entity, create_in, create, listens);
 

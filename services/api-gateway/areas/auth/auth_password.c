@@ -58,7 +58,7 @@ static void run_check(void *arg)
         job->hash = password_hash(job->arena, job->password);
 }
 
-AWAITS static int run(struct req *r, work_fn fn, struct job *job)
+AWAITS static int run_hashing(struct req *r, work_fn fn, struct job *job)
 {
     int rc = work_run(&r->task, WORK_HASH, fn, job);
 
@@ -72,7 +72,7 @@ int auth_password_hash(struct req *r, struct str password, struct str *ret_hash)
     struct job *job = ARENA_NEW(r->task.arena, job);
 
     *job = (struct job){.arena = r->task.arena, .password = password};
-    TRY(run(r, run_hash, job));
+    TRY(run_hashing(r, run_hash, job));
     metric_add(made, 1);
     *ret_hash = job->hash;
     return 0;
@@ -97,7 +97,7 @@ int auth_password_check(
     struct job *job = ARENA_NEW(r->task.arena, job);
 
     *job = (struct job){.arena = r->task.arena, .password = password, .hash = hash};
-    TRY(run(r, run_check, job));
+    TRY(run_hashing(r, run_check, job));
     metric_add(checked, 1);
     *ret_right = job->result != PASSWORD_WRONG;
     *ret_rehash = job->result == PASSWORD_OK_REHASH ? job->hash : STR_NONE;

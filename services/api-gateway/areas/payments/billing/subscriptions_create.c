@@ -255,7 +255,7 @@ AWAITS static int make_product(struct req *r, struct draft *draft)
     return rc < 0 ? rc : pay_fail(r, rc, &reply);
 }
 
-AWAITS static int prepare(struct req *r, struct draft *draft)
+AWAITS static int prepare_draft(struct req *r, struct draft *draft)
 {
     if (draft->plan_id)
         TRY(plan_price(r, draft->settings, draft->plan_id, &draft->price, &draft->product));
@@ -436,7 +436,7 @@ AWAITS static int create(struct req *r, const struct create_in *in, struct idem 
                     &in->cancel_url,
                     &draft.success_url,
                     &draft.cancel_url);
-    TRY(prepare(r, &draft));
+    TRY(prepare_draft(r, &draft));
     TRY(add_row(r, &draft, &pay.call.id));
     if (in->offer_code.set && !in->offer_code.null)
         TRY(take_code(r, &in->offer_code, &draft, pay.call.id));

@@ -107,7 +107,7 @@ AWAITS static int go_on(struct req *r, struct act *act, struct pay_call *pay)
     return pay_call_run(pay);
 }
 
-AWAITS static int run(struct req *r, struct act *act, struct idem *idem)
+AWAITS static int run_act(struct req *r, struct act *act, struct idem *idem)
 {
     struct pay_call pay = payment_call(r, idem, false);
     struct payment_extra extra;
@@ -129,7 +129,7 @@ AWAITS static int act_run(struct req *r, struct act *act, const struct in_str *k
     struct idem idem;
 
     TRY(idem_begin(r, key, &idem));
-    return idem_end(r, &idem, run(r, act, &idem));
+    return idem_end(r, &idem, run_act(r, act, &idem));
 }
 
 static struct str intent_path(struct req *r, const struct payment *payment, const char *tail)
@@ -219,7 +219,7 @@ AWAITS static int confirm(struct req *r, struct act *act, struct idem *idem)
     const struct confirm_in *in = act->in;
 
     TRY(resolve_method(r, in->payment_method_id.set ? in->payment_method_id.value : NULL, act));
-    return run(r, act, idem);
+    return run_act(r, act, idem);
 }
 
 AWAITS static int intents_confirm(struct req *r)

@@ -4,7 +4,7 @@
  * which is the transaction's. PostgreSQL makes the payload of the same parameters with the same
  * types, so that it says what the record will say.
  */
-#include "records/write/announce.h"
+#include "records/write/create_event.h"
 #include "records/read/columns.h"
 #include "records/rules/statement.h"
 #include "records/write/body.h"
@@ -115,11 +115,11 @@ static struct db_call call_of(struct records_ctx *ctx,
     return write_call(ctx, "items.announce", &sql, &params, true);
 }
 
-int announce_call(struct records_ctx *ctx,
-                  const struct entity *entity,
-                  const struct write_row *row,
-                  bool *ret_known,
-                  struct db_call *ret_call)
+int create_event_call(struct records_ctx *ctx,
+                      const struct entity *entity,
+                      const struct write_row *row,
+                      bool *ret_known,
+                      struct db_call *ret_call)
 {
     struct records_ctx system;
     struct columns plan;
