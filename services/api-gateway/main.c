@@ -137,11 +137,11 @@ static unsigned fit_connections(const struct app *app, const struct app_conf *co
 }
 
 /* What the server refuses before the pipeline saw it carries an id like every other answer. */
-static void put_refusal(struct req *r, int status, const char *code, const char *detail)
+static void put_refusal(struct req *r, int status, enum problem problem, const char *detail)
 {
     if (!r->request_id.len)
         request_id_set(r);
-    problem_put(r, status, code, detail);
+    problem_put(r, status, problem, detail);
 }
 
 /* The app store's server API; its notifications go to the payments service. */

@@ -34,7 +34,7 @@ int gateway_entity(struct req *r, const struct entity **ret_entity)
 
     r->behind = !entity;
     if (!entity)
-        return fail(r, "not_found", "There is no such entity.");
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such entity.");
     *ret_entity = entity;
     return 0;
 }

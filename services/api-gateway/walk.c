@@ -47,9 +47,9 @@ static int refuse(struct req *r, const char *param, const char *message)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
-    schema_error_add(r->task.arena, errors, str_from(param), "invalid_query", "%s", message);
+    schema_error_add(r->task.arena, errors, str_from(param), PROBLEM_INVALID_QUERY, "%s", message);
     return fail_with(r,
-                     "invalid_query",
+                     PROBLEM_INVALID_QUERY,
                      arena_printf(r->task.arena, "Query parameter '%s': %s.", param, message),
                      errors);
 }

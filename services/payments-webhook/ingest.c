@@ -83,7 +83,7 @@ static void count_event(enum source source, enum outcome outcome)
 static int unavailable(struct req *r, enum source source)
 {
     count_event(source, UNAVAILABLE);
-    return fail(r, "dependency_unavailable", "The event could not be stored; send it again.");
+    return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The event could not be stored; send it again.");
 }
 
 AWAITS static int
@@ -109,15 +109,15 @@ AWAITS static int read_body(struct req *r, size_t max, struct str *ret_body)
     case 0:
         return take_seat(r, *ret_body);
     case REQ_BODY_TOO_LARGE:
-        return fail(r, "payload_too_large", "An event may have at most %zu bytes.", max);
+        return fail(r, PROBLEM_PAYLOAD_TOO_LARGE, "An event may have at most %zu bytes.", max);
     case REQ_BODY_TIMEOUT:
-        return fail(r, "request_timeout", "The event arrived too slowly.");
+        return fail(r, PROBLEM_REQUEST_TIMEOUT, "The event arrived too slowly.");
     case REQ_BODY_REFUSED:
         return fail(r,
-                    "too_many_requests_in_flight",
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many bodies from your address are on their way; try again.");
     case REQ_BODY_BROKEN:
-        return fail(r, "bad_request", "The event ended early or is not framed correctly.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The event ended early or is not framed correctly.");
     default:
         return -ECANCELED;
     }
@@ -164,7 +164,7 @@ AWAITS static int store(struct req *r, enum source source, const struct record *
                       &rows);
 
     if (rc == DB_CHECK)
-        return fail(r, "bad_request", "The event holds a value that cannot be stored.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The event holds a value that cannot be stored.");
     if (rc == -ETIMEDOUT || rc > 0)
         return unavailable(r, source);
     if (rc < 0)
@@ -194,19 +194,19 @@ static int refuse_signature(struct req *r, int rc)
 
     MUST(rc > 0 && rc < (int)ARRAY_LEN(reasons));
     count_event(PROCESSOR, reasons[rc].outcome);
-    return fail(r, "bad_request", "%s", reasons[rc].detail);
+    return fail(r, PROBLEM_BAD_REQUEST, "%s", reasons[rc].detail);
 }
 
 static int refuse_body(struct req *r, enum source source, const char *detail)
 {
     count_event(source, MALFORMED_BODY);
-    return fail(r, "bad_request", "%s", detail);
+    return fail(r, PROBLEM_BAD_REQUEST, "%s", detail);
 }
 
 static int refuse_foreign(struct req *r, enum source source, const char *detail)
 {
     count_event(source, FOREIGN);
-    return fail(r, "forbidden", "%s", detail);
+    return fail(r, PROBLEM_FORBIDDEN, "%s", detail);
 }
 
 /* What has to be known of an event to store it; the rest is read when it is applied. */
@@ -320,10 +320,10 @@ static int refuse_notification(struct req *r, int rc, struct str reason)
     case STORE_STALE:
         count_event(STORE, STALE);
         return fail(
-            r, "bad_request", "The notification was signed too long ago, or in the future.");
+            r, PROBLEM_BAD_REQUEST, "The notification was signed too long ago, or in the future.");
     default:
         count_event(STORE, WRONG_SIGNATURE);
-        return fail(r, "bad_request", "The notification is not signed by the store.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The notification is not signed by the store.");
     }
 }
 
@@ -338,7 +338,7 @@ int ingest_store(struct req *r)
     TRY(read_body(r, STORE_BODY_BYTES_MAX, &body));
     if (!settings->store.configured) {
         count_event(STORE, NO_SECRET);
-        return fail(r, "bad_request", "The project has no credentials of the store.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The project has no credentials of the store.");
     }
     int rc = store_notification_read(
         r->task.arena, body, &settings->store, clock_wall_ms(), &notification, &reason);

@@ -90,11 +90,12 @@ static int answer_unmatched(struct req *r, int rc, struct str allow)
         if (str_ends(allow, STR(OPTIONS_TOO))) /* of a server of pages */
             allow.len -= sizeof(OPTIONS_TOO) - 1;
         resp_header(r, "Allow", allow);
-        return fail(r, "method_not_allowed", "This path answers %.*s.", STR_ARG(allow));
+        return fail(r, PROBLEM_METHOD_NOT_ALLOWED, "This path answers %.*s.", STR_ARG(allow));
     case ROUTER_BAD_PATH:
-        return fail(r, "bad_request", "The path is not valid.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The path is not valid.");
     default:
-        return fail(r, "route_not_found", "This port takes events of the processor and the store.");
+        return fail(
+            r, PROBLEM_ROUTE_NOT_FOUND, "This port takes events of the processor and the store.");
     }
 }
 
@@ -124,9 +125,9 @@ void receive_finished(struct req *r)
     access_line(r, "none", spent_us);
 }
 
-void receive_refusal(struct req *r, int status, const char *code, const char *detail)
+void receive_refusal(struct req *r, int status, enum problem problem, const char *detail)
 {
     if (!r->request_id.len)
         request_id_set(r);
-    problem_put(r, status, code, detail);
+    problem_put(r, status, problem, detail);
 }

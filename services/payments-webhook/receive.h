@@ -12,4 +12,4 @@ AWAITS int receive_run(struct req *r);
 /* any: http_config.finished. */
 void receive_finished(struct req *r);
 /* any: http_config.problem: what the server refuses before receive_run() saw it. */
-void receive_refusal(struct req *r, int status, const char *code, const char *detail);
+void receive_refusal(struct req *r, int status, enum problem problem, const char *detail);

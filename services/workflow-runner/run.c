@@ -124,11 +124,13 @@ AWAITS static int fail_unstored(struct run *run)
         row->status = "failed";
         row->error = STR(error);
     }
-    int rc = write_all(
-        run,
-        "failed",
-        run_job_error(
-            run, STR_NONE, "internal", 0, STR("The results of a step could not be stored.")));
+    int rc = write_all(run,
+                       "failed",
+                       run_job_error(run,
+                                     STR_NONE,
+                                     problem_code(PROBLEM_INTERNAL),
+                                     0,
+                                     STR("The results of a step could not be stored.")));
     run->pending_count = 0;
     if (rc < 0)
         return JOB_STORE_DOWN;
@@ -144,9 +146,10 @@ AWAITS static int fail_job(struct run *run, struct str error)
     return rc > 0 ? rc : RUN_ENDED_FAILED;
 }
 
-AWAITS static int fail_with(struct run *run, struct str key, const char *code, struct str message)
+AWAITS static int
+fail_with(struct run *run, struct str key, enum problem problem, struct str message)
 {
-    return fail_job(run, run_job_error(run, key, code, 0, message));
+    return fail_job(run, run_job_error(run, key, problem_code(problem), 0, message));
 }
 
 AWAITS static int succeed(struct run *run)
@@ -218,9 +221,9 @@ AWAITS static int load_version(struct run *run)
         int rc = definition_find(run->job, &run->version);
         if (rc == DEFINITION_GONE)
             return fail_with(
-                run, STR_NONE, "workflow_gone", STR("The workflow does not exist any more."));
+                run, STR_NONE, PROBLEM_WORKFLOW_GONE, STR("The workflow does not exist any more."));
         if (rc == 0 && run->version->invalid.ptr != NULL)
-            return fail_with(run, STR_NONE, "workflow_invalid", run->version->invalid);
+            return fail_with(run, STR_NONE, PROBLEM_WORKFLOW_INVALID, run->version->invalid);
         if (rc == 0)
             return 0;
         if (rc == -ECANCELED)
@@ -248,7 +251,7 @@ AWAITS static int open_secrets(struct run *run)
         if (rc == SECRETS_UNREADABLE)
             return fail_with(run,
                              STR_NONE,
-                             "secret_unreadable",
+                             PROBLEM_SECRET_UNREADABLE,
                              STR("A secret of this workflow cannot be opened."));
         if (rc == -ECANCELED)
             return JOB_LOST;
@@ -267,7 +270,7 @@ AWAITS static int check_trigger(struct run *run)
         if (rc == TRIGGER_EDITOR_GONE)
             return fail_with(run,
                              STR_NONE,
-                             "editor_gone",
+                             PROBLEM_EDITOR_GONE,
                              STR("The workflow's last editor may not sign in any more."));
         if (rc == -ECANCELED)
             return JOB_LOST;
@@ -280,7 +283,7 @@ AWAITS static int check_trigger(struct run *run)
 AWAITS static int prepare_job(struct run *run)
 {
     if (run->job->disabled && !run->job->orphan)
-        return skip_job(run, STR("workflow_disabled"));
+        return skip_job(run, str_from(problem_code(PROBLEM_WORKFLOW_DISABLED)));
     TRY(find_project(run->job));
     int rc = room_wait(run);
     if (rc == RUN_RELEASING)
@@ -289,14 +292,16 @@ AWAITS static int prepare_job(struct run *run)
     TRY(load_version(run));
     TRY(open_secrets(run));
     if (!context_init(run))
-        return fail_with(run, STR_NONE, "internal", STR("The data of the trigger cannot be read."));
+        return fail_with(
+            run, STR_NONE, PROBLEM_INTERNAL, STR("The data of the trigger cannot be read."));
     TRY(check_trigger(run));
     if (!run->job->resumed)
         return 0;
     rc = context_history(run);
     if (rc >= 0)
         return rc;
-    return fail_with(run, STR_NONE, "internal", STR("The history of the job cannot be read."));
+    return fail_with(
+        run, STR_NONE, PROBLEM_INTERNAL, STR("The history of the job cannot be read."));
 }
 
 /* --- steps --- */
@@ -376,7 +381,8 @@ static void replay(struct run *run, const struct step *step, const struct past *
     struct str code = jr_str(error, "code");
     run->error = run_job_error(run,
                                step->key,
-                               code.len ? arena_cstr(run->job->item.arena, code) : "internal",
+                               code.len ? arena_cstr(run->job->item.arena, code)
+                                        : problem_code(PROBLEM_INTERNAL),
                                (long)jr_i64(error, "status_code", 0),
                                jr_str(error, "message"));
     *ret_next = RUN_FAILED;
@@ -404,14 +410,15 @@ AWAITS static int walk(struct run *run)
     int at = find_start(run);
 
     if (at == STEP_NONE)
-        return fail_with(run, job->resume_step, "workflow_invalid", STR("There is no such step."));
+        return fail_with(
+            run, job->resume_step, PROBLEM_WORKFLOW_INVALID, STR("There is no such step."));
     for (int steps = 0; at >= 0; steps++) {
         if (queue_lost(&job->item))
             return JOB_LOST;
         if (queue_releasing(&job->item))
             return give_back(run);
         if (steps == STEPS_OF_A_JOB)
-            return fail_with(run, STR_NONE, "workflow_invalid", STR("The steps do not end."));
+            return fail_with(run, STR_NONE, PROBLEM_WORKFLOW_INVALID, STR("The steps do not end."));
         int rc = one_step(run, at, &at);
         if (rc == 0 && at >= 0 && is_time_to_write(run))
             rc = write_all(run, NULL, STR_NONE);

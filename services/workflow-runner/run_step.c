@@ -141,7 +141,7 @@ AWAITS static int find_caller(struct step_call *call)
                             &caller->rights);
     if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
         return step_fail(
-            call, "editor_gone", "The workflow's last editor may not sign in any more.");
+            call, PROBLEM_EDITOR_GONE, "The workflow's last editor may not sign in any more.");
     call->caller = caller;
     return rc > 0 ? RUN_AGAIN : rc;
 }
@@ -221,7 +221,7 @@ static void advance(struct step_call *call, const struct step_outcome *outcome, 
     }
     context_error(run, step->key, outcome->error);
     *ret_next = step->on_failure;
-    if (step->on_failure == STEP_NONE || str_is(str_from(call->error.code), "editor_gone")) {
+    if (step->on_failure == STEP_NONE || problem_find(call->error.code) == PROBLEM_EDITOR_GONE) {
         *ret_next = RUN_FAILED;
         run->error = job_error(run, call, outcome);
     }
@@ -260,11 +260,11 @@ AWAITS static int commit(struct step_call *call, const struct step_outcome *outc
 /* What may be otherwise in a moment, of a step that has not done anything yet. */
 static bool may_repeat(const struct step_call *call, int rc, int64_t deadline_ms)
 {
-    struct str code = str_from(call->error.code);
+    enum problem problem = problem_find(call->error.code);
 
     return rc == STEP_FAILED && !call->sent &&
-           (str_is(code, "dependency_unavailable") ||
-            str_is(code, "too_many_requests_in_flight")) &&
+           (problem == PROBLEM_DEPENDENCY_UNAVAILABLE ||
+            problem == PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT) &&
            clock_mono_ms() + RETRY_LAST_MS < deadline_ms;
 }
 
@@ -284,11 +284,11 @@ AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
         return RUN_AGAIN;
     if (rc == -ETIMEDOUT)
         rc = step_fail(call,
-                       "timeout",
+                       PROBLEM_TIMEOUT,
                        "The step did not end within %lld ms.",
                        (long long)call->step->timeout_ms);
     else if (rc < 0)
-        rc = step_fail(call, "internal", "The step could not be run.");
+        rc = step_fail(call, PROBLEM_INTERNAL, "The step could not be run.");
     return rc;
 }
 

@@ -70,7 +70,7 @@ int step_send_email(struct step_call *call);
 /* --- what actions use (run_step.c) --- */
 
 /* any: fails the step: returns STEP_FAILED. */
-int step_fail(struct step_call *call, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
+int step_fail(struct step_call *call, enum problem problem, const char *format, ...) PRINTF_LIKE(3, 4);
 /* any: fails the step for an enum template_result of the parameter. */
 int step_template_fail(struct step_call *call, struct str name, int rc, struct str reason);
 /* any: evaluates a parameter by name; *ret_value NULL when it is not given. Secrets only when

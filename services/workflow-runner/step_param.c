@@ -6,12 +6,12 @@
 #include "step.h"
 #include "json/jr_beside.h"
 
-int step_fail(struct step_call *call, const char *code, const char *format, ...)
+int step_fail(struct step_call *call, enum problem problem, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    call->error.code = code;
+    call->error.code = problem_code(problem);
     call->error.message = arena_vprintf(call->task->arena, format, args);
     va_end(args);
     return STEP_FAILED;
@@ -26,14 +26,14 @@ json_t *step_own(struct step_call *call, json_t *value)
 
 int step_template_fail(struct step_call *call, struct str name, int rc, struct str reason)
 {
-    static const char *const codes[] = {
-        [TEMPLATE_SYNTAX] = "template_syntax",
-        [TEMPLATE_UNRESOLVED] = "template_unresolved",
-        [TEMPLATE_FORBIDDEN] = "template_forbidden",
-        [TEMPLATE_TOO_LARGE] = "template_too_large",
+    static const enum problem problems[] = {
+        [TEMPLATE_SYNTAX] = PROBLEM_TEMPLATE_SYNTAX,
+        [TEMPLATE_UNRESOLVED] = PROBLEM_TEMPLATE_UNRESOLVED,
+        [TEMPLATE_FORBIDDEN] = PROBLEM_TEMPLATE_FORBIDDEN,
+        [TEMPLATE_TOO_LARGE] = PROBLEM_TEMPLATE_TOO_LARGE,
     };
 
-    return step_fail(call, codes[rc], "%.*s: %.*s", STR_ARG(name), STR_ARG(reason));
+    return step_fail(call, problems[rc], "%.*s: %.*s", STR_ARG(name), STR_ARG(reason));
 }
 
 static int
@@ -66,8 +66,9 @@ static int eval_secret(struct step_call *call, const char *name, json_t **ret_va
     }
     int rc = template_eval(call->task->arena, given, &context, ret_value, &reason);
     if (rc == TEMPLATE_FORBIDDEN)
-        return step_fail(
-            call, "forbidden", "The workflow's last editor lacks the permission svc_secrets:read.");
+        return step_fail(call,
+                         PROBLEM_FORBIDDEN,
+                         "The workflow's last editor lacks the permission svc_secrets:read.");
     return rc == 0 ? 0 : step_template_fail(call, str_from(name), rc, reason);
 }
 
@@ -109,7 +110,7 @@ as_text(struct step_call *call, const char *name, const json_t *value, struct st
     else if (json_is_number(value) || json_is_boolean(value))
         *ret_text = jr_print(call->task->arena, value);
     else
-        return step_fail(call, "type_mismatch", "%s: expected a text", name);
+        return step_fail(call, PROBLEM_TYPE_MISMATCH, "%s: expected a text", name);
     return 0;
 }
 
@@ -148,9 +149,9 @@ int step_param_id(struct step_call *call, const char *name, int64_t *ret_id)
 
     TRY(step_param(call, name, false, &value));
     if (value == NULL || json_is_null(value))
-        return step_fail(call, "required", "%s: is required", name);
+        return step_fail(call, PROBLEM_REQUIRED, "%s: is required", name);
     if (!read_id(value, &id))
-        return step_fail(call, "type_mismatch", "%s: expected the id of a record", name);
+        return step_fail(call, PROBLEM_TYPE_MISMATCH, "%s: expected the id of a record", name);
     *ret_id = id;
     return 0;
 }

@@ -174,15 +174,19 @@ static int settle_output(struct step_call *call, struct step_outcome *outcome)
     if (call->output == NULL)
         call->output = step_own(call, json_pack("{s:n}", "data"));
     if (!fits_depth(call->output, OUTPUT_DEPTH))
-        return step_fail(
-            call, "output_too_large", "The output is nested deeper than %d levels.", OUTPUT_DEPTH);
+        return step_fail(call,
+                         PROBLEM_OUTPUT_TOO_LARGE,
+                         "The output is nested deeper than %d levels.",
+                         OUTPUT_DEPTH);
     outcome->output = (json_t *)masked(call, call->output);
     if (!print(call, outcome->output, STEP_OUTPUT_BYTES, &text))
-        return step_fail(
-            call, "output_too_large", "The output is larger than %zu bytes.", STEP_OUTPUT_BYTES);
+        return step_fail(call,
+                         PROBLEM_OUTPUT_TOO_LARGE,
+                         "The output is larger than %zu bytes.",
+                         STEP_OUTPUT_BYTES);
     if (run->output_bytes + text.len > JOB_OUTPUT_BYTES)
         return step_fail(call,
-                         "output_too_large",
+                         PROBLEM_OUTPUT_TOO_LARGE,
                          "The outputs of the job's steps are together larger than %zu bytes.",
                          JOB_OUTPUT_BYTES);
     outcome->output_bytes = text.len;

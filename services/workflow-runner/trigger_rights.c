@@ -58,8 +58,7 @@ AWAITS static int check_row(struct run *run,
     while (records_again(&ctx, &entity, &rc));
     if (rc != RECORDS_FAILED)
         return rc;
-    return str_is(str_from(ctx.error.code), "not_found") ? TRIGGER_NOT_PERMITTED
-                                                         : TRIGGER_UNAVAILABLE;
+    return ctx.error.code == PROBLEM_NOT_FOUND ? TRIGGER_NOT_PERMITTED : TRIGGER_UNAVAILABLE;
 }
 
 AWAITS static int check(struct run *run, json_t *data)

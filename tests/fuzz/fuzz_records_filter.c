@@ -56,7 +56,7 @@ static void build(struct records_ctx *ctx, const struct query *from)
         filter_plan(ctx, entity, &query.filter, &filter) != 0 ||
         sort_plan(ctx, entity, &query, &sort) != 0 ||
         cursor_open(ctx, entity, &query, &sort, &cursor) != 0) {
-        MUST(ctx->error.code != NULL);
+        MUST(ctx->error.code != PROBLEM_NONE);
         return;
     }
     strbuf_init(&text, ctx->task->arena, RECORDS_SQL_BYTES);

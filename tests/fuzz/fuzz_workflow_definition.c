@@ -35,7 +35,7 @@ static void check_findings(const struct schema_errors *errors, bool right)
 {
     MUST(right == (errors->count == 0));
     for (size_t i = 0; i < errors->count && i < ARRAY_LEN(errors->items); i++) {
-        MUST(problem_find(errors->items[i].code) != NULL);
+        MUST(problem_find(errors->items[i].code) != PROBLEM_NONE);
         MUST(utf8_valid(errors->items[i].field) && utf8_valid(errors->items[i].message));
         MUST(errors->items[i].message.len > 0);
     }

@@ -167,10 +167,10 @@ static const char *library_failure(const struct records_ctx *ctx)
     const struct schema_errors *found = &ctx->error.fields;
 
     if (found->count == 0)
-        return arena_printf(arena, "!%s", ctx->error.code).ptr;
+        return arena_printf(arena, "!%s", problem_code(ctx->error.code)).ptr;
     return arena_printf(arena,
                         "!%s %.*s:%s:%.*s",
-                        ctx->error.code,
+                        problem_code(ctx->error.code),
                         STR_ARG(found->items[0].field),
                         found->items[0].code,
                         STR_ARG(found->items[0].message))

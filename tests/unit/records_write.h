@@ -156,9 +156,9 @@ static const char *failure(const struct records_ctx *ctx)
     const struct schema_errors *found = &ctx->error.fields;
     struct strbuf out;
 
-    assert_non_null(ctx->error.code);
+    assert_int_not_equal(ctx->error.code, PROBLEM_NONE);
     strbuf_init(&out, ctx->task->arena, 65536);
-    strbuf_printf(&out, "!%s", ctx->error.code);
+    strbuf_printf(&out, "!%s", problem_code(ctx->error.code));
     for (size_t i = 0; i < found->count && i < ARRAY_LEN(found->items); i++)
         strbuf_printf(&out, " %.*s:%s", STR_ARG(found->items[i].field), found->items[i].code);
     return strbuf_cstring(&out);

@@ -358,10 +358,10 @@ static void test_many_findings(void **state)
     assert_false(decode(strbuf_cstring(&body)));
     assert_int_equal(errors.count, 50);
     assert_finding(19, "x19", "unknown_field", "is not a known field");
-    schema_error_add(arena, &errors, STR("late"), "pattern", "%d", 1);
+    schema_error_add(arena, &errors, STR("late"), PROBLEM_PATTERN, "%d", 1);
     assert_int_equal(errors.count, 51);
     struct schema_errors own = {.count = 0};
-    schema_error_add(arena, &own, STR("a"), "pattern", "must be %d", 1);
+    schema_error_add(arena, &own, STR("a"), PROBLEM_PATTERN, "must be %d", 1);
     assert_true(str_is(own.items[0].field, "a") && str_is(own.items[0].message, "must be 1"));
 }
 

@@ -21,14 +21,14 @@
 
 /* --- what the runner's reader is called with --- */
 
-int step_fail(struct step_call *call, const char *code, const char *format, ...)
+int step_fail(struct step_call *call, enum problem code, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     call->error.message = arena_vprintf(call->task->arena, format, args);
     va_end(args);
-    call->error.code = code;
+    call->error.code = problem_code(code);
     return STEP_FAILED;
 }
 
@@ -102,7 +102,10 @@ static const char *run(struct records_ctx *ctx, const struct records_query *quer
         sort_plan(ctx, entity, query, &sort) == 0 &&
         cursor_open(ctx, entity, query, &sort, &cursor) == 0)
         return print(ctx->task->arena, query);
-    return arena_printf(ctx->task->arena, "!%s: %.*s", ctx->error.code, STR_ARG(ctx->error.detail))
+    return arena_printf(ctx->task->arena,
+                        "!%s: %.*s",
+                        problem_code(ctx->error.code),
+                        STR_ARG(ctx->error.detail))
         .ptr;
 }
 
@@ -124,7 +127,9 @@ static const char *of_url(struct task *task, const char *text)
     assert_int_equal(query_parse(task->arena, str_from(text), &from, &reason), 0);
     if (items_query_read(&ctx, ITEMS_LIST, &from, &query) == 0)
         return run(&ctx, &query);
-    return arena_printf(task->arena, "!%s: %.*s", ctx.error.code, STR_ARG(ctx.error.detail)).ptr;
+    return arena_printf(
+               task->arena, "!%s: %.*s", problem_code(ctx.error.code), STR_ARG(ctx.error.detail))
+        .ptr;
 }
 
 static const char *of_step(struct task *task, const char *text)

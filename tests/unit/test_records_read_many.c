@@ -59,7 +59,7 @@ static void expect(struct getter *getter, const char *part)
 {
     if (part == NULL) {
         assert_int_equal(getter->rc, RECORDS_FAILED);
-        assert_string_equal(getter->ctx.error.code, "not_found");
+        assert_int_equal(getter->ctx.error.code, PROBLEM_NOT_FOUND);
     } else {
         assert_int_equal(getter->rc, 0);
         assert_int_equal(getter->version, 1);

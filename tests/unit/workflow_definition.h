@@ -64,5 +64,5 @@ static void expect(bool right, const struct wrong *wrong)
         memmem(first->message.ptr, first->message.len, wrong->message, strlen(wrong->message)) ==
             NULL)
         fail_msg("%s:%.*s", wrong->text, STR_ARG(found()));
-    (void)problem_find(first->code);
+    assert_int_not_equal(problem_find(first->code), PROBLEM_NONE);
 }

@@ -15,15 +15,15 @@
 #define STATUS_GONE       499 /* nobody to answer; what access logs call it since nginx */
 
 static const struct http_fault fault_busy = {
-    503, "too_many_requests_in_flight", "too many requests are in flight, try again"};
+    503, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, "too many requests are in flight, try again"};
 static const struct http_fault fault_unread = {
     503,
-    "too_many_requests_in_flight",
+    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
     "too much of what was asked for before has not been read yet, try again"};
 static const struct http_fault fault_internal = {
-    500, "internal", "the request could not be answered"};
+    500, PROBLEM_INTERNAL, "the request could not be answered"};
 static const struct http_fault fault_deadline = {
-    504, "timeout", "the request took too long to answer"};
+    504, PROBLEM_TIMEOUT, "the request took too long to answer"};
 
 struct exchange *exchange_new(struct http_conn *conn)
 {
@@ -140,9 +140,9 @@ static void exchange_answer(struct exchange *ex, const struct http_fault *fault)
     req->content_type = STR_NONE;
     req->no_store = true;
     req->status = fault->status;
-    req->error_code = fault->code;
+    req->error_code = problem_code(fault->problem);
     if (req->server->config.problem)
-        req->server->config.problem(req, fault->status, fault->code, fault->detail);
+        req->server->config.problem(req, fault->status, fault->problem, fault->detail);
 }
 
 void exchange_fail(struct exchange *ex, const struct http_fault *fault, bool close)

@@ -20,14 +20,15 @@ static bool read_number(struct arena *arena,
     if (text.ptr == NULL)
         return true;
     if (!num_parse_i64(text, &number)) {
-        schema_error_add(arena, errors, str_from(name), "type_mismatch", "must be a whole number");
+        schema_error_add(
+            arena, errors, str_from(name), PROBLEM_TYPE_MISMATCH, "must be a whole number");
         return false;
     }
     if (number < 1 || number > most) {
         schema_error_add(arena,
                          errors,
                          str_from(name),
-                         "out_of_range",
+                         PROBLEM_OUT_OF_RANGE,
                          "must be between 1 and %lld",
                          (long long)most);
         return false;
@@ -47,7 +48,7 @@ static void read_order(struct arena *arena,
         return;
     page->descending = str_is(order, "desc");
     if (!page->descending && !str_is(order, "asc"))
-        schema_error_add(arena, errors, STR("order"), "out_of_range", "must be asc or desc");
+        schema_error_add(arena, errors, STR("order"), PROBLEM_OUT_OF_RANGE, "must be asc or desc");
 }
 
 static void read_count(struct arena *arena,
@@ -61,7 +62,8 @@ static void read_count(struct arena *arena,
         return;
     page->count = str_is(count, "true");
     if (!page->count && !str_is(count, "false"))
-        schema_error_add(arena, errors, STR("count"), "type_mismatch", "must be true or false");
+        schema_error_add(
+            arena, errors, STR("count"), PROBLEM_TYPE_MISMATCH, "must be true or false");
 }
 
 bool page_numbers(struct arena *arena,

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "catalog/problem.h"
 #include "http/req.h"
 
 struct http_limits;
@@ -20,7 +21,7 @@ struct http_limits;
 /* Why a request is refused; a static table entry. */
 struct http_fault {
     int status;
-    const char *code;
+    enum problem problem;
     const char *detail;
 };
 

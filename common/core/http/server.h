@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "catalog/problem.h"
 #include "http/req.h"
 #include "loop/shares.h"
 
@@ -46,7 +47,7 @@ struct http_config {
     /* any: writes the body for an error the HTTP layer itself raises (400, 408, 414, 417, 431, 500,
      * 501, 503, 504, 505), and the headers that its status asks for; codes are those of
      * catalog/problem.h. */
-    void (*problem)(struct req *req, int status, const char *code, const char *detail);
+    void (*problem)(struct req *req, int status, enum problem problem, const char *detail);
 };
 
 struct http_stats {

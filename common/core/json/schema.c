@@ -35,6 +35,15 @@ struct walk {
 
 /* --- findings --- */
 
+/* Only the first are kept; the others are counted. */
+static bool is_full(struct schema_errors *errors)
+{
+    if (errors->count < ARRAY_LEN(errors->items))
+        return false;
+    errors->count++;
+    return true;
+}
+
 static void verror(struct arena *arena,
                    struct schema_errors *errors,
                    struct str field,
@@ -49,14 +58,27 @@ static void verror(struct arena *arena,
 void schema_error_add(struct arena *arena,
                       struct schema_errors *errors,
                       struct str field,
-                      const char *code,
+                      enum problem code,
                       const char *format,
                       ...)
 {
-    if (errors->count >= ARRAY_LEN(errors->items)) {
-        errors->count++;
+    if (is_full(errors))
         return;
-    }
+    va_list args;
+    va_start(args, format);
+    verror(arena, errors, arena_dup(arena, field), problem_code(code), format, args);
+    va_end(args);
+}
+
+void schema_error_add_code(struct arena *arena,
+                           struct schema_errors *errors,
+                           struct str field,
+                           const char *code,
+                           const char *format,
+                           ...)
+{
+    if (is_full(errors))
+        return;
     va_list args;
     va_start(args, format);
     verror(arena, errors, arena_dup(arena, field), code, format, args);
@@ -85,17 +107,15 @@ static struct str place_print(struct arena *arena, const struct place *place)
     return strbuf_view(&out);
 }
 
-static void PRINTF_LIKE(4, 5)
-    fail(const struct walk *walk, const struct place *at, const char *code, const char *format, ...)
+static void PRINTF_LIKE(4, 5) fail(
+    const struct walk *walk, const struct place *at, enum problem code, const char *format, ...)
 {
     struct schema_errors *errors = walk->errors;
-    if (errors->count >= ARRAY_LEN(errors->items)) {
-        errors->count++;
+    if (is_full(errors))
         return;
-    }
     va_list args;
     va_start(args, format);
-    verror(walk->arena, errors, place_print(walk->arena, at), code, format, args);
+    verror(walk->arena, errors, place_print(walk->arena, at), problem_code(code), format, args);
     va_end(args);
 }
 
@@ -148,7 +168,7 @@ static void check_values(const struct walk *walk,
     strbuf_init(&list, walk->arena, PLACE_BYTES);
     for (const char *const *it = values; *it != NULL; it++)
         strbuf_printf(&list, "%s%s", it == values ? "" : ", ", *it);
-    fail(walk, at, "out_of_range", "must be one of: %.*s", STR_ARG(strbuf_view(&list)));
+    fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be one of: %.*s", STR_ARG(strbuf_view(&list)));
 }
 
 /* Enum and format: also of the items of a list of texts. */
@@ -163,18 +183,18 @@ static void check_words(const struct walk *walk,
     if (field->type == FIELD_TIME && format == NULL)
         format = "date-time";
     if (format != NULL && !schema_format_ok(format, text))
-        fail(walk, at, "pattern", "%s", format_words(format));
+        fail(walk, at, PROBLEM_PATTERN, "%s", format_words(format));
 }
 
 static void check_length(
     const struct walk *walk, const struct place *at, size_t min, size_t max, struct str text)
 {
     if (text.len > max && utf8_length(text) > max)
-        fail(walk, at, "too_long", "must be at most %zu characters", max);
+        fail(walk, at, PROBLEM_TOO_LONG, "must be at most %zu characters", max);
     else if (min == 1 && text.len == 0)
-        fail(walk, at, "out_of_range", "must not be empty");
+        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must not be empty");
     else if (min > 1 && utf8_length(text) < min)
-        fail(walk, at, "out_of_range", "must be at least %zu characters", min);
+        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be at least %zu characters", min);
 }
 
 static void read_text(const struct walk *walk,
@@ -184,7 +204,7 @@ static void read_text(const struct walk *walk,
                       void *out)
 {
     if (!json_is_string(value)) {
-        fail(walk, at, "type_mismatch", "expected a string");
+        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected a string");
         return;
     }
     struct str text = text_of(value);
@@ -218,11 +238,11 @@ static void check_bounds(const struct walk *walk,
     number_print(min, field->min);
     number_print(max, field->max);
     if (field->has_min && field->has_max)
-        fail(walk, at, "out_of_range", "must be between %s and %s", min, max);
+        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be between %s and %s", min, max);
     else if (low)
-        fail(walk, at, "out_of_range", "must be at least %s", min);
+        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be at least %s", min);
     else
-        fail(walk, at, "out_of_range", "must be at most %s", max);
+        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be at most %s", max);
 }
 
 /* An integer, or a real that is one exactly. */
@@ -237,11 +257,11 @@ static bool read_integer(const struct walk *walk,
     }
     double real = json_real_value(value); /* 0 for anything else */
     if (!json_is_real(value) || real != floor(real)) {
-        fail(walk, at, "type_mismatch", "expected an integer");
+        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an integer");
         return false;
     }
     if (fabs(real) > EXACT_MAX) {
-        fail(walk, at, "out_of_range", "must be written as an integer without an exponent");
+        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be written as an integer without an exponent");
         return false;
     }
     *ret_number = (int64_t)real;
@@ -269,7 +289,7 @@ static void read_f64(const struct walk *walk,
                      void *out)
 {
     if (!json_is_number(value)) {
-        fail(walk, at, "type_mismatch", "expected a number");
+        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected a number");
         return;
     }
     double number = json_number_value(value);
@@ -284,7 +304,7 @@ static void
 read_bool(const struct walk *walk, const struct place *at, const json_t *value, void *out)
 {
     if (!json_is_boolean(value)) {
-        fail(walk, at, "type_mismatch", "expected true or false");
+        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
         return;
     }
     if (out != NULL)
@@ -306,7 +326,7 @@ static void read_json(const struct walk *walk,
                       void *out)
 {
     if (field->type == FIELD_MAP && !json_is_object(value))
-        fail(walk, at, "type_mismatch", "expected an object");
+        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
     else if (out != NULL)
         ((struct in_json *)out)->value = (json_t *)value;
 }
@@ -317,16 +337,16 @@ static bool check_list(const struct walk *walk,
                        const json_t *value)
 {
     if (!json_is_array(value)) {
-        fail(walk, at, "type_mismatch", "expected an array");
+        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an array");
         return false;
     }
     size_t count = json_array_size(value);
     size_t min = (size_t)field->min;
     size_t max = limit_of(walk, field->max, LIST_MAX);
     if (count > max)
-        fail(walk, at, "too_long", "must have at most %zu items", max);
+        fail(walk, at, PROBLEM_TOO_LONG, "must have at most %zu items", max);
     else if (count < min)
-        fail(walk, at, "out_of_range", "must have at least %zu items", min);
+        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must have at least %zu items", min);
     return count <= max;
 }
 
@@ -358,7 +378,7 @@ static void read_texts(const struct walk *walk,
         struct place item = {.parent = at, .index = i};
         const json_t *value = json_array_get(array, i);
         if (!json_is_string(value)) {
-            fail(walk, &item, "type_mismatch", "expected a string");
+            fail(walk, &item, PROBLEM_TYPE_MISMATCH, "expected a string");
             continue;
         }
         check_length(walk, &item, 0, limit_of(walk, 0, TEXT_MAX), text_of(value));
@@ -383,7 +403,7 @@ static bool read_sub(const struct walk *walk,
                      char *out)
 {
     if (!json_is_object(value) && !(walk->response && sub->raw != NULL)) {
-        fail(walk, at, "type_mismatch", "expected an object");
+        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
         return false;
     }
     if (sub->raw == NULL)
@@ -486,7 +506,7 @@ static void read_member(const struct walk *walk,
                         void *out)
 {
     if (walk->response && field->write_only) {
-        fail(walk, at, "unknown_field", "must not be in a response");
+        fail(walk, at, PROBLEM_UNKNOWN_FIELD, "must not be in a response");
         return;
     }
     bool null = json_is_null(value);
@@ -495,7 +515,7 @@ static void read_member(const struct walk *walk,
     if (!null || field->type == FIELD_JSON)
         read_value(walk, at, field, value, out);
     else if (!field->nullable)
-        fail(walk, at, "type_mismatch", "must not be null");
+        fail(walk, at, PROBLEM_TYPE_MISMATCH, "must not be null");
 }
 
 static bool schema_has(const struct schema *schema, struct str name)
@@ -523,9 +543,9 @@ static void report_unknown(const struct walk *walk,
             continue;
         struct place member = {.parent = at, .name = utf8_cut(name, SHOWN_BYTES)};
         if (!walk->response && service_sets(name))
-            fail(walk, &member, "read_only", "is set by the service");
+            fail(walk, &member, PROBLEM_READ_ONLY, "is set by the service");
         else
-            fail(walk, &member, "unknown_field", "is not a known field");
+            fail(walk, &member, PROBLEM_UNKNOWN_FIELD, "is not a known field");
     }
 }
 
@@ -544,7 +564,7 @@ static void walk_object(const struct walk *walk,
             known++;
             read_member(walk, &member, field, value, out ? out + field->offset : NULL);
         } else if (field->required && !(walk->response && field->write_only)) {
-            fail(walk, &member, "required", "is required");
+            fail(walk, &member, PROBLEM_REQUIRED, "is required");
         }
     }
     if (known < json_object_size(object) && !schema->open)
@@ -567,7 +587,7 @@ bool schema_decode(struct arena *arena,
     if (!raw)
         memset(ret_struct, 0, schema->struct_bytes);
     if (!json_is_object(body))
-        fail(&walk, NULL, "type_mismatch", "expected an object");
+        fail(&walk, NULL, PROBLEM_TYPE_MISMATCH, "expected an object");
     else if (!raw)
         walk_object(&walk, NULL, schema, body, ret_struct);
     return errors->count == 0;

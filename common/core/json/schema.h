@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "catalog/problem.h"
 #include "base/str.h"
 #include "json/jr.h"
 #include "json/jw.h"
@@ -95,7 +96,10 @@ struct schema_errors {
 };
 /* any: adds a finding; message and field are copied into the arena. */
 void schema_error_add(struct arena *arena, struct schema_errors *errors, struct str field,
-                      const char *code, const char *format, ...) PRINTF_LIKE(5, 6);
+                      enum problem code, const char *format, ...) PRINTF_LIKE(5, 6);
+/* The same with a code that is not ours, such as the processor's; it is borrowed. */
+void schema_error_add_code(struct arena *arena, struct schema_errors *errors, struct str field,
+                           const char *code, const char *format, ...) PRINTF_LIKE(5, 6);
 
 /* any: checks `body` against the schema and fills *ret_struct (zeroed first, struct_bytes). Members
  * named id, created_at, updated_at that the schema lacks are `read_only`, others `unknown_field`.

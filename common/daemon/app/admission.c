@@ -93,7 +93,7 @@ int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat)
 
     if (shares_try(&seats[kind], share_owner_of(&r->task), 1, &seat->share) != 0)
         return fail(r,
-                    "too_many_requests_in_flight",
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "This project has too many requests in flight; try again.");
     seat->shares = &seats[kind];
     *ret_seat = seat;
@@ -108,7 +108,7 @@ int admission_body(struct req *r, struct seat *seat, struct str body)
     uint64_t most = bodies.config.limit;
     if (bytes > most)
         return fail(r,
-                    "payload_too_large",
+                    PROBLEM_PAYLOAD_TOO_LARGE,
                     "The body holds too many values: in memory it would take %llu MB of %llu.",
                     (unsigned long long)(bytes >> 20),
                     (unsigned long long)(most >> 20));
@@ -116,7 +116,7 @@ int admission_body(struct req *r, struct seat *seat, struct str body)
         &r->task, &bodies, share_owner_of(&r->task), bytes, BODY_WAIT_MS, &seat->bytes_share);
     if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled))
         return fail(r,
-                    "too_many_requests_in_flight",
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "This project has too many large requests in flight; try again.");
     TRY(rc);
     seat->bytes = bytes;
@@ -130,7 +130,7 @@ AWAITS static int take_lookup(struct req *r, struct seat *seat)
 
     if (rc == -EAGAIN || rc == -ETIMEDOUT)
         return fail(r,
-                    "too_many_requests_in_flight",
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many projects are looked up for your address; try again.");
     TRY(rc);
     seat->shares = &lookups;
@@ -158,9 +158,10 @@ int admission_find_project(struct req *r,
 int admission_take_project(struct req *r, int found)
 {
     if (found == PROJECT_NOT_FOUND)
-        return fail(r, "not_found", "There is no such project.");
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
     if (found == PROJECT_UNAVAILABLE)
-        return fail(r, "dependency_unavailable", "The project's data cannot be reached right now.");
+        return fail(
+            r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The project's data cannot be reached right now.");
     TRY(found);
     r->db = &r->project->db;
     r->task.log.project = r->project->slug;

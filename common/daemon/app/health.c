@@ -188,14 +188,14 @@ static int handle(struct req *r)
     struct app *app = daemon_app();
 
     if (r->method != HTTP_GET_M && r->method != HTTP_HEAD_M)
-        return fail(r, "method_not_allowed", NULL);
+        return fail(r, PROBLEM_METHOD_NOT_ALLOWED, NULL);
     if (str_is(r->path, "/healthz"))
         return answer_live(r);
     if (str_is(r->path, "/readyz"))
         return answer_ready(r, app);
     if (str_is(r->path, "/metrics"))
         return answer_metrics(r, app);
-    return fail(r, "route_not_found", "This port answers /healthz, /readyz and /metrics.");
+    return fail(r, PROBLEM_ROUTE_NOT_FOUND, "This port answers /healthz, /readyz and /metrics.");
 }
 
 int health_start(struct app *app)

@@ -16,15 +16,16 @@ static int body_failure(struct req *r, int rc, size_t max_bytes)
 {
     switch (rc) {
     case REQ_BODY_TOO_LARGE:
-        return fail(r, "payload_too_large", "The body may have at most %zu bytes.", max_bytes);
+        return fail(
+            r, PROBLEM_PAYLOAD_TOO_LARGE, "The body may have at most %zu bytes.", max_bytes);
     case REQ_BODY_TIMEOUT:
-        return fail(r, "request_timeout", "The body arrived too slowly.");
+        return fail(r, PROBLEM_REQUEST_TIMEOUT, "The body arrived too slowly.");
     case REQ_BODY_REFUSED:
         return fail(r,
-                    "too_many_requests_in_flight",
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many bodies from your address are on their way; try again.");
     case REQ_BODY_BROKEN:
-        return fail(r, "bad_request", "The body ended early or is not framed correctly.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The body ended early or is not framed correctly.");
     default:
         return rc;
     }
@@ -66,7 +67,7 @@ int req_body_text(struct req *r, struct str *ret_text)
 static int read_text(struct req *r, struct str *ret_text)
 {
     if (r->has_body && !is_json_type(req_header(r, "content-type")))
-        return fail(r, "unsupported_media_type", "Send the body as application/json.");
+        return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send the body as application/json.");
     return req_body_text(r, ret_text);
 }
 
@@ -76,14 +77,14 @@ static int fail_json(struct req *r, struct str text, const struct jr_error *erro
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
     if (!error->range)
-        return fail(r, "invalid_json", "The body is not valid JSON: %s.", error->text);
+        return fail(r, PROBLEM_INVALID_JSON, "The body is not valid JSON: %s.", error->text);
     schema_error_add(r->task.arena,
                      errors,
                      jr_path(r->task.arena, text, error->at),
-                     "out_of_range",
+                     PROBLEM_OUT_OF_RANGE,
                      "the number is out of range");
     return fail_with(r,
-                     "invalid_json",
+                     PROBLEM_INVALID_JSON,
                      arena_printf(r->task.arena, "The body is not valid JSON: %s.", error->text),
                      errors);
 }
@@ -99,12 +100,12 @@ AWAITS static int read_json(struct req *r, json_t **ret_root, struct str *ret_te
     if (!text.len && r->route->body_optional)
         return 0;
     if (!text.len)
-        return fail(r, "invalid_json", "A JSON body is required.");
+        return fail(r, PROBLEM_INVALID_JSON, "A JSON body is required.");
     int rc =
         jr_parse_in_turn(&r->task, r->task.arena, text, r->route->exact_numbers, ret_root, &error);
     if (rc == -EAGAIN)
         return fail(r,
-                    "too_many_requests_in_flight",
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "This project has too many large bodies at once; try again.");
     if (rc == JR_INVALID)
         return fail_json(r, text, &error);
@@ -131,7 +132,7 @@ int req_json_any(struct req *r, json_t **ret_body)
 {
     TRY(read_json(r, ret_body, NULL));
     if (*ret_body && !json_is_object(*ret_body))
-        return fail(r, "validation_failed", "The body must be a JSON object.");
+        return fail(r, PROBLEM_VALIDATION_FAILED, "The body must be a JSON object.");
     return 0;
 }
 
@@ -148,7 +149,7 @@ int req_id(struct req *r, const char *param, int64_t *ret_id)
     int64_t id;
 
     if (!num_parse_i64(req_param(r, param), &id) || id < 1)
-        return fail(r, "not_found", NULL);
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
     *ret_id = id;
     return 0;
 }
@@ -171,13 +172,21 @@ static void check_number(struct arena *arena,
     int64_t number;
 
     if (!num_parse_i64(value, &number))
-        schema_error_add(arena, errors, field, "type_mismatch", "expected an integer");
+        schema_error_add(arena, errors, field, PROBLEM_TYPE_MISMATCH, "expected an integer");
     else if (param->has_min && (double)number < param->min)
-        schema_error_add(
-            arena, errors, field, "out_of_range", "must be at least %lld", (long long)param->min);
+        schema_error_add(arena,
+                         errors,
+                         field,
+                         PROBLEM_OUT_OF_RANGE,
+                         "must be at least %lld",
+                         (long long)param->min);
     else if (param->has_max && (double)number > param->max)
-        schema_error_add(
-            arena, errors, field, "out_of_range", "must be at most %lld", (long long)param->max);
+        schema_error_add(arena,
+                         errors,
+                         field,
+                         PROBLEM_OUT_OF_RANGE,
+                         "must be at most %lld",
+                         (long long)param->max);
 }
 
 static void check_value(struct arena *arena,
@@ -191,14 +200,14 @@ static void check_value(struct arena *arena,
         check_number(arena, param, value, errors);
     } else if (param->type == FIELD_BOOL) {
         if (!str_is(value, "true") && !str_is(value, "false"))
-            schema_error_add(arena, errors, field, "type_mismatch", "expected true or false");
+            schema_error_add(arena, errors, field, PROBLEM_TYPE_MISMATCH, "expected true or false");
     } else if (param->values) {
         for (const char *const *allowed = param->values; *allowed; allowed++) {
             if (str_is(value, *allowed))
                 return;
         }
         schema_error_add(
-            arena, errors, field, "validation_failed", "is not one of the allowed values");
+            arena, errors, field, PROBLEM_VALIDATION_FAILED, "is not one of the allowed values");
     }
 }
 
@@ -220,12 +229,16 @@ check_item(struct req *r, const struct query *query, size_t index, struct schema
     struct arena *arena = r->task.arena;
 
     if (!param) {
-        schema_error_add(
-            arena, errors, item->name, "unknown_parameter", "this endpoint has no such parameter");
+        schema_error_add(arena,
+                         errors,
+                         item->name,
+                         PROBLEM_UNKNOWN_PARAMETER,
+                         "this endpoint has no such parameter");
     } else if (item->key_count > 0 && !param->deep) {
-        schema_error_add(arena, errors, item->name, "invalid_query", QUERY_NO_BRACKETS);
+        schema_error_add(arena, errors, item->name, PROBLEM_INVALID_QUERY, QUERY_NO_BRACKETS);
     } else if (!param->deep && seen_before(query, index)) {
-        schema_error_add(arena, errors, item->name, "invalid_query", "is given more than once");
+        schema_error_add(
+            arena, errors, item->name, PROBLEM_INVALID_QUERY, "is given more than once");
     } else if (!param->deep) {
         check_value(arena, param, item->value, errors);
     }
@@ -238,14 +251,13 @@ int req_query(struct req *r, const struct query **ret_query)
     const char *reason;
 
     if (query_parse(r->task.arena, r->query, query, &reason) == QUERY_INVALID)
-        return fail(r, "invalid_query", "The query string is invalid: %s.", reason);
+        return fail(r, PROBLEM_INVALID_QUERY, "The query string is invalid: %s.", reason);
     for (size_t i = 0; i < query->count; i++)
         check_item(r, query, i, errors);
     if (errors->count) {
-        const char *code = errors->items[0].code;
-        bool unknown = strcmp(code, "unknown_parameter") == 0;
+        bool unknown = problem_find(errors->items[0].code) == PROBLEM_UNKNOWN_PARAMETER;
         return fail_with(r,
-                         unknown ? "unknown_parameter" : "invalid_query",
+                         unknown ? PROBLEM_UNKNOWN_PARAMETER : PROBLEM_INVALID_QUERY,
                          arena_printf(r->task.arena,
                                       "Query parameter '%.*s': %.*s.",
                                       STR_ARG(errors->items[0].field),
@@ -263,6 +275,6 @@ int req_page(struct req *r, struct page *ret_page)
 
     TRY(req_query(r, &query));
     if (!page_parse(r->task.arena, query, ret_page, errors))
-        return fail_with(r, "invalid_query", STR("The page parameters are invalid."), errors);
+        return fail_with(r, PROBLEM_INVALID_QUERY, STR("The page parameters are invalid."), errors);
     return 0;
 }

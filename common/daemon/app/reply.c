@@ -40,9 +40,9 @@ static bool is_sign_in(const struct req *r)
     return rest.ptr && str_starts(rest, STR("auth/v1/"));
 }
 
-static void put_sign_in(struct jw *w, const struct problem *problem, struct str detail)
+static void put_sign_in(struct jw *w, enum problem problem, struct str detail)
 {
-    JW_CSTR(w, "error_code", problem_sign_in_code(problem->code));
+    JW_CSTR(w, "error_code", problem_sign_in_code(problem));
     JW_STR(w, "msg", detail);
     JW_CSTR(w, "error", problem_oauth_code(problem));
     JW_STR(w, "error_description", detail);
@@ -50,11 +50,11 @@ static void put_sign_in(struct jw *w, const struct problem *problem, struct str 
 
 static int put_problem(struct req *r,
                        int status,
-                       const char *code,
+                       enum problem problem,
                        struct str detail,
                        const struct schema_errors *errors)
 {
-    const struct problem *problem = problem_find(code);
+    const struct problem_info *info = problem_info(problem);
     struct jw w;
 
     r->body.len = 0;
@@ -62,11 +62,11 @@ static int put_problem(struct req *r,
     jw_init(&w, &r->body);
     jw_obj(&w);
     JW_CSTR(&w, "type", "about:blank");
-    JW_CSTR(&w, "title", problem->title);
+    JW_CSTR(&w, "title", info->title);
     JW_I64(&w, "status", status);
-    JW_CSTR(&w, "code", code);
+    JW_CSTR(&w, "code", info->code);
     if (!detail.len)
-        detail = str_from(problem->title);
+        detail = str_from(info->title);
     JW_STR(&w, "detail", detail);
     if (is_sign_in(r))
         put_sign_in(&w, problem, detail);
@@ -76,17 +76,17 @@ static int put_problem(struct req *r,
         put_errors(&w, errors);
     jw_obj_end(&w);
     r->content_type = PROBLEM_TYPE;
-    r->error_code = problem->code;
+    r->error_code = info->code;
     r->no_store = true;
     r->status = status;
     return status;
 }
 
 /* Headers that statuses call for: RFC 6750 section 3, RFC 9110 section 10.2.3. */
-static void put_status_headers(struct req *r, int status, const char *code)
+static void put_status_headers(struct req *r, int status, enum problem problem)
 {
     if (status == 401) {
-        bool token = strcmp(code, "token_expired") == 0 || strcmp(code, "token_invalid") == 0;
+        bool token = problem == PROBLEM_TOKEN_EXPIRED || problem == PROBLEM_TOKEN_INVALID;
         resp_header(
             r, "WWW-Authenticate", token ? STR("Bearer error=\"invalid_token\"") : STR("Bearer"));
     }
@@ -123,7 +123,7 @@ static struct str missing_thing(struct req *r)
     return (struct str){words, thing.len};
 }
 
-int fail(struct req *r, const char *code, const char *detail, ...)
+int fail(struct req *r, enum problem problem, const char *detail, ...)
 {
     struct str text = STR_NONE;
     va_list args;
@@ -132,23 +132,23 @@ int fail(struct req *r, const char *code, const char *detail, ...)
         va_start(args, detail);
         text = arena_vprintf(r->task.arena, detail, args);
         va_end(args);
-    } else if (strcmp(code, "not_found") == 0) {
+    } else if (problem == PROBLEM_NOT_FOUND) {
         struct str thing = missing_thing(r);
         if (thing.len)
             text = arena_printf(r->task.arena, "There is no such %.*s.", STR_ARG(thing));
     }
-    return fail_with(r, code, text, NULL);
+    return fail_with(r, problem, text, NULL);
 }
 
 int fail_with(struct req *r,
-              const char *code,
+              enum problem problem,
               struct str detail,
               const struct schema_errors *errors)
 {
-    int status = problem_find(code)->status;
+    int status = problem_info(problem)->status;
 
-    put_status_headers(r, status, code);
-    return put_problem(r, status, code, detail, errors);
+    put_status_headers(r, status, problem);
+    return put_problem(r, status, problem, detail, errors);
 }
 
 int fail_fields(struct req *r, const struct schema_errors *errors)
@@ -157,17 +157,17 @@ int fail_fields(struct req *r, const struct schema_errors *errors)
                             ? STR("1 field is invalid")
                             : arena_printf(r->task.arena, "%zu fields are invalid", errors->count);
 
-    return fail_with(r, "validation_failed", detail, errors);
+    return fail_with(r, PROBLEM_VALIDATION_FAILED, detail, errors);
 }
 
-int fail_field(struct req *r, const char *field, const char *code, const char *message, ...)
+int fail_field(struct req *r, const char *field, enum problem code, const char *message, ...)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     va_list args;
 
     va_start(args, message);
     errors->items[0].field = arena_dup(r->task.arena, str_from(field));
-    errors->items[0].code = code;
+    errors->items[0].code = problem_code(code);
     errors->items[0].message = arena_vprintf(r->task.arena, message, args);
     errors->count = 1;
     va_end(args);
@@ -175,46 +175,46 @@ int fail_field(struct req *r, const char *field, const char *code, const char *m
 }
 
 /* The names of enum db_result as the API tells them. */
-static const char *db_problem(int rc)
+static enum problem db_problem(int rc)
 {
     switch (rc) {
     case DB_UNIQUE:
-        return "unique_violation";
+        return PROBLEM_UNIQUE_VIOLATION;
     case DB_FOREIGN_KEY:
-        return "foreign_key_violation";
+        return PROBLEM_FOREIGN_KEY_VIOLATION;
     case DB_NOT_NULL:
     case DB_CHECK:
-        return "validation_failed";
+        return PROBLEM_VALIDATION_FAILED;
     case DB_TIMEOUT:
-        return "timeout";
+        return PROBLEM_TIMEOUT;
     case DB_CONFLICT:
     case DB_LOCKED:
     case DB_UNAVAILABLE:
     case DB_FULL:
     case DB_SCHEMA:
-        return "dependency_unavailable";
+        return PROBLEM_DEPENDENCY_UNAVAILABLE;
     case DB_TOO_LARGE:
-        return "too_large_answer";
+        return PROBLEM_TOO_LARGE_ANSWER;
     case DB_BUSY:
-        return "too_many_requests_in_flight";
+        return PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT;
     case DB_UNKNOWN:
-        return "outcome_unknown";
+        return PROBLEM_OUTCOME_UNKNOWN;
     default:
-        return "internal";
+        return PROBLEM_INTERNAL;
     }
 }
 
 int fail_too_large(struct req *r)
 {
     return fail(r,
-                "too_large_answer",
+                PROBLEM_TOO_LARGE_ANSWER,
                 "The answer would be too large: ask for fewer records with limit, for fewer fields "
                 "with fields, or for the export.");
 }
 
 int fail_db(struct req *r, int rc)
 {
-    const char *code = db_problem(rc);
+    enum problem code = db_problem(rc);
 
     r->db_failure = rc;
     switch (rc) {
@@ -248,10 +248,10 @@ int fail_db(struct req *r, int rc)
     }
 }
 
-void problem_put(struct req *r, int status, const char *code, const char *detail)
+void problem_put(struct req *r, int status, enum problem problem, const char *detail)
 {
-    put_status_headers(r, status, code);
-    (void)put_problem(r, status, code, str_from(detail), NULL);
+    put_status_headers(r, status, problem);
+    (void)put_problem(r, status, problem, str_from(detail), NULL);
 }
 
 int reply_json(struct req *r, int status)

@@ -26,17 +26,17 @@
 
 /* --- answers --- */
 
-/* Problem body (RFC 9457) of a code in catalog/problem.h; its status. `detail` is a format or
+/* Problem body (RFC 9457) of catalog/problem.def; its status. `detail` is a format or
  * NULL. */
-int fail(struct req *r, const char *code, const char *detail, ...) PRINTF_LIKE(3, 4);
+int fail(struct req *r, enum problem problem, const char *detail, ...) PRINTF_LIKE(3, 4);
 /* validation_failed with the findings in "errors". */
 int fail_fields(struct req *r, const struct schema_errors *errors);
 /* One finding: validation_failed naming the field. */
-int fail_field(struct req *r, const char *field, const char *code, const char *message, ...)
+int fail_field(struct req *r, const char *field, enum problem code, const char *message, ...)
     PRINTF_LIKE(4, 5);
 /* Problem with a given code and findings. */
 int fail_with(struct req *r,
-              const char *code,
+              enum problem problem,
               struct str detail,
               const struct schema_errors *errors);
 /* 400: more than one answer may hold. */
@@ -44,7 +44,7 @@ int fail_too_large(struct req *r);
 /* A positive result of db.h. */
 int fail_db(struct req *r, int rc);
 /* The response of a problem that arose outside a handler (http_config.problem). */
-void problem_put(struct req *r, int status, const char *code, const char *detail);
+void problem_put(struct req *r, int status, enum problem problem, const char *detail);
 
 /* The JSON that was written with resp_json(r). */
 int reply_json(struct req *r, int status);

@@ -20,7 +20,7 @@ int sql_one(struct req *r,
 
     TRY(done(r, db_query(&r->task, r->db, sql, params, count, &rows)));
     if (!rows.count)
-        return fail(r, "not_found", NULL);
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
     *ret_rows = rows;
     return 0;
 }
@@ -128,7 +128,7 @@ int reply_page(struct req *r,
         descending = page.descending;
     if (!sort_column(sql, page.sort, &column, &descending))
         return fail_with(r,
-                         "invalid_query",
+                         PROBLEM_INVALID_QUERY,
                          arena_printf(r->task.arena,
                                       "Query parameter 'sort': this list sorts by %s.",
                                       sql->sort),

@@ -165,7 +165,7 @@ static void check_rate(struct arena *arena,
         schema_error_add(arena,
                          errors,
                          arena_printf(arena, "settings.%s", name),
-                         "out_of_range",
+                         PROBLEM_OUT_OF_RANGE,
                          "is above the operator's ceiling of %lld",
                          (long long)ceiling);
 }
@@ -225,9 +225,10 @@ check_redirects(struct arena *arena, const struct in_strs *urls, struct schema_e
     for (size_t i = 0; i < urls->count; i++) {
         struct str at = arena_printf(arena, "settings.redirect_urls[%zu]", i);
         if (!schema_format_ok("uri", urls->items[i]))
-            schema_error_add(arena, errors, at, "pattern", "must be an absolute URL");
+            schema_error_add(arena, errors, at, PROBLEM_PATTERN, "must be an absolute URL");
         else if (urls->items[i].len > URL_BYTES)
-            schema_error_add(arena, errors, at, "too_long", "must be at most %d bytes", URL_BYTES);
+            schema_error_add(
+                arena, errors, at, PROBLEM_TOO_LONG, "must be at most %d bytes", URL_BYTES);
     }
 }
 
@@ -243,7 +244,7 @@ bool project_in_check(struct arena *arena,
             schema_error_add(arena,
                              errors,
                              arena_printf(arena, "allowed_origins[%zu]", i),
-                             "pattern",
+                             PROBLEM_PATTERN,
                              "must be scheme://host[:port] in lower case, or *");
     if (settings != NULL)
         check_redirects(arena, &settings->redirect_urls, errors);

@@ -20,7 +20,7 @@ struct import;
 
 struct import_error {
     int64_t row; /* from 1, the header not counted */
-    const char *code;
+    enum problem code;
     struct str detail;
 };
 
@@ -44,4 +44,4 @@ const struct import_report *records_import_report(const struct import *import);
 /* any: the errors as a JSON array: [{"row":3,"code":"validation_failed","detail":"..."}]. */
 void records_import_errors(const struct import *import, struct strbuf *out);
 /* any: notes as the last error why nothing behind the rows read so far was read. */
-void records_import_stopped(struct import *import, const char *code, struct str detail);
+void records_import_stopped(struct import *import, enum problem code, struct str detail);

@@ -11,6 +11,7 @@
 
 #include "base/rc.h"
 #include "base/str.h"
+#include "catalog/problem.h"
 
 struct records_ctx;
 
@@ -74,8 +75,8 @@ struct records_aggregate {
  * records_fail_found(). */
 void records_finding(struct records_ctx *ctx,
                      struct str field,
-                     const char *finding,
+                     enum problem finding,
                      const char *format,
                      ...) PRINTF_LIKE(4, 5);
 /* any: 0 without findings, else RECORDS_FAILED with `code` and a detail that counts them. */
-int records_fail_found(struct records_ctx *ctx, const char *code) MUSTCHECK;
+int records_fail_found(struct records_ctx *ctx, enum problem code) MUSTCHECK;

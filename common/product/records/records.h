@@ -23,7 +23,7 @@
 enum { RECORDS_FAILED = 1, RECORDS_SCHEMA = 2 };
 
 struct records_error {
-    const char *code;            /* "not_found", "unique_violation", ... */
+    enum problem code;           /* PROBLEM_NOT_FOUND, PROBLEM_UNIQUE_VIOLATION, ... */
     struct str detail;
     struct schema_errors fields; /* findings for validation_failed, unique_violation, ... */
 };

@@ -52,7 +52,7 @@ static int find_action(struct str text)
 /* --- what all checks use --- */
 
 void check_fail(
-    const struct check *in, const struct place *at, const char *code, const char *format, ...)
+    const struct check *in, const struct place *at, enum problem code, const char *format, ...)
 {
     va_list args;
 
@@ -91,7 +91,7 @@ void check_known(const struct check *in,
     {
         struct place member = {.parent = at, .name = {name, len}};
         if (!is_listed(member.name, names))
-            check_fail(in, &member, "unknown_field", "is not a known member");
+            check_fail(in, &member, PROBLEM_UNKNOWN_FIELD, "is not a known member");
     }
 }
 
@@ -99,7 +99,7 @@ bool check_object(const struct check *in, const struct place *at, const json_t *
 {
     if (json_is_object(value))
         return true;
-    check_fail(in, at, "type_mismatch", "expected an object");
+    check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an object");
     return false;
 }
 
@@ -120,15 +120,16 @@ bool check_text(const struct check *in,
     struct str text = json_text(value);
 
     if (!json_is_string(value))
-        check_fail(in, at, "type_mismatch", "expected a text");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected a text");
     else if (text.len == 0)
-        check_fail(in, at, "out_of_range", "must not be empty");
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must not be empty");
     else if (text.len > rule->max && utf8_length(text) > rule->max)
-        check_fail(in, at, "too_long", "must be at most %zu characters", rule->max);
+        check_fail(in, at, PROBLEM_TOO_LONG, "must be at most %zu characters", rule->max);
     else if (!rule->templates && template_has_braces(text))
-        check_fail(in, at, "validation_failed", "is a fixed text: templates do not work here");
+        check_fail(
+            in, at, PROBLEM_VALIDATION_FAILED, "is a fixed text: templates do not work here");
     else if (!rule->lines && has_control(text))
-        check_fail(in, at, "pattern", "must be one line without control characters");
+        check_fail(in, at, PROBLEM_PATTERN, "must be one line without control characters");
     else {
         *ret_text = text;
         return true;
@@ -196,13 +197,13 @@ static void read_key(struct check *in, size_t index, const json_t *object)
     if (!json_is_object(object))
         return;
     if (value == NULL)
-        check_fail(in, &at, "required", "is required");
+        check_fail(in, &at, PROBLEM_REQUIRED, "is required");
     else if (!key_ok(key))
-        check_fail(in, &at, "pattern", "must be 1 to 48 of a-z, 0-9 and \"_\"");
+        check_fail(in, &at, PROBLEM_PATTERN, "must be 1 to 48 of a-z, 0-9 and \"_\"");
     else if (find_step(definition, key) != STEP_NONE)
         check_fail(in,
                    &at,
-                   "already_exists",
+                   PROBLEM_ALREADY_EXISTS,
                    "steps[%d] has the key \"%.*s\" too",
                    find_step(definition, key),
                    STR_ARG(key));
@@ -226,11 +227,11 @@ read_link(struct check *in, const struct place *step, const json_t *object, cons
         return target;
     in->links_broken = true;
     if (!json_is_string(value))
-        check_fail(in, &at, "type_mismatch", "expected the key of a step");
+        check_fail(in, &at, PROBLEM_TYPE_MISMATCH, "expected the key of a step");
     else
         check_fail(in,
                    &at,
-                   "not_found",
+                   PROBLEM_NOT_FOUND,
                    "there is no step \"%.*s\"",
                    STR_ARG(text_shown(in->arena, json_text(value))));
     return STEP_NONE;
@@ -244,7 +245,7 @@ read_flag(const struct check *in, const struct place *up, const json_t *object, 
 
     *ret_flag = value == NULL || json_is_true(value);
     if (value != NULL && !json_is_boolean(value))
-        check_fail(in, &at, "type_mismatch", "expected true or false");
+        check_fail(in, &at, PROBLEM_TYPE_MISMATCH, "expected true or false");
 }
 
 static void read_timeout(const struct check *in,
@@ -261,9 +262,9 @@ static void read_timeout(const struct check *in,
         return;
     json_int_t seconds = json_integer_value(value);
     if (!json_is_integer(value))
-        check_fail(in, &at, "type_mismatch", "expected an integer");
+        check_fail(in, &at, PROBLEM_TYPE_MISMATCH, "expected an integer");
     else if (seconds < 1 || seconds > TIMEOUT_MAX_S)
-        check_fail(in, &at, "out_of_range", "must be between 1 and %d", TIMEOUT_MAX_S);
+        check_fail(in, &at, PROBLEM_OUT_OF_RANGE, "must be between 1 and %d", TIMEOUT_MAX_S);
     else
         step->timeout_ms = seconds * 1000;
 }
@@ -282,11 +283,11 @@ static bool read_action(const struct check *in,
         return true;
     }
     if (value == NULL)
-        check_fail(in, &at, "required", "is required");
+        check_fail(in, &at, PROBLEM_REQUIRED, "is required");
     else
         check_fail(in,
                    &at,
-                   "out_of_range",
+                   PROBLEM_OUT_OF_RANGE,
                    "must be one of: CreateData, ReadData, UpdateData, DeleteData, BulkCreateData, "
                    "Condition, RunScript, CallAnApi, SendPushNotification, SendEmail");
     return false;
@@ -361,13 +362,13 @@ static void read_steps(struct check *in, const json_t *steps)
 
     in->links_broken = true; /* until there are steps */
     if (steps == NULL)
-        check_fail(in, &at, "required", "is required");
+        check_fail(in, &at, PROBLEM_REQUIRED, "is required");
     else if (!json_is_array(steps))
-        check_fail(in, &at, "type_mismatch", "expected an array");
+        check_fail(in, &at, PROBLEM_TYPE_MISMATCH, "expected an array");
     else if (count < 1 || count > STEPS_MAX)
         check_fail(in,
                    &at,
-                   count < 1 ? "out_of_range" : "too_long",
+                   count < 1 ? PROBLEM_OUT_OF_RANGE : PROBLEM_TOO_LONG,
                    "a workflow has 1 to %d steps",
                    STEPS_MAX);
     else
@@ -394,7 +395,7 @@ static void read_name(const struct check *in, const json_t *doc)
     const json_t *value = check_member(doc, "name");
 
     if (value == NULL)
-        check_fail(in, &at, "required", "is required");
+        check_fail(in, &at, PROBLEM_REQUIRED, "is required");
     else
         (void)check_text(in, &at, value, &rule, &in->definition->name);
 }
@@ -412,9 +413,9 @@ static void check_doc_members(const struct check *in, const json_t *doc)
     {
         struct place at = {.name = {name, len}};
         if (is_listed(at.name, own))
-            check_fail(in, &at, "read_only", "is set by the service");
+            check_fail(in, &at, PROBLEM_READ_ONLY, "is set by the service");
         else if (!is_listed(at.name, known))
-            check_fail(in, &at, "unknown_field", "is not a known field");
+            check_fail(in, &at, PROBLEM_UNKNOWN_FIELD, "is not a known field");
     }
 }
 

@@ -65,7 +65,7 @@ static void report_loop(const struct graph *graph, const struct walk *walk, int 
     step_place_init(&place, graph->definition, (size_t)walk->path[walk->depth - 1]);
     check_fail(graph->in,
                &place.step,
-               "validation_failed",
+               PROBLEM_VALIDATION_FAILED,
                "leads back to a step before it: %.*s",
                STR_ARG(strbuf_view(&out)));
 }
@@ -135,7 +135,7 @@ static void check_member_known(const struct check *in,
                 return;
         check_fail(in,
                    at,
-                   "not_found",
+                   PROBLEM_NOT_FOUND,
                    "%.*s does not exist: %s has no \"%.*s\"",
                    STR_ARG(text_shown(in->arena, view->text)),
                    root_members[i].root,
@@ -157,14 +157,14 @@ static void check_step_known(const struct visit *visit,
     if (target == definition->step_count)
         check_fail(in,
                    at,
-                   "not_found",
+                   PROBLEM_NOT_FOUND,
                    "%.*s: there is no step \"%.*s\"",
                    STR_ARG(text),
                    STR_ARG(text_shown(in->arena, view->first)));
     else if (!set_has(&visit->graph->before[visit->step], target))
         check_fail(in,
                    at,
-                   "validation_failed",
+                   PROBLEM_VALIDATION_FAILED,
                    "%.*s: the step \"%.*s\" cannot have run before this one",
                    STR_ARG(text),
                    STR_ARG(view->first));
@@ -180,7 +180,7 @@ static int check_reference(const struct reference_view *view, void *arg)
     if (str_is(view->root, "secrets") && !visit->secrets)
         check_fail(in,
                    at,
-                   "validation_failed",
+                   PROBLEM_VALIDATION_FAILED,
                    "%.*s: secrets work in the headers and the body of CallAnApi only",
                    STR_ARG(text_shown(in->arena, view->text)));
     else if (str_is(view->root, "steps"))
@@ -208,7 +208,7 @@ static void check_templates(struct visit *visit,
     if (template_visit(in->arena, value, true, check_reference, visit, &place, &error) == 0)
         return;
     struct place inner = {.parent = &at, .name = place};
-    check_fail(in, place.len > 0 ? &inner : &at, "pattern", "%.*s", STR_ARG(error));
+    check_fail(in, place.len > 0 ? &inner : &at, PROBLEM_PATTERN, "%.*s", STR_ARG(error));
 }
 
 static void check_step(const struct graph *graph, size_t index)
@@ -252,6 +252,6 @@ void check_graph(struct check *in)
         if (graph.reached[i])
             check_step(&graph, i);
         else
-            check_fail(in, &place.step, "validation_failed", "no step leads to this one");
+            check_fail(in, &place.step, PROBLEM_VALIDATION_FAILED, "no step leads to this one");
     }
 }

@@ -17,7 +17,7 @@ find_entity(const struct model_check *in, const struct place *at, struct str nam
     if (entity == NULL)
         check_fail(&in->check,
                    at,
-                   "not_found",
+                   PROBLEM_NOT_FOUND,
                    "there is no entity \"%.*s\"",
                    STR_ARG(text_shown(in->check.arena, name)));
     return entity;
@@ -30,7 +30,7 @@ static void no_field(const struct model_check *in,
 {
     check_fail(&in->check,
                at,
-               "unknown_field",
+               PROBLEM_UNKNOWN_FIELD,
                "\"%.*s\" has no field \"%.*s\"",
                STR_ARG(entity->name),
                STR_ARG(text_shown(in->check.arena, name)));
@@ -53,7 +53,7 @@ static void check_written(const struct model_check *in,
         if (field == NULL)
             no_field(in, &member, entity, member.name);
         else if (field->system)
-            check_fail(&in->check, &member, "read_only", "is set by the service");
+            check_fail(&in->check, &member, PROBLEM_READ_ONLY, "is set by the service");
     }
 }
 
@@ -73,11 +73,12 @@ static void check_compared(const struct model_check *in,
         }
         if (rest.ptr == NULL) {
             if (field->type == TYPE_SECRET)
-                check_fail(&in->check, at, "validation_failed", "is secret: it cannot be compared");
+                check_fail(
+                    &in->check, at, PROBLEM_VALIDATION_FAILED, "is secret: it cannot be compared");
             return;
         }
         if (steps == PATH_STEPS) {
-            check_fail(&in->check, at, "out_of_range", "goes through too many relations");
+            check_fail(&in->check, at, PROBLEM_OUT_OF_RANGE, "goes through too many relations");
             return;
         }
         entity = field->target;

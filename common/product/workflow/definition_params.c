@@ -25,9 +25,9 @@ void check_param_id(const struct check *in, const struct place *at, const json_t
     if (json_is_integer(value) && json_integer_value(value) >= 1)
         return;
     if (json_is_integer(value))
-        check_fail(in, at, "out_of_range", "must be at least 1");
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must be at least 1");
     else if (!json_is_string(value) || !template_has_braces(json_text(value)))
-        check_fail(in, at, "type_mismatch", "expected an integer or a template");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an integer or a template");
 }
 
 void check_param_id_or_empty(const struct check *in, const struct place *at, const json_t *value)
@@ -53,7 +53,7 @@ static void check_values(const struct check *in, const struct place *at, const j
 static void check_changes(const struct check *in, const struct place *at, const json_t *value)
 {
     if (check_object(in, at, value) && json_object_size(value) == 0)
-        check_fail(in, at, "out_of_range", "names no field to change");
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "names no field to change");
 }
 
 static void check_items(const struct check *in, const struct place *at, const json_t *value)
@@ -62,14 +62,17 @@ static void check_items(const struct check *in, const struct place *at, const js
 
     if (json_is_string(value)) {
         if (!template_is_single(in->arena, json_text(value)))
-            check_fail(in, at, "type_mismatch", "expected an array or one expression");
+            check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an array or one expression");
         return;
     }
     if (!json_is_array(value))
-        check_fail(in, at, "type_mismatch", "expected an array or one expression");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an array or one expression");
     else if (count < 1 || count > ITEMS_MAX)
-        check_fail(
-            in, at, count < 1 ? "out_of_range" : "too_long", "must have 1 to %d items", ITEMS_MAX);
+        check_fail(in,
+                   at,
+                   count < 1 ? PROBLEM_OUT_OF_RANGE : PROBLEM_TOO_LONG,
+                   "must have 1 to %d items",
+                   ITEMS_MAX);
     else
         for (size_t i = 0; i < count; i++) {
             struct place item = {.parent = at, .index = i};
@@ -88,7 +91,7 @@ static void check_names(const struct check *in, const struct place *at, const js
         return;
     }
     if (json_array_size(value) < 1 || json_array_size(value) > 100)
-        check_fail(in, at, "out_of_range", "must have 1 to 100 items");
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must have 1 to 100 items");
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct place item = {.parent = at, .index = i};
         (void)check_text(in, &item, json_array_get(value, i), &rule, &ignored);
@@ -99,9 +102,10 @@ static void
 check_number(const struct check *in, const struct place *at, const json_t *value, json_int_t most)
 {
     if (!json_is_integer(value))
-        check_fail(in, at, "type_mismatch", "expected an integer");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an integer");
     else if (json_integer_value(value) < 1 || json_integer_value(value) > most)
-        check_fail(in, at, "out_of_range", "must be between 1 and %" JSON_INTEGER_FORMAT, most);
+        check_fail(
+            in, at, PROBLEM_OUT_OF_RANGE, "must be between 1 and %" JSON_INTEGER_FORMAT, most);
 }
 
 static void check_limit(const struct check *in, const struct place *at, const json_t *value)
@@ -149,16 +153,17 @@ check_filter_list(const struct check *in, const struct place *at, const json_t *
     if (json_is_string(value) && template_is_single(in->arena, json_text(value)))
         return;
     if (!json_is_array(value))
-        check_fail(in, at, "type_mismatch", "expected an array or one expression");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an array or one expression");
     else if (pair && count != 2)
-        check_fail(in, at, "out_of_range", "takes two values, the lowest and the highest");
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "takes two values, the lowest and the highest");
     else if (count < 1 || count > FILTER_VALUES)
-        check_fail(in, at, "out_of_range", "takes 1 to %d values", FILTER_VALUES);
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "takes 1 to %d values", FILTER_VALUES);
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(value, i);
         struct place item_at = {.parent = at, .index = i};
         if (json_is_object(item) || json_is_array(item) || json_is_null(item))
-            check_fail(in, &item_at, "type_mismatch", "expected a text, a number or a boolean");
+            check_fail(
+                in, &item_at, PROBLEM_TYPE_MISMATCH, "expected a text, a number or a boolean");
     }
 }
 
@@ -175,15 +180,15 @@ static void check_filter_op(struct filter_check *filter,
     if (op == ARRAY_LEN(filter_ops))
         check_fail(in,
                    at,
-                   "out_of_range",
+                   PROBLEM_OUT_OF_RANGE,
                    "is no operator: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, "
                    "starts_with, ends_with, between, null");
     else if (filter_ops[op].takes == FILTER_LIST || filter_ops[op].takes == FILTER_PAIR)
         check_filter_list(in, at, value, filter_ops[op].takes == FILTER_PAIR);
     else if (filter_ops[op].takes == FILTER_FLAG && !json_is_boolean(value))
-        check_fail(in, at, "type_mismatch", "expected true or false");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
     else if (json_is_object(value) || json_is_array(value))
-        check_fail(in, at, "type_mismatch", "expected a text, a number, a boolean or null");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected a text, a number, a boolean or null");
     filter->tests++;
 }
 
@@ -199,7 +204,7 @@ check_filter_field(struct filter_check *filter, const struct place *at, const js
         return;
     }
     if (json_object_size(value) == 0)
-        check_fail(filter->in, at, "out_of_range", "names no operator");
+        check_fail(filter->in, at, PROBLEM_OUT_OF_RANGE, "names no operator");
     json_object_keylen_foreach((json_t *)value, name, len, item)
     {
         struct place op = {.parent = at, .name = {name, len}};
@@ -218,7 +223,8 @@ static void check_filter_group(struct filter_check *filter,
     json_t *item;
 
     if (depth > FILTER_DEPTH) {
-        check_fail(filter->in, at, "out_of_range", "groups nest at most %d deep", FILTER_DEPTH);
+        check_fail(
+            filter->in, at, PROBLEM_OUT_OF_RANGE, "groups nest at most %d deep", FILTER_DEPTH);
         return;
     }
     if (!check_object(filter->in, at, group))
@@ -249,7 +255,7 @@ static void check_filter(const struct check *in, const struct place *at, const j
 
     check_filter_group(&filter, at, value, 0);
     if (filter.tests > FILTER_TESTS)
-        check_fail(in, at, "too_long", "there are more than %d conditions", FILTER_TESTS);
+        check_fail(in, at, PROBLEM_TOO_LONG, "there are more than %d conditions", FILTER_TESTS);
 }
 
 /* --- scripts and requests --- */
@@ -257,11 +263,11 @@ static void check_filter(const struct check *in, const struct place *at, const j
 static void check_script(const struct check *in, const struct place *at, const json_t *value)
 {
     if (!json_is_string(value))
-        check_fail(in, at, "type_mismatch", "expected a text");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected a text");
     else if (json_string_length(value) == 0)
-        check_fail(in, at, "out_of_range", "must not be empty");
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must not be empty");
     else if (json_string_length(value) > SCRIPT_MAX)
-        check_fail(in, at, "too_long", "must be at most %d bytes", SCRIPT_MAX);
+        check_fail(in, at, PROBLEM_TOO_LONG, "must be at most %d bytes", SCRIPT_MAX);
 }
 
 /* RFC 3986 section 3.2.1: before an @ of the authority. */
@@ -285,9 +291,10 @@ static void check_url(const struct check *in, const struct place *at, const json
     if (!check_text(in, at, value, &rule, &url))
         return;
     if (!schema_format_ok("url", url))
-        check_fail(in, at, "pattern", "must be an absolute http or https address");
+        check_fail(in, at, PROBLEM_PATTERN, "must be an absolute http or https address");
     else if (has_user(url))
-        check_fail(in, at, "pattern", "must not name a user or a password: send them in a header");
+        check_fail(
+            in, at, PROBLEM_PATTERN, "must not name a user or a password: send them in a header");
 }
 
 static void check_method(const struct check *in, const struct place *at, const json_t *value)
@@ -297,7 +304,7 @@ static void check_method(const struct check *in, const struct place *at, const j
     for (size_t i = 0; json_is_string(value) && i < ARRAY_LEN(methods); i++)
         if (str_is(json_text(value), methods[i]))
             return;
-    check_fail(in, at, "out_of_range", "must be one of: GET, POST, PUT, DELETE");
+    check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must be one of: GET, POST, PUT, DELETE");
 }
 
 static bool is_token(struct str text)
@@ -335,15 +342,15 @@ static void check_headers(const struct check *in, const struct place *at, const 
     if (!check_object(in, at, value))
         return;
     if (json_object_size(value) > HEADERS_MAX)
-        check_fail(in, at, "too_long", "there are more than %d headers", HEADERS_MAX);
+        check_fail(in, at, PROBLEM_TOO_LONG, "there are more than %d headers", HEADERS_MAX);
     json_object_keylen_foreach((json_t *)value, name, len, item)
     {
         struct place member = {.parent = at, .name = {name, len}};
         struct str ignored;
         if (!is_token(member.name))
-            check_fail(in, &member, "pattern", "is not a header name");
+            check_fail(in, &member, PROBLEM_PATTERN, "is not a header name");
         else if (is_framing(member.name))
-            check_fail(in, &member, "validation_failed", "is set by the connection itself");
+            check_fail(in, &member, PROBLEM_VALIDATION_FAILED, "is set by the connection itself");
         else
             (void)check_text(in, &member, item, &rule, &ignored);
     }
@@ -358,7 +365,7 @@ static void check_path(const struct check *in, const struct place *at, const jso
 
     if (check_text(in, at, value, &rule, &text) &&
         reference_parse_path(in->arena, text, &ignored, &error) != 0)
-        check_fail(in, at, "pattern", "%.*s", STR_ARG(error));
+        check_fail(in, at, PROBLEM_PATTERN, "%.*s", STR_ARG(error));
 }
 
 /* --- tables --- */
@@ -451,13 +458,13 @@ void check_param_list(const struct check *in,
         if (value != NULL)
             it->check(in, &member, value);
         else if (it->required)
-            check_fail(in, &member, "required", "is required");
+            check_fail(in, &member, PROBLEM_REQUIRED, "is required");
     }
     json_object_keylen_foreach((json_t *)object, name, len, ignored)
     {
         struct place member = {.parent = at, .name = {name, len}};
         if (!is_param(params, member.name))
-            check_fail(in, &member, "unknown_field", "is not a known parameter");
+            check_fail(in, &member, PROBLEM_UNKNOWN_FIELD, "is not a known parameter");
     }
 }
 
@@ -469,7 +476,7 @@ static void check_condition(const struct check *in, const struct place *at, stru
     if (condition_parse(in->arena, step->params, false, &step->condition, &path, &error) == 0)
         return;
     struct place inner = {.parent = at, .name = path};
-    check_fail(in, path.len > 0 ? &inner : at, "validation_failed", "%.*s", STR_ARG(error));
+    check_fail(in, path.len > 0 ? &inner : at, PROBLEM_VALIDATION_FAILED, "%.*s", STR_ARG(error));
 }
 
 /* What one parameter demands of another. */
@@ -480,13 +487,13 @@ static void check_together(const struct check *in, const struct place *at, const
 
     if (step->action == STEP_SEND_EMAIL && !any_body) {
         struct place member = {.parent = at, .name = STR("body_text")};
-        check_fail(in, &member, "required", "body_text or body_html is required");
+        check_fail(in, &member, PROBLEM_REQUIRED, "body_text or body_html is required");
     }
     for (int i = 0; step->action == STEP_SEND_PUSH && i < 2; i++) {
         const char *name = i == 0 ? "title" : "body";
         struct place member = {.parent = at, .name = str_from(name)};
         if (!check_member(params, name) && !check_member(params, "template_type"))
-            check_fail(in, &member, "required", "is required without template_type");
+            check_fail(in, &member, PROBLEM_REQUIRED, "is required without template_type");
     }
 }
 

@@ -30,7 +30,7 @@ static void check_address(const struct check *in, const struct place *at, const 
 
     if (check_text(in, at, value, &line_rule, &address) && !template_has_braces(address) &&
         !schema_format_ok("email", address))
-        check_fail(in, at, "pattern", "must be an e-mail address");
+        check_fail(in, at, PROBLEM_PATTERN, "must be an e-mail address");
 }
 
 static void check_addresses(const struct check *in, const struct place *at, const json_t *value)
@@ -44,7 +44,7 @@ static void check_addresses(const struct check *in, const struct place *at, cons
     if (count < 1 || count > ADDRESSES_MAX)
         check_fail(in,
                    at,
-                   count < 1 ? "out_of_range" : "too_long",
+                   count < 1 ? PROBLEM_OUT_OF_RANGE : PROBLEM_TOO_LONG,
                    "must have 1 to %d addresses",
                    ADDRESSES_MAX);
     for (size_t i = 0; i < count; i++) {
@@ -85,9 +85,9 @@ static void check_buttons(const struct check *in, const struct place *at, const 
     if (is_single(in, value))
         return;
     if (!json_is_array(value))
-        check_fail(in, at, "type_mismatch", "expected an array or one expression");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an array or one expression");
     else if (count > BUTTONS_MAX)
-        check_fail(in, at, "too_long", "must have at most %d buttons", BUTTONS_MAX);
+        check_fail(in, at, PROBLEM_TOO_LONG, "must have at most %d buttons", BUTTONS_MAX);
     for (size_t i = 0; i < count; i++) {
         struct place item = {.parent = at, .index = i};
         const json_t *button = json_array_get(value, i);
@@ -108,7 +108,7 @@ static void check_data(const struct check *in, const struct place *at, const jso
     {
         struct place member = {.parent = at, .name = {name, len}};
         if (!json_is_string(item))
-            check_fail(in, &member, "type_mismatch", "expected a text");
+            check_fail(in, &member, PROBLEM_TYPE_MISMATCH, "expected a text");
     }
 }
 
@@ -119,9 +119,9 @@ static void check_users(const struct check *in, const struct place *at, const js
     if (is_single(in, value))
         return;
     if (!json_is_array(value))
-        check_fail(in, at, "type_mismatch", "expected an array or one expression");
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an array or one expression");
     else if (count < 1 || count > USERS_MAX)
-        check_fail(in, at, "out_of_range", "must have 1 to %d ids", USERS_MAX);
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must have 1 to %d ids", USERS_MAX);
     for (size_t i = 0; i < count; i++) {
         struct place item = {.parent = at, .index = i};
         check_param_id(in, &item, json_array_get(value, i));
@@ -138,7 +138,7 @@ static void check_kind(const struct check *in, const struct place *at, const jso
 static void check_provider(const struct check *in, const struct place *at, const json_t *value)
 {
     if (!str_is(json_text(value), "fcm") && !str_is(json_text(value), "web_push"))
-        check_fail(in, at, "out_of_range", "must be one of: fcm, web_push");
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must be one of: fcm, web_push");
 }
 
 #define AUDIENCE_KIND                                                                              \
@@ -199,7 +199,7 @@ static void check_audience(const struct check *in, const struct place *at, const
     struct place member = {.parent = at, .name = STR("kind")};
     check_fail(in,
                &member,
-               kind == NULL ? "required" : "out_of_range",
+               kind == NULL ? PROBLEM_REQUIRED : PROBLEM_OUT_OF_RANGE,
                "must be one of: user, users, entity, all");
 }
 

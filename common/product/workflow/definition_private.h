@@ -14,7 +14,7 @@ struct check {
 /* any: adds a finding at a place. */
 void check_fail(const struct check *in,
                 const struct place *at,
-                const char *code,
+                enum problem code,
                 const char *format,
                 ...) PRINTF_LIKE(4, 5);
 /* any: the member's value, NULL when it is absent or null. */

@@ -63,7 +63,7 @@ static bool read_text(const struct check *in,
     const json_t *value = check_member(object, name);
 
     if (value == NULL) {
-        check_fail(in, &at, "required", "is required");
+        check_fail(in, &at, PROBLEM_REQUIRED, "is required");
         return false;
     }
     return check_text(in, &at, value, &rule, ret_text);
@@ -78,13 +78,13 @@ static void read_timed(const struct check *in, const struct place *trigger, cons
 
     if (read_text(in, trigger, object, "cron", &definition->cron_text) &&
         cron_parse(in->arena, definition->cron_text, &definition->cron, &error) != 0)
-        check_fail(in, &cron, "pattern", "%.*s", STR_ARG(error));
+        check_fail(in, &cron, PROBLEM_PATTERN, "%.*s", STR_ARG(error));
     definition->timezone = STR("UTC");
     if (check_member(object, "timezone") == NULL)
         return;
     if (read_text(in, trigger, object, "timezone", &definition->timezone) &&
         timezone_find(definition->timezone) == NULL)
-        check_fail(in, &zone, "not_found", "is not a known time zone");
+        check_fail(in, &zone, PROBLEM_NOT_FOUND, "is not a known time zone");
 }
 
 static void read_filter(const struct check *in, const struct place *trigger, const json_t *value)
@@ -98,7 +98,7 @@ static void read_filter(const struct check *in, const struct place *trigger, con
         0)
         return;
     struct place inner = {.parent = &at, .name = path};
-    check_fail(in, path.len > 0 ? &inner : &at, "validation_failed", "%.*s", STR_ARG(error));
+    check_fail(in, path.len > 0 ? &inner : &at, PROBLEM_VALIDATION_FAILED, "%.*s", STR_ARG(error));
 }
 
 static void read_event(const struct check *in, const struct place *trigger, const json_t *object)
@@ -116,7 +116,7 @@ static void read_event(const struct check *in, const struct place *trigger, cons
         return;
     int event = workflow_event_find(name);
     if (event < 0) {
-        check_fail(in, &at, "out_of_range", "is not an event");
+        check_fail(in, &at, PROBLEM_OUT_OF_RANGE, "is not an event");
         return;
     }
     definition->event = (enum workflow_event)event;
@@ -124,7 +124,8 @@ static void read_event(const struct check *in, const struct place *trigger, cons
     if (of_entity || (given && event == WF_PUSH_ACTION_TAKEN))
         (void)read_text(in, trigger, object, "entity", &definition->entity);
     else if (given)
-        check_fail(in, &entity_at, "validation_failed", "%s belongs to no entity", events[event]);
+        check_fail(
+            in, &entity_at, PROBLEM_VALIDATION_FAILED, "%s belongs to no entity", events[event]);
 }
 
 static bool route_ok(struct str route)
@@ -145,7 +146,7 @@ static void read_route(const struct check *in, const struct place *trigger, cons
         check_fail(
             in,
             &at,
-            "pattern",
+            PROBLEM_PATTERN,
             "must be one path segment of 1 to 64 letters, digits, \"_\" and \"-\", beginning "
             "with a letter or a digit");
 }
@@ -164,7 +165,7 @@ void check_trigger(struct check *in, const json_t *trigger)
     struct place kind_at = {.parent = &at, .name = STR("kind")};
 
     if (trigger == NULL) {
-        check_fail(in, &at, "required", "is required");
+        check_fail(in, &at, PROBLEM_REQUIRED, "is required");
         return;
     }
     if (!check_object(in, &at, trigger))
@@ -174,7 +175,7 @@ void check_trigger(struct check *in, const json_t *trigger)
     if (kind < 0) {
         check_fail(in,
                    &kind_at,
-                   value == NULL ? "required" : "out_of_range",
+                   value == NULL ? PROBLEM_REQUIRED : PROBLEM_OUT_OF_RANGE,
                    "must be one of: timed, event, manual, api");
         return;
     }

@@ -41,10 +41,11 @@ static int answer(struct req *r, int rc)
     if (strcmp(state, TOO_MANY_COLUMNS) == 0)
         return fail(
             r,
-            "conflict",
+            PROBLEM_CONFLICT,
             "The entity had too many fields over time (removed ones count); make a new one.");
     if (strcmp(state, VALUE_TOO_LONG) == 0)
-        return fail(r, "schema_conflict", "A record has a value that is too long to be indexed.");
+        return fail(
+            r, PROBLEM_SCHEMA_CONFLICT, "A record has a value that is too long to be indexed.");
     return fail_db(r, rc);
 }
 

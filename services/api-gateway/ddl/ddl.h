@@ -74,7 +74,7 @@ struct ddl_check {
     const char *condition; /* on "t", the entity's table: true for rows that contradict */
     const struct db_param *params;
     size_t param_count;
-    const char *code;   /* of the finding */
+    enum problem code;  /* of the finding */
     const char *reason; /* "no value in" */
 };
 /* co: 0 when no row contradicts, else 409 schema_conflict with the count and up to ten ids. */

@@ -28,7 +28,7 @@ int ddl_may_look(struct req *r, const struct model_field *field)
         return 0;
     return fail(
         r,
-        "forbidden",
+        PROBLEM_FORBIDDEN,
         "Only who reads all records of '%.*s', and '%.*s' of them, may make a change that their "
         "values decide.",
         STR_ARG(field->entity->name),
@@ -40,7 +40,7 @@ int ddl_may_drop(struct req *r, const struct entity *entity, const char *what)
     if (caller_can_entity(r->caller, entity->id, ACT_DELETE))
         return 0;
     return fail(
-        r, "forbidden", "%s needs the permission %.*s:delete.", what, STR_ARG(entity->name));
+        r, PROBLEM_FORBIDDEN, "%s needs the permission %.*s:delete.", what, STR_ARG(entity->name));
 }
 
 int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what)
@@ -98,7 +98,7 @@ static int refuse(struct req *r, const struct ddl_check *check, const struct row
 
     schema_error_add(
         r->task.arena, errors, check->field->name, check->code, "%.*s", STR_ARG(detail));
-    return fail_with(r, "schema_conflict", detail, errors);
+    return fail_with(r, PROBLEM_SCHEMA_CONFLICT, detail, errors);
 }
 
 int ddl_check(struct req *r, const struct ddl_check *check)

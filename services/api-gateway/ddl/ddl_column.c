@@ -278,7 +278,7 @@ AWAITS static int check_bound(struct req *r,
                          .ptr,
         .params = &bound,
         .param_count = 1,
-        .code = "out_of_range",
+        .code = PROBLEM_OUT_OF_RANGE,
         .reason = upper ? "a value above the maximum in" : "a value below the minimum in",
     };
 
@@ -307,7 +307,7 @@ AWAITS static int check_values(struct req *r,
             .condition = arena_printf(arena, "char_length(%s) > $1::bigint", value).ptr,
             .params = &max,
             .param_count = 1,
-            .code = "too_long",
+            .code = PROBLEM_TOO_LONG,
             .reason = "too long a value in",
         };
         TRY(ddl_check(r, &check));
@@ -319,7 +319,7 @@ AWAITS static int check_values(struct req *r,
             .condition = arena_printf(arena, "not (%s = any($1::text[]))", value).ptr,
             .params = &values,
             .param_count = 1,
-            .code = "out_of_range",
+            .code = PROBLEM_OUT_OF_RANGE,
             .reason = "a value that the enum lacks in",
         };
         TRY(ddl_check(r, &check));
@@ -340,7 +340,7 @@ AWAITS static int check_unique(struct req *r, const struct model_field *field, c
     struct ddl_check check = {
         .field = field,
         .condition = condition.ptr,
-        .code = "unique_violation",
+        .code = PROBLEM_UNIQUE_VIOLATION,
         .reason = "a value that another record has too, in",
     };
 
@@ -358,7 +358,7 @@ AWAITS static int check_required(struct req *r, const struct model_field *field)
     struct ddl_check check = {
         .field = field,
         .condition = condition.ptr,
-        .code = "required",
+        .code = PROBLEM_REQUIRED,
         .reason = "no value in",
     };
 
@@ -384,7 +384,7 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
             .field = old,
             .condition =
                 arena_printf(arena, "%.*s is not null and %s", STR_ARG(old->column), refuse).ptr,
-            .code = "type_mismatch",
+            .code = PROBLEM_TYPE_MISMATCH,
             .reason = "a value that does not convert in",
         };
         TRY(ddl_check(r, &check));

@@ -29,7 +29,7 @@ bool field_name_ok(struct str name)
 }
 
 static void PRINTF_LIKE(4, 5) finding(
-    const struct field_spec *spec, const char *member, const char *code, const char *format, ...)
+    const struct field_spec *spec, const char *member, enum problem code, const char *format, ...)
 {
     struct str path = arena_printf(spec->arena, "%s%s", spec->prefix, member);
     struct str message;
@@ -60,7 +60,7 @@ refuse_option(const struct field_spec *spec, const char *member, bool given, enu
     if (given)
         finding(spec,
                 member,
-                "unknown_field",
+                PROBLEM_UNKNOWN_FIELD,
                 "a field of type %s has no such option",
                 model_type_name(type));
 }
@@ -97,7 +97,7 @@ static void set_length(const struct field_spec *spec,
     if (field->max_length > VARCHAR_LENGTH_MAX)
         finding(spec,
                 "options.max_length",
-                "out_of_range",
+                PROBLEM_OUT_OF_RANGE,
                 "must be at most %d for a varchar; longer texts are of type text",
                 VARCHAR_LENGTH_MAX);
 }
@@ -124,15 +124,15 @@ static void set_bounds(const struct field_spec *spec,
         field->max_text = bound_text(spec->arena, &in->max);
     }
     if (field->min_text.len > BOUND_BYTES_MAX)
-        finding(spec, "options.min", "out_of_range", "has too many digits");
+        finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "has too many digits");
     if (field->max_text.len > BOUND_BYTES_MAX)
-        finding(spec, "options.max", "out_of_range", "has too many digits");
+        finding(spec, "options.max", PROBLEM_OUT_OF_RANGE, "has too many digits");
     if (field->has_min && fabs(field->min) > limit)
-        finding(spec, "options.min", "out_of_range", "is too far from zero");
+        finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "is too far from zero");
     if (field->has_max && fabs(field->max) > limit)
-        finding(spec, "options.max", "out_of_range", "is too far from zero");
+        finding(spec, "options.max", PROBLEM_OUT_OF_RANGE, "is too far from zero");
     if (field->has_min && field->has_max && field->min > field->max)
-        finding(spec, "options.min", "out_of_range", "must not be above max");
+        finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "must not be above max");
 }
 
 static void set_enum(const struct field_spec *spec,
@@ -142,9 +142,9 @@ static void set_enum(const struct field_spec *spec,
     if (in->values.set && !in->values.null) {
         field->values = model_enum_find(spec->model, in->values.value);
         if (!field->values)
-            finding(spec, "options.enum", "foreign_key_violation", "there is no such enum");
+            finding(spec, "options.enum", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such enum");
     } else if (!field->values || in->values.set) {
-        finding(spec, "options.enum", "required", "an enum field names its enum");
+        finding(spec, "options.enum", PROBLEM_REQUIRED, "an enum field names its enum");
     }
 }
 
@@ -158,9 +158,9 @@ static void keep_relation(const struct field_spec *spec,
     bool many = in->many.set && (in->many.null || in->many.value != field->many);
 
     if (entity)
-        finding(spec, "options.entity", "read_only", "cannot change; make a new field");
+        finding(spec, "options.entity", PROBLEM_READ_ONLY, "cannot change; make a new field");
     if (many)
-        finding(spec, "options.many", "read_only", "cannot change; make a new field");
+        finding(spec, "options.many", PROBLEM_READ_ONLY, "cannot change; make a new field");
 }
 
 static void set_target(const struct field_spec *spec,
@@ -170,7 +170,7 @@ static void set_target(const struct field_spec *spec,
     field->many = in->many.set && in->many.value;
     field->on_delete = field->many ? ON_DELETE_SET_NULL : ON_DELETE_RESTRICT;
     if (!in->entity.set || in->entity.null) {
-        finding(spec, "options.entity", "required", "a relation names its entity");
+        finding(spec, "options.entity", PROBLEM_REQUIRED, "a relation names its entity");
         return;
     }
     /* The entity itself, which may be just about to be made, is its own possible target. */
@@ -178,7 +178,7 @@ static void set_target(const struct field_spec *spec,
                         ? spec->entity
                         : model_entity(spec->model, in->entity.value);
     if (!field->target)
-        finding(spec, "options.entity", "foreign_key_violation", "there is no such entity");
+        finding(spec, "options.entity", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such entity");
 }
 
 static void set_relation(const struct field_spec *spec,
@@ -196,11 +196,13 @@ static void set_relation(const struct field_spec *spec,
     if (field->many && field->on_delete == ON_DELETE_CASCADE)
         finding(spec,
                 "options.on_delete",
-                "out_of_range",
+                PROBLEM_OUT_OF_RANGE,
                 "a relation to many knows restrict and set_null");
     if (!field->many && field->required && field->on_delete == ON_DELETE_SET_NULL)
-        finding(
-            spec, "options.on_delete", "out_of_range", "a required relation cannot be set null");
+        finding(spec,
+                "options.on_delete",
+                PROBLEM_OUT_OF_RANGE,
+                "a required relation cannot be set null");
 }
 
 static void
@@ -284,13 +286,13 @@ set_default(const struct field_spec *spec, const struct field_in *in, struct mod
     if (!possible)
         finding(spec,
                 "default",
-                "validation_failed",
+                PROBLEM_VALIDATION_FAILED,
                 "a field of type %s has no default",
                 model_type_name(field->type));
     else if (jr_print(spec->arena, field->fallback).len > DEFAULT_BYTES_MAX)
-        finding(spec, "default", "too_long", "must be at most %d bytes", DEFAULT_BYTES_MAX);
+        finding(spec, "default", PROBLEM_TOO_LONG, "must be at most %d bytes", DEFAULT_BYTES_MAX);
     else if (!is_value_of(field, field->fallback))
-        finding(spec, "default", "type_mismatch", "is not a value that the field takes");
+        finding(spec, "default", PROBLEM_TYPE_MISMATCH, "is not a value that the field takes");
 }
 
 /* --- flags --- */
@@ -321,7 +323,7 @@ refuse_flag(const struct field_spec *spec, const char *flag, const struct model_
 {
     finding(spec,
             flag,
-            "validation_failed",
+            PROBLEM_VALIDATION_FAILED,
             "a field of type %s%s cannot be %s",
             model_type_name(field->type),
             field->many ? " to many" : "",
@@ -340,7 +342,7 @@ static void check_flags(const struct field_spec *spec, const struct model_field 
     if ((field->unique || field->indexed) && long_text)
         finding(spec,
                 field->unique ? "unique" : "indexed",
-                "validation_failed",
+                PROBLEM_VALIDATION_FAILED,
                 "needs an options.max_length of at most %d",
                 INDEXED_LENGTH_MAX);
     if (field->type != TYPE_SECRET)
@@ -357,7 +359,7 @@ static void
 set_all(const struct field_spec *spec, const struct field_in *in, struct model_field *field)
 {
     if (!field_name_ok(field->name))
-        finding(spec, "name", "pattern", "%s", NAME_WORDS);
+        finding(spec, "name", PROBLEM_PATTERN, "%s", NAME_WORDS);
     set_flags(in, field);
     set_options(spec, in, field);
     set_default(spec, in, field);
@@ -383,7 +385,7 @@ change_type(const struct field_spec *spec, enum model_type type, struct model_fi
     if (!ddl_conversion_find(field->type, type))
         finding(spec,
                 "type",
-                "type_mismatch",
+                PROBLEM_TYPE_MISMATCH,
                 "%s does not convert to %s; make a new field",
                 model_type_name(field->type),
                 model_type_name(type));

@@ -347,8 +347,11 @@ static struct str code_description(struct arena *arena, bool codes)
     strbuf_cstr(&text, "Stable name of what went wrong; `detail` may change.");
     if (codes)
         strbuf_cstr(&text, " New codes may be added. The codes are:\n");
-    for (const struct problem *it = problem_all(); codes && it->code != NULL; it++)
-        strbuf_printf(&text, "\n- `%s` (%d): %s", it->code, it->status, it->title);
+    for (enum problem i = PROBLEM_NONE + 1; codes && i < PROBLEM_COUNT; i++) {
+        const struct problem_info *it = problem_info(i);
+        if (it->status != 0)
+            strbuf_printf(&text, "\n- `%s` (%d): %s", it->code, it->status, it->title);
+    }
     return strbuf_view(&text);
 }
 
@@ -373,7 +376,7 @@ static void put_finding(struct jw *w)
     jw_lit(w, "properties");
     jw_obj(w);
     put_text(w, "field", "Path of the member, such as items[3].price", "price");
-    put_text(w, "code", NULL, "type_mismatch");
+    put_text(w, "code", NULL, problem_code(PROBLEM_TYPE_MISMATCH));
     put_text(w, "message", NULL, "expected a number");
     jw_obj_end(w);
     jw_obj_end(w);
@@ -395,7 +398,7 @@ struct str openapi_problem(struct arena *arena, bool codes)
     jw_lit(w, "properties");
     jw_obj(w);
     put_text(w, "type", NULL, "about:blank");
-    put_text(w, "title", NULL, problem_find("not_found")->title);
+    put_text(w, "title", NULL, problem_info(PROBLEM_NOT_FOUND)->title);
     jw_lit(w, "status");
     jw_obj(w);
     JW_CSTR(w, "type", "integer");
@@ -405,7 +408,7 @@ struct str openapi_problem(struct arena *arena, bool codes)
     jw_obj(w);
     JW_CSTR(w, "type", "string");
     JW_STR(w, "description", code_description(arena, codes));
-    JW_CSTR(w, "example", "not_found");
+    JW_CSTR(w, "example", problem_code(PROBLEM_NOT_FOUND));
     jw_obj_end(w);
     put_text(w, "detail", "For people; may change", "There is no such entity.");
     put_text(w, "request_id", "The X-Request-Id of the answer", "01J8ZK3V5T9Q");

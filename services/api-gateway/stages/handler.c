@@ -36,13 +36,13 @@ void handler_forget(struct req *r, size_t headers)
 static bool may_be_behind(const struct req *r, int rc)
 {
     const struct route *route = r->route;
-    struct str code = str_from(r->error_code);
+    enum problem problem = problem_find(r->error_code);
 
     if (r->behind)
         return true;
     if (rc != 400 || route->class == CLASS_AUTH || (route->headers & HEADER_IDEMPOTENCY_KEY))
         return false;
-    return str_is(code, "validation_failed") || str_is(code, "invalid_query");
+    return problem == PROBLEM_VALIDATION_FAILED || problem == PROBLEM_INVALID_QUERY;
 }
 
 /* Whether there is a newer model: an entity, a field or a value that another process has just added

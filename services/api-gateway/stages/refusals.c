@@ -10,10 +10,10 @@
 #define NOT_MODIFIED 304
 
 static const struct {
-    const char *code;
+    enum problem problem;
     enum refusal_when when;
 } refusals[] = {
-#define REFUSAL_ROW(name, code, when) {code, when},
+#define REFUSAL_ROW(name, problem, when) {problem, when},
     REFUSALS(REFUSAL_ROW)
 #undef REFUSAL_ROW
 };
@@ -28,7 +28,7 @@ int refusal(struct req *r, enum refusal why, const char *detail, ...)
         text = arena_vprintf(r->task.arena, detail, args);
         va_end(args);
     }
-    return fail_with(r, refusals[why].code, text, NULL);
+    return fail_with(r, refusals[why].problem, text, NULL);
 }
 
 static bool applies(const struct route *route, enum refusal_when when)
@@ -80,7 +80,7 @@ size_t refusal_statuses(const struct route *route, int ret[REFUSAL_STATUSES_MAX]
 
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
         if (applies(route, refusals[i].when))
-            count = add(ret, count, problem_find(refusals[i].code)->status);
+            count = add(ret, count, problem_info(refusals[i].problem)->status);
     }
     if (applies(route, WHEN_IF_NONE_MATCH))
         count = add(ret, count, NOT_MODIFIED);

@@ -20,49 +20,49 @@ enum refusal_when {
     WHEN_IDEMPOTENT,
 };
 
-/* name, code of catalog/problem.c, when */
+/* name, problem, when */
 /* clang-format off */
 #define REFUSALS(R)                                                                                \
     /* the server, before there is a route */                                                      \
-    R(NO_ROUTE, "route_not_found", WHEN_NO_ROUTE)                                                  \
-    R(BAD_PATH, "bad_request", WHEN_NO_ROUTE)                                                      \
-    R(METHOD, "method_not_allowed", WHEN_NO_ROUTE)                                                 \
-    R(EXPECTATION, "expectation_failed", WHEN_NO_ROUTE)                                            \
-    R(MALFORMED, "bad_request", WHEN_ALWAYS)                                                       \
-    R(TARGET_LONG, "uri_too_long", WHEN_ALWAYS)                                                    \
-    R(HEAD_LARGE, "headers_too_large", WHEN_ALWAYS)                                                \
-    R(HEAD_SLOW, "request_timeout", WHEN_ALWAYS)                                                   \
-    R(BUSY, "too_many_requests_in_flight", WHEN_ALWAYS)                                            \
+    R(NO_ROUTE, PROBLEM_ROUTE_NOT_FOUND, WHEN_NO_ROUTE)                                                  \
+    R(BAD_PATH, PROBLEM_BAD_REQUEST, WHEN_NO_ROUTE)                                                      \
+    R(METHOD, PROBLEM_METHOD_NOT_ALLOWED, WHEN_NO_ROUTE)                                                 \
+    R(EXPECTATION, PROBLEM_EXPECTATION_FAILED, WHEN_NO_ROUTE)                                            \
+    R(MALFORMED, PROBLEM_BAD_REQUEST, WHEN_ALWAYS)                                                       \
+    R(TARGET_LONG, PROBLEM_URI_TOO_LONG, WHEN_ALWAYS)                                                    \
+    R(HEAD_LARGE, PROBLEM_HEADERS_TOO_LARGE, WHEN_ALWAYS)                                                \
+    R(HEAD_SLOW, PROBLEM_REQUEST_TIMEOUT, WHEN_ALWAYS)                                                   \
+    R(BUSY, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, WHEN_ALWAYS)                                            \
     /* the stages */                                                                               \
-    R(PROJECT_UNKNOWN, "not_found", WHEN_PROJECT)                                                  \
-    R(PROJECT_AWAY, "dependency_unavailable", WHEN_PROJECT)                                        \
-    R(PROJECT_BUSY, "too_many_requests_in_flight", WHEN_PROJECT)                                   \
-    R(CREDENTIALS_TWICE, "bad_request", WHEN_CREDENTIALS)                                          \
-    R(CREDENTIALS, "unauthorized", WHEN_CREDENTIALS)                                               \
-    R(TOKEN, "token_invalid", WHEN_CREDENTIALS)                                                    \
-    R(TOKEN_EXPIRED, "token_expired", WHEN_CREDENTIALS)                                            \
-    R(GROUP_ID, "bad_request", WHEN_CREDENTIALS)                                                   \
-    R(FORBIDDEN, "forbidden", WHEN_CREDENTIALS)                                                    \
-    R(ADMIN, "admin_required", WHEN_CREDENTIALS)                                                   \
-    R(API_ACCESS, "api_access_disabled", WHEN_CREDENTIALS)                                         \
-    R(RATE, "rate_limited", WHEN_PROJECT)                                                          \
-    R(OPERATOR_ROUTE, "route_not_found", WHEN_OPERATOR)                                            \
-    R(OPERATOR_TOKEN, "unauthorized", WHEN_OPERATOR)                                               \
+    R(PROJECT_UNKNOWN, PROBLEM_NOT_FOUND, WHEN_PROJECT)                                                  \
+    R(PROJECT_AWAY, PROBLEM_DEPENDENCY_UNAVAILABLE, WHEN_PROJECT)                                        \
+    R(PROJECT_BUSY, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, WHEN_PROJECT)                                   \
+    R(CREDENTIALS_TWICE, PROBLEM_BAD_REQUEST, WHEN_CREDENTIALS)                                          \
+    R(CREDENTIALS, PROBLEM_UNAUTHORIZED, WHEN_CREDENTIALS)                                               \
+    R(TOKEN, PROBLEM_TOKEN_INVALID, WHEN_CREDENTIALS)                                                    \
+    R(TOKEN_EXPIRED, PROBLEM_TOKEN_EXPIRED, WHEN_CREDENTIALS)                                            \
+    R(GROUP_ID, PROBLEM_BAD_REQUEST, WHEN_CREDENTIALS)                                                   \
+    R(FORBIDDEN, PROBLEM_FORBIDDEN, WHEN_CREDENTIALS)                                                    \
+    R(ADMIN, PROBLEM_ADMIN_REQUIRED, WHEN_CREDENTIALS)                                                   \
+    R(API_ACCESS, PROBLEM_API_ACCESS_DISABLED, WHEN_CREDENTIALS)                                         \
+    R(RATE, PROBLEM_RATE_LIMITED, WHEN_PROJECT)                                                          \
+    R(OPERATOR_ROUTE, PROBLEM_ROUTE_NOT_FOUND, WHEN_OPERATOR)                                            \
+    R(OPERATOR_TOKEN, PROBLEM_UNAUTHORIZED, WHEN_OPERATOR)                                               \
     /* what handlers share: app/reply.h */                                                         \
-    R(QUERY, "invalid_query", WHEN_ALWAYS)                                                         \
-    R(BODY_LARGE, "payload_too_large", WHEN_BODY)                                                  \
-    R(BODY_TYPE, "unsupported_media_type", WHEN_BODY)                                              \
-    R(STALE, "precondition_failed", WHEN_IF_MATCH)                                                 \
-    R(LOCKED, "locked", WHEN_LOCK_TOKEN)                                                           \
-    R(REPEATED, "idempotency_in_progress", WHEN_IDEMPOTENT)                                        \
-    R(REPEATED_OTHERWISE, "idempotency_mismatch", WHEN_IDEMPOTENT)                                 \
-    R(INTERNAL, "internal", WHEN_ALWAYS)                                                           \
-    R(AWAY, "dependency_unavailable", WHEN_ALWAYS)                                                 \
-    R(TIMEOUT, "timeout", WHEN_ALWAYS)
+    R(QUERY, PROBLEM_INVALID_QUERY, WHEN_ALWAYS)                                                         \
+    R(BODY_LARGE, PROBLEM_PAYLOAD_TOO_LARGE, WHEN_BODY)                                                  \
+    R(BODY_TYPE, PROBLEM_UNSUPPORTED_MEDIA_TYPE, WHEN_BODY)                                              \
+    R(STALE, PROBLEM_PRECONDITION_FAILED, WHEN_IF_MATCH)                                                 \
+    R(LOCKED, PROBLEM_LOCKED, WHEN_LOCK_TOKEN)                                                           \
+    R(REPEATED, PROBLEM_IDEMPOTENCY_IN_PROGRESS, WHEN_IDEMPOTENT)                                        \
+    R(REPEATED_OTHERWISE, PROBLEM_IDEMPOTENCY_MISMATCH, WHEN_IDEMPOTENT)                                 \
+    R(INTERNAL, PROBLEM_INTERNAL, WHEN_ALWAYS)                                                           \
+    R(AWAY, PROBLEM_DEPENDENCY_UNAVAILABLE, WHEN_ALWAYS)                                                 \
+    R(TIMEOUT, PROBLEM_TIMEOUT, WHEN_ALWAYS)
 /* clang-format on */
 
 enum refusal {
-#define REFUSAL_NAME(name, code, when) REFUSE_##name,
+#define REFUSAL_NAME(name, problem, when) REFUSE_##name,
     REFUSALS(REFUSAL_NAME)
 #undef REFUSAL_NAME
 };

@@ -19,7 +19,8 @@
  * scanner. */
 static int fail_unreachable(struct step_call *call)
 {
-    return step_fail(call, "unreachable", "The address did not answer in time, or is not allowed.");
+    return step_fail(
+        call, PROBLEM_UNREACHABLE, "The address did not answer in time, or is not allowed.");
 }
 
 static int add_header(struct step_call *call,
@@ -32,13 +33,13 @@ static int add_header(struct step_call *call,
     struct str text;
 
     if (request->nheaders == HEADERS_MAX)
-        return step_fail(call, "too_long", "headers: more than %d", HEADERS_MAX);
+        return step_fail(call, PROBLEM_TOO_LONG, "headers: more than %d", HEADERS_MAX);
     if (json_is_string(value))
         text = (struct str){json_string_value(value), json_string_length(value)};
     else if (json_is_number(value) || json_is_boolean(value))
         text = jr_print(arena, value);
     else
-        return step_fail(call, "type_mismatch", "headers.%s: expected a text", name);
+        return step_fail(call, PROBLEM_TYPE_MISMATCH, "headers.%s: expected a text", name);
     headers[request->nheaders++] = (struct fetch_header){.name = str_from(name), .value = text};
     return 0;
 }
@@ -124,7 +125,7 @@ static int pick_results(struct step_call *call, json_t *answer, json_t **ret_dat
     if (reference_parse_path(call->task->arena, path, &reference, &reason) != 0 ||
         reference_eval(call->task->arena, reference, &context, ret_data, &reason) != 0)
         return step_fail(call,
-                         "results_path",
+                         PROBLEM_RESULTS_PATH,
                          "The answer has nothing at \"%.*s\": %.*s",
                          STR_ARG(path),
                          STR_ARG(reason));
@@ -136,17 +137,17 @@ static int fail_fetch(struct step_call *call, int rc)
     switch (rc) {
     case FETCH_TOO_LARGE:
         return step_fail(call,
-                         "response_too_large",
+                         PROBLEM_RESPONSE_TOO_LARGE,
                          "The answer is larger than %d bytes.",
                          FETCH_DEFAULT_RESPONSE_BYTES);
     case FETCH_BAD_URL:
-        return step_fail(call, "bad_url", "The URL cannot be used.");
+        return step_fail(call, PROBLEM_BAD_URL, "The URL cannot be used.");
     case FETCH_BAD_HEADER:
         return step_fail(call,
-                         "bad_header",
+                         PROBLEM_BAD_HEADER,
                          "A header cannot be sent: line breaks and framing headers are refused.");
     case FETCH_BUSY:
-        return step_fail(call, "busy", "Too many requests wait to be sent.");
+        return step_fail(call, PROBLEM_BUSY, "Too many requests wait to be sent.");
     default:
         return fail_unreachable(call);
     }
@@ -160,12 +161,12 @@ static int check_host(struct step_call *call, struct str url)
     if (call->secrets == NULL)
         return 0;
     if (fetch_url_host(call->task->arena, url, &host) != 0)
-        return step_fail(call, "bad_url", "The URL cannot be used.");
+        return step_fail(call, PROBLEM_BAD_URL, "The URL cannot be used.");
     struct str secret = secrets_unsendable(call->secrets, host);
     if (secret.ptr == NULL)
         return 0;
     return step_fail(call,
-                     "secret_host",
+                     PROBLEM_SECRET_HOST,
                      "The secret %.*s may not be sent to %.*s (its allowed_hosts).",
                      STR_ARG(secret),
                      STR_ARG(host));
@@ -179,7 +180,7 @@ static int take_answer(struct step_call *call, const struct fetch_response *resp
     call->error.status_code = response->status;
     if (response->status < 200 || response->status > 299) {
         call->error.response = answer;
-        return step_fail(call, "http_status", "The address answered %ld.", response->status);
+        return step_fail(call, PROBLEM_HTTP_STATUS, "The address answered %ld.", response->status);
     }
     TRY(pick_results(call, answer, &data));
     call->output = step_own(
@@ -194,7 +195,7 @@ AWAITS static int take_counted(struct step_call *call, const struct fetch_respon
 
     int rc = room_moment(call->task, jr_tree_bytes(response->body), &moment);
     if (rc == ROOM_NONE)
-        return step_fail(call, "response_too_large", "The answer holds too many values.");
+        return step_fail(call, PROBLEM_RESPONSE_TOO_LARGE, "The answer holds too many values.");
     TRY(rc);
     rc = take_answer(call, response);
     room_moment_end(&moment);

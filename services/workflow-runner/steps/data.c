@@ -24,16 +24,16 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
     data_input(call, "entity", json_object_get(call->step->params, "entity"));
     const struct entity *entity = model_entity(model, name);
     if (entity == NULL)
-        return step_fail(call, "not_found", "There is no entity \"%.*s\".", STR_ARG(name));
+        return step_fail(call, PROBLEM_NOT_FOUND, "There is no entity \"%.*s\".", STR_ARG(name));
     if (!caller_can_entity(call->caller, entity->id, action))
         return step_fail(call,
-                         "forbidden",
+                         PROBLEM_FORBIDDEN,
                          "The workflow's last editor lacks the permission %.*s:%s.",
                          STR_ARG(entity->name),
                          perm_action_name(action));
     if (!caller_api_access(call->caller))
         return step_fail(call,
-                         "api_access_disabled",
+                         PROBLEM_API_ACCESS_DISABLED,
                          "None of the roles of the workflow's last editor has API access.");
     *ret_data = (struct data_step){
         .ctx = {.task = call->task,
@@ -66,13 +66,13 @@ int data_charge(struct step_call *call, size_t records)
                       &rows);
     if (rc > 0)
         return step_fail(
-            call, "dependency_unavailable", "The database cannot be asked at the moment.");
+            call, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database cannot be asked at the moment.");
     TRY(rc);
     call->run->fan_out_seq = call->seq;
     if (rows_i64(&rows, 0, 0) <= most)
         return 0;
     return step_fail(call,
-                     "fan_out_guard",
+                     PROBLEM_FAN_OUT_GUARD,
                      "The jobs of this chain of events would make more than %lld records.",
                      (long long)most);
 }
@@ -91,8 +91,10 @@ int data_check(struct step_call *call, struct data_step *data, int rc)
     if (rc != RECORDS_FAILED)
         return rc;
     if (data->out.overflow)
-        return step_fail(
-            call, "output_too_large", "The output is larger than %zu bytes.", STEP_OUTPUT_BYTES);
+        return step_fail(call,
+                         PROBLEM_OUTPUT_TOO_LARGE,
+                         "The output is larger than %zu bytes.",
+                         STEP_OUTPUT_BYTES);
     struct schema_errors *fields = ARENA_NEW(call->task->arena, fields);
     *fields = error->fields;
     call->error.fields = fields;
@@ -106,7 +108,7 @@ int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_v
     if (jr_parse_beside(
             call->task, call->task->arena, strbuf_view(&data->out), true, ret_value, &error) == 0)
         return 0;
-    return step_fail(call, "output_too_large", "The records cannot be read: %s", error.text);
+    return step_fail(call, PROBLEM_OUTPUT_TOO_LARGE, "The records cannot be read: %s", error.text);
 }
 
 void data_put_one(struct step_call *call, json_t *value)

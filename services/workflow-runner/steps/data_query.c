@@ -39,7 +39,7 @@ struct reading {
 static int add(struct reading *in, const struct records_condition *condition)
 {
     if (in->count == CONDITIONS_MAX)
-        return step_fail(in->call, "too_long", "filter: there are more than 50 conditions");
+        return step_fail(in->call, PROBLEM_TOO_LONG, "filter: there are more than 50 conditions");
     in->items[in->count] = *condition;
     if (condition->name.len > FILTER_NAME_BYTES)
         in->items[in->count].name = STR("filter");
@@ -60,7 +60,7 @@ static int fail_value(struct reading *in, const struct records_condition *condit
     if (condition->group_count > 0)
         name = condition->groups[0].any ? STR("or") : STR("and");
     return step_fail(in->call,
-                     "type_mismatch",
+                     PROBLEM_TYPE_MISMATCH,
                      "filter.%.*s: expected a text, a number or a boolean",
                      STR_ARG(name));
 }
@@ -123,14 +123,14 @@ static int add_group(struct reading *in, struct records_condition outer, const j
     json_t *item;
 
     if (!json_is_object(members))
-        return step_fail(in->call, "type_mismatch", "filter: expected an object");
+        return step_fail(in->call, PROBLEM_TYPE_MISMATCH, "filter: expected an object");
     json_object_keylen_foreach((json_t *)members, name, len, item)
     {
         struct str key = {name, len};
         struct records_condition inner = outer;
         bool any = str_is(key, "or");
         if (outer.group_count == FILTER_GROUPS)
-            return step_fail(in->call, "invalid_query", "filter: groups are nested too deep");
+            return step_fail(in->call, PROBLEM_INVALID_QUERY, "filter: groups are nested too deep");
         struct str named = below(in, outer.name, key);
         inner.name = named;
         if (!json_is_array(item) || (!any && !str_is(key, "and"))) {
@@ -174,11 +174,11 @@ int data_names(struct step_call *call, const char *name, struct str *ret_names)
     if (value == NULL || scalar_text(call, value, ret_names))
         return 0;
     if (!json_is_array(value))
-        return step_fail(call, "type_mismatch", "%s: expected names", name);
+        return step_fail(call, PROBLEM_TYPE_MISMATCH, "%s: expected names", name);
     strbuf_init(&out, call->task->arena, (size_t)64 << 10);
     for (size_t i = 0; i < json_array_size(value); i++) {
         if (!scalar_text(call, json_array_get(value, i), &text))
-            return step_fail(call, "type_mismatch", "%s: expected names", name);
+            return step_fail(call, PROBLEM_TYPE_MISMATCH, "%s: expected names", name);
         strbuf_printf(&out, "%s%.*s", i > 0 ? "," : "", STR_ARG(text));
     }
     *ret_names = strbuf_view(&out);
@@ -192,7 +192,7 @@ static int read_number(struct step_call *call, const char *name, struct str *ret
     TRY(optional(call, name, &value));
     if (value == NULL || scalar_text(call, value, ret_text))
         return 0;
-    return step_fail(call, "type_mismatch", "%s: expected a number", name);
+    return step_fail(call, PROBLEM_TYPE_MISMATCH, "%s: expected a number", name);
 }
 
 int data_query(struct step_call *call, struct data_step *data, struct records_query *ret_query)
@@ -208,7 +208,7 @@ int data_query(struct step_call *call, struct data_step *data, struct records_qu
     TRY(read_number(call, "limit", &limit));
     TRY(read_number(call, "page", &number));
     if (!page_numbers(call->task->arena, limit, number, &page, &data->ctx.error.fields))
-        return data_check(call, data, records_fail_found(&data->ctx, "invalid_query"));
+        return data_check(call, data, records_fail_found(&data->ctx, PROBLEM_INVALID_QUERY));
     query.limit = page.limit;
     query.page = page.page;
     *ret_query = query;

@@ -36,7 +36,7 @@ AWAITS static int read_one(struct step_call *call, struct data_step *data)
     do
         rc = records_get(&data->ctx, data->entity, id, &query, &data->out, &version);
     while (records_again(&data->ctx, &data->entity, &rc));
-    if (rc == RECORDS_FAILED && str_is(str_from(data->ctx.error.code), "not_found"))
+    if (rc == RECORDS_FAILED && data->ctx.error.code == PROBLEM_NOT_FOUND)
         return 0;
     TRY(data_check(call, data, rc));
     TRY(data_read_out(call, data, &value));

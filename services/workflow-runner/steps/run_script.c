@@ -20,21 +20,21 @@ int step_run_script(struct step_call *call)
     call->task->deadline_ms = 0; /* the sandbox keeps the script's time */
     int rc = script_run(call->task, &request, &result);
     if (rc == -EAGAIN)
-        return step_fail(call, "busy", "Too many scripts wait to be run.");
+        return step_fail(call, PROBLEM_BUSY, "Too many scripts wait to be run.");
     if (rc == -ECANCELED || rc == -ETIMEDOUT)
         return rc;
     if (rc != 0)
-        return step_fail(call, "script_unavailable", "The sandbox for scripts cannot be started.");
+        return step_fail(
+            call, PROBLEM_SCRIPT_UNAVAILABLE, "The sandbox for scripts cannot be started.");
     call->log = result.log;
     if (!result.ok) {
-        if (result.line > 0)
-            return step_fail(call,
-                             arena_cstr(call->task->arena, result.code),
-                             "line %lld: %.*s",
-                             (long long)result.line,
-                             STR_ARG(result.message));
-        return step_fail(
-            call, arena_cstr(call->task->arena, result.code), "%.*s", STR_ARG(result.message));
+        call->error.code = arena_cstr(call->task->arena, result.code);
+        call->error.message = result.line > 0 ? arena_printf(call->task->arena,
+                                                             "line %lld: %.*s",
+                                                             (long long)result.line,
+                                                             STR_ARG(result.message))
+                                              : result.message;
+        return STEP_FAILED;
     }
     call->output = step_own(call, json_pack("{s:[O]}", "data", result.value));
     return 0;

@@ -26,7 +26,7 @@ static int read_addresses(struct step_call *call,
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
         if (!json_is_string(item))
-            return step_fail(call, "type_mismatch", "%s: expected an e-mail address", name);
+            return step_fail(call, PROBLEM_TYPE_MISMATCH, "%s: expected an e-mail address", name);
         items[i] = (struct str){json_string_value(item), json_string_length(item)};
     }
     (void)json_object_set(call->input, name, value);
@@ -78,15 +78,16 @@ static int read_mail(struct step_call *call, struct mail *mail)
                                     (long long)call->job->item.id,
                                     call->seq);
     if (!runner_conf()->smtp_url.len || !mail->from.len)
-        return step_fail(
-            call, "mail_not_configured", "The service has no mail server, or no sender is set.");
+        return step_fail(call,
+                         PROBLEM_MAIL_NOT_CONFIGURED,
+                         "The service has no mail server, or no sender is set.");
     switch (mail_check(arena, mail, &reason)) {
     case 0:
         return 0;
     case MAIL_BAD_ADDRESS:
-        return step_fail(call, "bad_address", "%.*s", STR_ARG(reason));
+        return step_fail(call, PROBLEM_BAD_ADDRESS, "%.*s", STR_ARG(reason));
     default:
-        return step_fail(call, "bad_header", "%.*s", STR_ARG(reason));
+        return step_fail(call, PROBLEM_BAD_HEADER, "%.*s", STR_ARG(reason));
     }
 }
 
@@ -101,13 +102,16 @@ AWAITS static int send_read(struct step_call *call, const struct mail *mail)
     if (rc == MAIL_UNKNOWN)
         return step_fail(
             call,
-            "mail_unknown",
+            PROBLEM_MAIL_UNKNOWN,
             "The connection broke before the mail server answered: the mail may be on its way.");
     if (rc == MAIL_REFUSED)
-        return step_fail(call, "mail_refused", "The mail server refused: %.*s", STR_ARG(reason));
-    if (rc > 0)
         return step_fail(
-            call, "mail_unreachable", "The mail could not be handed over: %.*s", STR_ARG(reason));
+            call, PROBLEM_MAIL_REFUSED, "The mail server refused: %.*s", STR_ARG(reason));
+    if (rc > 0)
+        return step_fail(call,
+                         PROBLEM_MAIL_UNREACHABLE,
+                         "The mail could not be handed over: %.*s",
+                         STR_ARG(reason));
     TRY(rc);
     size_t recipients = mail->to_count + mail->cc_count + mail->bcc_count;
     call->output = step_own(call,
@@ -129,7 +133,8 @@ int step_send_email(struct step_call *call)
     TRY(read_mail(call, &mail));
     int rc = room_moment(call->task, MAIL_COPIES * (mail.text.len + mail.html.len), &moment);
     if (rc == ROOM_NONE)
-        return step_fail(call, "mail_unreachable", "There is no room for a mail of this size.");
+        return step_fail(
+            call, PROBLEM_MAIL_UNREACHABLE, "There is no room for a mail of this size.");
     TRY(rc);
     rc = send_read(call, &mail);
     room_moment_end(&moment);

@@ -83,7 +83,7 @@ static int count_rows(struct step_call *call, size_t *ret_rows)
             continue;
         if (total != SIZE_MAX && rows != total)
             return step_fail(call,
-                             "template_unresolved",
+                             PROBLEM_TEMPLATE_UNRESOLVED,
                              "%s: [*] has %zu rows, an earlier parameter's has %zu",
                              members[i],
                              rows,
@@ -93,7 +93,7 @@ static int count_rows(struct step_call *call, size_t *ret_rows)
     *ret_rows = total;
     if (total != SIZE_MAX && total > ROWS_MAX)
         return step_fail(
-            call, "too_long", "[*] has %zu rows; a step sends at most %d", total, ROWS_MAX);
+            call, PROBLEM_TOO_LONG, "[*] has %zu rows; a step sends at most %d", total, ROWS_MAX);
     return 0;
 }
 
@@ -106,7 +106,7 @@ static int as_text(struct step_call *call, const char *place, const char *name, 
     if (json_is_string(*value))
         return 0;
     if (json_is_object(*value) || json_is_array(*value))
-        return step_fail(call, "type_mismatch", "%s%s: expected a text", place, name);
+        return step_fail(call, PROBLEM_TYPE_MISMATCH, "%s%s: expected a text", place, name);
     if (!json_is_null(*value))
         text = jr_print(call->task->arena, *value);
     *value = step_own(call, json_stringn(text.ptr, text.len));
@@ -141,7 +141,7 @@ static int fill_audience(struct step_call *call, json_t *audience)
         (void)json_object_set_new(audience, "owner_entity_id", json_integer(call->job->trigger_id));
     if (str_is(kind, "user") && !is_given(json_object_get(audience, "user_id")))
         return step_fail(
-            call, "required", "audience.user_id: is required, the trigger's data has none");
+            call, PROBLEM_REQUIRED, "audience.user_id: is required, the trigger's data has none");
     return 0;
 }
 
@@ -163,9 +163,9 @@ static int read_request(struct step_call *call, bool by_row, size_t row, json_t 
     TRY(fill_audience(call, json_object_get(request, "audience")));
     if (!is_given(json_object_get(request, "template_type"))) {
         if (!is_given(json_object_get(request, "title")))
-            return step_fail(call, "required", "title: is required without a template");
+            return step_fail(call, PROBLEM_REQUIRED, "title: is required without a template");
         if (!is_given(json_object_get(request, "body")))
-            return step_fail(call, "required", "body: is required without a template");
+            return step_fail(call, PROBLEM_REQUIRED, "body: is required without a template");
     }
     return texts_of_data(call, json_object_get(request, "data"));
 }
@@ -191,7 +191,8 @@ static int read_requests(struct sending *in)
         TRY(read_request(call, in->by_row, i, request));
         in->sends[i].request = jr_print(call->task->arena, request);
         if (in->sends[i].request.len > left)
-            return step_fail(call, "too_long", "The requests of all rows are too long together.");
+            return step_fail(
+                call, PROBLEM_TOO_LONG, "The requests of all rows are too long together.");
         left -= in->sends[i].request.len;
     }
     in->first = json_array_get(requests, 0);
@@ -384,7 +385,7 @@ static int report(struct sending *in)
     call->output = step_own(call, json_deep_copy(data));
     (void)json_object_set(call->output, "data", data);
     if (in->count > 0 && str_is(str_from(common_status(in)), "Failed"))
-        return step_fail(call, "push_failed", "The notification reached no device.");
+        return step_fail(call, PROBLEM_PUSH_FAILED, "The notification reached no device.");
     return 0;
 }
 

@@ -85,12 +85,18 @@ int cursor_open(struct records_ctx *ctx,
     if (text.ptr == NULL)
         return 0;
     if (query->page != 0)
-        return records_fail_field(
-            ctx, "invalid_query", STR("cursor"), "invalid_query", "does not go with page");
+        return records_fail_field(ctx,
+                                  PROBLEM_INVALID_QUERY,
+                                  STR("cursor"),
+                                  PROBLEM_INVALID_QUERY,
+                                  "does not go with page");
     ret_cursor->context = context_hash(arena, entity, query);
     if (ret_cursor->positioned && !read_cursor(arena, text, sort, ret_cursor))
-        return records_fail_field(
-            ctx, "invalid_query", STR("cursor"), "invalid_query", "is not a cursor of this query");
+        return records_fail_field(ctx,
+                                  PROBLEM_INVALID_QUERY,
+                                  STR("cursor"),
+                                  PROBLEM_INVALID_QUERY,
+                                  "is not a cursor of this query");
     return 0;
 }
 

@@ -19,7 +19,7 @@ struct reading {
 
 static bool refuse(const struct reading *in, const char *message)
 {
-    records_finding(in->ctx, in->from->name, "invalid_query", "%s", message);
+    records_finding(in->ctx, in->from->name, PROBLEM_INVALID_QUERY, "%s", message);
     return false;
 }
 
@@ -282,7 +282,7 @@ int filter_plan(struct records_ctx *ctx,
         }
         (void)read_condition(&in);
     }
-    TRY(records_fail_found(ctx, "invalid_query"));
+    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
     *ret_filter = filter;
     return 0;
 }

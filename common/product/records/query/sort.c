@@ -6,7 +6,7 @@
 
 static bool refuse(struct records_ctx *ctx, const char *parameter, const char *message)
 {
-    records_finding(ctx, str_from(parameter), "invalid_query", "%s", message);
+    records_finding(ctx, str_from(parameter), PROBLEM_INVALID_QUERY, "%s", message);
     return false;
 }
 
@@ -89,7 +89,7 @@ int sort_plan(struct records_ctx *ctx,
             sort.count++;
     }
     apply_order(ctx, query->order, &sort);
-    TRY(records_fail_found(ctx, "invalid_query"));
+    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
     close_order(entity, query->order, &sort);
     *ret_sort = sort;
     return 0;

@@ -33,7 +33,7 @@ struct grouping {
 
 static void refuse(struct records_ctx *ctx, const char *parameter, const char *message)
 {
-    records_finding(ctx, str_from(parameter), "invalid_query", "%s", message);
+    records_finding(ctx, str_from(parameter), PROBLEM_INVALID_QUERY, "%s", message);
 }
 
 /* A single-valued path, or a finding. */
@@ -149,8 +149,8 @@ plan_groups(struct records_ctx *ctx, const struct records_aggregate *query, stru
     in->limit = query->limit;
     if (in->limit < 1 || in->limit > AGGREGATE_GROUPS)
         records_finding(
-            ctx, STR("limit"), "out_of_range", "must be between 1 and %d", AGGREGATE_GROUPS);
-    TRY(records_fail_found(ctx, "invalid_query"));
+            ctx, STR("limit"), PROBLEM_OUT_OF_RANGE, "must be between 1 and %d", AGGREGATE_GROUPS);
+    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
     return filter_plan(ctx, in->entity, &query->filter, &in->filter);
 }
 

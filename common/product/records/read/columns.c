@@ -79,7 +79,7 @@ static int plan_selected(struct records_ctx *ctx,
     for (size_t i = 0; i < entity->field_count; i++)
         if (wanted[i])
             plan.fields[plan.count++] = &entity->fields[i];
-    TRY(records_fail_found(ctx, "invalid_query"));
+    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
     *ret_plan = plan;
     return 0;
 }

@@ -55,7 +55,8 @@ static int expand_path(struct records_ctx *ctx, struct columns *plan, struct str
             return 0;
         }
         if (depth == EXPAND_DEPTH) {
-            records_finding(ctx, STR("expand"), "out_of_range", "is deeper than %d", EXPAND_DEPTH);
+            records_finding(
+                ctx, STR("expand"), PROBLEM_OUT_OF_RANGE, "is deeper than %d", EXPAND_DEPTH);
             return 0;
         }
         size_t at = own_place(arena, plan, field);
@@ -78,12 +79,12 @@ int expand_plan(struct records_ctx *ctx, struct str paths, struct columns *plan)
     while (paths.ptr != NULL) {
         if (count++ == EXPAND_PATHS) {
             records_finding(
-                ctx, STR("expand"), "out_of_range", "names more than %d paths", EXPAND_PATHS);
+                ctx, STR("expand"), PROBLEM_OUT_OF_RANGE, "names more than %d paths", EXPAND_PATHS);
             break;
         }
         TRY(expand_path(ctx, plan, str_split(&paths, ',')));
     }
-    return records_fail_found(ctx, "invalid_query");
+    return records_fail_found(ctx, PROBLEM_INVALID_QUERY);
 }
 
 /* --- loading --- */
@@ -168,9 +169,9 @@ load_records(struct records_ctx *ctx, struct expansion *expansion, const struct 
 static int too_many(struct records_ctx *ctx, const struct expansion *expansion)
 {
     return records_fail_field(ctx,
-                              "invalid_query",
+                              PROBLEM_INVALID_QUERY,
                               STR("expand"),
-                              "out_of_range",
+                              PROBLEM_OUT_OF_RANGE,
                               "\"%.*s\" leads to more than %d records; ask for fewer with limit",
                               STR_ARG(expansion->field->name),
                               EXPAND_RECORDS);

@@ -107,8 +107,11 @@ AWAITS static int read_rows(struct records_ctx *ctx, struct listing *list)
     sql->narrow = is_narrow(list);
     int rc = db_query(ctx->task, ctx->db, sql, params.items, params.count, &list->rows);
     if (rc == DB_CHECK && list->cursor.positioned)
-        return records_fail_field(
-            ctx, "invalid_query", STR("cursor"), "invalid_query", "is not a cursor of this query");
+        return records_fail_field(ctx,
+                                  PROBLEM_INVALID_QUERY,
+                                  STR("cursor"),
+                                  PROBLEM_INVALID_QUERY,
+                                  "is not a cursor of this query");
     return records_db(ctx, list->entity, rc);
 }
 
@@ -167,9 +170,9 @@ static int write_cursor(struct records_ctx *ctx, const struct listing *list, str
                                    column);
     if (text.ptr == NULL)
         return records_fail_field(ctx,
-                                  "invalid_query",
+                                  PROBLEM_INVALID_QUERY,
                                   STR("sort"),
-                                  "too_long",
+                                  PROBLEM_TOO_LONG,
                                   "values of more than %d bytes do not go into a cursor",
                                   CURSOR_VALUE_BYTES);
     jw_str(w, text);

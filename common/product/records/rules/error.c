@@ -9,14 +9,14 @@
 #include "log/log.h"
 #include "model/model.h"
 
-static int vfail(struct records_ctx *ctx, const char *code, const char *format, va_list args)
+static int vfail(struct records_ctx *ctx, enum problem code, const char *format, va_list args)
 {
     ctx->error.code = code;
     ctx->error.detail = arena_vprintf(ctx->task->arena, format, args);
     return RECORDS_FAILED;
 }
 
-int records_fail(struct records_ctx *ctx, const char *code, const char *format, ...)
+int records_fail(struct records_ctx *ctx, enum problem code, const char *format, ...)
 {
     va_list args;
 
@@ -27,9 +27,9 @@ int records_fail(struct records_ctx *ctx, const char *code, const char *format, 
 }
 
 int records_fail_field(struct records_ctx *ctx,
-                       const char *code,
+                       enum problem code,
                        struct str field,
-                       const char *finding,
+                       enum problem finding,
                        const char *format,
                        ...)
 {
@@ -44,7 +44,7 @@ int records_fail_field(struct records_ctx *ctx,
 }
 
 void records_finding(
-    struct records_ctx *ctx, struct str field, const char *finding, const char *format, ...)
+    struct records_ctx *ctx, struct str field, enum problem finding, const char *format, ...)
 {
     struct arena *arena = ctx->task->arena;
     va_list args;
@@ -55,7 +55,7 @@ void records_finding(
     schema_error_add(arena, &ctx->error.fields, field, finding, "%.*s", STR_ARG(message));
 }
 
-int records_fail_found(struct records_ctx *ctx, const char *code)
+int records_fail_found(struct records_ctx *ctx, enum problem code)
 {
     const struct schema_errors *found = &ctx->error.fields;
 
@@ -82,20 +82,23 @@ void records_finding_unknown(struct records_ctx *ctx, struct str parameter, stru
 {
     struct str shown = shortened(name);
 
-    records_finding(
-        ctx, shortened(parameter), "unknown_field", "there is no field \"%.*s\"", STR_ARG(shown));
+    records_finding(ctx,
+                    shortened(parameter),
+                    PROBLEM_UNKNOWN_FIELD,
+                    "there is no field \"%.*s\"",
+                    STR_ARG(shown));
 }
 
 int records_fail_not_found(struct records_ctx *ctx)
 {
-    return records_fail(ctx, "not_found", "The record does not exist.");
+    return records_fail(ctx, PROBLEM_NOT_FOUND, "The record does not exist.");
 }
 
 int records_fits(struct records_ctx *ctx, const struct strbuf *out)
 {
     if (!out->overflow)
         return 0;
-    return records_fail(ctx, "too_large_answer", "%s", RECORDS_TOO_LARGE);
+    return records_fail(ctx, PROBLEM_TOO_LARGE_ANSWER, "%s", RECORDS_TOO_LARGE);
 }
 
 /* --- database results --- */
@@ -120,11 +123,12 @@ fail_unique(struct records_ctx *ctx, const struct entity *entity, const struct d
     const struct model_field *field = constraint_field(entity, error->constraint);
 
     if (field == NULL)
-        return records_fail(ctx, "unique_violation", "A record with this value exists already.");
+        return records_fail(
+            ctx, PROBLEM_UNIQUE_VIOLATION, "A record with this value exists already.");
     return records_fail_field(ctx,
-                              "unique_violation",
+                              PROBLEM_UNIQUE_VIOLATION,
                               field->name,
-                              "unique_violation",
+                              PROBLEM_UNIQUE_VIOLATION,
                               "another record has this value already");
 }
 
@@ -137,18 +141,18 @@ fail_foreign_key(struct records_ctx *ctx, const struct entity *entity, const str
 
     if (field == NULL || str_starts(error->message, STR("update or delete")))
         return records_fail(
-            ctx, "foreign_key_violation", "The record is still referenced by other records.");
+            ctx, PROBLEM_FOREIGN_KEY_VIOLATION, "The record is still referenced by other records.");
     return records_fail_field(ctx,
-                              "validation_failed",
+                              PROBLEM_VALIDATION_FAILED,
                               field->name,
-                              "foreign_key_violation",
+                              PROBLEM_FOREIGN_KEY_VIOLATION,
                               "refers to a record that does not exist");
 }
 
 int records_fail_schema(struct records_ctx *ctx)
 {
     return records_fail(
-        ctx, "dependency_unavailable", "The data model changed; repeat the request.");
+        ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The data model changed; repeat the request.");
 }
 
 int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
@@ -163,35 +167,36 @@ int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
     case DB_FOREIGN_KEY:
         return fail_foreign_key(ctx, entity, error);
     case DB_NOT_NULL:
-        return records_fail(ctx, "validation_failed", "A required value is missing.");
+        return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "A required value is missing.");
     case DB_CHECK:
-        return records_fail(ctx, "validation_failed", "A value does not fit its field.");
+        return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "A value does not fit its field.");
     case DB_CONFLICT:
         return records_fail(
-            ctx, "dependency_unavailable", "Others write the same data; try again.");
+            ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "Others write the same data; try again.");
     case DB_LOCKED:
-        return records_fail(ctx, "dependency_unavailable", "The data is being changed; try again.");
+        return records_fail(
+            ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The data is being changed; try again.");
     case DB_TIMEOUT:
-        return records_fail(ctx, "timeout", "The database did not answer in time.");
+        return records_fail(ctx, PROBLEM_TIMEOUT, "The database did not answer in time.");
     case DB_UNAVAILABLE:
-        return records_fail(ctx, "dependency_unavailable", "The database is not available.");
+        return records_fail(ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database is not available.");
     case DB_TOO_LARGE:
-        return records_fail(ctx, "too_large_answer", "%s", RECORDS_TOO_LARGE);
+        return records_fail(ctx, PROBLEM_TOO_LARGE_ANSWER, "%s", RECORDS_TOO_LARGE);
     case DB_BUSY:
         return records_fail(ctx,
-                            "too_many_requests_in_flight",
+                            PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                             "This project has too much under way at once; try again.");
     case DB_FULL:
-        return records_fail(ctx, "dependency_unavailable", "The database has no room left.");
+        return records_fail(ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database has no room left.");
     case DB_UNKNOWN:
         return records_fail(
-            ctx, "outcome_unknown", "The connection was lost; it may have happened.");
+            ctx, PROBLEM_OUTCOME_UNKNOWN, "The connection was lost; it may have happened.");
     case DB_SCHEMA:
         return ctx->db->lease == NULL ? RECORDS_SCHEMA : records_fail_schema(ctx);
     case DB_FAILED:
         break;
     }
-    return records_fail(ctx, "internal", "The statement failed.");
+    return records_fail(ctx, PROBLEM_INTERNAL, "The statement failed.");
 }
 
 /* --- a model that changed under a statement --- */
@@ -211,13 +216,13 @@ bool records_again(struct records_ctx *ctx, const struct entity **entity, int *r
     ctx->error = (struct records_error){0};
     *rc = project_reload_model(ctx->task, ctx->project, &ctx->model);
     if (*rc > 0)
-        *rc = records_fail(ctx, "dependency_unavailable", "The data model cannot be read.");
+        *rc = records_fail(ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The data model cannot be read.");
     if (*rc != 0)
         return false;
     const struct entity *found = model_entity_by_id(ctx->model, id);
     if (found != NULL)
         *entity = found;
     else
-        *rc = records_fail(ctx, "not_found", "The entity does not exist.");
+        *rc = records_fail(ctx, PROBLEM_NOT_FOUND, "The entity does not exist.");
     return found != NULL;
 }

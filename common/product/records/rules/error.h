@@ -6,13 +6,13 @@
 #include "records/records.h"
 
 /* any: sets code and detail (arena-owned); returns RECORDS_FAILED. */
-int records_fail(struct records_ctx *ctx, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
-/* any: the same with one finding: `code` is the problem ("validation_failed", "invalid_query"),
- * `finding` what is wrong with `field` ("required", "unknown_field", ...). */
+int records_fail(struct records_ctx *ctx, enum problem code, const char *format, ...) PRINTF_LIKE(3, 4);
+/* any: the same with one finding: `code` is the problem (PROBLEM_INVALID_QUERY),
+ * `finding` what is wrong with `field` (PROBLEM_REQUIRED). */
 int records_fail_field(struct records_ctx *ctx,
-                       const char *code,
+                       enum problem code,
                        struct str field,
-                       const char *finding,
+                       enum problem finding,
                        const char *format,
                        ...) PRINTF_LIKE(5, 6);
 /* any: the finding for a field that does not exist or may not be read: one text for both. `parameter`

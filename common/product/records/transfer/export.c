@@ -51,7 +51,7 @@ struct export
 AWAITS static int flush(struct export *export)
 {
     if (export->piece.overflow)
-        return records_fail(export->ctx, "internal", "A record is too large to be exported.");
+        return records_fail(export->ctx, PROBLEM_INTERNAL, "A record is too large to be exported.");
     if (export->piece.len == 0)
         return 0;
     struct str rest = strbuf_view(&export->piece);
@@ -357,11 +357,12 @@ int records_export(struct records_ctx *ctx,
     int rc = all_pages(export, entity);
     if (export->sink_rc != 0)
         return export->sink_rc;
-    if (rc == RECORDS_FAILED && ctx->error.code != NULL)
+    if (rc == RECORDS_FAILED && ctx->error.code != PROBLEM_NONE)
         return rc;
     rc = records_db(ctx, entity, rc);
     if (rc == RECORDS_SCHEMA && export->sent)
-        return records_fail(ctx, "dependency_unavailable", "The data model changed meanwhile.");
+        return records_fail(
+            ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The data model changed meanwhile.");
     if (rc == 0 && export->csv && !export->sent)
         return send_empty(export);
     return rc;

@@ -36,7 +36,7 @@ struct import {
 /* --- report --- */
 
 /* Texts of errors live as long as the import: ctx->task->arena must be the outer one here. */
-static void report_error(struct import *import, int64_t row, const char *code, struct str detail)
+static void report_error(struct import *import, int64_t row, enum problem code, struct str detail)
 {
     import->report.failed++;
     if (import->report.error_count == IMPORT_ERRORS_MAX)
@@ -53,7 +53,7 @@ const struct import_report *records_import_report(const struct import *import)
     return &import->report;
 }
 
-void records_import_stopped(struct import *import, const char *code, struct str detail)
+void records_import_stopped(struct import *import, enum problem code, struct str detail)
 {
     struct import_report *report = &import->report;
 
@@ -84,7 +84,7 @@ void records_import_errors(const struct import *import, struct strbuf *out)
         const struct import_error *error = &import->errors[i];
         jw_obj(&w);
         JW_I64(&w, "row", error->row);
-        JW_CSTR(&w, "code", error->code);
+        JW_CSTR(&w, "code", problem_code(error->code));
         JW_STR(&w, "detail", error->detail);
         jw_obj_end(&w);
     }
@@ -195,21 +195,21 @@ static int read_header(struct import *import, const struct import_row *row)
     for (size_t i = 0; i < row->cell_count; i++) {
         struct str name = str_trim(row->cells[i]);
         if (!clean(name))
-            return records_fail(ctx, "validation_failed", "The header is not UTF-8.");
+            return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "The header is not UTF-8.");
         if (passed_over(import->entity, name))
             continue;
         const struct model_field *field = entity_field(import->entity, name);
         if (field == NULL || (!field_rule_allows(ctx, field, ACT_READ) &&
                               !field_rule_allows(ctx, field, ACT_CREATE))) {
-            records_finding(ctx, name, "unknown_field", "is not a known field");
+            records_finding(ctx, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
             continue;
         }
         for (size_t k = 0; k < i; k++)
             if (import->columns[k] == field)
-                records_finding(ctx, name, "validation_failed", "is a column twice");
+                records_finding(ctx, name, PROBLEM_VALIDATION_FAILED, "is a column twice");
         import->columns[i] = field;
     }
-    return records_fail_found(ctx, "validation_failed");
+    return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
 /* As it was before an export made it safe for spreadsheets. */
@@ -229,7 +229,7 @@ static int refuse_shape(struct import *import, const struct import_row *row)
              "the row has %zu cells, the header %zu",
              row->cell_count,
              import->column_count);
-    report_error(import, import->rows, "validation_failed", str_from(text));
+    report_error(import, import->rows, PROBLEM_VALIDATION_FAILED, str_from(text));
     return 0;
 }
 
@@ -246,7 +246,8 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
         bytes += row->cells[i].len;
         if (clean(row->cells[i]))
             continue;
-        report_error(import, import->rows, "validation_failed", STR("the row is not UTF-8 text"));
+        report_error(
+            import, import->rows, PROBLEM_VALIDATION_FAILED, STR("the row is not UTF-8 text"));
         return 0;
     }
     json_t *record = json_object();
@@ -281,7 +282,7 @@ AWAITS static int take_text(struct import *import, struct str text)
 
     import->rows++;
     if (record == NULL) {
-        report_error(import, import->rows, "invalid_json", STR("the row is not valid JSON"));
+        report_error(import, import->rows, PROBLEM_INVALID_JSON, STR("the row is not valid JSON"));
         return 0;
     }
     drop_members(import->entity, record);
@@ -324,7 +325,7 @@ static int settle(struct import *import, int rc)
     if (rc != IMPORT_BROKEN)
         return rc;
     return records_fail(import->ctx,
-                        "validation_failed",
+                        PROBLEM_VALIDATION_FAILED,
                         "After row %lld: %s.",
                         (long long)import->rows,
                         import->split.reason);
@@ -339,6 +340,6 @@ int records_import_finish(struct import *import)
 {
     TRY(settle(import, import_split_end(&import->split)));
     if (import->split.format == IMPORT_CSV && !import->header_done)
-        return records_fail(import->ctx, "validation_failed", "The file has no header row.");
+        return records_fail(import->ctx, PROBLEM_VALIDATION_FAILED, "The file has no header row.");
     return write_chunk(import);
 }

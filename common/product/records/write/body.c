@@ -13,7 +13,7 @@ struct reader {
     const json_t **members; /* by position of the field; NULL = left out */
 };
 
-static void find(const struct reader *in, struct str field, const char *code, const char *message)
+static void find(const struct reader *in, struct str field, enum problem code, const char *message)
 {
     schema_error_add(in->ctx->task->arena, in->row->errors, field, code, "%s", message);
 }
@@ -42,13 +42,13 @@ static void read_member(const struct reader *in, struct str name, const json_t *
     bool seen = field != NULL && field_rule_allows(in->ctx, field, ACT_READ);
 
     if (service)
-        find(in, name, "read_only", "is set by the service");
+        find(in, name, PROBLEM_READ_ONLY, "is set by the service");
     else if (field != NULL && writable(in, field))
         in->members[field - in->entity->fields] = value_is_mask(field, value) ? NULL : value;
     else if (seen)
-        find(in, name, "read_only", "may not be written");
+        find(in, name, PROBLEM_READ_ONLY, "may not be written");
     else
-        find(in, name, "unknown_field", "is not a known field");
+        find(in, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
 }
 
 /* A required field that was left out. One that the caller does not even see cannot be filled by it:
@@ -57,7 +57,10 @@ static void find_missing(const struct reader *in, const struct model_field *fiel
 {
     bool seen = writable(in, field) || field_rule_allows(in->ctx, field, ACT_READ);
 
-    find(in, seen ? field->name : STR(""), "required", seen ? "is required" : "is not complete");
+    find(in,
+         seen ? field->name : STR(""),
+         PROBLEM_REQUIRED,
+         seen ? "is required" : "is not complete");
 }
 
 static void read_field(const struct reader *in, size_t index)
@@ -107,7 +110,7 @@ void write_read(struct records_ctx *ctx,
     row->links = ARENA_ARRAY(arena, row->links, entity->field_count);
     in.members = ARENA_ARRAY(arena, in.members, entity->field_count);
     if (!json_is_object(body)) {
-        find(&in, STR(""), "type_mismatch", "expected an object");
+        find(&in, STR(""), PROBLEM_TYPE_MISMATCH, "expected an object");
         return;
     }
     json_object_foreach((json_t *)body, key, value) read_member(&in, str_from(key), value);

@@ -24,7 +24,12 @@ static void find_item(struct records_ctx *ctx, size_t index, const struct schema
     for (size_t i = 0; i < errors->count && i < ARRAY_LEN(errors->items); i++) {
         const struct schema_error *error = &errors->items[i];
         struct str path = bulk_path(ctx->task->arena, index, error->field);
-        records_finding(ctx, path, error->code, "%.*s", STR_ARG(error->message));
+        schema_error_add_code(ctx->task->arena,
+                              &ctx->error.fields,
+                              path,
+                              error->code,
+                              "%.*s",
+                              STR_ARG(error->message));
     }
 }
 
@@ -41,7 +46,7 @@ static int fail_invalid(struct records_ctx *ctx, const struct write_row *rows, s
         find_item(ctx, i, rows[i].errors);
     }
     return records_fail(ctx,
-                        "validation_failed",
+                        PROBLEM_VALIDATION_FAILED,
                         "%zu of %zu items are invalid: %.*s",
                         invalid,
                         count,
@@ -71,7 +76,7 @@ check_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bu
         const struct value *value = write_value(row, bulk->key);
         if (value == NULL || value->param.kind == PARAM_NULL)
             schema_error_add(
-                ctx->task->arena, row->errors, bulk->key->name, "required", "is required");
+                ctx->task->arena, row->errors, bulk->key->name, PROBLEM_REQUIRED, "is required");
     }
     return 0;
 }
@@ -88,7 +93,7 @@ static void drop_invalid(struct records_ctx *ctx, struct bulk *bulk)
             continue;
         }
         ctx->error.fields = *bulk->rows[i].errors;
-        (void)!records_fail_found(ctx, "validation_failed");
+        (void)!records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
         bulk_refuse(ctx, bulk, i);
     }
     bulk->count = kept;
@@ -120,15 +125,10 @@ prepare_items(struct records_ctx *ctx, const struct entity *entity, struct bulk 
 /* --- writing --- */
 
 /* A failure that says nothing about the item: the ones after it would meet it, too. */
-static bool is_general(const char *code)
+static bool is_general(enum problem code)
 {
-    static const char *const codes[] = {
-        "dependency_unavailable", "timeout", "outcome_unknown", "internal"};
-
-    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
-        if (str_is(str_from(code), codes[i]))
-            return true;
-    return false;
+    return code == PROBLEM_DEPENDENCY_UNAVAILABLE || code == PROBLEM_TIMEOUT ||
+           code == PROBLEM_OUTCOME_UNKNOWN || code == PROBLEM_INTERNAL;
 }
 
 /* Upserts of which some may fail: a transaction an item. */
@@ -216,13 +216,16 @@ int bulk_write(struct records_ctx *ctx,
     };
 
     if (!json_is_array(in->items))
-        return records_fail_field(
-            ctx, "validation_failed", STR("items"), "type_mismatch", "expected a list of records");
+        return records_fail_field(ctx,
+                                  PROBLEM_VALIDATION_FAILED,
+                                  STR("items"),
+                                  PROBLEM_TYPE_MISMATCH,
+                                  "expected a list of records");
     if (json_array_size(in->items) > BULK_MAX)
         return records_fail_field(ctx,
-                                  "validation_failed",
+                                  PROBLEM_VALIDATION_FAILED,
                                   STR("items"),
-                                  "too_long",
+                                  PROBLEM_TOO_LONG,
                                   "must be at most %d items",
                                   BULK_MAX);
     if (in->upsert)
@@ -240,7 +243,7 @@ static void put_error(struct jw *w, const struct records_error *error)
 {
     jw_lit(w, "error");
     jw_obj(w);
-    JW_CSTR(w, "code", error->code);
+    JW_CSTR(w, "code", problem_code(error->code));
     JW_STR(w, "detail", error->detail);
     jw_lit(w, "errors");
     jw_arr(w);

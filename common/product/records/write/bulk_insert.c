@@ -186,10 +186,10 @@ static int fail_twins(struct records_ctx *ctx,
         struct str name = fields[i] != NULL ? fields[i]->name : STR("");
         struct str path = bulk_path(ctx->task->arena, index, name);
         strbuf_printf(&list, "%s%zu", i > 0 ? ", " : "", index);
-        records_finding(ctx, path, "unique_violation", TWIN_TEXT);
+        records_finding(ctx, path, PROBLEM_UNIQUE_VIOLATION, TWIN_TEXT);
     }
     return records_fail(ctx,
-                        "unique_violation",
+                        PROBLEM_UNIQUE_VIOLATION,
                         "%zu of %zu items have a value that exists already: %.*s",
                         count,
                         bulk->count,
@@ -205,7 +205,8 @@ static void refuse_twins(struct records_ctx *ctx,
 {
     for (size_t i = 0; i < count; i++) {
         struct str name = fields[i] != NULL ? fields[i]->name : STR("");
-        (void)!records_fail_field(ctx, "unique_violation", name, "unique_violation", TWIN_TEXT);
+        (void)!records_fail_field(
+            ctx, PROBLEM_UNIQUE_VIOLATION, name, PROBLEM_UNIQUE_VIOLATION, TWIN_TEXT);
         bulk_refuse(ctx, bulk, refused[i]);
     }
 }

@@ -182,14 +182,14 @@ int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cas
         TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
         if (call.rows.count > 0)
             return records_fail(ctx,
-                                "locked",
+                                PROBLEM_LOCKED,
                                 "Record %lld of %.*s goes with it or refers to it and is locked by"
                                 " another user; nothing was deleted.",
                                 (long long)cascade->locked_id,
                                 STR_ARG(entity->name));
     }
     return records_fail(ctx,
-                        "locked",
+                        PROBLEM_LOCKED,
                         "A record that goes with it or refers to it is locked by another user;"
                         " nothing was deleted.");
 }
@@ -266,7 +266,7 @@ AWAITS static int find_referring(struct records_ctx *ctx,
     cascade->records += call.rows.count;
     if (cascade->records > CASCADE_MAX)
         return records_fail(ctx,
-                            "too_many_rows",
+                            PROBLEM_TOO_MANY_ROWS,
                             "More than %d other records go with it or refer to it%s; nothing was "
                             "deleted.",
                             CASCADE_MAX,

@@ -102,9 +102,9 @@ create_run(struct records_ctx *ctx, const struct entity *entity, struct create *
 
     create->row = (struct write_row){.errors = &ctx->error.fields};
     write_read(ctx, entity, create->body, WRITE_CREATE, &create->row);
-    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
     TRY(targets_check(ctx, entity, &create->row, 1, false));
-    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
     TRY(columns_plan(ctx, entity, STR_NONE, &create->plan));
     for (size_t i = 0; i < create->row.link_count; i++)
         create->links = create->links || create->row.links[i].id_count > 0;

@@ -141,6 +141,7 @@ int records_delete(struct records_ctx *ctx,
     if (delete.missed) /* a lock ended between the two statements */
         TRY(delete_once(ctx, entity, &delete));
     if (delete.missed)
-        return records_fail(ctx, "conflict", "The record is being changed by others; try again.");
+        return records_fail(
+            ctx, PROBLEM_CONFLICT, "The record is being changed by others; try again.");
     return 0;
 }

@@ -104,7 +104,7 @@ AWAITS static int find_rows(struct records_ctx *ctx,
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
     if (many->by != NULL && (int64_t)call.rows.count > many->max_affected)
         return records_fail(ctx,
-                            "too_many_rows",
+                            PROBLEM_TOO_MANY_ROWS,
                             "More than %lld records match; nothing was deleted.",
                             (long long)many->max_affected);
     many->found = ARENA_ARRAY(ctx->task->arena, many->found, call.rows.count);
@@ -129,7 +129,7 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
     if (call.rows.count > 0)
         return records_fail(ctx,
-                            "locked",
+                            PROBLEM_LOCKED,
                             "Record %lld is locked by another user; nothing was deleted.",
                             (long long)rows_i64(&call.rows, 0, 0));
 
@@ -158,9 +158,9 @@ delete_run(struct records_ctx *ctx, const struct entity *entity, struct delete_m
         TRY(filter_plan(ctx, entity, many->by, &many->filter));
         if (many->filter == NULL)
             return records_fail_field(ctx,
-                                      "validation_failed",
+                                      PROBLEM_VALIDATION_FAILED,
                                       STR("filter"),
-                                      "required",
+                                      PROBLEM_REQUIRED,
                                       "must have at least one condition");
     }
     bool ring = write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity);
@@ -203,13 +203,17 @@ int records_delete_many(struct records_ctx *ctx,
     };
 
     if (filter == NULL && id_count > IDS_MAX)
-        return records_fail_field(
-            ctx, "validation_failed", STR("ids"), "too_long", "must be at most %d ids", IDS_MAX);
+        return records_fail_field(ctx,
+                                  PROBLEM_VALIDATION_FAILED,
+                                  STR("ids"),
+                                  PROBLEM_TOO_LONG,
+                                  "must be at most %d ids",
+                                  IDS_MAX);
     if (filter != NULL && (max_affected < 1 || max_affected > AFFECTED_MAX))
         return records_fail_field(ctx,
-                                  "validation_failed",
+                                  PROBLEM_VALIDATION_FAILED,
                                   STR("max_affected"),
-                                  "out_of_range",
+                                  PROBLEM_OUT_OF_RANGE,
                                   "must be 1 to %d",
                                   AFFECTED_MAX);
     TRY(delete_run(ctx, entity, &many));

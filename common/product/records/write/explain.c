@@ -50,13 +50,13 @@ int write_explain(struct records_ctx *ctx,
     if (rows->count == 0)
         return records_fail_not_found(ctx);
     if (!rows_bool(rows, 0, COLUMN_ALLOWED))
-        return records_fail(ctx, "forbidden", "The record may be read but not changed.");
+        return records_fail(ctx, PROBLEM_FORBIDDEN, "The record may be read but not changed.");
     if (expect_version != 0 && rows_i64(rows, 0, COLUMN_VERSION) != expect_version)
-        return records_fail(ctx, "precondition_failed", "The record was changed meanwhile.");
+        return records_fail(ctx, PROBLEM_PRECONDITION_FAILED, "The record was changed meanwhile.");
     if (!rows_null(rows, 0, COLUMN_LOCKED_UNTIL)) {
         char until[CLOCK_TEXT_BYTES];
         return records_fail(ctx,
-                            "locked",
+                            PROBLEM_LOCKED,
                             "The record is locked by user %lld until %s.",
                             (long long)rows_i64(rows, 0, COLUMN_LOCKED_BY),
                             clock_format(until, rows_time(rows, 0, COLUMN_LOCKED_UNTIL)));

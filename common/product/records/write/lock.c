@@ -109,7 +109,8 @@ AWAITS static int lock_run(struct records_ctx *ctx, const struct entity *entity,
         }
     }
     if (!done)
-        return records_fail(ctx, "conflict", "The record is being locked by others; try again.");
+        return records_fail(
+            ctx, PROBLEM_CONFLICT, "The record is being locked by others; try again.");
     lock->expires_ms = rows_time(&call.rows, 0, 0);
     return 0;
 }
@@ -125,9 +126,9 @@ int records_lock(struct records_ctx *ctx,
 
     if (lock.ttl_seconds < 1 || lock.ttl_seconds > TTL_MAX_S)
         return records_fail_field(ctx,
-                                  "validation_failed",
+                                  PROBLEM_VALIDATION_FAILED,
                                   STR("ttl_seconds"),
-                                  "out_of_range",
+                                  PROBLEM_OUT_OF_RANGE,
                                   "must be 1 to %d",
                                   TTL_MAX_S);
     TRY(lock_run(ctx, entity, &lock));
@@ -177,16 +178,15 @@ AWAITS static int unlock_run(struct records_ctx *ctx, const struct entity *entit
         return 0;
     int rc = write_explain(ctx, entity, ctx->db, id, ACT_UPDATE, 0);
     TRY(write_settle(ctx, entity, rc));
-    return records_fail(ctx, "not_locked", "The record is not locked.");
+    return records_fail(ctx, PROBLEM_NOT_LOCKED, "The record is not locked.");
 }
 
 int records_unlock(struct records_ctx *ctx, const struct entity *entity, int64_t id)
 {
     int rc = unlock_run(ctx, entity, id);
 
-    if (rc == RECORDS_FAILED && ctx->lock_token.len > 0 &&
-        str_is(str_from(ctx->error.code), "locked"))
+    if (rc == RECORDS_FAILED && ctx->lock_token.len > 0 && ctx->error.code == PROBLEM_LOCKED)
         return records_fail(
-            ctx, "lock_token_invalid", "The token is not that of the record's lock.");
+            ctx, PROBLEM_LOCK_TOKEN_INVALID, "The token is not that of the record's lock.");
     return rc;
 }

@@ -128,7 +128,8 @@ void size_check(struct records_ctx *ctx, enum write_mode mode, struct write_row 
 
     if (stored > limit_of(ctx, AS_STORED) ||
         (stored > json_limit / ESCAPED_TIMES && brought_bytes(row, whole, AS_JSON) > json_limit))
-        schema_error_add(ctx->task->arena, row->errors, STR(""), "too_long", "%s", too_long(ctx));
+        schema_error_add(
+            ctx->task->arena, row->errors, STR(""), PROBLEM_TOO_LONG, "%s", too_long(ctx));
 }
 
 static bool is_given(const struct write_row *row, const struct model_field *field)
@@ -229,8 +230,8 @@ int size_fail(struct records_ctx *ctx)
 {
     const char *reason = too_long(ctx);
 
-    records_finding(ctx, STR(""), "too_long", "%s", reason);
-    return records_fail(ctx, "validation_failed", "T%s.", reason + 1);
+    records_finding(ctx, STR(""), PROBLEM_TOO_LONG, "%s", reason);
+    return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "T%s.", reason + 1);
 }
 
 int size_explain(struct records_ctx *ctx,

@@ -124,7 +124,7 @@ static void find_invisible(struct records_ctx *ctx,
             schema_error_add(ctx->task->arena,
                              rows[i].errors,
                              target->field->name,
-                             "foreign_key_violation",
+                             PROBLEM_FOREIGN_KEY_VIOLATION,
                              "refers to a record that does not exist");
     }
 }

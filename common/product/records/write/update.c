@@ -151,9 +151,9 @@ update_run(struct records_ctx *ctx, const struct entity *entity, struct update *
 {
     update->row = (struct write_row){.errors = &ctx->error.fields};
     write_read(ctx, entity, update->body, WRITE_UPDATE, &update->row);
-    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
     TRY(targets_check(ctx, entity, &update->row, 1, false));
-    TRY(records_fail_found(ctx, "validation_failed"));
+    TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
     TRY(columns_plan(ctx, entity, STR_NONE, &update->plan));
     if (update->row.count == 0 && update->row.link_count == 0)
         return update_nothing(ctx, entity, update);
@@ -162,7 +162,8 @@ update_run(struct records_ctx *ctx, const struct entity *entity, struct update *
     if (update->missed) /* a lock ended, or the row came back, between the two statements */
         TRY(update_once(ctx, entity, update));
     if (update->missed)
-        return records_fail(ctx, "conflict", "The record is being changed by others; try again.");
+        return records_fail(
+            ctx, PROBLEM_CONFLICT, "The record is being changed by others; try again.");
     return 0;
 }
 

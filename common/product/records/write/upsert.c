@@ -33,23 +33,26 @@ int upsert_key(struct records_ctx *ctx,
     const struct model_field *key;
 
     if (!caller_can_entity(ctx->caller, entity->id, ACT_UPDATE))
-        return records_fail(ctx, "forbidden", "Upserts need the permission to update.");
+        return records_fail(ctx, PROBLEM_FORBIDDEN, "Upserts need the permission to update.");
     if (in->on_conflict_count != 1)
-        return records_fail_field(
-            ctx, "validation_failed", STR("on_conflict"), "out_of_range", "must name one field");
+        return records_fail_field(ctx,
+                                  PROBLEM_VALIDATION_FAILED,
+                                  STR("on_conflict"),
+                                  PROBLEM_OUT_OF_RANGE,
+                                  "must name one field");
     /* Looked up again: the model may be another one by now. */
     key = field_rule_find(ctx, entity, in->on_conflict[0]->name);
     if (key == NULL)
         return records_fail_field(ctx,
-                                  "validation_failed",
+                                  PROBLEM_VALIDATION_FAILED,
                                   STR("on_conflict"),
-                                  "unknown_field",
+                                  PROBLEM_UNKNOWN_FIELD,
                                   "the entity has no such field");
     if (!key->unique || key->system || key->many)
         return records_fail_field(ctx,
-                                  "validation_failed",
+                                  PROBLEM_VALIDATION_FAILED,
                                   STR("on_conflict"),
-                                  "validation_failed",
+                                  PROBLEM_VALIDATION_FAILED,
                                   "the field must be unique");
     *ret_key = key;
     return 0;
@@ -133,12 +136,12 @@ AWAITS static int fail_refused(struct records_ctx *ctx,
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
     if (call.rows.count > 0) {
         TRY(size_explain(ctx, entity, tx, rows_i64(&call.rows, 0, 0), row));
-        return records_fail(ctx, "locked", "The record is locked by another user.");
+        return records_fail(ctx, PROBLEM_LOCKED, "The record is locked by another user.");
     }
     return records_fail_field(ctx,
-                              "unique_violation",
+                              PROBLEM_UNIQUE_VIOLATION,
                               upsert->key->name,
-                              "unique_violation",
+                              PROBLEM_UNIQUE_VIOLATION,
                               "another record has this value already");
 }
 

@@ -25,7 +25,7 @@ struct input {
     const json_t *json;
 };
 
-static bool refuse(const struct input *in, const char *code, const char *message)
+static bool refuse(const struct input *in, enum problem code, const char *message)
 {
     schema_error_add(in->scope->arena, in->scope->errors, in->field->name, code, "%s", message);
     return false;
@@ -46,7 +46,7 @@ static bool beyond(const struct input *in, const char *word, double bound, struc
     schema_error_add(arena,
                      in->scope->errors,
                      in->field->name,
-                     "out_of_range",
+                     PROBLEM_OUT_OF_RANGE,
                      "must be at %s %.*s",
                      word,
                      STR_ARG(text));
@@ -77,7 +77,7 @@ static bool too_long(const struct input *in, int64_t limit, const char *unit)
     schema_error_add(in->scope->arena,
                      in->scope->errors,
                      in->field->name,
-                     "too_long",
+                     PROBLEM_TOO_LONG,
                      "must be at most %lld %s",
                      (long long)limit,
                      unit);
@@ -89,7 +89,7 @@ static bool read_text(const struct input *in, struct value *ret_value)
     int64_t limit = in->field->max_length;
 
     if (!json_is_string(in->json))
-        return refuse(in, "type_mismatch", "expected a text");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
     struct str text = text_of(in->json);
     if (limit <= 0 && in->field->type == TYPE_VARCHAR)
         limit = VALUE_VARCHAR_CHARS;
@@ -117,7 +117,7 @@ static bool read_integer(const struct input *in, struct value *ret_value)
     int64_t number = 0;
 
     if (!whole_number(in->json, &number))
-        return refuse(in, "type_mismatch", "expected an integer");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected an integer");
     ret_value->param = P_I64(number);
     return in_range(in, (struct str){buf, num_print_i64(buf, number)});
 }
@@ -127,7 +127,7 @@ static bool read_float(const struct input *in, struct value *ret_value)
     char buf[NUMBER_BYTES];
 
     if (!json_is_number(in->json))
-        return refuse(in, "type_mismatch", "expected a number");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a number");
     double number = json_number_value(in->json);
     ret_value->param = P_F64(number);
     return in_range(in, (struct str){buf, num_print_f64(buf, number)});
@@ -190,9 +190,9 @@ static bool read_decimal(const struct input *in, struct value *ret_value)
 
     struct str text = json_is_string(in->json) ? text_of(in->json) : jr_number(in->json, buf);
     if (text.ptr == NULL || (json_is_string(in->json) && !num_parse_f64(text, &near)))
-        return refuse(in, "type_mismatch", "expected a number or a text of digits");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a number or a text of digits");
     if (!decimal_digits(text, &before, &after) || before + after > VALUE_DECIMAL_DIGITS)
-        return refuse(in, "out_of_range", "must have at most 38 digits");
+        return refuse(in, PROBLEM_OUT_OF_RANGE, "must have at most 38 digits");
     ret_value->param = P_STR(arena_dup(arena, text));
     return in_range(in, text);
 }
@@ -200,7 +200,7 @@ static bool read_decimal(const struct input *in, struct value *ret_value)
 static bool read_bool(const struct input *in, struct value *ret_value)
 {
     if (!json_is_boolean(in->json))
-        return refuse(in, "type_mismatch", "expected true or false");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected true or false");
     ret_value->param = P_BOOL(json_is_true(in->json));
     return true;
 }
@@ -208,12 +208,12 @@ static bool read_bool(const struct input *in, struct value *ret_value)
 static bool read_date(const struct input *in, struct value *ret_value)
 {
     if (!json_is_string(in->json))
-        return refuse(in, "type_mismatch", "expected a date such as 2026-01-31");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a date such as 2026-01-31");
     struct str text = text_of(in->json);
     if (!clock_parse_date(text))
-        return refuse(in, "pattern", "expected a date such as 2026-01-31");
+        return refuse(in, PROBLEM_PATTERN, "expected a date such as 2026-01-31");
     if (str_starts(text, STR("0000")))
-        return refuse(in, "out_of_range", "must lie in the years 1 to 9999");
+        return refuse(in, PROBLEM_OUT_OF_RANGE, "must lie in the years 1 to 9999");
     ret_value->param = P_STR(text);
     return true;
 }
@@ -223,11 +223,11 @@ static bool read_datetime(const struct input *in, struct value *ret_value)
     int64_t wall_ms = 0;
 
     if (!json_is_string(in->json))
-        return refuse(in, "type_mismatch", "expected a time such as 2026-01-31T12:00:00Z");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a time such as 2026-01-31T12:00:00Z");
     if (!clock_parse(text_of(in->json), &wall_ms))
-        return refuse(in, "pattern", "expected a time such as 2026-01-31T12:00:00Z");
+        return refuse(in, PROBLEM_PATTERN, "expected a time such as 2026-01-31T12:00:00Z");
     if (wall_ms < YEAR_1_MS || wall_ms > YEAR_9999_MS)
-        return refuse(in, "out_of_range", "must lie in the years 1 to 9999");
+        return refuse(in, PROBLEM_OUT_OF_RANGE, "must lie in the years 1 to 9999");
     ret_value->param = P_TIME(wall_ms);
     return true;
 }
@@ -276,7 +276,7 @@ static bool read_enum(const struct input *in, struct value *ret_value)
     const struct model_enum *values = in->field->values;
 
     if (!json_is_string(in->json))
-        return refuse(in, "type_mismatch", "expected a text");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
     struct str text = text_of(in->json);
     for (size_t i = 0; values != NULL && i < values->count; i++) {
         if (!str_eq(values->values[i], text))
@@ -284,7 +284,7 @@ static bool read_enum(const struct input *in, struct value *ret_value)
         ret_value->param = P_STR(text);
         return true;
     }
-    return refuse(in, "out_of_range", "is not one of the allowed values");
+    return refuse(in, PROBLEM_OUT_OF_RANGE, "is not one of the allowed values");
 }
 
 /* An id: positive, or it cannot be one. */
@@ -293,9 +293,9 @@ static bool read_id(const struct input *in, struct value *ret_value)
     int64_t id = 0;
 
     if (!whole_number(in->json, &id))
-        return refuse(in, "type_mismatch", "expected an id");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected an id");
     if (id <= 0)
-        return refuse(in, "out_of_range", "an id is at least 1");
+        return refuse(in, PROBLEM_OUT_OF_RANGE, "an id is at least 1");
     ret_value->param = P_I64(id);
     return true;
 }
@@ -315,20 +315,20 @@ static bool read_links(const struct input *in, struct value *ret_value)
     size_t count = json_array_size(in->json);
 
     if (!json_is_array(in->json))
-        return refuse(in, "type_mismatch", "expected a list of ids");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a list of ids");
     if (count > VALUE_LINKS_MAX)
         return too_long(in, VALUE_LINKS_MAX, "ids");
     int64_t *ids = ARENA_ARRAY(in->scope->arena, ids, count);
     for (size_t i = 0; i < count; i++) {
         if (!whole_number(json_array_get(in->json, i), &ids[i]))
-            return refuse(in, "type_mismatch", "expected a list of ids");
+            return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a list of ids");
         if (ids[i] <= 0)
-            return refuse(in, "out_of_range", "an id is at least 1");
+            return refuse(in, PROBLEM_OUT_OF_RANGE, "an id is at least 1");
     }
     if (!distinct(in->scope->arena, ids, count))
-        return refuse(in, "out_of_range", "names an id twice");
+        return refuse(in, PROBLEM_OUT_OF_RANGE, "names an id twice");
     if (count == 0 && in->field->required)
-        return refuse(in, "required", "is required");
+        return refuse(in, PROBLEM_REQUIRED, "is required");
     ret_value->ids = ids;
     ret_value->id_count = count;
     return true;
@@ -344,7 +344,7 @@ static bool read_secret(const struct input *in, struct value *ret_value)
     struct arena *arena = in->scope->arena;
 
     if (!json_is_string(in->json))
-        return refuse(in, "type_mismatch", "expected a text");
+        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
     struct str plain = text_of(in->json);
     if (plain.len > VALUE_SECRET_BYTES)
         return too_long(in, VALUE_SECRET_BYTES, "bytes");
@@ -382,7 +382,7 @@ bool value_read(const struct value_scope *scope,
     MUST(field->type < TYPE_COUNT);
     if (json == NULL || json_is_null(json)) {
         if (field->required)
-            return refuse(&in, "required", "is required");
+            return refuse(&in, PROBLEM_REQUIRED, "is required");
         *ret_value = value;
         return true;
     }

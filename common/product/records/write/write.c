@@ -39,7 +39,7 @@ int write_run(struct records_ctx *ctx, struct db *db, struct db_call *call)
 int write_db(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
     if (rc == DB_FAILED && strcmp(db_error(ctx->task)->sqlstate, "54000") == 0)
-        return records_fail(ctx, "validation_failed", "A value is too long to be indexed.");
+        return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "A value is too long to be indexed.");
     return records_db(ctx, entity, rc);
 }
 

@@ -91,12 +91,12 @@ int access_need_all(struct req *r, const struct access_list *list)
         if (!exists(r, list->refused[i]))
             return fail_field(r,
                               "permissions",
-                              "validation_failed",
+                              PROBLEM_VALIDATION_FAILED,
                               "there is no permission %.*s",
                               STR_ARG(list->refused[i]));
     }
     return fail(r,
-                "forbidden",
+                PROBLEM_FORBIDDEN,
                 "The caller does not hold %.*s and so cannot give it.",
                 STR_ARG(list->refused[0]));
 }
@@ -160,7 +160,8 @@ static int check_rows(struct req *r, const struct rows *rows)
             continue;
         if (above || !holds(r->caller, rows_i64(rows, i, 3), rows_str(rows, i, 4)) ||
             !holds_fields(r, rows_i64(rows, i, 3), rows_str(rows, i, 4), rows_str(rows, i, 5)))
-            return fail(r, "forbidden", "The roles concerned give more than the caller holds.");
+            return fail(
+                r, PROBLEM_FORBIDDEN, "The roles concerned give more than the caller holds.");
     }
     return 0;
 }
@@ -183,7 +184,7 @@ int access_need_roles(struct req *r, const char *member, const int64_t *role_ids
         if (!has_role(&rows, role_ids[i]))
             return fail_field(r,
                               member,
-                              "foreign_key_violation",
+                              PROBLEM_FOREIGN_KEY_VIOLATION,
                               "there is no role %lld",
                               (long long)role_ids[i]);
     }
@@ -231,8 +232,9 @@ int access_check_admins_if(struct req *r, bool confirmed, struct str issuer)
     TRY(sql_one(r, &left, &SQL_ADMINS_LEFT, PARAMS(P_BOOL(confirmed), P_STR(issuer))));
     if (rows_bool(&left, 0, 0))
         return 0;
-    return fail(
-        r, "last_administrator", "The project needs at least one administrator who can sign in.");
+    return fail(r,
+                PROBLEM_LAST_ADMINISTRATOR,
+                "The project needs at least one administrator who can sign in.");
 }
 
 /* --- what is kept with a user --- */
@@ -241,5 +243,5 @@ int access_small_map(struct req *r, const char *member, const struct in_json *in
 {
     if (!in->set || in->null || jr_print(r->task.arena, in->value).len <= MAP_BYTES)
         return 0;
-    return fail_field(r, member, "too_long", "must have at most %d bytes as JSON", MAP_BYTES);
+    return fail_field(r, member, PROBLEM_TOO_LONG, "must have at most %d bytes as JSON", MAP_BYTES);
 }

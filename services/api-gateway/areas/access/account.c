@@ -16,7 +16,8 @@ AWAITS static int check_current_password(struct req *r, const struct me_in *in)
     bool right = false;
 
     if (!in->current_password.set)
-        return fail_field(r, "current_password", "required", "is required to change the password");
+        return fail_field(
+            r, "current_password", PROBLEM_REQUIRED, "is required to change the password");
     TRY(auth_password_policy(r, "password", in->password.value));
     TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->caller->user_id))));
     if (in->current_password.value.len <= 1024)
@@ -24,7 +25,7 @@ AWAITS static int check_current_password(struct req *r, const struct me_in *in)
             r, rows_str(&user, 0, L_HASH), in->current_password.value, &right, &rehash));
     if (!right)
         return fail_field(
-            r, "current_password", "validation_failed", "is not the current password");
+            r, "current_password", PROBLEM_VALIDATION_FAILED, "is not the current password");
     return 0;
 }
 
@@ -111,7 +112,7 @@ static int check_email(struct req *r, struct str own, const struct in_str *email
 {
     if (!email->set || str_eq(arena_lower(r->task.arena, email->value), own))
         return 0;
-    return fail_field(r, "email", "read_only", "only an administrator changes the address");
+    return fail_field(r, "email", PROBLEM_READ_ONLY, "only an administrator changes the address");
 }
 
 AWAITS static int auth_user_update(struct req *r)

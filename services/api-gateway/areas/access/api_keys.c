@@ -172,7 +172,8 @@ AWAITS static int api_keys_delete(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_one(r, &removed, &SQL_API_KEY_REMOVE, PARAMS(P_I64(id))));
     if (!may_delete(r->caller, id, rows_i64(&removed, 0, 1)))
-        return fail(r, "forbidden", "Only its creator or an administrator may delete this key.");
+        return fail(
+            r, PROBLEM_FORBIDDEN, "Only its creator or an administrator may delete this key.");
     struct db_call audit = gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));

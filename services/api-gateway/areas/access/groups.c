@@ -88,10 +88,10 @@ AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *us
     const struct row gives = rows_at(&rows, 0);
     if ((row_bool(&gives, "granted") && !row_bool(&gives, "member")) ||
         (row_bool(&gives, "asks") && !sees_members_records(r->caller, &gives)))
-        return fail(r, "forbidden", "This group gives records that the caller does not see.");
+        return fail(r, PROBLEM_FORBIDDEN, "This group gives records that the caller does not see.");
     if (row_bool(&gives, "opened"))
         return fail(r,
-                    "forbidden",
+                    PROBLEM_FORBIDDEN,
                     "This would open records of users whose records the caller does not see.");
     return 0;
 }
@@ -106,7 +106,7 @@ AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *r
     TRY(load_gives(r, id, &(struct in_ids){0}, &rows));
     const struct row gives = rows_at(&rows, 0);
     if (row_bool(&gives, "peopled") && !sees_members_records(r->caller, &gives))
-        return fail(r, "forbidden", "This would open records that the caller does not see.");
+        return fail(r, PROBLEM_FORBIDDEN, "This would open records that the caller does not see.");
     return 0;
 }
 
@@ -115,12 +115,12 @@ static int fail_change(struct req *r, int rc, const char *refers)
 {
     if (rc == DB_UNIQUE) {
         struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-        schema_error_add(r->task.arena, errors, STR("name"), "unique_violation", "is taken");
-        return fail_with(r, "unique_violation", STR("A group of this name exists."), errors);
+        schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+        return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A group of this name exists."), errors);
     }
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
-            r, refers, "foreign_key_violation", "names something that does not exist");
+            r, refers, PROBLEM_FOREIGN_KEY_VIOLATION, "names something that does not exist");
     return rc > 0 ? fail_db(r, rc) : rc;
 }
 
@@ -189,7 +189,7 @@ AWAITS static int groups_update(struct req *r)
     if (rc)
         return fail_change(r, rc, "role_ids");
     if (!group.count)
-        return fail(r, "not_found", NULL);
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
     TRY(need_to_open(r, id, &in.role_ids));
     TRY(finish_change(r, id, &in.role_ids, "groups.update", &group));
     return reply_row(r, 200, &group);

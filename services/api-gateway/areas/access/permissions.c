@@ -69,7 +69,8 @@ static int permissions_list(struct req *r)
 
     TRY(req_page(r, &page));
     if (page.sort.len)
-        return fail(r, "invalid_query", "Query parameter 'sort': this list has a fixed order.");
+        return fail(
+            r, PROBLEM_INVALID_QUERY, "Query parameter 'sort': this list has a fixed order.");
     end = page_offset(&page) + page.limit;
     w = resp_json(r);
     jw_obj(&w);

@@ -192,9 +192,9 @@ static int read_grants(struct req *r, const struct grants_in *in, struct grants 
         ret->deletes[i] = items[i].can_delete.value;
         if (!read_grantee(&items[i], &ret->kinds[i], &ret->ids[i]))
             schema_error_add(
-                arena, errors, path, "required", "needs either a group_id or a role_id");
+                arena, errors, path, PROBLEM_REQUIRED, "needs either a group_id or a role_id");
         else if (is_repeated(ret, i))
-            schema_error_add(arena, errors, path, "unique_violation", "is given twice");
+            schema_error_add(arena, errors, path, PROBLEM_UNIQUE_VIOLATION, "is given twice");
     }
     return errors->count ? fail_fields(r, errors) : 0;
 }
@@ -226,7 +226,7 @@ AWAITS static int check_grantees(struct req *r, const struct grants *grants)
             schema_error_add(arena,
                              errors,
                              arena_printf(arena, "items[%zu].%s", i, member),
-                             "foreign_key_violation",
+                             PROBLEM_FOREIGN_KEY_VIOLATION,
                              "refers to something that does not exist");
     }
     return errors->count ? fail_fields(r, errors) : 0;

@@ -117,7 +117,7 @@ static int field_rule_call(struct req *r,
     if (!entity)
         return fail_field(r,
                           "field_access",
-                          "validation_failed",
+                          PROBLEM_VALIDATION_FAILED,
                           "there is no entity %.*s",
                           STR_ARG(rule->entity.value));
     for (size_t i = 0; i < rule->fields.count; i++) {
@@ -125,12 +125,13 @@ static int field_rule_call(struct req *r,
         if (!field || field->system || !caller_field(r->caller, field, ACT_READ))
             return fail_field(r,
                               "field_access",
-                              "validation_failed",
+                              PROBLEM_VALIDATION_FAILED,
                               "%.*s has no field %.*s",
                               STR_ARG(entity->name),
                               STR_ARG(rule->fields.items[i]));
         if (!caller_field(r->caller, field, action))
-            return fail(r, "forbidden", "The caller cannot open a field that is closed to it.");
+            return fail(
+                r, PROBLEM_FORBIDDEN, "The caller cannot open a field that is closed to it.");
         ids[i] = field->id;
     }
     params[0] = P_I64(role_id);
@@ -149,8 +150,8 @@ static int fail_save(struct req *r, int rc)
 
     if (rc != DB_UNIQUE)
         return rc > 0 ? fail_db(r, rc) : rc;
-    schema_error_add(r->task.arena, errors, STR("name"), "unique_violation", "is taken");
-    return fail_with(r, "unique_violation", STR("A role of this name exists."), errors);
+    schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A role of this name exists."), errors);
 }
 
 /* Permissions, field rules and audit row of the role in the open transaction; then the role as it
@@ -198,9 +199,9 @@ check_given(struct req *r, const struct role_in *in, struct access_list *ret_per
     access_resolve(r, &in->permissions, ret_permissions);
     TRY(access_need_all(r, ret_permissions));
     if (in->is_admin.set && in->is_admin.value && !caller_is_admin(r->caller))
-        return fail(r, "forbidden", "Only an administrator may give administrator rights.");
+        return fail(r, PROBLEM_FORBIDDEN, "Only an administrator may give administrator rights.");
     if (in->api_access.set && in->api_access.value && !caller_api_access(r->caller))
-        return fail(r, "forbidden", "The caller has no API access and so cannot give it.");
+        return fail(r, PROBLEM_FORBIDDEN, "The caller has no API access and so cannot give it.");
     return 0;
 }
 
@@ -281,7 +282,7 @@ AWAITS static int roles_delete(struct req *r)
     TRY(sql_one(r, &holders, &SQL_ROLE_HOLDERS, PARAMS(P_I64(id))));
     if (rows_i64(&holders, 0, 0))
         return fail(r,
-                    "in_use",
+                    PROBLEM_IN_USE,
                     "%lld users have this role; take it from them first.",
                     (long long)rows_i64(&holders, 0, 0));
     struct db_call calls[] = {

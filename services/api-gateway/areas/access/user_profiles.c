@@ -147,10 +147,11 @@ static bool language_tag_ok(struct str tag)
 static int check_profile(struct req *r, const struct profile_in *in)
 {
     if (in->locale.value.ptr && !language_tag_ok(in->locale.value))
-        return fail_field(r, "locale", "pattern", "must be a BCP 47 language tag, such as en-GB");
+        return fail_field(
+            r, "locale", PROBLEM_PATTERN, "must be a BCP 47 language tag, such as en-GB");
     if (in->timezone.value.ptr && !timezone_find(in->timezone.value))
         return fail_field(
-            r, "timezone", "pattern", "must name an IANA time zone, such as Europe/London");
+            r, "timezone", PROBLEM_PATTERN, "must name an IANA time zone, such as Europe/London");
     return 0;
 }
 
@@ -188,7 +189,7 @@ AWAITS static int profiles_update(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     if (!calls[1].rows.count)
-        return fail(r, "not_found", NULL);
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
     TRY(sql_commit(r));
     return reply_row(r, 200, &calls[1].rows);
 }

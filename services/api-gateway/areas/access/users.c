@@ -68,8 +68,8 @@ static int fail_save(struct req *r, int rc)
 
     if (rc != DB_UNIQUE)
         return rc > 0 ? fail_db(r, rc) : rc;
-    schema_error_add(r->task.arena, errors, STR("email"), "unique_violation", "is taken");
-    return fail_with(r, "unique_violation", STR("A user with this address exists."), errors);
+    schema_error_add(r->task.arena, errors, STR("email"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A user with this address exists."), errors);
 }
 
 int users_finish(struct req *r, int64_t id, const char *action, struct rows *ret_user)

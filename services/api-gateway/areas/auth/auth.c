@@ -113,12 +113,12 @@ AWAITS static int sign_in(struct req *r, struct str email, struct str password)
 
     if (password.len > PASSWORD_MAX_BYTES)
         return fail_field(
-            r, "password", "too_long", "must have at most %d bytes", PASSWORD_MAX_BYTES);
+            r, "password", PROBLEM_TOO_LONG, "must have at most %d bytes", PASSWORD_MAX_BYTES);
     email = arena_lower(r->task.arena, email);
     TRY(find_account(r, email, &account, &hash));
     TRY(auth_password_check(r, hash, password, &right, &new_hash));
     if (!right || !account.count)
-        return fail(r, "invalid_credentials", "The e-mail address or the password is wrong.");
+        return fail(r, PROBLEM_INVALID_CREDENTIALS, "The e-mail address or the password is wrong.");
     const struct row row = rows_at(&account, 0);
     TRY(auth_account_check(r, row_str(&row, "status"), row_bool(&row, "confirmed")));
     TRY(auth_session_start(r, row_i64(&row, "id"), hash, new_hash, &tokens));
@@ -135,7 +135,7 @@ AWAITS static int refresh(struct req *r, struct str token)
 
 static int need(struct req *r, const char *field)
 {
-    return fail_field(r, field, "required", "is required");
+    return fail_field(r, field, PROBLEM_REQUIRED, "is required");
 }
 
 static const struct query_param token_query[] = {

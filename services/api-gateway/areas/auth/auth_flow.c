@@ -59,7 +59,8 @@ int auth_flow_begin(struct req *r, struct auth_flow *flow)
 
 static int invalid(struct req *r)
 {
-    return fail(r, "flow_state_invalid", "This sign-in is unknown, used or too old; start again.");
+    return fail(
+        r, PROBLEM_FLOW_STATE_INVALID, "This sign-in is unknown, used or too old; start again.");
 }
 
 int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)

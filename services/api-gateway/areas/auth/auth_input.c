@@ -28,27 +28,28 @@ AWAITS static int read_form(struct req *r, json_t **ret_root)
     if (rc < 0)
         return rc;
     if (rc == REQ_BODY_TOO_LARGE)
-        return fail(r, "payload_too_large", "The form may have at most %d bytes.", FORM_MAX_BYTES);
+        return fail(
+            r, PROBLEM_PAYLOAD_TOO_LARGE, "The form may have at most %d bytes.", FORM_MAX_BYTES);
     if (rc == REQ_BODY_TIMEOUT)
-        return fail(r, "request_timeout", "The body arrived too slowly.");
+        return fail(r, PROBLEM_REQUEST_TIMEOUT, "The body arrived too slowly.");
     if (rc == REQ_BODY_REFUSED)
         return fail(r,
-                    "too_many_requests_in_flight",
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many bodies from your address are on their way; try again.");
     if (rc)
-        return fail(r, "bad_request", "The body ended early or is not framed correctly.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The body ended early or is not framed correctly.");
     if (query_parse(r->task.arena, text, &form, &reason) != 0)
-        return fail(r, "bad_request", "The form is invalid: %s.", reason);
+        return fail(r, PROBLEM_BAD_REQUEST, "The form is invalid: %s.", reason);
     json_t *root = json_object();
     MUST(root);
     arena_defer(r->task.arena, release, root);
     for (size_t i = 0; i < form.count; i++) {
         const char *name = arena_cstr(r->task.arena, form.items[i].name);
         if (json_object_get(root, name))
-            return fail(r, "bad_request", "A member of the form is given more than once.");
+            return fail(r, PROBLEM_BAD_REQUEST, "A member of the form is given more than once.");
         json_t *value = json_stringn(form.items[i].value.ptr, form.items[i].value.len);
         if (!value || json_object_set_new(root, name, value) != 0)
-            return fail(r, "bad_request", "The form is not UTF-8.");
+            return fail(r, PROBLEM_BAD_REQUEST, "The form is not UTF-8.");
     }
     *ret_root = root;
     return 0;

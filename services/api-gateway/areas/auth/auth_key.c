@@ -63,7 +63,7 @@ int auth_key_sign(struct req *r, const struct rows *key, struct str claims, stru
 
     if (!private) {
         log_error("auth.signing_key_unusable", L_STR("kid", kid));
-        return fail(r, "internal", NULL);
+        return fail(r, PROBLEM_INTERNAL, NULL);
     }
     *ret_token = jws_sign_es256_typ(r->task.arena, private, kid, STR("at+jwt"), claims);
     return 0;

@@ -31,7 +31,7 @@ AWAITS static int attach(struct req *r,
     int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
 
     if (rc == DB_UNIQUE)
-        return fail(r, "conflict", "The same identity is being linked right now; try again.");
+        return fail(r, PROBLEM_CONFLICT, "The same identity is being linked right now; try again.");
     return rc > 0 ? fail_db(r, rc) : rc;
 }
 
@@ -44,10 +44,10 @@ AWAITS static int create(struct req *r,
     int rc;
 
     if (!r->project->settings.sign_up)
-        return fail(r, "signup_disabled", "Accounts are made by an administrator here.");
+        return fail(r, PROBLEM_SIGNUP_DISABLED, "Accounts are made by an administrator here.");
     rc = db_query(&r->task, r->db, &SQL_ACCOUNT_ADD, PARAMS(P_STR(identity->email)), &account);
     if (rc == DB_UNIQUE)
-        return fail(r, "conflict", "The same account is being made right now; try again.");
+        return fail(r, PROBLEM_CONFLICT, "The same account is being made right now; try again.");
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     link->user_id = rows_i64(&account, 0, 0);
@@ -81,11 +81,11 @@ AWAITS static int adopt(struct req *r,
     link->user_id = row_i64(account, "id");
     link->is_new = str_is(status, "invited");
     if (str_is(status, "suspended"))
-        return fail(r, "user_suspended", "This account is suspended.");
+        return fail(r, PROBLEM_USER_SUSPENDED, "This account is suspended.");
     bool trusted = identity->authoritative || r->project->settings.link_verified_email;
     if (!trusted && (!link->is_new || row_bool(account, "is_admin")))
         return fail(r,
-                    "identity_link_required",
+                    PROBLEM_IDENTITY_LINK_REQUIRED,
                     "An account has this address; sign in to it and link the identity there.");
     if (!str_is(status, "active") || !row_bool(account, "confirmed"))
         TRY(confirm(r, link));
@@ -100,7 +100,7 @@ AWAITS static int known(struct req *r,
 {
     link->user_id = row_i64(account, "id");
     if (link->link_user_id && link->link_user_id != link->user_id)
-        return fail(r, "conflict", "This identity belongs to another account.");
+        return fail(r, PROBLEM_CONFLICT, "This identity belongs to another account.");
     TRY(auth_account_check(r, row_str(account, "status"), row_bool(account, "confirmed")));
     return sql_exec(r,
                     NULL,
@@ -122,8 +122,9 @@ int auth_link_find(struct req *r,
         return known(r, identity, &account, link);
     }
     if (!identity->email_verified)
-        return fail(
-            r, "email_not_verified", "The identity provider has not verified the e-mail address.");
+        return fail(r,
+                    PROBLEM_EMAIL_NOT_VERIFIED,
+                    "The identity provider has not verified the e-mail address.");
     if (link->link_user_id) {
         link->user_id = link->link_user_id;
         return attach(r, client, identity, "auth.identity_linked", link->user_id);

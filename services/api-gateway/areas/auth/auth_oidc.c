@@ -17,7 +17,7 @@ bool oidc_issuer_is(struct str issuer, struct str iss)
 
 static int provider_failed(struct req *r)
 {
-    return fail(r, "provider_error", "The identity provider did not answer as it should.");
+    return fail(r, PROBLEM_PROVIDER_ERROR, "The identity provider did not answer as it should.");
 }
 
 /* Endpoints are addresses that a browser or we will go to: nothing but http(s) URLs, as long as
@@ -41,7 +41,7 @@ int oidc_client_load(struct req *r, struct oidc_client *ret_client)
     int rc;
 
     if (!settings->oidc_issuer.len || !settings->oidc_client_id.len)
-        return fail(r, "not_found", "This project has no identity provider configured.");
+        return fail(r, PROBLEM_NOT_FOUND, "This project has no identity provider configured.");
     client = (struct oidc_client){
         .issuer = arena_dup(arena, settings->oidc_issuer),
         .client_id = arena_dup(arena, settings->oidc_client_id),
@@ -109,7 +109,7 @@ int oidc_exchange(struct req *r, const struct oidc_client *client, struct oidc_e
         form_add(&form, arena, "client_secret", client->client_secret);
     form_add(&form, arena, "code_verifier", exchange->code_verifier);
     if (form.overflow)
-        return fail(r, "invalid_credentials", "The identity provider refused the code.");
+        return fail(r, PROBLEM_INVALID_CREDENTIALS, "The identity provider refused the code.");
     rc = fetch(&r->task,
                &(struct fetch_request){
                    .method = STR("POST"),
@@ -124,7 +124,7 @@ int oidc_exchange(struct req *r, const struct oidc_client *client, struct oidc_e
     if (rc)
         return rc > 0 ? provider_failed(r) : rc;
     if (code_refused(&response, arena))
-        return fail(r, "invalid_credentials", "The identity provider refused the code.");
+        return fail(r, PROBLEM_INVALID_CREDENTIALS, "The identity provider refused the code.");
     if (response.status != 200 || jr_parse(arena, response.body, &root, &error) != 0)
         return provider_failed(r);
     exchange->id_token = jr_str(root, "id_token");

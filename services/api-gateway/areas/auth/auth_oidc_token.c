@@ -19,7 +19,7 @@
 static int refuse(struct req *r, const char *reason)
 {
     log_warn("auth.id_token_refused", L_CSTR("reason", reason));
-    return fail(r, "invalid_credentials", "The identity provider's token is not valid here.");
+    return fail(r, PROBLEM_INVALID_CREDENTIALS, "The identity provider's token is not valid here.");
 }
 
 static bool key_fits(const json_t *key, const struct jws *token)
@@ -63,9 +63,10 @@ AWAITS static int load_key(struct req *r,
     for (int renew = 0; renew < 2 && !*ret_key; renew++) {
         int rc = oidc_document(&r->task, client->jwks_uri, renew, &document);
         if (rc)
-            return rc > 0
-                       ? fail(r, "provider_error", "The identity provider's keys cannot be read.")
-                       : rc;
+            return rc > 0 ? fail(r,
+                                 PROBLEM_PROVIDER_ERROR,
+                                 "The identity provider's keys cannot be read.")
+                          : rc;
         *ret_key = find_key(document, token);
     }
     return *ret_key ? 0 : refuse(r, "unknown key");

@@ -27,10 +27,10 @@ int auth_password_policy(struct req *r, const char *field, struct str password)
 
     if ((int64_t)utf8_length(password) < min)
         return fail_field(
-            r, field, "out_of_range", "must have at least %lld characters", (long long)min);
+            r, field, PROBLEM_OUT_OF_RANGE, "must have at least %lld characters", (long long)min);
     if (password.len > PASSWORD_MAX_BYTES)
         return fail_field(
-            r, field, "too_long", "must have at most %d bytes in UTF-8", PASSWORD_MAX_BYTES);
+            r, field, PROBLEM_TOO_LONG, "must have at most %d bytes in UTF-8", PASSWORD_MAX_BYTES);
     return 0;
 }
 
@@ -63,7 +63,8 @@ AWAITS static int run_hashing(struct req *r, work_fn fn, struct job *job)
     int rc = work_run(&r->task, WORK_HASH, fn, job);
 
     if (rc == -EAGAIN)
-        return fail(r, "too_many_requests_in_flight", "Too many sign-ins at once; try again.");
+        return fail(
+            r, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, "Too many sign-ins at once; try again.");
     return rc;
 }
 

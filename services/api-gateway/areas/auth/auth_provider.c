@@ -53,15 +53,17 @@ static int read_authorize(struct req *r, const struct query *query, struct auth_
 
     flow->redirect_to = query_get(query, "redirect_to");
     if (!flow->redirect_to.len || !redirect_allowed(&r->project->settings, flow->redirect_to))
-        return fail(
-            r, "redirect_not_allowed", "redirect_to must be one of the project's redirect_urls.");
+        return fail(r,
+                    PROBLEM_REDIRECT_NOT_ALLOWED,
+                    "redirect_to must be one of the project's redirect_urls.");
     if (query_get(query, "login_hint").len > HINT_BYTES)
-        return fail(r, "invalid_query", "login_hint may have at most %d bytes.", HINT_BYTES);
+        return fail(r, PROBLEM_INVALID_QUERY, "login_hint may have at most %d bytes.", HINT_BYTES);
     flow->code_challenge = query_get(query, "code_challenge");
     if (flow->code_challenge.ptr &&
         (flow->code_challenge.len != CHALLENGE_CHARS ||
          !codec_b64url_decode(r->task.arena, flow->code_challenge, &decoded)))
-        return fail(r, "invalid_query", "code_challenge must be BASE64URL(SHA256(verifier)).");
+        return fail(
+            r, PROBLEM_INVALID_QUERY, "code_challenge must be BASE64URL(SHA256(verifier)).");
     return 0;
 }
 
@@ -176,14 +178,16 @@ static int check_flow(struct req *r, const struct auth_flow *flow, const struct 
     struct str verifier = in->code_verifier.value;
 
     if (in->iss.value.len && !oidc_issuer_is(flow->issuer, in->iss.value))
-        return fail(r, "flow_state_invalid", "The answer comes from another identity provider.");
+        return fail(
+            r, PROBLEM_FLOW_STATE_INVALID, "The answer comes from another identity provider.");
     if (flow->code_challenge.len || verifier.len) {
         struct str challenge = auth_flow_challenge(r->task.arena, verifier);
         if (!ct_eq(challenge, flow->code_challenge))
-            return fail(r, "flow_state_invalid", "The code_verifier does not fit the start.");
+            return fail(r, PROBLEM_FLOW_STATE_INVALID, "The code_verifier does not fit the start.");
     }
     if (flow->user_id && flow->user_id != linking_user(r))
-        return fail(r, "flow_state_invalid", "Linking must be finished by the user who began it.");
+        return fail(
+            r, PROBLEM_FLOW_STATE_INVALID, "Linking must be finished by the user who began it.");
     return 0;
 }
 
@@ -201,7 +205,8 @@ AWAITS static int identify(struct req *r,
 
     TRY(oidc_client_load(r, client));
     if (!str_eq(client->issuer, flow->issuer) || !str_eq(client->client_id, flow->client_id))
-        return fail(r, "flow_state_invalid", "The identity provider was changed; start again.");
+        return fail(
+            r, PROBLEM_FLOW_STATE_INVALID, "The identity provider was changed; start again.");
     TRY(oidc_exchange(r, client, &exchange));
     return oidc_identity_read(r, client, &exchange, flow->nonce, ret_identity);
 }

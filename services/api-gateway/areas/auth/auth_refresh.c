@@ -90,7 +90,8 @@ AWAITS static int end_stolen_session(struct req *r, const struct row *token)
     TRY(sql_commit(r));
     gateway_touch(r);
     log_warn("auth.refresh_token_reused", L_I64("session", session_id));
-    return fail(r, "refresh_token_reused", "This token was used before; the session has ended.");
+    return fail(
+        r, PROBLEM_REFRESH_TOKEN_REUSED, "This token was used before; the session has ended.");
 }
 
 AWAITS static int repeat(struct req *r, const struct rows *locked, struct auth_tokens *tokens)
@@ -112,7 +113,7 @@ AWAITS static int repeat(struct req *r, const struct rows *locked, struct auth_t
 AWAITS static int refuse_unknown(struct req *r)
 {
     TRY(rate_limit_address(r, "refresh"));
-    return fail(r, "refresh_token_invalid", "The refresh token is not valid here.");
+    return fail(r, PROBLEM_REFRESH_TOKEN_INVALID, "The refresh token is not valid here.");
 }
 
 /* Guesses cost a read at most; a session's own tokens are exchanged as often as an address signs
@@ -147,12 +148,13 @@ int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *re
         return refuse_unknown(r);
     const struct row row = rows_at(&locked, 0);
     if (row_bool(&row, "ended"))
-        return fail(r, "session_expired", "The session has ended; sign in again.");
+        return fail(r, PROBLEM_SESSION_EXPIRED, "The session has ended; sign in again.");
     TRY(auth_account_check(r, row_str(&row, "status"), row_bool(&row, "confirmed")));
     if (row_bool(&row, "used"))
         TRY(repeat(r, &locked, &tokens));
     else if (row_bool(&row, "expired"))
-        return fail(r, "session_expired", "The refresh token was not used in time; sign in again.");
+        return fail(
+            r, PROBLEM_SESSION_EXPIRED, "The refresh token was not used in time; sign in again.");
     else
         TRY(rotate(r, &row, &tokens));
     *ret_tokens = tokens;

@@ -54,9 +54,9 @@ struct str auth_secret_hash(struct arena *arena, struct str secret)
 int auth_account_check(struct req *r, struct str status, bool confirmed)
 {
     if (str_is(status, "suspended"))
-        return fail(r, "user_suspended", "This account is suspended.");
+        return fail(r, PROBLEM_USER_SUSPENDED, "This account is suspended.");
     if (!str_is(status, "active") || (!confirmed && r->project->settings.require_confirmed_email))
-        return fail(r, "email_not_confirmed", "Confirm the e-mail address first.");
+        return fail(r, PROBLEM_EMAIL_NOT_CONFIRMED, "Confirm the e-mail address first.");
     return 0;
 }
 
@@ -134,7 +134,7 @@ int auth_session_start(struct req *r,
     int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
 
     if (rc == DB_FOREIGN_KEY) /* deleted since its password was compared */
-        return fail(r, "invalid_credentials", "The account exists no more.");
+        return fail(r, PROBLEM_INVALID_CREDENTIALS, "The account exists no more.");
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     const struct rows *session = &calls[0].rows;

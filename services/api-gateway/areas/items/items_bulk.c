@@ -61,9 +61,11 @@ static int conflict_fields(struct req *r,
     for (size_t i = 0; i < in->on_conflict.count; i++) {
         fields[i] = entity_field(entity, in->on_conflict.items[i]);
         if (!fields[i] || !caller_field(r->caller, fields[i], ACT_READ))
-            return fail_field(r, "on_conflict", "unknown_field", "the entity has no such field");
+            return fail_field(
+                r, "on_conflict", PROBLEM_UNKNOWN_FIELD, "the entity has no such field");
         if (!fields[i]->unique)
-            return fail_field(r, "on_conflict", "validation_failed", "the field must be unique");
+            return fail_field(
+                r, "on_conflict", PROBLEM_VALIDATION_FAILED, "the field must be unique");
     }
     bulk->on_conflict = fields;
     bulk->on_conflict_count = in->on_conflict.count;
@@ -82,14 +84,14 @@ static int read_bulk(struct req *r,
     };
 
     if (!json_is_array(bulk.items))
-        return fail_field(r, "items", "type_mismatch", "expected an array");
+        return fail_field(r, "items", PROBLEM_TYPE_MISMATCH, "expected an array");
     if (json_array_size(bulk.items) < 1 || json_array_size(bulk.items) > BULK_MAX)
-        return fail_field(r, "items", "out_of_range", "must have 1 to %d items", BULK_MAX);
+        return fail_field(r, "items", PROBLEM_OUT_OF_RANGE, "must have 1 to %d items", BULK_MAX);
     if (bulk.upsert && !in->on_conflict.count)
-        return fail_field(r, "on_conflict", "required", "is required for an upsert");
+        return fail_field(r, "on_conflict", PROBLEM_REQUIRED, "is required for an upsert");
     if (bulk.upsert && !caller_can_entity(r->caller, entity->id, ACT_UPDATE))
         return fail(
-            r, "forbidden", "This needs the permission %.*s:update.", STR_ARG(entity->name));
+            r, PROBLEM_FORBIDDEN, "This needs the permission %.*s:update.", STR_ARG(entity->name));
     TRY(conflict_fields(r, entity, in, &bulk));
     *ret_bulk = bulk;
     return 0;
@@ -175,7 +177,7 @@ static int
 add_member(struct body_filter *in, struct body_keys keys, struct str key, const json_t *value)
 {
     if (keys.count == QUERY_KEYS_MAX || in->count == BODY_CONDITIONS)
-        return fail_field(in->r, "filter", "out_of_range", "is nested too deep or too long");
+        return fail_field(in->r, "filter", PROBLEM_OUT_OF_RANGE, "is nested too deep or too long");
     keys.items[keys.count++] = key;
     return add_filter(in, keys, value);
 }
@@ -208,12 +210,13 @@ static int read_list(struct body_filter *in,
     if (!takes_list(keys) || !count)
         return fail_field(in->r,
                           "filter",
-                          "type_mismatch",
+                          PROBLEM_TYPE_MISMATCH,
                           "takes a list, not empty, with in, nin and between only");
     json_array_foreach(value, i, member)
     {
         if (json_is_object(member) || json_is_array(member) || json_is_null(member))
-            return fail_field(in->r, "filter", "type_mismatch", "lists must hold texts or numbers");
+            return fail_field(
+                in->r, "filter", PROBLEM_TYPE_MISMATCH, "lists must hold texts or numbers");
         texts[i] = scalar_text(in, member);
     }
     condition->list = texts;
@@ -229,9 +232,10 @@ static int add_condition(struct body_filter *in, const struct body_keys *keys, c
     if (json_is_array(value))
         TRY(read_list(in, keys, value, &condition));
     if (in->count == BODY_CONDITIONS)
-        return fail_field(in->r, "filter", "out_of_range", "has too many conditions");
+        return fail_field(in->r, "filter", PROBLEM_OUT_OF_RANGE, "has too many conditions");
     if (json_is_null(value))
-        return fail_field(in->r, "filter", "type_mismatch", "holds null; write {\"null\":true}");
+        return fail_field(
+            in->r, "filter", PROBLEM_TYPE_MISMATCH, "holds null; write {\"null\":true}");
     if (!json_is_array(value))
         condition.value = scalar_text(in, value);
     in->items[in->count++] = condition;
@@ -246,7 +250,7 @@ static int add_filter(struct body_filter *in, struct body_keys keys, const json_
 
     if (json_is_object(value)) {
         if (!json_object_size(value))
-            return fail_field(in->r, "filter", "required", "has an empty object");
+            return fail_field(in->r, "filter", PROBLEM_REQUIRED, "has an empty object");
         json_object_foreach((json_t *)value, key, member)
             TRY(add_member(in, keys, str_from(key), member));
         return 0;
@@ -270,7 +274,7 @@ AWAITS static int items_delete_many(struct req *r)
 
     TRY(req_json(r, &delete_many_schema, &in));
     if (in.ids.set == in.filter.set)
-        return fail_field(r, "ids", "required", "send either ids or filter");
+        return fail_field(r, "ids", PROBLEM_REQUIRED, "send either ids or filter");
     if (in.filter.set) {
         struct body_filter *read = ARENA_NEW(r->task.arena, read);
         read->r = r;

@@ -152,11 +152,12 @@ int items_if_match(struct req *r, struct items_match *ret_match)
         if (!read_etag(str_trim(str_split(&rest, ',')), &version))
             continue;
         if (match.count == ITEMS_MATCH_MAX)
-            return fail(r, "bad_request", "If-Match lists more than %d tags.", ITEMS_MATCH_MAX);
+            return fail(
+                r, PROBLEM_BAD_REQUEST, "If-Match lists more than %d tags.", ITEMS_MATCH_MAX);
         match.versions[match.count++] = version;
     }
     if (!match.count)
-        return fail(r, "precondition_failed", "If-Match must be the ETag of the record.");
+        return fail(r, PROBLEM_PRECONDITION_FAILED, "If-Match must be the ETag of the record.");
     *ret_match = match;
     return 0;
 }
@@ -168,7 +169,7 @@ int64_t items_match_version(const struct items_match *match)
 
 bool items_match_next(struct items_match *match, struct records_ctx *ctx, int rc)
 {
-    if (rc != RECORDS_FAILED || !str_is(str_from(ctx->error.code), "precondition_failed"))
+    if (rc != RECORDS_FAILED || ctx->error.code != PROBLEM_PRECONDITION_FAILED)
         return false;
     if (match->at + 1 >= match->count)
         return false;

@@ -31,19 +31,21 @@ static int body_problem(struct req *r, int rc)
 
     switch (rc) {
     case MULTIPART_INVALID:
-        return fail(r, "bad_request", "The upload is not valid multipart/form-data.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The upload is not valid multipart/form-data.");
     case MULTIPART_TOO_LARGE:
     case REQ_BODY_TOO_LARGE:
-        return fail(
-            r, "payload_too_large", "An upload may have at most %zu bytes.", conf->upload_bytes);
+        return fail(r,
+                    PROBLEM_PAYLOAD_TOO_LARGE,
+                    "An upload may have at most %zu bytes.",
+                    conf->upload_bytes);
     case REQ_BODY_TIMEOUT:
-        return fail(r, "request_timeout", "The upload arrived too slowly.");
+        return fail(r, PROBLEM_REQUEST_TIMEOUT, "The upload arrived too slowly.");
     case REQ_BODY_REFUSED:
         return fail(r,
-                    "too_many_requests_in_flight",
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many uploads from your address are on their way; try again.");
     case REQ_BODY_BROKEN:
-        return fail(r, "bad_request", "The upload ended early.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The upload ended early.");
     default:
         return rc;
     }
@@ -88,7 +90,7 @@ static int find_format(struct req *r,
             return 0;
     }
     return fail(r,
-                "unsupported_media_type",
+                PROBLEM_UNSUPPORTED_MEDIA_TYPE,
                 "Name the file .csv, .json or .jsonl, or say format=csv, json or jsonl.");
 }
 
@@ -101,7 +103,7 @@ find_file(struct upload *upload, struct str wanted, enum import_format *ret_form
     do {
         TRY(body_problem(r, multipart_next(upload->multipart, &part)));
         if (!part.name.ptr)
-            return fail_field(r, "file", "required", "the upload has no part named 'file'");
+            return fail_field(r, "file", PROBLEM_REQUIRED, "the upload has no part named 'file'");
     } while (!str_is(part.name, "file"));
     return find_format(r, wanted, &part, ret_format);
 }
@@ -160,9 +162,9 @@ AWAITS static void finish_late(struct upload *upload, int rc)
     int64_t deadline_ms = task->deadline_ms;
 
     if (rc == -ETIMEDOUT)
-        records_import_stopped(upload->import, "timeout", STR("the import took too long"));
+        records_import_stopped(upload->import, PROBLEM_TIMEOUT, STR("the import took too long"));
     else
-        records_import_stopped(upload->import, "bad_request", STR("the upload ended early"));
+        records_import_stopped(upload->import, PROBLEM_BAD_REQUEST, STR("the upload ended early"));
     task->cancelled = false;
     task->deadline_ms = clock_mono_ms() + LAST_MS;
     (void)finish_task(upload, false);
@@ -221,7 +223,7 @@ int items_import_run(struct req *r,
     *upload = (struct upload){.r = r, .ctx = items_ctx(r)};
     rc = multipart_new(r, conf->upload_bytes, &upload->multipart);
     if (rc == MULTIPART_INVALID)
-        return fail(r, "unsupported_media_type", "Send the file as multipart/form-data.");
+        return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send the file as multipart/form-data.");
     if (rc)
         return body_problem(r, rc);
     TRY(find_file(upload, format, &found));
@@ -235,7 +237,8 @@ int items_import_run(struct req *r,
     if (records_rc)
         records_import_stopped(upload->import, upload->ctx->error.code, upload->ctx->error.detail);
     else if (rc)
-        records_import_stopped(upload->import, r->error_code, STR("the upload was not complete"));
+        records_import_stopped(
+            upload->import, problem_find(r->error_code), STR("the upload was not complete"));
     TRY(finish_task(upload, rc == 0 && records_rc == 0));
     if (rc)
         return rc;

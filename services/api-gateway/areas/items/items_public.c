@@ -10,7 +10,7 @@ public_entity(struct req *r, struct records_ctx **ret_ctx, const struct entity *
 
     TRY(gateway_entity(r, &entity));
     if (!entity->public_read)
-        return fail(r, "not_found", "There is no such entity.");
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such entity.");
     *ret_ctx = items_ctx(r);
     (*ret_ctx)->public_only = true;
     *ret_entity = entity;

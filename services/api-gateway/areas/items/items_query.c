@@ -28,14 +28,15 @@ static int check_names(struct records_ctx *ctx, const struct query *query, const
         struct str shown = utf8_cut(item->name, NAME_SHOWN_BYTES);
 
         if (name == NULL)
-            records_finding(ctx, shown, "unknown_parameter", "is not a known parameter");
+            records_finding(ctx, shown, PROBLEM_UNKNOWN_PARAMETER, "is not a known parameter");
         else if (item->key_count > 0 && !str_is(item->name, "filter"))
-            records_finding(ctx, shown, "invalid_query", QUERY_NO_BRACKETS);
+            records_finding(ctx, shown, PROBLEM_INVALID_QUERY, QUERY_NO_BRACKETS);
         else if (item->key_count == 0 && query_get(query, name).ptr != item->value.ptr)
-            records_finding(ctx, shown, "invalid_query", "is given more than once");
+            records_finding(ctx, shown, PROBLEM_INVALID_QUERY, "is given more than once");
     }
-    bool unknown = found->count == 1 && str_is(str_from(found->items[0].code), "unknown_parameter");
-    return records_fail_found(ctx, unknown ? "unknown_parameter" : "invalid_query");
+    bool unknown =
+        found->count == 1 && problem_find(found->items[0].code) == PROBLEM_UNKNOWN_PARAMETER;
+    return records_fail_found(ctx, unknown ? PROBLEM_UNKNOWN_PARAMETER : PROBLEM_INVALID_QUERY);
 }
 
 /* --- filters --- */
@@ -136,7 +137,7 @@ int items_query_read(struct records_ctx *ctx,
 
     TRY(check_names(ctx, query, known[what]));
     (void)page_parse(arena, query, &page, &ctx->error.fields);
-    TRY(records_fail_found(ctx, "invalid_query"));
+    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
     *ret_query = (struct records_query){
         .filter = items_filter_read(arena, query),
         .fields = query_get(query, "fields"),

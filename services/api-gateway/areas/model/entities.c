@@ -86,13 +86,17 @@ static int check_name(struct req *r, struct str name, int64_t own_id)
     struct schema_errors *errors;
 
     if (!entity_name_ok(name))
-        return fail_field(r, "name", "pattern", NAME_WORDS);
+        return fail_field(r, "name", PROBLEM_PATTERN, NAME_WORDS);
     if (!taken || taken->id == own_id)
         return 0;
     errors = ARENA_NEW(r->task.arena, errors);
-    schema_error_add(
-        r->task.arena, errors, STR("name"), "unique_violation", "another entity has this name");
-    return fail_with(r, "unique_violation", STR("There is an entity with this name."), errors);
+    schema_error_add(r->task.arena,
+                     errors,
+                     STR("name"),
+                     PROBLEM_UNIQUE_VIOLATION,
+                     "another entity has this name");
+    return fail_with(
+        r, PROBLEM_UNIQUE_VIOLATION, STR("There is an entity with this name."), errors);
 }
 
 static bool value_or(const struct in_bool *in, bool otherwise)
@@ -126,7 +130,7 @@ static int read_fields(struct req *r, const struct entity_in *in, struct entity 
             schema_error_add(arena,
                              errors,
                              arena_printf(arena, "fields[%zu].name", i),
-                             "unique_violation",
+                             PROBLEM_UNIQUE_VIOLATION,
                              "another field has this name");
     }
     map_free(names);
@@ -143,7 +147,7 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
     entity->name = in->name.value;
     TRY(check_name(r, entity->name, 0));
     if (r->model->entity_count >= ENTITIES_MAX)
-        return fail(r, "conflict", "A project has at most %d entities.", ENTITIES_MAX);
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d entities.", ENTITIES_MAX);
     TRY(read_fields(r, in, entity));
     TRY(sql_one(r,
                 &added,
@@ -197,7 +201,7 @@ static int check_opens(struct req *r, const struct entity_in *in, const struct e
     if (caller_all_rows(r->caller) || !(rule_ends || published))
         return 0;
     return fail(r,
-                "forbidden",
+                PROBLEM_FORBIDDEN,
                 "Only who sees all records may %s.",
                 rule_ends ? "end the entity's row-level security" : "make the entity public");
 }
@@ -255,10 +259,11 @@ static int check_unreferred(struct req *r, const struct entity *entity)
                           STR_ARG(it->name));
     }
     if (!names.len && hidden)
-        return fail(r, "in_use", "Other entities refer to it.");
+        return fail(r, PROBLEM_IN_USE, "Other entities refer to it.");
     if (!names.len)
         return 0;
-    return fail(r, "in_use", "Other entities refer to it: %.*s.", STR_ARG(strbuf_view(&names)));
+    return fail(
+        r, PROBLEM_IN_USE, "Other entities refer to it: %.*s.", STR_ARG(strbuf_view(&names)));
 }
 
 AWAITS static int remove_rows(struct req *r, int64_t entity_id)

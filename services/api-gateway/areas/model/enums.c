@@ -65,12 +65,12 @@ static int check_values(struct req *r, const struct in_strs *values)
         struct str path = arena_printf(arena, "values[%zu]", i);
         size_t length = utf8_length(values->items[i]);
         if (length < 1)
-            schema_error_add(arena, errors, path, "out_of_range", "must not be empty");
+            schema_error_add(arena, errors, path, PROBLEM_OUT_OF_RANGE, "must not be empty");
         else if (length > VALUE_MAX)
             schema_error_add(
-                arena, errors, path, "too_long", "must be at most %d characters", VALUE_MAX);
+                arena, errors, path, PROBLEM_TOO_LONG, "must be at most %d characters", VALUE_MAX);
         else if (map_put(seen, values->items[i], (void *)errors))
-            schema_error_add(arena, errors, path, "unique_violation", "is given twice");
+            schema_error_add(arena, errors, path, PROBLEM_UNIQUE_VIOLATION, "is given twice");
     }
     map_free(seen);
     return errors->count ? fail_fields(r, errors) : 0;
@@ -81,13 +81,13 @@ static int check_name(struct req *r, struct str name, struct str own_name)
     struct schema_errors *errors;
 
     if (!entity_name_ok(name))
-        return fail_field(r, "name", "pattern", NAME_WORDS);
+        return fail_field(r, "name", PROBLEM_PATTERN, NAME_WORDS);
     if (str_eq(name, own_name) || !model_enum_find(r->model, name))
         return 0;
     errors = ARENA_NEW(r->task.arena, errors);
     schema_error_add(
-        r->task.arena, errors, STR("name"), "unique_violation", "another enum has this name");
-    return fail_with(r, "unique_violation", STR("There is an enum with this name."), errors);
+        r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "another enum has this name");
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("There is an enum with this name."), errors);
 }
 
 static const struct model_enum *find_enum(const struct req *r)
@@ -97,7 +97,7 @@ static const struct model_enum *find_enum(const struct req *r)
 
 static int no_such_enum(struct req *r)
 {
-    return fail(r, "not_found", "There is no such enum.");
+    return fail(r, PROBLEM_NOT_FOUND, "There is no such enum.");
 }
 
 /* The next field of that enum after *cursor, which starts at {0, 0}. */
@@ -127,7 +127,7 @@ AWAITS static int add_enum(struct req *r, void *arg, struct model_audit *audit)
 
     TRY(check_name(r, in->name.value, STR_NONE));
     if (r->model->enum_count >= ENUMS_MAX)
-        return fail(r, "conflict", "A project has at most %d enums.", ENUMS_MAX);
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d enums.", ENUMS_MAX);
     TRY(sql_one(r,
                 &added,
                 &SQL_ENUM_ADD,
@@ -180,14 +180,14 @@ check_field(struct req *r, const struct model_field *field, const struct in_strs
                 .ptr,
         .params = &left,
         .param_count = 1,
-        .code = "in_use",
+        .code = PROBLEM_IN_USE,
         .reason = "a value that is to be removed, in",
     };
 
     TRY(ddl_may_look(r, field));
     if (fallback.ptr && !has_value(values, fallback))
         return fail(r,
-                    "in_use",
+                    PROBLEM_IN_USE,
                     "'%.*s' is the default of '%.*s' of '%.*s'.",
                     STR_ARG(fallback),
                     STR_ARG(field->name),
@@ -264,10 +264,10 @@ AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audi
         return no_such_enum(r);
     user = next_user(r->model, old, &cursor);
     if (user && !field_shown(r, user))
-        return fail(r, "in_use", "A field takes its values.");
+        return fail(r, PROBLEM_IN_USE, "A field takes its values.");
     if (user)
         return fail(r,
-                    "in_use",
+                    PROBLEM_IN_USE,
                     "The field '%.*s' of '%.*s' takes its values.",
                     STR_ARG(user->name),
                     STR_ARG(user->entity->name));

@@ -33,7 +33,7 @@ static const struct model_field *find_field(const struct req *r, const struct en
 
 static int no_such_field(struct req *r)
 {
-    return fail(r, "not_found", "There is no such field.");
+    return fail(r, PROBLEM_NOT_FOUND, "There is no such field.");
 }
 
 static int
@@ -45,9 +45,13 @@ check_name_free(struct req *r, const struct entity *entity, const struct model_f
     if (!taken || taken->id == field->id)
         return 0;
     errors = ARENA_NEW(r->task.arena, errors);
-    schema_error_add(
-        r->task.arena, errors, STR("name"), "unique_violation", "another field has this name");
-    return fail_with(r, "unique_violation", STR("The entity has a field with this name."), errors);
+    schema_error_add(r->task.arena,
+                     errors,
+                     STR("name"),
+                     PROBLEM_UNIQUE_VIOLATION,
+                     "another field has this name");
+    return fail_with(
+        r, PROBLEM_UNIQUE_VIOLATION, STR("The entity has a field with this name."), errors);
 }
 
 static size_t own_fields(const struct entity *entity)
@@ -98,7 +102,7 @@ AWAITS static int check_fillable(struct req *r, const struct model_field *field)
     struct ddl_check check = {
         .field = field,
         .condition = "true",
-        .code = "required",
+        .code = PROBLEM_REQUIRED,
         .reason = "no value in",
     };
 
@@ -123,7 +127,7 @@ AWAITS static int add_field(struct req *r, void *arg, struct model_audit *audit)
     if (field.type == TYPE_RELATION && field.on_delete == ON_DELETE_CASCADE)
         TRY(ddl_may_drop(r, entity, "on_delete \"cascade\""));
     if (own_fields(entity) >= ENTITY_FIELDS_MAX)
-        return fail(r, "conflict", "An entity has at most %d fields.", ENTITY_FIELDS_MAX);
+        return fail(r, PROBLEM_CONFLICT, "An entity has at most %d fields.", ENTITY_FIELDS_MAX);
     ddl_init(&lock, r->task.arena);
     ddl_table_lock(&lock, &field);
     TRY(ddl_run(r, &lock));
@@ -163,7 +167,7 @@ AWAITS static int update_field(struct req *r, void *arg, struct model_audit *aud
     if (spec.errors->count)
         return fail_fields(r, spec.errors);
     if (next.is_public && !old->is_public && entity->public_read && !caller_all_rows(r->caller))
-        return fail(r, "forbidden", "Only who sees all records may make their field public.");
+        return fail(r, PROBLEM_FORBIDDEN, "Only who sees all records may make their field public.");
     TRY(check_name_free(r, entity, &next));
     TRY(ddl_field_change(r, old, &next));
     *audit = (struct model_audit){"fields.update", "field", old->id, STR_NONE};

@@ -57,13 +57,13 @@ static int read_key(struct req *r, const struct in_str *body_key, struct str *re
     if (several || (header.ptr && member.ptr && !str_eq(header, member)))
         return fail_field(r,
                           BODY_MEMBER,
-                          "validation_failed",
+                          PROBLEM_VALIDATION_FAILED,
                           "the request carries two different idempotency keys");
     *ret_key = header.ptr ? header : member;
     if (ret_key->ptr && !key_ok(*ret_key))
         return fail_field(r,
                           header.ptr ? "Idempotency-Key" : BODY_MEMBER,
-                          "pattern",
+                          PROBLEM_PATTERN,
                           "must be 1 to %d printable ASCII characters",
                           KEY_CHARS_MAX);
     return 0;
@@ -170,7 +170,7 @@ open_answer(struct req *r, const struct idem *idem, struct str sealed, struct st
     if (rc <= 0)
         return rc;
     log_error("idempotency.answer_unreadable", L_STR("project", r->project->slug));
-    return fail(r, "internal", NULL);
+    return fail(r, PROBLEM_INTERNAL, NULL);
 }
 
 AWAITS static int
@@ -200,17 +200,17 @@ replay(struct req *r, const struct idem *idem, const struct sql_idem_look_row *f
 AWAITS static int answer_taken(struct req *r, const struct idem *idem, const struct rows *rows)
 {
     if (!rows->count) /* taken away between the statements: begin again */
-        return fail(r, "idempotency_in_progress", NULL);
+        return fail(r, PROBLEM_IDEMPOTENCY_IN_PROGRESS, NULL);
     const struct sql_idem_look_row found = sql_idem_look_row(r->task.arena, rows, 0);
     if (!found.same)
         return fail(r,
-                    "idempotency_mismatch",
+                    PROBLEM_IDEMPOTENCY_MISMATCH,
                     "The first request with this idempotency key was a different one.");
     if (str_is(found.state, "done"))
         return replay(r, idem, &found);
     resp_header_printf(r, "Retry-After", "%lld", (long long)found.left_seconds);
     return fail(r,
-                "idempotency_in_progress",
+                PROBLEM_IDEMPOTENCY_IN_PROGRESS,
                 "The first request with this idempotency key has not been answered yet.");
 }
 
@@ -278,8 +278,9 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
 
 static int taken_over(struct req *r)
 {
-    return fail(
-        r, "idempotency_in_progress", "Another request with this idempotency key has taken over.");
+    return fail(r,
+                PROBLEM_IDEMPOTENCY_IN_PROGRESS,
+                "Another request with this idempotency key has taken over.");
 }
 
 int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t id)
@@ -350,7 +351,7 @@ static bool is_final(const struct req *r, int status)
     if (status >= 200 && status < 300)
         return true;
     if (status == 409)
-        return r->error_code && str_is(str_from(r->error_code), "payment_state");
+        return problem_find(r->error_code) == PROBLEM_PAYMENT_STATE;
     return status == 400 || status == 402 || status == 404;
 }
 

@@ -48,7 +48,7 @@ static int answer_open(struct pay_call *pay)
     pay_location(pay->r, str_from(what), pay->call.id);
     (void)fail(
         pay->r,
-        away ? "dependency_unavailable" : "outcome_unknown",
+        away ? PROBLEM_DEPENDENCY_UNAVAILABLE : PROBLEM_OUTCOME_UNKNOWN,
         "%s: what became of %s %lld is found out in the background. Read it there, or repeat the "
         "request with the same Idempotency-Key.",
         away ? "The processor is not available right now" : "The outcome is not known",

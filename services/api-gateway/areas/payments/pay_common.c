@@ -21,11 +21,11 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
         return rc > 0 ? fail_db(r, rc) : rc;
     if (ready && !settings->processor.secret_key.len)
         return fail(r,
-                    "payments_not_configured",
+                    PROBLEM_PAYMENTS_NOT_CONFIGURED,
                     "This project has no credentials of a payment processor.");
     if (ready && !payment_processor_ready(settings))
         return fail(r,
-                    "account_not_ready",
+                    PROBLEM_ACCOUNT_NOT_READY,
                     "The project's account at the processor cannot take payments yet: finish its "
                     "onboarding.");
     *ret_settings = settings;
@@ -71,16 +71,16 @@ static int fail_declined(struct req *r, const struct processor_reply *reply)
     struct str message = or_else(reply->message, "The card was declined.");
     struct str field = STR("payment_method_id");
 
-    schema_error_add(arena,
-                     errors,
-                     field,
-                     arena_cstr(arena, or_else(reply->code, "card_declined")),
-                     "%.*s",
-                     STR_ARG(message));
+    schema_error_add_code(arena,
+                          errors,
+                          field,
+                          arena_cstr(arena, or_else(reply->code, "card_declined")),
+                          "%.*s",
+                          STR_ARG(message));
     if (reply->decline_code.len && !str_eq(reply->decline_code, reply->code))
-        schema_error_add(
+        schema_error_add_code(
             arena, errors, field, arena_cstr(arena, reply->decline_code), "%.*s", STR_ARG(message));
-    return fail_with(r, "card_error", message, errors);
+    return fail_with(r, PROBLEM_CARD_ERROR, message, errors);
 }
 
 /* Complaints that are about what has happened before, not about the request. */
@@ -135,19 +135,16 @@ static int fail_invalid(struct req *r, const struct processor_reply *reply)
     struct str message = or_else(reply->message, "The processor does not accept these values.");
 
     if (is_about_state(reply->code))
-        return fail(r, "payment_state", "%.*s", STR_ARG(message));
+        return fail(r, PROBLEM_PAYMENT_STATE, "%.*s", STR_ARG(message));
     struct str field = field_of(reply->param);
     if (str_starts(reply->code, STR("amount_too_")))
         field = STR("amount");
     if (!field.len)
-        return fail_with(r, "validation_failed", message, NULL);
-    schema_error_add(r->task.arena,
-                     errors,
-                     field,
-                     reply->code.len ? arena_cstr(r->task.arena, reply->code) : "validation_failed",
-                     "%.*s",
-                     STR_ARG(message));
-    return fail_with(r, "validation_failed", message, errors);
+        return fail_with(r, PROBLEM_VALIDATION_FAILED, message, NULL);
+    struct str code = or_else(reply->code, problem_code(PROBLEM_VALIDATION_FAILED));
+    schema_error_add_code(
+        r->task.arena, errors, field, arena_cstr(r->task.arena, code), "%.*s", STR_ARG(message));
+    return fail_with(r, PROBLEM_VALIDATION_FAILED, message, errors);
 }
 
 int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
@@ -158,25 +155,29 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
     case PROCESSOR_INVALID:
         return fail_invalid(r, reply);
     case PROCESSOR_NOT_FOUND:
-        return fail_with(
-            r, "not_found", or_else(reply->message, "The processor knows no such object."), NULL);
+        return fail_with(r,
+                         PROBLEM_NOT_FOUND,
+                         or_else(reply->message, "The processor knows no such object."),
+                         NULL);
     case PROCESSOR_REUSED_KEY:
-        return fail(r, "conflict", "The processor has seen another request with this key.");
+        return fail(r, PROBLEM_CONFLICT, "The processor has seen another request with this key.");
     case PROCESSOR_NOT_CONFIGURED:
-        return fail(
-            r, "payments_not_configured", "This project has no account at a payment processor.");
+        return fail(r,
+                    PROBLEM_PAYMENTS_NOT_CONFIGURED,
+                    "This project has no account at a payment processor.");
     case PROCESSOR_REFUSED:
-        return fail(r, "provider_error", "The processor refuses the project's credentials.");
+        return fail(r, PROBLEM_PROVIDER_ERROR, "The processor refuses the project's credentials.");
     case PROCESSOR_UNKNOWN:
         return fail(
             r,
-            "outcome_unknown",
+            PROBLEM_OUTCOME_UNKNOWN,
             "The processor did not answer: it may have been done. Repeat the request with the "
             "same Idempotency-Key.");
     case PROCESSOR_CONFLICT:
     case PROCESSOR_UNAVAILABLE:
-        return fail(
-            r, "dependency_unavailable", "The processor is not available right now; try again.");
+        return fail(r,
+                    PROBLEM_DEPENDENCY_UNAVAILABLE,
+                    "The processor is not available right now; try again.");
     default:
         return rc;
     }
@@ -203,18 +204,18 @@ int pay_amount(struct req *r,
     int rc = money_currency(r->task.arena, currency, &currency);
 
     if (rc)
-        return fail_field(r, "currency", "pattern", "%s", money_message(rc));
+        return fail_field(r, "currency", PROBLEM_PATTERN, "%s", money_message(rc));
     if (!amount || json_is_null(amount))
-        return fail_field(r, "amount", "required", "is required");
+        return fail_field(r, "amount", PROBLEM_REQUIRED, "is required");
     rc = money_from_json(amount, currency, ret_minor);
     if (rc)
         return fail_field(r,
                           "amount",
-                          rc == MONEY_NOT_A_NUMBER ? "type_mismatch" : "out_of_range",
+                          rc == MONEY_NOT_A_NUMBER ? PROBLEM_TYPE_MISMATCH : PROBLEM_OUT_OF_RANGE,
                           "%s",
                           money_message(rc));
     if (*ret_minor == 0)
-        return fail_field(r, "amount", "out_of_range", "must be more than 0");
+        return fail_field(r, "amount", PROBLEM_OUT_OF_RANGE, "must be more than 0");
     *ret_currency = currency;
     return 0;
 }
@@ -251,7 +252,7 @@ static size_t characters(struct str text)
     return count;
 }
 
-static int refuse_metadata(struct req *r, struct str name, const char *code, const char *message)
+static int refuse_metadata(struct req *r, struct str name, enum problem code, const char *message)
 {
     char *field =
         arena_cstr(r->task.arena, arena_printf(r->task.arena, "metadata.%.*s", STR_ARG(name)));
@@ -274,15 +275,15 @@ static int add_metadata(struct req *r, json_t *metadata, struct str name, const 
     struct str text = scalar(r, value);
 
     if (is_ours(name))
-        return refuse_metadata(r, name, "read_only", "is set by the service");
+        return refuse_metadata(r, name, PROBLEM_READ_ONLY, "is set by the service");
     if (!name.len || characters(name) > METADATA_NAME_MAX || memchr(name.ptr, '[', name.len) ||
         memchr(name.ptr, ']', name.len))
         return refuse_metadata(
-            r, name, "pattern", "names have 1 to 40 characters, and no square brackets");
+            r, name, PROBLEM_PATTERN, "names have 1 to 40 characters, and no square brackets");
     if (!text.ptr)
-        return refuse_metadata(r, name, "type_mismatch", "expected a text");
+        return refuse_metadata(r, name, PROBLEM_TYPE_MISMATCH, "expected a text");
     if (characters(text) > METADATA_VALUE_MAX)
-        return refuse_metadata(r, name, "too_long", "has more than 500 characters");
+        return refuse_metadata(r, name, PROBLEM_TOO_LONG, "has more than 500 characters");
     json_object_set_new(
         metadata, arena_cstr(r->task.arena, name), json_stringn(text.ptr, text.len));
     return 0;
@@ -296,7 +297,7 @@ int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata)
 
     if (json_object_size(given) > METADATA_NAMES_MAX)
         return fail_field(
-            r, "metadata", "too_long", "has more than %d members", METADATA_NAMES_MAX);
+            r, "metadata", PROBLEM_TOO_LONG, "has more than %d members", METADATA_NAMES_MAX);
     json_object_foreach((json_t *)given, name, value)
         TRY(add_metadata(r, metadata, str_from(name), value));
     *ret_metadata = metadata;
@@ -394,7 +395,7 @@ static int make_customer(struct req *r,
         return pay_fail(r, rc, &reply);
     *ret_id = jr_str(reply.body, "id");
     if (!ret_id->len)
-        return fail(r, "provider_error", "The processor's answer cannot be read.");
+        return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer cannot be read.");
     return 0;
 }
 
@@ -408,7 +409,7 @@ payer_email(struct req *r, int64_t subscriber_id, struct str email, struct str *
     if (subscriber_id) {
         TRY(sql_all(r, &user, SQL_PAY_USER_EMAIL(.id = subscriber_id)));
         if (!user.count)
-            return fail(r, "not_found", "There is no such subscriber.");
+            return fail(r, PROBLEM_NOT_FOUND, "There is no such subscriber.");
         if (!email.len)
             *ret_email = sql_pay_user_email_row(&user, 0).email;
     }

@@ -234,7 +234,7 @@ AWAITS static int docs_ui_asset(struct req *r)
         if (found)
             return ui_send(r, &ui_files[i], found);
     }
-    return fail(r, "not_found", NULL);
+    return fail(r, PROBLEM_NOT_FOUND, NULL);
 }
 
 static const struct route docs_routes[] = {

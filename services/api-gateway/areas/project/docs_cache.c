@@ -265,7 +265,7 @@ static bool find(struct req *r, struct str key, const struct docs_text **ret_tex
 static int refuse_large(struct req *r)
 {
     return fail(
-        r, "too_large_answer", "The document of a data model this large cannot be written.");
+        r, PROBLEM_TOO_LARGE_ANSWER, "The document of a data model this large cannot be written.");
 }
 
 static int refuse_busy(struct req *r)

@@ -127,7 +127,7 @@ AWAITS static int operator_create(struct req *r)
     TRY(auth_password_hash(r, admin->password.value, &create.admin_password_hash));
     rc = project_create(&r->task, gateway_directory(), &create, &project);
     if (rc == PROJECT_EXISTS)
-        return fail(r, "already_exists", "There is a project with this project_id.");
+        return fail(r, PROBLEM_ALREADY_EXISTS, "There is a project with this project_id.");
     if (rc > 0)
         return fail_db(r, rc - 100);
     if (rc < 0)
@@ -187,17 +187,20 @@ AWAITS static int operator_delete(struct req *r)
     TRY(req_query(r, &query));
     rc = project_find(&r->task, gateway_directory(), slug, &project);
     if (rc == PROJECT_NOT_FOUND)
-        return fail(r, "not_found", "There is no such project.");
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
     if (rc > 0)
-        return fail(r, "dependency_unavailable", "The project cannot be reached right now.");
+        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The project cannot be reached right now.");
     if (rc < 0)
         return rc;
     if (!str_eq(query_get(query, "confirm"), slug))
-        return fail_field(
-            r, "confirm", "required", "repeat the project_id as ?confirm=%.*s", STR_ARG(slug));
+        return fail_field(r,
+                          "confirm",
+                          PROBLEM_REQUIRED,
+                          "repeat the project_id as ?confirm=%.*s",
+                          STR_ARG(slug));
     rc = project_delete(&r->task, gateway_directory(), project);
     if (rc == PROJECT_NOT_FOUND)
-        return fail(r, "not_found", "There is no such project.");
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
     if (rc > 0)
         return fail_db(r, rc - 100);
     return rc < 0 ? rc : reply_empty(r, 204);

@@ -20,7 +20,7 @@ AWAITS static int project_read(struct req *r)
     int rc = project_reload_model(&r->task, r->project, &model);
 
     if (rc == PROJECT_NOT_FOUND)
-        return fail(r, "not_found", "There is no such project.");
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
     if (rc)
         return rc > 0 ? fail_db(r, DB_UNAVAILABLE) : rc;
     return reply_project(r);
@@ -37,7 +37,7 @@ check_issuer(struct arena *arena, const struct project_in *in, struct schema_err
         schema_error_add(arena,
                          errors,
                          STR("settings.oidc_issuer"),
-                         "pattern",
+                         PROBLEM_PATTERN,
                          "must be a public http or https URL");
 }
 

@@ -116,7 +116,7 @@ static int check_value(struct req *r, struct secret_in *in)
         schema_error_add(r->task.arena,
                          errors,
                          STR("value"),
-                         "out_of_range",
+                         PROBLEM_OUT_OF_RANGE,
                          "must have at least %d characters besides white space around them: a "
                          "shorter one could not be masked in histories without masking everything",
                          VALUE_LEAST);
@@ -127,14 +127,14 @@ static int check_value(struct req *r, struct secret_in *in)
             schema_error_add(r->task.arena,
                              errors,
                              arena_printf(r->task.arena, "allowed_hosts[%zu]", i),
-                             "pattern",
+                             PROBLEM_PATTERN,
                              "must be a host name or an address, without scheme, port and path");
     }
     if (in->hosts.set && !in->hosts.null && in->hosts.count == 0)
         schema_error_add(r->task.arena,
                          errors,
                          STR("allowed_hosts"),
-                         "out_of_range",
+                         PROBLEM_OUT_OF_RANGE,
                          "must have a host; null allows all");
     return errors->count ? fail_fields(r, errors) : 0;
 }
@@ -146,7 +146,7 @@ static struct db_param hosts_param(const struct secret_in *in)
 
 static int no_such_secret(struct req *r)
 {
-    return fail(r, "not_found", "There is no such secret.");
+    return fail(r, PROBLEM_NOT_FOUND, "There is no such secret.");
 }
 
 /* --- list, create, replace --- */
@@ -171,8 +171,8 @@ static int name_taken(struct req *r)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
-    schema_error_add(r->task.arena, errors, STR("name"), "unique_violation", "is taken");
-    return fail_with(r, "unique_violation", STR("A secret of this name exists."), errors);
+    schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A secret of this name exists."), errors);
 }
 
 AWAITS static int secrets_create(struct req *r)
@@ -183,12 +183,12 @@ AWAITS static int secrets_create(struct req *r)
     TRY(req_json(r, &create_schema, &in));
     if (!name_ok(in.name.value))
         return fail_field(
-            r, "name", "pattern", "must be a letter or _, then letters, digits and _");
+            r, "name", PROBLEM_PATTERN, "must be a letter or _, then letters, digits and _");
     TRY(check_value(r, &in));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, &SQL_SECRETS_COUNT, NULL, 0));
     if (rows_i64(&rows, 0, 0) >= SECRETS_MAX)
-        return fail(r, "conflict", "A project has at most %d secrets.", SECRETS_MAX);
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d secrets.", SECRETS_MAX);
     TRY(sql_all(r,
                 &rows,
                 &SQL_SECRET_ADD,
@@ -273,7 +273,7 @@ AWAITS static int check_unused(struct req *r, const struct rows *mentions, struc
     if (users > NAMED_MAX)
         strbuf_printf(&list, " and %zu more", users - NAMED_MAX);
     return fail(
-        r, "in_use", "Enabled workflows use this secret: %.*s.", STR_ARG(strbuf_view(&list)));
+        r, PROBLEM_IN_USE, "Enabled workflows use this secret: %.*s.", STR_ARG(strbuf_view(&list)));
 }
 
 AWAITS static int secrets_delete(struct req *r)

@@ -50,7 +50,7 @@ AWAITS static int jobs_of_workflow(struct req *r)
     TRY(req_query(r, &query));
     TRY(sql_one(r, &known, &SQL_RUNS_WORKFLOW_KNOWN, PARAMS(P_I64(id))));
     if (!rows_bool(&known, 0, 0))
-        return fail(r, "not_found", NULL);
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
     return walk_reply(
         r, &workflow_jobs, PARAMS(viewer(r), P_STR(query_get(query, "status")), P_I64(id)));
 }
@@ -120,7 +120,7 @@ AWAITS static int reply_job(struct req *r, int status, int64_t id)
     const struct rows *steps = &calls[2].rows;
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     if (!calls[0].rows.count || !found->count)
-        return fail(r, "not_found", NULL);
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
     struct str data = visible_data(r, found);
     bool withheld = !data.ptr && rows_str(found, 0, DATA_VALUE).ptr;
     w = resp_json(r);
@@ -156,7 +156,7 @@ AWAITS static int jobs_cancel(struct req *r)
     if (!found.count) {
         TRY(sql_one(r, &found, &SQL_RUN_STATUS, PARAMS(viewer(r), P_I64(id))));
         return fail(
-            r, "conflict", "The job has ended: it is %.*s.", STR_ARG(rows_str(&found, 0, 0)));
+            r, PROBLEM_CONFLICT, "The job has ended: it is %.*s.", STR_ARG(rows_str(&found, 0, 0)));
     }
     struct db_call calls[] = {
         {.sql = &SQL_RUN_CLOSE_STEPS, PARAMS(P_I64(id))},
@@ -207,17 +207,17 @@ static int check_retry(struct req *r, const struct rows *job)
 
     if (!str_is(status, "failed") && !str_is(status, "cancelled") && !skipped)
         return fail(r,
-                    "conflict",
+                    PROBLEM_CONFLICT,
                     "The job is %.*s; failed, cancelled and skipped ones can be retried.",
                     STR_ARG(status));
     if (skipped && str_is(rows_str(job, 0, LOCK_REASON), "loop_guard"))
-        return fail(r, "conflict", "The job would go on with a loop of events (loop_guard).");
+        return fail(r, PROBLEM_CONFLICT, "The job would go on with a loop of events (loop_guard).");
     if (!rows_bool(job, 0, LOCK_KEPT))
-        return fail(r, "conflict", "Its workflow has been deleted.");
+        return fail(r, PROBLEM_CONFLICT, "Its workflow has been deleted.");
     if (!rows_bool(job, 0, LOCK_ENABLED))
-        return fail(r, "workflow_disabled", "Enable the workflow before retrying its jobs.");
+        return fail(r, PROBLEM_WORKFLOW_DISABLED, "Enable the workflow before retrying its jobs.");
     if (rows_i64(job, 0, LOCK_RUN) >= RUNS_MAX)
-        return fail(r, "conflict", "A job runs at most %d times; start a new one.", RUNS_MAX);
+        return fail(r, PROBLEM_CONFLICT, "A job runs at most %d times; start a new one.", RUNS_MAX);
     return 0;
 }
 
@@ -238,7 +238,7 @@ find_step(struct req *r, const struct rows *job, const struct in_str *wanted, st
     if (!ret_step->ptr && wanted->set && !wanted->null)
         return fail_field(r,
                           "from_step",
-                          "validation_failed",
+                          PROBLEM_VALIDATION_FAILED,
                           "the job's version of the workflow has no step %.*s",
                           STR_ARG(step));
     return 0;
@@ -251,13 +251,13 @@ static int check_own(struct req *r, const struct rows *job, const struct in_str 
         return 0;
     if (!rows_bool(job, 0, LOCK_OWN))
         return fail(r,
-                    "forbidden",
+                    PROBLEM_FORBIDDEN,
                     "Jobs that one has not started oneself are retried with svc_workflows:update.");
     if (!wanted->set || wanted->null || str_eq(wanted->value, rows_str(job, 0, LOCK_ENDED_IN)) ||
         str_eq(wanted->value, rows_str(job, 0, LOCK_START)))
         return 0;
     return fail(r,
-                "forbidden",
+                PROBLEM_FORBIDDEN,
                 "Another step than the first and the one that failed needs svc_workflows:update.");
 }
 

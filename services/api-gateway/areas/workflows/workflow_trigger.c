@@ -22,7 +22,7 @@ int fail_queue_full(struct req *r, int64_t most)
 {
     resp_header(r, "Retry-After", STR("10"));
     return fail(r,
-                "rate_limited",
+                PROBLEM_RATE_LIMITED,
                 "The project has %lld queued jobs, which is as many as may wait.",
                 (long long)most);
 }
@@ -62,7 +62,7 @@ AWAITS static int workflows_trigger(struct req *r)
     TRY(queue_job(r, &start, &job_id));
     if (!job_id) {
         TRY(sql_one(r, &workflow, &SQL_WORKFLOW_EXISTS, PARAMS(P_I64(start.workflow_id))));
-        return fail(r, "workflow_disabled", "Enable the workflow before starting it.");
+        return fail(r, PROBLEM_WORKFLOW_DISABLED, "Enable the workflow before starting it.");
     }
     resp_header_printf(r,
                        "Location",
@@ -96,10 +96,10 @@ AWAITS static int workflows_route(struct req *r)
     }
     if (start.trigger_entity.len > ENTITY_NAME_BYTES)
         return fail_field(
-            r, "entity_name", "too_long", "may have at most %d bytes", ENTITY_NAME_BYTES);
+            r, "entity_name", PROBLEM_TOO_LONG, "may have at most %d bytes", ENTITY_NAME_BYTES);
     TRY(queue_job(r, &start, &job_id));
     if (!job_id)
-        return fail(r, "not_found", "No enabled workflow has this route.");
+        return fail(r, PROBLEM_NOT_FOUND, "No enabled workflow has this route.");
     return reply_empty(r, 204);
 }
 

@@ -75,7 +75,7 @@ static int stored_doc(struct req *r, const struct stored *stored, json_t **ret_d
     struct str entity = rows_str(&stored->row, 0, COL_ENTITY);
 
     if (jr_parse_stored(r->task.arena, rows_str(&stored->row, 0, COL_DOC), ret_doc, &error) != 0)
-        return fail(r, "internal", NULL);
+        return fail(r, PROBLEM_INTERNAL, NULL);
     if (entity.ptr)
         put(json_object_get(*ret_doc, "trigger"), "entity", text(entity));
     return 0;
@@ -192,7 +192,7 @@ static bool listed(const struct rows *rows, struct str name)
 static int fail_secret(struct req *r, const struct definition *definition, int step)
 {
     return fail(r,
-                "forbidden",
+                PROBLEM_FORBIDDEN,
                 "steps[%d] (%.*s).params names a secret: who saves that needs the permission "
                 "svc_secrets:read.",
                 step,
@@ -225,7 +225,7 @@ check_secrets(struct req *r, const struct draft *draft, struct schema_errors *er
                                       "steps[%d] (%.*s).params",
                                       secrets[i].step,
                                       STR_ARG(definition->steps[secrets[i].step].key)),
-                         "not_found",
+                         PROBLEM_NOT_FOUND,
                          "there is no secret %.*s",
                          STR_ARG(names[i]));
     }
@@ -267,8 +267,10 @@ AWAITS static int check(struct req *r,
     (void)json_object_del(doc, "enabled");
     draft->doc = jr_print(arena, doc);
     if (draft->doc.len > WORKFLOW_BYTES_MAX)
-        return fail(
-            r, "payload_too_large", "A workflow may have at most %d bytes.", WORKFLOW_BYTES_MAX);
+        return fail(r,
+                    PROBLEM_PAYLOAD_TOO_LARGE,
+                    "A workflow may have at most %d bytes.",
+                    WORKFLOW_BYTES_MAX);
     return 0;
 }
 
@@ -304,7 +306,7 @@ AWAITS static int next_tick(struct req *r, const struct stored *stored, struct d
         cron_next(&definition->cron, timezone_find(definition->timezone), rows_time(&now, 0, 0));
     if (at_ms < 0)
         return fail_field(
-            r, "trigger.cron", "validation_failed", "no time fits within eight years");
+            r, "trigger.cron", PROBLEM_VALIDATION_FAILED, "no time fits within eight years");
     draft->fire_ms = at_ms;
     return 0;
 }
@@ -359,9 +361,9 @@ static int fail_route(struct req *r)
     schema_error_add(r->task.arena,
                      errors,
                      STR("trigger.route"),
-                     "unique_violation",
+                     PROBLEM_UNIQUE_VIOLATION,
                      "another workflow has this route, be it enabled or not");
-    return fail_with(r, "unique_violation", STR("The route is taken."), errors);
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("The route is taken."), errors);
 }
 
 /* The version, and who hears of what from now on. */
@@ -421,7 +423,8 @@ int workflow_check_version(struct req *r, const struct items_match *match, int64
         if (match->versions[i] == version)
             return 0;
     }
-    return match->count ? fail(r, "precondition_failed", "The workflow has been saved since.") : 0;
+    return match->count ? fail(r, PROBLEM_PRECONDITION_FAILED, "The workflow has been saved since.")
+                        : 0;
 }
 
 AWAITS static int read_stored(struct req *r, const struct save *save, struct stored *stored)
@@ -435,7 +438,7 @@ AWAITS static int read_stored(struct req *r, const struct save *save, struct sto
     }
     TRY(sql_one(r, &count, &SQL_WORKFLOWS_COUNT, PARAMS()));
     if (rows_i64(&count, 0, 0) >= WORKFLOWS_MAX)
-        return fail(r, "conflict", "A project has at most %d workflows.", WORKFLOWS_MAX);
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d workflows.", WORKFLOWS_MAX);
     return 0;
 }
 

@@ -25,9 +25,9 @@ struct str balance_unit(struct arena *arena, struct str text)
 static int whole_minor(struct req *r, const char *field, double number, int64_t *ret_minor)
 {
     if (floor(number) != number)
-        return fail_field(r, field, "out_of_range", "must be a whole number of this unit");
+        return fail_field(r, field, PROBLEM_OUT_OF_RANGE, "must be a whole number of this unit");
     if (fabs(number) > (double)WHOLE_MAX)
-        return fail_field(r, field, "out_of_range", "is too large");
+        return fail_field(r, field, PROBLEM_OUT_OF_RANGE, "is too large");
     *ret_minor = (int64_t)number;
     return 0;
 }
@@ -43,7 +43,7 @@ static int money_minor(
 
     json_decref(positive);
     if (rc)
-        return fail_field(r, field, "out_of_range", "%s", money_message(rc));
+        return fail_field(r, field, PROBLEM_OUT_OF_RANGE, "%s", money_message(rc));
     if (negative)
         *ret_minor = -*ret_minor;
     return 0;
@@ -57,9 +57,9 @@ int balance_minor(struct req *r,
                   int64_t *ret_minor)
 {
     if (!json_is_number(number))
-        return fail_field(r, field, "type_mismatch", "expected a number");
+        return fail_field(r, field, PROBLEM_TYPE_MISMATCH, "expected a number");
     if (!may_be_negative && json_number_value(number) < 0)
-        return fail_field(r, field, "out_of_range", "must not be negative");
+        return fail_field(r, field, PROBLEM_OUT_OF_RANGE, "must not be negative");
     if (unit.len != 3)
         return whole_minor(r, field, json_number_value(number), ret_minor);
     return money_minor(r, field, number, unit, ret_minor);
@@ -80,7 +80,7 @@ balance_book(struct req *r, const struct balance_change *change, struct rows *re
                                    .most = WHOLE_MAX)));
     if (!ret_balance->count)
         return fail(r,
-                    "conflict",
+                    PROBLEM_CONFLICT,
                     may_fall ? "The balance would be larger than can be counted."
                              : "The user holds less than that.");
     struct db_call entry =
@@ -271,10 +271,10 @@ AWAITS static int balances_adjust(struct req *r)
     };
     if (!change.unit.ptr)
         return fail_field(
-            r, "unit", "pattern", "must be a currency or a name of letters, digits, - and _");
+            r, "unit", PROBLEM_PATTERN, "must be a currency or a name of letters, digits, - and _");
     TRY(balance_minor(r, "amount", in.amount.value, change.unit, true, &change.delta_minor));
     if (change.delta_minor == 0)
-        return fail_field(r, "amount", "out_of_range", "must not be 0");
+        return fail_field(r, "amount", PROBLEM_OUT_OF_RANGE, "must not be 0");
     TRY(idem_begin(r, &in.idempotency_key, &idem));
     return idem_end(r, &idem, adjust(r, &change, &idem));
 }

@@ -114,16 +114,16 @@ read_codes(struct req *r, const struct codes_in *in, struct str **ret_codes, siz
     struct str *codes = ARENA_ARRAY(r->task.arena, codes, count);
 
     if (in->codes.set && in->count.set)
-        return fail_field(r, "count", "pattern", "goes without codes");
+        return fail_field(r, "count", PROBLEM_PATTERN, "goes without codes");
     if (count == 0)
-        return fail_field(r, "codes", "out_of_range", "must name at least one");
+        return fail_field(r, "codes", PROBLEM_OUT_OF_RANGE, "must name at least one");
     for (size_t i = 0; i < count; i++) {
         codes[i] = in->codes.set ? offer_code_normal(r->task.arena, in->codes.items[i])
                                  : random_code(r->task.arena);
         if (!codes[i].ptr)
             return fail_field(r,
                               arena_printf(r->task.arena, "codes[%zu]", i).ptr,
-                              "pattern",
+                              PROBLEM_PATTERN,
                               "must be 1 to %d letters, digits, - and _",
                               CODE_CHARS_MAX);
     }
@@ -159,7 +159,8 @@ AWAITS static int offer_codes_create(struct req *r)
                                                    : NO_I64,
                             .expires_at = in.expires_at.value)));
     if (rows.count != count)
-        return fail(r, "unique_violation", "One of these codes exists, or stands there twice.");
+        return fail(
+            r, PROBLEM_UNIQUE_VIOLATION, "One of these codes exists, or stands there twice.");
     struct db_call told = gateway_audit(r, "offers.codes", "offer", id, STR_NONE);
     TRY(sql_batch(r, &told, 1));
     TRY(sql_commit(r));
@@ -248,7 +249,7 @@ find_code(struct req *r, struct str code, int64_t user_id, int64_t plan_id, stru
         r, ret_state, SQL_OFFER_CODE_STATE(.code = code, .user_id = user_id, .plan_id = plan_id)));
     struct str refusal = sql_offer_code_state_row(ret_state, 0).refusal;
     if (refusal.ptr)
-        return fail(r, "offer_unavailable", "The offer %.*s.", STR_ARG(refusal));
+        return fail(r, PROBLEM_OFFER_UNAVAILABLE, "The offer %.*s.", STR_ARG(refusal));
     return 0;
 }
 
@@ -263,7 +264,7 @@ AWAITS int offer_redeem(struct req *r,
     struct rows rows;
 
     if (!normal.ptr)
-        return fail(r, "not_found", "There is no such code.");
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such code.");
     TRY(find_code(r, normal, user_id, plan_id, &rows));
     const struct sql_offer_code_state_row row = sql_offer_code_state_row(&rows, 0);
     *ret_offer = (struct offer){
@@ -379,7 +380,7 @@ AWAITS static int redeem(struct req *r, struct str code, struct idem *idem)
     TRY(offer_redeem(r, code, r->caller->user_id, 0, 0, &offer));
     if (!str_is(offer.kind, "store") && !str_is(offer.kind, "credit"))
         return fail(r,
-                    "conflict",
+                    PROBLEM_CONFLICT,
                     "This code is for a subscription: give it as offer_code to POST " PAYMENTS_BASE
                     "/subscriptions.");
     int status = reply_redeemed(r, settings, &offer, code);

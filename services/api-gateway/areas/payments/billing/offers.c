@@ -165,9 +165,9 @@ static int merge_amount(struct req *r, const struct offer_in *in, struct sql_off
     if (in->currency.set) {
         struct str unit = balance_unit(r->task.arena, in->currency.value);
         if (!in->currency.null && !unit.ptr)
-            return fail_field(r, "currency", "pattern", "must be a currency or a unit");
+            return fail_field(r, "currency", PROBLEM_PATTERN, "must be a currency or a unit");
         if (!in->amount.set && offer->amount_minor.set && !str_eq(offer->currency, unit))
-            return fail_field(r, "amount", "required", "is needed in the new currency");
+            return fail_field(r, "amount", PROBLEM_REQUIRED, "is needed in the new currency");
         offer->currency = unit;
     }
     if (!in->amount.set)
@@ -176,10 +176,10 @@ static int merge_amount(struct req *r, const struct offer_in *in, struct sql_off
     if (in->amount.null || json_is_null(in->amount.value))
         return 0;
     if (!offer->currency.ptr)
-        return fail_field(r, "currency", "required", "is needed with an amount");
+        return fail_field(r, "currency", PROBLEM_REQUIRED, "is needed with an amount");
     TRY(balance_minor(r, "amount", in->amount.value, offer->currency, false, &minor));
     if (minor == 0)
-        return fail_field(r, "amount", "out_of_range", "must be above 0");
+        return fail_field(r, "amount", PROBLEM_OUT_OF_RANGE, "must be above 0");
     offer->amount_minor = some_i64(minor);
     return 0;
 }
@@ -202,11 +202,11 @@ static int check(struct req *r, const struct offer_in *in, const struct sql_offe
 
     if (in->percent_off.set && !in->percent_off.null &&
         fabs(in->percent_off.value * 100 - round(in->percent_off.value * 100)) > 1e-6)
-        return fail_field(r, "percent_off", "out_of_range", "may have two decimals");
+        return fail_field(r, "percent_off", PROBLEM_OUT_OF_RANGE, "may have two decimals");
     if (member != NULL)
-        return fail_field(r, member, "required", "is needed for an offer of this kind");
+        return fail_field(r, member, PROBLEM_REQUIRED, "is needed for an offer of this kind");
     if (str_is(offer->kind, "amount") && offer->currency.len != 3)
-        return fail_field(r, "currency", "pattern", "must be a currency");
+        return fail_field(r, "currency", PROBLEM_PATTERN, "must be a currency");
     return 0;
 }
 
@@ -227,7 +227,7 @@ check_times(struct req *r, const struct offer_in *in, const struct sql_offer_loc
     int64_t ends_ms = time_of(&in->ends_at, stored->ends_ms);
 
     if (starts_ms && ends_ms && ends_ms <= starts_ms)
-        return fail_field(r, "ends_at", "out_of_range", "must be later than starts_at");
+        return fail_field(r, "ends_at", PROBLEM_OUT_OF_RANGE, "must be later than starts_at");
     return 0;
 }
 
@@ -246,8 +246,8 @@ static int fail_save(struct req *r, int rc)
 
     if (rc != DB_UNIQUE)
         return rc > 0 ? fail_db(r, rc) : rc;
-    schema_error_add(r->task.arena, errors, STR("name"), "unique_violation", "is taken");
-    return fail_with(r, "unique_violation", STR("An offer of this name exists."), errors);
+    schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("An offer of this name exists."), errors);
 }
 
 /* --- endpoints --- */

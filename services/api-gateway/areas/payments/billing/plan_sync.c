@@ -525,7 +525,8 @@ int plan_retire(struct req *r,
         return 0;
     TRY(claim(sync, plan_id, &ours));
     if (!ours)
-        return fail(r, "conflict", "The processor is being told of the plan; try again soon.");
+        return fail(
+            r, PROBLEM_CONFLICT, "The processor is being told of the plan; try again soon.");
     TRY(read_state(sync, plan_id));
     int rc = retire_all(sync);
     *ret_reply = sync->reply;

@@ -125,7 +125,7 @@ static int merge(struct req *r, const struct plan_in *in, struct plan *plan)
     if (!plan->plan_name.len)
         plan->plan_name = plan->name;
     if (!plan->name.len)
-        return fail_field(r, "name", "required", "is required");
+        return fail_field(r, "name", PROBLEM_REQUIRED, "is required");
     if (in->description.set)
         plan->description = in->description.value;
     if (in->store_product_id.set)
@@ -149,8 +149,8 @@ static int fail_save(struct req *r, int rc)
                "subscription_plans_store_key",
                sizeof("subscription_plans_store_key") - 1))
         field = "store_product_id";
-    schema_error_add(r->task.arena, errors, str_from(field), "unique_violation", "is taken");
-    return fail_with(r, "unique_violation", STR("Another plan has this value."), errors);
+    schema_error_add(r->task.arena, errors, str_from(field), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("Another plan has this value."), errors);
 }
 
 /* The processor is told after the commit: the plan is saved whatever it answers. */
@@ -267,7 +267,7 @@ AWAITS static int check_unused(struct req *r, int64_t id)
     int64_t count = sql_plan_used_row(&used, 0).subscriptions;
     if (count)
         return fail(r,
-                    "in_use",
+                    PROBLEM_IN_USE,
                     "%lld %s of this plan; set is_active to false to offer it no longer.",
                     (long long)count,
                     count == 1 ? "subscription is" : "subscriptions are");

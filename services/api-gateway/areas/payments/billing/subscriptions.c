@@ -111,13 +111,13 @@ int subscription_check_ours(struct req *r, const struct subscription *subscripti
 {
     if (str_is(subscription->provider, "iap_store"))
         return fail(r,
-                    "payment_state",
+                    PROBLEM_PAYMENT_STATE,
                     "The app store keeps this subscription: its subscriber changes it there, in "
                     "the settings of the "
                     "device.");
     if (subscription_has_ended(subscription))
         return fail(r,
-                    "payment_state",
+                    PROBLEM_PAYMENT_STATE,
                     "The subscription has ended: it is %.*s.",
                     STR_ARG(subscription->status));
     return 0;
@@ -232,7 +232,7 @@ AWAITS static int users_put(struct req *r)
     int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
-            r, "user_ids", "foreign_key_violation", "names a user that does not exist");
+            r, "user_ids", PROBLEM_FOREIGN_KEY_VIOLATION, "names a user that does not exist");
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     w = resp_json(r);

@@ -75,7 +75,7 @@ int subscription_call_resume(struct pay_call *pay)
 
     (void)str_split(&id, ':');
     if (!num_parse_i64(id, &pay->call.id))
-        return fail(pay->r, "idempotency_mismatch", NULL);
+        return fail(pay->r, PROBLEM_IDEMPOTENCY_MISMATCH, NULL);
     TRY(subscription_load(pay->r, pay->call.id, &known));
     if (!known.call_key.len)
         return answer_settled(pay, &known);

@@ -98,11 +98,11 @@ AWAITS static int finish(struct req *r, struct change *change)
 
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
-            r, "subscriber_id", "foreign_key_violation", "names a user that does not exist");
+            r, "subscriber_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a user that does not exist");
     if (rc > 0 && rc < APPLY_FOREIGN)
         return fail_db(r, rc);
     if (rc > 0)
-        return fail(r, "provider_error", "The processor's answer cannot be read.");
+        return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer cannot be read.");
     if (rc < 0)
         return rc;
     return subscription_reply(r, 200, change->call.id, STR_NONE);
@@ -147,7 +147,7 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
 
     if (!subscription->session_id.len)
         return fail(r,
-                    "payment_state",
+                    PROBLEM_PAYMENT_STATE,
                     "The subscription is being created; try again when that has ended.");
     rc = ask(
         r,
@@ -156,7 +156,8 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
         processor_path(r->task.arena, "/v1/checkout/sessions", subscription->session_id, "/expire"),
         NULL);
     if (rc == PROCESSOR_INVALID)
-        return fail(r, "payment_state", "Its checkout has ended just now; read it and try again.");
+        return fail(
+            r, PROBLEM_PAYMENT_STATE, "Its checkout has ended just now; read it and try again.");
     if (rc)
         return fail_call(r, change, rc);
     return finish_answered(r, change);
@@ -214,7 +215,7 @@ AWAITS static int subscriptions_resume(struct req *r)
     TRY(subscription_check_ours(r, &change->subscription));
     if (!change->subscription.cancel_at_period_end)
         return fail(r,
-                    "payment_state",
+                    PROBLEM_PAYMENT_STATE,
                     "The subscription is not about to end: there is nothing to resume.");
     TRY(pay_settings(r, true, &change->call.settings));
     return set_period_end(r, change, false);
@@ -263,9 +264,10 @@ AWAITS static int check_plan(struct req *r, int64_t id)
     TRY(sql_all(r, &plan, SQL_SUBSCRIPTION_PLAN(.id = id)));
     if (!plan.count)
         return fail_field(
-            r, "plan_id", "foreign_key_violation", "names a plan that does not exist");
+            r, "plan_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a plan that does not exist");
     if (!sql_subscription_plan_row(&plan, 0).is_active)
-        return fail(r, "conflict", "The plan is not offered any more: its is_active is false.");
+        return fail(
+            r, PROBLEM_CONFLICT, "The plan is not offered any more: its is_active is false.");
     return 0;
 }
 
@@ -288,14 +290,15 @@ AWAITS static int move(struct req *r, struct change *change)
     TRY(pay_settings(r, true, &change->call.settings));
     TRY(plan_price(r, change->call.settings, change->plan_id, &price, &product));
     if (!price.len)
-        return fail(
-            r, "dependency_unavailable", "The processor does not know this plan yet; try again.");
+        return fail(r,
+                    PROBLEM_DEPENDENCY_UNAVAILABLE,
+                    "The processor does not know this plan yet; try again.");
     rc = ask(r, change, "GET", subscription_path(r, change), NULL);
     if (rc)
         return fail_call(r, change, rc);
     item = item_of(change->call.reply.body);
     if (!item.len)
-        return fail(r, "provider_error", "The processor's answer cannot be read.");
+        return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer cannot be read.");
     form_init(&form, r->task.arena);
     form_str(&form, "items[0][id]", item);
     form_str(&form, "items[0][price]", price);
@@ -312,12 +315,12 @@ static int check_update(struct req *r, const struct update_in *in, struct change
     bool store = str_is(change->subscription.provider, "iap_store");
 
     if (in->subscriber_id.set && !caller_is_admin(r->caller))
-        return fail(r, "admin_required", "Only an administrator changes the subscriber.");
+        return fail(r, PROBLEM_ADMIN_REQUIRED, "Only an administrator changes the subscriber.");
     if (in->plan_id.set || (in->metadata.set && store))
         TRY(subscription_check_ours(r, &change->subscription));
     if (in->plan_id.set && !can_move(&change->subscription))
         return fail(r,
-                    "payment_state",
+                    PROBLEM_PAYMENT_STATE,
                     "The subscription is %.*s: only one that runs can be moved to another plan.",
                     STR_ARG(change->subscription.status));
     return 0;
@@ -343,8 +346,10 @@ AWAITS static int subscriptions_update(struct req *r)
     if (change->subscriber_id) {
         TRY(sql_all(r, &user, SQL_SUBSCRIPTION_USER(.id = change->subscriber_id)));
         if (!user.count)
-            return fail_field(
-                r, "subscriber_id", "foreign_key_violation", "names a user that does not exist");
+            return fail_field(r,
+                              "subscriber_id",
+                              PROBLEM_FOREIGN_KEY_VIOLATION,
+                              "names a user that does not exist");
     }
     if (in.plan_id.set && in.plan_id.value != change->subscription.plan_id) {
         change->plan_id = in.plan_id.value;

@@ -83,7 +83,8 @@ static int no_terms(struct req *r, const struct create_in *in, const char *whose
 
     if (!terms_given(terms))
         return 0;
-    return fail_field(r, field, "validation_failed", "is what the %s says: leave it out", whose);
+    return fail_field(
+        r, field, PROBLEM_VALIDATION_FAILED, "is what the %s says: leave it out", whose);
 }
 
 AWAITS static int take_plan(struct req *r, const char *field, int64_t id, struct draft *draft)
@@ -92,10 +93,12 @@ AWAITS static int take_plan(struct req *r, const char *field, int64_t id, struct
 
     TRY(sql_all(r, &found, SQL_SUBSCRIPTION_PLAN(.id = id)));
     if (!found.count)
-        return fail_field(r, field, "foreign_key_violation", "names a plan that does not exist");
+        return fail_field(
+            r, field, PROBLEM_FOREIGN_KEY_VIOLATION, "names a plan that does not exist");
     const struct sql_subscription_plan_row row = sql_subscription_plan_row(&found, 0);
     if (!row.is_active)
-        return fail(r, "conflict", "The plan is not offered any more: its is_active is false.");
+        return fail(
+            r, PROBLEM_CONFLICT, "The plan is not offered any more: its is_active is false.");
     draft->plan_id = id;
     draft->name = row.name;
     draft->description = row.description;
@@ -115,11 +118,14 @@ AWAITS static int take_template(struct req *r, int64_t id, struct draft *draft)
 
     TRY(sql_all(r, &found, SQL_SUBSCRIPTION_TEMPLATE(.id = id)));
     if (!found.count)
-        return fail_field(
-            r, "template_id", "foreign_key_violation", "names a template that does not exist");
+        return fail_field(r,
+                          "template_id",
+                          PROBLEM_FOREIGN_KEY_VIOLATION,
+                          "names a template that does not exist");
     const struct sql_subscription_template_row row = sql_subscription_template_row(&found, 0);
     if (!row.is_active)
-        return fail(r, "conflict", "The template is not offered any more: its is_active is false.");
+        return fail(
+            r, PROBLEM_CONFLICT, "The template is not offered any more: its is_active is false.");
     if (row.plan_id.set)
         TRY(take_plan(r, "template_id", row.plan_id.value, draft));
     else
@@ -149,7 +155,7 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
     draft->terms = TERMS_NONE;
     if (given(&in->plan_id) && given(&in->template_id))
         return fail_field(
-            r, "template_id", "validation_failed", "give a plan or a template, not both");
+            r, "template_id", PROBLEM_VALIDATION_FAILED, "give a plan or a template, not both");
     if (given(&in->plan_id)) {
         TRY(no_terms(r, in, "plan"));
         TRY(take_plan(r, "plan_id", in->plan_id.value, draft));
@@ -158,7 +164,8 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
         TRY(take_template(r, in->template_id.value, draft));
     } else {
         if (!in->name.set)
-            return fail_field(r, "name", "required", "is required without plan_id and template_id");
+            return fail_field(
+                r, "name", PROBLEM_REQUIRED, "is required without plan_id and template_id");
         TRY(terms_merge(r, &in->terms, &draft->terms));
     }
     if (in->name.set)
@@ -182,8 +189,10 @@ AWAITS static int take_method(struct req *r, const json_t *id, struct draft *dra
         return 0;
     int rc = payment_method_find(r, draft->settings, id, &method);
     if (rc == 404)
-        return fail_field(
-            r, "payment_method_id", "foreign_key_violation", "names a method that does not exist");
+        return fail_field(r,
+                          "payment_method_id",
+                          PROBLEM_FOREIGN_KEY_VIOLATION,
+                          "names a method that does not exist");
     if (rc)
         return rc;
     draft->method = method.provider_id;
@@ -211,7 +220,7 @@ AWAITS static int take_payer(struct req *r, const struct create_in *in, struct d
     TRY(sql_all(r, &user, SQL_SUBSCRIPTION_USER(.id = draft->subscriber_id)));
     if (!user.count)
         return fail_field(
-            r, "subscriber_id", "foreign_key_violation", "names a user that does not exist");
+            r, "subscriber_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a user that does not exist");
     if (!draft->email.len)
         draft->email = sql_subscription_user_row(&user, 0).email;
     return 0;
@@ -392,17 +401,18 @@ take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t
     struct offer offer;
 
     if (!draft->subscriber_id)
-        return fail_field(r, "subscriber_id", "required", "is required with an offer_code");
+        return fail_field(r, "subscriber_id", PROBLEM_REQUIRED, "is required with an offer_code");
     if (!normal.ptr)
-        return fail_field(r, "offer_code", "pattern", "is no code");
+        return fail_field(r, "offer_code", PROBLEM_PATTERN, "is no code");
     TRY(sql_exec(r, NULL, SQL_OFFER_CODE_LOCK(.code = normal)));
     TRY(sql_exec(r, NULL, SQL_SUBSCRIPTION_CODES_FREE(.code = normal)));
     TRY(offer_redeem(r, code->value, draft->subscriber_id, draft->plan_id, id, &offer));
     bool price = str_is(offer.kind, "percent") || str_is(offer.kind, "amount");
     if (!price && !str_is(offer.kind, "trial"))
-        return fail(r, "offer_unavailable", "The offer is not one for subscriptions of this kind.");
+        return fail(
+            r, PROBLEM_OFFER_UNAVAILABLE, "The offer is not one for subscriptions of this kind.");
     if (str_is(offer.kind, "amount") && !str_ieq(offer.currency, terms->currency))
-        return fail(r, "offer_unavailable", "The offer is in another currency.");
+        return fail(r, PROBLEM_OFFER_UNAVAILABLE, "The offer is in another currency.");
     if (price) {
         terms->amount_minor =
             whole(r->task.arena, offer_price(&offer, terms->amount_minor), terms->currency);

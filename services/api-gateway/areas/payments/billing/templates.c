@@ -115,7 +115,7 @@ static int merge_plan(struct req *r, const struct template_in *in, struct templa
         return fail_field(
             r,
             "plan_id",
-            "validation_failed",
+            PROBLEM_VALIDATION_FAILED,
             "the plan says amount, currency, billing_interval and interval_count: leave them out");
     template->terms.amount_minor = -1;
     template->terms.currency = template->terms.billing_interval = STR_NONE;
@@ -161,11 +161,11 @@ static int fail_save(struct req *r, int rc)
 
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
-            r, "plan_id", "foreign_key_violation", "names a plan that does not exist");
+            r, "plan_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a plan that does not exist");
     if (rc != DB_UNIQUE)
         return rc > 0 ? fail_db(r, rc) : rc;
-    schema_error_add(r->task.arena, errors, STR("name"), "unique_violation", "is taken");
-    return fail_with(r, "unique_violation", STR("Another template has this name."), errors);
+    schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("Another template has this name."), errors);
 }
 
 AWAITS static int finish(struct req *r, const char *action, int64_t id)

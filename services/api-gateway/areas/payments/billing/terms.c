@@ -21,7 +21,7 @@ bool terms_given(const struct terms_in *in)
 
 static int bad_money(struct req *r, const char *field, int rc)
 {
-    return fail_field(r, field, "validation_failed", "%s", money_message(rc));
+    return fail_field(r, field, PROBLEM_VALIDATION_FAILED, "%s", money_message(rc));
 }
 
 static int read_amount(struct req *r, const struct terms_in *in, struct terms *terms)
@@ -37,13 +37,13 @@ static int read_amount(struct req *r, const struct terms_in *in, struct terms *t
             return bad_money(r, "currency", rc);
     }
     if (!currency.len)
-        return fail_field(r, "currency", "required", "is required");
+        return fail_field(r, "currency", PROBLEM_REQUIRED, "is required");
     if (in->amount.set && !in->amount.null)
         text = (struct str){number, num_print_f64(number, in->amount.value)};
     else if (terms->amount_minor >= 0)
         text = money_text(r->task.arena, terms->amount_minor, terms->currency);
     else
-        return fail_field(r, "amount", "required", "is required");
+        return fail_field(r, "amount", PROBLEM_REQUIRED, "is required");
     rc = money_parse(text, currency, &terms->amount_minor);
     if (rc)
         return bad_money(r, "amount", rc);
@@ -58,13 +58,13 @@ static int read_interval(struct req *r, const struct terms_in *in, struct terms 
     if (in->interval_count.set)
         terms->interval_count = in->interval_count.null ? 1 : in->interval_count.value;
     if (!terms->billing_interval.len)
-        return fail_field(r, "billing_interval", "required", "is required");
+        return fail_field(r, "billing_interval", PROBLEM_REQUIRED, "is required");
     for (size_t i = 0; terms_intervals[i]; i++) {
         if (str_is(terms->billing_interval, terms_intervals[i]) &&
             terms->interval_count > count_max[i])
             return fail_field(r,
                               "interval_count",
-                              "out_of_range",
+                              PROBLEM_OUT_OF_RANGE,
                               "must be at most %lld for this interval: three years",
                               (long long)count_max[i]);
     }

@@ -37,10 +37,13 @@ static int read_storefront(struct req *r, const struct query *query, struct str 
     if (ret_storefront->ptr)
         return 0;
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    schema_error_add(
-        r->task.arena, errors, STR("storefront"), "validation_failed", "is no country of ISO 3166");
+    schema_error_add(r->task.arena,
+                     errors,
+                     STR("storefront"),
+                     PROBLEM_VALIDATION_FAILED,
+                     "is no country of ISO 3166");
     return fail_with(r,
-                     "invalid_query",
+                     PROBLEM_INVALID_QUERY,
                      STR("Query parameter 'storefront': is no country of ISO 3166."),
                      errors);
 }

@@ -150,7 +150,7 @@ int payment_load_target(struct req *r, const struct idem *idem, struct payment *
 
     (void)str_split(&id, ':');
     if (!num_parse_i64(id, &number))
-        return fail(r, "idempotency_mismatch", NULL);
+        return fail(r, PROBLEM_IDEMPOTENCY_MISMATCH, NULL);
     return payment_load(r, number, false, ret_payment);
 }
 

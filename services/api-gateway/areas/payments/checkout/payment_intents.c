@@ -28,16 +28,17 @@ static bool among(struct str status, const char *const *states)
 /* No answer for a day: it is over soon. */
 static int fail_unsettled(struct req *r)
 {
-    return fail(r, "conflict", "An earlier change of the payment is not settled yet; try again.");
+    return fail(
+        r, PROBLEM_CONFLICT, "An earlier change of the payment is not settled yet; try again.");
 }
 
 static int check_payment(struct req *r, const struct act *act, const struct payment *payment)
 {
     if (!str_is(payment->provider, "processor"))
-        return fail(r, "payment_state", "The payment was made in an app store.");
+        return fail(r, PROBLEM_PAYMENT_STATE, "The payment was made in an app store.");
     if (!among(payment->status, act->states))
         return fail(r,
-                    "payment_state",
+                    PROBLEM_PAYMENT_STATE,
                     "The payment is %.*s: it cannot be %s.",
                     STR_ARG(payment->status),
                     act->done);
@@ -45,7 +46,7 @@ static int check_payment(struct req *r, const struct act *act, const struct paym
         return fail_unsettled(r);
     if (!payment->intent_id.len && !(act->session && payment->session_id.len))
         return fail(r,
-                    "payment_state",
+                    PROBLEM_PAYMENT_STATE,
                     "The payer has not begun to pay: there is nothing that can be %s.",
                     act->done);
     return 0;
@@ -277,7 +278,7 @@ static int part_amount(struct req *r,
     if (*ret_minor > most_minor)
         return fail_field(r,
                           "amount",
-                          "out_of_range",
+                          PROBLEM_OUT_OF_RANGE,
                           "must be at most %.*s",
                           STR_ARG(money_text(r->task.arena, most_minor, payment->currency)));
     return 0;

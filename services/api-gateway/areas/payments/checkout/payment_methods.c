@@ -63,8 +63,9 @@ AWAITS static int apply_methods(struct req *r,
         if (rc < 0)
             return rc;
         if (rc)
-            return fail(
-                r, "dependency_unavailable", "The payment method is being changed; try again.");
+            return fail(r,
+                        PROBLEM_DEPENDENCY_UNAVAILABLE,
+                        "The payment method is being changed; try again.");
         rang = rang || applied.rang;
     }
     TRY(sql_commit(r));
@@ -77,7 +78,7 @@ AWAITS static int apply_methods(struct req *r,
 
 static int no_such_method(struct req *r)
 {
-    return fail(r, "not_found", "There is no such payment method.");
+    return fail(r, PROBLEM_NOT_FOUND, "There is no such payment method.");
 }
 
 AWAITS static int find_row(struct req *r,
@@ -124,7 +125,7 @@ fetch_method(struct req *r, const struct payment_settings *settings, struct str 
         return pay_fail(r, rc, &reply);
     if (!object_ref(reply.body, "customer").len)
         return fail(r,
-                    "payment_state",
+                    PROBLEM_PAYMENT_STATE,
                     "The payment method is not saved for a payer: it cannot be charged.");
     return apply_methods(r, settings, &reply.body, 1, true);
 }
@@ -156,7 +157,7 @@ int payment_method_find(struct req *r,
     if (!read_id(id, &number, &provider_id))
         return fail_field(r,
                           "payment_method_id",
-                          "type_mismatch",
+                          PROBLEM_TYPE_MISMATCH,
                           "expected the id of a payment method, an integer or a text");
     TRY(find_row(r, number, provider_id, ret_method, &found));
     if (!found && provider_id.len && settings) {
@@ -166,9 +167,11 @@ int payment_method_find(struct req *r,
     if (!found)
         return no_such_method(r);
     if (!str_is(ret_method->status, "active"))
-        return fail(r, "payment_state", "The payment method is %.*s.", STR_ARG(ret_method->status));
+        return fail(
+            r, PROBLEM_PAYMENT_STATE, "The payment method is %.*s.", STR_ARG(ret_method->status));
     if (!ret_method->customer.len)
-        return fail(r, "payment_state", "The payment method belongs to nobody at the processor.");
+        return fail(
+            r, PROBLEM_PAYMENT_STATE, "The payment method belongs to nobody at the processor.");
     return 0;
 }
 
@@ -273,7 +276,7 @@ AWAITS static int methods_list(struct req *r)
     if (str_is(query_get(query, "sync"), "true")) {
         if (!known && !email.len)
             return fail(r,
-                        "invalid_query",
+                        PROBLEM_INVALID_QUERY,
                         "Query parameter 'sync': needs subscriber_id or customer_email.");
         TRY(sync_payer(r, subscriber, email));
     }
@@ -333,7 +336,7 @@ static int reply_setup(struct req *r, const json_t *body)
     struct jw w;
 
     if (setup_read(body, &setup) || !setup.client_secret.len)
-        return fail(r, "provider_error", "The processor's answer cannot be read.");
+        return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer cannot be read.");
     w = resp_json(r);
     jw_obj(&w);
     JW_STR(&w, "id", setup.id);
@@ -381,7 +384,7 @@ AWAITS static int methods_setup(struct req *r)
     TRY(req_json(r, &setup_schema, &in));
     if ((!in.subscriber_id.set || in.subscriber_id.null) &&
         (!in.customer_email.set || in.customer_email.null || !in.customer_email.value.len))
-        return fail_field(r, "customer_email", "required", "is required, or subscriber_id");
+        return fail_field(r, "customer_email", PROBLEM_REQUIRED, "is required, or subscriber_id");
     TRY(idem_begin(r, NULL, &idem));
     return idem_end(r, &idem, setup(r, &in, &idem));
 }

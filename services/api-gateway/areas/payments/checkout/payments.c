@@ -101,7 +101,7 @@ int payment_load_path(struct req *r, struct payment *ret_payment)
     if (num_parse_i64(text, &id) && id > 0)
         return payment_load(r, id, false, ret_payment);
     if (!str_starts(text, STR("pi_")))
-        return fail(r, "not_found", NULL);
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
     TRY(sql_one(r, &rows, SQL_PAYMENT_BY_INTENT(.intent_id = text)));
     read_row(&rows, ret_payment);
     return 0;
@@ -193,10 +193,10 @@ static int time_param(struct req *r, const struct query *query, const char *name
         schema_error_add(r->task.arena,
                          errors,
                          str_from(name),
-                         "pattern",
+                         PROBLEM_PATTERN,
                          "expected a time such as 2026-01-31T12:00:00Z");
         return fail_with(r,
-                         "invalid_query",
+                         PROBLEM_INVALID_QUERY,
                          arena_printf(r->task.arena, "Query parameter '%s' is no time.", name),
                          errors);
     }
@@ -241,7 +241,7 @@ AWAITS static int payments_by_status(struct req *r)
         if (str_is(status, *known))
             return reply_list(r, query, status);
     }
-    return fail_field(r, "status", "validation_failed", "is not one of the allowed values");
+    return fail_field(r, "status", PROBLEM_VALIDATION_FAILED, "is not one of the allowed values");
 }
 
 AWAITS static int payments_get(struct req *r)

@@ -213,7 +213,7 @@ AWAITS static int payments_create(struct req *r)
         (!in.subscriber_id.set || in.subscriber_id.null))
         return fail_field(r,
                           "customer_email",
-                          "required",
+                          PROBLEM_REQUIRED,
                           "is required, or subscriber_id, to keep the payment method");
     TRY(idem_begin(r, &in.idempotency_key, &idem));
     return idem_end(r, &idem, create(r, &in, &draft, &idem));

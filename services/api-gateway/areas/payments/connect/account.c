@@ -302,13 +302,13 @@ AWAITS static int begin_creation(struct req *r, struct str form, struct creation
     TRY(pay_lock_processor(r, &doc, &account));
     if (!account.secret_key.len)
         return fail(r,
-                    "payments_not_configured",
+                    PROBLEM_PAYMENTS_NOT_CONFIGURED,
                     "This project has no credentials of a payment processor.");
     if (account.mode == PROCESSOR_OWN)
-        return fail(r, "conflict", "The key is that of the project's own account.");
+        return fail(r, PROBLEM_CONFLICT, "The key is that of the project's own account.");
     if (account.account.len)
         return fail(r,
-                    "already_exists",
+                    PROBLEM_ALREADY_EXISTS,
                     "The project has an account already: %.*s.",
                     STR_ARG(account.account));
     creation->settings = (struct payment_settings){.processor = account};
@@ -354,7 +354,7 @@ AWAITS static int keep_created(struct req *r,
     TRY(pay_lock_processor(r, &doc, &account));
     if (account.account.len && !str_eq(account.account, told->id))
         return fail(r,
-                    "already_exists",
+                    PROBLEM_ALREADY_EXISTS,
                     "The project has another account by now: %.*s.",
                     STR_ARG(account.account));
     bool known = account.account.len > 0; /* a request beside this one has told it */
@@ -382,7 +382,7 @@ static int fail_create(struct req *r, int rc, const struct processor_reply *repl
         return pay_fail(r, rc, reply);
     return fail_field(r,
                       arena_cstr(r->task.arena, reply->param),
-                      "validation_failed",
+                      PROBLEM_VALIDATION_FAILED,
                       "%.*s",
                       STR_ARG(reply->message));
 }
@@ -425,7 +425,7 @@ AWAITS static int create_once(struct req *r, struct str form)
     TRY(keep_created(r, &told, at_ms, &account));
     if (!creation.ours)
         return fail(r,
-                    "already_exists",
+                    PROBLEM_ALREADY_EXISTS,
                     "The project's account, %.*s, was created by an earlier request.",
                     STR_ARG(account.account));
     resp_header(r, "Location", r->path);
@@ -444,11 +444,12 @@ AWAITS static int connect_create(struct req *r)
 
     TRY(req_json(r, &connect_schema, &in));
     if (!read_country(r, &in.country))
-        return fail_field(r, "country", "pattern", "must be a country of two letters");
+        return fail_field(r, "country", PROBLEM_PATTERN, "must be a country of two letters");
     struct str form = account_form(r, &in);
     TRY(create_once(r, form));
     TRY(create_once(r, form));
-    return fail(r, "conflict", "Other requests create the account at the same time; try again.");
+    return fail(
+        r, PROBLEM_CONFLICT, "Other requests create the account at the same time; try again.");
 }
 
 /* --- onboarding --- */
@@ -465,10 +466,10 @@ AWAITS static int onboarding_create(struct req *r)
     TRY(req_json(r, &onboarding_schema, &in));
     TRY(pay_settings(r, false, &settings));
     if (settings->processor.secret_key.len && settings->processor.mode == PROCESSOR_OWN)
-        return fail(r, "conflict", "The key is that of the project's own account.");
+        return fail(r, PROBLEM_CONFLICT, "The key is that of the project's own account.");
     if (!settings->processor.secret_key.len || !settings->processor.account.len)
         return fail(r,
-                    "payments_not_configured",
+                    PROBLEM_PAYMENTS_NOT_CONFIGURED,
                     "The project has no account at the processor yet: create it first.");
     form_init(&form, r->task.arena);
     form_str(&form, "account", settings->processor.account);
@@ -492,7 +493,7 @@ AWAITS static int onboarding_create(struct req *r)
     struct str url = jr_str(reply.body, "url");
     int64_t expires_ms = object_time_ms(reply.body, "expires_at");
     if (!url.len)
-        return fail(r, "provider_error", "The processor's answer has no link.");
+        return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer has no link.");
     struct jw w = resp_json(r);
     jw_obj(&w);
     JW_STR(&w, "url", url);

@@ -186,18 +186,21 @@ static int check(struct req *r, const struct credentials_in *in)
     struct arena *arena = r->task.arena;
 
     if (!printable(in->secret_key.value))
-        schema_error_add(
-            arena, errors, STR("secret_key"), "pattern", "must be printable ASCII without spaces");
+        schema_error_add(arena,
+                         errors,
+                         STR("secret_key"),
+                         PROBLEM_PATTERN,
+                         "must be printable ASCII without spaces");
     if (str_starts(in->secret_key.value, STR("pk_")))
-        schema_error_add(arena, errors, STR("secret_key"), "pattern", "is a publishable key");
+        schema_error_add(arena, errors, STR("secret_key"), PROBLEM_PATTERN, "is a publishable key");
     if (in->account_id.value.len && !account_ok(in->account_id.value))
-        schema_error_add(arena, errors, STR("account_id"), "pattern", "must be acct_...");
+        schema_error_add(arena, errors, STR("account_id"), PROBLEM_PATTERN, "must be acct_...");
     for (size_t i = 0; i < in->webhook_secrets.count; i++)
         if (!printable(secrets[i].secret.value))
             schema_error_add(arena,
                              errors,
                              arena_printf(arena, "webhook_secrets[%zu].secret", i),
-                             "pattern",
+                             PROBLEM_PATTERN,
                              "must be printable ASCII without spaces");
     return errors->count ? fail_fields(r, errors) : 0;
 }
@@ -230,7 +233,8 @@ merge_secrets(struct req *r, const struct in_list *list, struct processor_accoun
             secret = find_masked(r->task.arena, account, i, secret);
         if (!secret.len) {
             struct str field = arena_printf(r->task.arena, "webhook_secrets[%zu].secret", i);
-            return fail_field(r, field.ptr, "pattern", "stands for none of the stored secrets");
+            return fail_field(
+                r, field.ptr, PROBLEM_PATTERN, "stands for none of the stored secrets");
         }
         merged[i] = (struct webhook_secret){.secret = secret};
         if (items[i].expires_at.value.len &&
@@ -250,7 +254,8 @@ static int merge_key(struct req *r, const struct in_str *key, struct processor_a
     if (masked(key->value)) {
         if (!account->secret_key.len ||
             !str_eq(hint(r->task.arena, account->secret_key), key->value))
-            return fail_field(r, "secret_key", "pattern", "does not stand for the stored key");
+            return fail_field(
+                r, "secret_key", PROBLEM_PATTERN, "does not stand for the stored key");
         return 0;
     }
     account->secret_key = key->value;

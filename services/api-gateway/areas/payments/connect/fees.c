@@ -143,7 +143,7 @@ static int64_t read_number(struct req *r,
     int rc = money_parse((struct str){text, len}, currency, &minor);
     if (rc)
         schema_error_add(
-            r->task.arena, errors, str_from(field), "out_of_range", "%s", money_message(rc));
+            r->task.arena, errors, str_from(field), PROBLEM_OUT_OF_RANGE, "%s", money_message(rc));
     return minor;
 }
 
@@ -160,7 +160,7 @@ read_rate(struct req *r, const struct in_f64 *in, const char *field, struct sche
         schema_error_add(r->task.arena,
                          errors,
                          str_from(field),
-                         "out_of_range",
+                         PROBLEM_OUT_OF_RANGE,
                          "must have at most two decimals");
     return points;
 }
@@ -173,7 +173,7 @@ read_currency(struct req *r, struct str text, const char *field, struct schema_e
 
     if (rc)
         schema_error_add(
-            r->task.arena, errors, str_from(field), "pattern", "%s", money_message(rc));
+            r->task.arena, errors, str_from(field), PROBLEM_PATTERN, "%s", money_message(rc));
     return currency;
 }
 
@@ -345,7 +345,7 @@ static void read_row(struct req *r,
         schema_error_add(arena,
                          errors,
                          str_from(AT("country")),
-                         "pattern",
+                         PROBLEM_PATTERN,
                          "must be a country of two letters, EEA or *");
     row->currency = read_currency(r, in->currency.value, AT("currency"), errors);
     row->basis_points = read_rate(r, &in->percent, AT("percent"), errors);
@@ -371,7 +371,7 @@ static int read_rows(struct req *r, const struct in_list *in, struct processor_f
                 schema_error_add(r->task.arena,
                                  errors,
                                  arena_printf(r->task.arena, "rows[%zu].country", i),
-                                 "unique_violation",
+                                 PROBLEM_UNIQUE_VIOLATION,
                                  "has a row already");
     }
     return errors->count ? fail_fields(r, errors) : 0;
@@ -397,7 +397,7 @@ AWAITS static int schedule_update(struct req *r)
 
     TRY(req_json(r, &rows_in_schema, &in));
     if (!in.rows.null && !in.rows.count)
-        return fail_field(r, "rows", "out_of_range", "must not be empty");
+        return fail_field(r, "rows", PROBLEM_OUT_OF_RANGE, "must not be empty");
     struct processor_fee *rows = ARENA_ARRAY(r->task.arena, rows, in.rows.count + 1);
     TRY(read_rows(r, &in.rows, rows));
     TRY(sql_begin(r));
@@ -431,14 +431,14 @@ AWAITS static int fees_calculate(struct req *r)
         country = read_country(r->task.arena, in.country.value);
         if (!country.len)
             return fail_field(
-                r, "country", "pattern", "must be a country of two letters, EEA or *");
+                r, "country", PROBLEM_PATTERN, "must be a country of two letters, EEA or *");
     }
     const struct processor_fee *row =
         processor_fee_find(settings->schedule, settings->schedule_count, country);
     if (!row)
         return fail(
             r,
-            "conflict",
+            PROBLEM_CONFLICT,
             "The processor's fee schedule has no row for this country, and none for " COUNTRY_ANY
             ".");
     int64_t platform = fee_platform(&settings->fee, amount, currency);

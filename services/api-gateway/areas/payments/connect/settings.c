@@ -69,7 +69,7 @@ static int read_storefronts(struct req *r, struct in_strs *in)
         in->items[i] = arena_upper(r->task.arena, in->items[i]);
         if (in->items[i].len != 3 || !ascii_only(in->items[i], ASCII_UPPER, "")) {
             struct str field = arena_printf(r->task.arena, "web_checkout_storefronts[%zu]", i);
-            return fail_field(r, field.ptr, "pattern", "must be a country of three letters");
+            return fail_field(r, field.ptr, PROBLEM_PATTERN, "must be a country of three letters");
         }
     }
     return 0;

@@ -133,7 +133,7 @@ AWAITS static int store_get(struct req *r)
 
 static void wrong(struct req *r, struct schema_errors *errors, const char *field, const char *text)
 {
-    schema_error_add(r->task.arena, errors, str_from(field), "pattern", "%s", text);
+    schema_error_add(r->task.arena, errors, str_from(field), PROBLEM_PATTERN, "%s", text);
 }
 
 /* The bits of the names that were given. */
@@ -192,10 +192,13 @@ check_whole(struct req *r, const struct store_account *account, struct schema_er
     for (size_t i = 0; i < ARRAY_LEN(required); i++)
         if (!required[i].value.len)
             schema_error_add(
-                r->task.arena, errors, str_from(required[i].name), "required", "is required");
+                r->task.arena, errors, str_from(required[i].name), PROBLEM_REQUIRED, "is required");
     if ((account->environments & STORE_PRODUCTION) && !account->app_apple_id)
-        schema_error_add(
-            r->task.arena, errors, STR("app_apple_id"), "required", "is required for production");
+        schema_error_add(r->task.arena,
+                         errors,
+                         STR("app_apple_id"),
+                         PROBLEM_REQUIRED,
+                         "is required for production");
 }
 
 /* Into what is stored, or the 400 that names what is wrong. */

@@ -58,10 +58,11 @@ call_begin(struct req *r, const struct store_account **ret_account, bool *ret_sa
     TRY(req_query(r, &query));
     struct str environment = query_get(query, "environment");
     if (!environment.len)
-        return fail_field(r, "environment", "required", "must be production or sandbox");
+        return fail_field(r, "environment", PROBLEM_REQUIRED, "must be production or sandbox");
     TRY(pay_settings(r, false, &settings));
     if (!settings->store.configured)
-        return fail(r, "payments_not_configured", "There are no credentials of the app store.");
+        return fail(
+            r, PROBLEM_PAYMENTS_NOT_CONFIGURED, "There are no credentials of the app store.");
     *ret_account = &settings->store;
     *ret_sandbox = str_is(environment, "sandbox");
     return 0;
@@ -72,8 +73,8 @@ static int call_failed(struct req *r, int rc, struct str reason)
     if (rc < 0)
         return rc;
     if (rc == STORE_API_DOWN)
-        return fail(r, "dependency_unavailable", "The app store: %.*s.", STR_ARG(reason));
-    return fail(r, "provider_error", "The app store: %.*s.", STR_ARG(reason));
+        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The app store: %.*s.", STR_ARG(reason));
+    return fail(r, PROBLEM_PROVIDER_ERROR, "The app store: %.*s.", STR_ARG(reason));
 }
 
 AWAITS static int store_test(struct req *r)
@@ -139,10 +140,10 @@ AWAITS static int store_outcome(struct req *r)
 
     TRY(call_begin(r, &account, &sandbox));
     if (!token_ok(token))
-        return fail(r, "not_found", "The store knows no such test notification.");
+        return fail(r, PROBLEM_NOT_FOUND, "The store knows no such test notification.");
     int rc = store_test_outcome(&r->task, account, sandbox, token, &test, &reason);
     if (rc == STORE_API_NOT_FOUND)
-        return fail(r, "not_found", "The store knows no such test notification, or not yet.");
+        return fail(r, PROBLEM_NOT_FOUND, "The store knows no such test notification, or not yet.");
     if (rc != 0)
         return call_failed(r, rc, reason);
     TRY(received_at(r, sandbox, &test, &received_ms));
