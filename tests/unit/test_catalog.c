@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rc.h"
+#include "catalog/operator.h"
 #include "catalog/perm.h"
 #include "catalog/problem.h"
 
@@ -207,6 +208,26 @@ static void test_no_problem(void **state)
     assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static void test_operators(void **state)
+{
+    (void)state;
+    for (enum filter_op op = OP_EQ; op < OP_COUNT; op++)
+        assert_int_equal(filter_op_find(str_from(filter_operator(op)->name)), op);
+    for (enum condition_op op = COND_EQ; op < COND_OPS; op++)
+        assert_int_equal(condition_op_find(str_from(condition_operator(op)->name)), op);
+    assert_int_equal(filter_op_find(STR("not_contains")), OP_COUNT);
+    assert_int_equal(filter_op_find(STR("EQ")), OP_COUNT);
+    assert_int_equal(condition_op_find(STR("null")), COND_OPS);
+    assert_int_equal(condition_op_find(STR_NONE), COND_OPS);
+    assert_string_equal(filter_op_names,
+                        "eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, starts_with, "
+                        "ends_with, between, null");
+    assert_string_equal(condition_op_names,
+                        "eq, ne, gt, gte, lt, lte, in, nin, contains, not_contains, starts_with, "
+                        "ends_with, empty, not_empty, exists, not_exists, between, "
+                        "matches_any_of");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_problems),
         cmocka_unit_test(test_no_problem),
+        cmocka_unit_test(test_operators),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

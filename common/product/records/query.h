@@ -11,16 +11,10 @@
 
 #include "base/rc.h"
 #include "base/str.h"
+#include "catalog/operator.h"
 #include "catalog/problem.h"
 
 struct records_ctx;
-
-enum filter_op {
-    OP_EQ, OP_NE, OP_GT, OP_GTE, OP_LT, OP_LTE, OP_IN, OP_NIN, OP_CONTAINS, OP_ICONTAINS,
-    OP_STARTS, OP_ENDS, OP_BETWEEN, OP_NULL, OP_COUNT,
-};
-/* any: the operator of a name, as in "starts_with"; OP_COUNT, which is refused, when there is none. */
-enum filter_op filter_op_find(struct str name);
 
 #define FILTER_GROUPS     3   /* around one condition */
 #define FILTER_NAME_BYTES 256 /* conditions with longer names are called "filter" */
@@ -36,7 +30,7 @@ struct records_condition {
     size_t group_count;
     struct str field;       /* "author.country"; STR_NONE: none was named, which is refused */
     enum filter_op op;
-    struct str value;       /* in, nin and between take several with commas between, or: */
+    struct str value;       /* lists and pairs have several with commas between, or: */
     const struct str *list; /* the values one by one; NULL = value */
     size_t list_count;
 };

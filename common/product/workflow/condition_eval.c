@@ -203,7 +203,9 @@ static bool compare(enum condition_op op, const json_t *left, const struct sides
 
 static bool takes_list(enum condition_op op)
 {
-    return op == COND_IN || op == COND_NIN || op == COND_MATCHES || op == COND_BETWEEN;
+    enum operator_takes takes = condition_operator(op)->takes;
+
+    return takes == TAKES_LIST || takes == TAKES_PAIR;
 }
 
 static int

@@ -7,31 +7,6 @@
 #define GROUP_DEPTH   5
 #define LIST_ITEMS    500
 
-enum takes { TAKES_VALUE, TAKES_NONE, TAKES_LIST, TAKES_PAIR };
-static const struct {
-    const char *name;
-    enum takes takes;
-} ops[COND_OPS] = {
-    [COND_EQ] = {"eq", TAKES_VALUE},
-    [COND_NE] = {"ne", TAKES_VALUE},
-    [COND_GT] = {"gt", TAKES_VALUE},
-    [COND_GTE] = {"gte", TAKES_VALUE},
-    [COND_LT] = {"lt", TAKES_VALUE},
-    [COND_LTE] = {"lte", TAKES_VALUE},
-    [COND_IN] = {"in", TAKES_LIST},
-    [COND_NIN] = {"nin", TAKES_LIST},
-    [COND_CONTAINS] = {"contains", TAKES_VALUE},
-    [COND_NOT_CONTAINS] = {"not_contains", TAKES_VALUE},
-    [COND_STARTS] = {"starts_with", TAKES_VALUE},
-    [COND_ENDS] = {"ends_with", TAKES_VALUE},
-    [COND_EMPTY] = {"empty", TAKES_NONE},
-    [COND_NOT_EMPTY] = {"not_empty", TAKES_NONE},
-    [COND_EXISTS] = {"exists", TAKES_NONE},
-    [COND_NOT_EXISTS] = {"not_exists", TAKES_NONE},
-    [COND_BETWEEN] = {"between", TAKES_PAIR},
-    [COND_MATCHES] = {"matches_any_of", TAKES_LIST},
-};
-
 struct parsing {
     struct arena *arena;
     bool fields;
@@ -101,7 +76,7 @@ static int read_list(const struct parsing *in,
 {
     size_t count = json_array_size(value);
 
-    if (ops[test->op].takes == TAKES_PAIR && count != 2)
+    if (condition_operator(test->op)->takes == TAKES_PAIR && count != 2)
         return refuse(in, at, "takes two values, the lowest and the highest");
     if (count < 1 || count > LIST_ITEMS)
         return refuse(in, at, "takes a list of 1 to %d values", LIST_ITEMS);
@@ -121,19 +96,19 @@ static int read_value(const struct parsing *in,
                       struct condition *test)
 {
     struct place member = {.parent = at, .name = STR("value")};
-    enum takes takes = ops[test->op].takes;
+    const struct condition_operator *op = condition_operator(test->op);
 
-    if (takes == TAKES_NONE) {
+    if (op->takes == TAKES_NONE) {
         if (value != NULL && !json_is_null(value))
-            return refuse(in, &member, "\"%s\" takes no value", ops[test->op].name);
+            return refuse(in, &member, "\"%s\" takes no value", op->name);
         return 0;
     }
     if (value == NULL)
         return refuse(in, &member, "is required");
-    if (takes != TAKES_VALUE && json_is_array(value))
+    if (op->takes != TAKES_VALUE && json_is_array(value))
         return read_list(in, &member, value, test);
-    if (takes != TAKES_VALUE && !is_reference(value))
-        return refuse(in, &member, "\"%s\" takes a list of values", ops[test->op].name);
+    if (op->takes != TAKES_VALUE && !is_reference(value))
+        return refuse(in, &member, "\"%s\" takes a list of values", op->name);
     test->right = ARENA_ARRAY(in->arena, test->right, 1);
     test->right_count = 1;
     return read_right(in, &member, value, test->right);
@@ -148,17 +123,10 @@ static int read_op(const struct parsing *in,
 
     if (value == NULL)
         return refuse(in, &member, "is required");
-    for (size_t i = 0; json_is_string(value) && i < COND_OPS; i++) {
-        if (str_is(json_text(value), ops[i].name)) {
-            test->op = (enum condition_op)i;
-            return 0;
-        }
-    }
-    return refuse(in,
-                  &member,
-                  "must be one of: eq, ne, gt, gte, lt, lte, in, nin, contains, not_contains, "
-                  "starts_with, ends_with, empty, not_empty, exists, not_exists, between, "
-                  "matches_any_of");
+    test->op = condition_op_find(json_text(value));
+    if (test->op < COND_OPS)
+        return 0;
+    return refuse(in, &member, "must be one of: %s", condition_op_names);
 }
 
 static int read_field(const struct parsing *in,

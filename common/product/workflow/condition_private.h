@@ -1,13 +1,8 @@
 #pragma once
 /* Internal to condition_*.c: conditions as they are parsed, and the comparison of values. */
+#include "catalog/operator.h"
 #include "workflow/condition.h"
 #include "workflow/template_private.h"
-
-enum condition_op {
-    COND_EQ, COND_NE, COND_GT, COND_GTE, COND_LT, COND_LTE, COND_IN, COND_NIN, COND_CONTAINS,
-    COND_NOT_CONTAINS, COND_STARTS, COND_ENDS, COND_EMPTY, COND_NOT_EMPTY, COND_EXISTS,
-    COND_NOT_EXISTS, COND_BETWEEN, COND_MATCHES, COND_OPS,
-};
 
 /* A side of a comparison: a reference, a member name, or a value as written. */
 struct operand {

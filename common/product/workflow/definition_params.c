@@ -1,5 +1,6 @@
 /* Parameters of the steps: what each action takes. */
 #include "base/ascii.h"
+#include "catalog/operator.h"
 #include "workflow/definition_private.h"
 
 #define SCRIPT_MAX    65536
@@ -120,26 +121,6 @@ static void check_page(const struct check *in, const struct place *at, const jso
 
 /* --- filters of ReadData --- */
 
-static const struct {
-    const char *name;
-    enum { FILTER_VALUE, FILTER_LIST, FILTER_PAIR, FILTER_FLAG } takes;
-} filter_ops[] = {
-    {"eq", FILTER_VALUE},
-    {"ne", FILTER_VALUE},
-    {"gt", FILTER_VALUE},
-    {"gte", FILTER_VALUE},
-    {"lt", FILTER_VALUE},
-    {"lte", FILTER_VALUE},
-    {"in", FILTER_LIST},
-    {"nin", FILTER_LIST},
-    {"contains", FILTER_VALUE},
-    {"icontains", FILTER_VALUE},
-    {"starts_with", FILTER_VALUE},
-    {"ends_with", FILTER_VALUE},
-    {"between", FILTER_PAIR},
-    {"null", FILTER_FLAG},
-};
-
 struct filter_check {
     const struct check *in;
     size_t tests;
@@ -173,19 +154,14 @@ static void check_filter_op(struct filter_check *filter,
                             const json_t *value)
 {
     const struct check *in = filter->in;
-    size_t op = 0;
+    enum filter_op op = filter_op_find(name);
+    enum operator_takes takes = op < OP_COUNT ? filter_operator(op)->takes : TAKES_NONE;
 
-    while (op < ARRAY_LEN(filter_ops) && !str_is(name, filter_ops[op].name))
-        op++;
-    if (op == ARRAY_LEN(filter_ops))
-        check_fail(in,
-                   at,
-                   PROBLEM_OUT_OF_RANGE,
-                   "is no operator: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, "
-                   "starts_with, ends_with, between, null");
-    else if (filter_ops[op].takes == FILTER_LIST || filter_ops[op].takes == FILTER_PAIR)
-        check_filter_list(in, at, value, filter_ops[op].takes == FILTER_PAIR);
-    else if (filter_ops[op].takes == FILTER_FLAG && !json_is_boolean(value))
+    if (op == OP_COUNT)
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "is no operator: %s", filter_op_names);
+    else if (takes == TAKES_LIST || takes == TAKES_PAIR)
+        check_filter_list(in, at, value, takes == TAKES_PAIR);
+    else if (takes == TAKES_FLAG && !json_is_boolean(value))
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
     else if (json_is_object(value) || json_is_array(value))
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected a text, a number, a boolean or null");

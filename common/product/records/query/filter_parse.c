@@ -23,29 +23,7 @@ static bool refuse(const struct reading *in, const char *message)
     return false;
 }
 
-/* --- operators --- */
-
-/* Fields that an operator goes with. */
-enum { FITS_ANY = 1, FITS_ORDERED = 2, FITS_TEXT = 4, FITS_SET = 8 };
-static const struct {
-    const char *name;
-    unsigned fits;
-} ops[OP_COUNT] = {
-    [OP_EQ] = {"eq", FITS_SET},
-    [OP_NE] = {"ne", FITS_SET},
-    [OP_GT] = {"gt", FITS_ORDERED},
-    [OP_GTE] = {"gte", FITS_ORDERED},
-    [OP_LT] = {"lt", FITS_ORDERED},
-    [OP_LTE] = {"lte", FITS_ORDERED},
-    [OP_IN] = {"in", FITS_SET},
-    [OP_NIN] = {"nin", FITS_SET},
-    [OP_CONTAINS] = {"contains", FITS_TEXT},
-    [OP_ICONTAINS] = {"icontains", FITS_TEXT},
-    [OP_STARTS] = {"starts_with", FITS_TEXT},
-    [OP_ENDS] = {"ends_with", FITS_TEXT},
-    [OP_BETWEEN] = {"between", FITS_ORDERED},
-    [OP_NULL] = {"null", FITS_ANY},
-};
+/* --- operators: catalog/operator.def --- */
 
 static unsigned field_fits(const struct model_field *field)
 {
@@ -73,31 +51,22 @@ static unsigned field_fits(const struct model_field *field)
     return 0;
 }
 
-enum filter_op filter_op_find(struct str name)
-{
-    int op = 0;
-
-    while (op < OP_COUNT && !str_is(name, ops[op].name))
-        op++;
-    return (enum filter_op)op;
-}
-
 /* --- values --- */
 
 /* "50%" is searched for as it is. */
-static struct str like_pattern(struct arena *arena, struct str text, enum filter_op op)
+static struct str like_pattern(struct arena *arena, struct str text, enum operator_takes takes)
 {
     struct strbuf out;
 
     strbuf_init(&out, arena, text.len * 2 + 2);
-    if (op != OP_STARTS)
+    if (takes != TAKES_START)
         strbuf_char(&out, '%');
     for (size_t i = 0; i < text.len; i++) {
         if (text.ptr[i] == '%' || text.ptr[i] == '_' || text.ptr[i] == '\\')
             strbuf_char(&out, '\\');
         strbuf_char(&out, text.ptr[i]);
     }
-    if (op != OP_ENDS)
+    if (takes != TAKES_END)
         strbuf_char(&out, '%');
     return strbuf_view(&out);
 }
@@ -173,23 +142,23 @@ static bool read_between(const struct reading *in, struct filter_test *test)
 
 static bool read_values(const struct reading *in, struct filter_test *test)
 {
+    enum operator_takes takes = filter_operator(test->op)->takes;
     struct str text = in->from->value;
 
-    if (test->op == OP_IN || test->op == OP_NIN)
+    if (takes == TAKES_LIST)
         return read_list(in, test);
-    if (test->op == OP_BETWEEN)
+    if (takes == TAKES_PAIR)
         return read_between(in, test);
     if (in->from->list != NULL)
         return refuse(in, "takes one value, not a list");
-    switch (test->op) {
-    case OP_NULL:
+    switch (takes) {
+    case TAKES_FLAG:
         test->null = str_is(text, "true");
         return test->null || str_is(text, "false") || refuse(in, "must be true or false");
-    case OP_CONTAINS:
-    case OP_ICONTAINS:
-    case OP_STARTS:
-    case OP_ENDS:
-        test->values[0] = P_STR(like_pattern(in->ctx->task->arena, text, test->op));
+    case TAKES_PART:
+    case TAKES_START:
+    case TAKES_END:
+        test->values[0] = P_STR(like_pattern(in->ctx->task->arena, text, takes));
         return true;
     default:
         return read_value(in, test->path.field, text, &test->values[0]);
@@ -209,11 +178,11 @@ static bool read_test(const struct reading *in, struct filter_test *test)
     if (test->path.field->type == TYPE_SECRET)
         return refuse(in, "secret fields cannot be filtered");
     if (from->op == OP_COUNT)
-        return refuse(in,
-                      "the operator is none of eq, ne, gt, gte, lt, lte, in, nin, contains, "
-                      "icontains, starts_with, ends_with, between, null");
+        return refuse(
+            in,
+            arena_printf(in->ctx->task->arena, "the operator is none of %s", filter_op_names).ptr);
     test->op = from->op;
-    if ((field_fits(test->path.field) & ops[test->op].fits) == 0)
+    if ((field_fits(test->path.field) & filter_operator(test->op)->fits) == 0)
         return refuse(in, "the operator does not go with fields of this type");
     return read_values(in, test);
 }

@@ -131,18 +131,7 @@ static void put_plain_test(const struct writing *out,
                            const struct column *column,
                            const struct filter_test *test)
 {
-    static const char *const texts[OP_COUNT] = {
-        [OP_EQ] = " = ",
-        [OP_NE] = " is distinct from ",
-        [OP_GT] = " > ",
-        [OP_GTE] = " >= ",
-        [OP_LT] = " < ",
-        [OP_LTE] = " <= ",
-        [OP_CONTAINS] = " like ",
-        [OP_ICONTAINS] = " ilike ",
-        [OP_STARTS] = " like ",
-        [OP_ENDS] = " like ",
-    };
+    const char *sql = filter_operator(test->op)->sql;
 
     switch (test->op) {
     case OP_NULL:
@@ -159,8 +148,8 @@ static void put_plain_test(const struct writing *out,
         compare(out, column, " <= ", test->values[1]);
         return;
     default:
-        MUST(texts[test->op] != NULL);
-        compare(out, column, texts[test->op], test->values[0]);
+        MUST(sql != NULL);
+        compare(out, column, sql, test->values[0]);
         return;
     }
 }

@@ -190,9 +190,10 @@ static struct str scalar_text(const struct body_filter *in, const json_t *value)
 
 static bool takes_list(const struct body_keys *keys)
 {
-    struct str last = keys->count ? keys->items[keys->count - 1] : STR("");
+    enum filter_op op = keys->count ? filter_op_find(keys->items[keys->count - 1]) : OP_COUNT;
+    enum operator_takes takes = op < OP_COUNT ? filter_operator(op)->takes : TAKES_NONE;
 
-    return str_is(last, "in") || str_is(last, "nin") || str_is(last, "between");
+    return takes == TAKES_LIST || takes == TAKES_PAIR;
 }
 
 /* An array of scalars: what some operators take. What cannot be one is refused: a delete must never

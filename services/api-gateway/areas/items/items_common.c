@@ -22,10 +22,10 @@ const struct query_param items_list_query[] = {
     {.name = "filter",
      .type = FIELD_STR,
      .deep = true,
-     .doc = "filter[field]=value or filter[field][operator]=value; operators eq ne gt gte lt lte "
-            "in nin contains icontains "
-            "starts_with ends_with between null; filter[or][0][field]=value; paths through "
-            "relations: filter[author.country]=BO"},
+     .doc = "filter[field]=value or filter[field][operator]=value; operators"
+#define FILTER_OPERATOR(constant, name, fits, takes, sql) " " name
+#include "catalog/operator.def"
+            "; filter[or][0][field]=value; paths through relations: filter[author.country]=BO"},
     {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
     {.name = "order",
      .type = FIELD_STR,
