@@ -49,7 +49,7 @@ AWAITS static int check_row(struct run *run,
     if (!entity->row_level_security || caller_all_rows(caller) ||
         jr_i64(data, "created_by", 0) == caller->user_id)
         return 0;
-    if (str_is(job->trigger_event, workflow_event_name(WF_ENTITY_DELETED)))
+    if (str_is(job->trigger_event, event_name(EVENT_DELETED)))
         return TRIGGER_NOT_PERMITTED;
     strbuf_init(&out, job->item.task.arena, RECORD_BYTES);
     int rc;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rc.h"
+#include "catalog/event.h"
 #include "catalog/operator.h"
 #include "catalog/perm.h"
 #include "catalog/problem.h"
@@ -228,6 +229,31 @@ static void test_operators(void **state)
                         "matches_any_of");
 }
 
+/* What the documents say of an event's data names the permission that it asks for. */
+static const char *const access_texts[EVENT_SUBJECTS] = {
+#define SUBJECT(constant, permission, access) [constant] = (access),
+#include "catalog/event.def"
+};
+
+static void test_events(void **state)
+{
+    unsigned bits[EVENT_SUBJECTS] = {0};
+
+    (void)state;
+    for (enum event_kind event = EVENT_CREATED; event < EVENT_KINDS; event++) {
+        const struct event_info *info = event_info(event);
+        assert_int_equal(event_find(str_from(event_name(event))), event);
+        assert_int_equal(info->subject == OF_RECORDS, event < ENTITY_EVENTS);
+        assert_int_equal(__builtin_popcount(info->bit), 1);
+        assert_int_equal(bits[info->subject] & info->bit, 0);
+        bits[info->subject] |= info->bit;
+    }
+    assert_int_equal(ENTITY_EVENTS, 3);
+    assert_int_equal(event_find(STR("entitycreated")), EVENT_KINDS);
+    for (enum event_subject subject = OF_RECORDS; subject < EVENT_SUBJECTS; subject++)
+        assert_non_null(strstr(access_texts[subject], perm_name(event_permission(subject))));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_problems),
         cmocka_unit_test(test_no_problem),
         cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void modelled(struct task *task, struct directory *one, struct directory 
     assert_null(model_entity_by_id(model, 6));
     assert_true(str_is(orders->table, "e_7"));
     assert_false(orders->row_level_security);
-    assert_int_equal(orders->events, EVENT_CREATED | EVENT_DELETED);
+    assert_int_equal(orders->events, EVENT_CREATED_BIT | EVENT_DELETED_BIT);
     assert_int_equal(orders->field_count, 7);
     assert_true(str_is(orders->fields[0].name, "id"));
     assert_true(str_is(orders->fields[1].name, "state"));

@@ -146,10 +146,8 @@ const struct model_enum *model_enum_find(const struct model *model, struct str n
     return NULL;
 }
 
-unsigned entity_consumers(const struct entity *entity, enum model_event event)
+unsigned entity_consumers(const struct entity *entity, enum event_kind event)
 {
-    unsigned kind = (unsigned)__builtin_ctz((unsigned)event);
-
-    MUST(kind < ARRAY_LEN(entity->consumers));
-    return entity->consumers[kind];
+    MUST(event < ENTITY_EVENTS);
+    return entity->consumers[event];
 }

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include "catalog/event.h"
 #include "db/db.h"
 
 struct json_t;
@@ -20,7 +21,6 @@ enum model_type {
     TYPE_DATETIME, TYPE_JSON, TYPE_ENUM, TYPE_FILE, TYPE_RELATION, TYPE_SECRET, TYPE_COUNT,
 };
 enum model_on_delete { ON_DELETE_RESTRICT, ON_DELETE_SET_NULL, ON_DELETE_CASCADE };
-enum model_event { EVENT_CREATED = 1, EVENT_UPDATED = 2, EVENT_DELETED = 4 }; /* bits */
 /* Who takes events out of the outbox: bits of outbox.pending. */
 enum event_consumer { CONSUMER_WORKFLOWS = 1, CONSUMER_SEARCH = 2 };
 
@@ -59,8 +59,8 @@ struct entity {
     struct str name, label;
     bool row_level_security, public_read, searchable;
     bool granted;                    /* rows were granted to somebody: the row rule has to look */
-    unsigned events;                 /* bits of model_event that somebody listens to */
-    uint8_t consumers[3];            /* of created, updated, deleted: bits of event_consumer */
+    unsigned events;                 /* bits of those that somebody listens to */
+    uint8_t consumers[ENTITY_EVENTS]; /* of each: bits of event_consumer */
     struct model_field *fields;      /* id first, then by position, then created_at, updated_at, created_by */
     size_t field_count;
     struct map *by_name;             /* field name -> struct model_field */
@@ -96,7 +96,7 @@ void model_unref(struct model *model);
 const struct entity *model_entity(const struct model *model, struct str name);
 const struct entity *model_entity_by_id(const struct model *model, int64_t id);
 /* any: who listens to the event of the entity: bits of event_consumer. */
-unsigned entity_consumers(const struct entity *entity, enum model_event event);
+unsigned entity_consumers(const struct entity *entity, enum event_kind event);
 const struct model_field *entity_field(const struct entity *entity, struct str name);
 const struct model_field *entity_field_by_id(const struct entity *entity, int64_t id);
 const struct model_enum *model_enum_find(const struct model *model, struct str name);

@@ -162,9 +162,6 @@ static struct entity *own_entity(const struct model *model, int64_t id)
     return found != NULL ? &model->entities[found - model->entities] : NULL;
 }
 
-/* In the order of the bits of enum model_event. */
-static const char *const event_names[] = {"EntityCreated", "EntityUpdated", "EntityDeleted"};
-
 static void load_listeners(const struct model *model, const json_t *items)
 {
     for (size_t i = 0; i < json_array_size(items); i++) {
@@ -172,16 +169,12 @@ static void load_listeners(const struct model *model, const json_t *items)
         struct entity *entity = own_entity(model, jr_i64(item, "entity", 0));
         enum event_consumer consumer =
             str_is(jr_str(item, "source"), "search") ? CONSUMER_SEARCH : CONSUMER_WORKFLOWS;
-        struct str event = jr_str(item, "event");
+        enum event_kind event = event_find(jr_str(item, "event"));
 
-        if (entity == NULL)
+        if (entity == NULL || event >= ENTITY_EVENTS)
             continue;
-        for (unsigned kind = 0; kind < ARRAY_LEN(event_names); kind++) {
-            if (!str_is(event, event_names[kind]))
-                continue;
-            entity->events |= 1U << kind;
-            entity->consumers[kind] |= (uint8_t)consumer;
-        }
+        entity->events |= event_info(event)->bit;
+        entity->consumers[event] |= (uint8_t)consumer;
     }
 }
 

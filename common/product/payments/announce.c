@@ -21,25 +21,25 @@ unsigned payment_told_due(const char *status)
 {
     if (is(status, "succeeded") || is(status, "partially_refunded") || is(status, "refunded") ||
         is(status, "disputed"))
-        return PAYMENT_TOLD_CREATED | PAYMENT_TOLD_SUCCEEDED;
-    return PAYMENT_TOLD_CREATED | (is(status, "failed") ? PAYMENT_TOLD_FAILED : 0U);
+        return EVENT_PAYMENT_CREATED_BIT | EVENT_PAYMENT_SUCCEEDED_BIT;
+    return EVENT_PAYMENT_CREATED_BIT | (is(status, "failed") ? EVENT_PAYMENT_FAILED_BIT : 0U);
 }
 
 /* What is past due still gives access: it was activated. */
 static unsigned subscription_told_due(const char *status)
 {
     if (is(status, "active") || is(status, "trialing") || is(status, "past_due"))
-        return SUBSCRIPTION_TOLD_CREATED | SUBSCRIPTION_TOLD_ACTIVATED;
+        return EVENT_SUBSCRIPTION_CREATED_BIT | EVENT_SUBSCRIPTION_ACTIVATED_BIT;
     if (is(status, "canceled") || is(status, "unpaid") || is(status, "incomplete_expired"))
-        return SUBSCRIPTION_TOLD_CREATED | SUBSCRIPTION_TOLD_EXPIRED;
-    return SUBSCRIPTION_TOLD_CREATED;
+        return EVENT_SUBSCRIPTION_CREATED_BIT | EVENT_SUBSCRIPTION_EXPIRED_BIT;
+    return EVENT_SUBSCRIPTION_CREATED_BIT;
 }
 
 static unsigned method_told_due(const char *status)
 {
     if (is(status, "active"))
-        return METHOD_TOLD_CAPTURED;
-    return is(status, "detached") ? METHOD_TOLD_REMOVED : METHOD_TOLD_FAILED;
+        return EVENT_METHOD_CAPTURED_BIT;
+    return is(status, "detached") ? EVENT_METHOD_REMOVED_BIT : EVENT_METHOD_CAPTURE_FAILED_BIT;
 }
 
 /* --- what is said --- */
@@ -176,40 +176,15 @@ static struct str method_payload(struct arena *arena, const struct method_row *r
 
 /* --- telling --- */
 
-/* Tables end with a kind without an event. */
-struct kind {
-    unsigned bit;
-    const char *event;
-};
-
-static const struct kind payment_kinds[] = {
-    {PAYMENT_TOLD_CREATED, "PaymentCreated"},
-    {PAYMENT_TOLD_SUCCEEDED, "PaymentSucceeded"},
-    {PAYMENT_TOLD_FAILED, "PaymentFailed"},
-    {0, NULL},
-};
-static const struct kind subscription_kinds[] = {
-    {SUBSCRIPTION_TOLD_CREATED, "SubscriptionCreated"},
-    {SUBSCRIPTION_TOLD_ACTIVATED, "SubscriptionActivated"},
-    {SUBSCRIPTION_TOLD_EXPIRED, "SubscriptionExpired"},
-    {0, NULL},
-};
-static const struct kind method_kinds[] = {
-    {METHOD_TOLD_CAPTURED, "PaymentMethodCaptured"},
-    {METHOD_TOLD_FAILED, "PaymentMethodCaptureFailed"},
-    {METHOD_TOLD_REMOVED, "PaymentMethodRemoved"},
-    {0, NULL},
-};
-
 static void tell(struct apply_source *source,
                  struct applied *applied,
-                 const struct kind *kinds,
+                 enum event_subject subject,
                  unsigned due,
                  struct str text)
 {
-    for (; kinds->event != NULL; kinds++)
-        if (due & kinds->bit)
-            applied_add_event(source, applied, kinds->event, text);
+    for (enum event_kind event = EVENT_CREATED; event < EVENT_KINDS; event++)
+        if (event_info(event)->subject == subject && (due & event_info(event)->bit))
+            applied_add_event(source, applied, event, text);
 }
 
 void announce_payment_row(struct apply_source *source,
@@ -220,7 +195,7 @@ void announce_payment_row(struct apply_source *source,
 
     if (due == 0 || !str_is(row->provider, "processor"))
         return;
-    tell(source, applied, payment_kinds, due, payment_payload(source->task->arena, row));
+    tell(source, applied, OF_PAYMENTS, due, payment_payload(source->task->arena, row));
     row->told |= due;
 }
 
@@ -233,7 +208,7 @@ void announce_subscription_row(struct apply_source *source,
 
     if (due == 0 || !str_is(row->provider, "processor") || row->provider_subscription_id.len == 0)
         return;
-    tell(source, applied, subscription_kinds, due, subscription_payload(source->task->arena, row));
+    tell(source, applied, OF_SUBSCRIPTIONS, due, subscription_payload(source->task->arena, row));
     row->told |= due;
 }
 
@@ -246,7 +221,7 @@ void announce_method_row(struct apply_source *source,
 
     if (due == 0 || row->event_ms == 0)
         return;
-    tell(source, applied, method_kinds, due, method_payload(source->task->arena, row));
+    tell(source, applied, OF_METHODS, due, method_payload(source->task->arena, row));
     row->told |= due;
 }
 

@@ -7,16 +7,8 @@
 #include "db/db.h"
 #include "payments/objects.h"
 
-/* Bits of `told`. */
-enum payment_told { PAYMENT_TOLD_CREATED = 1, PAYMENT_TOLD_SUCCEEDED = 2, PAYMENT_TOLD_FAILED = 4 };
-enum subscription_told {
-    SUBSCRIPTION_TOLD_CREATED = 1,
-    SUBSCRIPTION_TOLD_ACTIVATED = 2,
-    SUBSCRIPTION_TOLD_EXPIRED = 4
-};
-enum method_told { METHOD_TOLD_CAPTURED = 1, METHOD_TOLD_FAILED = 2, METHOD_TOLD_REMOVED = 4 };
-
-/* any: which bits a row in this state has to have; the caller tells those that it lacks. */
+/* any: which bits (EVENT_PAYMENT_CREATED_BIT ...) of `told` a row in this state has to have; the caller tells those that
+ * it lacks. */
 unsigned payment_told_due(const char *status);
 
 /* co: in `tx`: tells what is due and not told yet of the row with this id, and sets its bits: one

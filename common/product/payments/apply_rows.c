@@ -151,7 +151,7 @@ void applied_add(struct apply_source *source,
 
 void applied_add_event(struct apply_source *source,
                        struct applied *applied,
-                       const char *event,
+                       enum event_kind event,
                        struct str payload)
 {
     struct db_call call = events_outbox_plain_call(source->task->arena, event, payload);

@@ -104,7 +104,7 @@ void applied_add(struct apply_source *source,
 /* any: the same of calls whose affected rows mean that somebody is to be told. */
 void applied_add_event(struct apply_source *source,
                        struct applied *applied,
-                       const char *event,
+                       enum event_kind event,
                        struct str payload);
 void applied_add_wake(struct apply_source *source, struct applied *applied, struct str object);
 /* any: "payment 12: a -> b" or, when nothing moves, the reason. */

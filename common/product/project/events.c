@@ -1,21 +1,7 @@
 /* Outbox rows. */
 #include "project/events.h"
 
-#include "base/panic.h"
 #include "events_sql.h"
-
-static const char *event_name(enum model_event event)
-{
-    switch (event) {
-    case EVENT_CREATED:
-        return "EntityCreated";
-    case EVENT_UPDATED:
-        return "EntityUpdated";
-    case EVENT_DELETED:
-        return "EntityDeleted";
-    }
-    PANIC("unknown event %d", (int)event);
-}
 
 struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *row)
 {
@@ -32,8 +18,10 @@ struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *
                                       .root = some_id(row->root)));
 }
 
-struct db_call events_outbox_plain_call(struct arena *arena, const char *event, struct str payload)
+struct db_call
+events_outbox_plain_call(struct arena *arena, enum event_kind event, struct str payload)
 {
 
-    return db_call_new(arena, SQL_OUTBOX_ADD_PLAIN(.event = str_from(event), .payload = payload));
+    return db_call_new(
+        arena, SQL_OUTBOX_ADD_PLAIN(.event = str_from(event_name(event)), .payload = payload));
 }

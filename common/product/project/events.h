@@ -10,7 +10,7 @@
 
 struct outbox_row {
     const struct entity *entity;
-    enum model_event event;
+    enum event_kind event;
     int64_t record_id;
     struct str payload; /* the record as JSON text */
     int64_t actor_id;   /* 0 = none */
@@ -22,8 +22,9 @@ struct outbox_row {
 /* any: the call that adds one outbox row; parameters live in `arena`, the texts stay the caller's,
  * who puts it behind the change in the same db_batch or transaction. */
 struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *row);
-/* any: the same for an event of no entity (PaymentSucceeded ...): `event` is its name. The row is added
- * when an enabled workflow listens to it at that moment: rows.affected of the call tells. */
-struct db_call events_outbox_plain_call(struct arena *arena, const char *event, struct str payload);
+/* any: the same for an event of no entity (EVENT_PAYMENT_SUCCEEDED ...). The row is added when an enabled
+ * workflow listens to it at that moment: rows.affected of the call tells. */
+struct db_call
+events_outbox_plain_call(struct arena *arena, enum event_kind event, struct str payload);
 /* any: fire and forget: tells the consumers that the project has outbox rows. */
 void events_ring(struct directory *directory, const struct project *project);

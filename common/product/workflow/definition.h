@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "catalog/event.h"
 #include "model/model.h"
 #include "json/schema.h"
 #include "workflow/condition.h"
@@ -43,17 +44,6 @@
 
 enum trigger_kind { TRIGGER_TIMED, TRIGGER_EVENT, TRIGGER_MANUAL, TRIGGER_API };
 const char *trigger_kind_name(enum trigger_kind kind);
-
-/* What a trigger of kind event names (GET /docs lists them); entity events first. */
-enum workflow_event {
-    WF_ENTITY_CREATED, WF_ENTITY_UPDATED, WF_ENTITY_DELETED,
-    WF_PAYMENT_CREATED, WF_PAYMENT_SUCCEEDED, WF_PAYMENT_FAILED,
-    WF_SUBSCRIPTION_CREATED, WF_SUBSCRIPTION_ACTIVATED, WF_SUBSCRIPTION_EXPIRED,
-    WF_METHOD_CAPTURED, WF_METHOD_CAPTURE_FAILED, WF_METHOD_REMOVED,
-    WF_PUSH_ACTION_TAKEN, WF_EVENTS,
-};
-const char *workflow_event_name(enum workflow_event event);
-int workflow_event_find(struct str name); /* -1 */
 
 enum step_action {
     STEP_CREATE_DATA, STEP_READ_DATA, STEP_UPDATE_DATA, STEP_DELETE_DATA, STEP_BULK_CREATE_DATA, STEP_CONDITION,
@@ -79,7 +69,7 @@ struct definition {
     struct str name;
     bool enabled;
     enum trigger_kind kind;
-    enum workflow_event event;       /* kind event */
+    enum event_kind event;           /* kind event */
     struct str entity;               /* entity events: its name; PushActionTaken: category, may be empty */
     const json_t *filter;            /* as written, NULL = none */
     struct condition *filter_condition;
@@ -102,6 +92,12 @@ bool definition_parse(struct arena *arena, const json_t *doc, struct definition 
  * not name fields that the service sets; filters and sort no secret fields. True when it added no finding. */
 bool definition_check_model(struct arena *arena, const struct definition *definition, const struct model *model,
                             struct schema_errors *errors);
+/* any: its trigger is an event of records. */
+static inline bool definition_of_records(const struct definition *definition)
+{
+    return definition->kind == TRIGGER_EVENT &&
+           event_info(definition->event)->subject == OF_RECORDS;
+}
 /* any: names of the secrets it uses, arena-owned, without repeats; each with the step that names it first. */
 struct definition_secret {
     struct str name;

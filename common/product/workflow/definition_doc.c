@@ -28,6 +28,7 @@ static json_t *link_doc(const struct definition *definition, int step)
 static json_t *trigger_doc(const struct definition *definition)
 {
     json_t *doc = json_object();
+    enum event_subject subject;
 
     set(doc, "kind", json_string(trigger_kind_name(definition->kind)));
     switch (definition->kind) {
@@ -36,8 +37,9 @@ static json_t *trigger_doc(const struct definition *definition)
         set(doc, "timezone", text(definition->timezone));
         break;
     case TRIGGER_EVENT:
-        set(doc, "event", json_string(workflow_event_name(definition->event)));
-        if (definition->event <= WF_ENTITY_DELETED || definition->event == WF_PUSH_ACTION_TAKEN)
+        set(doc, "event", json_string(event_name(definition->event)));
+        subject = event_info(definition->event)->subject;
+        if (subject == OF_RECORDS || subject == OF_TAPS)
             set(doc, "entity", text(definition->entity));
         if (definition->filter != NULL)
             set(doc, "filter", json_incref((json_t *)definition->filter));

@@ -213,7 +213,7 @@ static void check_trigger_entity(const struct model_check *in, const struct defi
     struct place trigger = {.name = STR("trigger")};
     struct place at = {.parent = &trigger, .name = STR("entity")};
 
-    if (definition->kind != TRIGGER_EVENT || definition->event > WF_ENTITY_DELETED)
+    if (!definition_of_records(definition))
         return;
     struct filter_visit visit = {in, find_entity(in, &at, definition->entity)};
     if (visit.entity != NULL && definition->filter_condition != NULL)

@@ -1,4 +1,4 @@
-/* Triggers, and the names of kinds, events and actions. */
+/* Triggers, and the names of their kinds. */
 #include "base/ascii.h"
 #include "workflow/definition_private.h"
 
@@ -9,38 +9,9 @@ static const char *const kinds[] = {
     [TRIGGER_API] = "api",
 };
 
-static const char *const events[WF_EVENTS] = {
-    [WF_ENTITY_CREATED] = "EntityCreated",
-    [WF_ENTITY_UPDATED] = "EntityUpdated",
-    [WF_ENTITY_DELETED] = "EntityDeleted",
-    [WF_PAYMENT_CREATED] = "PaymentCreated",
-    [WF_PAYMENT_SUCCEEDED] = "PaymentSucceeded",
-    [WF_PAYMENT_FAILED] = "PaymentFailed",
-    [WF_SUBSCRIPTION_CREATED] = "SubscriptionCreated",
-    [WF_SUBSCRIPTION_ACTIVATED] = "SubscriptionActivated",
-    [WF_SUBSCRIPTION_EXPIRED] = "SubscriptionExpired",
-    [WF_METHOD_CAPTURED] = "PaymentMethodCaptured",
-    [WF_METHOD_CAPTURE_FAILED] = "PaymentMethodCaptureFailed",
-    [WF_METHOD_REMOVED] = "PaymentMethodRemoved",
-    [WF_PUSH_ACTION_TAKEN] = "PushActionTaken",
-};
-
 const char *trigger_kind_name(enum trigger_kind kind)
 {
     return kinds[kind];
-}
-
-const char *workflow_event_name(enum workflow_event event)
-{
-    return events[event];
-}
-
-int workflow_event_find(struct str name)
-{
-    for (int i = 0; i < WF_EVENTS; i++)
-        if (str_is(name, events[i]))
-            return i;
-    return -1;
 }
 
 /* --- members --- */
@@ -114,18 +85,21 @@ static void read_event(const struct check *in, const struct place *trigger, cons
         read_filter(in, trigger, check_member(object, "filter"));
     if (!read_text(in, trigger, object, "event", &name))
         return;
-    int event = workflow_event_find(name);
-    if (event < 0) {
+    enum event_kind event = event_find(name);
+    if (event == EVENT_KINDS) {
         check_fail(in, &at, PROBLEM_OUT_OF_RANGE, "is not an event");
         return;
     }
-    definition->event = (enum workflow_event)event;
-    bool of_entity = event <= WF_ENTITY_DELETED;
-    if (of_entity || (given && event == WF_PUSH_ACTION_TAKEN))
+    definition->event = event;
+    enum event_subject subject = event_info(event)->subject;
+    if (subject == OF_RECORDS || (given && subject == OF_TAPS))
         (void)read_text(in, trigger, object, "entity", &definition->entity);
     else if (given)
-        check_fail(
-            in, &entity_at, PROBLEM_VALIDATION_FAILED, "%s belongs to no entity", events[event]);
+        check_fail(in,
+                   &entity_at,
+                   PROBLEM_VALIDATION_FAILED,
+                   "%s belongs to no entity",
+                   event_name(event));
 }
 
 static bool route_ok(struct str route)

@@ -1,42 +1,20 @@
 /* Who may see an event's data. */
 #include "workflow/trigger_access.h"
 
-#include "workflow/definition.h"
-
-static enum perm event_permission(int event)
-{
-    switch (event) {
-    case WF_PAYMENT_CREATED:
-    case WF_PAYMENT_SUCCEEDED:
-    case WF_PAYMENT_FAILED:
-        return PERM_SVC_PAYMENTS_READ;
-    case WF_SUBSCRIPTION_CREATED:
-    case WF_SUBSCRIPTION_ACTIVATED:
-    case WF_SUBSCRIPTION_EXPIRED:
-        return PERM_SVC_SUBSCRIPTIONS_READ;
-    case WF_METHOD_CAPTURED:
-    case WF_METHOD_CAPTURE_FAILED:
-    case WF_METHOD_REMOVED:
-        return PERM_SVC_PAYMENT_METHODS_READ;
-    case WF_PUSH_ACTION_TAKEN:
-        return PERM_SVC_TENANT_PUSH_CATEGORIES_UPDATE;
-    default:
-        return PERM_NONE;
-    }
-}
+#include "catalog/event.h"
 
 bool trigger_allowed(const struct caller *caller, struct str event, const struct entity *entity)
 {
-    int number = workflow_event_find(event);
+    enum event_kind kind = event_find(event);
 
     if (caller_is_admin(caller))
         return true;
-    if (number < 0)
+    if (kind == EVENT_KINDS)
         return false;
-    if (number <= WF_ENTITY_DELETED)
+    enum perm perm = event_permission(event_info(kind)->subject);
+    if (perm == PERM_ENTITY_READ)
         return entity != NULL && caller_api_access(caller) &&
                caller_can_entity(caller, entity->id, ACT_READ);
-    enum perm perm = event_permission(number);
     return perm != PERM_NONE && caller_can(caller, perm);
 }
 

@@ -2,13 +2,7 @@
 /*
  * What of an event somebody may see: a workflow is given no more of its trigger's data than its last editor may read,
  * and its history shows no more. Row rules are not looked at here.
- *
- *   EntityCreated, EntityUpdated, EntityDeleted    {entity}:read and API access
- *   PaymentCreated, PaymentSucceeded, PaymentFailed    svc_payments:read
- *   SubscriptionCreated, SubscriptionActivated, SubscriptionExpired    svc_subscriptions:read
- *   PaymentMethodCaptured, PaymentMethodCaptureFailed, PaymentMethodRemoved    svc_payment_methods:read
- *   PushActionTaken    svc_tenant_push_categories:update
- *
+ * The permission that each event asks for stands in catalog/event.def.
  * Administrators may see all of it.
  */
 #include <jansson.h>

@@ -116,7 +116,7 @@ void data_put_one(struct step_call *call, json_t *value)
     call->output = step_own(call, json_pack("{s:[O]}", "data", value));
 }
 
-void data_ring(struct step_call *call, const struct data_step *data, enum model_event event)
+void data_ring(struct step_call *call, const struct data_step *data, enum event_kind event)
 {
     if (entity_consumers(data->entity, event) != 0)
         call->ring_events = true;

@@ -32,4 +32,4 @@ void data_put_one(struct step_call *call, json_t *value);
 /* any: call->input gets a member, NULL = none. */
 void data_input(struct step_call *call, const char *name, json_t *value);
 /* any: listeners are to be told after the commit. */
-void data_ring(struct step_call *call, const struct data_step *data, enum model_event event);
+void data_ring(struct step_call *call, const struct data_step *data, enum event_kind event);

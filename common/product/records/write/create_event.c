@@ -93,9 +93,10 @@ static struct db_call call_of(struct records_ctx *ctx,
     struct strbuf sql;
 
     sql_start(arena, &sql, &params);
-    strbuf_str(&sql,
-               STR("insert into {p}.outbox (event, record_id, pending, entity_id, actor_id, depth,"
-                   " root, trace, payload) values ('EntityCreated', "));
+    strbuf_printf(&sql,
+                  "insert into {p}.outbox (event, record_id, pending, entity_id, actor_id, depth,"
+                  " root, trace, payload) values ('%s', ",
+                  event_name(EVENT_CREATED));
     put_id(entity, &sql);
     strbuf_str(&sql, STR(", "));
     sql_bind(&sql, &params, P_I64(entity_consumers(entity, EVENT_CREATED)), "smallint");

@@ -160,7 +160,7 @@ AWAITS static int tell(struct records_ctx *ctx,
                        const struct entity *entity,
                        struct db *tx,
                        const struct upsert *upsert,
-                       enum model_event event)
+                       enum event_kind event)
 {
     int64_t *ids = ARENA_ARRAY(ctx->task->arena, ids, upsert->count);
     struct write_events events = {.event = event, .ids = ids};

@@ -60,7 +60,7 @@ struct db_param write_token_hash(struct arena *arena, struct str token);
 
 /* Records that were changed, and where their payloads come from. */
 struct write_events {
-    enum model_event event;
+    enum event_kind event;
     const int64_t *ids;
     size_t count;
     const struct rows *rows; /* deleted ones: rows of write_payload_plan(), in the order of ids */
@@ -69,9 +69,9 @@ struct write_events {
     bool last; /* nothing comes after: outside of a caller's transaction this one is committed */
 };
 /* any: somebody listens to this event of the entity. */
-static inline bool write_listens(const struct entity *entity, enum model_event event)
+static inline bool write_listens(const struct entity *entity, enum event_kind event)
 {
-    return (entity->events & event) != 0;
+    return (entity->events & event_info(event)->bit) != 0;
 }
 /* any: all fields, as the system sees them: what listeners are told whoever made the change. */
 int write_payload_plan(struct records_ctx *ctx,

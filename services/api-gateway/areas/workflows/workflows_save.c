@@ -232,11 +232,6 @@ check_secrets(struct req *r, const struct draft *draft, struct schema_errors *er
     return 0;
 }
 
-static bool is_entity_event(const struct definition *definition)
-{
-    return definition->kind == TRIGGER_EVENT && definition->event <= WF_ENTITY_DELETED;
-}
-
 /* A workflow whose entities or secrets are gone can still be disabled and renamed. */
 AWAITS static int check(struct req *r,
                         const struct workflow_in *in,
@@ -258,7 +253,7 @@ AWAITS static int check(struct req *r,
         if (errors->count)
             return fail_fields(r, errors);
     }
-    if (is_entity_event(&draft->definition)) {
+    if (definition_of_records(&draft->definition)) {
         entity = model_entity(r->model, draft->definition.entity);
         draft->entity_id = entity          ? entity->id
                            : stored->found ? rows_i64(&stored->row, 0, COL_ENTITY_ID)
@@ -341,9 +336,9 @@ static void row_params(struct req *r, const struct draft *draft, struct db_param
     params[0] = P_STR(definition->name);
     params[1] = P_BOOL(definition->enabled);
     params[2] = P_CSTR(trigger_kind_name(definition->kind));
-    params[3] = event ? P_CSTR(workflow_event_name(definition->event)) : P_NULL;
+    params[3] = event ? P_CSTR(event_name(definition->event)) : P_NULL;
     params[4] = draft->entity_id ? P_I64(draft->entity_id) : P_NULL;
-    params[5] = event && !is_entity_event(definition) ? given(definition->entity) : P_NULL;
+    params[5] = event && !definition_of_records(definition) ? given(definition->entity) : P_NULL;
     params[6] =
         event && definition->filter ? P_STR(jr_print(r->task.arena, definition->filter)) : P_NULL;
     params[7] = definition->kind == TRIGGER_API ? given(definition->route) : P_NULL;
@@ -371,7 +366,7 @@ AWAITS static int write_parts(struct req *r, const struct draft *draft, const st
 {
     int64_t id = rows_i64(saved, 0, 0);
     const struct definition *definition = &draft->definition;
-    bool listens = is_entity_event(definition) && definition->enabled;
+    bool listens = definition_of_records(definition) && definition->enabled;
     struct db_call calls[] = {
         {.sql = &SQL_WORKFLOW_VERSION_ADD,
          PARAMS(P_I64(id),
@@ -383,7 +378,7 @@ AWAITS static int write_parts(struct req *r, const struct draft *draft, const st
         {.sql = &SQL_WORKFLOW_LISTEN,
          PARAMS(P_I64(id),
                 P_I64(draft->entity_id),
-                P_CSTR(listens ? workflow_event_name(definition->event) : NULL))},
+                P_CSTR(listens ? event_name(definition->event) : NULL))},
     };
 
     return sql_batch(r, calls, listens ? 3 : 2);
