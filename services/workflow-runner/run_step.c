@@ -28,16 +28,8 @@ static const struct action {
                        number */
     } kind;
 } actions[STEP_ACTIONS] = {
-    [STEP_CREATE_DATA] = {step_create_data, WRITES},
-    [STEP_READ_DATA] = {step_read_data, PLAIN},
-    [STEP_UPDATE_DATA] = {step_update_data, WRITES},
-    [STEP_DELETE_DATA] = {step_delete_data, WRITES},
-    [STEP_BULK_CREATE_DATA] = {step_bulk_create_data, WRITES},
-    [STEP_CONDITION] = {step_condition, PLAIN},
-    [STEP_RUN_SCRIPT] = {step_run_script, COMPUTES},
-    [STEP_CALL_AN_API] = {step_call_an_api, SENDS},
-    [STEP_SEND_PUSH] = {step_send_push, HANDS_OVER},
-    [STEP_SEND_EMAIL] = {step_send_email, SENDS},
+#define STEP(constant, action, function, kind, seconds, about) [constant] = {function, kind},
+#include "catalog/step.def"
 };
 
 int run_next(const struct step *step, bool holds)

@@ -56,16 +56,8 @@ struct step_call {
  * -ECANCELED). */
 typedef int (*step_fn)(struct step_call *call);
 
-int step_create_data(struct step_call *call);
-int step_read_data(struct step_call *call);
-int step_update_data(struct step_call *call);
-int step_delete_data(struct step_call *call);
-int step_bulk_create_data(struct step_call *call);
-int step_condition(struct step_call *call);
-int step_run_script(struct step_call *call);
-int step_call_an_api(struct step_call *call);
-int step_send_push(struct step_call *call);
-int step_send_email(struct step_call *call);
+#define STEP(constant, action, function, kind, seconds, about) int function(struct step_call *call);
+#include "catalog/step.def"
 
 /* --- what actions use (run_step.c) --- */
 

@@ -12,22 +12,23 @@
 #define KEY_MAX        48
 #define TIMEOUT_MAX_S  3600
 
-static const char *const actions[STEP_ACTIONS] = {
-    [STEP_CREATE_DATA] = "CreateData",
-    [STEP_READ_DATA] = "ReadData",
-    [STEP_UPDATE_DATA] = "UpdateData",
-    [STEP_DELETE_DATA] = "DeleteData",
-    [STEP_BULK_CREATE_DATA] = "BulkCreateData",
-    [STEP_CONDITION] = "Condition",
-    [STEP_RUN_SCRIPT] = "RunScript",
-    [STEP_CALL_AN_API] = "CallAnApi",
-    [STEP_SEND_PUSH] = "SendPushNotification",
-    [STEP_SEND_EMAIL] = "SendEmail",
+static const struct {
+    const char *name;
+    int seconds; /* that it may take unless the step says otherwise */
+} actions[STEP_ACTIONS] = {
+#define STEP(constant, action, function, kind, seconds, about) [constant] = {action, seconds},
+#include "catalog/step.def"
 };
+
+/* Each has a comma in front of it. */
+static const char action_names[] =
+#define STEP(constant, action, function, kind, seconds, about) ", " action
+#include "catalog/step.def"
+    ;
 
 const char *step_action_name(enum step_action action)
 {
-    return actions[action];
+    return actions[action].name;
 }
 
 /* "Create Data" as well as "CreateData". */
@@ -44,7 +45,7 @@ static int find_action(struct str text)
         name[len++] = text.ptr[i];
     }
     for (int i = 0; i < STEP_ACTIONS; i++)
-        if (str_is((struct str){name, len}, actions[i]))
+        if (str_is((struct str){name, len}, actions[i].name))
             return i;
     return -1;
 }
@@ -255,9 +256,8 @@ static void read_timeout(const struct check *in,
 {
     struct place at = {.parent = step_at, .name = STR("timeout_seconds")};
     const json_t *value = check_member(object, "timeout_seconds");
-    bool quick = step->action == STEP_CALL_AN_API || step->action == STEP_RUN_SCRIPT;
 
-    step->timeout_ms = quick ? 10000 : 30000;
+    step->timeout_ms = actions[step->action].seconds * 1000;
     if (value == NULL)
         return;
     json_int_t seconds = json_integer_value(value);
@@ -285,11 +285,7 @@ static bool read_action(const struct check *in,
     if (value == NULL)
         check_fail(in, &at, PROBLEM_REQUIRED, "is required");
     else
-        check_fail(in,
-                   &at,
-                   PROBLEM_OUT_OF_RANGE,
-                   "must be one of: CreateData, ReadData, UpdateData, DeleteData, BulkCreateData, "
-                   "Condition, RunScript, CallAnApi, SendPushNotification, SendEmail");
+        check_fail(in, &at, PROBLEM_OUT_OF_RANGE, "must be one of: %s", action_names + 2);
     return false;
 }
 

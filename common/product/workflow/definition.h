@@ -9,25 +9,13 @@
  * them the job ends there. start_step is the first step unless told.
  * A step that is not enabled is skipped; a Condition then goes on with "then".
  *
- * Parameters, [T] = templates work, ? = may be left out (all texts have limits, unknown parameters are findings):
- *   CreateData      entity, values {field: [T]}
- *   ReadData        entity, id? [T], filter? {field: value[T] | {op: value[T]}, "or": [filter], "and": [filter]},
- *                   sort? and fields? ("a,-b" or an array of texts), limit? 1..500 (default 20), page? 1..
- *                   operators and their meaning are those of GET .../items; in, nin, between take arrays (or one
+ * Actions, their parameters and what these take stand in catalog/step.def; unknown parameters are findings.
+ *   ReadData        operators and their meaning are those of GET .../items; in, nin, between take arrays (or one
  *                   expression), null takes a boolean, a field alone means eq (null: is null)
- *   UpdateData      entity, id [T], values {field: [T]}, at least one
- *   DeleteData      entity, id [T]
- *   BulkCreateData  entity, items: 1..1,000 objects {field: [T]}, or one expression [T]
  *   Condition       condition.h; the parameters are the condition
- *   RunScript       script, 1..65,536 bytes
- *   CallAnApi       url (fixed, absolute, http or https), method GET POST PUT DELETE, headers? {name: text [T]},
- *                   body? any JSON [T], results_path? (reference_parse_path); secrets work in headers and body
- *   SendEmail       to, cc?, bcc? (address or 1..50 of them) [T], reply_to? [T], subject [T], body_text? [T],
- *                   body_html? [T], at least one of the bodies
- *   SendPushNotification  title, body (both required without template_type), template_type?, image_url?, click_action?,
- *                   category?, buttons? [{id, label, click_action?}] or one expression, data? {name: text},
- *                   audience {kind: user (user_id?) | users (user_ids: array or one expression) | entity
- *                   (owner_entity_name, owner_entity_id?) | all, provider?: fcm | web_push}; all [T].
+ *   SendEmail       at least one of the bodies
+ *   SendPushNotification  title and body are required without template_type; an audience of kind users takes an array or
+ *                   one expression, entity has an owner_entity_id or not, provider is fcm or web_push.
  *                   [*] anywhere but in buttons and user_ids: one send for each row of that list, 1,000 at most
  * An id is an integer or a text with an expression.
  */
@@ -46,8 +34,9 @@ enum trigger_kind { TRIGGER_TIMED, TRIGGER_EVENT, TRIGGER_MANUAL, TRIGGER_API };
 const char *trigger_kind_name(enum trigger_kind kind);
 
 enum step_action {
-    STEP_CREATE_DATA, STEP_READ_DATA, STEP_UPDATE_DATA, STEP_DELETE_DATA, STEP_BULK_CREATE_DATA, STEP_CONDITION,
-    STEP_RUN_SCRIPT, STEP_CALL_AN_API, STEP_SEND_PUSH, STEP_SEND_EMAIL, STEP_ACTIONS,
+#define STEP(constant, action, function, kind, seconds, about) constant,
+#include "catalog/step.def"
+    STEP_ACTIONS,
 };
 const char *step_action_name(enum step_action action); /* "CreateData" ...; "Create Data" is accepted on input too */
 

@@ -233,20 +233,10 @@ bool definition_check_model(struct arena *arena,
         const struct step *step = &definition->steps[i];
         struct step_place place;
         step_place_init(&place, definition, i);
-        switch (step->action) {
-        case STEP_CREATE_DATA:
-        case STEP_READ_DATA:
-        case STEP_UPDATE_DATA:
-        case STEP_DELETE_DATA:
-        case STEP_BULK_CREATE_DATA:
+        if (check_has_param(step_params(step->action), STR("entity")))
             check_data_step(&in, &place.params, step);
-            break;
-        case STEP_SEND_PUSH:
+        if (check_has_param(step_params(step->action), STR("audience")))
             check_push_step(&in, &place.params, step);
-            break;
-        default:
-            break;
-        }
     }
     return errors->count == before;
 }

@@ -3,22 +3,40 @@
 #include "catalog/operator.h"
 #include "workflow/definition_private.h"
 
-#define SCRIPT_MAX    65536
-#define URL_MAX       2048
-#define HEADERS_MAX   50
-#define ITEMS_MAX     1000
 #define FILTER_DEPTH  5
-#define FILTER_TESTS  50
 #define FILTER_VALUES 500
 
 /* --- shared --- */
 
-void check_param_entity(const struct check *in, const struct place *at, const json_t *value)
+void check_param_line(const struct check *in, const struct place *at, const json_t *value)
 {
-    static const struct text_rule rule = {.max = 48};
+    const struct text_rule rule = {.max = in->param->max, .templates = in->param->templates};
     struct str ignored;
 
     (void)check_text(in, at, value, &rule, &ignored);
+}
+
+void check_param_text(const struct check *in, const struct place *at, const json_t *value)
+{
+    const struct text_rule rule = {
+        .max = in->param->max, .templates = in->param->templates, .lines = true};
+    struct str ignored;
+
+    (void)check_text(in, at, value, &rule, &ignored);
+}
+
+void check_param_number(const struct check *in, const struct place *at, const json_t *value)
+{
+    if (!json_is_integer(value))
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an integer");
+    else if (json_integer_value(value) < (json_int_t)in->param->min ||
+             json_integer_value(value) > (json_int_t)in->param->max)
+        check_fail(in,
+                   at,
+                   PROBLEM_OUT_OF_RANGE,
+                   "must be between %zu and %zu",
+                   in->param->min,
+                   in->param->max);
 }
 
 void check_param_id(const struct check *in, const struct place *at, const json_t *value)
@@ -31,13 +49,7 @@ void check_param_id(const struct check *in, const struct place *at, const json_t
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an integer or a template");
 }
 
-void check_param_id_or_empty(const struct check *in, const struct place *at, const json_t *value)
-{
-    if (!json_is_string(value) || json_string_length(value) > 0)
-        check_param_id(in, at, value);
-}
-
-static void check_any(const struct check *in, const struct place *at, const json_t *value)
+void check_param_any(const struct check *in, const struct place *at, const json_t *value)
 {
     (void)in;
     (void)at;
@@ -46,18 +58,13 @@ static void check_any(const struct check *in, const struct place *at, const json
 
 /* --- records --- */
 
-static void check_values(const struct check *in, const struct place *at, const json_t *value)
+void check_param_values(const struct check *in, const struct place *at, const json_t *value)
 {
-    (void)check_object(in, at, value);
-}
-
-static void check_changes(const struct check *in, const struct place *at, const json_t *value)
-{
-    if (check_object(in, at, value) && json_object_size(value) == 0)
+    if (check_object(in, at, value) && json_object_size(value) < in->param->min)
         check_fail(in, at, PROBLEM_OUT_OF_RANGE, "names no field to change");
 }
 
-static void check_items(const struct check *in, const struct place *at, const json_t *value)
+void check_param_items(const struct check *in, const struct place *at, const json_t *value)
 {
     size_t count = json_array_size(value);
 
@@ -68,12 +75,13 @@ static void check_items(const struct check *in, const struct place *at, const js
     }
     if (!json_is_array(value))
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an array or one expression");
-    else if (count < 1 || count > ITEMS_MAX)
+    else if (count < in->param->min || count > in->param->max)
         check_fail(in,
                    at,
                    count < 1 ? PROBLEM_OUT_OF_RANGE : PROBLEM_TOO_LONG,
-                   "must have 1 to %d items",
-                   ITEMS_MAX);
+                   "must have %zu to %zu items",
+                   in->param->min,
+                   in->param->max);
     else
         for (size_t i = 0; i < count; i++) {
             struct place item = {.parent = at, .index = i};
@@ -82,9 +90,9 @@ static void check_items(const struct check *in, const struct place *at, const js
 }
 
 /* "id,name" or ["id", "name"]. */
-static void check_names(const struct check *in, const struct place *at, const json_t *value)
+void check_param_names(const struct check *in, const struct place *at, const json_t *value)
 {
-    static const struct text_rule rule = {.max = 500};
+    const struct text_rule rule = {.max = in->param->max};
     struct str ignored;
 
     if (!json_is_array(value)) {
@@ -97,26 +105,6 @@ static void check_names(const struct check *in, const struct place *at, const js
         struct place item = {.parent = at, .index = i};
         (void)check_text(in, &item, json_array_get(value, i), &rule, &ignored);
     }
-}
-
-static void
-check_number(const struct check *in, const struct place *at, const json_t *value, json_int_t most)
-{
-    if (!json_is_integer(value))
-        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an integer");
-    else if (json_integer_value(value) < 1 || json_integer_value(value) > most)
-        check_fail(
-            in, at, PROBLEM_OUT_OF_RANGE, "must be between 1 and %" JSON_INTEGER_FORMAT, most);
-}
-
-static void check_limit(const struct check *in, const struct place *at, const json_t *value)
-{
-    check_number(in, at, value, 500);
-}
-
-static void check_page(const struct check *in, const struct place *at, const json_t *value)
-{
-    check_number(in, at, value, 1000000);
 }
 
 /* --- filters of ReadData --- */
@@ -225,25 +213,25 @@ bool definition_is_group(struct str name, const json_t *value)
     return json_is_array(value) && (str_is(name, "or") || str_is(name, "and"));
 }
 
-static void check_filter(const struct check *in, const struct place *at, const json_t *value)
+void check_param_filter(const struct check *in, const struct place *at, const json_t *value)
 {
     struct filter_check filter = {.in = in};
 
     check_filter_group(&filter, at, value, 0);
-    if (filter.tests > FILTER_TESTS)
-        check_fail(in, at, PROBLEM_TOO_LONG, "there are more than %d conditions", FILTER_TESTS);
+    if (filter.tests > in->param->max)
+        check_fail(in, at, PROBLEM_TOO_LONG, "there are more than %zu conditions", in->param->max);
 }
 
 /* --- scripts and requests --- */
 
-static void check_script(const struct check *in, const struct place *at, const json_t *value)
+void check_param_script(const struct check *in, const struct place *at, const json_t *value)
 {
     if (!json_is_string(value))
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected a text");
     else if (json_string_length(value) == 0)
         check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must not be empty");
-    else if (json_string_length(value) > SCRIPT_MAX)
-        check_fail(in, at, PROBLEM_TOO_LONG, "must be at most %d bytes", SCRIPT_MAX);
+    else if (json_string_length(value) > in->param->max)
+        check_fail(in, at, PROBLEM_TOO_LONG, "must be at most %zu bytes", in->param->max);
 }
 
 /* RFC 3986 section 3.2.1: before an @ of the authority. */
@@ -259,9 +247,9 @@ static bool has_user(struct str url)
     return false;
 }
 
-static void check_url(const struct check *in, const struct place *at, const json_t *value)
+void check_param_url(const struct check *in, const struct place *at, const json_t *value)
 {
-    static const struct text_rule rule = {.max = URL_MAX};
+    const struct text_rule rule = {.max = in->param->max};
     struct str url;
 
     if (!check_text(in, at, value, &rule, &url))
@@ -273,7 +261,7 @@ static void check_url(const struct check *in, const struct place *at, const json
             in, at, PROBLEM_PATTERN, "must not name a user or a password: send them in a header");
 }
 
-static void check_method(const struct check *in, const struct place *at, const json_t *value)
+void check_param_method(const struct check *in, const struct place *at, const json_t *value)
 {
     static const char *const methods[] = {"GET", "POST", "PUT", "DELETE"};
 
@@ -308,7 +296,7 @@ static bool is_framing(struct str name)
     return false;
 }
 
-static void check_headers(const struct check *in, const struct place *at, const json_t *value)
+void check_param_headers(const struct check *in, const struct place *at, const json_t *value)
 {
     static const struct text_rule rule = {.max = 4096, .templates = true};
     const char *name;
@@ -317,8 +305,8 @@ static void check_headers(const struct check *in, const struct place *at, const 
 
     if (!check_object(in, at, value))
         return;
-    if (json_object_size(value) > HEADERS_MAX)
-        check_fail(in, at, PROBLEM_TOO_LONG, "there are more than %d headers", HEADERS_MAX);
+    if (json_object_size(value) > in->param->max)
+        check_fail(in, at, PROBLEM_TOO_LONG, "there are more than %zu headers", in->param->max);
     json_object_keylen_foreach((json_t *)value, name, len, item)
     {
         struct place member = {.parent = at, .name = {name, len}};
@@ -332,9 +320,9 @@ static void check_headers(const struct check *in, const struct place *at, const 
     }
 }
 
-static void check_path(const struct check *in, const struct place *at, const json_t *value)
+void check_param_path(const struct check *in, const struct place *at, const json_t *value)
 {
-    static const struct text_rule rule = {.max = 500};
+    const struct text_rule rule = {.max = in->param->max};
     struct reference *ignored;
     struct str text;
     struct str error;
@@ -344,77 +332,40 @@ static void check_path(const struct check *in, const struct place *at, const jso
         check_fail(in, at, PROBLEM_PATTERN, "%.*s", STR_ARG(error));
 }
 
-/* --- tables --- */
+/* --- the table --- */
 
-static const struct step_param create_params[] = {
-    {.name = "entity", .required = true, .check = check_param_entity},
-    {.name = "values", .required = true, .templates = true, .check = check_values},
-    {.name = NULL},
-};
-static const struct step_param read_params[] = {
-    {.name = "entity", .required = true, .check = check_param_entity},
-    {.name = "id", .templates = true, .check = check_param_id},
-    {.name = "filter", .templates = true, .check = check_filter},
-    {.name = "sort", .check = check_names},
-    {.name = "fields", .check = check_names},
-    {.name = "limit", .check = check_limit},
-    {.name = "page", .check = check_page},
-    {.name = NULL},
-};
-static const struct step_param update_params[] = {
-    {.name = "entity", .required = true, .check = check_param_entity},
-    {.name = "id", .required = true, .templates = true, .check = check_param_id},
-    {.name = "values", .required = true, .templates = true, .check = check_changes},
-    {.name = NULL},
-};
-static const struct step_param delete_params[] = {
-    {.name = "entity", .required = true, .check = check_param_entity},
-    {.name = "id", .required = true, .templates = true, .check = check_param_id},
-    {.name = NULL},
-};
-static const struct step_param bulk_params[] = {
-    {.name = "entity", .required = true, .check = check_param_entity},
-    {.name = "items", .required = true, .templates = true, .check = check_items},
-    {.name = NULL},
-};
-static const struct step_param no_params[] = {{.name = NULL}};
-static const struct step_param script_params[] = {
-    {.name = "script", .required = true, .check = check_script},
-    {.name = NULL},
-};
-static const struct step_param call_params[] = {
-    {.name = "url", .required = true, .check = check_url},
-    {.name = "method", .required = true, .check = check_method},
-    {.name = "headers", .templates = true, .secrets = true, .check = check_headers},
-    {.name = "body", .templates = true, .secrets = true, .check = check_any},
-    {.name = "results_path", .check = check_path},
-    {.name = NULL},
+enum { REQUIRED = 1, TEMPLATES = 2, SECRETS = 4 };
+
+/* A row without a name begins an action, and ends the one before it. */
+static const struct step_param rows[] = {
+#define STEP(constant, action, function, kind, seconds, about) {.of = constant},
+#define PARAM(name_, flags, type, min_, max_, about)                                               \
+    {.name = (name_),                                                                              \
+     .required = ((flags)&REQUIRED) != 0,                                                          \
+     .templates = ((flags)&TEMPLATES) != 0,                                                        \
+     .secrets = ((flags)&SECRETS) != 0,                                                            \
+     .check = check_param_##type,                                                                  \
+     .min = (min_),                                                                                \
+     .max = (max_)},
+#include "catalog/step.def"
+    {.of = STEP_ACTIONS},
 };
 
 const struct step_param *step_params(enum step_action action)
 {
-    static const struct step_param *const tables[STEP_ACTIONS] = {
-        [STEP_CREATE_DATA] = create_params,
-        [STEP_READ_DATA] = read_params,
-        [STEP_UPDATE_DATA] = update_params,
-        [STEP_DELETE_DATA] = delete_params,
-        [STEP_BULK_CREATE_DATA] = bulk_params,
-        [STEP_CONDITION] = no_params,
-        [STEP_RUN_SCRIPT] = script_params,
-        [STEP_CALL_AN_API] = call_params,
-        [STEP_SEND_PUSH] = push_params,
-        [STEP_SEND_EMAIL] = email_params,
-    };
+    const struct step_param *row = rows;
 
-    return tables[action];
+    while (row->name != NULL || row->of != action)
+        row++;
+    return row + 1;
 }
 
 /* --- checks --- */
 
-static bool is_param(const struct step_param *params, struct str name)
+bool check_has_param(const struct step_param *list, struct str name)
 {
-    for (; params->name != NULL; params++)
-        if (str_is(name, params->name))
+    for (; list->name != NULL; list++)
+        if (str_is(name, list->name))
             return true;
     return false;
 }
@@ -422,24 +373,26 @@ static bool is_param(const struct step_param *params, struct str name)
 void check_param_list(const struct check *in,
                       const struct place *at,
                       const json_t *object,
-                      const struct step_param *params)
+                      const struct step_param *list)
 {
     const char *name;
     size_t len;
     json_t *ignored;
+    struct check inner = *in;
 
-    for (const struct step_param *it = params; it->name != NULL; it++) {
+    for (const struct step_param *it = list; it->name != NULL; it++) {
         struct place member = {.parent = at, .name = str_from(it->name)};
+        inner.param = it;
         const json_t *value = check_member(object, it->name);
         if (value != NULL)
-            it->check(in, &member, value);
+            it->check(&inner, &member, value);
         else if (it->required)
             check_fail(in, &member, PROBLEM_REQUIRED, "is required");
     }
     json_object_keylen_foreach((json_t *)object, name, len, ignored)
     {
         struct place member = {.parent = at, .name = {name, len}};
-        if (!is_param(params, member.name))
+        if (!check_has_param(list, member.name))
             check_fail(in, &member, PROBLEM_UNKNOWN_FIELD, "is not a known parameter");
     }
 }
@@ -458,8 +411,8 @@ static void check_condition(const struct check *in, const struct place *at, stru
 /* What one parameter demands of another. */
 static void check_together(const struct check *in, const struct place *at, const struct step *step)
 {
-    const json_t *params = step->params;
-    bool any_body = check_member(params, "body_text") || check_member(params, "body_html");
+    bool any_body =
+        check_member(step->params, "body_text") || check_member(step->params, "body_html");
 
     if (step->action == STEP_SEND_EMAIL && !any_body) {
         struct place member = {.parent = at, .name = STR("body_text")};
@@ -468,7 +421,7 @@ static void check_together(const struct check *in, const struct place *at, const
     for (int i = 0; step->action == STEP_SEND_PUSH && i < 2; i++) {
         const char *name = i == 0 ? "title" : "body";
         struct place member = {.parent = at, .name = str_from(name)};
-        if (!check_member(params, name) && !check_member(params, "template_type"))
+        if (!check_member(step->params, name) && !check_member(step->params, "template_type"))
             check_fail(in, &member, PROBLEM_REQUIRED, "is required without template_type");
     }
 }

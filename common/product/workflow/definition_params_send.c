@@ -1,75 +1,50 @@
 /* Parameters of the steps that send something to people: push notifications and mail. */
 #include "workflow/definition_private.h"
 
-#define ADDRESSES_MAX 50
-#define BUTTONS_MAX   10
+#define TEXT_LINE_MAX 998 /* RFC 5322 2.1.1 */
 #define USERS_MAX     10000
-
-static const struct text_rule line_rule = {.max = 998, .templates = true}; /* RFC 5322 2.1.1 */
-static const struct text_rule body_rule = {.max = 524288, .templates = true, .lines = true};
 
 /* --- mail --- */
 
-static void check_line(const struct check *in, const struct place *at, const json_t *value)
+void check_param_address(const struct check *in, const struct place *at, const json_t *value)
 {
-    struct str ignored;
-
-    (void)check_text(in, at, value, &line_rule, &ignored);
-}
-
-static void check_body(const struct check *in, const struct place *at, const json_t *value)
-{
-    struct str ignored;
-
-    (void)check_text(in, at, value, &body_rule, &ignored);
-}
-
-static void check_address(const struct check *in, const struct place *at, const json_t *value)
-{
+    static const struct text_rule rule = {.max = TEXT_LINE_MAX, .templates = true};
     struct str address;
 
-    if (check_text(in, at, value, &line_rule, &address) && !template_has_braces(address) &&
+    if (check_text(in, at, value, &rule, &address) && !template_has_braces(address) &&
         !schema_format_ok("email", address))
         check_fail(in, at, PROBLEM_PATTERN, "must be an e-mail address");
 }
 
-static void check_addresses(const struct check *in, const struct place *at, const json_t *value)
+void check_param_addresses(const struct check *in, const struct place *at, const json_t *value)
 {
     size_t count = json_array_size(value);
 
     if (!json_is_array(value)) {
-        check_address(in, at, value);
+        check_param_address(in, at, value);
         return;
     }
-    if (count < 1 || count > ADDRESSES_MAX)
+    if (count < in->param->min || count > in->param->max)
         check_fail(in,
                    at,
                    count < 1 ? PROBLEM_OUT_OF_RANGE : PROBLEM_TOO_LONG,
-                   "must have 1 to %d addresses",
-                   ADDRESSES_MAX);
+                   "must have %zu to %zu addresses",
+                   in->param->min,
+                   in->param->max);
     for (size_t i = 0; i < count; i++) {
         struct place item = {.parent = at, .index = i};
-        check_address(in, &item, json_array_get(value, i));
+        check_param_address(in, &item, json_array_get(value, i));
     }
 }
 
-const struct step_param email_params[] = {
-    {.name = "to", .required = true, .templates = true, .check = check_addresses},
-    {.name = "cc", .templates = true, .check = check_addresses},
-    {.name = "bcc", .templates = true, .check = check_addresses},
-    {.name = "reply_to", .templates = true, .check = check_address},
-    {.name = "subject", .required = true, .templates = true, .check = check_line},
-    {.name = "body_text", .templates = true, .check = check_body},
-    {.name = "body_html", .templates = true, .check = check_body},
-    {.name = NULL},
-};
-
 /* --- push --- */
 
+#define A_LINE .templates = true, .check = check_param_line, .min = 1, .max = TEXT_LINE_MAX
+
 static const struct step_param button_params[] = {
-    {.name = "id", .required = true, .check = check_line},
-    {.name = "label", .required = true, .check = check_line},
-    {.name = "click_action", .check = check_line},
+    {.name = "id", .required = true, A_LINE},
+    {.name = "label", .required = true, A_LINE},
+    {.name = "click_action", A_LINE},
     {.name = NULL},
 };
 
@@ -78,7 +53,7 @@ static bool is_single(const struct check *in, const json_t *value)
     return json_is_string(value) && template_is_single(in->arena, json_text(value));
 }
 
-static void check_buttons(const struct check *in, const struct place *at, const json_t *value)
+void check_param_buttons(const struct check *in, const struct place *at, const json_t *value)
 {
     size_t count = json_array_size(value);
 
@@ -86,8 +61,8 @@ static void check_buttons(const struct check *in, const struct place *at, const 
         return;
     if (!json_is_array(value))
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an array or one expression");
-    else if (count > BUTTONS_MAX)
-        check_fail(in, at, PROBLEM_TOO_LONG, "must have at most %d buttons", BUTTONS_MAX);
+    else if (count > in->param->max)
+        check_fail(in, at, PROBLEM_TOO_LONG, "must have at most %zu buttons", in->param->max);
     for (size_t i = 0; i < count; i++) {
         struct place item = {.parent = at, .index = i};
         const json_t *button = json_array_get(value, i);
@@ -96,7 +71,7 @@ static void check_buttons(const struct check *in, const struct place *at, const 
     }
 }
 
-static void check_data(const struct check *in, const struct place *at, const json_t *value)
+void check_param_data(const struct check *in, const struct place *at, const json_t *value)
 {
     const char *name;
     size_t len;
@@ -128,11 +103,15 @@ static void check_users(const struct check *in, const struct place *at, const js
     }
 }
 
+static void check_id_or_empty(const struct check *in, const struct place *at, const json_t *value)
+{
+    if (!json_is_string(value) || json_string_length(value) > 0)
+        check_param_id(in, at, value);
+}
+
 static void check_kind(const struct check *in, const struct place *at, const json_t *value)
 {
-    (void)in; /* audiences are found by it */
-    (void)at;
-    (void)value;
+    check_param_any(in, at, value); /* audiences are found by it */
 }
 
 static void check_provider(const struct check *in, const struct place *at, const json_t *value)
@@ -152,7 +131,7 @@ static void check_provider(const struct check *in, const struct place *at, const
 
 static const struct step_param user_params[] = {
     AUDIENCE_KIND,
-    {.name = "user_id", .check = check_param_id_or_empty},
+    {.name = "user_id", .check = check_id_or_empty},
     AUDIENCE_PROVIDER,
     {.name = NULL},
 };
@@ -164,8 +143,8 @@ static const struct step_param users_params[] = {
 };
 static const struct step_param entity_params[] = {
     AUDIENCE_KIND,
-    {.name = "owner_entity_name", .required = true, .check = check_line},
-    {.name = "owner_entity_id", .check = check_param_id_or_empty},
+    {.name = "owner_entity_name", .required = true, A_LINE},
+    {.name = "owner_entity_id", .check = check_id_or_empty},
     AUDIENCE_PROVIDER,
     {.name = NULL},
 };
@@ -175,7 +154,7 @@ static const struct step_param all_params[] = {
     {.name = NULL},
 };
 
-static void check_audience(const struct check *in, const struct place *at, const json_t *value)
+void check_param_audience(const struct check *in, const struct place *at, const json_t *value)
 {
     static const struct {
         const char *kind;
@@ -202,16 +181,3 @@ static void check_audience(const struct check *in, const struct place *at, const
                kind == NULL ? PROBLEM_REQUIRED : PROBLEM_OUT_OF_RANGE,
                "must be one of: user, users, entity, all");
 }
-
-const struct step_param push_params[] = {
-    {.name = "title", .templates = true, .check = check_body},
-    {.name = "body", .templates = true, .check = check_body},
-    {.name = "template_type", .templates = true, .check = check_line},
-    {.name = "image_url", .templates = true, .check = check_line},
-    {.name = "click_action", .templates = true, .check = check_line},
-    {.name = "category", .templates = true, .check = check_line},
-    {.name = "buttons", .templates = true, .check = check_buttons},
-    {.name = "data", .templates = true, .check = check_data},
-    {.name = "audience", .required = true, .templates = true, .check = check_audience},
-    {.name = NULL},
-};

@@ -8,6 +8,7 @@ struct check {
     struct arena *arena;
     struct schema_errors *errors;
     struct definition *definition;
+    const struct step_param *param; /* whose value is checked */
     bool links_broken; /* a link leads nowhere: what is reached cannot be told */
 };
 
@@ -41,28 +42,33 @@ bool check_text(const struct check *in,
 /* --- steps --- */
 
 typedef void (*param_check_fn)(const struct check *in, const struct place *at, const json_t *value);
+/* A parameter as catalog/step.def has it. */
 struct step_param {
-    const char *name; /* NULL ends the list */
+    enum step_action of; /* of a row that begins an action */
+    const char *name;    /* NULL ends the list */
     bool required;
     bool templates; /* expressions are evaluated in it */
     bool secrets;   /* and may name secrets */
     param_check_fn check;
+    size_t min, max; /* of texts, lists and numbers */
 };
 /* any: the parameters of an action; none for Condition, whose parameters are its condition. */
 const struct step_param *step_params(enum step_action action);
-extern const struct step_param push_params[], email_params[];
+/* any: a parameter of the list has this name. */
+bool check_has_param(const struct step_param *list, struct str name);
 /* any: members, types and literal values of a step's parameters. */
 void check_params(const struct check *in, const struct place *at, struct step *step);
 
-/* Parameter checks that several actions use. */
-void check_param_entity(const struct check *in, const struct place *at, const json_t *value);
-void check_param_id(const struct check *in, const struct place *at, const json_t *value);
-void check_param_id_or_empty(const struct check *in, const struct place *at, const json_t *value);
+/* The types of parameters; the bounds are those of in->param. */
+#define PARAM(name, flags, type, min, max, about)                                                  \
+    void check_param_##type(                                                                       \
+        const struct check *in, const struct place *at, const json_t *value);
+#include "catalog/step.def"
 /* any: the members of an object by a list. */
 void check_param_list(const struct check *in,
                       const struct place *at,
                       const json_t *object,
-                      const struct step_param *params);
+                      const struct step_param *list);
 
 /* any: the member is a group of a filter ("or", "and" with an array), not a field of that name. */
 bool definition_is_group(struct str name, const json_t *value);
