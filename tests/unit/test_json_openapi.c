@@ -183,6 +183,30 @@ static void test_envelope(void **state)
     assert_string_equal(arena_cstr(arena, jr_print(arena, print(&raw))), "{\"oneOf\":[]}");
 }
 
+/* What its reader checks: the fields say what it looks like, the schema has an example of its own.
+ */
+static void test_loose(void **state)
+{
+    static const struct field fields[] = {
+        {.name = "key", .type = FIELD_STR, .required = true, .format = "key"},
+        {.name = "any", .type = FIELD_LIST},
+        {.name = "seconds", .type = FIELD_I64, .format = ""},
+    };
+    const struct schema loose = {.name = "Loose",
+                                 .fields = fields,
+                                 .count = ARRAY_LEN(fields),
+                                 .loose = true,
+                                 .example = "{\"key\":\"a\"}"};
+
+    (void)state;
+    assert_string_equal(
+        arena_cstr(arena, jr_print(arena, print(&loose))),
+        "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":{\"type\":\"string\","
+        "\"pattern\":\"^[a-z0-9_]+$\"},\"any\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+        "\"additionalProperties\":true}},\"seconds\":{\"type\":\"integer\"}},"
+        "\"example\":{\"key\":\"a\"}}");
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -190,6 +214,7 @@ int main(void)
         TEST(test_properties),
         TEST(test_containers),
         TEST(test_envelope),
+        TEST(test_loose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -541,6 +541,34 @@ static void test_response_check(void **state)
     assert_true(check(text));
 }
 
+/* Objects that their reader checks are handed to it as they are. */
+static void test_loose(void **state)
+{
+    struct loose_in {
+        struct in_list list;
+        struct in_obj one;
+    } in;
+    static const struct field inner[] = {{.name = "key", .type = FIELD_STR, .required = true}};
+    static const struct schema loose = {
+        .name = "Loose", .fields = inner, .count = ARRAY_LEN(inner), .loose = true};
+    const struct field fields[] = {
+        {.name = "list", FIELD_AT(struct loose_in, list), .type = FIELD_LIST, .sub = &loose},
+        {.name = "one", FIELD_AT(struct loose_in, one), .type = FIELD_OBJ, .sub = &loose},
+    };
+    const struct schema schema = SCHEMA("Holder", struct loose_in, fields);
+
+    (void)state;
+    memset(&errors, 0, sizeof(errors));
+    const json_t *body = parse("{\"list\":[{\"x\":1},{}],\"one\":{\"key\":5}}");
+    assert_true(schema_decode(arena, &schema, body, &in, &errors));
+    assert_int_equal(in.list.count, 2);
+    assert_ptr_equal(((json_t **)in.list.items)[1],
+                     json_array_get(json_object_get(body, "list"), 1));
+    assert_ptr_equal(in.one.value, json_object_get(body, "one"));
+    assert_false(schema_decode(arena, &schema, parse("{\"list\":[5]}"), &in, &errors));
+    assert_finding(0, "list[0]", "type_mismatch", "expected an object");
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -559,6 +587,7 @@ int main(void)
         TEST(test_formats),
         TEST(test_email_length),
         TEST(test_response_check),
+        TEST(test_loose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -394,7 +394,13 @@ static void read_texts(const struct walk *walk,
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as the body, which jr.c limits, and as the schema */
 
-/* A value of a sub-schema; false when it is no object. A raw one documents any shape in a
+/* Nothing is known here of what is inside. */
+static bool is_loose(const struct schema *schema)
+{
+    return schema->raw != NULL || schema->loose;
+}
+
+/* A value of a sub-schema; false when it is no object. A loose one documents any shape in a
  * response. */
 static bool read_sub(const struct walk *walk,
                      const struct place *at,
@@ -402,11 +408,11 @@ static bool read_sub(const struct walk *walk,
                      const json_t *value,
                      char *out)
 {
-    if (!json_is_object(value) && !(walk->response && sub->raw != NULL)) {
+    if (!json_is_object(value) && !(walk->response && is_loose(sub))) {
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
         return false;
     }
-    if (sub->raw == NULL)
+    if (!is_loose(sub))
         walk_object(walk, at, sub, value, out);
     return true;
 }
@@ -418,13 +424,13 @@ static void read_list(const struct walk *walk,
                       struct in_list *out)
 {
     size_t count = json_array_size(array);
-    size_t size = sub->raw ? sizeof(json_t *) : sub->struct_bytes;
+    size_t size = is_loose(sub) ? sizeof(json_t *) : sub->struct_bytes;
     char *items = out ? arena_zalloc(walk->arena, count * size) : NULL;
     for (size_t i = 0; i < count; i++) {
         struct place item = {.parent = at, .index = i};
         json_t *value = json_array_get(array, i);
         char *to = items ? items + i * size : NULL;
-        if (read_sub(walk, &item, sub, value, to) && to != NULL && sub->raw != NULL)
+        if (read_sub(walk, &item, sub, value, to) && to != NULL && is_loose(sub))
             memcpy(to, &value, sizeof(value));
     }
     if (out != NULL) {
@@ -439,9 +445,9 @@ static void read_object(const struct walk *walk,
                         const json_t *value,
                         struct in_obj *out)
 {
-    char *to = out && !sub->raw ? arena_zalloc(walk->arena, sub->struct_bytes) : NULL;
+    char *to = out && !is_loose(sub) ? arena_zalloc(walk->arena, sub->struct_bytes) : NULL;
     if (read_sub(walk, at, sub, value, to) && out != NULL)
-        out->value = sub->raw ? (void *)value : to;
+        out->value = is_loose(sub) ? (void *)value : to;
 }
 
 /* --- members --- */
@@ -582,13 +588,13 @@ bool schema_decode(struct arena *arena,
                    struct schema_errors *errors)
 {
     struct walk walk = {.arena = arena, .errors = errors};
-    bool raw = schema->raw != NULL;
-    MUST(raw || schema->struct_bytes > 0);
-    if (!raw)
+    bool loose = is_loose(schema);
+    MUST(loose || schema->struct_bytes > 0);
+    if (!loose)
         memset(ret_struct, 0, schema->struct_bytes);
     if (!json_is_object(body))
         fail(&walk, NULL, PROBLEM_TYPE_MISMATCH, "expected an object");
-    else if (!raw)
+    else if (!loose)
         walk_object(&walk, NULL, schema, body, ret_struct);
     return errors->count == 0;
 }

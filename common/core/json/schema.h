@@ -43,7 +43,7 @@ enum field_type {
     FIELD_MAP,  /* any JSON object, decoded as in_json */
     FIELD_IDS,  /* array of integers */
     FIELD_STRS, /* array of texts */
-    FIELD_LIST, /* array of objects of .sub */
+    FIELD_LIST, /* array of objects of .sub; in a loose schema NULL: of any */
     FIELD_OBJ,  /* object of .sub */
 };
 
@@ -61,7 +61,8 @@ struct field {
     double min;            /* number; text: fewest characters; list: fewest items */
     double max;            /* number; text: most characters (0 = 65,536); list: most items (0 = 1,000) */
     const char *const *values; /* enum, NULL-terminated */
-    const char *format;    /* email, slug, name, url, password, date, date-time, uri: checked and documented */
+    const char *format;    /* email, slug, name, url, password, date, date-time, uri: checked and documented;
+                              of an integer "" keeps it to itself that it has 64 bits */
     const struct schema *sub;
     const char *doc;
     const char *example;   /* JSON text */
@@ -75,6 +76,8 @@ struct schema {
     size_t struct_bytes;
     bool open;        /* unknown members are ignored (only where they are documented to be) */
     const char *doc;
+    const char *example; /* JSON text */
+    bool loose; /* what reads it checks it: decoded as raw ones are, the fields are for documents only */
     /* Filled for documents whose shape is not fixed (records): raw JSON schema text; fields unused. */
     const char *raw;
 };

@@ -6,6 +6,7 @@
 
 #define SLUG_PATTERN  "^[a-z][a-z0-9-]{1,47}$"
 #define NAME_PATTERN  "^[a-z][a-z0-9_]{0,47}$"
+#define KEY_PATTERN   "^[a-z0-9_]+$"
 #define COLOR_PATTERN "^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$"
 
 /* Our formats as those that tools know, or as a pattern. */
@@ -23,6 +24,7 @@ static const struct {
     {"uuid", "uuid", NULL},
     {"slug", NULL, SLUG_PATTERN},
     {"name", NULL, NAME_PATTERN},
+    {"key", NULL, KEY_PATTERN},
     {"color", NULL, COLOR_PATTERN},
 };
 
@@ -89,11 +91,18 @@ static void write_number(struct jw *w, const struct field *field)
 {
     bool integer = field->type == FIELD_I64;
     JW_CSTR(w, "type", integer ? "integer" : "number");
-    JW_CSTR(w, "format", integer ? "int64" : "double");
+    if (field->format == NULL)
+        JW_CSTR(w, "format", integer ? "int64" : "double");
     if (field->has_min)
         write_limit(w, "minimum", field->min);
     if (field->has_max)
         write_limit(w, "maximum", field->max);
+}
+
+static void write_any_object(struct jw *w)
+{
+    JW_CSTR(w, "type", "object");
+    JW_BOOL(w, "additionalProperties", true);
 }
 
 static void write_list(struct jw *w, const struct field *field)
@@ -101,7 +110,9 @@ static void write_list(struct jw *w, const struct field *field)
     JW_CSTR(w, "type", "array");
     jw_lit(w, "items");
     jw_obj(w);
-    if (field->type == FIELD_LIST) {
+    if (field->type == FIELD_LIST && field->sub == NULL) {
+        write_any_object(w);
+    } else if (field->type == FIELD_LIST) {
         write_ref(w, field->sub);
     } else if (field->type == FIELD_IDS) {
         JW_CSTR(w, "type", "integer");
@@ -167,8 +178,7 @@ static void write_type(struct jw *w, const struct field *field)
     case FIELD_JSON:
         break; /* no type: any value */
     case FIELD_MAP:
-        JW_CSTR(w, "type", "object");
-        JW_BOOL(w, "additionalProperties", true);
+        write_any_object(w);
         break;
     case FIELD_IDS:
     case FIELD_STRS:
@@ -247,5 +257,9 @@ void schema_openapi(struct jw *w, const struct schema *schema)
     if (schema->doc != NULL)
         JW_CSTR(w, "description", schema->doc);
     write_object(w, schema);
+    if (schema->example != NULL) {
+        jw_lit(w, "example");
+        jw_raw(w, str_from(schema->example));
+    }
     jw_obj_end(w);
 }

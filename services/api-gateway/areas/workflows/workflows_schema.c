@@ -2,118 +2,143 @@
  * what the documents say of them. */
 #include "areas/workflows/workflows.h"
 
-static const struct schema trigger_schema = {
-    .name = "WorkflowTrigger",
-    .raw =
-        "{\"type\":\"object\",\"required\":[\"kind\"],\"properties\":{"
-        "\"kind\":{\"type\":\"string\",\"enum\":[\"timed\",\"event\",\"manual\",\"api\"],"
-        "\"description\":\"What starts it. Any enabled workflow can be started by hand as well\"},"
-        "\"cron\":{\"type\":\"string\",\"description\":\"timed: minute, hour, day of month, month, "
-        "day of week; *, */5, 1-5 and lists\",\"example\":\"*/5 * * * *\"},"
-        "\"timezone\":{\"type\":\"string\",\"description\":\"timed: an IANA name, UTC when left "
-        "out\",\"example\":\"Europe/Paris\"},"
-        "\"event\":{\"type\":\"string\",\"description\":\"event: what happened. A job is given "
-        "what the workflow's last editor may see: records need {entity}:read and API access and "
-        "obey the rules of rows and fields, payments need svc_payments:read, subscriptions "
-        "svc_subscriptions:read, payment methods svc_payment_methods:read, taps "
-        "svc_tenant_push_categories:update; otherwise it is skipped (not_permitted). "
-        "Administrators see everything\",\"enum\":["
-        "\"EntityCreated\",\"EntityUpdated\",\"EntityDeleted\",\"PaymentCreated\","
-        "\"PaymentSucceeded\",\"PaymentFailed\",\"SubscriptionCreated\",\"SubscriptionActivated\","
-        "\"SubscriptionExpired\",\"PaymentMethodCaptured\",\"PaymentMethodCaptureFailed\","
-        "\"PaymentMethodRemoved\",\"PushActionTaken\"]},"
-        "\"entity\":{\"type\":\"string\",\"nullable\":true,\"description\":\"event: the entity of "
-        "EntityCreated, EntityUpdated and EntityDeleted, null once it was deleted; the button "
-        "group of PushActionTaken, any when left out\",\"example\":\"orders\"},"
-        "\"filter\":{\"type\":\"object\",\"nullable\":true,\"description\":\"event: only events "
-        "whose data fits\",\"properties\":{\"field\":{\"type\":\"string\"},\"op\":{\"type\":"
-        "\"string\"},\"value\":{},"
-        "\"all\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":true},"
-        "\"description\":\"Instead of the others: conditions that all hold\"},"
-        "\"any\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":true},"
-        "\"description\":\"Instead of the others: conditions of which one holds\"}},"
-        "\"example\":{\"field\":\"action_id\",\"op\":\"eq\",\"value\":"
-        "\"yes\"}},"
-        "\"route\":{\"type\":\"string\",\"description\":\"api: one path segment, kept in lower "
-        "case, unique among all workflows of the project\",\"example\":\"sync-orders\"}},"
-        "\"example\":{\"kind\":\"event\",\"event\":\"EntityCreated\",\"entity\":\"orders\"}}",
+/* clang-format off: tables of catalog/ are included in the middle of texts */
+static const char *const trigger_kinds[] = {"timed", "event", "manual", "api", NULL};
+static const char *const events[] = {
+#define EVENT(constant, name, subject, bit) name,
+#include "catalog/event.def"
+    NULL,
 };
 
-/* clang-format off: a member a line */
-#define STEP_LINK(name, about)                                                                     \
-    "\"" name "\":{\"type\":\"string\",\"nullable\":true,\"description\":\"" about "\"},"
+static const struct field filter_fields[] = {
+    {.name = "field", .type = FIELD_STR},
+    {.name = "op", .type = FIELD_STR},
+    {.name = "value", .type = FIELD_JSON},
+    {.name = "all", .type = FIELD_LIST, .doc = "Instead of the others: conditions that all hold"},
+    {.name = "any",
+     .type = FIELD_LIST,
+     .doc = "Instead of the others: conditions of which one holds"},
+};
+static const struct schema filter_schema = {
+    .name = "WorkflowTriggerFilter",
+    .fields = filter_fields,
+    .count = ARRAY_LEN(filter_fields),
+    .loose = true,
+};
 
-#define STEP_EXAMPLE_PARAMS                                                                        \
+static const struct field trigger_fields[] = {
+    {.name = "kind",
+     .type = FIELD_STR,
+     .required = true,
+     .values = trigger_kinds,
+     .doc = "What starts it. Any enabled workflow can be started by hand as well"},
+    {.name = "cron",
+     .type = FIELD_STR,
+     .doc = "timed: minute, hour, day of month, month, day of week; *, */5, 1-5 and lists",
+     .example = "\"*/5 * * * *\""},
+    {.name = "timezone",
+     .type = FIELD_STR,
+     .doc = "timed: an IANA name, UTC when left out",
+     .example = "\"Europe/Paris\""},
+    {.name = "event",
+     .type = FIELD_STR,
+     .values = events,
+     .doc = "event: what happened. A job is given what the workflow's last editor may see: "
+#define SUBJECT(constant, permission, access) access
+#include "catalog/event.def"
+            "; otherwise it is skipped (not_permitted). Administrators see everything"},
+    {.name = "entity",
+     .type = FIELD_STR,
+     .nullable = true,
+     .doc = "event: the entity of EntityCreated, EntityUpdated and EntityDeleted, null once it was "
+            "deleted; the button group of PushActionTaken, any when left out",
+     .example = "\"orders\""},
+    {.name = "filter",
+     .type = FIELD_OBJ,
+     .nullable = true,
+     .sub = &filter_schema,
+     .doc = "event: only events whose data fits",
+     .example = "{\"field\":\"action_id\",\"op\":\"eq\",\"value\":\"yes\"}"},
+    {.name = "route",
+     .type = FIELD_STR,
+     .doc = "api: one path segment, kept in lower case, unique among all workflows of the project",
+     .example = "\"sync-orders\""},
+};
+static const struct schema trigger_schema = {
+    .name = "WorkflowTrigger",
+    .fields = trigger_fields,
+    .count = ARRAY_LEN(trigger_fields),
+    .loose = true,
+    .example = "{\"kind\":\"event\",\"event\":\"EntityCreated\",\"entity\":\"orders\"}",
+};
+
+#define EXAMPLE_PARAMS                                                                             \
     "{\"entity\":\"orders\",\"values\":{\"name\":\"{{ $svc.trigger.data.name }}\"}}"
 
+static const struct field step_fields[] = {
+    {.name = "key",
+     .type = FIELD_STR,
+     .required = true,
+     .format = "key",
+     .doc = "Names its output: $svc.steps.<key>.data",
+     .example = "\"save\""},
+    {.name = "name", .type = FIELD_STR, .nullable = true, .example = "\"Save the order\""},
+    {.name = "action",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "One of "
+#define FIRST_STEP(constant, action, function, kind, seconds, about) action
+#define STEP(constant, action, function, kind, seconds, about)       ", " action
+#include "catalog/step.def"
+            "; also with spaces between the words",
+     .example = "\"CreateData\""},
+    {.name = "enabled",
+     .type = FIELD_BOOL,
+     .doc = "false: it is passed over; a Condition then goes on with then"},
+    {.name = "params",
+     .type = FIELD_MAP,
+     .doc = "What the action needs; [T]: templates work, {{ $svc.trigger.data.name }} or {{ "
+            "$svc.steps.find.data[0].id }}, and a text that is one expression keeps the value's "
+            "type.\n"
+#define STEP(constant, action, function, kind, seconds, about) "\n- " action ": " about
+#define PARAM(name, flags, type, min, max, about)              about
+#define STEP_OPERATOR(name)                                    " " name
+#include "catalog/step.def"
+     ,
+     .example = EXAMPLE_PARAMS},
+    {.name = "next",
+     .type = FIELD_STR,
+     .nullable = true,
+     .doc = "Key of the step after it, null or left out: the job ends"},
+    {.name = "on_failure",
+     .type = FIELD_STR,
+     .nullable = true,
+     .doc = "Key of the step that follows a failure, else the job fails"},
+    {.name = "then",
+     .type = FIELD_STR,
+     .nullable = true,
+     .doc = "Condition: key of the step when it holds"},
+    {.name = "else",
+     .type = FIELD_STR,
+     .nullable = true,
+     .doc = "Condition: key of the step when it does not"},
+    {.name = "timeout_seconds",
+     .type = FIELD_I64,
+     .nullable = true,
+     .format = "",
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 3600,
+     .doc = "30 when left out, 10 of CallAnApi and RunScript",
+     .example = "30"},
+};
 static const struct schema step_schema = {
     .name = "WorkflowStep",
-    .raw =
-        "{\"type\":\"object\",\"required\":[\"key\",\"action\"],\"properties\":{"
-        "\"key\":{\"type\":\"string\",\"pattern\":\"^[a-z0-9_]+$\",\"description\":\"Names its "
-        "output: $svc.steps.<key>.data\","
-        "\"example\":\"save\"},"
-        "\"name\":{\"type\":\"string\",\"nullable\":true,\"example\":\"Save the order\"},"
-        "\"action\":{\"type\":\"string\",\"description\":\"One of CreateData, ReadData, "
-        "UpdateData, DeleteData, BulkCreateData, "
-        "Condition, RunScript, CallAnApi, SendPushNotification, SendEmail; also with spaces "
-        "between the words\","
-        "\"example\":\"CreateData\"},"
-        "\"enabled\":{\"type\":\"boolean\",\"description\":\"false: it is passed over; a Condition "
-        "then goes on with then\"},"
-        /* As common/product/workflow/definition.h has it. */
-        "\"params\":{\"type\":\"object\",\"additionalProperties\":true,\"description\":\""
-        "What the action needs; [T]: templates work, {{ $svc.trigger.data.name }} or {{ "
-        "$svc.steps.find.data[0].id }}, and a "
-        "text that is one expression keeps the value's type.\\n\\n"
-        "- CreateData: entity, values {field: value [T]}\\n"
-        "- ReadData: entity; id [T], or filter {field: value [T]} or {field: {operator: value "
-        "[T]}} with the operators of the "
-        "list of records, or and and with arrays of filters; sort, fields, limit (20, at most "
-        "500), page\\n"
-        "- UpdateData: entity, id [T], values {field: value [T]}\\n"
-        "- DeleteData: entity, id [T]\\n"
-        "- BulkCreateData: entity, items: 1 to 1,000 objects {field: value [T]}, or one "
-        "expression\\n"
-        "- Condition: field, op, value, or all or any with arrays of conditions; references stand "
-        "without braces: "
-        "$svc.trigger.data.total; op is eq ne gt gte lt lte in nin contains not_contains "
-        "starts_with ends_with empty "
-        "not_empty exists not_exists between matches_any_of\\n"
-        "- RunScript: script, JavaScript that finds the context in $svc; data[0] is what it "
-        "returns, or its last value; one "
-        "that awaits at its top level has to return it. Its numbers are JavaScript's, doubles: "
-        "templates "
-        "and conditions of other steps see a decimal or an integer to the last digit, a script "
-        "some "
-        "16 of them\\n"
-        "- CallAnApi: url (a fixed text), method GET POST PUT DELETE, headers {name: text [T]}, "
-        "body: any JSON [T], "
-        "results_path; {{ $svc.secrets.NAME }} works in headers and body\\n"
-        "- SendEmail: to, cc, bcc: an address or an array of them [T], reply_to [T], subject [T], "
-        "body_text [T], "
-        "body_html [T]\\n"
-        "- SendPushNotification: title, body, template_type, image_url, click_action, category, "
-        "buttons [{id, label, "
-        "click_action}], data {name: text}, audience {kind: user (user_id), users (user_ids), "
-        "entity (owner_entity_name, "
-        "owner_entity_id) or all, provider}; all [T]"
-        "\","
-        "\"example\":" STEP_EXAMPLE_PARAMS
-        "}," STEP_LINK("next", "Key of the step after it, null or left out: the job ends")
-            STEP_LINK("on_failure", "Key of the step that follows a failure, else the job fails")
-                STEP_LINK("then", "Condition: key of the step when it holds") STEP_LINK(
-                    "else",
-                    "Condition: key of the step when it does not") "\"timeout_seconds\":{\"type\":"
-                                                                   "\"integer\",\"nullable\":true,"
-                                                                   "\"minimum\":1,\"maximum\":3600,"
-                                                                   "\"description\":\"30 when left "
-                                                                   "out, 10 of CallAnApi and "
-                                                                   "RunScript\",\"example\":30}},"
-                                                                   "\"example\":{\"key\":\"save\","
-                                                                   "\"action\":\"CreateData\","
-                                                                   "\"params\":" STEP_EXAMPLE_PARAMS
-                                                                   "}}",
+    .fields = step_fields,
+    .count = ARRAY_LEN(step_fields),
+    .loose = true,
+    .example = "{\"key\":\"save\",\"action\":\"CreateData\",\"params\":" EXAMPLE_PARAMS "}",
 };
 /* clang-format on */
 
@@ -206,7 +231,6 @@ const char *const job_statuses[] = {
     "queued", "running", "waiting", "succeeded", "failed", "cancelled", "skipped", NULL};
 static const char *const step_statuses[] = {
     "sent", "succeeded", "failed", "skipped", "interrupted", "cancelled", NULL};
-static const char *const trigger_kinds[] = {"timed", "event", "manual", "api", NULL};
 
 #define JOB_TRIGGER_MEMBERS                                                                        \
     {.name = "kind", .type = FIELD_STR, .required = true, .values = trigger_kinds},                \
