@@ -1,7 +1,7 @@
 #pragma once
 /*
  * What the gateway's files share. A request passes the stages in order (stages/), then its route's
- * handler (areas/). r->project, r->caller and r->db are set when a handler of a project route runs.
+ * handler (areas/). r->scope->project, r->scope->caller and r->scope->db are set when a handler of a project route runs.
  */
 #include "app/daemon.h"
 #include "app/reply.h"
@@ -51,13 +51,13 @@ struct changed_member {
 struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count);
 /* co: after a committed change of users, roles, keys, groups, model or settings: raises the epoch. */
 AWAITS void gateway_touch(struct req *r);
-/* any: r->model is the project's model as of now, held until the request ends. */
+/* any: r->scope->model is the project's model as of now, held until the request ends. */
 void gateway_hold_model(struct req *r);
-/* co: before something is refused: whether another process has changed the project since; then r->model and
+/* co: before something is refused: whether another process has changed the project since; then r->scope->model and
  * the caller's rights are as they are now. False when it cannot be told. */
 AWAITS bool gateway_recheck(struct req *r);
 /* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything begins
- * again if the model is old. On routes of records it is r->entity already. */
+ * again if the model is old. On routes of records it is r->scope->entity already. */
 int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
 /* any: the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE when there is no
  * valid one. */
@@ -72,5 +72,5 @@ struct str gateway_url(struct req *r);
 /* Address of the payments service as the processor and the store reach it, without trailing slash: the
  * configured one, else the gateway's host and the service's port. Arena-owned. */
 struct str gateway_payments_url(struct req *r);
-/* Address of r->project below it. Arena-owned. */
+/* Address of r->scope->project below it. Arena-owned. */
 struct str gateway_base_url(struct req *r);

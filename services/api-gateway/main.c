@@ -63,7 +63,7 @@ struct str gateway_url(struct req *r)
 struct str gateway_base_url(struct req *r)
 {
     return arena_printf(
-        r->task.arena, "%.*s/org/%.*s", STR_ARG(gateway_url(r)), STR_ARG(r->project->slug));
+        r->task.arena, "%.*s/org/%.*s", STR_ARG(gateway_url(r)), STR_ARG(r->scope->project->slug));
 }
 
 /* The scheme and host of an address, without port and what follows. */
@@ -200,6 +200,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         .listen_fd = app->listen_fd,
         .limits = http_limits_default,
         .request_timeout_ms = conf->request_timeout_ms,
+        .scope_bytes = sizeof(struct scope),
         .handle = pipeline_run,
         .finished = access_log_finished,
         .problem = put_refusal,

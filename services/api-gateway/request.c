@@ -8,31 +8,31 @@ static void unref_model(void *model)
 
 void gateway_hold_model(struct req *r)
 {
-    r->model = model_ref(r->project->model);
-    arena_defer(r->task.arena, unref_model, r->project->model);
+    r->scope->model = model_ref(r->scope->project->model);
+    arena_defer(r->task.arena, unref_model, r->scope->project->model);
 }
 
 bool gateway_recheck(struct req *r)
 {
-    struct caller *caller = r->caller;
+    struct caller *caller = r->scope->caller;
     bool changed = false;
 
-    if (project_recheck(&r->task, r->project, &changed) != 0)
+    if (project_recheck(&r->task, r->scope->project, &changed) != 0)
         return false;
-    if (r->project->model->version > r->model->version)
+    if (r->scope->project->model->version > r->scope->model->version)
         gateway_hold_model(r);
     else if (!changed)
         return false;
     return !caller->rights ||
-           project_rights(&r->task, r->project, caller->user_id, caller->key_id, &caller->rights) ==
-               0;
+           project_rights(
+               &r->task, r->scope->project, caller->user_id, caller->key_id, &caller->rights) == 0;
 }
 
 int gateway_entity(struct req *r, const struct entity **ret_entity)
 {
-    const struct entity *entity = model_entity(r->model, req_param(r, "entity"));
+    const struct entity *entity = model_entity(r->scope->model, req_param(r, "entity"));
 
-    r->behind = !entity;
+    r->scope->behind = !entity;
     if (!entity)
         return fail(r, PROBLEM_NOT_FOUND, "There is no such entity.");
     *ret_entity = entity;
@@ -42,7 +42,8 @@ int gateway_entity(struct req *r, const struct entity **ret_entity)
 struct db_call gateway_audit(
     struct req *r, const char *action, const char *target, int64_t target_id, struct str detail)
 {
-    return audit_call(r->task.arena, r->caller, action, target, target_id, detail, r->request_id);
+    return audit_call(
+        r->task.arena, r->scope->caller, action, target, target_id, detail, r->request_id);
 }
 
 struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count)
@@ -65,5 +66,5 @@ struct str gateway_changed(struct req *r, const struct changed_member *members, 
 
 void gateway_touch(struct req *r)
 {
-    project_touch(&r->task, gateway_directory(), r->project);
+    project_touch(&r->task, gateway_directory(), r->scope->project);
 }

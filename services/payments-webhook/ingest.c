@@ -89,7 +89,7 @@ static int unavailable(struct req *r, enum source source)
 AWAITS static int
 settings_of(struct req *r, enum source source, const struct payment_settings **ret)
 {
-    int rc = payment_settings_get(&r->task, r->project, ret);
+    int rc = payment_settings_get(&r->task, r->scope->project, ret);
 
     return rc > 0 ? unavailable(r, source) : rc;
 }
@@ -150,7 +150,7 @@ AWAITS static int store(struct req *r, enum source source, const struct record *
 {
     struct rows rows;
     int rc = db_query(&r->task,
-                      r->db,
+                      r->scope->db,
                       &SQL_EVENT_STORE,
                       PARAMS(P_CSTR(source_names[source]),
                              P_STR(record->id),
@@ -170,7 +170,7 @@ AWAITS static int store(struct req *r, enum source source, const struct record *
     if (rc < 0)
         return rc;
     if (record->supported)
-        queue_stored(work_events(), r->project, 1);
+        queue_stored(work_events(), r->scope->project, 1);
     if (!record->supported)
         return reply(r, source, UNSUPPORTED);
     return reply(r, source, rows.affected == 1 ? STORED : DUPLICATE);
@@ -293,7 +293,7 @@ int ingest_processor(struct req *r)
     if (rc != 0)
         return refuse_signature(r, rc);
     TRY(read_event(r, body, members));
-    const char *reason = foreign(r->project, account, members);
+    const char *reason = foreign(r->scope->project, account, members);
     if (reason != NULL)
         return refuse_foreign(r, PROCESSOR, reason);
     const struct record record = {

@@ -7,6 +7,6 @@
 
 /* Before fork: metrics. */
 void ingest_prepare(void);
-/* co: handlers of the two routes; r->project is found. */
+/* co: handlers of the two routes; r->scope->project is found. */
 AWAITS int ingest_processor(struct req *r);
 AWAITS int ingest_store(struct req *r);

@@ -3,6 +3,7 @@
 
 #include "app/admission.h"
 #include "app/request.h"
+#include "app/scope.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "bus/bus.h"
@@ -89,6 +90,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         .listen_fd = app->listen_fd,
         .limits = http_limits_default,
         .request_timeout_ms = conf->request_timeout_ms,
+        .scope_bytes = sizeof(struct scope),
         .handle = receive_run,
         .finished = receive_finished,
         .problem = receive_refusal,

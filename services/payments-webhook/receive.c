@@ -80,7 +80,7 @@ AWAITS static int find_project(struct req *r)
     struct str slug = req_param(r, "project_id");
 
     return admission_take_project(
-        r, admission_find_project(r, webhook_directory(), slug, &r->project));
+        r, admission_find_project(r, webhook_directory(), slug, &r->scope->project));
 }
 
 static int answer_unmatched(struct req *r, int rc, struct str allow)

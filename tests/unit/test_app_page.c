@@ -7,6 +7,7 @@
 
 struct list_test {
     struct req req;
+    struct scope scope;
     const struct sql *sql;
     bool over;
 };
@@ -36,7 +37,8 @@ static const char *list(struct task *task, struct db *db, const char *query)
     r->task.arena = task->arena;
     r->route = &route;
     r->query = str_from(query);
-    r->db = db;
+    r->scope = &test->scope;
+    r->scope->db = db;
     strbuf_init(&r->body, task->arena, 1 << 20);
     strbuf_init(&r->extra_headers, task->arena, 1 << 16);
     task_start(&r->task, list_run, test);

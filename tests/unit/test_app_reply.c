@@ -35,6 +35,7 @@ static struct req *new_req(const char *query)
     static const struct route route = {.id = "groups_list", .query = page_query};
     struct req *r = ARENA_NEW(arena, r);
 
+    r->scope = ARENA_NEW(arena, r->scope);
     r->task.arena = arena;
     r->route = &route;
     r->path = STR("/org/demo/groups");

@@ -38,6 +38,7 @@ struct exchange *exchange_new(struct http_conn *conn)
     ex->head.content_length = -1;
     ex->buffer_limit = BODY_BUFFER_BYTES;
     req->task.arena = arena;
+    req->scope = arena_zalloc(arena, server->config.scope_bytes);
     req->conn = conn;
     req->server = server;
     req->method = HTTP_OTHER_M;

@@ -18,11 +18,7 @@
 struct http_conn;
 struct http_server;
 struct route;
-struct db;
-struct project;
-struct model;
-struct entity;
-struct caller;
+struct scope;
 
 #define REQ_PARAMS_MAX 6
 
@@ -57,15 +53,8 @@ struct req {
     const struct str *param_names;             /* of mount and path, same order; owned by the router */
     size_t param_count;
 
-    /* Set by the service's stages; opaque here. */
-    struct str request_id;
-    struct project *project;
-    const struct model *model; /* the project's model as of this request */
-    const struct entity *entity; /* of {entity}, on routes of records */
-    bool behind;                 /* what was refused is there for all that, if the model is old */
-    struct caller *caller;
-    struct db *db; /* the project's database, or its open transaction (app/reply.h) */
-    int (*begun)(struct req *req); /* AWAITS: what the first transaction begins with; NULL = nothing */
+    struct str request_id; /* set by the service, sent back */
+    struct scope *scope;   /* the service's own, zeroed: http_config.scope_bytes */
 
     /* The response. */
     int status; /* 0 = none yet */
@@ -79,7 +68,6 @@ struct req {
     uint64_t bytes_in;
     uint64_t bytes_out;
     const char *error_code;                    /* problem code, for logs and metrics */
-    int db_failure;                            /* the enum db_result behind the answer, 0 = none */
     int failure;                               /* the negative that its handler ended with, for logs */
 };
 

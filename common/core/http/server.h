@@ -36,6 +36,7 @@ struct http_config {
      * answers of up to 64 KB end their connection. NULL = they are not bounded. */
     struct shares *unsent;
     int64_t request_timeout_ms;  /* deadline of a task, 30 s */
+    size_t scope_bytes;          /* of req.scope */
     /* co: runs every request; puts a response with a status, or a negative (answered as 500;
      * -ETIMEDOUT as 504). */
     int (*handle)(struct req *req); /* AWAITS */

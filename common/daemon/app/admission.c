@@ -163,8 +163,8 @@ int admission_take_project(struct req *r, int found)
         return fail(
             r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The project's data cannot be reached right now.");
     TRY(found);
-    r->db = &r->project->db;
-    r->task.log.project = r->project->slug;
-    r->task.tenant = r->project->number;
+    r->scope->db = &r->scope->project->db;
+    r->task.log.project = r->scope->project->slug;
+    r->task.tenant = r->scope->project->number;
     return 0;
 }

@@ -43,6 +43,6 @@ AWAITS int admission_find_project(struct req *r,
                                   struct directory *directory,
                                   struct str slug,
                                   struct project **ret_project) MUSTCHECK;
-/* any: what came of that for r->project: found, it is the request's (its database, its log, its
+/* any: what came of that for r->scope->project: found, it is the request's (its database, its log, its
  * tenant); a wrong or deleted one is 404, one that cannot be reached 503. */
 int admission_take_project(struct req *r, int found) MUSTCHECK;

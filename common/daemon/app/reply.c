@@ -216,7 +216,7 @@ int fail_db(struct req *r, int rc)
 {
     enum problem code = db_problem(rc);
 
-    r->db_failure = rc;
+    r->scope->db_failure = rc;
     switch (rc) {
     case DB_UNIQUE:
         return fail(r, code, "A record with this value exists already.");
@@ -231,7 +231,7 @@ int fail_db(struct req *r, int rc)
     case DB_SCHEMA:
         return fail(r, code, "The data model changed; repeat the request.");
     case DB_UNAVAILABLE:
-        if (r->db && db_server_up(r->db->server))
+        if (r->scope->db && db_server_up(r->scope->db->server))
             return fail(r, code, "The database has no connection free right now; try again.");
         return fail(r, code, "The database cannot be reached right now; try again.");
     case DB_UNKNOWN:

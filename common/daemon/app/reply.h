@@ -18,6 +18,7 @@
  * and a changed model 503 (the gateway runs the handler again first), lock_timeout 503, statement
  * timeout 504, unavailable 503, everything else 500.
  */
+#include "app/scope.h"
 #include "db/db.h"
 #include "http/page.h"
 #include "http/req.h"
@@ -79,7 +80,7 @@ int req_query(struct req *r, const struct query **ret_query) MUSTCHECK;
 /* Page parameters. */
 int req_page(struct req *r, struct page *ret_page) MUSTCHECK;
 
-/* --- SQL on r->db: the project's schema, or the open transaction --- */
+/* --- SQL on r->scope->db: the project's schema, or the open transaction --- */
 
 /* Exactly one row: none is 404 not_found. */
 AWAITS int sql_one(struct req *r,
@@ -101,8 +102,8 @@ AWAITS int sql_exec(struct req *r,
                     size_t count) MUSTCHECK;
 /* Several in one round trip, one transaction. */
 AWAITS int sql_batch(struct req *r, struct db_call *calls, size_t count) MUSTCHECK;
-/* r->db becomes a transaction until sql_commit; it is rolled back when the handler returns
- * without. Until one is committed each begins with r->begun(), which may refuse. */
+/* r->scope->db becomes a transaction until sql_commit; it is rolled back when the handler returns
+ * without. Until one is committed each begins with r->scope->begun(), which may refuse. */
 AWAITS int sql_begin(struct req *r) MUSTCHECK;
 AWAITS int sql_commit(struct req *r) MUSTCHECK;
 /* A whole list endpoint: page parameters, ORDER BY, count and rows in one round trip, the envelope.

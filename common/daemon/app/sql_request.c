@@ -1,4 +1,4 @@
-/* SQL for handlers: statements on r->db whose failures are answers already. */
+/* SQL for handlers: statements on r->scope->db whose failures are answers already. */
 #include <string.h>
 
 #include "app/daemon.h"
@@ -18,7 +18,7 @@ int sql_one(struct req *r,
 {
     struct rows rows;
 
-    TRY(done(r, db_query(&r->task, r->db, sql, params, count, &rows)));
+    TRY(done(r, db_query(&r->task, r->scope->db, sql, params, count, &rows)));
     if (!rows.count)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     *ret_rows = rows;
@@ -31,7 +31,7 @@ int sql_all(struct req *r,
             const struct db_param *params,
             size_t count)
 {
-    return done(r, db_query(&r->task, r->db, sql, params, count, ret_rows));
+    return done(r, db_query(&r->task, r->scope->db, sql, params, count, ret_rows));
 }
 
 int sql_exec(struct req *r,
@@ -42,7 +42,7 @@ int sql_exec(struct req *r,
 {
     struct rows rows;
 
-    TRY(done(r, db_query(&r->task, r->db, sql, params, count, &rows)));
+    TRY(done(r, db_query(&r->task, r->scope->db, sql, params, count, &rows)));
     if (ret_affected)
         *ret_affected = rows.affected;
     return 0;
@@ -50,28 +50,28 @@ int sql_exec(struct req *r,
 
 int sql_batch(struct req *r, struct db_call *calls, size_t count)
 {
-    return done(r, db_batch(&r->task, r->db, calls, count, NULL));
+    return done(r, db_batch(&r->task, r->scope->db, calls, count, NULL));
 }
 
 int sql_begin(struct req *r)
 {
     struct db *tx;
 
-    TRY(done(r, db_begin(&r->task, r->db, &tx)));
-    r->db = tx;
-    return r->begun ? r->begun(r) : 0;
+    TRY(done(r, db_begin(&r->task, r->scope->db, &tx)));
+    r->scope->db = tx;
+    return r->scope->begun ? r->scope->begun(r) : 0;
 }
 
 int sql_commit(struct req *r)
 {
-    struct db *tx = r->db;
+    struct db *tx = r->scope->db;
 
-    r->db = &r->project->db;
+    r->scope->db = &r->scope->project->db;
     int rc = db_commit(&r->task, tx);
     if (rc == 0)
-        r->begun = NULL;
+        r->scope->begun = NULL;
     if (rc == DB_UNKNOWN) /* what it changed may hold: everybody reads it again */
-        project_touch(&r->task, daemon_app()->directory, r->project);
+        project_touch(&r->task, daemon_app()->directory, r->scope->project);
     return done(r, rc);
 }
 

@@ -57,7 +57,7 @@ int ddl_run(struct req *r, const struct ddl *ddl)
         size_t count = 0;
         for (; count < PIPELINED && done + count < ddl->count; count++)
             calls[count] = (struct db_call){.sql = &ddl->items[done + count]};
-        int rc = db_batch(&r->task, r->db, calls, count, NULL);
+        int rc = db_batch(&r->task, r->scope->db, calls, count, NULL);
         if (rc)
             return answer(r, rc);
         done += count;

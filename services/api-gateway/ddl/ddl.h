@@ -18,7 +18,7 @@ struct ddl {
 void ddl_init(struct ddl *ddl, struct arena *arena);
 /* any: appends one command. */
 void ddl_add(struct ddl *ddl, const char *format, ...) PRINTF_LIKE(2, 3);
-/* co: runs them on the transaction r->db. A table that has no room for more columns is 409. */
+/* co: runs them on the transaction r->scope->db. A table that has no room for more columns is 409. */
 AWAITS int ddl_run(struct req *r, const struct ddl *ddl) MUSTCHECK;
 
 /* --- tables (ddl_table.c) --- */

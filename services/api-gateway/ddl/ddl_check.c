@@ -18,13 +18,14 @@ static struct str print_ids(struct arena *arena, const int64_t *ids, size_t coun
 /* Who does not see all records of the entity learns nothing about those that it does not see. */
 static bool sees_all(const struct req *r, const struct entity *entity)
 {
-    return caller_all_rows(r->caller) ||
-           (!entity->row_level_security && caller_can_entity(r->caller, entity->id, ACT_READ));
+    return caller_all_rows(r->scope->caller) ||
+           (!entity->row_level_security &&
+            caller_can_entity(r->scope->caller, entity->id, ACT_READ));
 }
 
 int ddl_may_look(struct req *r, const struct model_field *field)
 {
-    if (sees_all(r, field->entity) && caller_field(r->caller, field, ACT_READ))
+    if (sees_all(r, field->entity) && caller_field(r->scope->caller, field, ACT_READ))
         return 0;
     return fail(
         r,
@@ -37,7 +38,7 @@ int ddl_may_look(struct req *r, const struct model_field *field)
 
 int ddl_may_drop(struct req *r, const struct entity *entity, const char *what)
 {
-    if (caller_can_entity(r->caller, entity->id, ACT_DELETE))
+    if (caller_can_entity(r->scope->caller, entity->id, ACT_DELETE))
         return 0;
     return fail(
         r, PROBLEM_FORBIDDEN, "%s needs the permission %.*s:delete.", what, STR_ARG(entity->name));
@@ -57,7 +58,7 @@ int ddl_may_drop_records(struct req *r, const struct entity *entity, const char 
     struct rows found;
     struct ddl lock;
 
-    if (caller_can_entity(r->caller, entity->id, ACT_DELETE))
+    if (caller_can_entity(r->scope->caller, entity->id, ACT_DELETE))
         return 0;
     ddl_init(&lock, r->task.arena); /* what is seen now holds until the change is made */
     ddl_add(&lock, "lock table {p}.e_%lld in access exclusive mode", (long long)entity->id);

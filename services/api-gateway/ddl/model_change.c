@@ -21,13 +21,13 @@ AWAITS static int use_locked_model(struct req *r, int64_t version)
     struct model *model;
     int rc;
 
-    if (r->model->version == version)
+    if (r->scope->model->version == version)
         return 0;
-    rc = model_load(&r->task, r->db, &model);
+    rc = model_load(&r->task, r->scope->db, &model);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     arena_defer(r->task.arena, unref_model, model);
-    r->model = model;
+    r->scope->model = model;
     return 0;
 }
 
@@ -51,7 +51,7 @@ AWAITS static int attempt(struct req *r, model_change_fn change, void *arg)
 /* Gave way to traffic: nothing has happened, and it may work a moment later. */
 static bool was_in_the_way(const struct req *r, int rc)
 {
-    return rc == 503 && r->db_failure == DB_LOCKED;
+    return rc == 503 && r->scope->db_failure == DB_LOCKED;
 }
 
 /* The answer that a given-up attempt has put. */
@@ -60,7 +60,7 @@ static void forget_answer(struct req *r, size_t headers)
     r->body.len = 0;
     r->extra_headers.len = headers;
     r->error_code = NULL;
-    r->db_failure = 0;
+    r->scope->db_failure = 0;
     r->status = 0;
 }
 
@@ -71,9 +71,9 @@ int model_change(struct req *r, model_change_fn change, void *arg)
     int rc = attempt(r, change, arg);
 
     while (rc != 0) {
-        if (r->db != &r->project->db)
-            (void)db_rollback(&r->task, r->db);
-        r->db = &r->project->db;
+        if (r->scope->db != &r->scope->project->db)
+            (void)db_rollback(&r->task, r->scope->db);
+        r->scope->db = &r->scope->project->db;
         if (pause.tries + 1 == TRIES || !was_in_the_way(r, rc))
             return rc;
         TRY(task_sleep(&r->task, backoff_next(&pause)));

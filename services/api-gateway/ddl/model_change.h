@@ -2,7 +2,7 @@
 /*
  * A change of the data model: one transaction that locks the model's version row, so that changes of
  * one project come one after the other while its traffic goes on. The change runs against the model as
- * it is under that lock (r->model), so its checks hold until the commit.
+ * it is under that lock (r->scope->model), so its checks hold until the commit.
  */
 #include "app.h"
 
@@ -14,7 +14,7 @@ struct model_audit {
     struct str detail;
 };
 
-/* co: makes the change on r->db, describes it in *audit; returns 0 or what it has answered. It may run
+/* co: makes the change on r->scope->db, describes it in *audit; returns 0 or what it has answered. It may run
  * several times and so must not change `arg` in a way that a second run would misread. */
 typedef int (*model_change_fn)(struct req *r, void *arg, struct model_audit *audit);
 

@@ -99,5 +99,5 @@ void access_log_finished(struct req *r)
         metric_add(m->classes[class], 1);
     metric_observe(m->seconds, (double)spent_us / 1e6);
     metric_observe(m->bytes, (double)r->bytes_out);
-    access_line(r, caller_name(r->caller), spent_us);
+    access_line(r, caller_name(r->scope->caller), spent_us);
 }

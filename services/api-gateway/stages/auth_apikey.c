@@ -32,7 +32,7 @@ AWAITS static int read_key(struct req *r, struct str key, struct credential *ret
 
 int auth_apikey_check(struct req *r, struct str key, struct caller *caller)
 {
-    const struct credential *known = project_credential_get(r->project, key);
+    const struct credential *known = project_credential_get(r->scope->project, key);
     struct credential credential = {0};
 
     if (!str_starts(key, STR("ak_")) || key.len > KEY_MAX_LEN)
@@ -41,7 +41,7 @@ int auth_apikey_check(struct req *r, struct str key, struct caller *caller)
         credential = *known;
     if (!known || clock_mono_ms() - credential.checked_ms > RECHECK_MS) {
         TRY(read_key(r, key, &credential));
-        project_credential_put(r->project, key, &credential);
+        project_credential_put(r->scope->project, key, &credential);
     }
     if (credential.expires_ms <= clock_wall_ms())
         return refusal(r, REFUSE_TOKEN_EXPIRED, "The API key has expired.");

@@ -60,7 +60,7 @@ AWAITS static int check_session(struct req *r, struct credential *credential)
  * the service itself. The key is the project's own in any case. */
 static bool issuer_ok(struct req *r, struct str iss)
 {
-    struct str path = arena_printf(r->task.arena, "/org/%.*s", STR_ARG(r->project->slug));
+    struct str path = arena_printf(r->task.arena, "/org/%.*s", STR_ARG(r->scope->project->slug));
 
     return str_is(iss, "groundwork") ||
            ((str_starts(iss, STR("http://")) || str_starts(iss, STR("https://"))) &&
@@ -70,7 +70,7 @@ static bool issuer_ok(struct req *r, struct str iss)
 AWAITS static int verify(struct req *r, struct str text, struct credential *ret)
 {
     struct jws_expect expect = {
-        .aud = r->project->slug,
+        .aud = r->scope->project->slug,
         .typ = STR("at+jwt"),
         .now_s = clock_wall_ms() / 1000,
         .leeway_s = CLOCK_LEEWAY,
@@ -96,17 +96,17 @@ AWAITS static int verify(struct req *r, struct str text, struct credential *ret)
 
 int auth_token_check(struct req *r, struct str token, struct caller *caller)
 {
-    const struct credential *known = project_credential_get(r->project, token);
+    const struct credential *known = project_credential_get(r->scope->project, token);
     struct credential credential = {0};
 
     if (known)
         credential = *known;
     if (!known) {
         TRY(verify(r, token, &credential));
-        project_credential_put(r->project, token, &credential);
+        project_credential_put(r->scope->project, token, &credential);
     } else if (clock_mono_ms() - credential.checked_ms > RECHECK_MS) {
         TRY(check_session(r, &credential));
-        project_credential_put(r->project, token, &credential);
+        project_credential_put(r->scope->project, token, &credential);
     }
     if (credential.expires_ms + CLOCK_LEEWAY * 1000LL <= clock_wall_ms())
         return expired(r);

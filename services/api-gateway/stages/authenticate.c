@@ -51,7 +51,8 @@ static int read_credentials(struct req *r, struct credentials *ret)
 
 AWAITS static int load_rights(struct req *r, struct caller *caller)
 {
-    int rc = project_rights(&r->task, r->project, caller->user_id, caller->key_id, &caller->rights);
+    int rc = project_rights(
+        &r->task, r->scope->project, caller->user_id, caller->key_id, &caller->rights);
 
     if (rc < 0)
         return rc;
@@ -67,7 +68,7 @@ AWAITS static int load_rights(struct req *r, struct caller *caller)
 AWAITS static int check_group(struct req *r)
 {
     struct str header = req_header(r, "x-group-id");
-    struct caller *caller = r->caller;
+    struct caller *caller = r->scope->caller;
     struct rows found;
     int64_t group_id;
 
@@ -94,7 +95,7 @@ int authenticate_run(struct req *r)
     struct caller *caller = ARENA_NEW(r->task.arena, caller);
     struct credentials given;
 
-    r->caller = caller;
+    r->scope->caller = caller;
     if (r->route->auth == AUTH_PUBLIC)
         return 0;
     TRY(read_credentials(r, &given));

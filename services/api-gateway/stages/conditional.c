@@ -138,8 +138,8 @@ static bool list_names(struct str list, struct str tag)
     return false;
 }
 
-/* co: the tag of the resource as r->db shows it to this caller; STR_NONE when it is not there. Else
- * what the GET has answered. */
+/* co: the tag of the resource as r->scope->db shows it to this caller; STR_NONE when it is not
+ * there. Else what the GET has answered. */
 AWAITS static int current_tag(struct req *r, const struct route *shown, struct str *ret_tag)
 {
     const struct route *own = r->route;
@@ -212,12 +212,12 @@ int conditional_run(struct req *r)
     unsigned lasting = r->task.lasting;
 
     if (shown) {
-        r->begun = in_transaction;
+        r->scope->begun = in_transaction;
         TRY(check(r, shown)); /* before anything else is done, or anybody asked */
     }
     int rc = handler_run(r);
     /* A writer that changed something outside of sql_begin() would pass by its conditions. */
-    if (r->begun && rc >= 200 && rc < 300 && r->task.lasting != lasting)
+    if (r->scope->begun && rc >= 200 && rc < 300 && r->task.lasting != lasting)
         log_error("conditional.unlocked", L_CSTR("route", r->route->id));
     return answered(r, rc);
 }

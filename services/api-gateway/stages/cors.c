@@ -25,7 +25,7 @@ static bool origin_allowed(const struct project *project, struct str origin)
 
 AWAITS static int origin_check(struct req *r, struct str slug, struct str origin, bool *ret_allowed)
 {
-    struct project *project = r->project;
+    struct project *project = r->scope->project;
 
     *ret_allowed = false;
     if (!project) {

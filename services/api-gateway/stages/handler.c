@@ -27,8 +27,8 @@ void handler_forget(struct req *r, size_t headers)
     r->content_type = STR_NONE;
     r->status = 0;
     r->error_code = NULL;
-    r->db_failure = 0;
-    r->behind = false;
+    r->scope->db_failure = 0;
+    r->scope->behind = false;
 }
 
 /* A body or a query may name what the model did not have a moment ago. Not for those that remember
@@ -38,7 +38,7 @@ static bool may_be_behind(const struct req *r, int rc)
     const struct route *route = r->route;
     enum problem problem = problem_find(r->error_code);
 
-    if (r->behind)
+    if (r->scope->behind)
         return true;
     if (rc != 400 || route->class == CLASS_AUTH || (route->headers & HEADER_IDEMPOTENCY_KEY))
         return false;
@@ -51,21 +51,22 @@ AWAITS static bool model_moved(struct req *r)
 {
     const struct model *model;
     bool changed = false;
-    int rc = r->db_failure == DB_SCHEMA ? project_reload_model(&r->task, r->project, &model)
-                                        : project_recheck(&r->task, r->project, &changed);
+    int rc = r->scope->db_failure == DB_SCHEMA
+                 ? project_reload_model(&r->task, r->scope->project, &model)
+                 : project_recheck(&r->task, r->scope->project, &changed);
 
-    return rc == 0 && r->project->model->version > r->model->version;
+    return rc == 0 && r->scope->project->model->version > r->scope->model->version;
 }
 
 /* What the transaction and the answer of the try before have left. */
 AWAITS static int start_over(struct req *r, size_t headers)
 {
-    if (r->db != &r->project->db)
-        (void)db_rollback(&r->task, r->db);
-    r->db = &r->project->db;
+    if (r->scope->db != &r->scope->project->db)
+        (void)db_rollback(&r->task, r->scope->db);
+    r->scope->db = &r->scope->project->db;
     gateway_hold_model(r);
     handler_forget(r, headers);
-    return r->entity ? gateway_entity(r, &r->entity) : 0;
+    return r->scope->entity ? gateway_entity(r, &r->scope->entity) : 0;
 }
 
 int handler_run(struct req *r)
@@ -80,10 +81,10 @@ int handler_run(struct req *r)
         bool new_again = !r->streaming && !r->route->body_type && r->task.lasting == lasting;
         if (rc < 0 || !new_again)
             return rc;
-        if (may_be_behind(r, rc) || (rc == 503 && r->db_failure == DB_SCHEMA)) {
+        if (may_be_behind(r, rc) || (rc == 503 && r->scope->db_failure == DB_SCHEMA)) {
             if (reloads++ == RELOADS || !model_moved(r))
                 return rc;
-        } else if (rc != 503 || !db_again(&r->task, &tries, r->db_failure)) {
+        } else if (rc != 503 || !db_again(&r->task, &tries, r->scope->db_failure)) {
             return rc;
         }
         TRY(start_over(r, headers));

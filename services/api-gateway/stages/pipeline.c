@@ -14,7 +14,7 @@ AWAITS static int look_up(struct req *r, struct str slug)
 
     if (!known)
         TRY(rate_limit_lookup(r));
-    int rc = admission_find_project(r, gateway_directory(), slug, &r->project);
+    int rc = admission_find_project(r, gateway_directory(), slug, &r->scope->project);
     if (!known && rc == PROJECT_NOT_FOUND)
         rate_limit_missed(r);
     return rc;
@@ -79,11 +79,11 @@ AWAITS static int check_caller(struct req *r)
 AWAITS static int check_caller_again(struct req *r, int refusal)
 {
     bool changed = false;
-    int rc = project_recheck(&r->task, r->project, &changed);
+    int rc = project_recheck(&r->task, r->scope->project, &changed);
 
     if (rc < 0)
         return rc;
-    if (rc > 0 || (!changed && r->project->model->version <= r->model->version))
+    if (rc > 0 || (!changed && r->scope->project->model->version <= r->scope->model->version))
         return refusal;
     gateway_hold_model(r);
     handler_forget(r, r->extra_headers.len);
@@ -132,7 +132,7 @@ AWAITS static int run_project_route(struct req *r)
         TRY(cors_run(r, r->params[0], STR_NONE));
     TRY(admission_enter(r, admission_of(r), &seat));
     rc = check_caller(r);
-    if (rc == 403 || r->behind)
+    if (rc == 403 || r->scope->behind)
         rc = check_caller_again(r, rc);
     TRY(rc);
     TRY(rate_limit_run(r));
@@ -157,7 +157,7 @@ static int check_operator(struct req *r)
     if (!ct_eq(given, expected))
         return refusal(r, REFUSE_OPERATOR_TOKEN, "The operator token is wrong.");
     caller->kind = CALLER_OPERATOR;
-    r->caller = caller;
+    r->scope->caller = caller;
     return 0;
 }
 
@@ -222,7 +222,7 @@ AWAITS static int run_stages(struct req *r)
     } else if (req_param(r, "project_id").ptr) {
         return run_project_route(r);
     }
-    r->db = directory_control(gateway_directory());
+    r->scope->db = directory_control(gateway_directory());
     return handler_run_once(r);
 }
 

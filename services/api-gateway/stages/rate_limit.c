@@ -64,7 +64,7 @@ static int64_t class_limit(const struct project_settings *settings, enum route_c
 /* What a user does to sessions and the account: as often as an address may sign in. */
 static int64_t limit_of(const struct req *r)
 {
-    const struct project_settings *settings = &r->project->settings;
+    const struct project_settings *settings = &r->scope->project->settings;
 
     if (r->route->class == CLASS_AUTH && r->route->auth == AUTH_USER)
         return settings->rate_sign_in_address;
@@ -107,8 +107,8 @@ struct str rate_limit_network(struct req *r)
 
 static uint64_t principal_key(struct req *r)
 {
-    const struct caller *caller = r->caller;
-    uint64_t key = mix(counters_seed(), (uint64_t)r->project->number);
+    const struct caller *caller = r->scope->caller;
+    uint64_t key = mix(counters_seed(), (uint64_t)r->scope->project->number);
 
     key = mix(key, (uint64_t)r->route->class);
     if (caller->kind == CALLER_NONE)
@@ -120,7 +120,7 @@ static uint64_t principal_key(struct req *r)
 int rate_limit_run(struct req *r)
 {
     const struct counters_group group = {
-        r->project->number, r->caller->kind == CALLER_NONE, r->route->class};
+        r->scope->project->number, r->scope->caller->kind == CALLER_NONE, r->route->class};
     int64_t limit = limit_of(r);
     int64_t seen;
 
@@ -177,7 +177,7 @@ static uint64_t refused_key(struct str name, int64_t limit)
 /* Names and addresses of sign-in are anybody's. */
 static struct counters_group sign_in_group(const struct req *r)
 {
-    return (struct counters_group){r->project->number, true, CLASS_AUTH};
+    return (struct counters_group){r->scope->project->number, true, CLASS_AUTH};
 }
 
 static void remember_refusal(const struct req *r, uint64_t key, int64_t seconds)
@@ -200,7 +200,7 @@ static struct str counter_name(struct req *r, const char *scope, struct str key)
 {
     return arena_printf(r->task.arena,
                         "groundwork:signin:%lld:%s:%016llx",
-                        (long long)r->project->number,
+                        (long long)r->scope->project->number,
                         scope,
                         str_hash(key));
 }
@@ -236,7 +236,7 @@ int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t
 
 int rate_limit_address(struct req *r, const char *scope)
 {
-    int64_t per_minute = r->project->settings.rate_sign_in_address;
+    int64_t per_minute = r->scope->project->settings.rate_sign_in_address;
     struct in6_addr address;
 
     TRY(rate_limit_sign_in(r, scope, rate_limit_network(r), per_minute));
@@ -248,7 +248,7 @@ int rate_limit_address(struct req *r, const char *scope)
 
 int rate_limit_address_refused(struct req *r, const char *scope)
 {
-    int64_t per_minute = r->project->settings.rate_sign_in_address;
+    int64_t per_minute = r->scope->project->settings.rate_sign_in_address;
     struct in6_addr address;
 
     TRY(refuse_again(r, counter_name(r, scope, rate_limit_network(r)), per_minute));

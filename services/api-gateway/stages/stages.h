@@ -13,7 +13,7 @@ AWAITS int pipeline_run(struct req *r);
  * preflight. */
 AWAITS int cors_run(struct req *r, struct str slug, struct str allow);
 
-/* co: who calls; fills r->caller. AUTH_PUBLIC routes look at no credentials. */
+/* co: who calls; fills r->scope->caller. AUTH_PUBLIC routes look at no credentials. */
 AWAITS int authenticate_run(struct req *r);
 /* co: a bearer token or an API key -> credential; fills user, session and key of the caller. */
 AWAITS int auth_token_check(struct req *r, struct str token, struct caller *caller);

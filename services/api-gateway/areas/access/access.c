@@ -12,7 +12,7 @@
 static bool
 resolve_entity(struct req *r, struct str name, int64_t *ret_entity_id, struct str *ret_action)
 {
-    const struct entity *entity = model_entity(r->model, str_split(&name, ':'));
+    const struct entity *entity = model_entity(r->scope->model, str_split(&name, ':'));
     int action = name.ptr ? perm_action_find(name) : -1;
 
     if (!entity || action < 0 || action > ACT_DELETE)
@@ -44,7 +44,7 @@ static void add_name(struct req *r, struct access_list *list, struct str name)
     int64_t entity_id = 0;
     bool known = perm_find(name) != PERM_NONE || resolve_entity(r, name, &entity_id, &permission);
 
-    if (!known || !holds(r->caller, entity_id, permission)) {
+    if (!known || !holds(r->scope->caller, entity_id, permission)) {
         list->refused[list->refused_count++] = name;
     } else if (!listed(list, entity_id, permission)) {
         list->entity_ids[list->count] = entity_id;
@@ -119,7 +119,7 @@ static bool covers(struct str fields, int64_t field_id)
 /* Fields that a role opens for one action of one entity ("*" or ids) are part of what it gives. */
 static bool holds_fields(struct req *r, int64_t entity_id, struct str permission, struct str fields)
 {
-    const struct entity *entity = model_entity_by_id(r->model, entity_id);
+    const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
     int action = perm_action_find(permission);
 
     if (!entity || action < ACT_READ || action > ACT_UPDATE)
@@ -127,7 +127,7 @@ static bool holds_fields(struct req *r, int64_t entity_id, struct str permission
     for (size_t i = 0; i < entity->field_count; i++) {
         const struct model_field *field = &entity->fields[i];
         if (!field->system && covers(fields, field->id) &&
-            !caller_field(r->caller, field, (enum perm_action)action))
+            !caller_field(r->scope->caller, field, (enum perm_action)action))
             return false;
     }
     return true;
@@ -154,11 +154,11 @@ static int check_rows(struct req *r, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         bool above = rows_bool(rows, i, 1) ||
-                     (rows_bool(rows, i, 2) && !caller_api_access(r->caller)) ||
-                     opens_unseen_rows(r->caller, rows, i);
+                     (rows_bool(rows, i, 2) && !caller_api_access(r->scope->caller)) ||
+                     opens_unseen_rows(r->scope->caller, rows, i);
         if (!above && rows_null(rows, i, 4))
             continue;
-        if (above || !holds(r->caller, rows_i64(rows, i, 3), rows_str(rows, i, 4)) ||
+        if (above || !holds(r->scope->caller, rows_i64(rows, i, 3), rows_str(rows, i, 4)) ||
             !holds_fields(r, rows_i64(rows, i, 3), rows_str(rows, i, 4), rows_str(rows, i, 5)))
             return fail(
                 r, PROBLEM_FORBIDDEN, "The roles concerned give more than the caller holds.");
@@ -188,7 +188,7 @@ int access_need_roles(struct req *r, const char *member, const int64_t *role_ids
                               "there is no role %lld",
                               (long long)role_ids[i]);
     }
-    return caller_is_admin(r->caller) ? 0 : check_rows(r, &rows);
+    return caller_is_admin(r->scope->caller) ? 0 : check_rows(r, &rows);
 }
 
 int access_default_roles(struct req *r, struct in_ids *ret_roles)
@@ -207,7 +207,7 @@ int access_need_user(struct req *r, int64_t user_id)
 {
     struct rows rows;
 
-    if (caller_is_admin(r->caller))
+    if (caller_is_admin(r->scope->caller))
         return 0;
     TRY(sql_all(r, &rows, &SQL_USER_PERMISSIONS, PARAMS(P_I64(user_id))));
     return check_rows(r, &rows);
@@ -220,7 +220,7 @@ int access_lock_admins(struct req *r)
 
 int access_check_admins(struct req *r)
 {
-    const struct project_settings *settings = &r->project->settings;
+    const struct project_settings *settings = &r->scope->project->settings;
 
     return access_check_admins_if(r, settings->require_confirmed_email, settings->oidc_issuer);
 }

@@ -19,7 +19,7 @@ AWAITS static int check_current_password(struct req *r, const struct me_in *in)
         return fail_field(
             r, "current_password", PROBLEM_REQUIRED, "is required to change the password");
     TRY(auth_password_policy(r, "password", in->password.value));
-    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->caller->user_id))));
+    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->scope->caller->user_id))));
     if (in->current_password.value.len <= 1024)
         TRY(auth_password_check(
             r, rows_str(&user, 0, L_HASH), in->current_password.value, &right, &rehash));
@@ -35,10 +35,11 @@ AWAITS static int new_password(struct req *r, const struct me_in *in, struct str
     *ret_hash = STR_NONE;
     if (!in->password.set)
         return 0;
-    TRY(rate_limit_sign_in(r,
-                           "account",
-                           arena_printf(r->task.arena, "me:%lld", (long long)r->caller->user_id),
-                           r->project->settings.rate_sign_in_account));
+    TRY(rate_limit_sign_in(
+        r,
+        "account",
+        arena_printf(r->task.arena, "me:%lld", (long long)r->scope->caller->user_id),
+        r->scope->project->settings.rate_sign_in_account));
     TRY(check_current_password(r, in));
     return auth_password_hash(r, in->password.value, ret_hash);
 }
@@ -47,7 +48,7 @@ AWAITS static int new_password(struct req *r, const struct me_in *in, struct str
 AWAITS static int
 save(struct req *r, const struct me_in *in, struct str hash, struct rows *ret_user)
 {
-    int64_t id = r->caller->user_id;
+    int64_t id = r->scope->caller->user_id;
     struct db_call calls[] = {
         {.sql = &SQL_USER_SAVE,
          PARAMS(P_I64(id),
@@ -56,7 +57,7 @@ save(struct req *r, const struct me_in *in, struct str hash, struct rows *ret_us
                 P_NULL,
                 P_BOOL(in->metadata.set),
                 users_json(r, &in->metadata))},
-        {.sql = &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(r->caller->session_id))},
+        {.sql = &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(r->scope->caller->session_id))},
     };
 
     TRY(sql_batch(r, calls, in->password.set ? 2 : 1));
@@ -124,7 +125,7 @@ AWAITS static int auth_user_update(struct req *r)
     TRY(req_json(r, &account_schema, &in));
     TRY(new_password(r, &in.me, &hash));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->caller->user_id))));
+    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->scope->caller->user_id))));
     TRY(check_email(r, rows_str(&user, 0, L_EMAIL), &in.email));
     TRY(merge(r, rows_str(&user, 0, L_METADATA), &in.me.metadata));
     TRY(save(r, &in.me, hash, &user));

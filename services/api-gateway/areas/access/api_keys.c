@@ -136,7 +136,7 @@ AWAITS static int api_keys_create(struct req *r)
     TRY(sql_one(r,
                 &stored,
                 &SQL_API_KEY_ADD,
-                PARAMS(P_I64(r->caller->user_id),
+                PARAMS(P_I64(r->scope->caller->user_id),
                        P_STR(in.name.value),
                        P_STR(((struct str){key.ptr, KEY_PREFIX_CHARS})),
                        P_BYTES(((struct str){(const char *)hash, sizeof(hash)})),
@@ -171,7 +171,7 @@ AWAITS static int api_keys_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &removed, &SQL_API_KEY_REMOVE, PARAMS(P_I64(id))));
-    if (!may_delete(r->caller, id, rows_i64(&removed, 0, 1)))
+    if (!may_delete(r->scope->caller, id, rows_i64(&removed, 0, 1)))
         return fail(
             r, PROBLEM_FORBIDDEN, "Only its creator or an administrator may delete this key.");
     struct db_call audit = gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE);

@@ -40,7 +40,7 @@ AWAITS static int groups_list(struct req *r)
 
 AWAITS static int groups_my(struct req *r)
 {
-    return reply_page(r, "id", &SQL_GROUPS_OF_USER, PARAMS(P_I64(r->caller->user_id)));
+    return reply_page(r, "id", &SQL_GROUPS_OF_USER, PARAMS(P_I64(r->scope->caller->user_id)));
 }
 
 AWAITS static int groups_get(struct req *r)
@@ -61,16 +61,16 @@ AWAITS static int groups_get(struct req *r)
 AWAITS static int
 load_gives(struct req *r, int64_t id, const struct in_ids *user_ids, struct rows *ret_gives)
 {
-    const struct rights *rights = r->caller->rights;
+    const struct rights *rights = r->scope->caller->rights;
 
     return sql_one(r,
                    ret_gives,
                    &SQL_GROUP_GIVES,
                    PARAMS(P_I64(id),
-                          P_I64(r->caller->user_id),
+                          P_I64(r->scope->caller->user_id),
                           P_I64S(rights->role_ids, rights->role_count),
                           P_I64S(user_ids->items, user_ids->count),
-                          P_BOOL(caller_can(r->caller, PERM_SVC_GROUP_DATA_READ))));
+                          P_BOOL(caller_can(r->scope->caller, PERM_SVC_GROUP_DATA_READ))));
 }
 
 static bool sees_members_records(const struct caller *caller, const struct row *gives)
@@ -82,12 +82,12 @@ AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *us
 {
     struct rows rows;
 
-    if (caller_all_rows(r->caller))
+    if (caller_all_rows(r->scope->caller))
         return 0;
     TRY(load_gives(r, id, user_ids, &rows));
     const struct row gives = rows_at(&rows, 0);
     if ((row_bool(&gives, "granted") && !row_bool(&gives, "member")) ||
-        (row_bool(&gives, "asks") && !sees_members_records(r->caller, &gives)))
+        (row_bool(&gives, "asks") && !sees_members_records(r->scope->caller, &gives)))
         return fail(r, PROBLEM_FORBIDDEN, "This group gives records that the caller does not see.");
     if (row_bool(&gives, "opened"))
         return fail(r,
@@ -101,11 +101,11 @@ AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *r
 {
     struct rows rows;
 
-    if (!role_ids->count || caller_all_rows(r->caller))
+    if (!role_ids->count || caller_all_rows(r->scope->caller))
         return 0;
     TRY(load_gives(r, id, &(struct in_ids){0}, &rows));
     const struct row gives = rows_at(&rows, 0);
-    if (row_bool(&gives, "peopled") && !sees_members_records(r->caller, &gives))
+    if (row_bool(&gives, "peopled") && !sees_members_records(r->scope->caller, &gives))
         return fail(r, PROBLEM_FORBIDDEN, "This would open records that the caller does not see.");
     return 0;
 }
@@ -139,7 +139,7 @@ AWAITS static int finish_change(struct req *r,
         {.sql = &SQL_GROUP_GET, PARAMS(P_I64(id))},
     };
     size_t first = roles->set ? 0 : 2;
-    int rc = db_batch(&r->task, r->db, calls + first, ARRAY_LEN(calls) - first, NULL);
+    int rc = db_batch(&r->task, r->scope->db, calls + first, ARRAY_LEN(calls) - first, NULL);
 
     if (rc)
         return fail_change(r, rc, "role_ids");
@@ -158,7 +158,7 @@ AWAITS static int groups_create(struct req *r)
     TRY(req_json(r, &group_create_schema, &in));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   &SQL_GROUP_ADD,
                   PARAMS(P_STR(in.name.value), P_STR(in.description.value)),
                   &group);
@@ -179,7 +179,7 @@ AWAITS static int groups_update(struct req *r)
     TRY(req_json(r, &group_update_schema, &in));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   &SQL_GROUP_SAVE,
                   PARAMS(P_I64(id),
                          P_STR(in.name.value),
@@ -269,7 +269,7 @@ AWAITS static int members_add(struct req *r)
         gateway_audit(r, "groups.add_members", "group", id, STR_NONE),
         {.sql = &SQL_GROUP_GET, PARAMS(P_I64(id))},
     };
-    int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
+    int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
     if (rc)
         return fail_change(r, rc, "user_ids");
     TRY(sql_commit(r));

@@ -56,13 +56,13 @@ static void put_permission(struct req *r, struct jw *w, int64_t position)
     position -= system;
     put_entity(r,
                w,
-               &r->model->entities[position / ENTITY_ACTIONS],
+               &r->scope->model->entities[position / ENTITY_ACTIONS],
                (enum perm_action)(position % ENTITY_ACTIONS));
 }
 
 static int permissions_list(struct req *r)
 {
-    int64_t total = PERM_COUNT - 1 + (int64_t)r->model->entity_count * ENTITY_ACTIONS;
+    int64_t total = PERM_COUNT - 1 + (int64_t)r->scope->model->entity_count * ENTITY_ACTIONS;
     struct page page;
     struct jw w;
     int64_t end;

@@ -109,7 +109,7 @@ static int field_rule_call(struct req *r,
                            int64_t role_id,
                            struct db_call *ret_call)
 {
-    const struct entity *entity = model_entity(r->model, rule->entity.value);
+    const struct entity *entity = model_entity(r->scope->model, rule->entity.value);
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, rule->fields.count + 1);
     struct db_param *params = ARENA_ARRAY(r->task.arena, params, 4);
     enum perm_action action = (enum perm_action)perm_action_find(rule->action.value);
@@ -122,14 +122,14 @@ static int field_rule_call(struct req *r,
                           STR_ARG(rule->entity.value));
     for (size_t i = 0; i < rule->fields.count; i++) {
         const struct model_field *field = entity_field(entity, rule->fields.items[i]);
-        if (!field || field->system || !caller_field(r->caller, field, ACT_READ))
+        if (!field || field->system || !caller_field(r->scope->caller, field, ACT_READ))
             return fail_field(r,
                               "field_access",
                               PROBLEM_VALIDATION_FAILED,
                               "%.*s has no field %.*s",
                               STR_ARG(entity->name),
                               STR_ARG(rule->fields.items[i]));
-        if (!caller_field(r->caller, field, action))
+        if (!caller_field(r->scope->caller, field, action))
             return fail(
                 r, PROBLEM_FORBIDDEN, "The caller cannot open a field that is closed to it.");
         ids[i] = field->id;
@@ -198,9 +198,9 @@ check_given(struct req *r, const struct role_in *in, struct access_list *ret_per
 {
     access_resolve(r, &in->permissions, ret_permissions);
     TRY(access_need_all(r, ret_permissions));
-    if (in->is_admin.set && in->is_admin.value && !caller_is_admin(r->caller))
+    if (in->is_admin.set && in->is_admin.value && !caller_is_admin(r->scope->caller))
         return fail(r, PROBLEM_FORBIDDEN, "Only an administrator may give administrator rights.");
-    if (in->api_access.set && in->api_access.value && !caller_api_access(r->caller))
+    if (in->api_access.set && in->api_access.value && !caller_api_access(r->scope->caller))
         return fail(r, PROBLEM_FORBIDDEN, "The caller has no API access and so cannot give it.");
     return 0;
 }
@@ -216,7 +216,7 @@ AWAITS static int roles_create(struct req *r)
     TRY(check_given(r, &in, &permissions));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   &SQL_ROLE_ADD,
                   PARAMS(P_STR(in.name.value),
                          P_STR(in.description.value),
@@ -253,7 +253,7 @@ AWAITS static int roles_update(struct req *r)
     TRY(check_given(r, &in, &permissions));
     TRY(lock_role(r, id, &role));
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   &SQL_ROLE_SAVE,
                   PARAMS(P_I64(id),
                          P_STR(in.name.value),

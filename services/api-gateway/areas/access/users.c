@@ -52,7 +52,7 @@ AWAITS static int users_get(struct req *r)
 
 AWAITS static int users_me(struct req *r)
 {
-    return reply_user(r, r->caller->user_id);
+    return reply_user(r, r->scope->caller->user_id);
 }
 
 /* --- changing --- */
@@ -115,7 +115,7 @@ AWAITS static int users_create(struct req *r)
         TRY(auth_password_hash(r, in.password.value, &hash));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   &SQL_USER_ADD,
                   PARAMS(P_STR(in.email.value),
                          P_STR(hash),
@@ -146,7 +146,7 @@ AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in,
     struct rows ended;
     bool ends_sessions = hash.len || (in->status.set && !str_is(in->status.value, "active"));
     int rc = db_query(&r->task,
-                      r->db,
+                      r->scope->db,
                       &SQL_USER_SAVE,
                       PARAMS(P_I64(id),
                              P_STR(in->email.value),

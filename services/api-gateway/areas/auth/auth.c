@@ -99,7 +99,8 @@ find_account(struct req *r, struct str email, struct rows *ret_account, struct s
         if (row_bool(&account, "known_address"))
             counted = arena_printf(r->task.arena, "%.*s %.*s", STR_ARG(counted), STR_ARG(network));
     }
-    return rate_limit_sign_in(r, "account", counted, r->project->settings.rate_sign_in_account);
+    return rate_limit_sign_in(
+        r, "account", counted, r->scope->project->settings.rate_sign_in_account);
 }
 
 /* Unknown accounts, accounts without a password and wrong passwords: one answer, one cost. */
@@ -199,8 +200,8 @@ AWAITS static int auth_logout(struct req *r)
     TRY(sql_all(r,
                 &ended,
                 &SQL_SESSIONS_SIGN_OUT,
-                PARAMS(P_I64(r->caller->user_id),
-                       P_I64(r->caller->session_id),
+                PARAMS(P_I64(r->scope->caller->user_id),
+                       P_I64(r->scope->caller->session_id),
                        P_STR(scope.len ? scope : STR("global")))));
     if (ended.count) /* what is cached of a project is not dropped for nothing */
         gateway_touch(r);
@@ -213,7 +214,7 @@ AWAITS static int auth_user(struct req *r)
 {
     struct rows user;
 
-    TRY(sql_one(r, &user, &SQL_ACCOUNT_USER, PARAMS(P_I64(r->caller->user_id))));
+    TRY(sql_one(r, &user, &SQL_ACCOUNT_USER, PARAMS(P_I64(r->scope->caller->user_id))));
     return reply_row(r, 200, &user);
 }
 

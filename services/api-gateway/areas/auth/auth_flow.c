@@ -16,7 +16,7 @@ struct str auth_flow_challenge(struct arena *arena, struct str verifier)
 
 static struct str place(struct req *r, struct str state_hash)
 {
-    return place_flow(r->task.arena, r->project->number, state_hash);
+    return place_flow(r->task.arena, r->scope->project->number, state_hash);
 }
 
 static struct str document(struct arena *arena, const struct auth_flow *flow)
@@ -48,7 +48,7 @@ int auth_flow_begin(struct req *r, struct auth_flow *flow)
     struct str hash = auth_secret_hash(arena, flow->state);
     struct str secrets =
         arena_printf(arena, "%.*s.%.*s", STR_ARG(flow->nonce), STR_ARG(flow->code_verifier));
-    struct str sealed = aead_seal(arena, &r->project->data_key, secrets, place(r, hash));
+    struct str sealed = aead_seal(arena, &r->scope->project->data_key, secrets, place(r, hash));
     struct db_call calls[] = {
         {.sql = &SQL_FLOW_PRUNE},
         {.sql = &SQL_FLOW_ADD,
@@ -76,7 +76,7 @@ int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)
     const struct row row = rows_at(&rows, 0);
     if (!rows.count || !row_bool(&row, "live") ||
         data_key_open(&r->task,
-                      r->project,
+                      r->scope->project,
                       rows_bytes(arena, &rows, 0, rows_column(&rows, "sealed")),
                       place(r, hash),
                       &secrets) != 0)

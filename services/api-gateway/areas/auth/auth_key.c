@@ -30,28 +30,28 @@ static struct opened *slot_of(int64_t project, struct str kid)
 /* Where the private key belongs, so that it opens nowhere else. */
 static struct str place(struct req *r, struct str kid)
 {
-    return place_setting(r->task.arena, r->project->number, STR("signing_key"), kid);
+    return place_setting(r->task.arena, r->scope->project->number, STR("signing_key"), kid);
 }
 
 /* Borrowed until the next call; NULL when the stored key cannot be opened. */
 AWAITS static const struct ec_key *key_open(struct req *r, struct str kid, const struct rows *row)
 {
-    struct opened *slot = slot_of(r->project->number, kid);
+    struct opened *slot = slot_of(r->scope->project->number, kid);
     struct str der;
     struct ec_key *key;
 
-    if (slot->key && slot->project == r->project->number && str_is(kid, slot->kid))
+    if (slot->key && slot->project == r->scope->project->number && str_is(kid, slot->kid))
         return slot->key;
     if (kid.len > KID_MAX)
         return NULL;
     struct str sealed = rows_bytes(r->task.arena, row, 0, rows_column(row, "sealed"));
-    if (data_key_open(&r->task, r->project, sealed, place(r, kid), &der) != 0 ||
+    if (data_key_open(&r->task, r->scope->project, sealed, place(r, kid), &der) != 0 ||
         ec_key_from_pkcs8(der, &key) != 0)
         return NULL;
     explicit_bzero((char *)der.ptr, der.len);
     ec_key_free(slot->key);
     slot->key = key;
-    slot->project = r->project->number;
+    slot->project = r->scope->project->number;
     snprintf(slot->kid, sizeof(slot->kid), "%.*s", STR_ARG(kid));
     return key;
 }
@@ -81,8 +81,10 @@ int auth_key_rotate(struct req *r, struct str *ret_kid)
     rand_bytes(bytes, sizeof(bytes));
     kid = codec_hex(r->task.arena, (struct str){bytes, sizeof(bytes)});
     ec_key_jwk(r->task.arena, key, &x, &y);
-    struct str sealed = aead_seal(
-        r->task.arena, &r->project->data_key, ec_key_to_pkcs8(r->task.arena, key), place(r, kid));
+    struct str sealed = aead_seal(r->task.arena,
+                                  &r->scope->project->data_key,
+                                  ec_key_to_pkcs8(r->task.arena, key),
+                                  place(r, kid));
     struct db_call calls[] = {
         {.sql = &SQL_SIGNING_KEYS_LOCK},
         {.sql = &SQL_SIGNING_KEYS_RETIRE},

@@ -28,7 +28,7 @@ AWAITS static int attach(struct req *r,
          PARAMS(P_I64(user_id), P_STR(identity->name), P_STR(identity->picture))},
         gateway_audit(r, action, "user", user_id, STR_NONE),
     };
-    int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
+    int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
 
     if (rc == DB_UNIQUE)
         return fail(r, PROBLEM_CONFLICT, "The same identity is being linked right now; try again.");
@@ -43,9 +43,10 @@ AWAITS static int create(struct req *r,
     struct rows account;
     int rc;
 
-    if (!r->project->settings.sign_up)
+    if (!r->scope->project->settings.sign_up)
         return fail(r, PROBLEM_SIGNUP_DISABLED, "Accounts are made by an administrator here.");
-    rc = db_query(&r->task, r->db, &SQL_ACCOUNT_ADD, PARAMS(P_STR(identity->email)), &account);
+    rc = db_query(
+        &r->task, r->scope->db, &SQL_ACCOUNT_ADD, PARAMS(P_STR(identity->email)), &account);
     if (rc == DB_UNIQUE)
         return fail(r, PROBLEM_CONFLICT, "The same account is being made right now; try again.");
     if (rc)
@@ -82,7 +83,7 @@ AWAITS static int adopt(struct req *r,
     link->is_new = str_is(status, "invited");
     if (str_is(status, "suspended"))
         return fail(r, PROBLEM_USER_SUSPENDED, "This account is suspended.");
-    bool trusted = identity->authoritative || r->project->settings.link_verified_email;
+    bool trusted = identity->authoritative || r->scope->project->settings.link_verified_email;
     if (!trusted && (!link->is_new || row_bool(account, "is_admin")))
         return fail(r,
                     PROBLEM_IDENTITY_LINK_REQUIRED,

@@ -33,7 +33,7 @@ static struct str endpoint(const json_t *document, const char *name)
 
 int oidc_client_load(struct req *r, struct oidc_client *ret_client)
 {
-    const struct project_settings *settings = &r->project->settings;
+    const struct project_settings *settings = &r->scope->project->settings;
     struct arena *arena = r->task.arena;
     struct oidc_client client;
     struct str base;

@@ -23,7 +23,7 @@ void auth_password_prepare(void)
 
 int auth_password_policy(struct req *r, const char *field, struct str password)
 {
-    int64_t min = r->project ? r->project->settings.password_min_length : 8;
+    int64_t min = r->scope->project ? r->scope->project->settings.password_min_length : 8;
 
     if ((int64_t)utf8_length(password) < min)
         return fail_field(
@@ -81,7 +81,8 @@ int auth_password_hash(struct req *r, struct str password, struct str *ret_hash)
 
 struct str auth_password_of_nobody(struct req *r, struct str email)
 {
-    struct str key = {(const char *)r->project->data_key.bytes, sizeof(r->project->data_key.bytes)};
+    struct str key = {(const char *)r->scope->project->data_key.bytes,
+                      sizeof(r->scope->project->data_key.bytes)};
     uint8_t seed[2 * DIGEST_SHA256_BYTES];
 
     digest_hmac_sha256(

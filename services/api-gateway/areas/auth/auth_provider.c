@@ -13,7 +13,7 @@
 /* Who may link an identity to their account: a user with a token of a session, never a key. */
 static int64_t linking_user(const struct req *r)
 {
-    return r->caller->kind == CALLER_USER ? r->caller->user_id : 0;
+    return r->scope->caller->kind == CALLER_USER ? r->scope->caller->user_id : 0;
 }
 
 /* --- start --- */
@@ -52,7 +52,8 @@ static int read_authorize(struct req *r, const struct query *query, struct auth_
     struct str decoded;
 
     flow->redirect_to = query_get(query, "redirect_to");
-    if (!flow->redirect_to.len || !redirect_allowed(&r->project->settings, flow->redirect_to))
+    if (!flow->redirect_to.len ||
+        !redirect_allowed(&r->scope->project->settings, flow->redirect_to))
         return fail(r,
                     PROBLEM_REDIRECT_NOT_ALLOWED,
                     "redirect_to must be one of the project's redirect_urls.");

@@ -12,7 +12,7 @@
 
 static struct str successor_place(struct req *r, int64_t token_id)
 {
-    return place_successor(r->task.arena, r->project->number, token_id);
+    return place_successor(r->task.arena, r->scope->project->number, token_id);
 }
 
 /* Signs for the session of the locked row and ends the transaction. */
@@ -36,8 +36,8 @@ AWAITS static int rotate(struct req *r, const struct row *token, struct auth_tok
 
     tokens->refresh_token = auth_secret_new(arena);
     struct str hash = auth_secret_hash(arena, tokens->refresh_token);
-    struct str sealed =
-        aead_seal(arena, &r->project->data_key, tokens->refresh_token, successor_place(r, id));
+    struct str sealed = aead_seal(
+        arena, &r->scope->project->data_key, tokens->refresh_token, successor_place(r, id));
     struct db_call calls[] = {
         {.sql = &SQL_REFRESH_USE, PARAMS(P_I64(id), P_BYTES(sealed))},
         {.sql = &SQL_REFRESH_ADD, PARAMS(P_I64(session_id), P_I64(id), P_BYTES(hash))},
@@ -68,7 +68,7 @@ find_successor(struct req *r, const struct rows *locked, struct str *ret_success
     if (!row_bool(&token, "just_used") && !(child.count && rows_bool(&child, 0, 0)))
         return 0;
     if (data_key_open(&r->task,
-                      r->project,
+                      r->scope->project,
                       rows_bytes(r->task.arena, locked, 0, sealed),
                       successor_place(r, id),
                       ret_successor) != 0)
@@ -127,7 +127,7 @@ AWAITS static int check_known(struct req *r, struct str hash)
     if (!known.count)
         return refuse_unknown(r);
     return rate_limit_sign_in(
-        r, "session", rows_str(&known, 0, 0), r->project->settings.rate_sign_in_address);
+        r, "session", rows_str(&known, 0, 0), r->scope->project->settings.rate_sign_in_address);
 }
 
 int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *ret_tokens)
@@ -143,7 +143,7 @@ int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *re
     TRY(sql_all(r,
                 &locked,
                 &SQL_REFRESH_LOCK,
-                PARAMS(P_BYTES(hash), P_I64(r->project->settings.refresh_token_seconds))));
+                PARAMS(P_BYTES(hash), P_I64(r->scope->project->settings.refresh_token_seconds))));
     if (!locked.count)
         return refuse_unknown(r);
     const struct row row = rows_at(&locked, 0);

@@ -55,7 +55,8 @@ int auth_account_check(struct req *r, struct str status, bool confirmed)
 {
     if (str_is(status, "suspended"))
         return fail(r, PROBLEM_USER_SUSPENDED, "This account is suspended.");
-    if (!str_is(status, "active") || (!confirmed && r->project->settings.require_confirmed_email))
+    if (!str_is(status, "active") ||
+        (!confirmed && r->scope->project->settings.require_confirmed_email))
         return fail(r, PROBLEM_EMAIL_NOT_CONFIRMED, "Confirm the e-mail address first.");
     return 0;
 }
@@ -83,7 +84,7 @@ access_claims(struct req *r, int64_t session_id, int64_t now_s, const struct aut
     jw_init(&w, &text);
     jw_obj(&w);
     JW_STR(&w, "iss", gateway_base_url(r));
-    JW_STR(&w, "aud", r->project->slug);
+    JW_STR(&w, "aud", r->scope->project->slug);
     JW_STR(&w, "sub", rows_str(user, 0, rows_column(user, "id")));
     JW_I64(&w, "sid", session_id);
     jw_lit(&w, "role_ids");
@@ -102,7 +103,7 @@ int auth_session_issue(struct req *r,
 {
     int64_t now_s = clock_wall_ms() / 1000;
 
-    tokens->expires_in = r->project->settings.access_token_seconds;
+    tokens->expires_in = r->scope->project->settings.access_token_seconds;
     if (now_s + tokens->expires_in > session_expires_ms / 1000)
         tokens->expires_in = session_expires_ms / 1000 - now_s;
     tokens->expires_at = now_s + tokens->expires_in;
@@ -123,7 +124,7 @@ int auth_session_start(struct req *r,
          PARAMS(P_I64(user_id),
                 P_STR(plain_user_agent(r)),
                 P_CSTR(r->peer),
-                P_I64(r->project->settings.session_seconds))},
+                P_I64(r->scope->project->settings.session_seconds))},
         {.sql = &SQL_REFRESH_ADD_FIRST, PARAMS(P_BYTES(hash))},
         {.sql = &SQL_SESSION_PRUNE, PARAMS(P_I64(user_id))},
         {.sql = &SQL_ACCOUNT_SIGNED_IN,
@@ -131,7 +132,7 @@ int auth_session_start(struct req *r,
         {.sql = &SQL_ACCOUNT_USER, PARAMS(P_I64(user_id))},
         {.sql = &SQL_SIGNING_KEY_ACTIVE},
     };
-    int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
+    int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
 
     if (rc == DB_FOREIGN_KEY) /* deleted since its password was compared */
         return fail(r, PROBLEM_INVALID_CREDENTIALS, "The account exists no more.");

@@ -7,7 +7,7 @@ AWAITS static int items_list(struct req *r)
     struct records_query query;
 
     TRY(items_query(r, ctx, ITEMS_LIST, &query));
-    TRY(items_check(r, ctx, records_list(ctx, r->entity, &query, &r->body)));
+    TRY(items_check(r, ctx, records_list(ctx, r->scope->entity, &query, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -19,7 +19,7 @@ AWAITS static int items_aggregate(struct req *r)
 
     TRY(req_query(r, &query));
     TRY(items_check(r, ctx, items_aggregate_read(ctx, query, &groups)));
-    TRY(items_check(r, ctx, records_aggregate(ctx, r->entity, &groups, &r->body)));
+    TRY(items_check(r, ctx, records_aggregate(ctx, r->scope->entity, &groups, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -33,7 +33,7 @@ AWAITS static int items_get(struct req *r)
     TRY(req_id(r, "id", &id));
     if (r->query.len)
         TRY(items_query(r, ctx, ITEMS_ONE, &query));
-    TRY(items_check(r, ctx, records_get(ctx, r->entity, id, &query, &r->body, &version)));
+    TRY(items_check(r, ctx, records_get(ctx, r->scope->entity, id, &query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }
@@ -46,7 +46,7 @@ AWAITS static int items_create(struct req *r)
     int64_t id;
 
     TRY(req_json_any(r, &body));
-    TRY(items_check(r, ctx, records_create(ctx, r->entity, body, &r->body, &id, &version)));
+    TRY(items_check(r, ctx, records_create(ctx, r->scope->entity, body, &r->body, &id, &version)));
     TRY(items_etag(r, version));
     reply_location(r, id);
     return reply_json(r, 201);
@@ -66,7 +66,7 @@ AWAITS static int items_update(struct req *r)
     TRY(req_json_any(r, &body));
     do
         rc = records_update(
-            ctx, r->entity, id, body, items_match_version(&match), &r->body, &version);
+            ctx, r->scope->entity, id, body, items_match_version(&match), &r->body, &version);
     while (items_match_next(&match, ctx, rc));
     TRY(items_check(r, ctx, rc));
     TRY(items_etag(r, version));
@@ -83,7 +83,7 @@ AWAITS static int items_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(items_if_match(r, &match));
     do
-        rc = records_delete(ctx, r->entity, id, items_match_version(&match));
+        rc = records_delete(ctx, r->scope->entity, id, items_match_version(&match));
     while (items_match_next(&match, ctx, rc));
     TRY(items_check(r, ctx, rc));
     return reply_empty(r, 204);
@@ -128,7 +128,7 @@ AWAITS static int items_lock(struct req *r)
         r,
         ctx,
         records_lock(
-            ctx, r->entity, id, in.ttl_seconds.set ? in.ttl_seconds.value : 60, &r->body)));
+            ctx, r->scope->entity, id, in.ttl_seconds.set ? in.ttl_seconds.value : 60, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -138,7 +138,7 @@ AWAITS static int items_unlock(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(items_check(r, ctx, records_unlock(ctx, r->entity, id)));
+    TRY(items_check(r, ctx, records_unlock(ctx, r->scope->entity, id)));
     return reply_empty(r, 204);
 }
 

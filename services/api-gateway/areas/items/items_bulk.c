@@ -60,7 +60,7 @@ static int conflict_fields(struct req *r,
 
     for (size_t i = 0; i < in->on_conflict.count; i++) {
         fields[i] = entity_field(entity, in->on_conflict.items[i]);
-        if (!fields[i] || !caller_field(r->caller, fields[i], ACT_READ))
+        if (!fields[i] || !caller_field(r->scope->caller, fields[i], ACT_READ))
             return fail_field(
                 r, "on_conflict", PROBLEM_UNKNOWN_FIELD, "the entity has no such field");
         if (!fields[i]->unique)
@@ -89,7 +89,7 @@ static int read_bulk(struct req *r,
         return fail_field(r, "items", PROBLEM_OUT_OF_RANGE, "must have 1 to %d items", BULK_MAX);
     if (bulk.upsert && !in->on_conflict.count)
         return fail_field(r, "on_conflict", PROBLEM_REQUIRED, "is required for an upsert");
-    if (bulk.upsert && !caller_can_entity(r->caller, entity->id, ACT_UPDATE))
+    if (bulk.upsert && !caller_can_entity(r->scope->caller, entity->id, ACT_UPDATE))
         return fail(
             r, PROBLEM_FORBIDDEN, "This needs the permission %.*s:update.", STR_ARG(entity->name));
     TRY(conflict_fields(r, entity, in, &bulk));
@@ -104,13 +104,13 @@ AWAITS static int items_bulk(struct req *r)
     struct bulk_in in;
 
     TRY(req_json(r, &bulk_schema, &in));
-    TRY(read_bulk(r, r->entity, &in, &bulk));
-    TRY(items_check(r, ctx, records_bulk(ctx, r->entity, &bulk, &r->body)));
+    TRY(read_bulk(r, r->scope->entity, &in, &bulk));
+    TRY(items_check(r, ctx, records_bulk(ctx, r->scope->entity, &bulk, &r->body)));
     resp_header_printf(r,
                        "Location",
                        "/org/%.*s/entities/%.*s/items",
-                       STR_ARG(r->project->slug),
-                       STR_ARG(r->entity->name));
+                       STR_ARG(r->scope->project->slug),
+                       STR_ARG(r->scope->entity->name));
     return reply_json(r, 201);
 }
 
@@ -286,7 +286,7 @@ AWAITS static int items_delete_many(struct req *r)
     TRY(items_check(r,
                     ctx,
                     records_delete_many(ctx,
-                                        r->entity,
+                                        r->scope->entity,
                                         in.ids.items,
                                         in.ids.count,
                                         filter,

@@ -68,10 +68,10 @@ struct records_ctx *items_ctx(struct req *r)
 
     ctx->task = &r->task;
     ctx->directory = gateway_directory();
-    ctx->project = r->project;
-    ctx->db = r->db;
-    ctx->model = r->model;
-    ctx->caller = r->caller;
+    ctx->project = r->scope->project;
+    ctx->db = r->scope->db;
+    ctx->model = r->scope->model;
+    ctx->caller = r->scope->caller;
     ctx->lock_token = req_header(r, "x-lock-token");
     ctx->traceparent = gateway_traceparent(r);
     return ctx;

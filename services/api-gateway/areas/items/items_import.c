@@ -200,10 +200,11 @@ AWAITS static int start_task(struct upload *upload, const struct entity *entity)
     jw_obj(&w);
     JW_STR(&w, "entity", entity->name);
     jw_obj_end(&w);
-    TRY(sql_one(r,
-                &task,
-                &SQL_TASK_ADD,
-                PARAMS(P_CSTR("import"), P_I64(r->caller->user_id), P_STR(strbuf_view(&doc)))));
+    TRY(sql_one(
+        r,
+        &task,
+        &SQL_TASK_ADD,
+        PARAMS(P_CSTR("import"), P_I64(r->scope->caller->user_id), P_STR(strbuf_view(&doc)))));
     upload->task_id = rows_i64(&task, 0, 0);
     upload->reported_ms = clock_mono_ms();
     return 0;

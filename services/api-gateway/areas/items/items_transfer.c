@@ -63,8 +63,8 @@ AWAITS static int items_export(struct req *r)
     TRY(req_query(r, &query));
     TRY(items_check(r, ctx, items_query_read(ctx, ITEMS_EXPORT, query, &wanted)));
     csv = str_is(query_get(query, "format"), "csv");
-    struct export_stream stream = {.r = r, .entity = r->entity, .csv = csv};
-    rc = records_export(ctx, r->entity, &wanted, csv, export_piece, &stream);
+    struct export_stream stream = {.r = r, .entity = r->scope->entity, .csv = csv};
+    rc = records_export(ctx, r->scope->entity, &wanted, csv, export_piece, &stream);
     if (!stream.begun && rc == 0)
         TRY(export_piece(STR(""), &stream));
     if (!stream.begun)
@@ -97,13 +97,16 @@ AWAITS static int items_import(struct req *r)
     struct jw w;
 
     TRY(req_query(r, &query));
-    TRY(items_import_run(r, r->entity, query_get(query, "format"), &task_id));
+    TRY(items_import_run(r, r->scope->entity, query_get(query, "format"), &task_id));
     w = resp_json(r);
     jw_obj(&w);
     JW_I64(&w, "task_id", task_id);
     jw_obj_end(&w);
-    resp_header_printf(
-        r, "Location", "/org/%.*s/tasks/%lld", STR_ARG(r->project->slug), (long long)task_id);
+    resp_header_printf(r,
+                       "Location",
+                       "/org/%.*s/tasks/%lld",
+                       STR_ARG(r->scope->project->slug),
+                       (long long)task_id);
     return reply_json(r, 202);
 }
 

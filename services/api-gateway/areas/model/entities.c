@@ -82,7 +82,7 @@ AWAITS static int reply_entity(struct req *r, int status, struct str name)
 
 static int check_name(struct req *r, struct str name, int64_t own_id)
 {
-    const struct entity *taken = model_entity(r->model, name);
+    const struct entity *taken = model_entity(r->scope->model, name);
     struct schema_errors *errors;
 
     if (!entity_name_ok(name))
@@ -120,7 +120,7 @@ static int read_fields(struct req *r, const struct entity_in *in, struct entity 
     for (size_t i = 0; i < entity->field_count; i++) {
         struct field_spec spec = {
             .arena = arena,
-            .model = r->model,
+            .model = r->scope->model,
             .entity = entity,
             .prefix = arena_printf(arena, "fields[%zu].", i).ptr,
             .errors = errors,
@@ -146,7 +146,7 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
 
     entity->name = in->name.value;
     TRY(check_name(r, entity->name, 0));
-    if (r->model->entity_count >= ENTITIES_MAX)
+    if (r->scope->model->entity_count >= ENTITIES_MAX)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d entities.", ENTITIES_MAX);
     TRY(read_fields(r, in, entity));
     TRY(sql_one(r,
@@ -155,7 +155,7 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
                 PARAMS(P_STR(entity->name),
                        in->label.set && !in->label.null ? P_STR(in->label.value) : P_NULL,
                        P_BOOL(value_or(&in->row_level_security,
-                                       r->project->settings.default_row_level_security)),
+                                       r->scope->project->settings.default_row_level_security)),
                        P_BOOL(value_or(&in->public_read, false)),
                        P_BOOL(value_or(&in->searchable, true)))));
     entity->id = rows_i64(&added, 0, 0);
@@ -198,7 +198,7 @@ static int check_opens(struct req *r, const struct entity_in *in, const struct e
     bool rule_ends = entity->row_level_security && !value_or(&in->row_level_security, true);
     bool published = !entity->public_read && value_or(&in->public_read, false);
 
-    if (caller_all_rows(r->caller) || !(rule_ends || published))
+    if (caller_all_rows(r->scope->caller) || !(rule_ends || published))
         return 0;
     return fail(r,
                 PROBLEM_FORBIDDEN,

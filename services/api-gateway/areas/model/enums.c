@@ -82,7 +82,7 @@ static int check_name(struct req *r, struct str name, struct str own_name)
 
     if (!entity_name_ok(name))
         return fail_field(r, "name", PROBLEM_PATTERN, NAME_WORDS);
-    if (str_eq(name, own_name) || !model_enum_find(r->model, name))
+    if (str_eq(name, own_name) || !model_enum_find(r->scope->model, name))
         return 0;
     errors = ARENA_NEW(r->task.arena, errors);
     schema_error_add(
@@ -92,7 +92,7 @@ static int check_name(struct req *r, struct str name, struct str own_name)
 
 static const struct model_enum *find_enum(const struct req *r)
 {
-    return model_enum_find(r->model, req_param(r, "name"));
+    return model_enum_find(r->scope->model, req_param(r, "name"));
 }
 
 static int no_such_enum(struct req *r)
@@ -126,7 +126,7 @@ AWAITS static int add_enum(struct req *r, void *arg, struct model_audit *audit)
     struct rows added;
 
     TRY(check_name(r, in->name.value, STR_NONE));
-    if (r->model->enum_count >= ENUMS_MAX)
+    if (r->scope->model->enum_count >= ENUMS_MAX)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d enums.", ENUMS_MAX);
     TRY(sql_one(r,
                 &added,
@@ -211,7 +211,7 @@ check_users(struct req *r, const struct model_enum *old, const struct in_strs *v
     struct enum_cursor cursor = {0};
     const struct model_field *field;
 
-    while (loses_values(old, values) && (field = next_user(r->model, old, &cursor)))
+    while (loses_values(old, values) && (field = next_user(r->scope->model, old, &cursor)))
         TRY(check_field(r, field, values));
     return 0;
 }
@@ -262,7 +262,7 @@ AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audi
 
     if (!old)
         return no_such_enum(r);
-    user = next_user(r->model, old, &cursor);
+    user = next_user(r->scope->model, old, &cursor);
     if (user && !field_shown(r, user))
         return fail(r, PROBLEM_IN_USE, "A field takes its values.");
     if (user)

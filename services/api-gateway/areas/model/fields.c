@@ -69,7 +69,7 @@ static struct field_spec spec_of(struct req *r, const struct entity *entity)
 
     return (struct field_spec){
         .arena = r->task.arena,
-        .model = r->model,
+        .model = r->scope->model,
         .entity = entity,
         .prefix = "",
         .errors = errors,
@@ -166,7 +166,8 @@ AWAITS static int update_field(struct req *r, void *arg, struct model_audit *aud
     field_spec_update(&spec, old, in, &next);
     if (spec.errors->count)
         return fail_fields(r, spec.errors);
-    if (next.is_public && !old->is_public && entity->public_read && !caller_all_rows(r->caller))
+    if (next.is_public && !old->is_public && entity->public_read &&
+        !caller_all_rows(r->scope->caller))
         return fail(r, PROBLEM_FORBIDDEN, "Only who sees all records may make their field public.");
     TRY(check_name_free(r, entity, &next));
     TRY(ddl_field_change(r, old, &next));

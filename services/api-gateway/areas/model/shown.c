@@ -3,9 +3,9 @@
 
 bool field_shown(const struct req *r, const struct model_field *field)
 {
-    return caller_all_rows(r->caller) ||
-           !caller_can_entity(r->caller, field->entity->id, ACT_READ) ||
-           caller_field(r->caller, field, ACT_READ);
+    return caller_all_rows(r->scope->caller) ||
+           !caller_can_entity(r->scope->caller, field->entity->id, ACT_READ) ||
+           caller_field(r->scope->caller, field, ACT_READ);
 }
 
 static bool is_limited(const struct entity_right *right)
@@ -15,7 +15,8 @@ static bool is_limited(const struct entity_right *right)
 
 void fields_shown(struct req *r, struct db_param *ret_params)
 {
-    const struct rights *rights = caller_all_rows(r->caller) ? NULL : r->caller->rights;
+    const struct rights *rights =
+        caller_all_rows(r->scope->caller) ? NULL : r->scope->caller->rights;
     size_t entity_count = rights ? rights->entity_count : 0;
     size_t room = 0;
     size_t limited = 0;

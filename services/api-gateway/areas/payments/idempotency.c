@@ -156,7 +156,7 @@ static struct str place(struct req *r, const struct idem *idem)
     struct str request =
         arena_printf(arena, "%.*s:%.*s", STR_ARG(idem->principal), STR_ARG(idem->key));
 
-    return place_answer(arena, r->project->number, request);
+    return place_answer(arena, r->scope->project->number, request);
 }
 
 /* co: the answer that was kept; empty when it had no body. */
@@ -166,10 +166,10 @@ open_answer(struct req *r, const struct idem *idem, struct str sealed, struct st
     *ret_body = STR_NONE;
     if (!sealed.ptr)
         return 0;
-    int rc = data_key_open(&r->task, r->project, sealed, place(r, idem), ret_body);
+    int rc = data_key_open(&r->task, r->scope->project, sealed, place(r, idem), ret_body);
     if (rc <= 0)
         return rc;
-    log_error("idempotency.answer_unreadable", L_STR("project", r->project->slug));
+    log_error("idempotency.answer_unreadable", L_STR("project", r->scope->project->slug));
     return fail(r, PROBLEM_INTERNAL, NULL);
 }
 
@@ -232,7 +232,7 @@ static struct str salt_of(struct req *r, const struct idem *idem, int64_t since_
 int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_idem)
 {
     struct arena *arena = r->task.arena;
-    const struct caller *caller = r->caller;
+    const struct caller *caller = r->scope->caller;
     uint8_t *hash = arena_alloc(arena, DIGEST_SHA256_BYTES);
     struct idem idem = {.ended = true};
     uint64_t chance = rand_u64();
@@ -302,11 +302,11 @@ int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t 
 AWAITS static int keep(struct req *r, struct idem *idem, int status)
 {
     struct str body = strbuf_view(&r->body);
-    const struct aead_key *key = &r->project->data_key;
+    const struct aead_key *key = &r->scope->project->data_key;
     struct rows rows;
     int rc = db_query(
         &r->task,
-        r->db,
+        r->scope->db,
         SQL_IDEM_KEEP(.principal = idem->principal,
                       .key = idem->key,
                       .token = idem->token,
@@ -335,7 +335,7 @@ void idem_release(struct req *r, struct idem *idem, bool forget)
         return;
     idem->ended = true;
     int rc = db_query(&r->task,
-                      r->db,
+                      r->scope->db,
                       SQL_IDEM_RELEASE(.principal = idem->principal,
                                        .key = idem->key,
                                        .token = idem->token,
@@ -359,9 +359,9 @@ int idem_end(struct req *r, struct idem *idem, int rc)
 {
     if (!idem->key.len || idem->ended)
         return rc;
-    if (r->db->lease) { /* left in the middle of a transaction */
-        (void)db_rollback(&r->task, r->db);
-        r->db = &r->project->db;
+    if (r->scope->db->lease) { /* left in the middle of a transaction */
+        (void)db_rollback(&r->task, r->scope->db);
+        r->scope->db = &r->scope->project->db;
     }
     if (rc > 0 && is_final(r, rc))
         (void)keep(r, idem, rc); /* the answer holds without it, too: nothing was done */

@@ -13,7 +13,7 @@ struct call pay_call_of(struct req *r,
     return (struct call){
         .task = &r->task,
         .directory = gateway_directory(),
-        .project = r->project,
+        .project = r->scope->project,
         .settings = settings,
         .kind = kind,
         .id = id,
@@ -31,7 +31,7 @@ static int64_t settle_ms(const struct req *r)
 int pay_call_note(struct pay_call *pay, const char *what)
 {
     struct req *r = pay->r;
-    int rc = call_note(&pay->call, r->db, what, pay->idem->salt, settle_ms(r));
+    int rc = call_note(&pay->call, r->scope->db, what, pay->idem->salt, settle_ms(r));
 
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
@@ -64,7 +64,7 @@ AWAITS static int record(struct call *call, struct db *tx, void *arg)
     struct pay_call *pay = arg;
     struct req *r = pay->r;
 
-    r->db = tx;
+    r->scope->db = tx;
     TRY(call_record(call, tx));
     TRY(call_close(call, tx));
     r->body.len = 0;
@@ -77,7 +77,7 @@ AWAITS static int take_back(struct call *call, struct db *tx, void *arg)
 {
     struct pay_call *pay = arg;
 
-    pay->r->db = tx;
+    pay->r->scope->db = tx;
     pay->idem->ended = false;
     TRY(call_take_back(call, tx));
     idem_release(pay->r, pay->idem, call->creates);
@@ -89,7 +89,7 @@ AWAITS static int transact(struct pay_call *pay, call_fn fn)
 {
     int rc = call_transact(&pay->call, fn, pay);
 
-    pay->r->db = &pay->r->project->db;
+    pay->r->scope->db = &pay->r->scope->project->db;
     if (rc)
         pay->idem->ended = false;
     return rc;

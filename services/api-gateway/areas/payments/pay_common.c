@@ -15,7 +15,7 @@
 int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings)
 {
     const struct payment_settings *settings;
-    int rc = payment_settings_get(&r->task, r->project, &settings);
+    int rc = payment_settings_get(&r->task, r->scope->project, &settings);
 
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
@@ -34,7 +34,7 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
 
 int pay_settings_now(struct req *r, const struct payment_settings **ret_settings)
 {
-    int rc = payment_settings_read(&r->task, r->project, r->db, ret_settings);
+    int rc = payment_settings_read(&r->task, r->scope->project, r->scope->db, ret_settings);
 
     return rc > 0 ? fail_db(r, rc) : rc;
 }
@@ -47,7 +47,7 @@ int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account
     json_t *secret = NULL;
 
     int rc = payment_settings_lock(
-        &r->task, r->db, r->project, PAYMENT_SETTINGS_PROCESSOR, ret_doc, &sealed);
+        &r->task, r->scope->db, r->scope->project, PAYMENT_SETTINGS_PROCESSOR, ret_doc, &sealed);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     if (sealed.len && jr_parse(arena, sealed, &secret, &error) != 0)
@@ -188,7 +188,7 @@ void pay_location(struct req *r, struct str what, int64_t id)
     resp_header_printf(r,
                        "Location",
                        "/org/%.*s" PAYMENTS_BASE "/%.*ss/%lld",
-                       STR_ARG(r->project->slug),
+                       STR_ARG(r->scope->project->slug),
                        STR_ARG(what),
                        (long long)id);
 }
@@ -308,7 +308,7 @@ json_t *pay_metadata_with(struct req *r, const json_t *given, const char *name, 
 {
     json_t *metadata = new_object(r);
     struct str text = arena_printf(r->task.arena, "%lld", (long long)id);
-    struct str slug = r->project->slug;
+    struct str slug = r->scope->project->slug;
 
     if (given)
         (void)json_object_update(metadata, (json_t *)given);
@@ -379,7 +379,7 @@ static int make_customer(struct req *r,
         .path = STR("/v1/customers"),
         .form = form_text(&form),
         .key = processor_key(arena,
-                             r->project,
+                             r->scope->project,
                              "customer",
                              payer->id,
                              arena_printf(arena,
@@ -457,7 +457,7 @@ int pay_customer(struct req *r,
     /* One whose address was changed at the processor may be known under the old one: it is found
      * anew each time. */
     int rc = db_query(&r->task,
-                      r->db,
+                      r->scope->db,
                       SQL_PAY_CUSTOMER_SET(.id = payer.id,
                                            .provider_id = *ret_customer,
                                            .account = payer.account,
@@ -475,7 +475,8 @@ void pay_customer_gone(struct req *r, const struct processor_reply *reply, struc
     if (!customer.len || !str_is(reply->param, "customer") ||
         !str_is(reply->code, "resource_missing"))
         return;
-    int rc = db_query(&r->task, r->db, SQL_PAY_CUSTOMER_GONE(.provider_id = customer), &rows);
+    int rc =
+        db_query(&r->task, r->scope->db, SQL_PAY_CUSTOMER_GONE(.provider_id = customer), &rows);
     if (rc)
         log_debug("payments.customer_kept", L_I64("rc", rc));
 }
@@ -489,7 +490,7 @@ void pay_return_urls(struct req *r,
                      struct str *ret_success,
                      struct str *ret_cancel)
 {
-    const struct project_settings *project = &r->project->settings;
+    const struct project_settings *project = &r->scope->project->settings;
     struct str home = STR_NONE;
 
     for (size_t i = 0; i < project->allowed_origin_count && !home.len; i++) {

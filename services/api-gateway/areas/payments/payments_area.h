@@ -25,7 +25,7 @@
 /* co: the project's payment settings. `ready`: 409 payments_not_configured or account_not_ready unless money can be
  * taken. */
 AWAITS int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings) MUSTCHECK;
-/* co: the same as r->db has them now, not as this process last heard: what is shown with an ETag. */
+/* co: the same as r->scope->db has them now, not as this process last heard: what is shown with an ETag. */
 AWAITS int pay_settings_now(struct req *r, const struct payment_settings **ret_settings) MUSTCHECK;
 /* co: in the open transaction: the processor's settings row, locked: its document, which may be changed and put back
  * (payment_settings_put), and the account with its credentials. */
@@ -85,7 +85,7 @@ struct idem {
  * Idempotent-Replayed: true (a non-zero status is returned); another body 422; still running 409; abandoned: taken
  * over, .target tells how far it came. Comes before anything that depends on the state of things. */
 AWAITS int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_idem) MUSTCHECK;
-/* co: in the open transaction (r->db) that makes the local row: notes it. 409 when another request has taken over: the
+/* co: in the open transaction (r->scope->db) that makes the local row: notes it. 409 when another request has taken over: the
  * transaction must not be committed. */
 AWAITS int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t id) MUSTCHECK;
 /* co: in the open transaction that ends the work: keeps `status` and what is in r->body as the answer. */

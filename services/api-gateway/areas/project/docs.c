@@ -51,7 +51,7 @@ static struct docs_frame docs_frame(struct req *r)
     strbuf_init(&begin, r->task.arena, HEAD_BYTES_MAX);
     strbuf_cstr(&begin, "{\"data_model_documentation\":");
     jw_init(&w, &begin);
-    openapi_model_head(&w, r->model, base_url);
+    openapi_model_head(&w, r->scope->model, base_url);
     put_open_head(&begin);
     strbuf_init(&middle, r->task.arena, HEAD_BYTES_MAX);
     strbuf_cstr(&middle, ",\"module_documentation\":{\"platform\":");
@@ -83,7 +83,7 @@ docs_etag(struct req *r, const struct docs_text *model, const struct docs_text *
                                    (unsigned long long)model->print[1],
                                    (unsigned long long)platform->print[0],
                                    (unsigned long long)platform->print[1],
-                                   (long long)r->model->version,
+                                   (long long)r->scope->model->version,
                                    STR_ARG(gateway_base_url(r)));
     struct str hex = digest_sha256_hex(r->task.arena, text);
 

@@ -152,8 +152,8 @@ AWAITS static int make(struct req *r, write_fn write, size_t max, struct kept **
         .task = &r->task, .kept = kept, .arena = arena_new(PIECE_BYTES), .max = max};
     struct openapi about = {
         .arena = r->task.arena,
-        .model = r->model,
-        .caller = r->caller,
+        .model = r->scope->model,
+        .caller = r->scope->caller,
         .slice = on_slice,
         .arg = &making,
     };
@@ -230,9 +230,9 @@ static bool make_room(struct req *r, struct kept *kept)
 static struct str key_of(struct req *r)
 {
     struct arena *arena = r->task.arena;
-    const struct model *model = r->model;
+    const struct model *model = r->scope->model;
     uint64_t *rule = ARENA_ARRAY(arena, rule, 2 * model->entity_count + 1);
-    int64_t numbers[] = {r->project->number, model->version};
+    int64_t numbers[] = {r->scope->project->number, model->version};
     char *key = arena_alloc(arena, KEY_BYTES);
     size_t count = 0;
 
@@ -240,9 +240,9 @@ static struct str key_of(struct req *r)
         const struct entity *entity = &model->entities[i];
         uint64_t actions = 0;
         for (enum perm_action action = ACT_READ; action <= ACT_UPDATE; action++)
-            actions |= (uint64_t)caller_can_entity(r->caller, entity->id, action) << action;
+            actions |= (uint64_t)caller_can_entity(r->scope->caller, entity->id, action) << action;
         rule[count++] = actions;
-        rule[count++] = actions ? caller_field_key(r->caller, entity) : 0;
+        rule[count++] = actions ? caller_field_key(r->scope->caller, entity) : 0;
     }
     memcpy(key, numbers, sizeof(numbers));
     digest_sha256((struct str){(const char *)rule, count * sizeof(*rule)},
@@ -281,8 +281,8 @@ AWAITS static int make_model(struct req *r, struct str key, const struct docs_te
     if (rc == TOO_LARGE)
         return refuse_large(r);
     TRY(rc);
-    kept->project = r->project->number;
-    kept->version = r->model->version;
+    kept->project = r->scope->project->number;
+    kept->version = r->scope->model->version;
     let_go_outdated(kept->project, kept->version);
     if (!make_room(r, kept)) {
         unref(kept);

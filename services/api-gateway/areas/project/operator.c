@@ -151,7 +151,7 @@ AWAITS static int put_counts(struct req *r, struct jw *w, struct str slug)
         JW_NULL(w, "entities");
         return 0;
     }
-    r->db = &project->db;
+    r->scope->db = &project->db;
     TRY(sql_one(r, &counts, &SQL_OPERATOR_COUNTS, PARAMS()));
     rows_json_members(w, &counts, 0);
     return 0;

@@ -8,7 +8,7 @@ static int reply_project(struct req *r)
     struct jw w = resp_json(r);
 
     jw_obj(&w);
-    project_json_members(&w, r->project);
+    project_json_members(&w, r->scope->project);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }
@@ -17,7 +17,7 @@ static int reply_project(struct req *r)
 AWAITS static int project_read(struct req *r)
 {
     const struct model *model;
-    int rc = project_reload_model(&r->task, r->project, &model);
+    int rc = project_reload_model(&r->task, r->scope->project, &model);
 
     if (rc == PROJECT_NOT_FOUND)
         return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
@@ -55,7 +55,7 @@ static struct str changed_members(struct req *r, const struct project_in *in)
 AWAITS static int check_admins(struct req *r, const struct project_in *in)
 {
     const struct project_settings_in *change = in->settings.value;
-    struct project_settings next = r->project->settings;
+    struct project_settings next = r->scope->project->settings;
 
     if (!change || !(change->require_confirmed_email.set || change->oidc_issuer.set))
         return 0;
@@ -78,7 +78,8 @@ AWAITS static int project_update(struct req *r)
     TRY(check_admins(r, &in));
     audit = gateway_audit(r, "project.update", "project", 0, changed_members(r, &in));
     TRY(sql_begin(r));
-    rc = project_settings_save(&r->task, gateway_directory(), r->project, r->db, &in, &audit);
+    rc = project_settings_save(
+        &r->task, gateway_directory(), r->scope->project, r->scope->db, &in, &audit);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     TRY(sql_commit(r));

@@ -33,10 +33,11 @@ static const struct schema task_schema = SCHEMA_OUT("Task", task_fields);
 
 AWAITS static int tasks_list(struct req *r)
 {
-    return reply_page(r,
-                      "-id",
-                      &SQL_TASKS_LIST,
-                      PARAMS(P_I64(r->caller->user_id), P_BOOL(caller_is_admin(r->caller))));
+    return reply_page(
+        r,
+        "-id",
+        &SQL_TASKS_LIST,
+        PARAMS(P_I64(r->scope->caller->user_id), P_BOOL(caller_is_admin(r->scope->caller))));
 }
 
 AWAITS static int tasks_get(struct req *r)
@@ -48,7 +49,9 @@ AWAITS static int tasks_get(struct req *r)
     TRY(sql_one(r,
                 &task,
                 &SQL_TASK_GET,
-                PARAMS(P_I64(r->caller->user_id), P_BOOL(caller_is_admin(r->caller)), P_I64(id))));
+                PARAMS(P_I64(r->scope->caller->user_id),
+                       P_BOOL(caller_is_admin(r->scope->caller)),
+                       P_I64(id))));
     return reply_row(r, 200, &task);
 }
 

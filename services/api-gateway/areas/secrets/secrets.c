@@ -86,8 +86,10 @@ static struct str seal(struct req *r, struct str name, struct str value)
 {
     struct arena *arena = r->task.arena;
 
-    return aead_seal(
-        arena, &r->project->data_key, value, place_secret(arena, r->project->number, name));
+    return aead_seal(arena,
+                     &r->scope->project->data_key,
+                     value,
+                     place_secret(arena, r->scope->project->number, name));
 }
 
 /* The name is that of a secret: it needs no escaping. */

@@ -25,11 +25,11 @@ static struct db_param viewer(struct req *r)
 {
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, 2);
 
-    ids[0] = r->caller->user_id;
-    ids[1] = r->caller->key_id;
-    if (caller_is_admin(r->caller))
+    ids[0] = r->scope->caller->user_id;
+    ids[1] = r->scope->caller->key_id;
+    if (caller_is_admin(r->scope->caller))
         return P_I64S(ids, 0);
-    return P_I64S(ids, r->caller->kind == CALLER_KEY ? 2 : 1);
+    return P_I64S(ids, r->scope->caller->kind == CALLER_KEY ? 2 : 1);
 }
 
 AWAITS static int jobs_list(struct req *r)
@@ -76,16 +76,16 @@ AWAITS static struct str visible_data(struct req *r, const struct rows *found)
     struct jr_error error;
     json_t *data;
 
-    if (caller_is_admin(r->caller) || !text.ptr || (!event.len && entity_id == 0))
+    if (caller_is_admin(r->scope->caller) || !text.ptr || (!event.len && entity_id == 0))
         return text;
-    const struct entity *entity = entity_id ? model_entity_by_id(r->model, entity_id) : NULL;
-    if (!rows_bool(found, 0, DATA_ADMITTED) || !trigger_allowed(r->caller, event, entity))
+    const struct entity *entity = entity_id ? model_entity_by_id(r->scope->model, entity_id) : NULL;
+    if (!rows_bool(found, 0, DATA_ADMITTED) || !trigger_allowed(r->scope->caller, event, entity))
         return STR_NONE;
     if (!entity)
         return text;
     if (jr_parse_beside(&r->task, r->task.arena, text, true, &data, &error) != 0)
         return STR_NONE;
-    const struct trigger_view view = {r->caller, entity, rows_time(found, 0, DATA_AT)};
+    const struct trigger_view view = {r->scope->caller, entity, rows_time(found, 0, DATA_AT)};
     trigger_trim(&view, data);
     return jr_print(r->task.arena, data);
 }
@@ -164,7 +164,7 @@ AWAITS static int jobs_cancel(struct req *r)
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
-    jobs_cancel_hint(gateway_directory(), r->project, id);
+    jobs_cancel_hint(gateway_directory(), r->scope->project, id);
     return reply_job(r, 200, id);
 }
 
@@ -247,7 +247,7 @@ find_step(struct req *r, const struct rows *job, const struct in_str *wanted, st
 /* A step may stand behind a condition that has not held, and runs with its editor's rights. */
 static int check_own(struct req *r, const struct rows *job, const struct in_str *wanted)
 {
-    if (caller_can(r->caller, PERM_SVC_WORKFLOWS_UPDATE))
+    if (caller_can(r->scope->caller, PERM_SVC_WORKFLOWS_UPDATE))
         return 0;
     if (!rows_bool(job, 0, LOCK_OWN))
         return fail(r,
@@ -281,9 +281,12 @@ AWAITS static int jobs_retry(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &retry_schema, &in));
     TRY(sql_begin(r));
-    const struct db_param key = r->caller->kind == CALLER_KEY ? P_I64(r->caller->key_id) : P_NULL;
-    TRY(sql_one(
-        r, &job, &SQL_RUN_LOCK, PARAMS(viewer(r), P_I64(id), P_I64(r->caller->user_id), key)));
+    const struct db_param key =
+        r->scope->caller->kind == CALLER_KEY ? P_I64(r->scope->caller->key_id) : P_NULL;
+    TRY(sql_one(r,
+                &job,
+                &SQL_RUN_LOCK,
+                PARAMS(viewer(r), P_I64(id), P_I64(r->scope->caller->user_id), key)));
     TRY(check_own(r, &job, &in.from_step));
     TRY(check_retry(r, &job));
     TRY(check_room(r));
@@ -294,7 +297,7 @@ AWAITS static int jobs_retry(struct req *r)
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
-    jobs_ring(gateway_directory(), r->project, id);
+    jobs_ring(gateway_directory(), r->scope->project, id);
     return reply_job(r, 202, id);
 }
 

@@ -35,19 +35,19 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
     int rc;
 
     TRY(req_json_text(r, &start->data));
-    start->actor_id = r->caller->user_id;
-    start->actor_key_id = r->caller->key_id;
+    start->actor_id = r->scope->caller->user_id;
+    start->actor_key_id = r->scope->caller->key_id;
     start->traceparent = gateway_traceparent(r);
     start->queued_max = daemon_app()->conf->queued_jobs;
     call = job_start_call(r->task.arena, start);
-    rc = db_query(&r->task, r->db, call.sql, call.params, call.param_count, &started);
+    rc = db_query(&r->task, r->scope->db, call.sql, call.params, call.param_count, &started);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     if (started.count && rows_null(&started, 0, 0))
         return fail_queue_full(r, start->queued_max);
     *ret_job = started.count ? rows_i64(&started, 0, 0) : 0;
     if (*ret_job)
-        jobs_ring(gateway_directory(), r->project, *ret_job);
+        jobs_ring(gateway_directory(), r->scope->project, *ret_job);
     return 0;
 }
 
@@ -67,7 +67,7 @@ AWAITS static int workflows_trigger(struct req *r)
     resp_header_printf(r,
                        "Location",
                        "/org/%.*s/workflows/jobs/%lld",
-                       STR_ARG(r->project->slug),
+                       STR_ARG(r->scope->project->slug),
                        (long long)job_id);
     w = resp_json(r);
     jw_obj(&w);

@@ -121,7 +121,7 @@ AWAITS static int workflows_delete(struct req *r)
     TRY(items_if_match(r, &removal.match));
     TRY(model_change(r, remove_workflow, &removal));
     for (size_t i = 0; i < removal.running.count; i++)
-        jobs_cancel_hint(gateway_directory(), r->project, rows_i64(&removal.running, i, 0));
+        jobs_cancel_hint(gateway_directory(), r->scope->project, rows_i64(&removal.running, i, 0));
     return reply_empty(r, 204);
 }
 

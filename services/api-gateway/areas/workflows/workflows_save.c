@@ -211,7 +211,7 @@ check_secrets(struct req *r, const struct draft *draft, struct schema_errors *er
 
     if (!count)
         return 0;
-    if (!caller_can(r->caller, PERM_SVC_SECRETS_READ)) /* nor may it learn which there are */
+    if (!caller_can(r->scope->caller, PERM_SVC_SECRETS_READ)) /* nor may it learn which there are */
         return draft->adopts ? fail_secret(r, definition, secrets[0].step) : 0;
     for (size_t i = 0; i < count; i++)
         names[i] = secrets[i].name;
@@ -248,13 +248,13 @@ AWAITS static int check(struct req *r,
     doc = definition_doc(arena, &draft->definition);
     draft->adopts = is_other(in, stored, doc);
     if (draft->fresh || draft->definition.enabled) {
-        (void)definition_check_model(arena, &draft->definition, r->model, errors);
+        (void)definition_check_model(arena, &draft->definition, r->scope->model, errors);
         TRY(check_secrets(r, draft, errors));
         if (errors->count)
             return fail_fields(r, errors);
     }
     if (definition_of_records(&draft->definition)) {
-        entity = model_entity(r->model, draft->definition.entity);
+        entity = model_entity(r->scope->model, draft->definition.entity);
         draft->entity_id = entity          ? entity->id
                            : stored->found ? rows_i64(&stored->row, 0, COL_ENTITY_ID)
                                            : 0;
@@ -314,7 +314,7 @@ AWAITS static int tell_runners(struct req *r, int64_t fire_ms)
     return db_query(&r->task,
                     directory_control(gateway_directory()),
                     &SQL_WORKFLOW_PROJECT_DUE,
-                    PARAMS(P_I64(r->project->number), fire_ms ? P_TIME(fire_ms) : P_NULL),
+                    PARAMS(P_I64(r->scope->project->number), fire_ms ? P_TIME(fire_ms) : P_NULL),
                     NULL);
 }
 
@@ -345,8 +345,8 @@ static void row_params(struct req *r, const struct draft *draft, struct db_param
     params[8] = timed ? P_STR(definition->cron_text) : P_NULL;
     params[9] = timed ? P_STR(definition->timezone) : P_NULL;
     params[10] = draft->fire_ms ? P_TIME(draft->fire_ms) : P_NULL;
-    params[11] = P_I64(r->caller->user_id);
-    params[12] = r->caller->key_id ? P_I64(r->caller->key_id) : P_NULL;
+    params[11] = P_I64(r->scope->caller->user_id);
+    params[12] = r->scope->caller->key_id ? P_I64(r->scope->caller->key_id) : P_NULL;
 }
 
 static int fail_route(struct req *r)
@@ -395,7 +395,7 @@ AWAITS static int write_rows(struct req *r, const struct draft *draft, int64_t i
     params[ROW_PARAMS - 2] = P_I64(id);
     params[ROW_PARAMS - 1] = P_BOOL(draft->adopts);
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   add ? &SQL_WORKFLOW_ADD : &SQL_WORKFLOW_SAVE,
                   params,
                   add ? ROW_PARAMS - 2 : ROW_PARAMS,

@@ -267,7 +267,7 @@ AWAITS static int balances_adjust(struct req *r)
         .may_overdraw = in.may_overdraw.value,
         .reason = in.reason.value,
         .reference = in.reference.value,
-        .actor_id = r->caller->user_id,
+        .actor_id = r->scope->caller->user_id,
     };
     if (!change.unit.ptr)
         return fail_field(

@@ -42,7 +42,7 @@ AWAITS static int reply_entitlement(struct req *r, int64_t user_id)
     int rc;
 
     TRY(pay_settings(r, false, &settings));
-    rc = entitlement_get(&r->task, r->project, settings, user_id, &best);
+    rc = entitlement_get(&r->task, r->scope->project, settings, user_id, &best);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     if (settings->store.configured)
@@ -68,7 +68,7 @@ AWAITS static int reply_entitlement(struct req *r, int64_t user_id)
 /* A key stands for the user who made it. */
 AWAITS static int entitlements_mine(struct req *r)
 {
-    return reply_entitlement(r, r->caller->user_id);
+    return reply_entitlement(r, r->scope->caller->user_id);
 }
 
 AWAITS static int entitlements_of_user(struct req *r)

@@ -344,7 +344,7 @@ static const struct schema redeemed_schema = SCHEMA_OUT("OfferRedeemed", redeeme
 
 AWAITS static int offers_mine(struct req *r)
 {
-    return reply_page(r, "id", SQL_OFFER_CODES_MINE(.user_id = r->caller->user_id));
+    return reply_page(r, "id", SQL_OFFER_CODES_MINE(.user_id = r->scope->caller->user_id));
 }
 
 static int reply_redeemed(struct req *r,
@@ -377,7 +377,7 @@ AWAITS static int redeem(struct req *r, struct str code, struct idem *idem)
 
     TRY(pay_settings(r, false, &settings));
     TRY(sql_begin(r));
-    TRY(offer_redeem(r, code, r->caller->user_id, 0, 0, &offer));
+    TRY(offer_redeem(r, code, r->scope->caller->user_id, 0, 0, &offer));
     if (!str_is(offer.kind, "store") && !str_is(offer.kind, "credit"))
         return fail(r,
                     PROBLEM_CONFLICT,

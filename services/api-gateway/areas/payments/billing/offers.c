@@ -290,7 +290,7 @@ AWAITS static int offers_create(struct req *r)
     TRY(take(r, &in, &offer));
     TRY(sql_begin(r));
     int rc = db_query(&r->task,
-                      r->db,
+                      r->scope->db,
                       SQL_OFFER_ADD(.name = offer.name,
                                     .description = offer.description,
                                     .kind = offer.kind,
@@ -325,7 +325,7 @@ AWAITS static int offers_update(struct req *r)
     struct sql_offer_lock_row offer = sql_offer_lock_row(r->task.arena, &rows, 0);
     TRY(take(r, &in, &offer));
     int rc = db_query(&r->task,
-                      r->db,
+                      r->scope->db,
                       SQL_OFFER_SAVE(.id = id,
                                      .name = offer.name,
                                      .description = offer.description,

@@ -65,7 +65,7 @@ AWAITS static int extend(struct sync *sync)
     struct rows extended;
     int rc = db_query(
         &sync->r->task,
-        sync->r->db,
+        sync->r->scope->db,
         SQL_PLAN_SYNC_EXTEND(.id = sync->plan.id, .sync_until = sync->lease, .lease_ms = LEASE_MS),
         &extended);
 
@@ -107,7 +107,7 @@ call(struct sync *sync, const char *what, struct str path, const struct form *fo
     struct arena *arena = sync->r->task.arena;
     struct str salt =
         arena_printf(arena, "%lld:%.*s", (long long)sync->plan.failures, STR_ARG(form_text(form)));
-    struct str key = processor_key(arena, sync->r->project, what, sync->plan.id, salt);
+    struct str key = processor_key(arena, sync->r->scope->project, what, sync->plan.id, salt);
 
     return ask(sync, "POST", path, form, key);
 }
@@ -117,7 +117,7 @@ struct str plan_fresh_key(struct req *r, const char *what, int64_t id)
     char *salt = arena_alloc(r->task.arena, 27);
 
     rand_ulid(salt);
-    return processor_key(r->task.arena, r->project, what, id, str_from(salt));
+    return processor_key(r->task.arena, r->scope->project, what, id, str_from(salt));
 }
 
 /* What sets something: it may have been set back since. */
@@ -128,7 +128,7 @@ AWAITS static int call_again(struct sync *sync, struct str path, const struct fo
 
 static struct str product_id(struct sync *sync)
 {
-    const struct project *project = sync->r->project;
+    const struct project *project = sync->r->scope->project;
 
     /* Numbers begin again in a database that is made anew, the account stays. */
     return arena_printf(sync->r->task.arena,

@@ -84,7 +84,7 @@ AWAITS static int plans_list(struct req *r)
     return reply_page(
         r,
         "id",
-        SQL_PLANS_LIST(.tenant_id = r->project->number,
+        SQL_PLANS_LIST(.tenant_id = r->scope->project->number,
                        .is_active = active.ptr ? some_bool(str_is(active, "true")) : NO_BOOL));
 }
 
@@ -92,7 +92,7 @@ AWAITS static int reply_plan(struct req *r, int status, int64_t id)
 {
     struct rows plan;
 
-    TRY(sql_one(r, &plan, SQL_PLAN_GET(.tenant_id = r->project->number, .id = id)));
+    TRY(sql_one(r, &plan, SQL_PLAN_GET(.tenant_id = r->scope->project->number, .id = id)));
     if (status == 201)
         reply_location(r, id);
     return reply_row(r, status, &plan);
@@ -174,7 +174,7 @@ AWAITS static int plans_create(struct req *r)
     TRY(merge(r, &in, &plan));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   SQL_PLAN_ADD(.plan_name = plan.plan_name,
                                .name = plan.name,
                                .description = plan.description,
@@ -234,7 +234,7 @@ AWAITS static int plans_update(struct req *r)
     TRY(lock_plan(r, id, &plan));
     TRY(merge(r, &in, &plan));
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   SQL_PLAN_SAVE(.id = id,
                                 .plan_name = plan.plan_name,
                                 .name = plan.name,

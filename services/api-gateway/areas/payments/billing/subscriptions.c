@@ -229,7 +229,7 @@ AWAITS static int users_put(struct req *r)
                                        .user_id = sql_i64s(in.user_ids.items, in.user_ids.count))),
         gateway_audit(r, "subscriptions.set_users", "subscription", id, STR_NONE),
     };
-    int rc = db_batch(&r->task, r->db, calls, ARRAY_LEN(calls), NULL);
+    int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, "user_ids", PROBLEM_FOREIGN_KEY_VIOLATION, "names a user that does not exist");

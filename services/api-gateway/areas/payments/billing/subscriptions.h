@@ -15,9 +15,9 @@ struct subscription {
 extern const struct schema subscription_schema;        /* with history */
 extern const struct schema subscription_listed_schema; /* without */
 
-/* co: on r->db: 404 when there is none. */
+/* co: on r->scope->db: 404 when there is none. */
 AWAITS int subscription_load(struct req *r, int64_t id, struct subscription *ret_subscription) MUSTCHECK;
-/* co: on r->db: the subscription as it is now, with its history; `checkout_url` (201 alone) empty = none. */
+/* co: on r->scope->db: the subscription as it is now, with its history; `checkout_url` (201 alone) empty = none. */
 AWAITS int subscription_reply(struct req *r, int status, int64_t id, struct str checkout_url) MUSTCHECK;
 /* any: canceled and incomplete_expired: nothing will change it any more. */
 bool subscription_has_ended(const struct subscription *subscription);

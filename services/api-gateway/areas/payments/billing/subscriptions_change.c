@@ -314,7 +314,7 @@ static int check_update(struct req *r, const struct update_in *in, struct change
 {
     bool store = str_is(change->subscription.provider, "iap_store");
 
-    if (in->subscriber_id.set && !caller_is_admin(r->caller))
+    if (in->subscriber_id.set && !caller_is_admin(r->scope->caller))
         return fail(r, PROBLEM_ADMIN_REQUIRED, "Only an administrator changes the subscriber.");
     if (in->plan_id.set || (in->metadata.set && store))
         TRY(subscription_check_ours(r, &change->subscription));

@@ -213,8 +213,8 @@ AWAITS static int take_payer(struct req *r, const struct create_in *in, struct d
     draft->subscriber_id = given(&in->subscriber_id) ? in->subscriber_id.value : 0;
     TRY(take_method(r, in->payment_method_id.value, draft));
     if (!in->subscriber_id.set && !draft->subscriber_id && !draft->email.len &&
-        r->caller->kind == CALLER_USER)
-        draft->subscriber_id = r->caller->user_id;
+        r->scope->caller->kind == CALLER_USER)
+        draft->subscriber_id = r->scope->caller->user_id;
     if (!draft->subscriber_id)
         return 0;
     TRY(sql_all(r, &user, SQL_SUBSCRIPTION_USER(.id = draft->subscriber_id)));
@@ -238,12 +238,12 @@ AWAITS static int make_product(struct req *r, struct draft *draft)
     struct str hash = digest_sha256_hex(
         arena,
         arena_printf(arena, "%.*s\n%.*s", STR_ARG(draft->name), STR_ARG(draft->description)));
-    struct str slug = r->project->slug;
+    struct str slug = r->scope->project->slug;
 
     draft->product = arena_printf(arena,
                                   "gw_%lld_%llx_%.*s",
-                                  (long long)r->project->number,
-                                  (unsigned long long)r->project->created_ms,
+                                  (long long)r->scope->project->number,
+                                  (unsigned long long)r->scope->project->created_ms,
                                   PRODUCT_DIGITS,
                                   hash.ptr);
     form_init(&form, arena);

@@ -187,7 +187,7 @@ AWAITS static int templates_create(struct req *r)
     TRY(merge(r, &in, &template));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   SQL_TEMPLATE_ADD(.name = template.name,
                                    .description = template.description,
                                    .plan_id = some_id(template.plan_id),
@@ -242,7 +242,7 @@ AWAITS static int templates_update(struct req *r)
     TRY(lock_template(r, id, &template));
     TRY(merge(r, &in, &template));
     rc = db_query(&r->task,
-                  r->db,
+                  r->scope->db,
                   SQL_TEMPLATE_SAVE(.id = id,
                                     .name = template.name,
                                     .description = template.description,

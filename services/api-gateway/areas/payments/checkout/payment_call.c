@@ -32,7 +32,7 @@ int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_i
                                 .payment_method_id = some_id(draft->payment_method_id),
                                 .platform_fee_minor = draft->fee_minor,
                                 .metadata = jr_print(r->task.arena, draft->metadata),
-                                .created_by = r->caller->user_id)));
+                                .created_by = r->scope->caller->user_id)));
     *ret_id = sql_payment_add_row(&rows, 0).id;
     return 0;
 }

@@ -45,7 +45,7 @@ AWAITS static int apply_methods(struct req *r,
 {
     struct apply_source source = {
         .task = &r->task,
-        .project = r->project,
+        .project = r->scope->project,
         .settings = settings,
         .event_id = STR_NONE,
         .event_type = STR_NONE,
@@ -59,7 +59,7 @@ AWAITS static int apply_methods(struct req *r,
         struct method_object method;
         if (method_read(methods[i], &method))
             continue;
-        int rc = apply_method(&source, r->db, &method, attached, &applied);
+        int rc = apply_method(&source, r->scope->db, &method, attached, &applied);
         if (rc < 0)
             return rc;
         if (rc)
@@ -70,7 +70,7 @@ AWAITS static int apply_methods(struct req *r,
     }
     TRY(sql_commit(r));
     if (rang)
-        events_ring(gateway_directory(), r->project);
+        events_ring(gateway_directory(), r->scope->project);
     return 0;
 }
 
@@ -366,7 +366,7 @@ AWAITS static int setup(struct req *r, const struct setup_in *in, struct idem *i
         .method = "POST",
         .path = STR("/v1/setup_intents"),
         .form = form_text(&form),
-        .key = processor_key(r->task.arena, r->project, "setup", subscriber_id, idem->salt),
+        .key = processor_key(r->task.arena, r->scope->project, "setup", subscriber_id, idem->salt),
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
     if (rc == 0)
@@ -412,7 +412,7 @@ AWAITS static int detach(struct req *r, const struct payment_method *method)
         .method = "POST",
         .path = processor_path(arena, "/v1/payment_methods", method->provider_id, "/detach"),
         .form = STR(""),
-        .key = processor_key(arena, r->project, "detach", method->id, salt),
+        .key = processor_key(arena, r->scope->project, "detach", method->id, salt),
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
     if (rc && !was_detached(rc, &reply))

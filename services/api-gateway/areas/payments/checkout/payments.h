@@ -71,7 +71,7 @@ struct payment_draft {
 /* any: the parameters of an intent, however it is paid. `capture_method` may be empty. */
 void payment_put_intent(struct req *r, struct form *form, const struct payment_draft *draft, int64_t payment_id,
                         struct str capture_method);
-/* co: opens a transaction (r->db) and adds the row: *ret_id. */
+/* co: opens a transaction (r->scope->db) and adds the row: *ret_id. */
 AWAITS int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_id) MUSTCHECK;
 /* any: a call about a payment, which this request makes or changes (`creates`); its settings, row, path and form are
  * filled by the caller. Refused, a payment that it creates fails. */

@@ -97,7 +97,7 @@ static void put_checkout(struct req *r,
                          const struct payment_draft *draft)
 {
     json_t *metadata = pay_metadata_with(r, draft->metadata, "payment_id", call->id);
-    struct str name = draft->description.len ? draft->description : r->project->name;
+    struct str name = draft->description.len ? draft->description : r->scope->project->name;
     struct str success;
     struct str cancel;
 

@@ -165,7 +165,7 @@ AWAITS static int save_doc(struct req *r, json_t *doc, const struct db_call *aud
 {
     struct db_call calls[2] = {
         payment_settings_put(r->task.arena,
-                             r->project,
+                             r->scope->project,
                              PAYMENT_SETTINGS_PROCESSOR,
                              jr_print(r->task.arena, doc),
                              STR_NONE),
@@ -260,7 +260,7 @@ static struct str account_form(struct req *r, const struct connect_in *in)
     form_str(&form, "controller[fees][payer]", STR("account"));
     form_str(&form, "controller[requirement_collection]", STR("stripe"));
     form_str(&form, "controller[stripe_dashboard][type]", STR("full"));
-    form_str(&form, "metadata[project_id]", r->project->slug);
+    form_str(&form, "metadata[project_id]", r->scope->project->slug);
     return form_text(&form);
 }
 
@@ -277,7 +277,7 @@ static struct str new_key(struct req *r)
     char salt[27];
 
     rand_ulid(salt);
-    return processor_key(r->task.arena, r->project, "account", 0, str_from(salt));
+    return processor_key(r->task.arena, r->scope->project, "account", 0, str_from(salt));
 }
 
 static bool pending(struct arena *arena, const json_t *doc, struct creation *creation)
@@ -481,7 +481,7 @@ AWAITS static int onboarding_create(struct req *r)
         .method = "POST",
         .path = STR("/v1/account_links"),
         .form = form_text(&form),
-        .key = processor_key(r->task.arena, r->project, "onboarding", 0, str_from(salt)),
+        .key = processor_key(r->task.arena, r->scope->project, "onboarding", 0, str_from(salt)),
         .platform = true,
         .limit_ms = LINK_LIMIT_MS,
     };

@@ -138,7 +138,7 @@ static int reply_credentials(struct req *r, const struct processor_account *acco
            arena_printf(arena,
                         "%.*s/webhooks/processor/%.*s",
                         STR_ARG(gateway_payments_url(r)),
-                        STR_ARG(r->project->slug)));
+                        STR_ARG(r->scope->project->slug)));
     jw_obj_end(&w);
     return reply_json(r, 200);
 }
@@ -339,7 +339,7 @@ static struct str changed_members(struct req *r, const struct credentials_in *in
 /* From then on the payments service looks at the project. */
 AWAITS static int register_project(struct req *r)
 {
-    int rc = payment_project_register(&r->task, gateway_directory(), r->project->number);
+    int rc = payment_project_register(&r->task, gateway_directory(), r->scope->project->number);
 
     return rc > 0 ? fail_db(r, rc) : rc;
 }
@@ -362,7 +362,7 @@ AWAITS static int credentials_update(struct req *r)
     merge_account(&in, &account, doc);
     struct db_call calls[] = {
         payment_settings_put(arena,
-                             r->project,
+                             r->scope->project,
                              PAYMENT_SETTINGS_PROCESSOR,
                              jr_print(arena, doc),
                              secret_text(r, &account)),
@@ -379,7 +379,7 @@ AWAITS static int credentials_delete(struct req *r)
 {
     struct db_call calls[] = {
         payment_settings_put(
-            r->task.arena, r->project, PAYMENT_SETTINGS_PROCESSOR, STR("{}"), STR("")),
+            r->task.arena, r->scope->project, PAYMENT_SETTINGS_PROCESSOR, STR("{}"), STR("")),
         gateway_audit(r, "processor_credentials.delete", "processor", 0, STR_NONE),
     };
 

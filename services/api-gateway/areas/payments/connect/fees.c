@@ -187,7 +187,7 @@ static void put_rate(struct jw *w, const char *name, int64_t points)
 AWAITS static int save(struct req *r, const char *key, const char *action, struct str doc)
 {
     struct db_call calls[] = {
-        payment_settings_put(r->task.arena, r->project, key, doc, STR_NONE),
+        payment_settings_put(r->task.arena, r->scope->project, key, doc, STR_NONE),
         gateway_audit(r, action, "processor", 0, doc),
     };
 
@@ -263,7 +263,8 @@ AWAITS static int fees_update(struct req *r)
 
     TRY(req_json(r, &fee_in_schema, &in));
     TRY(sql_begin(r));
-    int rc = payment_settings_lock(&r->task, r->db, r->project, PAYMENT_SETTINGS_FEES, &doc, NULL);
+    int rc = payment_settings_lock(
+        &r->task, r->scope->db, r->scope->project, PAYMENT_SETTINGS_FEES, &doc, NULL);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     keep_stored(r, doc, &in);

@@ -113,14 +113,14 @@ AWAITS static int settings_update(struct req *r)
     TRY(req_json(r, &in_schema, &in));
     TRY(read_storefronts(r, &in.web_checkout_storefronts));
     TRY(sql_begin(r));
-    int rc =
-        payment_settings_lock(&r->task, r->db, r->project, PAYMENT_SETTINGS_OPTIONS, &doc, NULL);
+    int rc = payment_settings_lock(
+        &r->task, r->scope->db, r->scope->project, PAYMENT_SETTINGS_OPTIONS, &doc, NULL);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     merge(doc, &in);
     struct str text = jr_print(arena, doc);
     struct db_call calls[] = {
-        payment_settings_put(arena, r->project, PAYMENT_SETTINGS_OPTIONS, text, STR_NONE),
+        payment_settings_put(arena, r->scope->project, PAYMENT_SETTINGS_OPTIONS, text, STR_NONE),
         gateway_audit(r, "payment_settings.update", "payment_settings", 0, text),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));

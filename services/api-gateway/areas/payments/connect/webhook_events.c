@@ -110,8 +110,8 @@ AWAITS static int webhook_events_replay(struct req *r)
     TRY(sql_commit(r));
     bus_ring(directory_bus(gateway_directory()),
              BUS_PAY,
-             &(struct bus_bell){.project = r->project->number,
-                                .partition = r->project->partition,
+             &(struct bus_bell){.project = r->scope->project->number,
+                                .partition = r->scope->project->partition,
                                 .kind = "payment.received",
                                 .row_id = id});
     return reply_row(r, 202, &event);

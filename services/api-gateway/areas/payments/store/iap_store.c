@@ -116,7 +116,7 @@ static int reply_credentials(struct req *r, const struct store_account *account)
            arena_printf(r->task.arena,
                         "%.*s/webhooks/iap-store/%.*s",
                         STR_ARG(gateway_payments_url(r)),
-                        STR_ARG(r->project->slug)));
+                        STR_ARG(r->scope->project->slug)));
     jw_obj_end(&w);
     return reply_json(r, 200);
 }
@@ -277,8 +277,8 @@ AWAITS static int lock_account(struct req *r, struct store_account *ret_account)
     struct str sealed;
     json_t *doc;
 
-    int rc =
-        payment_settings_lock(&r->task, r->db, r->project, PAYMENT_SETTINGS_STORE, &doc, &sealed);
+    int rc = payment_settings_lock(
+        &r->task, r->scope->db, r->scope->project, PAYMENT_SETTINGS_STORE, &doc, &sealed);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     if (sealed.len && jr_parse(r->task.arena, sealed, &secret, &error) != 0)
@@ -293,7 +293,7 @@ AWAITS static int store_put(struct req *r)
     struct store_in in = {0};
 
     TRY(req_json(r, &in_schema, &in));
-    int rc = payment_project_register(&r->task, gateway_directory(), r->project->number);
+    int rc = payment_project_register(&r->task, gateway_directory(), r->scope->project->number);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     TRY(sql_begin(r));
@@ -301,7 +301,7 @@ AWAITS static int store_put(struct req *r)
     TRY(merge(r, &in, &account));
     struct db_call calls[] = {
         payment_settings_put(r->task.arena,
-                             r->project,
+                             r->scope->project,
                              PAYMENT_SETTINGS_STORE,
                              stored_text(r, &account),
                              sealed_text(r, &account)),
@@ -316,7 +316,8 @@ AWAITS static int store_put(struct req *r)
 AWAITS static int store_delete(struct req *r)
 {
     struct db_call calls[] = {
-        payment_settings_put(r->task.arena, r->project, PAYMENT_SETTINGS_STORE, STR("{}"), STR("")),
+        payment_settings_put(
+            r->task.arena, r->scope->project, PAYMENT_SETTINGS_STORE, STR("{}"), STR("")),
         gateway_audit(r, "iap_store.delete", "iap_store", 0, STR_NONE),
     };
 

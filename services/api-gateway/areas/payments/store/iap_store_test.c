@@ -186,7 +186,7 @@ AWAITS static int store_token(struct req *r)
     char token[STORE_ACCOUNT_TOKEN_BYTES + 1];
     struct jw w = resp_json(r);
 
-    store_account_token(r->caller->user_id, token);
+    store_account_token(r->scope->caller->user_id, token);
     jw_obj(&w);
     JW_CSTR(&w, "app_account_token", token);
     jw_obj_end(&w);

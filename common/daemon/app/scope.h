@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * What a request asks of whom: the part of it that is no HTTP. Zeroed when the request arrives
+ * (http_config.scope_bytes) and filled by the service's stages, each member before what needs it.
+ */
+#include "http/req.h"
+
+struct scope {
+    struct project *project;
+    const struct model *model;   /* the project's, as of this request */
+    const struct entity *entity; /* of {entity}, on routes of records */
+    struct caller *caller;       /* who asks, with the rights of now */
+    struct db *db;               /* the project's database, or its open transaction (reply.h) */
+    int (*begun)(struct req *r); /* AWAITS: what the first transaction begins with; NULL = nothing */
+    int db_failure;              /* the enum db_result behind the answer, 0 = none */
+    bool behind; /* what was refused is there for all that, if the model is old */
+};
