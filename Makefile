@@ -43,7 +43,7 @@ FLAGS_STAMP := $(BUILD)/.flags
 FLAGS_TEXT  := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
 
 .PHONY: all
-all: $(foreach s,$(SERVICES) $(PROGRAMS),$(BUILD)/bin/$(s))
+all: $(foreach s,$(SERVICES) $(PROGRAMS),$(BUILD)/bin/$(s)) $(BUILD)/.results
 
 $(FLAGS_STAMP): FORCE
 	@pkg-config --exists $(PACKAGES) 2>/dev/null || { echo "error: libraries are missing; 'make setup' installs them" >&2; exit 1; }
@@ -241,6 +241,11 @@ fuzz-smoke: ## Replay the fuzz corpus
 C_FILES := $(shell find common services tests -name '*.c' -o -name '*.h' | sort)
 C_SRC   := $(filter %.c,$(C_FILES))
 TIDY_SRC  = $(filter common/% services/%,$(C_SRC))
+
+# A condition that is not in the table fails the build.
+$(BUILD)/.results: scripts/results common/core/base/result.def $(filter common/% services/%,$(C_FILES))
+	@scripts/results
+	@mkdir -p $(@D); touch $@
 
 .PHONY: lint fmt fmt-check tidy headers layers sizes shell compile_commands readme
 lint: ## All checks of the text: format, layers, sizes, headers, clang-tidy, shellcheck

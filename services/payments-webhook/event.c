@@ -23,9 +23,6 @@
 /* What needs the processor waits for it as long as the processor would have waited for us. */
 #define PATIENCE_MS (INT64_C(72) * 3600 * 1000)
 
-/* What became of it, beside the results of apply.h and db.h. */
-enum { EVENT_LOST = 201 };
-
 static const double seconds_bounds[] = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600};
 static struct metric *latency;
@@ -189,7 +186,8 @@ note_failure(struct task *task, struct event *event, struct project *project, in
              L_I64("event", event->item.id),
              L_STR("type", event->type),
              L_I64("attempts", event->item.token),
-             L_I64("rc", rc),
+             L_RESULT("rc", rc),
+             L_AT(&task->site, rc),
              L_STR("reason", reason));
     /* The task's own time may be over. */
     task->deadline_ms = clock_mono_ms() + 5000;

@@ -180,21 +180,27 @@ AWAITS static int store(struct req *r, enum source source, const struct record *
 
 static int refuse_signature(struct req *r, int rc)
 {
-    static const struct {
-        enum outcome outcome;
-        const char *detail;
-    } reasons[] = {
-        [WEBHOOK_SIGNATURE_MALFORMED] = {MALFORMED_HEADER,
-                                         "The header Stripe-Signature is missing or malformed."},
-        [WEBHOOK_SIGNATURE_STALE] = {STALE,
-                                     "The signature was made more than 300 seconds from now."},
-        [WEBHOOK_SIGNATURE_WRONG] = {WRONG_SIGNATURE, "No signature fits the body."},
-        [WEBHOOK_SIGNATURE_NO_SECRET] = {NO_SECRET, "The project has no active webhook secret."},
-    };
+    enum outcome outcome = WRONG_SIGNATURE;
+    const char *detail = "No signature fits the body.";
 
-    MUST(rc > 0 && rc < (int)ARRAY_LEN(reasons));
-    count_event(PROCESSOR, reasons[rc].outcome);
-    return fail(r, PROBLEM_BAD_REQUEST, "%s", reasons[rc].detail);
+    switch (rc) {
+    case WEBHOOK_SIGNATURE_MALFORMED:
+        outcome = MALFORMED_HEADER;
+        detail = "The header Stripe-Signature is missing or malformed.";
+        break;
+    case WEBHOOK_SIGNATURE_STALE:
+        outcome = STALE;
+        detail = "The signature was made more than 300 seconds from now.";
+        break;
+    case WEBHOOK_SIGNATURE_NO_SECRET:
+        outcome = NO_SECRET;
+        detail = "The project has no active webhook secret.";
+        break;
+    default:
+        break;
+    }
+    count_event(PROCESSOR, outcome);
+    return fail(r, PROBLEM_BAD_REQUEST, "%s", detail);
 }
 
 static int refuse_body(struct req *r, enum source source, const char *detail)

@@ -273,7 +273,7 @@ AWAITS static int settle_one(struct task *task, void *arg)
         log_debug("settle.failed",
                   L_CSTR("kind", s->kind->call->name),
                   L_I64("id", s->call.id),
-                  L_I64("rc", rc));
+                  L_RESULT("rc", rc));
     return 0; /* the others go on; the row comes back */
 }
 
@@ -341,6 +341,6 @@ int settle_pass(struct task *task,
     for (size_t i = 0; rc == 0 && i < ARRAY_LEN(kinds); i++)
         rc = settle_kind(task, project, settings, &kinds[i]);
     if (rc > 0) /* the rows are there: the next sweep finds them */
-        log_debug("settle.pass_failed", L_I64("project", project->number), L_I64("rc", rc));
+        log_debug("settle.pass_failed", L_I64("project", project->number), L_RESULT("rc", rc));
     return 0;
 }

@@ -167,7 +167,7 @@ AWAITS static int make_one(struct task *task, const struct kind *kind, const str
     arena_free(task->arena);
     task->arena = own;
     if (rc > 0)
-        log_debug("ahead.failed", L_I64("project", number), L_I64("rc", rc));
+        log_debug("ahead.failed", L_I64("project", number), L_RESULT("rc", rc));
     return rc < 0 ? rc : 0;
 }
 
@@ -208,7 +208,7 @@ static void ahead_run(struct task *task, void *arg)
 
     int rc = look_ahead(task, kind);
     if (rc > 0)
-        log_debug("ahead.look_failed", L_I64("rc", rc));
+        log_debug("ahead.look_failed", L_RESULT("rc", rc));
     if (!stopped)
         loop_timer_start(&kind->timer, kind->every_ms);
 }

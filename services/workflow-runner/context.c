@@ -149,7 +149,7 @@ int context_history(struct run *run)
     for (size_t i = 0; i < rows->count; i++) {
         const struct row row = rows_at(rows, i);
         if (!keep_row(run, &row))
-            return -EINVAL;
+            return ERROR(-EINVAL);
     }
     return 0;
 }

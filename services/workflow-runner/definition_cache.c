@@ -170,7 +170,7 @@ AWAITS static int read_version(struct task *task, struct db *db, const struct ke
     if (rc == DB_SCHEMA)
         return DEFINITION_GONE;
     if (rc != 0)
-        return rc < 0 ? rc : rc + 100;
+        return rc;
     if (rows.count == 0)
         return DEFINITION_GONE;
     entry_store(entry_new(key, &rows));

@@ -17,9 +17,8 @@ struct workflow_version {
     int64_t editor_id, editor_key_id;
 };
 
-enum { DEFINITION_GONE = 1 };
 /* co: the version that the job was queued with, held until the job's arena ends. 0, DEFINITION_GONE
- * when there was no such version at the claim (its workflow was deleted), a db_result + 100, or a
+ * when there was no such version at the claim (its workflow was deleted), a DB_*, or a
  * negative. */
 AWAITS int definition_find(struct job *job, const struct workflow_version **ret_version) MUSTCHECK;
 /* co: the same of any workflow, held until the task's arena ends. */

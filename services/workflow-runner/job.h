@@ -15,11 +15,6 @@
 #include "queue/queue.h"
 #include "workflow/definition.h"
 
-enum job_result {
-    JOB_LOST = 11, /* cancelled, or our lease ended and another runner has it: write nothing more */
-    JOB_STORE_DOWN, /* the database cannot be asked now; the lease will end by itself */
-};
-
 struct job {
     struct queue_item item; /* its .project is NULL until run.c has found it; .task.arena is the
                                job's own, during a step one of the step's */

@@ -385,7 +385,7 @@ static int tx_result(int rc)
         return JOB_LOST;
     if (is_passing(rc))
         return JOB_STORE_DOWN;
-    return rc > 0 ? -EINVAL : rc;
+    return rc > 0 ? ERROR(-EINVAL) : rc;
 }
 
 int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)

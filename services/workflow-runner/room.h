@@ -25,6 +25,5 @@ struct room_moment {
 
 /* co: waits its turn, holding nothing else of it. 0, ROOM_NONE when it is more than one may have,
  * -ECANCELED, -ETIMEDOUT (the task's deadline). */
-enum { ROOM_NONE = 1 };
 AWAITS int room_moment(struct task *task, uint64_t bytes, struct room_moment *ret_moment) MUSTCHECK;
 void room_moment_end(struct room_moment *moment);

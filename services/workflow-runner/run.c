@@ -24,9 +24,6 @@
 #define MESSAGE_BYTES  2000
 #define STEPS_OF_A_JOB (2 * STEPS_MAX)
 
-/* How a job left this process, beside enum job_result. */
-enum { RUN_SUCCEEDED = 20, RUN_ENDED_FAILED, RUN_SKIPPED, RUN_RELEASED };
-
 /* --- rows and ends --- */
 
 void run_pending(struct run *run, const struct ledger_step *row)
@@ -108,13 +105,23 @@ AWAITS static int write_all(struct run *run, const char *status, struct str erro
     return 0;
 }
 
+/* What nobody foresaw. */
+static void log_job_failed(const struct job *job, int rc)
+{
+    log_error("job.failed",
+              L_I64("job", job->item.id),
+              L_RESULT("error", rc),
+              L_AT(&job->item.task.site, rc));
+}
+
 /* co: what waits to be written cannot be stored: the job fails without it, and its steps are there
  * without what they held: none of them looks as if it were under way. */
-AWAITS static int fail_unstored(struct run *run)
+AWAITS static int fail_unstored(struct run *run, int why)
 {
     static const char error[] =
         "{\"code\":\"internal\",\"message\":\"The results of this step could not be stored.\"}";
 
+    log_job_failed(run->job, why);
     for (size_t i = 0; i < run->pending_count; i++) {
         struct ledger_step *row = &run->pending[i];
         row->input = row->output = row->log = STR_NONE;
@@ -142,7 +149,7 @@ AWAITS static int fail_job(struct run *run, struct str error)
     int rc = write_all(run, "failed", error);
 
     if (rc < 0)
-        return fail_unstored(run);
+        return fail_unstored(run, rc);
     return rc > 0 ? rc : RUN_ENDED_FAILED;
 }
 
@@ -157,7 +164,7 @@ AWAITS static int succeed(struct run *run)
     int rc = run->finished ? 0 : write_all(run, "succeeded", STR_NONE);
 
     if (rc < 0)
-        return fail_unstored(run);
+        return fail_unstored(run, rc);
     return rc > 0 ? rc : RUN_SUCCEEDED;
 }
 
@@ -167,7 +174,7 @@ AWAITS static int skip_job(struct run *run, struct str reason)
     int rc = ledger_write(run->job, &entry);
 
     if (rc < 0)
-        return fail_unstored(run);
+        return fail_unstored(run, rc);
     return rc > 0 ? rc : RUN_SKIPPED;
 }
 
@@ -176,7 +183,7 @@ AWAITS static int give_back(struct run *run)
     int rc = write_all(run, "queued", STR_NONE);
 
     if (rc < 0)
-        return fail_unstored(run);
+        return fail_unstored(run, rc);
     return rc > 0 ? rc : RUN_RELEASED;
 }
 
@@ -291,15 +298,18 @@ AWAITS static int prepare_job(struct run *run)
     TRY(rc);
     TRY(load_version(run));
     TRY(open_secrets(run));
-    if (!context_init(run))
+    if (!context_init(run)) {
+        log_job_failed(run->job, ERROR(-EINVAL));
         return fail_with(
             run, STR_NONE, PROBLEM_INTERNAL, STR("The data of the trigger cannot be read."));
+    }
     TRY(check_trigger(run));
     if (!run->job->resumed)
         return 0;
     rc = context_history(run);
     if (rc >= 0)
         return rc;
+    log_job_failed(run->job, rc);
     return fail_with(
         run, STR_NONE, PROBLEM_INTERNAL, STR("The history of the job cannot be read."));
 }
@@ -423,7 +433,7 @@ AWAITS static int walk(struct run *run)
         if (rc == 0 && at >= 0 && is_time_to_write(run))
             rc = write_all(run, NULL, STR_NONE);
         if (rc < 0)
-            return fail_unstored(run);
+            return fail_unstored(run, rc);
         if (rc == RUN_RELEASING)
             return give_back(run);
         if (rc > 0)
@@ -453,7 +463,7 @@ static enum queue_outcome outcome_of(const struct job *job, int rc)
     case RUN_RELEASED:
         return QUEUE_RELEASED;
     default:
-        log_debug("job.left", L_I64("job", job->item.id), L_I64("outcome", rc));
+        log_debug("job.left", L_I64("job", job->item.id), L_RESULT("outcome", rc));
         return QUEUE_GONE;
     }
 }

@@ -45,10 +45,6 @@ struct run {
 
 /* run_step(): the job has failed, run->error tells why. */
 #define RUN_FAILED (-2)
-enum {
-    RUN_AGAIN = 3, /* internal to run_step.c */
-    RUN_RELEASING, /* its turn came when jobs are given back: it has not begun */
-};
 
 /* --- context.c --- */
 

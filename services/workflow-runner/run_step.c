@@ -260,6 +260,22 @@ static bool may_repeat(const struct step_call *call, int rc, int64_t deadline_ms
            clock_mono_ms() + RETRY_LAST_MS < deadline_ms;
 }
 
+/* What nobody foresaw. */
+static void log_step_failed(const struct step_call *call, int rc)
+{
+    log_error("step.failed",
+              L_I64("job", call->job->item.id),
+              L_STR("step", call->step->key),
+              L_RESULT("error", rc),
+              L_AT(&call->task->site, rc));
+}
+
+static int fail_internal(struct step_call *call, int rc)
+{
+    log_step_failed(call, rc);
+    return step_fail(call, PROBLEM_INTERNAL, "The step could not be run.");
+}
+
 /* co: what an action came to as 0, STEP_FAILED, RUN_AGAIN, or what ends the job. */
 AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
 {
@@ -280,7 +296,9 @@ AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
                        "The step did not end within %lld ms.",
                        (long long)call->step->timeout_ms);
     else if (rc < 0)
-        rc = step_fail(call, PROBLEM_INTERNAL, "The step could not be run.");
+        rc = fail_internal(call, rc);
+    else if (rc == STEP_FAILED && problem_find(call->error.code) == PROBLEM_INTERNAL)
+        log_step_failed(call, call->task->site.rc);
     return rc;
 }
 
@@ -326,6 +344,7 @@ attempt(struct run *run, const struct step *step, int64_t *deadline_ms, int *ret
         .secrets = run->secrets,
     };
     run->gone = 0;
+    job->item.task.site.rc = 0;
     secrets_unuse(run->secrets);
     job->item.task.deadline_ms = *deadline_ms;
     int rc = do_step(call);

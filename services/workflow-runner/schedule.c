@@ -154,7 +154,7 @@ AWAITS static int tick_one(struct task *task, struct round *round, const struct 
     arena_free(task->arena);
     task->arena = own;
     if (rc > 0)
-        log_warn("schedule.failed", L_I64("project", db.schema), L_I64("rc", rc));
+        log_warn("schedule.failed", L_I64("project", db.schema), L_RESULT("rc", rc));
     if (rc != 0 || next < 0)
         return rc < 0 ? rc : 0;
     round->numbers[round->done] = db.schema;
@@ -225,7 +225,7 @@ static void tick_run(struct task *task, void *arg UNUSED)
     int rc = tick(task);
 
     if (rc > 0)
-        log_debug("schedule.poll_failed", L_I64("rc", rc));
+        log_debug("schedule.poll_failed", L_RESULT("rc", rc));
     if (!s.stopped)
         arm();
 }

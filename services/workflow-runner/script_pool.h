@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 #include "loop/task.h"
 

@@ -10,12 +10,6 @@
 #include "workflow/secrets.h"
 #include "workflow/template.h"
 
-enum step_result {
-    STEP_OK = 0,
-    STEP_FAILED = 1, /* call->error tells why */
-    STEP_GONE = 2,   /* the job is lost, or the store is down: stop without a word */
-};
-
 struct step_error {
     const char
         *code; /* stable: template_unresolved, not_found, http_status, timeout, script_error, ... */
@@ -63,7 +57,7 @@ typedef int (*step_fn)(struct step_call *call);
 
 /* any: fails the step: returns STEP_FAILED. */
 int step_fail(struct step_call *call, enum problem problem, const char *format, ...) PRINTF_LIKE(3, 4);
-/* any: fails the step for an enum template_result of the parameter. */
+/* any: fails the step for a TEMPLATE_* of the parameter. */
 int step_template_fail(struct step_call *call, struct str name, int rc, struct str reason);
 /* any: evaluates a parameter by name; *ret_value NULL when it is not given. Secrets only when
  * `secrets`. 0, or STEP_FAILED with template_unresolved, template_too_large. */

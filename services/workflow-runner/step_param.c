@@ -24,16 +24,23 @@ json_t *step_own(struct step_call *call, json_t *value)
     return value;
 }
 
+static enum problem template_problem(int rc)
+{
+    switch (rc) {
+    case TEMPLATE_SYNTAX:
+        return PROBLEM_TEMPLATE_SYNTAX;
+    case TEMPLATE_UNRESOLVED:
+        return PROBLEM_TEMPLATE_UNRESOLVED;
+    case TEMPLATE_FORBIDDEN:
+        return PROBLEM_TEMPLATE_FORBIDDEN;
+    default:
+        return PROBLEM_TEMPLATE_TOO_LARGE;
+    }
+}
+
 int step_template_fail(struct step_call *call, struct str name, int rc, struct str reason)
 {
-    static const enum problem problems[] = {
-        [TEMPLATE_SYNTAX] = PROBLEM_TEMPLATE_SYNTAX,
-        [TEMPLATE_UNRESOLVED] = PROBLEM_TEMPLATE_UNRESOLVED,
-        [TEMPLATE_FORBIDDEN] = PROBLEM_TEMPLATE_FORBIDDEN,
-        [TEMPLATE_TOO_LARGE] = PROBLEM_TEMPLATE_TOO_LARGE,
-    };
-
-    return step_fail(call, problems[rc], "%.*s: %.*s", STR_ARG(name), STR_ARG(reason));
+    return step_fail(call, template_problem(rc), "%.*s: %.*s", STR_ARG(name), STR_ARG(reason));
 }
 
 static int

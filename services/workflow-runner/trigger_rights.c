@@ -26,7 +26,7 @@ AWAITS static int find_editor(struct run *run, struct caller *caller)
                             &caller->rights);
     if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
         return TRIGGER_EDITOR_GONE;
-    return rc > 0 ? TRIGGER_UNAVAILABLE : rc;
+    return rc;
 }
 
 /* co: whether the row rule lets the editor see the record. Who made a record sees it, whatever
@@ -58,7 +58,7 @@ AWAITS static int check_row(struct run *run,
     while (records_again(&ctx, &entity, &rc));
     if (rc != RECORDS_FAILED)
         return rc;
-    return ctx.error.code == PROBLEM_NOT_FOUND ? TRIGGER_NOT_PERMITTED : TRIGGER_UNAVAILABLE;
+    return ctx.error.code == PROBLEM_NOT_FOUND ? TRIGGER_NOT_PERMITTED : rc;
 }
 
 AWAITS static int check(struct run *run, json_t *data)

@@ -114,7 +114,7 @@ looked(struct task *task, struct db *db, const struct row *project, const struct
     if (row_bool(found, "stops")) {
         int rc = stop_workflows(task, db->schema);
         if (rc != 0)
-            log_debug("sweep.stops_failed", L_I64("project", db->schema), L_I64("rc", rc));
+            log_debug("sweep.stops_failed", L_I64("project", db->schema), L_RESULT("rc", rc));
     }
     correct_fire_hint(task, project, row_time(found, "next_fire_at"));
     return 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/utf8.h"
 #include "workflow/condition.h"
 #include "json/jr.h"

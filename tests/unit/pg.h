@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 
 static char pg_dir[64];
 

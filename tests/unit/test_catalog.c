@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "catalog/event.h"
 #include "catalog/operator.h"
 #include "catalog/perm.h"

@@ -108,6 +108,33 @@ static void line_has_all_parts(void **state)
     json_decref(line);
 }
 
+static void a_result_has_its_name_and_its_place(void **state)
+{
+    const struct result_site site = {"common/x/y.c", 12, -EINVAL};
+    (void)state;
+
+    log_info("named", L_RESULT("error", -EINVAL), L_AT(&site, -EINVAL), L_I64("last", 1));
+    log_flush();
+    json_t *line = capture_json();
+    assert_string_equal(text_of(line, "error"), "EINVAL");
+    assert_string_equal(text_of(line, "at"), "common/x/y.c:12");
+    assert_int_equal(json_integer_value(json_object_get(line, "last")), 1);
+    json_decref(line);
+}
+
+static void another_results_place_is_not_told(void **state)
+{
+    const struct result_site site = {"common/x/y.c", 12, -EINVAL};
+    (void)state;
+
+    log_info("named", L_RESULT("error", DB_UNIQUE), L_AT(&site, DB_UNIQUE), L_AT(&site, 0));
+    log_flush();
+    json_t *line = capture_json();
+    assert_string_equal(text_of(line, "error"), "DB_UNIQUE");
+    assert_null(json_object_get(line, "at"));
+    json_decref(line);
+}
+
 static void text_cannot_break_out_of_its_line(void **state)
 {
     char all[255];
@@ -218,6 +245,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         captured_test(line_has_all_parts),
+        captured_test(a_result_has_its_name_and_its_place),
+        captured_test(another_results_place_is_not_told),
         captured_test(text_cannot_break_out_of_its_line),
         captured_test(levels_filter),
         captured_test(errors_leave_at_once_and_keep_errno),

@@ -510,6 +510,35 @@ static void test_all(void **state)
     run(all_ok, NULL);
 }
 
+static int call_failing(struct task *task, void *arg)
+{
+    TRY(task_sleep(task, *(int64_t *)arg));
+    return ERROR(-EPROTO);
+}
+
+static void all_failing(struct task *task, void *arg)
+{
+    int64_t delays[] = {2, 1};
+    struct task_call calls[] = {{.fn = call_failing, .arg = &delays[0]},
+                                {.fn = call_sleep, .arg = &delays[1]}};
+
+    (void)arg;
+    assert_int_equal(task_all(task, calls, 2), -EPROTO);
+    assert_int_equal(task->site.rc, -EPROTO);
+    assert_string_equal(task->site.file, "tests/unit/test_loop_task.c");
+    const int line = task->site.line;
+    assert_int_equal(task_sleep(task, 1), 0);
+    assert_int_equal(ERROR(-EPROTO), -EPROTO); /* noted in this task, whoever ran meanwhile */
+    assert_int_equal(task->site.line, line);
+    leave();
+}
+
+static void test_where_a_call_failed_is_known_to_its_caller(void **state)
+{
+    (void)state;
+    run(all_failing, NULL);
+}
+
 static int call_nested(struct task *task, void *arg)
 {
     struct task_call calls[2] = {{.fn = call_sleep, .arg = arg}, {.fn = call_sleep, .arg = arg}};
@@ -746,6 +775,7 @@ int main(void)
         LOOP_TEST(test_sleep_cancel_and_deadline),
         LOOP_TEST(test_sleep_cancelled),
         LOOP_TEST(test_all),
+        LOOP_TEST(test_where_a_call_failed_is_known_to_its_caller),
         LOOP_TEST(test_all_cancelled),
         LOOP_TEST(test_all_deadline),
         LOOP_TEST(test_deep_stack),

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "payments/fee.h"
 #include "payments/money.h"
 

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 struct arena;

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 
 struct list {
     struct list *next;

@@ -1,7 +1,7 @@
 #pragma once
 /* Broken invariants and lack of memory end the process: message, backtrace, abort; the supervisor
  * starts another. Never for anything a caller of the service can cause. */
-#include "base/rc.h"
+#include "base/result.h"
 
 _Noreturn void panic(const char *file, int line, const char *format, ...) PRINTF_LIKE(3, 4);
 /* Runs `fn` once before the process ends, e.g. to write out queued log lines. NULL = none. */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "loop/loop.h"

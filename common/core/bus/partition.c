@@ -87,7 +87,7 @@ bury(struct task *task, struct partition *partition, const struct raw_entry *raw
               L_CSTR("stream", partition->stream),
               L_STR("id", raw->id),
               L_CSTR("reason", why),
-              L_I64("rc", rc));
+              L_RESULT("rc", rc));
     return rc;
 }
 

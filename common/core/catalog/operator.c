@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/panic.h"
-#include "base/rc.h"
+#include "base/result.h"
 
 static const struct filter_operator filter_operators[OP_COUNT] = {
 #define FILTER_OPERATOR(constant, name, fits, takes, sql) [constant] = {name, fits, takes, sql},

@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "base/panic.h"
-#include "base/rc.h"
+#include "base/result.h"
 
 static const struct perm_info infos[PERM_COUNT] = {
 #define PERM(symbol, resource, action, holder)                                                     \

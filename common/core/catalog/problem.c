@@ -6,7 +6,7 @@
 
 #include "base/map.h"
 #include "base/panic.h"
-#include "base/rc.h"
+#include "base/result.h"
 
 static const struct problem_info infos[PROBLEM_COUNT] = {
 #define PROBLEM(constant, code, status, title) [constant] = {code, status, title},

@@ -40,7 +40,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 extern const char conf_required[];

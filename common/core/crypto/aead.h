@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 #define AEAD_KEY_BYTES 32
@@ -21,10 +21,6 @@
 struct aead_key {
     uint8_t bytes[AEAD_KEY_BYTES];
     uint32_t id; /* tells the keys of a rotation apart; not secret */
-};
-
-enum aead_result {
-    AEAD_BAD = 1, /* unknown version or key, too short, changed, or not sealed for this place */
 };
 
 /* Arena-owned sealed bytes. The same input gives different bytes each time. */

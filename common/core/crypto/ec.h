@@ -7,17 +7,13 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 #define EC_SIGNATURE_BYTES  64
 #define EC_COORDINATE_BYTES 32
 
 struct ec_key;
-
-enum ec_result {
-    EC_KEY_BAD = 1, /* not a P-256 key, point not on the curve, or trailing bytes */
-};
 
 /* A new key pair; returns owned. */
 struct ec_key *ec_key_generate(void);

@@ -13,25 +13,14 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 struct ec_key;
 
 #define JWS_MAX_BYTES 8192
 
-/* Clients see one answer for all of them; the names are for logs and tests. */
-enum jws_result {
-    JWS_BAD = 1,       /* not a well-formed token, or one with crit, b64 */
-    JWS_BAD_ALG,       /* not the algorithm of the function that was called */
-    JWS_BAD_SIGNATURE, /* signature or key wrong */
-    JWS_BAD_TYPE,      /* header typ is not the expected one */
-    JWS_EXPIRED,       /* exp passed, or iat older than max_age_s */
-    JWS_NOT_YET,       /* nbf or iat in the future */
-    JWS_BAD_ISSUER,
-    JWS_BAD_AUDIENCE,
-    JWS_BAD_CLAIM, /* a claim is missing or has the wrong JSON type */
-};
+/* Clients see one answer for all JWS_*; the names are for logs and tests. */
 
 /* A parsed, not yet verified token. All arena-owned (the JSON roots are released with the arena);
  * signing_input borrows the token that was parsed. */

@@ -9,22 +9,18 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 #define PASSWORD_MAX_BYTES  1024
 #define PASSWORD_SEED_BYTES 48
-
-enum password_result {
-    PASSWORD_OK = 0,
-    PASSWORD_WRONG = 1,
-    PASSWORD_OK_REHASH = 2, /* right, but hashed with weaker parameters: store a new hash */
-};
+#define PASSWORD_OK         0
 
 /* Arena-owned PHC string. Nobody else may use the arena meanwhile: the task that owns it waits. */
 struct str password_hash(struct arena *arena, struct str password);
-/* An enum password_result. PASSWORD_WRONG too for anything that is not an Argon2id PHC string, or
- * one with parameters beyond 256 MiB, t=16, p=4 (nobody gets to choose how long we compute). */
+/* PASSWORD_OK, PASSWORD_OK_REHASH or PASSWORD_WRONG, for anything too that is not an Argon2id PHC
+ * string, or one with parameters beyond 256 MiB, t=16, p=4 (nobody gets to choose how long we
+ * compute). */
 int password_verify(struct str phc, struct str password) MUSTCHECK;
 /* A PHC string of no password with today's parameters, the same for the same seed; arena-owned. For
  * unknown accounts: verified like any other, it costs what theirs would. What Argon2id costs

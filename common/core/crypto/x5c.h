@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 struct ec_key;
@@ -29,15 +29,9 @@ bool x5c_anchor_sha256(const struct x5c_anchors *anchors,
                        size_t index,
                        uint8_t ret[X5C_SHA256_BYTES]);
 
-enum x5c_result {
-    X5C_BAD = 1,   /* not three certificates that can be read */
-    X5C_UNTRUSTED, /* issuer, signature, CA flag or key do not fit */
-    X5C_NO_MARKER, /* leaf lacks 1.2.840.113635.100.6.11.1 or intermediate
-                      1.2.840.113635.100.6.2.1 */
-    X5C_EXPIRED,   /* leaf, intermediate or root not valid at at_ms (60 s skew) */
-};
 /* `header` is the JWS header; `at_ms` wall clock. 0 with the leaf's key, borrowed until the next
- * call, or an enum x5c_result. */
+ * call; X5C_BAD; X5C_UNTRUSTED; X5C_NO_MARKER: the leaf lacks 1.2.840.113635.100.6.11.1 or the
+ * intermediate 1.2.840.113635.100.6.2.1; X5C_EXPIRED (60 s skew). */
 int x5c_verify(struct arena *arena,
                const struct x5c_anchors *anchors,
                const json_t *header,

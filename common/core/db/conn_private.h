@@ -26,14 +26,6 @@ struct db_conn;
 struct db_wait;
 struct resolve;
 
-/* How an op ended, besides 0 and enum db_result: the task that waits decides what to do next. */
-enum op_outcome {
-    OP_ABORTED = 100, /* another statement of its group failed: run it again */
-    OP_LOST,          /* the connection broke after it was sent */
-    OP_HEAVY,         /* its statement was found to be slow: run it on a lease */
-    OP_UNSENT,        /* the leased connection was gone before anything was sent */
-};
-
 struct db_op {
     const struct sql *sql; /* borrowed from the caller, as are the params */
     const struct db_param *params;
@@ -44,7 +36,7 @@ struct db_op {
     struct db_conn *conn; /* in flight on, NULL = queued or ended */
     struct list link;     /* server->reads while queued */
     PGresult *result;     /* owned once ended; also of an error */
-    int rc;               /* 0, enum db_result or enum op_outcome */
+    int rc;               /* 0, DB_*, or OP_*: the task that waits decides what to do next */
     struct task *task;    /* for whose account its rows are counted */
     uint64_t bytes;       /* of rows, counted */
     uint64_t keep_bytes;  /* rows beyond are dropped and `cut` is set; 0 = all are wanted */
@@ -135,7 +127,7 @@ void params_encode(struct arena *arena,
                    struct wire *ret_wire);
 
 /* --- errors (sqlstate.c) --- */
-/* enum db_result of a SQLSTATE; NULL (the connection broke) is DB_UNAVAILABLE. */
+/* The DB_* of a SQLSTATE; NULL (the connection broke) is DB_UNAVAILABLE. */
 int sqlstate_result(const char *sqlstate);
 /* The first u_<id>, fk_<id> or ck_<id> in a message, borrowed; STR_NONE when there is none. */
 struct str sqlstate_constraint(const char *message);

@@ -23,35 +23,20 @@
  * A struct db is what statements run on: a project's schema on its server (autocommit), or a
  * transaction. Results are rows in the task's arena.
  *
- * Results of every call: 0, -ECANCELED, -ETIMEDOUT, or positive, one of enum db_result.
+ * Results of every call: 0, -ECANCELED, -ETIMEDOUT, or a DB_* of base/result.def. DB_CONFLICT comes after
+ * db_again() gave up (in transactions at once: the caller repeats), DB_SCHEMA after one repetition,
+ * DB_TOO_LARGE (answer.h) only of reads.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "db/rows.h"
 #include "db/sql.h"
 #include "loop/task.h"
 
 struct db_server;
 struct db_conn;
-
-enum db_result {
-    DB_UNIQUE = 1,    /* 23505; db_error()->constraint names "u_<id>" */
-    DB_FOREIGN_KEY,   /* 23503 */
-    DB_NOT_NULL,      /* 23502 */
-    DB_CHECK,         /* 23514, 22xxx: the data does not fit */
-    DB_CONFLICT,      /* 40001, 40P01 after db_again() gave up (transactions: at once; the caller repeats) */
-    DB_LOCKED,        /* 55P03: lock_timeout */
-    DB_TIMEOUT,       /* 57014: statement_timeout */
-    DB_UNAVAILABLE,   /* 08xxx, 53300, 57P0x, no connection within a second */
-    DB_UNKNOWN,       /* the connection was lost while a write was on its way: it may have happened */
-    DB_SCHEMA,        /* 0A000, 42P01, 42703, 42P07..: the model changed under the statement (retried once inside) */
-    DB_FULL,          /* 53100, 53200 */
-    DB_TOO_LARGE,     /* the rows pass what one answer may hold (answer.h); only of reads */
-    DB_BUSY,          /* others of the same project hold its share of connections or bytes */
-    DB_FAILED,        /* anything else: a defect; logged with its SQLSTATE */
-};
 
 struct db {
     struct db_server *server; /* borrowed */

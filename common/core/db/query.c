@@ -75,15 +75,16 @@ int op_report(struct task *task, const struct db_op *op, int rc, int lost_means)
     error_keep(task, state, message, constraint);
     if (rc == OP_LOST)
         return lost_means;
-    if (rc >= OP_ABORTED)
+    if (rc == OP_ABORTED || rc == OP_HEAVY || rc == OP_UNSENT)
         return DB_UNAVAILABLE;
+    if (rc != DB_FAILED)
+        return rc;
     /* Never the server's message: it may quote a value. */
-    if (rc == DB_FAILED)
-        log_error("db.failed",
-                  L_CSTR("statement", op->sql->name),
-                  L_CSTR("sqlstate", state ? state : ""),
-                  L_CSTR("constraint", constraint ? constraint : ""));
-    return rc;
+    log_error("db.failed",
+              L_CSTR("statement", op->sql->name),
+              L_CSTR("sqlstate", state ? state : ""),
+              L_CSTR("constraint", constraint ? constraint : ""));
+    return ERROR(rc);
 }
 
 /* --- ops --- */
@@ -434,7 +435,7 @@ static int finish(struct task *task, struct db_op *op, struct rows *ret_rows)
         return 0;
     error_keep(task, "P0002", "no row", NULL);
     log_error("db.failed", L_CSTR("statement", op->sql->name), L_CSTR("sqlstate", "P0002"));
-    return DB_FAILED;
+    return ERROR(DB_FAILED);
 }
 
 int db_query(struct task *task,

@@ -206,7 +206,7 @@ AWAITS int
 query_patient(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms) MUSTCHECK;
 /* Drops results that nobody takes. */
 void ops_clear(struct db_op *ops, size_t count);
-/* Leaves the details for db_error() and logs defects; returns rc, OP_* replaced by a db_result. */
+/* Leaves the details for db_error() and logs defects; returns rc, OP_* replaced by a DB_*. */
 int op_report(struct task *task, const struct db_op *op, int rc, int lost_means);
 /* Moves the result into rows owned by the task's arena. */
 void op_rows(struct task *task, struct db_op *op, struct rows *ret_rows);

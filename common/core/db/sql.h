@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 enum sql_kind { SQL_ONE, SQL_OPT, SQL_MANY, SQL_EXEC, SQL_PAGE };

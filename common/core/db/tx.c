@@ -206,7 +206,7 @@ int db_commit(struct task *task, struct db *tx)
         tx_end(own);
         if (nothing)
             return 0;
-        return task->cancelled ? -ECANCELED : DB_FAILED;
+        return task->cancelled ? -ECANCELED : ERROR(DB_FAILED);
     }
     int64_t started_us = clock_mono_us();
     op_init(&op, task, tx, &sql_commit, NULL, 0);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 struct arena;
@@ -25,17 +25,8 @@ struct task;
 #define FETCH_MAX_HEADERS            100
 #define FETCH_MAX_HEADER_BYTES       32768
 
-/* Callers that answer to a user must give REFUSED, UNREACHABLE and TIMEOUT one and the same text,
- * or they become a port scanner. */
-enum fetch_result {
-    FETCH_REFUSED = 1, /* host, address or port not allowed; nothing was sent */
-    FETCH_UNREACHABLE, /* no such name, connection or TLS failed, or broken off */
-    FETCH_TIMEOUT,     /* timeout_ms passed */
-    FETCH_TOO_LARGE,   /* body above max_response_bytes, or too many or too long headers */
-    FETCH_BAD_URL,     /* not an absolute http(s) URL of printable ASCII, or has credentials */
-    FETCH_BAD_HEADER,  /* method or a header cannot be sent (CR, LF, NUL, framing headers) */
-    FETCH_BUSY,        /* too many requests of the project's wait for a slot */
-};
+/* Callers that answer to a user must give FETCH_REFUSED, FETCH_UNREACHABLE and FETCH_TIMEOUT one and
+ * the same text, or they become a port scanner. */
 
 /* What a request is for: a project's purposes do not wait for one another. */
 enum fetch_purpose {
@@ -100,7 +91,7 @@ void fetch_init(const struct fetch_config *config);
 /* loop: before the loop ends. Requests still running end with FETCH_UNREACHABLE. */
 void fetch_done(void);
 
-/* co: one request. 0 with any HTTP status, an enum fetch_result, -ECANCELED, or -ETIMEDOUT (the
+/* co: one request. 0 with any HTTP status, a FETCH_*, -ECANCELED, or -ETIMEDOUT (the
  * task's own deadline). */
 AWAITS int fetch(struct task *task,
                  const struct fetch_request *request,

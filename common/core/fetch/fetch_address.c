@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 
 struct range4 {
     uint8_t prefix[4];

@@ -6,7 +6,7 @@
 #include <curl/curl.h>
 
 #include "base/list.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "loop/task.h"
 
 /* Embedded in its owner, who makes and frees the easy handle. */

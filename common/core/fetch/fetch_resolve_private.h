@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "loop/shares.h"
 
 #define FETCH_MAX_ADDRESSES 16

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 struct fetch_url {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 struct task;
@@ -34,15 +34,6 @@ struct mail {
                               again */
 };
 
-enum mail_result {
-    MAIL_BAD_ADDRESS = 1, /* *ret_reason names it */
-    MAIL_BAD_HEADER,      /* line break or other control character in a header, or too long */
-    MAIL_REFUSED, /* the server said no for good (5xx, bad credentials): nothing was delivered */
-    MAIL_UNREACHABLE, /* no connection, TLS failed, or 4xx: nothing was delivered */
-    MAIL_UNKNOWN,     /* broken off after the text was sent: it may have been delivered */
-    MAIL_BAD_SERVER,  /* the configured URL is none */
-};
-
 /* any: "smtp://[user:password@]host[:587][/ehlo-name]" with STARTTLS, "smtps://" with TLS from the
  * start, "smtp+plain://" without either (a relay on the same host, tests). 0 or MAIL_BAD_SERVER. */
 int mail_server_check(struct str server) MUSTCHECK;
@@ -50,7 +41,7 @@ int mail_server_check(struct str server) MUSTCHECK;
 int mail_check(struct arena *arena, const struct mail *mail, struct str *ret_reason) MUSTCHECK;
 /* any: the message as it is sent (CRLF), `now_ms` is its Date. For a checked mail; arena-owned. */
 struct str mail_message(struct arena *arena, const struct mail *mail, int64_t now_ms);
-/* co: checks and sends. 0, an enum mail_result with *ret_reason, -ECANCELED or -ETIMEDOUT (the
+/* co: checks and sends. 0, a MAIL_* with *ret_reason, -ECANCELED or -ETIMEDOUT (the
  * task's deadline). Once: it never sends twice by itself. */
 AWAITS int mail_send(struct task *task,
                      struct str server,

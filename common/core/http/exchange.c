@@ -92,7 +92,8 @@ static void exchange_done(struct exchange *ex, int result)
     struct http_server *server = ex->req.server;
 
     ex->result = result;
-    ex->req.failure = result < 0 ? result : 0;
+    bool unanswered = result > RESULT_FIRST && ex->req.status == 0;
+    ex->req.failure = result < 0 || unanswered ? result : 0;
     ex->phase = EXCHANGE_DONE;
     list_append(&server->done, &ex->link);
     loop_at_turn_end(&server->done_hook);

@@ -13,8 +13,8 @@ struct multipart_part {
     struct str content_type; /* STR_NONE when not sent */
 };
 
-/* Positive results: malformed (400), too large (413); a timeout (408) is REQ_BODY_TIMEOUT. */
-enum { MULTIPART_INVALID = 10, MULTIPART_TOO_LARGE = 11 };
+/* Malformed (400) is MULTIPART_INVALID, too large (413) MULTIPART_TOO_LARGE, a timeout (408)
+ * REQ_BODY_TIMEOUT. */
 
 /* any: from the Content-Type header; MULTIPART_INVALID when it is no multipart/form-data or the
  * boundary is missing or over 70 characters. Arena-owned. Limits: 100 parts, 8 KB a part head. */

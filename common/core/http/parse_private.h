@@ -34,8 +34,8 @@ struct head_scan {
     bool lead_crlf; /* one empty line before the request line is skipped (RFC 9112 2.2) */
 };
 
-enum { HEAD_MORE = 0, HEAD_COMPLETE = 1, HEAD_BAD = 2 };
-/* Any of the three; *ret_used bytes belong to the head. Starts from a zeroed scan. */
+#define HEAD_MORE 0
+/* HEAD_MORE, HEAD_COMPLETE or HEAD_BAD; *ret_used bytes belong to the head. Starts from a zeroed scan. */
 int head_scan(struct head_scan *scan,
               const struct http_limits *limits,
               const char *data,
@@ -74,8 +74,8 @@ struct body_reader {
 };
 
 void body_reader_init(struct body_reader *reader, const struct head *head);
-enum { BODY_MORE = 0, BODY_COMPLETE = 1, BODY_BAD = 2 };
-/* Any of the three. Stops when the input is used up or `room` bytes were made. */
+#define BODY_MORE 0
+/* BODY_MORE, BODY_COMPLETE or BODY_BAD. Stops when the input is used up or `room` bytes were made. */
 int body_decode(struct body_reader *reader,
                 struct str input,
                 char *out,

@@ -22,7 +22,6 @@ struct query {
     size_t count;
 };
 
-enum { QUERY_INVALID = 1 };
 /* any: 0 or QUERY_INVALID with *ret_reason (static text): broken escapes, NUL, unbalanced brackets,
  * too many. Arena-owned. Also reads application/x-www-form-urlencoded bodies. */
 int query_parse(struct arena *arena, struct str text, struct query *ret_query, const char **ret_reason)

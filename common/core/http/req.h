@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "json/jw.h"
@@ -68,7 +68,7 @@ struct req {
     uint64_t bytes_in;
     uint64_t bytes_out;
     const char *error_code;                    /* problem code, for logs and metrics */
-    int failure;                               /* the negative that its handler ended with, for logs */
+    int failure;                               /* what its handler ended with and nobody foresaw, for logs */
 };
 
 /* any: first header of that name (case-insensitive); STR_NONE when absent. */
@@ -77,11 +77,10 @@ struct str req_header(const struct req *req, const char *name);
 struct str req_param(const struct req *req, const char *name);
 const char *http_method_name(enum http_method method);
 
-/* co: the whole body, the same at every call, at most `max_bytes` (answers Expect: 100-continue). 0, or positive: */
-enum { REQ_BODY_TOO_LARGE = 1, REQ_BODY_TIMEOUT = 2, REQ_BODY_BROKEN = 3,
-       REQ_BODY_REFUSED = 4 /* too many, or too much, of its address is waited for */ };
 /* any: is there a body that is not here whole yet? */
 bool req_body_is_awaited(struct req *req);
+/* co: the whole body, the same at every call, at most `max_bytes` (answers Expect: 100-continue). 0,
+ * a REQ_BODY_*, or a negative. */
 AWAITS int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body) MUSTCHECK;
 /* co: the next piece of a streamed body, valid until the next call; empty at the end. Same results.
  * The connection stops reading from the socket while a piece waits (backpressure). */

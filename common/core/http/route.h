@@ -95,7 +95,6 @@ struct router *router_new(void);
 void router_add(struct router *router, const char *mount, const struct route *routes, size_t count);
 void router_free(struct router *router);
 
-enum { ROUTER_NOT_FOUND = 1, ROUTER_METHOD = 2, ROUTER_BAD_PATH = 3 };
 /* any: decodes the path once, matches, fills req->route and req->params. ROUTER_METHOD leaves the
  * allowed methods in *ret_allow (arena), for 405 and OPTIONS. Literal segments win over parameters.
  * ROUTER_BAD_PATH: broken escapes, encoded '/', NUL, '.' or '..' segments, empty segments, not UTF-8. */

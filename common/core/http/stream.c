@@ -120,7 +120,7 @@ AWAITS static int file_send(struct exchange *ex, struct file_read *read, int64_t
         read->bytes = length < (int64_t)FILE_PIECE_BYTES ? (size_t)length : FILE_PIECE_BYTES;
         rc = work_run(&ex->req.task, WORK_FILE, file_read, read);
         if (rc == 0 && read->got <= 0)
-            rc = read->got < 0 ? (int)read->got : -EIO; /* shorter than promised */
+            rc = ERROR(read->got < 0 ? (int)read->got : -EIO); /* shorter than promised */
         if (rc != 0)
             return rc;
         read->offset += read->got;

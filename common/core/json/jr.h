@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 #define JR_MAX_DEPTH 64
@@ -19,9 +19,6 @@ struct jr_error {
     bool range;     /* a number is out of range, ... */
     size_t at;      /* ... at or before this byte */
 };
-
-/* Positive result. */
-enum { JR_INVALID = 1 };
 
 /* 0, or JR_INVALID with *ret_error set. The root may be any JSON value; it is owned by the arena.
  */

@@ -9,7 +9,7 @@
 
 #include "base/num.h"
 #include "base/panic.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/ascii.h"
 #include "base/clock.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/utf8.h"
 #include "json/schema.h"
 

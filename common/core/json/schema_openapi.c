@@ -1,7 +1,7 @@
 /* A schema as an OpenAPI 3.0 schema object (subset and rules: OpenAPI 3.0.3 "Schema Object"). */
 #include <math.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "json/schema.h"
 
 #define SLUG_PATTERN  "^[a-z][a-z0-9-]{1,47}$"

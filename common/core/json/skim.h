@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 #define SKIM_WANTED_MAX 16
@@ -22,7 +22,6 @@ struct skim {
 };
 
 /* 0 with every item filled, or SKIM_INVALID with *ret_reason (static). */
-enum { SKIM_INVALID = 1 };
 int skim(struct arena *arena,
          struct str text,
          struct skim *items,

@@ -117,8 +117,36 @@ static void put_key(struct line *line, const char *key)
     put(line, ":", 1);
 }
 
+struct log_field log_at(const struct result_site *site, int rc)
+{
+    bool noted = rc != 0 && site->rc == rc;
+
+    return (struct log_field){
+        .key = "at",
+        .kind = LOG_F_SITE,
+        .text = noted ? str_from(site->file) : STR_NONE,
+        .number = site->line,
+    };
+}
+
+static void put_site(struct line *line, const struct log_field *site)
+{
+    if (!site->text.ptr)
+        return;
+    put_key(line, site->key);
+    put(line, "\"", 1);
+    put(line, site->text.ptr, site->text.len);
+    put(line, ":", 1);
+    put_i64(line, site->number);
+    put(line, "\"", 1);
+}
+
 static void put_field(struct line *line, const struct log_field *field)
 {
+    if (field->kind == LOG_F_SITE) {
+        put_site(line, field);
+        return;
+    }
     put_key(line, field->key);
     switch (field->kind) {
     case LOG_F_STR:
@@ -134,6 +162,8 @@ static void put_field(struct line *line, const struct log_field *field)
         put_cstr(line, "\"[secret, ");
         put_i64(line, (int64_t)field->text.len);
         put_cstr(line, " bytes]\"");
+        break;
+    case LOG_F_SITE:
         break;
     }
 }

@@ -6,6 +6,7 @@
  */
 #include <stdint.h>
 
+#include "base/result.h"
 #include "base/str.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
@@ -19,7 +20,7 @@ struct log_ctx {
 
 struct log_field {
     const char *key;
-    enum { LOG_F_STR, LOG_F_I64, LOG_F_BOOL, LOG_F_SECRET } kind;
+    enum { LOG_F_STR, LOG_F_I64, LOG_F_BOOL, LOG_F_SECRET, LOG_F_SITE } kind;
     struct str text;
     int64_t number;
 };
@@ -29,6 +30,10 @@ struct log_field {
 #define L_I64(k, v)    ((struct log_field){.key = (k), .kind = LOG_F_I64, .number = (v)})
 #define L_BOOL(k, v)   ((struct log_field){.key = (k), .kind = LOG_F_BOOL, .number = (v)})
 #define L_SECRET(k, v) ((struct log_field){.key = (k), .kind = LOG_F_SECRET, .text = (v)})
+#define L_RESULT(k, rc) L_CSTR((k), result_name(rc))
+/* "at": "<file>:<line>" where `rc` arose, when that is what `site` notes; else no field. */
+#define L_AT(site, rc) log_at((site), (rc))
+struct log_field log_at(const struct result_site *site, int rc);
 
 /* log_info("db.reconnected", L_CSTR("server", name), L_I64("tries", n)); fields are optional. */
 #define log_event(level, event, ...)                                                               \

@@ -32,6 +32,7 @@ static void enter(struct co *co)
 {
     current = co;
     log_context_set(&co->task->log);
+    result_site_set(&co->task->site);
 #if defined(GW_SANITIZE)
     __sanitizer_start_switch_fiber(&loop_stack.fake_stack, co->low, (size_t)((char *)co - co->low));
 #endif
@@ -40,6 +41,7 @@ static void enter(struct co *co)
     __sanitizer_finish_switch_fiber(loop_stack.fake_stack, NULL, NULL);
 #endif
     log_context_set(NULL);
+    result_site_set(NULL);
     current = NULL;
 }
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "base/panic.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "loop/loop.h"
 
 #define SIGNALS_MAX 8

@@ -121,8 +121,10 @@ int task_all(struct task *task, struct task_call *calls, size_t count)
     int rc = await_wait(task, &together->await, 0);
     int64_t db_us = 0; /* they waited side by side: the longest counts */
     for (size_t i = 0; i < count; i++) {
-        if (rc == 0)
+        if (rc == 0 && calls[i].rc != 0) {
             rc = calls[i].rc;
+            task->site = children[i].task.site;
+        }
         if (children[i].task.db_us > db_us)
             db_us = children[i].task.db_us;
     }

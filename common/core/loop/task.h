@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/list.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "log/log.h"
 #include "loop/loop.h"
 
@@ -29,6 +29,7 @@ struct task {
     int64_t deadline_ms; /* monotonic, 0 = none */
     bool cancelled;
     struct log_ctx log;
+    struct result_site site; /* where its last unexpected error arose: ERROR() */
     const char *name;      /* of what it runs, for the watch; task_start() sets it */
     int64_t tenant;        /* number of the project whose work it is; 0 = the process's own */
     int64_t db_us;         /* time spent waiting for the database (access log) */

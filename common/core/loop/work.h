@@ -4,7 +4,7 @@
  * kind so that hashing never starves files and DNS, and turns by project so that nobody's flood
  * holds up the others.
  */
-#include "base/rc.h"
+#include "base/result.h"
 #include "loop/task.h"
 
 typedef void (*work_fn)(void *arg);

@@ -8,22 +8,18 @@
  * owns its first key, and follows MOVED and ASK. Both reconnect by themselves (50 ms..1 s) and forget what was in flight. While Redis
  * is known to be away, commands fail at once. Loop thread only.
  *
- * Results: 0, -ECANCELED, -ETIMEDOUT (the task's own deadline), or enum redis_result.
+ * Results: 0, -ECANCELED, -ETIMEDOUT (the task's own deadline), REDIS_UNAVAILABLE, or
+ * REDIS_ERROR.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 #include "loop/task.h"
 
 struct redis;
-
-enum redis_result {
-    REDIS_UNAVAILABLE = 1, /* no connection, or no answer in time: it may have been done */
-    REDIS_ERROR,           /* Redis refused; its words are in the reply's text ("NOGROUP ...") */
-};
 
 enum redis_kind {
     REDIS_KIND_NIL,

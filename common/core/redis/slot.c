@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/rc.h"
+#include "base/result.h"
 
 /* CRC-16/XMODEM: polynomial 0x1021, nothing reflected, start 0. */
 static uint16_t crc16(struct str text)

@@ -174,7 +174,7 @@ int fail_field(struct req *r, const char *field, enum problem code, const char *
     return fail_fields(r, errors);
 }
 
-/* The names of enum db_result as the API tells them. */
+/* The names of DB_* as the API tells them. */
 static enum problem db_problem(int rc)
 {
     switch (rc) {

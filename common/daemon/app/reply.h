@@ -42,8 +42,10 @@ int fail_with(struct req *r,
               const struct schema_errors *errors);
 /* 400: more than one answer may hold. */
 int fail_too_large(struct req *r);
-/* A positive result of db.h. */
+/* A DB_*; what is none is a 500. */
 int fail_db(struct req *r, int rc);
+/* 500: `rc` arose here. */
+#define fail_internal(r, rc) ((void)ERROR(rc), fail((r), PROBLEM_INTERNAL, NULL))
 /* The response of a problem that arose outside a handler (http_config.problem). */
 void problem_put(struct req *r, int status, enum problem problem, const char *detail);
 

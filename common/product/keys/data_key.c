@@ -105,7 +105,7 @@ static int find_legacy(struct task *task,
     }
     aead_key_wipe(ret_key);
     log_error("project.keys_unreadable", L_I64("number", db->schema));
-    return DB_FAILED;
+    return ERROR(DB_FAILED);
 }
 
 int data_key_adopt(struct task *task, const struct master_keys *masters, struct db *db)
@@ -206,7 +206,7 @@ int key_ring_load(struct task *task,
         TRY(db_query(task, db, SQL_DATA_KEYS_LIST(), &rows));
     }
     if (key_ring_read(task->arena, masters, db->schema, &rows, NULL, ret_ring) != 0)
-        return DB_FAILED;
+        return ERROR(DB_FAILED);
     if (ret_unfinished)
         *ret_unfinished = rows_bool(&rows, 0, rows_column(&rows, "unfinished"));
     return 0;

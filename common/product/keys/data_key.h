@@ -37,14 +37,14 @@ struct str data_key_wrap(struct arena *arena, const struct master_keys *masters,
 int data_key_unwrap(struct arena *arena, const struct master_keys *masters, int64_t project, uint32_t id,
                     struct str wrapped, struct aead_key *ret_key) MUSTCHECK;
 
-/* co: what earlier releases derived becomes the project's first stored key, if it has none. A db_result (DB_FAILED:
+/* co: what earlier releases derived becomes the project's first stored key, if it has none. A DB_* (DB_FAILED:
  * what the project has sealed opens with none of our master keys). */
 AWAITS int data_key_adopt(struct task *task, const struct master_keys *masters, struct db *db) MUSTCHECK;
 /* any: reads the columns key_ids and key_texts; keys that `known` has are copied. A key that cannot be unwrapped is
  * left out, but not the newest: 0, or AEAD_BAD (also when there are none). */
 int key_ring_read(struct arena *arena, const struct master_keys *masters, int64_t project, const struct rows *rows,
                   const struct key_ring *known, struct key_ring *ret_ring) MUSTCHECK;
-/* co: the keys of a project, adopted if need be. 0, or a db_result. *ret_unfinished (may be NULL): an older one is not
+/* co: the keys of a project, adopted if need be. 0, or a DB_*. *ret_unfinished (may be NULL): an older one is not
  * retired. */
 AWAITS int key_ring_load(struct task *task, const struct master_keys *masters, struct db *db,
                          struct key_ring *ret_ring, bool *ret_unfinished) MUSTCHECK;

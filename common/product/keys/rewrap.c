@@ -18,7 +18,7 @@ rewrap_key(struct task *task, const struct rewrap *rewrap, uint32_t id, struct s
     struct aead_key key;
 
     if (data_key_unwrap(task->arena, masters, db->schema, id, wrapped, &key) != 0)
-        return DB_FAILED;
+        return ERROR(DB_FAILED);
     struct str fresh = data_key_wrap(task->arena, masters, db->schema, &key);
     aead_key_wipe(&key);
     return db_query(
@@ -85,7 +85,7 @@ int keys_rewrap(struct task *task,
         struct rewrap all = {.rotation = &rotation};
         if (rotation_scope(task, rewrap_all, &all) != 0) {
             *ret_reason = STR("the list of projects cannot be read");
-            return 1;
+            return DATA_KEYS_LEFT;
         }
         if (all.changed == 0)
             break;

@@ -52,7 +52,9 @@ void rotation_failed(struct task *task,
 {
     rotation->left++;
     rotation->say(
-        arena_printf(task->arena, "project %.*s: not done (%d)", STR_ARG(project->slug), rc).ptr);
+        arena_printf(
+            task->arena, "project %.*s: not done (%s)", STR_ARG(project->slug), result_name(rc))
+            .ptr);
 }
 
 int rotation_end(struct task *task, const struct rotation *rotation, struct str *ret_reason)
@@ -61,7 +63,7 @@ int rotation_end(struct task *task, const struct rotation *rotation, struct str 
         return 0;
     *ret_reason =
         arena_printf(task->arena, "%zu projects are not done; run it again", rotation->left);
-    return 1;
+    return DATA_KEYS_LEFT;
 }
 
 int rotation_scope(struct task *task, int (*fn)(struct task *task, void *arg), void *arg)
@@ -536,7 +538,7 @@ int keys_rotate(struct task *task,
     int rc = rotation_projects(task, &rotation, &list, &count);
     if (rc != 0) {
         *ret_reason = STR("the list of projects cannot be read");
-        return 1;
+        return DATA_KEYS_LEFT;
     }
     for_all(task, &rotation, list, count, begin);
     int64_t told_ms = clock_mono_ms();
@@ -546,7 +548,7 @@ int keys_rotate(struct task *task,
         rc = task_sleep(task, wait_ms);
     if (rc != 0) {
         *ret_reason = STR("ended before the old keys were retired; run it again");
-        return 1;
+        return DATA_KEYS_LEFT;
     }
     for_all(task, &rotation, list, count, finish);
     return rotation_end(task, &rotation, ret_reason);

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * New keys for all projects. Both rotations may be ended at any moment and be run again, beside daemons at work and beside
- * each other; progress goes to say(). 0, or a positive with *ret_reason (some projects are not done: run again).
+ * each other; progress goes to say(). 0, or DATA_KEYS_LEFT with *ret_reason: run again.
  */
 #include "keys/data_key.h"
 #include "servers/servers.h"

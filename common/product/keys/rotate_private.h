@@ -13,7 +13,7 @@ struct rotated { /* one project */
     struct db db;
     struct str slug;
 };
-/* co: the active projects. A db_result. */
+/* co: the active projects. A DB_*. */
 AWAITS int rotation_projects(struct task *task, struct rotation *rotation, struct rotated **ret_list,
                              size_t *ret_count) MUSTCHECK;
 /* any: counts and tells. */

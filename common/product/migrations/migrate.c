@@ -12,9 +12,6 @@
 
 #define LOCK_TRIES 10
 
-/* Result of migrate_run; the text says what happened. */
-enum { MIGRATE_FAILED = 1 };
-
 struct migrator {
     struct task *task;
     struct servers *servers;

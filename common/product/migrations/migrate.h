@@ -7,7 +7,7 @@ extern const struct migration *const migrate_platform_list;
 extern const struct migration *const migrate_project_list;
 
 /* co: applies them to the control schema and every project's, one transaction each, with checksums,
- * under a lock row; calls say(text) for progress. 0 or a positive with *ret_reason. */
+ * under a lock row; calls say(text) for progress. 0, or MIGRATE_FAILED with *ret_reason. */
 AWAITS int migrate_run(struct task *task,
                        struct servers *servers,
                        const struct migration *platform,

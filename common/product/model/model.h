@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 #include "catalog/event.h"
 #include "db/db.h"
@@ -87,7 +87,7 @@ struct model {
     int refs;
 };
 
-/* co: reads the model of a project. 0 with one reference, or a db_result. */
+/* co: reads the model of a project. 0 with one reference, or a DB_*. */
 AWAITS int model_load(struct task *task, struct db *db, struct model **ret_model) MUSTCHECK;
 struct model *model_ref(struct model *model);
 void model_unref(struct model *model);

@@ -23,15 +23,6 @@
 #include "payments/objects.h"
 #include "payments/payment_settings.h"
 
-/* Positive results beside those of db.h are above 100. */
-enum apply_result {
-    APPLY_FOREIGN = 101, /* another project's object */
-    APPLY_UNSUPPORTED,   /* a type that is not handled */
-    APPLY_BROKEN,        /* what it is about cannot be read out of it */
-    APPLY_AGAIN, /* what it needs is not there yet or the processor cannot be asked now: try
-                    later */
-};
-
 /* Where the news comes from. */
 struct apply_source {
     struct task *task;
@@ -59,8 +50,8 @@ struct applied {
     unsigned rings, wakes; /* bit n: what calls[n] touches sets .rang, .woke */
 };
 
-/* co: all in `tx`, which the caller commits; everything is written. 0, an enum apply_result, a
- * db_result (the transaction is broken; DB_CONFLICT: another one made the row meanwhile, repeat
+/* co: all in `tx`, which the caller commits; everything is written. 0, an APPLY_*, a
+ * DB_* (the transaction is broken; DB_CONFLICT: another one made the row meanwhile, repeat
  * from the beginning), or a negative. None calls the processor. */
 AWAITS int apply_intent(struct apply_source *source,
                         struct db *tx,

@@ -14,7 +14,7 @@ struct entitlement {
 /* co: the best of the user's subscriptions, their own and those they are a user of: those with access
  * first, then the one that ends last. By the database's clock. trialing, active and the days of grace
  * after a failed payment give access (settings->grace_days, the store's own date for the store's); a
- * store's subscription also has to be before its end. 0, a db_result, or a negative. */
+ * store's subscription also has to be before its end. 0, a DB_*, or a negative. */
 AWAITS int entitlement_get(struct task *task,
                            struct project *project,
                            const struct payment_settings *settings,

@@ -1,7 +1,7 @@
 /* Fees in integers: rates in basis points, fixed parts in minor units. */
 #include "payments/fee.h"
 
-#include "base/rc.h"
+#include "base/result.h"
 
 #define WHOLE 10000 /* basis points */
 #define ANY   "*"

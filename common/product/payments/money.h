@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 struct json_t;
@@ -19,13 +19,6 @@ struct jw;
 
 #define MONEY_MINOR_MAX 99999999 /* largest amount that the processor takes */
 
-enum money_result {
-    MONEY_BAD_CURRENCY = 1, /* none of ISO 4217 that one pays with (scripts/currencies) */
-    MONEY_NOT_A_NUMBER,
-    MONEY_NEGATIVE,
-    MONEY_TOO_PRECISE, /* more decimals than the currency has; whole units only; last digit not 0 */
-    MONEY_TOO_LARGE,
-};
 /* For the "message" of a field: "has more decimals than usd allows". */
 const char *money_message(int result);
 
@@ -33,7 +26,7 @@ const char *money_message(int result);
 int money_decimals(struct str currency);
 /* A code of ISO 4217 in any case -> lower case, arena-owned. 0 or MONEY_BAD_CURRENCY. */
 int money_currency(struct arena *arena, struct str text, struct str *ret_currency) MUSTCHECK;
-/* Decimal text as in JSON ("12.50", "1e2" too) -> minor units. 0 or an enum money_result. */
+/* Decimal text as in JSON ("12.50", "1e2" too) -> minor units. 0 or a MONEY_*. */
 int money_parse(struct str text, struct str currency, int64_t *ret_minor) MUSTCHECK;
 /* A JSON number (or a string holding one) -> minor units, by the shortest text that gives the
  * double back. */

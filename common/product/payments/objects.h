@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 /* A member that is an id or an object with one. */
@@ -82,7 +82,6 @@ struct account_object {
 
 /* 0, or OBJECT_BAD: not an object, no id, or "object" says that it is another kind. (Of an event
  * the type is required, too; its .object is NULL when it has none.) */
-enum { OBJECT_BAD = 1 };
 int intent_read(const json_t *json, struct intent_object *ret) MUSTCHECK;
 int session_read(const json_t *json, struct session_object *ret) MUSTCHECK;
 int subscription_read(const json_t *json, struct subscription_object *ret) MUSTCHECK;

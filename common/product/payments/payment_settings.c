@@ -183,7 +183,7 @@ static int open_sealed(struct task *task,
     if (rc <= 0)
         return rc;
     log_error("payments.secret_unreadable", L_STR("project", project->slug), L_STR("key", key));
-    return DB_FAILED;
+    return ERROR(DB_FAILED);
 }
 
 static json_t *parse(struct arena *arena, struct str text)
@@ -376,7 +376,7 @@ int payment_settings_lock(struct task *task,
         TRY(open_sealed(task, project, row.key, row.sealed, &secret));
     json_t *doc = parse(task->arena, row.doc);
     if (!json_is_object(doc))
-        return DB_FAILED;
+        return ERROR(DB_FAILED);
     *ret_doc = doc;
     if (ret_secret != NULL)
         *ret_secret = secret;

@@ -73,7 +73,7 @@ struct payment_settings {
     struct str success_url, cancel_url;
 };
 
-/* co: as of the project's epoch, valid until the task's arena ends. 0, a db_result (DB_FAILED: what
+/* co: as of the project's epoch, valid until the task's arena ends. 0, a DB_* (DB_FAILED: what
  * is sealed cannot be opened), or a negative. */
 AWAITS int payment_settings_get(struct task *task,
                                 struct project *project,
@@ -107,14 +107,14 @@ struct db_call payment_settings_put(struct arena *arena,
                                     struct str secret);
 /* co: for changing a part: in `tx`, locks the row of a key (made when there is none) until the
  * transaction ends. *ret_doc is arena-owned and may be changed; *ret_secret as below, ret_secret may
- * be NULL. 0, a db_result, or a negative. */
+ * be NULL. 0, a DB_*, or a negative. */
 AWAITS int payment_settings_lock(struct task *task,
                                  struct db *tx,
                                  struct project *project,
                                  const char *key,
                                  json_t **ret_doc,
                                  struct str *ret_secret) MUSTCHECK;
-/* co: the sealed text of a key, opened; STR_NONE when there is none. 0, a db_result, or a
+/* co: the sealed text of a key, opened; STR_NONE when there is none. 0, a DB_*, or a
  * negative. */
 AWAITS int payment_settings_secret(struct task *task,
                                    struct project *project,

@@ -115,7 +115,7 @@ call_init(struct exchange *call, struct task *task, const struct processor_accou
 
 /* One attempt: how it ended, and whether another one may end better. */
 struct attempt {
-    int rc; /* an enum processor_result */
+    int rc; /* 0, a PROCESSOR_*, or a negative */
     bool again;
     bool lost;        /* it may have been done although nothing was heard */
     bool turned_away; /* nothing was done */
@@ -213,7 +213,7 @@ static struct attempt read_failure(int rc)
     case FETCH_REFUSED:
         return (struct attempt){.rc = PROCESSOR_UNAVAILABLE, .turned_away = true};
     default: /* what cannot be sent is a defect: nothing of it is a caller's text */
-        return (struct attempt){.rc = rc < 0 ? rc : -EINVAL};
+        return (struct attempt){.rc = rc < 0 ? rc : ERROR(-EINVAL)};
     }
 }
 
@@ -256,7 +256,7 @@ static void note(const struct exchange *call,
               L_STR("processor_request", reply->request_id),
               L_STR("type", reply->type),
               L_STR("code", reply->code),
-              L_I64("result", attempt->rc),
+              L_RESULT("result", attempt->rc),
               L_I64("attempt", tries));
 }
 

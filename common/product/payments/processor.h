@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/strbuf.h"
 #include "loop/task.h"
 #include "payments/payment_settings.h"
@@ -30,20 +30,6 @@ void form_map(struct form *form, const char *prefix, const json_t *object);
 struct str form_text(const struct form *form);
 
 /* --- the call --- */
-
-/* How the processor answered. 0 from processor_call() always leaves .body an object. */
-enum processor_result {
-    PROCESSOR_DECLINED = 1,  /* 402: .code, .decline_code, .message, .intent */
-    PROCESSOR_INVALID,       /* 400: .param, .message: the caller's values */
-    PROCESSOR_NOT_FOUND,     /* 404 */
-    PROCESSOR_REUSED_KEY,    /* 400 idempotency_error */
-    PROCESSOR_REFUSED,       /* 401, 403: the key or the account is not good (any more) */
-    PROCESSOR_CONFLICT,      /* 409 after retries */
-    PROCESSOR_UNAVAILABLE,   /* 429, 5xx after retries: it did not happen, or will be told when
-                                repeated */
-    PROCESSOR_UNKNOWN,       /* no answer: it may have happened; repeat with the same key */
-    PROCESSOR_NOT_CONFIGURED /* no key, or in CONNECT no account */
-};
 
 /* All borrowed until the call returns. */
 struct processor_request {
@@ -78,7 +64,8 @@ void processor_init(const struct processor_config *config);
 
 /* co: with retries as the processor asks for (Stripe-Should-Retry, else 409, 429, 5xx, lost
  * connections; 0.5 s doubling to 5 s, times 0.5..1), same key, never beyond the task's deadline. 0,
- * an enum processor_result, or a negative. */
+ * with .body an object; PROCESSOR_DECLINED with .code, .decline_code, .message, .intent;
+ * PROCESSOR_INVALID with .param, .message; another PROCESSOR_*, or a negative. */
 AWAITS int processor_call(struct task *task,
                           const struct payment_settings *settings,
                           const struct processor_request *request,

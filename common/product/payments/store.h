@@ -31,12 +31,6 @@ int store_anchors_load(struct str path, struct x5c_anchors **ret_anchors) MUSTCH
 
 /* --- notifications --- */
 
-enum store_result {
-    STORE_BAD = 1, /* not a notification, or not signed as it must be; *ret_reason for the log */
-    STORE_FOREIGN, /* another app's or another environment's */
-    STORE_STALE,   /* signed more than max_age_ms ago, or more than 5 minutes in the future */
-};
-
 /* A verified notification; texts are arena-owned. */
 struct store_notification {
     struct str type, subtype, uuid, environment; /* "Production", "Sandbox" */
@@ -45,9 +39,9 @@ struct store_notification {
                             "renewal": {...}|null, "app_transaction": {...}|null}, opened */
     struct str event_id; /* webhook_events.event_id: "<environment>:<uuid>" */
 };
-/* any: 0 or an enum store_result. `now_ms` wall. The body of the request is {"signedPayload":
- * "..."}. Every chain is checked as of now: a date inside that is signed with an expired key is
- * worth nothing. */
+/* any: 0, STORE_BAD with *ret_reason for the log, STORE_FOREIGN or STORE_STALE. `now_ms` wall.
+ * The body of the request is {"signedPayload": "..."}. Every chain is checked as of now: a date
+ * inside that is signed with an expired key is worth nothing. */
 int store_notification_read(struct arena *arena,
                             struct str body,
                             const struct store_account *account,
@@ -75,14 +69,12 @@ int64_t store_account_user(struct str token);
 
 /* --- the server API --- */
 
-enum { STORE_KEY_BAD = 1 };
 /* any: a key file as the store hands it out (.p8: PEM, PKCS #8, P-256) -> PKCS #8
  * DER, arena-owned and secret. 0, or STORE_KEY_BAD. */
 int store_key_read(struct arena *arena, struct str pem, struct str *ret_der) MUSTCHECK;
 
 /* Failures of calls: STORE_API_REFUSED: its 4xx, *ret_reason tells people why; STORE_API_DOWN: no
  * answer, too many calls, or its 5xx. */
-enum { STORE_API_REFUSED = 11, STORE_API_DOWN, STORE_API_NOT_FOUND };
 
 /* co: asks the store for a TEST notification: *ret_token names it (arena-owned). 0,
  * STORE_API_REFUSED, STORE_API_DOWN, or a negative. */

@@ -11,13 +11,7 @@
 #define WEBHOOK_V1_MAX       16 /* signatures looked at; more are refused */
 #define WEBHOOK_HEADER_BYTES 4096
 
-enum webhook_signature_result {
-    WEBHOOK_SIGNATURE_MALFORMED = 1, /* no or several t, no v1, too many, too long */
-    WEBHOOK_SIGNATURE_STALE,         /* more than 300 s before or after now */
-    WEBHOOK_SIGNATURE_WRONG,
-    WEBHOOK_SIGNATURE_NO_SECRET, /* none is active */
-};
-/* `now_ms`: wall clock. 0 or an enum webhook_signature_result. */
+/* `now_ms`: wall clock. 0 or a WEBHOOK_SIGNATURE_*. */
 int webhook_signature_check(struct str header,
                             struct str body,
                             const struct webhook_secret *secrets,

@@ -269,7 +269,7 @@ static int sync_once(struct task *task, struct project *project)
     if (rc != 0) {
         cache->touch_due = cache->touch_due || touch; /* the next tick tries again */
         if (touch)
-            log_warn("project.touch_failed", L_STR("project", project->slug), L_I64("rc", rc));
+            log_warn("project.touch_failed", L_STR("project", project->slug), L_RESULT("rc", rc));
         return PROJECT_UNAVAILABLE;
     }
     if (rows.count == 0) {

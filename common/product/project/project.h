@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "crypto/aead.h"
 #include "db/db.h"
 #include "model/model.h"
@@ -78,9 +78,9 @@ struct redis *directory_redis(struct directory *directory);
 /* any: NULL when there is none (bus_ring() takes that) or the directory is closing. */
 struct bus *directory_bus(struct directory *directory);
 
-enum { PROJECT_NOT_FOUND = 1, PROJECT_UNAVAILABLE = 2 };
 /* co: the project with a reference held until the task's arena ends (project and its model snapshot).
- * Cached; the slow path reads control row, settings and model. */
+ * Cached; the slow path reads control row, settings and model. 0, PROJECT_NOT_FOUND,
+ * PROJECT_UNAVAILABLE, or a negative. */
 AWAITS int project_find(struct task *task, struct directory *directory, struct str slug,
                         struct project **ret_project) MUSTCHECK;
 
@@ -98,7 +98,7 @@ AWAITS int project_find_number(struct task *task, struct directory *directory, i
 void project_hold(struct arena *arena, struct project *project);
 
 /* co: rights of a user or key, cached. The reference is held until the arena ends.
- * RIGHTS_GONE or PROJECT_UNAVAILABLE + 100. */
+ * RIGHTS_GONE or PROJECT_UNAVAILABLE. */
 AWAITS int project_rights(struct task *task, struct project *project, int64_t user_id, int64_t key_id,
                           const struct rights **ret_rights) MUSTCHECK;
 
@@ -127,12 +127,11 @@ const struct credential *project_credential_get(struct project *project, struct 
 void project_credential_put(struct project *project, struct str token, const struct credential *credential);
 
 /* co: creates everything of a project: control row, schema, tables, roles, signing key, administrator.
- * Restartable by state. PROJECT_EXISTS, or a db_result + 100. */
-enum { PROJECT_EXISTS = 3 };
+ * Restartable by state. PROJECT_EXISTS, or a DB_*. */
 struct project_create { struct str slug, name, admin_email, admin_password_hash; };
 AWAITS int project_create(struct task *task, struct directory *directory,
                           const struct project_create *in, struct project **ret_project) MUSTCHECK;
-/* co: removes it with everything in it (DROP SCHEMA), then the control row. */
+/* co: removes it with everything in it (DROP SCHEMA), then the control row. PROJECT_NOT_FOUND, or a DB_*. */
 AWAITS int project_delete(struct task *task, struct directory *directory, struct project *project) MUSTCHECK;
 
 /* co: finishes deletions that were interrupted. The directory does so itself once a minute. */

@@ -149,7 +149,7 @@ AWAITS static int load_own(struct task *task,
     int rc = rights_load(task, &project->db, key->user_id, key->key_id, &rights);
 
     if (rc != 0)
-        return rc < 0 || rc == RIGHTS_GONE ? rc : PROJECT_UNAVAILABLE + 100;
+        return rc < 0 || rc == RIGHTS_GONE ? rc : PROJECT_UNAVAILABLE;
     arena_defer(task->arena, unref_deferred, rights);
     *ret_rights = rights;
     return 0;
@@ -179,9 +179,7 @@ int project_rights(struct task *task,
         }
         if (attempt == 0)
             cache->directory->stats.rights_misses++;
-        int rc = load_join(task, project, &key);
-        if (rc != 0)
-            return rc == PROJECT_UNAVAILABLE ? PROJECT_UNAVAILABLE + 100 : rc;
+        TRY(load_join(task, project, &key));
     }
     return load_own(task, project, &key, ret_rights);
 }

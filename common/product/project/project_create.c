@@ -24,12 +24,10 @@
 #define KEY_DOC_BYTES 1024
 #define DDL_MS        60000
 
-/* Results of work inside the two flights: a db_result + 100, whatever went wrong. */
+/* Results of work inside the two flights: the caller's time is not theirs. */
 static int outcome(int rc)
 {
-    if (rc < 0)
-        return DB_UNAVAILABLE + 100;
-    return rc == 0 ? 0 : rc + 100;
+    return rc < 0 ? DB_UNAVAILABLE : rc;
 }
 
 /* --- create --- */
@@ -184,7 +182,7 @@ static int create_run(struct task *task, void *arg)
         epoch_publish(create->directory, *number, EPOCH_FIRST);
         return 0;
     }
-    log_warn("project.create_failed", L_STR("project", create->in.slug), L_I64("rc", rc));
+    log_warn("project.create_failed", L_STR("project", create->in.slug), L_RESULT("rc", rc));
     /* Leave nothing behind if that is possible; else the row stays in creating for the next
      * attempt. What may have been committed stays whole: it may be active already. */
     if (rc > 0 && rc != DB_UNKNOWN && project_drop_schema(task, &create->db) == 0 &&
@@ -213,7 +211,7 @@ int project_create(struct task *task,
     int rc = flight_join(task, flight);
     if (rc == 0)
         rc = project_find(task, directory, in->slug, ret_project);
-    return rc == PROJECT_UNAVAILABLE || rc == PROJECT_NOT_FOUND ? DB_UNAVAILABLE + 100 : rc;
+    return rc == PROJECT_UNAVAILABLE || rc == PROJECT_NOT_FOUND ? DB_UNAVAILABLE : rc;
 }
 
 /* --- delete --- */
@@ -288,7 +286,7 @@ static int delete_run(struct task *task, void *arg)
     epoch_publish(directory, project->number, sql_delete_begin_row(&rows, 0).epoch);
     rc = finish_delete(task, directory, &project->db);
     if (rc != 0)
-        log_warn("project.delete_later", L_STR("project", project->slug), L_I64("rc", rc));
+        log_warn("project.delete_later", L_STR("project", project->slug), L_RESULT("rc", rc));
     return outcome(rc);
 }
 
@@ -303,7 +301,7 @@ int project_delete(struct task *task, struct directory *directory, struct projec
 
     flight_run(flight, delete_run, delete_end, project_ref(project));
     int rc = flight_join(task, flight);
-    return rc == PROJECT_UNAVAILABLE ? DB_UNAVAILABLE + 100 : rc;
+    return rc == PROJECT_UNAVAILABLE ? DB_UNAVAILABLE : rc;
 }
 
 void directory_sweep(struct task *task, struct directory *directory)
@@ -321,6 +319,6 @@ void directory_sweep(struct task *task, struct directory *directory)
         if (db.server == NULL)
             continue;
         int rc = finish_delete(task, directory, &db);
-        log_info("project.delete_resumed", L_I64("number", db.schema), L_I64("rc", rc));
+        log_info("project.delete_resumed", L_I64("number", db.schema), L_RESULT("rc", rc));
     }
 }

@@ -162,14 +162,14 @@ void project_cache_done(struct project *project);
 /* any: forgets rights and credentials. */
 void project_cache_drop(struct project *project);
 
-/* co: data keys as the state row has them, adopted if there are none; new ones are added to the project's. A db_result
+/* co: data keys as the state row has them, adopted if there are none; new ones are added to the project's. A DB_*
  * (DB_FAILED: the newest cannot be unwrapped) or a negative. */
 AWAITS int data_keys_take(struct task *task, struct project *project, const struct rows *state) MUSTCHECK;
 /* any: wipes them. */
 void data_keys_drop(struct project *project);
-/* co: reads settings, data keys (and the model's version) of a project into `arena`. A db_result or a negative. */
+/* co: reads settings, data keys (and the model's version) of a project into `arena`. A DB_* or a negative. */
 AWAITS int settings_read(struct task *task, struct project *project, struct arena *arena,
                          struct project_settings *ret_settings, int64_t *ret_model_version) MUSTCHECK;
 
-/* co: drops a project's schema with everything in it. A db_result or a negative. */
+/* co: drops a project's schema with everything in it. A DB_* or a negative. */
 AWAITS int project_drop_schema(struct task *task, struct db *db) MUSTCHECK;

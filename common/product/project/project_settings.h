@@ -63,7 +63,7 @@ void project_settings_json(struct jw *w, const struct project_settings *settings
  * updated_at. */
 void project_json_members(struct jw *w, const struct project *project);
 /* co: merges into what is stored, on the transaction `tx` with `audit` (may be NULL), and renames.
- * The caller commits and touches the project afterwards. A db_result, or a negative. */
+ * The caller commits and touches the project afterwards. A DB_*, or a negative. */
 AWAITS int project_settings_save(struct task *task,
                                  struct directory *directory,
                                  struct project *project,

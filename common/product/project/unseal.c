@@ -39,7 +39,7 @@ int data_keys_take(struct task *task, struct project *project, const struct rows
         TRY(db_query(task, &project->db, SQL_DATA_KEYS_LIST(), &rows));
     }
     if (key_ring_read(task->arena, masters, project->number, &rows, &known, &ring) != 0)
-        return DB_FAILED;
+        return ERROR(DB_FAILED);
     project->data_keys = ring.keys;
     project->data_key_count = ring.count;
     project->data_key = ring.keys[ring.count - 1];

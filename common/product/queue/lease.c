@@ -93,7 +93,7 @@ static void renew_run(struct task *task, void *arg)
 
     int rc = db_batch(task, &renewal->db, calls + first, ARRAY_LEN(calls) - first, NULL);
     if (rc != 0) { /* the next renewal tries again; who cannot be renewed in time is lost */
-        log_debug("queue.renew_failed", L_I64("project", renewal->number), L_I64("rc", rc));
+        log_debug("queue.renew_failed", L_I64("project", renewal->number), L_RESULT("rc", rc));
         return;
     }
     note(renewal, &calls[1].rows, &calls[2].rows, sent_ms + lease_ms);

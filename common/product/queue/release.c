@@ -33,7 +33,7 @@ static void release_run(struct task *task, void *arg)
                  L_CSTR("queue", queue->kind->name),
                  L_I64("project", own->number),
                  L_I64("items", (int64_t)release->count),
-                 L_I64("rc", rc));
+                 L_RESULT("rc", rc));
     else
         queue->stats.released += release->count;
     if (release->begun)

@@ -55,7 +55,7 @@ AWAITS static int tidy(struct task *task, struct queue *queue, const struct row 
     arena_free(task->arena);
     task->arena = own;
     if (rc > 0)
-        log_debug("queue.retain_failed", L_I64("project", db.schema), L_I64("rc", rc));
+        log_debug("queue.retain_failed", L_I64("project", db.schema), L_RESULT("rc", rc));
     return rc < 0 ? rc : 0;
 }
 
@@ -82,7 +82,7 @@ static void retain_run(struct task *task, void *arg)
 
     int rc = tidy_all(task, queue);
     if (rc > 0)
-        log_debug("queue.retain_round_failed", L_I64("rc", rc));
+        log_debug("queue.retain_round_failed", L_RESULT("rc", rc));
     if (!is_over(queue))
         loop_timer_start(&queue->retention, queue->config.retain_every_ms);
 }

@@ -65,7 +65,7 @@ AWAITS static void note_crashed(struct task *task, struct queue *queue, int64_t 
     } else {
         int rc = db_query(task, control(queue), kind->crashed_put, PARAMS(P_I64(number)), NULL);
         if (rc != 0) /* the next sweep finds them again */
-            log_debug("queue.crashed_not_noted", L_I64("project", number), L_I64("rc", rc));
+            log_debug("queue.crashed_not_noted", L_I64("project", number), L_RESULT("rc", rc));
     }
 }
 
@@ -220,7 +220,7 @@ static void sweep_run(struct task *task, void *arg)
 
     int rc = queue->config.crashed_only ? take_crashed(task, queue) : sweep_all(task, queue);
     if (rc > 0)
-        log_debug("queue.sweep_failed", L_CSTR("queue", queue->kind->name), L_I64("rc", rc));
+        log_debug("queue.sweep_failed", L_CSTR("queue", queue->kind->name), L_RESULT("rc", rc));
     if (!queue->stopped)
         loop_timer_start(&queue->sweeps, period_ms(queue));
 }
@@ -244,7 +244,7 @@ static void leave_run(struct task *task, void *arg)
     int rc = db_query(
         task, control(queue), queue->kind->peers->gone, PARAMS(P_STR(queue->config.holder)), NULL);
     if (rc > 0)
-        log_debug("queue.leave_failed", L_I64("rc", rc));
+        log_debug("queue.leave_failed", L_RESULT("rc", rc));
 }
 
 void sweep_stop(struct queue *queue)

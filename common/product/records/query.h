@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 #include "catalog/operator.h"
 #include "catalog/problem.h"

@@ -13,14 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/strbuf.h"
 #include "project/project.h"
 #include "rights/rights.h"
 #include "json/schema.h"
 #include "records/query.h"
-
-enum { RECORDS_FAILED = 1, RECORDS_SCHEMA = 2 };
 
 struct records_error {
     enum problem code;           /* PROBLEM_NOT_FOUND, PROBLEM_UNIQUE_VIOLATION, ... */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "catalog/perm.h"
 #include "db/db.h"
 #include "model/model.h"
@@ -61,8 +61,7 @@ struct caller {
 };
 
 /* co: rights of a user or a key from the database. 0 with one reference, RIGHTS_GONE when there is no
- * such user or key (or it expired), or a db_result + 100. */
-enum { RIGHTS_GONE = 1 };
+ * such user or key (or it expired), or a DB_*. */
 AWAITS int rights_load(struct task *task, struct db *db, int64_t user_id, int64_t key_id,
                        struct rights **ret_rights) MUSTCHECK;
 struct rights *rights_ref(struct rights *rights);

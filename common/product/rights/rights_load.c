@@ -218,10 +218,8 @@ int rights_load(
 
     int rc = key_id != 0 ? db_query(task, db, SQL_RIGHTS_OF_KEY(.id = key_id), &rows)
                          : db_query(task, db, SQL_RIGHTS_OF_USER(.id = user_id), &rows);
-    if (rc < 0)
+    if (rc != 0)
         return rc;
-    if (rc > 0)
-        return rc + 100;
     if (rows.count == 0)
         return RIGHTS_GONE;
     const struct row row = rows_at(&rows, 0);

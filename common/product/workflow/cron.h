@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 struct cron {
@@ -23,7 +23,6 @@ struct cron {
     bool any_day, any_weekday; /* the field begins with * */
 };
 #define CRON_MAX_BYTES 256
-enum { CRON_INVALID = 1 };
 /* any: 0, or CRON_INVALID with *ret_error ("hour: 24 is not between 0 and 23"). An expression that can never match
  * (30 February) is invalid. */
 int cron_parse(struct arena *arena, struct str text, struct cron *ret_cron, struct str *ret_error) MUSTCHECK;

@@ -26,7 +26,7 @@ int secrets_open(struct task *task,
         int rc =
             db_query(task, &project->db, &SQL_SECRETS_BY_NAME, PARAMS(P_STRS(names, count)), &rows);
         if (rc != 0)
-            return rc > 0 ? rc + 100 : rc;
+            return rc;
     }
     values->names = ARENA_ARRAY(arena, values->names, rows.count + 1);
     values->values = ARENA_ARRAY(arena, values->values, rows.count + 1);

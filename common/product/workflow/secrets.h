@@ -7,8 +7,6 @@
 
 #include "project/project.h"
 
-enum { SECRETS_UNREADABLE = 1 }; /* sealed with a key this process does not have */
-
 /* Where a secret may be sent. */
 struct secret_hosts {
     bool bound; /* false: anywhere */
@@ -24,7 +22,7 @@ struct secret_values {
     struct secret_hosts *hosts;
     bool *used; /* by the step that runs: its own history masks them however short they are */
 };
-/* co: reads and opens the named secrets in one statement. 0, SECRETS_UNREADABLE, a db_result + 100, or a
+/* co: reads and opens the named secrets in one statement. 0, SECRETS_UNREADABLE, a DB_*, or a
  * negative. Names that do not exist are left out. */
 AWAITS int secrets_open(struct task *task, struct project *project, const struct str *names, size_t count,
                         struct secret_values **ret_values) MUSTCHECK;

@@ -19,17 +19,11 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 
 struct reference; /* one parsed $svc... */
 
-enum template_result {
-    TEMPLATE_SYNTAX = 1,     /* ret_error tells where */
-    TEMPLATE_UNRESOLVED,     /* the value does not exist: "$svc.steps.find.data[0].id does not resolve: data has 0 items" */
-    TEMPLATE_FORBIDDEN,      /* secrets where they are not allowed */
-    TEMPLATE_TOO_LARGE,      /* the result exceeds TEMPLATE_MAX_BYTES or TEMPLATE_MAX_DEPTH */
-};
 #define TEMPLATE_MAX_BYTES 1048576 /* of the result as JSON, without escapes */
 #define TEMPLATE_MAX_DEPTH 56      /* of the result: what is stored around it must stay readable (JR_MAX_DEPTH) */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/rc.h"
+#include "base/result.h"
 #include "base/str.h"
 #include "workflow/cron.h"
 
@@ -34,7 +34,6 @@ struct posix_rules {
     bool has_daylight;
     struct posix_change begin, end;
 };
-#define POSIX_TZ_BAD 1
 /* 0 or POSIX_TZ_BAD. */
 int posix_tz_parse(struct str text, struct posix_rules *ret_rules) MUSTCHECK;
 
@@ -48,7 +47,6 @@ struct timezone_span posix_tz_span(const struct posix_rules *rules, int64_t at_s
 /* --- zones --- */
 
 #define TZIF_MAX_BYTES 65536
-#define TZIF_BAD       1
 /* Rules from the bytes of a TZif file, version 2 or later, without leap seconds; arena-owned. 0 or TZIF_BAD. */
 int timezone_parse(struct arena *arena, struct str bytes, struct timezone_rules **ret_rules) MUSTCHECK;
 struct timezone_span timezone_span(const struct timezone_rules *zone, int64_t at_s);

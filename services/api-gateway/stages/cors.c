@@ -31,7 +31,7 @@ AWAITS static int origin_check(struct req *r, struct str slug, struct str origin
     if (!project) {
         int rc = admission_find_project(r, gateway_directory(), slug, &project);
         if (rc)
-            return rc < 0 || rc >= 400 ? rc : 0;
+            return rc == PROJECT_NOT_FOUND || rc == PROJECT_UNAVAILABLE ? 0 : rc;
     }
     *ret_allowed = origin_allowed(project, origin);
     return 0;

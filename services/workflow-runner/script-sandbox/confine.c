@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 
 #define NOBODY      65534
 #define STACK_BYTES (8L << 20)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "script-sandbox/record.h"
 
 static unsigned entries;

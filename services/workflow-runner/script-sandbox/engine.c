@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/rc.h"
+#include "base/result.h"
 #include "script-sandbox/console.h"
 #include "script-sandbox/record.h"
 

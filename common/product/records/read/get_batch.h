@@ -8,8 +8,7 @@
 
 #define GET_BATCH_IDS 64
 
-/* The model keeps no more statements: run one of its own. */
-enum { GET_NOT_BATCHED = 3 };
+/* GET_NOT_BATCHED: the model keeps no more statements: run one of its own. */
 
 /* co: a record with all readable fields; not inside transactions. 0, negatives, RECORDS_FAILED
  * (not_found, ...), RECORDS_SCHEMA or GET_NOT_BATCHED. */

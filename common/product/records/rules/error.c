@@ -161,7 +161,7 @@ int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
         return rc;
 
     const struct db_error *error = db_error(ctx->task);
-    switch ((enum db_result)rc) {
+    switch (rc) {
     case DB_UNIQUE:
         return fail_unique(ctx, entity, error);
     case DB_FOREIGN_KEY:
@@ -193,10 +193,9 @@ int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
             ctx, PROBLEM_OUTCOME_UNKNOWN, "The connection was lost; it may have happened.");
     case DB_SCHEMA:
         return ctx->db->lease == NULL ? RECORDS_SCHEMA : records_fail_schema(ctx);
-    case DB_FAILED:
-        break;
+    default:
+        return records_fail(ctx, PROBLEM_INTERNAL, "The statement failed.");
     }
-    return records_fail(ctx, PROBLEM_INTERNAL, "The statement failed.");
 }
 
 /* --- a model that changed under a statement --- */

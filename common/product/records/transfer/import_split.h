@@ -30,8 +30,6 @@ struct import_split {
     void *arg;
 };
 
-enum { IMPORT_BROKEN = 4 }; /* positive result: split->reason tells */
-
 void import_split_init(struct import_split *split,
                        struct arena *arena,
                        enum import_format format,

@@ -46,13 +46,13 @@ int write_db(struct records_ctx *ctx, const struct entity *entity, int rc)
 int write_tx_db(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
     if (rc == DB_CONFLICT && ctx->db->lease == NULL)
-        return WRITE_CONFLICT;
+        return DB_CONFLICT;
     return write_db(ctx, entity, rc);
 }
 
 int write_settle(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
-    return rc == WRITE_CONFLICT ? records_db(ctx, entity, DB_CONFLICT) : rc;
+    return rc == DB_CONFLICT ? records_db(ctx, entity, rc) : rc;
 }
 
 struct db_param write_author(const struct records_ctx *ctx)
@@ -117,7 +117,7 @@ int write_transaction(
     int rc;
     do
         rc = transact_once(ctx, entity, fn, arg);
-    while (db_again(ctx->task, &tries, rc == WRITE_CONFLICT ? DB_CONFLICT : 0));
+    while (db_again(ctx->task, &tries, rc));
     if (rc == 0 && ring)
         events_ring(ctx->directory, ctx->project);
     return write_settle(ctx, entity, rc);

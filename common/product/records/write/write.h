@@ -9,9 +9,8 @@
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
 
-/* A transaction met a deadlock or a serialisation failure: write_transaction() repeats it; or it
- * was committed with its last statement. Never leave it. */
-enum { WRITE_CONFLICT = 3, WRITE_COMMITTED };
+/* Two results never leave write_transaction(): DB_CONFLICT, which it repeats, and WRITE_COMMITTED:
+ * the transaction was committed with its last statement. */
 
 /* any: a statement of `text` and its parameters as a call; `writes` sends it to a write
  * connection. */
@@ -24,7 +23,7 @@ struct db_call write_call(struct records_ctx *ctx,
 AWAITS int write_run(struct records_ctx *ctx, struct db *db, struct db_call *call) MUSTCHECK;
 /* any: records_db() for writers: a column whose type changed is a changed model, too. */
 int write_db(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;
-/* any: the same inside write_transaction(): WRITE_CONFLICT for what is repeated. */
+/* any: the same inside write_transaction(): DB_CONFLICT for what is repeated. */
 int write_tx_db(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;
 
 /* any: the same when there is no transaction to repeat after all. */

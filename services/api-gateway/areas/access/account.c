@@ -96,7 +96,7 @@ static int merge(struct req *r, struct str stored, struct in_json *in)
         return 0;
     }
     if (jr_parse_stored(r->task.arena, stored, &all, &error) != 0)
-        return -EBADMSG;
+        return ERROR(-EBADMSG);
     json_object_foreach(in->value, key, value)
     {
         if (json_is_null(value))

@@ -1,6 +1,7 @@
 /* Signing keys: sign, rotate, keep opened. */
 #include "areas/auth/auth_key.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "auth_sql.h"
@@ -63,7 +64,7 @@ int auth_key_sign(struct req *r, const struct rows *key, struct str claims, stru
 
     if (!private) {
         log_error("auth.signing_key_unusable", L_STR("kid", kid));
-        return fail(r, PROBLEM_INTERNAL, NULL);
+        return fail_internal(r, -EINVAL);
     }
     *ret_token = jws_sign_es256_typ(r->task.arena, private, kid, STR("at+jwt"), claims);
     return 0;

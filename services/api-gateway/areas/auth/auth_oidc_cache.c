@@ -110,7 +110,7 @@ AWAITS static int renew_document(struct task *task, struct str url)
         rc = FETCH_UNREACHABLE;
     if (rc) {
         if (rc > 0)
-            log_warn("auth.issuer_failed", L_STR("url", url), L_I64("rc", rc));
+            log_warn("auth.issuer_failed", L_STR("url", url), L_RESULT("rc", rc));
         return rc;
     }
     keep(url, &response);

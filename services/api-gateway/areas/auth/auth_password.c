@@ -39,7 +39,7 @@ struct job {
     struct arena *arena;
     struct str password;
     struct str hash;
-    int result; /* enum password_result */
+    int result; /* PASSWORD_* */
 };
 
 static void run_hash(void *arg)

@@ -70,7 +70,8 @@ AWAITS static int items_export(struct req *r)
     if (!stream.begun)
         return items_check(r, ctx, rc);
     if (rc)
-        return rc < 0 ? rc : -EPIPE; /* too late for another status: the stream ends unfinished */
+        return rc < 0 ? rc
+                      : ERROR(-EPIPE); /* too late for another status: the stream ends unfinished */
     TRY(resp_stream_end(r));
     return 200;
 }

@@ -170,7 +170,7 @@ open_answer(struct req *r, const struct idem *idem, struct str sealed, struct st
     if (rc <= 0)
         return rc;
     log_error("idempotency.answer_unreadable", L_STR("project", r->scope->project->slug));
-    return fail(r, PROBLEM_INTERNAL, NULL);
+    return fail_internal(r, rc);
 }
 
 AWAITS static int
@@ -342,7 +342,7 @@ void idem_release(struct req *r, struct idem *idem, bool forget)
                                        .forget = forget),
                       &rows);
     if (rc) /* the key is free at the end of its lease */
-        log_debug("idempotency.not_released", L_I64("rc", rc));
+        log_debug("idempotency.not_released", L_RESULT("rc", rc));
 }
 
 /* What repeating the request cannot change. */

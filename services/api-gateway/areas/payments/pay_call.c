@@ -69,8 +69,7 @@ AWAITS static int record(struct call *call, struct db *tx, void *arg)
     TRY(call_close(call, tx));
     r->body.len = 0;
     TRY(pay->answer(pay));
-    int rc = idem_keep(r, pay->idem, r->status);
-    return rc > 0 ? DB_FAILED : rc;
+    return idem_keep(r, pay->idem, r->status);
 }
 
 AWAITS static int take_back(struct call *call, struct db *tx, void *arg)
@@ -105,8 +104,8 @@ AWAITS static int finish(struct pay_call *pay)
         log_warn("payments.not_recorded",
                  L_CSTR("kind", pay->call.kind->name),
                  L_I64("id", pay->call.id),
-                 L_I64("result", pay->call.rc),
-                 L_I64("rc", rc));
+                 L_RESULT("result", pay->call.rc),
+                 L_RESULT("rc", rc));
         return answer_open(pay);
     }
     if (pay->r->status == 201)

@@ -51,7 +51,7 @@ int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     if (sealed.len && jr_parse(arena, sealed, &secret, &error) != 0)
-        return -EINVAL;
+        return ERROR(-EINVAL);
     processor_account_read(arena, *ret_doc, secret, ret_account);
     return 0;
 }
@@ -173,6 +173,7 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
             PROBLEM_OUTCOME_UNKNOWN,
             "The processor did not answer: it may have been done. Repeat the request with the "
             "same Idempotency-Key.");
+    case PLAN_LEASE_LOST:
     case PROCESSOR_CONFLICT:
     case PROCESSOR_UNAVAILABLE:
         return fail(r,
@@ -478,7 +479,7 @@ void pay_customer_gone(struct req *r, const struct processor_reply *reply, struc
     int rc =
         db_query(&r->task, r->scope->db, SQL_PAY_CUSTOMER_GONE(.provider_id = customer), &rows);
     if (rc)
-        log_debug("payments.customer_kept", L_I64("rc", rc));
+        log_debug("payments.customer_kept", L_RESULT("rc", rc));
 }
 
 /* --- where payers come back to --- */

@@ -19,7 +19,6 @@
 #define PRINT_PRIME_A 0x100000001b3ULL
 #define PRINT_PRIME_B 0x9e3779b97f4a7c15ULL
 #define PLATFORM_MAX  (64U << 20)
-#define TOO_LARGE     1
 
 /* A body and what the cache knows about it, in an arena of its own. */
 struct kept {
@@ -124,7 +123,7 @@ struct making {
 static int take_piece(struct making *making)
 {
     if (making->out.overflow || making->kept->text.bytes + making->out.len > making->max)
-        return TOO_LARGE;
+        return DOCS_TOO_LARGE;
     if (making->out.len)
         add_piece(making->kept, strbuf_view(&making->out));
     arena_reset(making->arena);
@@ -143,7 +142,7 @@ AWAITS static int on_slice(void *arg)
 
 typedef int (*write_fn)(struct jw *w, const struct openapi *about);
 
-/* One reference; TOO_LARGE, or what an await said. */
+/* One reference; DOCS_TOO_LARGE, or what an await said. */
 AWAITS static int make(struct req *r, write_fn write, size_t max, struct kept **ret_kept)
 {
     struct arena *arena = arena_new(0);
@@ -278,7 +277,7 @@ AWAITS static int make_model(struct req *r, struct str key, const struct docs_te
     struct kept *kept;
     int rc = make(r, openapi_model, cache.bytes.config.per_owner, &kept);
 
-    if (rc == TOO_LARGE)
+    if (rc == DOCS_TOO_LARGE)
         return refuse_large(r);
     TRY(rc);
     kept->project = r->scope->project->number;

@@ -129,7 +129,7 @@ AWAITS static int operator_create(struct req *r)
     if (rc == PROJECT_EXISTS)
         return fail(r, PROBLEM_ALREADY_EXISTS, "There is a project with this project_id.");
     if (rc > 0)
-        return fail_db(r, rc - 100);
+        return fail_db(r, rc);
     if (rc < 0)
         return rc;
     TRY(read_project(r, create.slug, &row));
@@ -202,7 +202,7 @@ AWAITS static int operator_delete(struct req *r)
     if (rc == PROJECT_NOT_FOUND)
         return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
     if (rc > 0)
-        return fail_db(r, rc - 100);
+        return fail_db(r, rc);
     return rc < 0 ? rc : reply_empty(r, 204);
 }
 

@@ -75,7 +75,7 @@ static int stored_doc(struct req *r, const struct stored *stored, json_t **ret_d
     struct str entity = rows_str(&stored->row, 0, COL_ENTITY);
 
     if (jr_parse_stored(r->task.arena, rows_str(&stored->row, 0, COL_DOC), ret_doc, &error) != 0)
-        return fail(r, PROBLEM_INTERNAL, NULL);
+        return fail_internal(r, -EBADMSG);
     if (entity.ptr)
         put(json_object_get(*ret_doc, "trigger"), "entity", text(entity));
     return 0;

@@ -42,9 +42,6 @@ struct sync {
     struct str lease; /* empty = not ours */
 };
 
-/* The lease was lost: somebody else is telling the processor. */
-#define LOST PROCESSOR_CONFLICT
-
 /* --- the lease --- */
 
 /* co: *ret_ours is false while another has it. */
@@ -59,7 +56,8 @@ AWAITS static int claim(struct sync *sync, int64_t id, bool *ret_ours)
     return 0;
 }
 
-/* co: for as long as the next call may take. LOST when another has it by now; a negative. */
+/* co: for as long as the next call may take. PLAN_LEASE_LOST when another has it by now; a
+ * negative. */
 AWAITS static int extend(struct sync *sync)
 {
     struct rows extended;
@@ -70,9 +68,9 @@ AWAITS static int extend(struct sync *sync)
         &extended);
 
     if (rc)
-        return rc < 0 ? rc : LOST;
+        return rc < 0 ? rc : PLAN_LEASE_LOST;
     if (!extended.count)
-        return LOST;
+        return PLAN_LEASE_LOST;
     sync->lease = sql_plan_sync_lease_row(&extended, 0).lease;
     return 0;
 }
@@ -405,7 +403,7 @@ AWAITS static int retire_noted(struct sync *sync, bool *ret_changed)
     return 0;
 }
 
-/* co: tells what the row said when it was read. *ret_rc: an enum processor_result. */
+/* co: tells what the row said when it was read. *ret_rc: a PROCESSOR_* or PLAN_LEASE_LOST. */
 AWAITS static int tell(struct sync *sync, int *ret_rc)
 {
     bool changed;
@@ -442,7 +440,7 @@ AWAITS static int tell_all(struct sync *sync, int64_t plan_id)
     if (rc)
         log_warn("plan.not_synced",
                  L_I64("plan", plan_id),
-                 L_I64("result", rc),
+                 L_RESULT("result", rc),
                  L_STR("code", sync->reply.code));
     return 0;
 }

@@ -288,10 +288,8 @@ AWAITS static int plans_delete(struct req *r)
     TRY(pay_settings(r, false, &settings));
     rc = plan_retire(r, settings, id, &reply);
     /* Credentials that are not good any more must not keep a plan for ever. */
-    if (rc > 0 && rc < 400 && rc != PROCESSOR_REFUSED && rc != PROCESSOR_INVALID)
+    if (rc != 0 && rc != PROCESSOR_REFUSED && rc != PROCESSOR_INVALID)
         return pay_fail(r, rc, &reply);
-    if (rc < 0 || rc >= 400)
-        return rc;
     TRY(sql_begin(r));
     TRY(lock_plan(r, id, &plan));
     TRY(check_unused(r, id));

@@ -11,7 +11,7 @@
  * negative.
  */
 AWAITS int plan_sync(struct req *r, const struct payment_settings *settings, int64_t plan_id) MUSTCHECK;
-/* co: retires product and price of a plan that is to be removed, before its row goes. 0; an enum processor_result when the
+/* co: retires product and price of a plan that is to be removed, before its row goes. 0; a PROCESSOR_* or PLAN_LEASE_LOST when the
  * processor could not be told (*ret_reply says why); a status that has been answered, or a negative below it. */
 struct processor_reply;
 AWAITS int plan_retire(struct req *r, const struct payment_settings *settings, int64_t plan_id,

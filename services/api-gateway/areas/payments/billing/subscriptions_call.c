@@ -12,9 +12,7 @@ AWAITS static int answer(struct pay_call *pay)
         int status = subscription_reply(pay->r, 201, call->id, call->session.url);
         return status == 201 ? 0 : DB_FAILED;
     }
-    int rc = subscription_load(pay->r, call->id, &known);
-    if (rc)
-        return rc < 0 ? rc : DB_FAILED;
+    TRY(subscription_load(pay->r, call->id, &known));
     pay_customer_gone(pay->r, &call->reply, known.customer);
     (void)pay_fail(pay->r, call->rc, &call->reply);
     return 0;

@@ -99,10 +99,10 @@ AWAITS static int finish(struct req *r, struct change *change)
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, "subscriber_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a user that does not exist");
-    if (rc > 0 && rc < APPLY_FOREIGN)
-        return fail_db(r, rc);
-    if (rc > 0)
+    if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN || rc == APPLY_AGAIN)
         return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer cannot be read.");
+    if (rc > 0)
+        return fail_db(r, rc);
     if (rc < 0)
         return rc;
     return subscription_reply(r, 200, change->call.id, STR_NONE);

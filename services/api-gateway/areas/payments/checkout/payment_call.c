@@ -91,10 +91,8 @@ AWAITS static int answer(struct pay_call *pay)
     const struct processor_reply *reply = &pay->call.reply;
     const struct payment_extra extra = extra_of(&pay->call);
     struct payment payment;
-    int rc = payment_load(pay->r, pay->call.id, false, &payment);
 
-    if (rc)
-        return rc < 0 ? rc : DB_FAILED;
+    TRY(payment_load(pay->r, pay->call.id, false, &payment));
     if (pay->call.end == CALL_DONE) {
         (void)payment_reply(pay->r, pay->status, &payment, &extra);
         return 0;

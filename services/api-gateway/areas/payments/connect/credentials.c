@@ -239,7 +239,7 @@ merge_secrets(struct req *r, const struct in_list *list, struct processor_accoun
         merged[i] = (struct webhook_secret){.secret = secret};
         if (items[i].expires_at.value.len &&
             !clock_parse(items[i].expires_at.value, &merged[i].expires_ms))
-            return -EINVAL; /* the schema has checked it */
+            return ERROR(-EINVAL); /* the schema has checked it */
     }
     if (list->count)
         memcpy(account->webhook_secrets, merged, list->count * sizeof(merged[0]));

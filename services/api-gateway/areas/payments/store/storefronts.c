@@ -1,7 +1,7 @@
 /* Storefronts by either of their codes. */
 #include "areas/payments/store/storefronts.h"
 
-#include "base/rc.h"
+#include "base/result.h"
 
 #define ALPHA2 2U
 #define ALPHA3 3U
