@@ -17,6 +17,7 @@ enum event_kind {
     EVENT_KINDS,
     /* how many are of records */
     ENTITY_EVENTS = 0
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a sum, term by term */
 #define EVENT(constant, name, subject, bit) +((subject) == OF_RECORDS)
 #include "catalog/event.def"
 };
