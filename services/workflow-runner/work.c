@@ -17,6 +17,7 @@
 #define PASSES_AT_ONCE  16   /* of events */
 #define LAST_CALL_MS    2000 /* before the end of the drain */
 #define STOPS_AT_ONCE   20   /* batches a sweep */
+#define LOOKS_AT_ONCE   128  /* at a thousand projects, what a runner without work does is look */
 #define RETAIN_EVERY_MS 600000
 
 static struct {
@@ -172,6 +173,7 @@ static const struct queue_kind jobs = {
     .release_begun = true,
     .projects = &SQL_SWEEP_PROJECTS,
     .look = &SQL_SWEEP_LOOK,
+    .looks = LOOKS_AT_ONCE,
     .looked = looked,
     .peers = &runners,
     .crashed_put = &SQL_CRASHED_PUT,

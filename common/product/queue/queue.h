@@ -115,6 +115,8 @@ struct queue_kind {
     /* One row of a project: due (there is work), crashed (there is some to be claimed apart),
      * expired (.rescue has work). Columns that are missing are false. */
     const struct sql *look;
+    unsigned looks; /* projects that are looked at together; 0 = 32. Many where a look costs less
+                       than to wake up for its answer */
     /* AWAITS: what else the look has found; NULL = nothing. */
     int (*looked)(struct task *task,
                   struct db *db,

@@ -182,7 +182,8 @@ AWAITS static int sweep_all(struct task *task, struct queue *queue)
     TRY(meet_peers(task, queue));
     TRY(db_query(task, control(queue), queue->kind->projects, NULL, 0, &projects));
     struct look look = {.queue = queue, .projects = &projects, .next = &next};
-    size_t count = projects.count < LOOKS_AT_ONCE ? projects.count : LOOKS_AT_ONCE;
+    size_t most = queue->kind->looks > 0 ? queue->kind->looks : LOOKS_AT_ONCE;
+    size_t count = projects.count < most ? projects.count : most;
     struct task_call *calls = ARENA_ARRAY(task->arena, calls, count);
     for (size_t i = 0; i < count; i++)
         calls[i] = (struct task_call){.fn = look_around, .arg = &look};
