@@ -50,7 +50,7 @@ static void build(struct records_ctx *ctx, const struct query *from)
     struct strbuf text;
     struct sql_params params;
 
-    if (items_query_read(ctx, ITEMS_LIST, from, &query) != 0 ||
+    if (items_query_read(ctx, from, &query) != 0 ||
         columns_plan(ctx, entity, query.fields, &plan) != 0 ||
         expand_plan(ctx, query.expand, &plan) != 0 ||
         filter_plan(ctx, entity, &query.filter, &filter) != 0 ||

@@ -207,7 +207,7 @@ static int list_url(struct records_ctx *ctx,
 {
     struct records_query query;
 
-    TRY(items_query_read(ctx, ITEMS_LIST, from, &query));
+    TRY(items_query_read(ctx, from, &query));
     return records_list(ctx, entity, &query, out);
 }
 
@@ -216,9 +216,8 @@ UNUSED static int aggregate_url(struct records_ctx *ctx,
                                 const struct query *from,
                                 struct strbuf *out)
 {
-    struct records_aggregate groups;
+    const struct records_aggregate groups = items_aggregate_read(ctx->task->arena, from);
 
-    TRY(items_aggregate_read(ctx, from, &groups));
     return records_aggregate(ctx, entity, &groups, out);
 }
 
@@ -257,7 +256,7 @@ UNUSED static const char *get(struct records_ctx ctx, int64_t entity, int64_t id
 
     strbuf_init(&out, arena, (size_t)1 << 20);
     const struct entity *found = model_entity_by_id(ctx.model, entity);
-    int rc = items_query_read(&ctx, ITEMS_ONE, &from, &query);
+    int rc = items_query_read(&ctx, &from, &query);
     if (rc == 0)
         AGAIN(&ctx, found, rc, records_get(&ctx, found, id, &query, &out, &version));
     if (rc == RECORDS_FAILED)

@@ -13,8 +13,6 @@ struct query_item {
     struct str keys[QUERY_KEYS_MAX];
     size_t key_count;
     struct str value;
-    const struct str *list; /* of queries made in C: the values of a list, commas are theirs; NULL = cut value */
-    size_t list_count;
 };
 
 struct query {

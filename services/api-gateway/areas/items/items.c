@@ -6,7 +6,7 @@ AWAITS static int items_list(struct req *r)
     struct records_ctx *ctx = items_ctx(r);
     struct records_query query;
 
-    TRY(items_query(r, ctx, ITEMS_LIST, &query));
+    TRY(items_query(r, ctx, &query));
     TRY(items_check(r, ctx, records_list(ctx, r->scope->entity, &query, &r->body)));
     return reply_json(r, 200);
 }
@@ -14,11 +14,10 @@ AWAITS static int items_list(struct req *r)
 AWAITS static int items_aggregate(struct req *r)
 {
     struct records_ctx *ctx = items_ctx(r);
-    struct records_aggregate groups;
     const struct query *query;
 
     TRY(req_query(r, &query));
-    TRY(items_check(r, ctx, items_aggregate_read(ctx, query, &groups)));
+    const struct records_aggregate groups = items_aggregate_read(r->task.arena, query);
     TRY(items_check(r, ctx, records_aggregate(ctx, r->scope->entity, &groups, &r->body)));
     return reply_json(r, 200);
 }
@@ -32,7 +31,7 @@ AWAITS static int items_get(struct req *r)
 
     TRY(req_id(r, "id", &id));
     if (r->query.len)
-        TRY(items_query(r, ctx, ITEMS_ONE, &query));
+        TRY(items_query(r, ctx, &query));
     TRY(items_check(r, ctx, records_get(ctx, r->scope->entity, id, &query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);

@@ -16,7 +16,6 @@ struct records_ctx *items_ctx(struct req *r);
 /* The URL as a query of records. */
 int items_query(struct req *r,
                 struct records_ctx *ctx,
-                enum items_read what,
                 struct records_query *ret_query) MUSTCHECK;
 /* A result of records.h as an answer: 0, a negative, or the status that was put. */
 int items_check(struct req *r, const struct records_ctx *ctx, int rc) MUSTCHECK;

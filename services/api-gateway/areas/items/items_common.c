@@ -86,15 +86,12 @@ int items_check(struct req *r, const struct records_ctx *ctx, int rc)
     return fail_with(r, ctx->error.code, ctx->error.detail, &ctx->error.fields);
 }
 
-int items_query(struct req *r,
-                struct records_ctx *ctx,
-                enum items_read what,
-                struct records_query *ret_query)
+int items_query(struct req *r, struct records_ctx *ctx, struct records_query *ret_query)
 {
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return items_check(r, ctx, items_query_read(ctx, what, query, ret_query));
+    return items_check(r, ctx, items_query_read(ctx, query, ret_query));
 }
 
 /* co: a large body in slices. */

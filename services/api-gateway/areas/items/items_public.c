@@ -24,7 +24,7 @@ AWAITS static int items_public_list(struct req *r)
     struct records_query query;
 
     TRY(public_entity(r, &ctx, &entity));
-    TRY(items_query(r, ctx, ITEMS_LIST, &query));
+    TRY(items_query(r, ctx, &query));
     TRY(items_check(r, ctx, records_list(ctx, entity, &query, &r->body)));
     return reply_json(r, 200);
 }
@@ -39,7 +39,7 @@ AWAITS static int items_public_get(struct req *r)
 
     TRY(public_entity(r, &ctx, &entity));
     TRY(req_id(r, "id", &id));
-    TRY(items_query(r, ctx, ITEMS_ONE, &query));
+    TRY(items_query(r, ctx, &query));
     TRY(items_check(r, ctx, records_get(ctx, entity, id, &query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);

@@ -2,42 +2,7 @@
 #include "areas/items/items_query.h"
 
 #include "base/num.h"
-#include "base/utf8.h"
 #include "http/page.h"
-
-enum { NAME_SHOWN_BYTES = 80 };
-
-/* --- names of parameters --- */
-
-/* NULL when it is none of them. */
-static const char *find_name(const char *const *known, struct str name)
-{
-    while (*known != NULL && !str_is(name, *known))
-        known++;
-    return *known;
-}
-
-/* Each at most once, and none but filter with keys in brackets. */
-static int check_names(struct records_ctx *ctx, const struct query *query, const char *const *known)
-{
-    const struct schema_errors *found = &ctx->error.fields;
-
-    for (size_t i = 0; i < query->count; i++) {
-        const struct query_item *item = &query->items[i];
-        const char *name = find_name(known, item->name);
-        struct str shown = utf8_cut(item->name, NAME_SHOWN_BYTES);
-
-        if (name == NULL)
-            records_finding(ctx, shown, PROBLEM_UNKNOWN_PARAMETER, "is not a known parameter");
-        else if (item->key_count > 0 && !str_is(item->name, "filter"))
-            records_finding(ctx, shown, PROBLEM_INVALID_QUERY, QUERY_NO_BRACKETS);
-        else if (item->key_count == 0 && query_get(query, name).ptr != item->value.ptr)
-            records_finding(ctx, shown, PROBLEM_INVALID_QUERY, "is given more than once");
-    }
-    bool unknown =
-        found->count == 1 && problem_find(found->items[0].code) == PROBLEM_UNKNOWN_PARAMETER;
-    return records_fail_found(ctx, unknown ? PROBLEM_UNKNOWN_PARAMETER : PROBLEM_INVALID_QUERY);
-}
 
 /* --- filters --- */
 
@@ -121,21 +86,13 @@ static struct str print_context(struct arena *arena, const struct query *query)
 }
 
 int items_query_read(struct records_ctx *ctx,
-                     enum items_read what,
                      const struct query *query,
                      struct records_query *ret_query)
 {
-    static const char *const known[][10] = {
-        [ITEMS_LIST] =
-            {"page", "limit", "sort", "order", "count", "fields", "expand", "filter", "cursor"},
-        [ITEMS_ONE] = {"fields", "expand"},
-        [ITEMS_EXPORT] = {"filter", "sort", "order", "fields", "format"},
-    };
     struct arena *arena = ctx->task->arena;
     struct str cursor = query_get(query, "cursor");
     struct page page;
 
-    TRY(check_names(ctx, query, known[what]));
     (void)page_parse(arena, query, &page, &ctx->error.fields);
     TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
     *ret_query = (struct records_query){
@@ -156,17 +113,11 @@ int items_query_read(struct records_ctx *ctx,
     return 0;
 }
 
-int items_aggregate_read(struct records_ctx *ctx,
-                         const struct query *query,
-                         struct records_aggregate *ret_aggregate)
+struct records_aggregate items_aggregate_read(struct arena *arena, const struct query *query)
 {
-    static const char *const known[] = {
-        "group_by", "count", "sum", "avg", "min", "max", "filter", "limit", NULL};
     struct str limit = query_get(query, "limit");
-
-    TRY(check_names(ctx, query, known));
-    *ret_aggregate = (struct records_aggregate){
-        .filter = items_filter_read(ctx->task->arena, query),
+    struct records_aggregate aggregate = {
+        .filter = items_filter_read(arena, query),
         .group_by = query_get(query, "group_by"),
         .metrics = {[METRIC_SUM] = query_get(query, "sum"),
                     [METRIC_AVG] = query_get(query, "avg"),
@@ -175,7 +126,8 @@ int items_aggregate_read(struct records_ctx *ctx,
         .count = query_get(query, "count"),
         .limit = AGGREGATE_GROUPS,
     };
-    if (limit.ptr != NULL && !num_parse_i64(limit, &ret_aggregate->limit))
-        ret_aggregate->limit = 0; /* refused with the rest */
-    return 0;
+
+    if (limit.ptr != NULL && !num_parse_i64(limit, &aggregate.limit))
+        aggregate.limit = 0; /* refused with the rest */
+    return aggregate;
 }

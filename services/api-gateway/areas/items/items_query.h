@@ -7,17 +7,13 @@
 #include "http/query.h"
 #include "records/records.h"
 
-enum items_read { ITEMS_LIST, ITEMS_ONE, ITEMS_EXPORT };
-
-/* any: 0, or RECORDS_FAILED with ctx->error: unknown_parameter, invalid_query. */
+/* any: of a list, a record or an export whose parameters req_query() has checked. 0, or RECORDS_FAILED
+ * with ctx->error: invalid_query. */
 int items_query_read(struct records_ctx *ctx,
-                     enum items_read what,
                      const struct query *query,
                      struct records_query *ret_query) MUSTCHECK;
-/* any: the same for groups. */
-int items_aggregate_read(struct records_ctx *ctx,
-                         const struct query *query,
-                         struct records_aggregate *ret_aggregate) MUSTCHECK;
+/* any: the same for groups; what is wrong is refused with the rest. */
+struct records_aggregate items_aggregate_read(struct arena *arena, const struct query *query);
 /* any: the filter parameters of a query; others are ignored. */
 struct records_filter items_filter_read(struct arena *arena, const struct query *query);
 /* any: the condition that names in brackets make, without its value: {"or", "0", "price", "gte"}. At

@@ -61,7 +61,7 @@ AWAITS static int items_export(struct req *r)
     int rc;
 
     TRY(req_query(r, &query));
-    TRY(items_check(r, ctx, items_query_read(ctx, ITEMS_EXPORT, query, &wanted)));
+    TRY(items_check(r, ctx, items_query_read(ctx, query, &wanted)));
     csv = str_is(query_get(query, "format"), "csv");
     struct export_stream stream = {.r = r, .entity = r->scope->entity, .csv = csv};
     rc = records_export(ctx, r->scope->entity, &wanted, csv, export_piece, &stream);
