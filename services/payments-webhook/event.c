@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/panic.h"
-#include "base/rand.h"
 #include "log/log.h"
 #include "metrics/metrics.h"
 #include "payments/apply.h"
@@ -18,8 +18,6 @@
 #include "work.h"
 #include "json/jr_beside.h"
 
-#define BACKOFF_FIRST_MS INT64_C(2000)
-#define BACKOFF_LAST_MS  INT64_C(3600000)
 /* What needs the processor waits for it as long as the processor would have waited for us. */
 #define PATIENCE_MS (INT64_C(72) * 3600 * 1000)
 
@@ -139,13 +137,10 @@ note_state(struct run *run, const char *state, const char *effect, uint64_t *cou
 
 static int64_t backoff_ms(int64_t attempts)
 {
-    int64_t delay = BACKOFF_FIRST_MS;
+    struct backoff pause = {
+        .first_ms = 2000, .most_ms = 3600000, .tries = (unsigned)(attempts - 1)};
 
-    for (int64_t i = 1; i < attempts && delay < BACKOFF_LAST_MS; i++)
-        delay *= 2;
-    if (delay > BACKOFF_LAST_MS)
-        delay = BACKOFF_LAST_MS;
-    return delay * 3 / 4 + (int64_t)(rand_u64() % (uint64_t)(delay / 2));
+    return backoff_next(&pause);
 }
 
 static const char *reason_of(int rc)

@@ -10,9 +10,6 @@
 #include "runner_run_sql.h"
 #include "json/jr_beside.h"
 
-#define RETRY_FIRST_MS 50
-#define RETRY_LAST_MS  1000
-
 static void free_value(void *value)
 {
     json_decref(value);
@@ -115,7 +112,7 @@ AWAITS static bool keep_row(struct run *run, const struct row *row)
 AWAITS static int read_rows(struct run *run, struct db_call *calls, size_t count)
 {
     struct job *job = run->job;
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
 
     for (;;) {
         int rc = db_batch(&job->item.task, &job->item.db, calls, count, NULL);
@@ -124,10 +121,9 @@ AWAITS static int read_rows(struct run *run, struct db_call *calls, size_t count
         if (rc == DB_SCHEMA || rc == -ECANCELED)
             return JOB_LOST;
         if (rc > 0)
-            rc = task_sleep(&job->item.task, pause_ms);
+            rc = task_sleep(&job->item.task, backoff_next(&pause));
         if (rc != 0)
             return queue_lost(&job->item) ? JOB_LOST : JOB_STORE_DOWN;
-        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
     }
 }
 

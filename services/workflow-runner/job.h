@@ -8,12 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/backoff.h"
 #include "base/list.h"
 #include "project/project.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 #include "queue/queue.h"
 #include "workflow/definition.h"
+
+/* Between tries of what is refused for the moment. */
+#define JOB_PAUSE ((struct backoff){.first_ms = 50, .most_ms = 1000})
 
 struct job {
     struct queue_item item; /* its .project is NULL until run.c has found it; .task.arena is the

@@ -21,8 +21,6 @@
 #define BATCH_MAX      256
 #define BATCH_BYTES    ((size_t)1 << 20) /* one entry at least */
 #define WRITE_LIMIT_MS 20000             /* one attempt; the database's own limits are shorter */
-#define RETRY_FIRST_MS 50
-#define RETRY_LAST_MS  1000
 #define LANE_LIMIT_MS  ((int64_t)1 << 40)
 
 /* Lives on the stack of the job's coroutine, which waits whatever happens. */
@@ -326,16 +324,15 @@ AWAITS static bool try_batch(struct task *task, struct lane *lane, size_t *most)
 static void run_lane(struct task *task, void *arg)
 {
     struct lane *lane = arg;
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
     size_t most = BATCH_MAX;
 
     while (!list_empty(&lane->members)) {
         if (try_batch(task, lane, &most)) {
-            pause_ms = RETRY_FIRST_MS;
+            pause.tries = 0;
             continue;
         }
-        (void)!task_sleep(task, pause_ms);
-        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
+        (void)!task_sleep(task, backoff_next(&pause));
     }
     lane_free(lane);
 }
@@ -454,7 +451,7 @@ ask_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *r
 
 int ledger_commit(struct job *job, struct task *task, struct db *tx, int seq, bool *ret_committed)
 {
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
     bool seen = false;
     bool ours = false;
 
@@ -468,8 +465,7 @@ int ledger_commit(struct job *job, struct task *task, struct db *tx, int seq, bo
     while ((rc = ask_outcome(task, job, seq, &seen, &ours)) != 0) {
         if (!is_passing(rc) || rc == -ECANCELED || lease_is_over(job))
             return tx_result(rc);
-        TRY(task_sleep(task, pause_ms) == 0 ? 0 : JOB_LOST);
-        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
+        TRY(task_sleep(task, backoff_next(&pause)) == 0 ? 0 : JOB_LOST);
     }
     *ret_committed = seen;
     return seen || ours ? 0 : JOB_LOST;

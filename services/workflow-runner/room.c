@@ -7,9 +7,6 @@
 #include "quotas.h"
 #include "runner_run_sql.h"
 
-#define RETRY_FIRST_MS 50
-#define RETRY_LAST_MS  1000
-
 /* How much of the quota so many bytes are. One job that holds more than a project's share has all
  * of that. */
 static uint64_t room_of(size_t bytes)
@@ -25,7 +22,7 @@ static uint64_t room_of(size_t bytes)
 AWAITS static int read_row(struct run *run, const struct sql *sql, struct rows *ret_rows)
 {
     struct job *job = run->job;
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
 
     for (;;) {
         int rc = db_query(&job->item.task,
@@ -38,10 +35,9 @@ AWAITS static int read_row(struct run *run, const struct sql *sql, struct rows *
         if (rc == DB_SCHEMA || rc == -ECANCELED)
             return JOB_LOST;
         if (rc > 0)
-            rc = task_sleep(&job->item.task, pause_ms);
+            rc = task_sleep(&job->item.task, backoff_next(&pause));
         if (rc != 0 || clock_mono_ms() >= job->item.lease_mono_ms)
             return queue_lost(&job->item) ? JOB_LOST : JOB_STORE_DOWN;
-        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
     }
 }
 

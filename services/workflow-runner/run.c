@@ -18,8 +18,6 @@
 
 #define PENDING_MS     1000              /* history of steps without effect waits no longer, ... */
 #define PENDING_BYTES  ((size_t)1 << 20) /* ... and is not more, with one step's beside it */
-#define RETRY_FIRST_MS 50
-#define RETRY_LAST_MS  1000
 #define ERROR_BYTES    ((size_t)64 << 10)
 #define MESSAGE_BYTES  2000
 #define STEPS_OF_A_JOB (2 * STEPS_MAX)
@@ -32,15 +30,7 @@ void run_pending(struct run *run, const struct ledger_step *row)
 
     if (run->pending_count == 0)
         run->pending_since_ms = clock_mono_ms();
-    if (run->pending_count == run->pending_cap) {
-        size_t cap = run->pending_cap ? run->pending_cap * 2 : 4;
-        struct ledger_step *grown = ARENA_ARRAY(arena, grown, cap);
-        for (size_t i = 0; i < run->pending_count; i++)
-            grown[i] = run->pending[i];
-        run->pending = grown;
-        run->pending_cap = cap;
-    }
-    run->pending[run->pending_count++] = *row;
+    ARENA_PUSH(arena, run->pending, run->pending_count, run->pending_cap, *row);
 }
 
 static bool is_time_to_write(const struct run *run)
@@ -190,20 +180,17 @@ AWAITS static int give_back(struct run *run)
 /* --- before the first step --- */
 
 /* co: a pause, then once more; JOB_STORE_DOWN when the lease is over. */
-AWAITS static int pause_retry(struct job *job, int64_t *pause_ms)
+AWAITS static int pause_retry(struct job *job, struct backoff *pause)
 {
     if (clock_mono_ms() >= job->item.lease_mono_ms)
         return JOB_STORE_DOWN;
-    if (task_sleep(&job->item.task, *pause_ms) != 0)
-        return JOB_LOST;
-    *pause_ms = *pause_ms * 2 < RETRY_LAST_MS ? *pause_ms * 2 : RETRY_LAST_MS;
-    return 0;
+    return task_sleep(&job->item.task, backoff_next(pause)) == 0 ? 0 : JOB_LOST;
 }
 
 /* co: a job that was claimed without asking for its project. */
 AWAITS static int find_project(struct job *job)
 {
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
 
     while (job->item.project == NULL) {
         int rc = project_find_number(
@@ -213,7 +200,7 @@ AWAITS static int find_project(struct job *job)
         job->item.project = NULL;
         if (rc == PROJECT_NOT_FOUND || rc == -ECANCELED)
             return JOB_LOST;
-        TRY(pause_retry(job, &pause_ms));
+        TRY(pause_retry(job, &pause));
     }
     job->item.task.log.project = job->item.project->slug;
     job->item.task.tenant = job->item.project->number;
@@ -222,7 +209,7 @@ AWAITS static int find_project(struct job *job)
 
 AWAITS static int load_version(struct run *run)
 {
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
 
     for (;;) {
         int rc = definition_find(run->job, &run->version);
@@ -235,7 +222,7 @@ AWAITS static int load_version(struct run *run)
             return 0;
         if (rc == -ECANCELED)
             return JOB_LOST;
-        TRY(pause_retry(run->job, &pause_ms));
+        TRY(pause_retry(run->job, &pause));
     }
 }
 
@@ -243,7 +230,7 @@ AWAITS static int open_secrets(struct run *run)
 {
     const struct workflow_version *version = run->version;
     struct job *job = run->job;
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
 
     if (version->secret_count == 0)
         return 0;
@@ -262,13 +249,13 @@ AWAITS static int open_secrets(struct run *run)
                              STR("A secret of this workflow cannot be opened."));
         if (rc == -ECANCELED)
             return JOB_LOST;
-        TRY(pause_retry(run->job, &pause_ms));
+        TRY(pause_retry(run->job, &pause));
     }
 }
 
 AWAITS static int check_trigger(struct run *run)
 {
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
 
     for (;;) {
         int rc = trigger_rights(run);
@@ -283,7 +270,7 @@ AWAITS static int check_trigger(struct run *run)
             return JOB_LOST;
         if (rc == 0)
             return 0;
-        TRY(pause_retry(run->job, &pause_ms));
+        TRY(pause_retry(run->job, &pause));
     }
 }
 

@@ -14,9 +14,6 @@
 #include "step_row.h"
 #include "json/jr.h"
 
-#define RETRY_FIRST_MS 50
-#define RETRY_LAST_MS  1000
-
 static const struct action {
     step_fn fn;
     enum {
@@ -50,7 +47,7 @@ static int gone(struct step_call *call, int why)
 /* Repeated until the step's time is over: nothing has happened yet. */
 int step_begin(struct step_call *call)
 {
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
 
     for (;;) {
         int rc = ledger_begin(call->job, call->task, &call->tx);
@@ -60,8 +57,7 @@ int step_begin(struct step_call *call)
             return gone(call, rc);
         if (rc < 0)
             return rc;
-        TRY(task_sleep(call->task, pause_ms));
-        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
+        TRY(task_sleep(call->task, backoff_next(&pause)));
     }
 }
 
@@ -257,7 +253,7 @@ static bool may_repeat(const struct step_call *call, int rc, int64_t deadline_ms
     return rc == STEP_FAILED && !call->sent &&
            (problem == PROBLEM_DEPENDENCY_UNAVAILABLE ||
             problem == PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT) &&
-           clock_mono_ms() + RETRY_LAST_MS < deadline_ms;
+           clock_mono_ms() + JOB_PAUSE.most_ms < deadline_ms;
 }
 
 /* What nobody foresaw. */
@@ -371,7 +367,7 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
 {
     struct job *job = run->job;
     int64_t deadline_ms = clock_mono_ms() + step->timeout_ms;
-    int64_t pause_ms = RETRY_FIRST_MS;
+    struct backoff pause = JOB_PAUSE;
     int rc;
 
     if (actions[step->action].kind == HANDS_OVER)
@@ -386,9 +382,8 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
             break;
         if (run->unprepared) /* the step's own time has not begun */
             deadline_ms = clock_mono_ms() + step->timeout_ms;
-        if (task_sleep(&job->item.task, pause_ms) != 0)
+        if (task_sleep(&job->item.task, backoff_next(&pause)) != 0)
             return JOB_LOST;
-        pause_ms = pause_ms * 2 < RETRY_LAST_MS ? pause_ms * 2 : RETRY_LAST_MS;
     }
     /* Found again it must not look as if it had been interrupted; the job's end takes it along. */
     if (rc == 0 && actions[step->action].kind >= SENDS && *ret_next >= 0)

@@ -16,7 +16,7 @@
 #define BLOCK_BYTES_DEFAULT 4096U
 #define BLOCK_BYTES_MIN     256U
 #define BLOCK_BYTES_MAX     65536U
-#define MORE_FIRST          16 /* items of an array that grows */
+#define MORE_FIRST          8 /* items of an array that grows */
 
 struct block {
     struct block *older;

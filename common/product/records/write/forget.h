@@ -1,5 +1,6 @@
 #pragma once
 /* What goes with a record that is not one of its fields. */
+#include "records/rules/statement.h"
 #include "records/write/links.h"
 
 /* any: adds the statements that remove grants and locks of records that are gone (delete.c). */
