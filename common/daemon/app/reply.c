@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "catalog/problem.h"
+#include "db/problem.h"
 #include "http/server.h"
 
 #define PROBLEM_TYPE STR("application/problem+json")
@@ -174,78 +175,22 @@ int fail_field(struct req *r, const char *field, enum problem code, const char *
     return fail_fields(r, errors);
 }
 
-/* The names of DB_* as the API tells them. */
-static enum problem db_problem(int rc)
+int fail_db(struct req *r, int rc)
 {
-    switch (rc) {
-    case DB_UNIQUE:
-        return PROBLEM_UNIQUE_VIOLATION;
-    case DB_FOREIGN_KEY:
-        return PROBLEM_FOREIGN_KEY_VIOLATION;
-    case DB_NOT_NULL:
-    case DB_CHECK:
-        return PROBLEM_VALIDATION_FAILED;
-    case DB_TIMEOUT:
-        return PROBLEM_TIMEOUT;
-    case DB_CONFLICT:
-    case DB_LOCKED:
-    case DB_UNAVAILABLE:
-    case DB_FULL:
-    case DB_SCHEMA:
-        return PROBLEM_DEPENDENCY_UNAVAILABLE;
-    case DB_TOO_LARGE:
-        return PROBLEM_TOO_LARGE_ANSWER;
-    case DB_BUSY:
-        return PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT;
-    case DB_UNKNOWN:
-        return PROBLEM_OUTCOME_UNKNOWN;
-    default:
-        return PROBLEM_INTERNAL;
-    }
+    const struct db_problem *problem = db_problem(rc);
+
+    r->scope->db_failure = rc;
+    if (rc == DB_UNAVAILABLE && r->scope->db && db_server_up(r->scope->db->server))
+        return fail(
+            r, problem->problem, "The database has no connection free right now; try again.");
+    return fail_with(r, problem->problem, str_from(problem->detail), NULL);
 }
 
 int fail_too_large(struct req *r)
 {
-    return fail(r,
-                PROBLEM_TOO_LARGE_ANSWER,
-                "The answer would be too large: ask for fewer records with limit, for fewer fields "
-                "with fields, or for the export.");
-}
+    const struct db_problem *problem = db_problem(DB_TOO_LARGE);
 
-int fail_db(struct req *r, int rc)
-{
-    enum problem code = db_problem(rc);
-
-    r->scope->db_failure = rc;
-    switch (rc) {
-    case DB_UNIQUE:
-        return fail(r, code, "A record with this value exists already.");
-    case DB_FOREIGN_KEY:
-        return fail(r, code, "A record that is referred to does not exist, or is still in use.");
-    case DB_NOT_NULL:
-    case DB_CHECK:
-        return fail(r, code, "A value does not fit its field.");
-    case DB_LOCKED:
-    case DB_CONFLICT:
-        return fail(r, code, "The data is being changed by someone else; try again.");
-    case DB_SCHEMA:
-        return fail(r, code, "The data model changed; repeat the request.");
-    case DB_UNAVAILABLE:
-        if (r->scope->db && db_server_up(r->scope->db->server))
-            return fail(r, code, "The database has no connection free right now; try again.");
-        return fail(r, code, "The database cannot be reached right now; try again.");
-    case DB_UNKNOWN:
-        return fail(
-            r, code, "The connection was lost while saving; the change may have been made.");
-    case DB_TIMEOUT:
-        return fail(r, code, "The database took too long.");
-    case DB_TOO_LARGE:
-        return fail_too_large(r);
-    case DB_BUSY:
-        return fail(r, code, "This project has too much under way at once; try again.");
-    default:
-        return fail(r, code, NULL);
-    }
+    return fail_with(r, problem->problem, str_from(problem->detail), NULL);
 }
 
 void problem_put(struct req *r, int status, enum problem problem, const char *detail)

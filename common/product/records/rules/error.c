@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/utf8.h"
+#include "db/problem.h"
 #include "log/log.h"
 #include "model/model.h"
 
@@ -98,7 +99,7 @@ int records_fits(struct records_ctx *ctx, const struct strbuf *out)
 {
     if (!out->overflow)
         return 0;
-    return records_fail(ctx, PROBLEM_TOO_LARGE_ANSWER, "%s", RECORDS_TOO_LARGE);
+    return records_fail(ctx, PROBLEM_TOO_LARGE_ANSWER, "%s", db_problem(DB_TOO_LARGE)->detail);
 }
 
 /* --- database results --- */
@@ -149,10 +150,17 @@ fail_foreign_key(struct records_ctx *ctx, const struct entity *entity, const str
                               "refers to a record that does not exist");
 }
 
+static int fail_db_result(struct records_ctx *ctx, int rc)
+{
+    const struct db_problem *problem = db_problem(rc);
+
+    return records_fail(
+        ctx, problem->problem, "%s", problem->detail ? problem->detail : "The statement failed.");
+}
+
 int records_fail_schema(struct records_ctx *ctx)
 {
-    return records_fail(
-        ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The data model changed; repeat the request.");
+    return fail_db_result(ctx, DB_SCHEMA);
 }
 
 int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
@@ -166,35 +174,10 @@ int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
         return fail_unique(ctx, entity, error);
     case DB_FOREIGN_KEY:
         return fail_foreign_key(ctx, entity, error);
-    case DB_NOT_NULL:
-        return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "A required value is missing.");
-    case DB_CHECK:
-        return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "A value does not fit its field.");
-    case DB_CONFLICT:
-        return records_fail(
-            ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "Others write the same data; try again.");
-    case DB_LOCKED:
-        return records_fail(
-            ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The data is being changed; try again.");
-    case DB_TIMEOUT:
-        return records_fail(ctx, PROBLEM_TIMEOUT, "The database did not answer in time.");
-    case DB_UNAVAILABLE:
-        return records_fail(ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database is not available.");
-    case DB_TOO_LARGE:
-        return records_fail(ctx, PROBLEM_TOO_LARGE_ANSWER, "%s", RECORDS_TOO_LARGE);
-    case DB_BUSY:
-        return records_fail(ctx,
-                            PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-                            "This project has too much under way at once; try again.");
-    case DB_FULL:
-        return records_fail(ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database has no room left.");
-    case DB_UNKNOWN:
-        return records_fail(
-            ctx, PROBLEM_OUTCOME_UNKNOWN, "The connection was lost; it may have happened.");
     case DB_SCHEMA:
-        return ctx->db->lease == NULL ? RECORDS_SCHEMA : records_fail_schema(ctx);
+        return ctx->db->lease == NULL ? RECORDS_SCHEMA : fail_db_result(ctx, rc);
     default:
-        return records_fail(ctx, PROBLEM_INTERNAL, "The statement failed.");
+        return fail_db_result(ctx, rc);
     }
 }
 

@@ -23,9 +23,6 @@ int records_fail_schema(struct records_ctx *ctx);
 /* any: "The record does not exist." for missing and invisible rows alike. */
 int records_fail_not_found(struct records_ctx *ctx);
 
-#define RECORDS_TOO_LARGE                                                                          \
-    "The answer would be too large: ask for fewer records with limit, for fewer fields with "      \
-    "fields, or for the export."
 /* any: 0, or 400 when the answer did not fit its buffer. */
 int records_fits(struct records_ctx *ctx, const struct strbuf *out) MUSTCHECK;
 
