@@ -56,9 +56,9 @@ AWAITS static int stop_batch(
     struct rows running = {0};
 
     TRY(db_query(
-        task, &project->db, &SQL_STOP_QUEUED, PARAMS(P_I64(workflow), P_BOOL(deleted)), &queued));
+        task, &project->db, SQL_STOP_QUEUED(.workflow_id = workflow, .deleted = deleted), &queued));
     if (deleted)
-        TRY(db_query(task, &project->db, &SQL_STOP_RUNNING, PARAMS(P_I64(workflow)), &running));
+        TRY(db_query(task, &project->db, SQL_STOP_RUNNING(.workflow_id = workflow), &running));
     for (size_t i = 0; i < running.count; i++)
         jobs_cancel_hint(runner_directory(), project, rows_i64(&running, i, 0));
     *ret_count = queued.count + running.count;
@@ -73,7 +73,7 @@ AWAITS static int stop_workflows(struct task *task, int64_t number)
     int batches = 0;
 
     TRY(project_find_number(task, runner_directory(), number, &project));
-    TRY(db_query(task, &project->db, &SQL_STOP_MARKS, NULL, 0, &marks));
+    TRY(db_query(task, &project->db, SQL_STOP_MARKS(), &marks));
     for (size_t i = 0; i < marks.count; i++) {
         const struct row mark = rows_at(&marks, i);
         int64_t workflow = row_i64(&mark, "workflow_id");
@@ -82,7 +82,7 @@ AWAITS static int stop_workflows(struct task *task, int64_t number)
             TRY(stop_batch(task, project, workflow, row_bool(&mark, "deleted"), &count));
         if (count > 0)
             break;
-        TRY(db_query(task, &project->db, &SQL_STOP_DONE, PARAMS(P_I64(workflow)), NULL));
+        TRY(db_query(task, &project->db, SQL_STOP_DONE(.workflow_id = workflow), NULL));
     }
     return 0;
 }

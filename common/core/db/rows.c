@@ -221,7 +221,7 @@ rows_sql_i64s(struct arena *arena, const struct rows *rows, size_t row, size_t c
     int64_t *items;
     size_t count = rows_i64s(arena, rows, row, column, &items);
 
-    return (struct sql_i64s){items, count};
+    return (struct sql_i64s){rows_null(rows, row, column) ? NULL : items, count};
 }
 
 struct sql_strs
@@ -230,7 +230,7 @@ rows_sql_strs(struct arena *arena, const struct rows *rows, size_t row, size_t c
     struct str *items;
     size_t count = rows_strs(arena, rows, row, column, &items);
 
-    return (struct sql_strs){items, count};
+    return (struct sql_strs){rows_null(rows, row, column) ? NULL : items, count};
 }
 
 /* --- by name --- */

@@ -81,7 +81,7 @@ struct db_param {
 
 /* --- what statements with named parameters and columns are called with and read as (scripts/sqlgen) --- */
 
-/* Numbers that may be null. Texts without ptr and times of 0 are null as they are. */
+/* Numbers that may be null. Texts without ptr, times of 0 and columns of arrays without items are null as they are. */
 struct opt_i64  { int64_t value; bool set; };
 struct opt_f64  { double value; bool set; };
 struct opt_bool { bool value; bool set; };

@@ -5,28 +5,34 @@
 #include "job_start_sql.h"
 #include "redis/redis.h"
 
-#define START_PARAMS 9
 #define NUMBER_BYTES 24
 
 struct db_call job_start_call(struct arena *arena, const struct job_start *start)
 {
-    struct db_param *params = ARENA_ARRAY(arena, params, START_PARAMS);
-    bool by_route = start->route.len > 0;
+    struct str entity = start->trigger_entity.len ? start->trigger_entity : STR_NONE;
+    struct str trace = start->traceparent.len ? start->traceparent : STR_NONE;
 
-    params[0] = by_route ? P_STR(start->route) : P_I64(start->workflow_id);
-    params[1] = P_I64(start->trigger_id);
-    params[2] = start->trigger_entity.len ? P_STR(start->trigger_entity) : P_NULL;
-    params[3] = P_STR(start->data);
-    params[4] = start->actor_id ? P_I64(start->actor_id) : P_NULL;
-    params[5] = start->actor_key_id ? P_I64(start->actor_key_id) : P_NULL;
-    params[6] = P_I64(start->depth);
-    params[7] = start->traceparent.len ? P_STR(start->traceparent) : P_NULL;
-    params[8] = P_I64(start->queued_max);
-    return (struct db_call){
-        .sql = by_route ? &SQL_JOB_START_ROUTE : &SQL_JOB_START_WORKFLOW,
-        .params = params,
-        .param_count = START_PARAMS,
-    };
+    if (start->route.len > 0)
+        return db_call_new(arena,
+                           SQL_JOB_START_ROUTE(.route = start->route,
+                                               .trigger_id = start->trigger_id,
+                                               .trigger_entity = entity,
+                                               .trigger_data = start->data,
+                                               .actor_id = some_id(start->actor_id),
+                                               .actor_key_id = some_id(start->actor_key_id),
+                                               .depth = start->depth,
+                                               .trace = trace,
+                                               .queued_max = start->queued_max));
+    return db_call_new(arena,
+                       SQL_JOB_START_WORKFLOW(.id = start->workflow_id,
+                                              .trigger_id = start->trigger_id,
+                                              .trigger_entity = entity,
+                                              .trigger_data = start->data,
+                                              .actor_id = some_id(start->actor_id),
+                                              .actor_key_id = some_id(start->actor_key_id),
+                                              .depth = start->depth,
+                                              .trace = trace,
+                                              .queued_max = start->queued_max));
 }
 
 void jobs_ring(struct directory *directory, const struct project *project, int64_t job_id)

@@ -23,8 +23,8 @@ int secrets_open(struct task *task,
     struct rows rows = {0};
 
     if (count > 0) {
-        int rc =
-            db_query(task, &project->db, &SQL_SECRETS_BY_NAME, PARAMS(P_STRS(names, count)), &rows);
+        int rc = db_query(
+            task, &project->db, SQL_SECRETS_BY_NAME(.names = sql_strs(names, count)), &rows);
         if (rc != 0)
             return rc;
     }
@@ -34,16 +34,16 @@ int secrets_open(struct task *task,
     values->used = ARENA_ARRAY(arena, values->used, rows.count + 1);
     arena_defer(arena, wipe, values);
     for (size_t i = 0; i < rows.count; i++) {
-        struct str name = rows_str(&rows, i, 0);
-        struct str place = place_secret(arena, project->number, name);
-        int rc = data_key_open(
-            task, project, rows_bytes(arena, &rows, i, 1), place, &values->values[values->count]);
+        const struct sql_secrets_by_name_row row = sql_secrets_by_name_row(arena, &rows, i);
+        struct str place = place_secret(arena, project->number, row.name);
+        int rc = data_key_open(task, project, row.sealed, place, &values->values[values->count]);
         if (rc != 0)
             return rc < 0 ? rc : SECRETS_UNREADABLE;
         struct secret_hosts *hosts = &values->hosts[values->count];
-        hosts->bound = !rows_null(&rows, i, 2);
-        hosts->count = hosts->bound ? rows_strs(arena, &rows, i, 2, &hosts->names) : 0;
-        values->names[values->count++] = name;
+        hosts->bound = row.allowed_hosts.items != NULL;
+        hosts->names = row.allowed_hosts.items;
+        hosts->count = row.allowed_hosts.count;
+        values->names[values->count++] = row.name;
     }
     *ret_values = values;
     return 0;

@@ -11,7 +11,7 @@
 struct secret_hosts {
     bool bound; /* false: anywhere */
     size_t count;
-    struct str *names; /* lower case */
+    const struct str *names; /* lower case */
 };
 
 /* Opened values; arena-owned, wiped when the arena ends. */

@@ -1,4 +1,4 @@
 -- Secrets that a job needs.
 
 -- name: secrets_by_name :many
-select s.name as name, s.sealed as sealed, s.allowed_hosts as allowed_hosts from {p}.secrets s where s.name = any($1::text[])
+select s.name:text, s.sealed:bytea, s.allowed_hosts:text[]? from {p}.secrets s where s.name = any(:names::text[])

@@ -17,17 +17,17 @@ AWAITS static int read_key(struct req *r, struct str key, struct credential *ret
     struct rows found;
 
     digest_sha256(key, hash);
-    TRY(sql_all(
-        r, &found, &SQL_API_KEY_FIND, PARAMS(P_BYTES(((struct str){(const char *)hash, 32})))));
+    TRY(sql_all(r, &found, SQL_API_KEY_FIND(.hash = ((struct str){(const char *)hash, 32}))));
     if (!found.count)
         return refusal(r, REFUSE_TOKEN, "The API key is not valid here.");
+    const struct sql_api_key_find_row row = sql_api_key_find_row(&found, 0);
     *ret = (struct credential){
-        .key_id = rows_i64(&found, 0, 0),
-        .user_id = rows_i64(&found, 0, 1),
-        .expires_ms = rows_time(&found, 0, 2),
+        .key_id = row.id,
+        .user_id = row.user_id,
+        .expires_ms = row.expires_at,
         .checked_ms = asked_ms,
     };
-    return sql_exec(r, NULL, &SQL_API_KEY_USED, PARAMS(P_I64(ret->key_id)));
+    return sql_exec(r, NULL, SQL_API_KEY_USED(.id = ret->key_id));
 }
 
 int auth_apikey_check(struct req *r, struct str key, struct caller *caller)

@@ -32,11 +32,11 @@ AWAITS static int verify_signature(struct req *r, const struct jws *token)
 
     if (!token->kid.len || token->kid.len > 64)
         return refuse(r);
-    TRY(sql_all(r, &key_row, &SQL_SIGNING_KEY, PARAMS(P_STR(token->kid))));
+    TRY(sql_all(r, &key_row, SQL_SIGNING_KEY(.key = token->kid)));
     if (!key_row.count)
         return refuse(r);
-    if (ec_key_from_jwk(r->task.arena, rows_str(&key_row, 0, 0), rows_str(&key_row, 0, 1), &key) !=
-        0)
+    const struct sql_signing_key_row point = sql_signing_key_row(&key_row, 0);
+    if (ec_key_from_jwk(r->task.arena, point.x, point.y, &key) != 0)
         return refuse(r);
     arena_defer(r->task.arena, ec_key_free_deferred, key);
     return jws_verify_es256(token, key) == 0 ? 0 : refuse(r);
@@ -48,9 +48,11 @@ AWAITS static int check_session(struct req *r, struct credential *credential)
     int64_t asked_ms = clock_mono_ms();
     struct rows session;
 
-    TRY(sql_all(r, &session, &SQL_SESSION_CHECK, PARAMS(P_I64(credential->session_id))));
-    if (!session.count || rows_bool(&session, 0, 1) ||
-        rows_i64(&session, 0, 0) != credential->user_id)
+    TRY(sql_all(r, &session, SQL_SESSION_CHECK(.id = credential->session_id)));
+    if (!session.count)
+        return refusal(r, REFUSE_TOKEN, "The session behind this token has ended.");
+    const struct sql_session_check_row row = sql_session_check_row(&session, 0);
+    if (row.ended || row.user_id != credential->user_id)
         return refusal(r, REFUSE_TOKEN, "The session behind this token has ended.");
     credential->checked_ms = asked_ms;
     return 0;

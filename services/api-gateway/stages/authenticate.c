@@ -80,10 +80,10 @@ AWAITS static int check_group(struct req *r)
         return refusal(r, REFUSE_FORBIDDEN, "This needs the permission svc_group_data:read.");
     TRY(sql_all(r,
                 &found,
-                &SQL_GROUP_REACHABLE,
-                PARAMS(P_I64(group_id),
-                       P_I64(caller->user_id),
-                       P_I64S(caller->rights->role_ids, caller->rights->role_count))));
+                SQL_GROUP_REACHABLE(.id = group_id,
+                                    .user_id = caller->user_id,
+                                    .role_ids = sql_i64s(caller->rights->role_ids,
+                                                         caller->rights->role_count))));
     if (!found.count && !caller_all_rows(caller))
         return refusal(r, REFUSE_FORBIDDEN, "The caller does not belong to this group.");
     caller->group_scope = group_id;

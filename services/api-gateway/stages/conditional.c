@@ -191,7 +191,7 @@ AWAITS static int in_transaction(struct req *r)
 {
     struct rows locked;
 
-    TRY(sql_one(r, &locked, &SQL_RESOURCE_LOCK, PARAMS(P_I64(lock_key(r)))));
+    TRY(sql_one(r, &locked, SQL_RESOURCE_LOCK(.key = lock_key(r))));
     return check(r, shown_by(r->route));
 }
 

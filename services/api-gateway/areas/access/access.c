@@ -144,22 +144,21 @@ static bool has_role_itself(const struct caller *caller, int64_t role_id)
 
 /* Records that were granted to a role, or that it may ask for by a group, are seen by its holders
  * alone. */
-static bool opens_unseen_rows(const struct caller *caller, const struct rows *rows, size_t i)
+static bool opens_unseen_rows(const struct caller *caller, const struct sql_permission_row *row)
 {
-    return rows_bool(rows, i, 6) && !caller_all_rows(caller) &&
-           !has_role_itself(caller, rows_i64(rows, i, 0));
+    return row->opens_rows && !caller_all_rows(caller) && !has_role_itself(caller, row->id);
 }
 
 static int check_rows(struct req *r, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        bool above = rows_bool(rows, i, 1) ||
-                     (rows_bool(rows, i, 2) && !caller_api_access(r->scope->caller)) ||
-                     opens_unseen_rows(r->scope->caller, rows, i);
-        if (!above && rows_null(rows, i, 4))
+        const struct sql_permission_row row = sql_permission_row(rows, i);
+        bool above = row.is_admin || (row.api_access && !caller_api_access(r->scope->caller)) ||
+                     opens_unseen_rows(r->scope->caller, &row);
+        if (!above && !row.permission.ptr)
             continue;
-        if (above || !holds(r->scope->caller, rows_i64(rows, i, 3), rows_str(rows, i, 4)) ||
-            !holds_fields(r, rows_i64(rows, i, 3), rows_str(rows, i, 4), rows_str(rows, i, 5)))
+        if (above || !holds(r->scope->caller, row.entity_id.value, row.permission) ||
+            !holds_fields(r, row.entity_id.value, row.permission, row.fields))
             return fail(
                 r, PROBLEM_FORBIDDEN, "The roles concerned give more than the caller holds.");
     }
@@ -169,7 +168,7 @@ static int check_rows(struct req *r, const struct rows *rows)
 static bool has_role(const struct rows *rows, int64_t role_id)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        if (rows_i64(rows, i, 0) == role_id)
+        if (sql_permission_row(rows, i).id == role_id)
             return true;
     }
     return false;
@@ -179,7 +178,7 @@ int access_need_roles(struct req *r, const char *member, const int64_t *role_ids
 {
     struct rows rows;
 
-    TRY(sql_all(r, &rows, &SQL_ROLES_PERMISSIONS, PARAMS(P_I64S(role_ids, count))));
+    TRY(sql_all(r, &rows, SQL_ROLES_PERMISSIONS(.ids = sql_i64s(role_ids, count))));
     for (size_t i = 0; i < count; i++) {
         if (!has_role(&rows, role_ids[i]))
             return fail_field(r,
@@ -195,11 +194,11 @@ int access_default_roles(struct req *r, struct in_ids *ret_roles)
 {
     struct rows rows;
 
-    TRY(sql_all(r, &rows, &SQL_ROLES_DEFAULT, PARAMS()));
+    TRY(sql_all(r, &rows, SQL_ROLES_DEFAULT()));
     *ret_roles = (struct in_ids){.set = true, .count = rows.count};
     ret_roles->items = ARENA_ARRAY(r->task.arena, ret_roles->items, rows.count + 1);
     for (size_t i = 0; i < rows.count; i++)
-        ret_roles->items[i] = rows_i64(&rows, i, 0);
+        ret_roles->items[i] = sql_roles_default_row(&rows, i).id;
     return 0;
 }
 
@@ -209,13 +208,13 @@ int access_need_user(struct req *r, int64_t user_id)
 
     if (caller_is_admin(r->scope->caller))
         return 0;
-    TRY(sql_all(r, &rows, &SQL_USER_PERMISSIONS, PARAMS(P_I64(user_id))));
+    TRY(sql_all(r, &rows, SQL_USER_PERMISSIONS(.user_id = user_id)));
     return check_rows(r, &rows);
 }
 
 int access_lock_admins(struct req *r)
 {
-    return sql_exec(r, NULL, &SQL_ADMIN_ROLES_LOCK, PARAMS());
+    return sql_exec(r, NULL, SQL_ADMIN_ROLES_LOCK());
 }
 
 int access_check_admins(struct req *r)
@@ -229,8 +228,8 @@ int access_check_admins_if(struct req *r, bool confirmed, struct str issuer)
 {
     struct rows left;
 
-    TRY(sql_one(r, &left, &SQL_ADMINS_LEFT, PARAMS(P_BOOL(confirmed), P_STR(issuer))));
-    if (rows_bool(&left, 0, 0))
+    TRY(sql_one(r, &left, SQL_ADMINS_LEFT(.confirmed = confirmed, .issuer = issuer)));
+    if (sql_admins_left_row(&left, 0).found)
         return 0;
     return fail(r,
                 PROBLEM_LAST_ADMINISTRATOR,

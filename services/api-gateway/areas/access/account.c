@@ -7,8 +7,6 @@
 #include "base/panic.h"
 #include "users_sql.h"
 
-enum { L_EMAIL, L_STATUS, L_HASH, L_METADATA }; /* columns of user_lock */
-
 AWAITS static int check_current_password(struct req *r, const struct me_in *in)
 {
     struct rows user;
@@ -19,10 +17,13 @@ AWAITS static int check_current_password(struct req *r, const struct me_in *in)
         return fail_field(
             r, "current_password", PROBLEM_REQUIRED, "is required to change the password");
     TRY(auth_password_policy(r, "password", in->password.value));
-    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->scope->caller->user_id))));
+    TRY(sql_one(r, &user, SQL_USER_LOCK(.id = r->scope->caller->user_id)));
     if (in->current_password.value.len <= 1024)
-        TRY(auth_password_check(
-            r, rows_str(&user, 0, L_HASH), in->current_password.value, &right, &rehash));
+        TRY(auth_password_check(r,
+                                sql_user_lock_row(&user, 0).password_hash,
+                                in->current_password.value,
+                                &right,
+                                &rehash));
     if (!right)
         return fail_field(
             r, "current_password", PROBLEM_VALIDATION_FAILED, "is not the current password");
@@ -50,14 +51,13 @@ save(struct req *r, const struct me_in *in, struct str hash, struct rows *ret_us
 {
     int64_t id = r->scope->caller->user_id;
     struct db_call calls[] = {
-        {.sql = &SQL_USER_SAVE,
-         PARAMS(P_I64(id),
-                P_NULL,
-                P_STR(hash),
-                P_NULL,
-                P_BOOL(in->metadata.set),
-                users_json(r, &in->metadata))},
-        {.sql = &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(r->scope->caller->session_id))},
+        db_call(SQL_USER_SAVE(.id = id,
+                              .email = STR_NONE,
+                              .password_hash = hash,
+                              .status = STR_NONE,
+                              .metadata_set = in->metadata.set,
+                              .metadata = users_json(r, &in->metadata))),
+        db_call(SQL_USER_SESSIONS_END(.user_id = id, .id = r->scope->caller->session_id)),
     };
 
     TRY(sql_batch(r, calls, in->password.set ? 2 : 1));
@@ -125,9 +125,9 @@ AWAITS static int auth_user_update(struct req *r)
     TRY(req_json(r, &account_schema, &in));
     TRY(new_password(r, &in.me, &hash));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &user, &SQL_USER_LOCK, PARAMS(P_I64(r->scope->caller->user_id))));
-    TRY(check_email(r, rows_str(&user, 0, L_EMAIL), &in.email));
-    TRY(merge(r, rows_str(&user, 0, L_METADATA), &in.me.metadata));
+    TRY(sql_one(r, &user, SQL_USER_LOCK(.id = r->scope->caller->user_id)));
+    TRY(check_email(r, sql_user_lock_row(&user, 0).email, &in.email));
+    TRY(merge(r, sql_user_lock_row(&user, 0).metadata, &in.me.metadata));
     TRY(save(r, &in.me, hash, &user));
     return reply_row(r, 200, &user);
 }

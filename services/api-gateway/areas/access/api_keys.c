@@ -70,7 +70,7 @@ static const struct schema api_key_created_schema =
 
 AWAITS static int api_keys_list(struct req *r)
 {
-    return reply_page(r, "id", &SQL_API_KEYS_LIST, PARAMS());
+    return reply_page(r, "id", SQL_API_KEYS_LIST());
 }
 
 AWAITS static int api_keys_get(struct req *r)
@@ -79,7 +79,7 @@ AWAITS static int api_keys_get(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(r, &key, &SQL_API_KEY_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &key, SQL_API_KEY_GET(.id = id)));
     return reply_row(r, 200, &key);
 }
 
@@ -101,18 +101,18 @@ static int reply_key(struct req *r,
     struct jw w = resp_json(r);
 
     jw_obj(&w);
-    JW_I64(&w, "id", rows_i64(stored, 0, 0));
+    JW_I64(&w, "id", sql_api_key_add_row(stored, 0).id);
     JW_STR(&w, "name", in->name.value);
     JW_STR(&w, "key", key);
     JW_STR(&w, "prefix", ((struct str){key.ptr, KEY_PREFIX_CHARS}));
     put_names(&w, "permissions", permissions->names, permissions->count);
     put_names(&w, "dropped_permissions", permissions->refused, permissions->refused_count);
     jw_lit(&w, "expires_at");
-    jw_time(&w, rows_time(stored, 0, 1));
+    jw_time(&w, sql_api_key_add_row(stored, 0).expires_at);
     jw_lit(&w, "created_at");
-    jw_time(&w, rows_time(stored, 0, 2));
+    jw_time(&w, sql_api_key_add_row(stored, 0).created_at);
     jw_obj_end(&w);
-    reply_location(r, rows_i64(stored, 0, 0));
+    reply_location(r, sql_api_key_add_row(stored, 0).id);
     return reply_json(r, 201);
 }
 
@@ -135,18 +135,18 @@ AWAITS static int api_keys_create(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_one(r,
                 &stored,
-                &SQL_API_KEY_ADD,
-                PARAMS(P_I64(r->scope->caller->user_id),
-                       P_STR(in.name.value),
-                       P_STR(((struct str){key.ptr, KEY_PREFIX_CHARS})),
-                       P_BYTES(((struct str){(const char *)hash, sizeof(hash)})),
-                       P_I64(in.expires_in_days.set ? in.expires_in_days.value : 90))));
-    id = rows_i64(&stored, 0, 0);
+                SQL_API_KEY_ADD(.user_id = r->scope->caller->user_id,
+                                .name = in.name.value,
+                                .prefix = ((struct str){key.ptr, KEY_PREFIX_CHARS}),
+                                .hash = ((struct str){(const char *)hash, sizeof(hash)}),
+                                .days = in.expires_in_days.set ? in.expires_in_days.value : 90)));
+    id = sql_api_key_add_row(&stored, 0).id;
     struct db_call calls[] = {
-        {.sql = &SQL_API_KEY_PERMISSIONS_ADD,
-         PARAMS(P_I64(id),
-                P_I64S(permissions.entity_ids, permissions.count),
-                P_STRS(permissions.permissions, permissions.count))},
+        db_call(SQL_API_KEY_PERMISSIONS_ADD(.api_key_id = id,
+                                            .entity_ids =
+                                                sql_i64s(permissions.entity_ids, permissions.count),
+                                            .permissions = sql_strs(permissions.permissions,
+                                                                    permissions.count))),
         gateway_audit(r, "api_keys.create", "api_key", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
@@ -170,8 +170,8 @@ AWAITS static int api_keys_delete(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &removed, &SQL_API_KEY_REMOVE, PARAMS(P_I64(id))));
-    if (!may_delete(r->scope->caller, id, rows_i64(&removed, 0, 1)))
+    TRY(sql_one(r, &removed, SQL_API_KEY_REMOVE(.id = id)));
+    if (!may_delete(r->scope->caller, id, sql_api_key_remove_row(&removed, 0).user_id))
         return fail(
             r, PROBLEM_FORBIDDEN, "Only its creator or an administrator may delete this key.");
     struct db_call audit = gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE);

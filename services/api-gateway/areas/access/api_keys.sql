@@ -13,16 +13,16 @@ from {p}.api_keys k
 
 -- name: api_key_get :opt
 {api_key}
-where k.id = $1::bigint
+where k.id = :id::bigint
 
 -- name: api_key_add :one
 insert into {p}.api_keys (user_id, name, prefix, hash, expires_at)
-values ($1::bigint, $2::text, $3::text, $4::bytea, now() + $5::bigint * interval '1 day')
-returning id, expires_at, created_at
+values (:user_id::bigint, :name::text, :prefix::text, :hash::bytea, now() + :days::bigint * interval '1 day')
+returning id as id:bigint, expires_at as expires_at:timestamptz, created_at as created_at:timestamptz
 
 -- name: api_key_permissions_add :exec
 insert into {p}.api_key_permissions (api_key_id, entity_id, permission)
-select $1::bigint, unnest($2::bigint[]), unnest($3::text[])
+select :api_key_id::bigint, unnest(:entity_ids::bigint[]), unnest(:permissions::text[])
 
 -- name: api_key_remove :opt
-delete from {p}.api_keys k where k.id = $1::bigint returning k.id, k.user_id
+delete from {p}.api_keys k where k.id = :id::bigint returning k.id:bigint, k.user_id:bigint

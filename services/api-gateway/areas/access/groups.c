@@ -35,12 +35,12 @@ static const struct schema group_out_schema = SCHEMA_OUT("Group", group_out_fiel
 
 AWAITS static int groups_list(struct req *r)
 {
-    return reply_page(r, "id", &SQL_GROUPS_LIST, PARAMS());
+    return reply_page(r, "id", SQL_GROUPS_LIST());
 }
 
 AWAITS static int groups_my(struct req *r)
 {
-    return reply_page(r, "id", &SQL_GROUPS_OF_USER, PARAMS(P_I64(r->scope->caller->user_id)));
+    return reply_page(r, "id", SQL_GROUPS_OF_USER(.user_id = r->scope->caller->user_id));
 }
 
 AWAITS static int groups_get(struct req *r)
@@ -49,7 +49,7 @@ AWAITS static int groups_get(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(r, &group, &SQL_GROUP_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &group, SQL_GROUP_GET(.id = id)));
     return reply_row(r, 200, &group);
 }
 
@@ -65,17 +65,17 @@ load_gives(struct req *r, int64_t id, const struct in_ids *user_ids, struct rows
 
     return sql_one(r,
                    ret_gives,
-                   &SQL_GROUP_GIVES,
-                   PARAMS(P_I64(id),
-                          P_I64(r->scope->caller->user_id),
-                          P_I64S(rights->role_ids, rights->role_count),
-                          P_I64S(user_ids->items, user_ids->count),
-                          P_BOOL(caller_can(r->scope->caller, PERM_SVC_GROUP_DATA_READ))));
+                   SQL_GROUP_GIVES(.group_id = id,
+                                   .user_id = r->scope->caller->user_id,
+                                   .role_ids = sql_i64s(rights->role_ids, rights->role_count),
+                                   .user_ids = sql_i64s(user_ids->items, user_ids->count),
+                                   .asks = caller_can(r->scope->caller, PERM_SVC_GROUP_DATA_READ)));
 }
 
-static bool sees_members_records(const struct caller *caller, const struct row *gives)
+static bool sees_members_records(const struct caller *caller,
+                                 const struct sql_group_gives_row *gives)
 {
-    return row_bool(gives, "reached") && caller_can(caller, PERM_SVC_GROUP_DATA_READ);
+    return gives->reached && caller_can(caller, PERM_SVC_GROUP_DATA_READ);
 }
 
 AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *user_ids)
@@ -85,11 +85,11 @@ AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *us
     if (caller_all_rows(r->scope->caller))
         return 0;
     TRY(load_gives(r, id, user_ids, &rows));
-    const struct row gives = rows_at(&rows, 0);
-    if ((row_bool(&gives, "granted") && !row_bool(&gives, "member")) ||
-        (row_bool(&gives, "asks") && !sees_members_records(r->scope->caller, &gives)))
+    const struct sql_group_gives_row gives = sql_group_gives_row(&rows, 0);
+    if ((gives.granted && !gives.member) ||
+        (gives.asks && !sees_members_records(r->scope->caller, &gives)))
         return fail(r, PROBLEM_FORBIDDEN, "This group gives records that the caller does not see.");
-    if (row_bool(&gives, "opened"))
+    if (gives.opened)
         return fail(r,
                     PROBLEM_FORBIDDEN,
                     "This would open records of users whose records the caller does not see.");
@@ -104,8 +104,8 @@ AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *r
     if (!role_ids->count || caller_all_rows(r->scope->caller))
         return 0;
     TRY(load_gives(r, id, &(struct in_ids){0}, &rows));
-    const struct row gives = rows_at(&rows, 0);
-    if (row_bool(&gives, "peopled") && !sees_members_records(r->scope->caller, &gives))
+    const struct sql_group_gives_row gives = sql_group_gives_row(&rows, 0);
+    if (gives.peopled && !sees_members_records(r->scope->caller, &gives))
         return fail(r, PROBLEM_FORBIDDEN, "This would open records that the caller does not see.");
     return 0;
 }
@@ -133,10 +133,11 @@ AWAITS static int finish_change(struct req *r,
                                 struct rows *ret_group)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_GROUP_ROLES_CLEAR, PARAMS(P_I64(id))},
-        {.sql = &SQL_GROUP_ROLES_ADD, PARAMS(P_I64(id), P_I64S(roles->items, roles->count))},
+        db_call(SQL_GROUP_ROLES_CLEAR(.group_id = id)),
+        db_call(
+            SQL_GROUP_ROLES_ADD(.group_id = id, .role_ids = sql_i64s(roles->items, roles->count))),
         gateway_audit(r, action, "group", id, STR_NONE),
-        {.sql = &SQL_GROUP_GET, PARAMS(P_I64(id))},
+        db_call(SQL_GROUP_GET(.id = id)),
     };
     size_t first = roles->set ? 0 : 2;
     int rc = db_batch(&r->task, r->scope->db, calls + first, ARRAY_LEN(calls) - first, NULL);
@@ -159,12 +160,11 @@ AWAITS static int groups_create(struct req *r)
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->scope->db,
-                  &SQL_GROUP_ADD,
-                  PARAMS(P_STR(in.name.value), P_STR(in.description.value)),
+                  SQL_GROUP_ADD(.name = in.name.value, .description = in.description.value),
                   &group);
     if (rc)
         return fail_change(r, rc, "role_ids");
-    TRY(finish_change(r, rows_i64(&group, 0, 0), &in.role_ids, "groups.create", &group));
+    TRY(finish_change(r, sql_group_add_row(&group, 0).id, &in.role_ids, "groups.create", &group));
     return reply_created(r, &group);
 }
 
@@ -180,11 +180,10 @@ AWAITS static int groups_update(struct req *r)
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->scope->db,
-                  &SQL_GROUP_SAVE,
-                  PARAMS(P_I64(id),
-                         P_STR(in.name.value),
-                         P_BOOL(in.description.set),
-                         P_STR(in.description.value)),
+                  SQL_GROUP_SAVE(.id = id,
+                                 .name = in.name.value,
+                                 .description_set = in.description.set,
+                                 .description = in.description.value),
                   &group);
     if (rc)
         return fail_change(r, rc, "role_ids");
@@ -213,8 +212,8 @@ AWAITS static int groups_delete(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &removed, &SQL_GROUP_REMOVE, PARAMS(P_I64(id))));
-    TRY(sql_exec(r, NULL, &SQL_GROUP_GRANTS_REMOVE, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &removed, SQL_GROUP_REMOVE(.id = id)));
+    TRY(sql_exec(r, NULL, SQL_GROUP_GRANTS_REMOVE(.grantee_id = id)));
     return finish_removal(r, id, "groups.delete");
 }
 
@@ -248,8 +247,8 @@ AWAITS static int members_list(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(r, &group, &SQL_GROUP_GET, PARAMS(P_I64(id))));
-    return reply_page(r, "id", &SQL_GROUP_MEMBERS, PARAMS(P_I64(id)));
+    TRY(sql_one(r, &group, SQL_GROUP_GET(.id = id)));
+    return reply_page(r, "id", SQL_GROUP_MEMBERS(.group_id = id));
 }
 
 AWAITS static int members_add(struct req *r)
@@ -261,13 +260,13 @@ AWAITS static int members_add(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &members_schema, &in));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &group, &SQL_GROUP_LOCK, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &group, SQL_GROUP_LOCK(.id = id)));
     TRY(need_to_add(r, id, &in.user_ids));
     struct db_call calls[] = {
-        {.sql = &SQL_GROUP_MEMBERS_ADD,
-         PARAMS(P_I64(id), P_I64S(in.user_ids.items, in.user_ids.count))},
+        db_call(SQL_GROUP_MEMBERS_ADD(.group_id = id,
+                                      .user_ids = sql_i64s(in.user_ids.items, in.user_ids.count))),
         gateway_audit(r, "groups.add_members", "group", id, STR_NONE),
-        {.sql = &SQL_GROUP_GET, PARAMS(P_I64(id))},
+        db_call(SQL_GROUP_GET(.id = id)),
     };
     int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
     if (rc)
@@ -286,7 +285,7 @@ AWAITS static int members_remove(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_id(r, "user_id", &user_id));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &removed, &SQL_GROUP_MEMBER_REMOVE, PARAMS(P_I64(id), P_I64(user_id))));
+    TRY(sql_one(r, &removed, SQL_GROUP_MEMBER_REMOVE(.group_id = id, .user_id = user_id)));
     return finish_removal(r, id, "groups.remove_member");
 }
 

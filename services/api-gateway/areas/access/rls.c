@@ -99,7 +99,10 @@ AWAITS static int read_rows(struct req *r,
                             const struct sql *sql,
                             struct rows *ret_grants)
 {
-    return sql_all(r, ret_grants, sql, PARAMS(P_I64(record->entity_id), P_I64(record->id)));
+    return sql_all(r,
+                   ret_grants,
+                   sql,
+                   SQL_RLS_RECORD_ARGS(.entity_id = record->entity_id, .record_id = record->id));
 }
 
 AWAITS static int reply_grants(struct req *r, const struct rows *grants)
@@ -202,7 +205,7 @@ static int read_grants(struct req *r, const struct grants_in *in, struct grants 
 static bool has_id(const struct rows *known, int64_t id)
 {
     for (size_t i = 0; i < known->count; i++) {
-        if (rows_i64(known, i, 0) == id)
+        if (sql_rls_known_row(known, i).id == id)
             return true;
     }
     return false;
@@ -212,11 +215,11 @@ AWAITS static int check_grantees(struct req *r, const struct grants *grants)
 {
     struct arena *arena = r->task.arena;
     struct schema_errors *errors = ARENA_NEW(arena, errors);
-    const struct db_param ids = P_I64S(grants->ids, grants->count);
+    const struct sql_i64s ids = sql_i64s(grants->ids, grants->count);
     struct db_call known[] = {
-        [0] = {.sql = &SQL_RLS_KNOWN_USERS, .params = &ids, .param_count = 1},
-        [1] = {.sql = &SQL_RLS_KNOWN_GROUPS, .params = &ids, .param_count = 1},
-        [2] = {.sql = &SQL_RLS_KNOWN_ROLES, .params = &ids, .param_count = 1},
+        [0] = db_call(SQL_RLS_KNOWN_USERS(.ids = ids)),
+        [1] = db_call(SQL_RLS_KNOWN_GROUPS(.ids = ids)),
+        [2] = db_call(SQL_RLS_KNOWN_ROLES(.ids = ids)),
     };
 
     TRY(sql_batch(r, known, ARRAY_LEN(known)));
@@ -239,27 +242,21 @@ static const int64_t group_kinds[] = {GRANT_GROUP, GRANT_ROLE};
 AWAITS static int
 write_grants(struct req *r, const struct record *record, bool users, const struct grants *grants)
 {
-    struct db_param clear[] = {
-        P_I64(record->entity_id),
-        P_I64(record->id),
-        users ? P_I64S(user_kinds, ARRAY_LEN(user_kinds))
-              : P_I64S(group_kinds, ARRAY_LEN(group_kinds)),
-    };
-    struct db_param add[] = {
-        P_I64(record->entity_id),
-        P_I64(record->id),
-        P_I64S(grants->kinds, grants->count),
-        P_I64S(grants->ids, grants->count),
-        P_I64S(grants->updates, grants->count),
-        P_I64S(grants->deletes, grants->count),
-    };
+    const struct sql_i64s kinds = users ? sql_i64s(user_kinds, ARRAY_LEN(user_kinds))
+                                        : sql_i64s(group_kinds, ARRAY_LEN(group_kinds));
     struct str detail = arena_printf(r->task.arena,
                                      "{\"entity_id\":%lld,\"grants\":%zu}",
                                      (long long)record->entity_id,
                                      grants->count);
     struct db_call calls[] = {
-        {.sql = &SQL_RLS_CLEAR, .params = clear, .param_count = ARRAY_LEN(clear)},
-        {.sql = &SQL_RLS_ADD, .params = add, .param_count = ARRAY_LEN(add)},
+        db_call(
+            SQL_RLS_CLEAR(.entity_id = record->entity_id, .record_id = record->id, .kinds = kinds)),
+        db_call(SQL_RLS_ADD(.entity_id = record->entity_id,
+                            .record_id = record->id,
+                            .kinds = sql_i64s(grants->kinds, grants->count),
+                            .grantee_ids = sql_i64s(grants->ids, grants->count),
+                            .updates = sql_i64s(grants->updates, grants->count),
+                            .deletes = sql_i64s(grants->deletes, grants->count))),
         gateway_audit(
             r, users ? "rls_users.update" : "rls_groups.update", "record", record->id, detail),
     };
@@ -273,12 +270,12 @@ AWAITS static int note_first(struct req *r, const struct entity *entity, bool *r
 {
     struct rows before;
     struct db_call note[] = {
-        {.sql = &SQL_RLS_FIRST},
-        {.sql = &SQL_RLS_GRANTED_NOW, PARAMS(P_I64(entity->id))},
+        db_call(SQL_RLS_FIRST()),
+        db_call(SQL_RLS_GRANTED_NOW(.id = entity->id)),
     };
 
-    TRY(sql_one(r, &before, &SQL_RLS_GRANTED, PARAMS(P_I64(entity->id))));
-    *ret_first = !rows_bool(&before, 0, 0);
+    TRY(sql_one(r, &before, SQL_RLS_GRANTED(.id = entity->id)));
+    *ret_first = !sql_rls_granted_row(&before, 0).granted;
     return *ret_first ? sql_batch(r, note, ARRAY_LEN(note)) : 0;
 }
 

@@ -88,7 +88,7 @@ static const struct schema role_out_schema = SCHEMA_OUT("Role", role_out_fields)
 
 AWAITS static int roles_list(struct req *r)
 {
-    return reply_page(r, "id", &SQL_ROLES_LIST, PARAMS());
+    return reply_page(r, "id", SQL_ROLES_LIST());
 }
 
 AWAITS static int roles_get(struct req *r)
@@ -97,7 +97,7 @@ AWAITS static int roles_get(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(r, &role, &SQL_ROLE_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &role, SQL_ROLE_GET(.id = id)));
     return reply_row(r, 200, &role);
 }
 
@@ -111,7 +111,6 @@ static int field_rule_call(struct req *r,
 {
     const struct entity *entity = model_entity(r->scope->model, rule->entity.value);
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, rule->fields.count + 1);
-    struct db_param *params = ARENA_ARRAY(r->task.arena, params, 4);
     enum perm_action action = (enum perm_action)perm_action_find(rule->action.value);
 
     if (!entity)
@@ -134,11 +133,11 @@ static int field_rule_call(struct req *r,
                 r, PROBLEM_FORBIDDEN, "The caller cannot open a field that is closed to it.");
         ids[i] = field->id;
     }
-    params[0] = P_I64(role_id);
-    params[1] = P_I64(entity->id);
-    params[2] = P_STR(rule->action.value);
-    params[3] = P_I64S(ids, rule->fields.count);
-    *ret_call = (struct db_call){.sql = &SQL_ROLE_FIELDS_ADD, .params = params, .param_count = 4};
+    *ret_call = db_call_new(r->task.arena,
+                            SQL_ROLE_FIELDS_ADD(.role_id = role_id,
+                                                .entity_id = entity->id,
+                                                .action = rule->action.value,
+                                                .field_ids = sql_i64s(ids, rule->fields.count)));
     return 0;
 }
 
@@ -166,27 +165,25 @@ AWAITS static int save_rules(struct req *r,
 {
     const struct field_access_in *rules = in->field_access.items;
     struct db_call *calls = ARENA_ARRAY(r->task.arena, calls, in->field_access.count + 5);
-    struct db_param *role_id = ARENA_NEW(r->task.arena, role_id);
+    struct arena *arena = r->task.arena;
     size_t count = 0;
 
-    *role_id = P_I64(id);
     if (in->permissions.set) {
-        struct db_param *added = ARENA_ARRAY(r->task.arena, added, 3);
-        added[0] = *role_id;
-        added[1] = P_I64S(permissions->entity_ids, permissions->count);
-        added[2] = P_STRS(permissions->permissions, permissions->count);
-        calls[count++] = (struct db_call){
-            .sql = &SQL_ROLE_PERMISSIONS_CLEAR, .params = role_id, .param_count = 1};
-        calls[count++] =
-            (struct db_call){.sql = &SQL_ROLE_PERMISSIONS_ADD, .params = added, .param_count = 3};
+        calls[count++] = db_call_new(arena, SQL_ROLE_PERMISSIONS_CLEAR(.role_id = id));
+        calls[count++] = db_call_new(
+            arena,
+            SQL_ROLE_PERMISSIONS_ADD(.role_id = id,
+                                     .entity_ids =
+                                         sql_i64s(permissions->entity_ids, permissions->count),
+                                     .permissions =
+                                         sql_strs(permissions->permissions, permissions->count)));
     }
     if (in->field_access.set)
-        calls[count++] =
-            (struct db_call){.sql = &SQL_ROLE_FIELDS_CLEAR, .params = role_id, .param_count = 1};
+        calls[count++] = db_call_new(arena, SQL_ROLE_FIELDS_CLEAR(.role_id = id));
     for (size_t i = 0; i < in->field_access.count; i++)
         TRY(field_rule_call(r, &rules[i], id, &calls[count++]));
     calls[count++] = gateway_audit(r, audit, "role", id, STR_NONE);
-    calls[count++] = (struct db_call){.sql = &SQL_ROLE_GET, .params = role_id, .param_count = 1};
+    calls[count++] = db_call_new(arena, SQL_ROLE_GET(.id = id));
     TRY(sql_batch(r, calls, count));
     *ret_role = calls[count - 1].rows;
     return access_need_roles(r, "id", &id, 1);
@@ -217,15 +214,14 @@ AWAITS static int roles_create(struct req *r)
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->scope->db,
-                  &SQL_ROLE_ADD,
-                  PARAMS(P_STR(in.name.value),
-                         P_STR(in.description.value),
-                         P_BOOL(in.is_admin.value),
-                         P_BOOL(in.api_access.value)),
+                  SQL_ROLE_ADD(.name = in.name.value,
+                               .description = in.description.value,
+                               .is_admin = in.is_admin.value,
+                               .api_access = in.api_access.value),
                   &role);
     if (rc)
         return fail_save(r, rc);
-    TRY(save_rules(r, rows_i64(&role, 0, 0), &in, &permissions, "roles.create", &role));
+    TRY(save_rules(r, sql_role_add_row(&role, 0).id, &in, &permissions, "roles.create", &role));
     TRY(sql_commit(r));
     gateway_touch(r);
     return reply_created(r, &role);
@@ -236,7 +232,7 @@ AWAITS static int lock_role(struct req *r, int64_t id, struct rows *ret_role)
 {
     TRY(sql_begin(r));
     TRY(access_lock_admins(r));
-    TRY(sql_one(r, ret_role, &SQL_ROLE_LOCK, PARAMS(P_I64(id))));
+    TRY(sql_one(r, ret_role, SQL_ROLE_LOCK(.id = id)));
     return access_need_roles(r, "id", &id, 1);
 }
 
@@ -252,16 +248,16 @@ AWAITS static int roles_update(struct req *r)
     TRY(req_json(r, &role_update_schema, &in));
     TRY(check_given(r, &in, &permissions));
     TRY(lock_role(r, id, &role));
-    rc = db_query(&r->task,
-                  r->scope->db,
-                  &SQL_ROLE_SAVE,
-                  PARAMS(P_I64(id),
-                         P_STR(in.name.value),
-                         P_BOOL(in.description.set),
-                         P_STR(in.description.value),
-                         in.is_admin.set ? P_BOOL(in.is_admin.value) : P_NULL,
-                         in.api_access.set ? P_BOOL(in.api_access.value) : P_NULL),
-                  NULL);
+    rc = db_query(
+        &r->task,
+        r->scope->db,
+        SQL_ROLE_SAVE(.id = id,
+                      .name = in.name.value,
+                      .description_set = in.description.set,
+                      .description = in.description.value,
+                      .is_admin = in.is_admin.set ? some_bool(in.is_admin.value) : NO_BOOL,
+                      .api_access = in.api_access.set ? some_bool(in.api_access.value) : NO_BOOL),
+        NULL);
     if (rc)
         return fail_save(r, rc);
     TRY(save_rules(r, id, &in, &permissions, "roles.update", &role));
@@ -279,15 +275,15 @@ AWAITS static int roles_delete(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(lock_role(r, id, &role));
-    TRY(sql_one(r, &holders, &SQL_ROLE_HOLDERS, PARAMS(P_I64(id))));
-    if (rows_i64(&holders, 0, 0))
+    TRY(sql_one(r, &holders, SQL_ROLE_HOLDERS(.role_id = id)));
+    if (sql_role_holders_row(&holders, 0).holders)
         return fail(r,
                     PROBLEM_IN_USE,
                     "%lld users have this role; take it from them first.",
-                    (long long)rows_i64(&holders, 0, 0));
+                    (long long)sql_role_holders_row(&holders, 0).holders);
     struct db_call calls[] = {
-        {.sql = &SQL_ROLE_REMOVE, PARAMS(P_I64(id))},
-        {.sql = &SQL_ROLE_GRANTS_REMOVE, PARAMS(P_I64(id))},
+        db_call(SQL_ROLE_REMOVE(.id = id)),
+        db_call(SQL_ROLE_GRANTS_REMOVE(.grantee_id = id)),
         gateway_audit(r, "roles.delete", "role", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));

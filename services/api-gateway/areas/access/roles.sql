@@ -18,45 +18,45 @@ from {p}.roles r
 
 -- name: role_get :opt
 {role}
-where r.id = $1::bigint
+where r.id = :id::bigint
 
 -- name: role_lock :opt
-select r.is_admin, r.is_default, r.api_access from {p}.roles r where r.id = $1::bigint for update
+select r.is_admin, r.is_default, r.api_access from {p}.roles r where r.id = :id::bigint for update
 
 -- name: role_add :one
 insert into {p}.roles (name, description, is_admin, api_access)
-values ($1::text, $2::text, $3::boolean, $4::boolean)
-returning id
+values (:name::text, :description::text, :is_admin::boolean, :api_access::boolean)
+returning id as id:bigint
 
 -- name: role_save :exec
 update {p}.roles r
-set name = coalesce($2::text, r.name),
-    description = case when $3::boolean then $4::text else r.description end,
-    is_admin = coalesce($5::boolean, r.is_admin),
-    api_access = coalesce($6::boolean, r.api_access),
+set name = coalesce(:name::text, r.name),
+    description = case when :description_set::boolean then :description::text else r.description end,
+    is_admin = coalesce(:is_admin::boolean?, r.is_admin),
+    api_access = coalesce(:api_access::boolean?, r.api_access),
     updated_at = greatest(now(), r.updated_at)
-where r.id = $1::bigint
+where r.id = :id::bigint
 
 -- name: role_permissions_clear :exec
-delete from {p}.role_permissions p where p.role_id = $1::bigint
+delete from {p}.role_permissions p where p.role_id = :role_id::bigint
 
 -- name: role_permissions_add :exec
 insert into {p}.role_permissions (role_id, entity_id, permission)
-select $1::bigint, unnest($2::bigint[]), unnest($3::text[])
+select :role_id::bigint, unnest(:entity_ids::bigint[]), unnest(:permissions::text[])
 
 -- name: role_fields_clear :exec
-delete from {p}.field_access a where a.role_id = $1::bigint
+delete from {p}.field_access a where a.role_id = :role_id::bigint
 
 -- name: role_fields_add :exec
 insert into {p}.field_access (role_id, entity_id, action, field_ids)
-values ($1::bigint, $2::bigint, $3::text, $4::bigint[])
+values (:role_id::bigint, :entity_id::bigint, :action::text, :field_ids::bigint[])
 on conflict (role_id, entity_id, action) do update set field_ids = excluded.field_ids
 
 -- name: role_holders :one
-select count(*) as holders from {p}.user_roles u where u.role_id = $1::bigint
+select count(*) as holders:bigint from {p}.user_roles u where u.role_id = :role_id::bigint
 
 -- name: role_remove :exec
-delete from {p}.roles r where r.id = $1::bigint
+delete from {p}.roles r where r.id = :id::bigint
 
 -- name: role_grants_remove :exec
-delete from {p}.record_grants g where g.kind = 3 and g.grantee_id = $1::bigint
+delete from {p}.record_grants g where g.kind = 3 and g.grantee_id = :grantee_id::bigint

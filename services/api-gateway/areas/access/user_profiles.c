@@ -63,7 +63,7 @@ static const struct schema profile_out_schema = SCHEMA_OUT("UserProfile", profil
 
 AWAITS static int profiles_list(struct req *r)
 {
-    return reply_page(r, "id", &SQL_PROFILES_LIST, PARAMS());
+    return reply_page(r, "id", SQL_PROFILES_LIST());
 }
 
 AWAITS static int profiles_get(struct req *r)
@@ -72,7 +72,7 @@ AWAITS static int profiles_get(struct req *r)
     int64_t user_id;
 
     TRY(req_id(r, "user_id", &user_id));
-    TRY(sql_one(r, &profile, &SQL_PROFILE_GET, PARAMS(P_I64(user_id))));
+    TRY(sql_one(r, &profile, SQL_PROFILE_GET(.id = user_id)));
     return reply_row(r, 200, &profile);
 }
 
@@ -155,11 +155,11 @@ static int check_profile(struct req *r, const struct profile_in *in)
     return 0;
 }
 
-static struct db_param preferences_param(struct req *r, const struct profile_in *in)
+static struct str preferences_text(struct req *r, const struct profile_in *in)
 {
     if (!in->preferences.set || in->preferences.null)
-        return P_NULL;
-    return P_STR(jr_print(r->task.arena, in->preferences.value));
+        return STR_NONE;
+    return jr_print(r->task.arena, in->preferences.value);
 }
 
 AWAITS static int profiles_update(struct req *r)
@@ -172,19 +172,20 @@ AWAITS static int profiles_update(struct req *r)
     TRY(check_profile(r, &in));
     TRY(access_small_map(r, "preferences", &in.preferences));
     struct db_call calls[] = {
-        {.sql = &SQL_PROFILE_ENSURE, PARAMS(P_I64(user_id))},
-        {.sql = &SQL_PROFILE_SAVE,
-         PARAMS(P_I64(user_id),
-                P_BOOL(in.display_name.set),
-                P_STR(in.display_name.value),
-                P_BOOL(in.avatar_file_id.set),
-                in.avatar_file_id.null ? P_NULL : P_I64(in.avatar_file_id.value),
-                P_BOOL(in.locale.set),
-                P_STR(in.locale.value),
-                P_BOOL(in.timezone.set),
-                P_STR(in.timezone.value),
-                P_BOOL(in.preferences.set),
-                preferences_param(r, &in))},
+        db_call(SQL_PROFILE_ENSURE(.id = user_id)),
+        db_call(SQL_PROFILE_SAVE(.user_id = user_id,
+                                 .display_name_set = in.display_name.set,
+                                 .display_name = in.display_name.value,
+                                 .avatar_set = in.avatar_file_id.set,
+                                 .avatar_file_id = in.avatar_file_id.null
+                                                       ? NO_I64
+                                                       : some_i64(in.avatar_file_id.value),
+                                 .locale_set = in.locale.set,
+                                 .locale = in.locale.value,
+                                 .timezone_set = in.timezone.set,
+                                 .timezone = in.timezone.value,
+                                 .preferences_set = in.preferences.set,
+                                 .preferences = preferences_text(r, &in))),
     };
     TRY(sql_begin(r));
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));

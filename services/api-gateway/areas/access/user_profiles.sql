@@ -11,19 +11,21 @@ from {p}.users u left join {p}.user_profiles p on p.user_id = u.id
 
 -- name: profile_get :opt
 {profile}
-where u.id = $1::bigint
+where u.id = :id::bigint
 
 -- name: profile_ensure :exec
-insert into {p}.user_profiles (user_id) select u.id from {p}.users u where u.id = $1::bigint
+insert into {p}.user_profiles (user_id) select u.id from {p}.users u where u.id = :id::bigint
 on conflict (user_id) do nothing
 
 -- name: profile_save :opt
 update {p}.user_profiles p
-set display_name = case when $2::boolean then $3::text else p.display_name end,
-    avatar_file_id = case when $4::boolean then $5::bigint else p.avatar_file_id end,
-    locale = case when $6::boolean then $7::text else p.locale end,
-    timezone = case when $8::boolean then $9::text else p.timezone end,
-    preferences = case when $10::boolean then coalesce($11::jsonb, '{}'::jsonb) else p.preferences end,
+set display_name = case when :display_name_set::boolean then :display_name::text else p.display_name end,
+    avatar_file_id = case when :avatar_set::boolean then :avatar_file_id::bigint? else p.avatar_file_id end,
+    locale = case when :locale_set::boolean then :locale::text else p.locale end,
+    timezone = case when :timezone_set::boolean then :timezone::text else p.timezone end,
+    preferences = case when :preferences_set::boolean then coalesce(:preferences::jsonb?,
+    '{}'::jsonb) else p.preferences end,
     updated_at = greatest(now(), p.updated_at)
-where p.user_id = $1::bigint
-returning p.user_id as id, p.user_id, p.display_name, p.avatar_file_id, p.locale, p.timezone, p.preferences, p.created_at, p.updated_at
+where p.user_id = :user_id::bigint
+returning p.user_id as id, p.user_id, p.display_name, p.avatar_file_id, p.locale, p.timezone, p.preferences,
+  p.created_at, p.updated_at

@@ -26,19 +26,19 @@ AWAITS static int users_list(struct req *r)
 
     TRY(req_query(r, &query));
     struct str email = query_get(query, "email");
-    return reply_page(r,
-                      "id",
-                      &SQL_USERS_LIST,
-                      PARAMS(P_STR(query_get(query, "status")),
-                             P_STR(email.ptr ? arena_lower(r->task.arena, email) : STR_NONE),
-                             P_STR(query_get(query, "role_id"))));
+    return reply_page(
+        r,
+        "id",
+        SQL_USERS_LIST(.status = query_get(query, "status"),
+                       .email = email.ptr ? arena_lower(r->task.arena, email) : STR_NONE,
+                       .role_id = query_get(query, "role_id")));
 }
 
 AWAITS static int reply_user(struct req *r, int64_t id)
 {
     struct rows user;
 
-    TRY(sql_one(r, &user, &SQL_USER_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &user, SQL_USER_GET(.id = id)));
     return reply_row(r, 200, &user);
 }
 
@@ -57,9 +57,9 @@ AWAITS static int users_me(struct req *r)
 
 /* --- changing --- */
 
-struct db_param users_json(struct req *r, const struct in_json *in)
+struct str users_json(struct req *r, const struct in_json *in)
 {
-    return in->set && !in->null ? P_STR(jr_print(r->task.arena, in->value)) : P_NULL;
+    return in->set && !in->null ? jr_print(r->task.arena, in->value) : STR_NONE;
 }
 
 static int fail_save(struct req *r, int rc)
@@ -76,7 +76,7 @@ int users_finish(struct req *r, int64_t id, const char *action, struct rows *ret
 {
     struct db_call calls[] = {
         gateway_audit(r, action, "user", id, STR_NONE),
-        {.sql = &SQL_USER_GET, PARAMS(P_I64(id))},
+        db_call(SQL_USER_GET(.id = id)),
     };
 
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
@@ -88,8 +88,9 @@ int users_finish(struct req *r, int64_t id, const char *action, struct rows *ret
 AWAITS static int set_roles(struct req *r, int64_t id, const struct in_ids *roles)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_USER_ROLES_CLEAR, PARAMS(P_I64(id))},
-        {.sql = &SQL_USER_ROLES_ADD, PARAMS(P_I64(id), P_I64S(roles->items, roles->count))},
+        db_call(SQL_USER_ROLES_CLEAR(.user_id = id)),
+        db_call(
+            SQL_USER_ROLES_ADD(.user_id = id, .role_ids = sql_i64s(roles->items, roles->count))),
     };
 
     return sql_batch(r, calls, ARRAY_LEN(calls));
@@ -116,16 +117,15 @@ AWAITS static int users_create(struct req *r)
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->scope->db,
-                  &SQL_USER_ADD,
-                  PARAMS(P_STR(in.email.value),
-                         P_STR(hash),
-                         P_CSTR(in.password.set ? "active" : "invited"),
-                         P_BOOL(in.password.set),
-                         users_json(r, &in.metadata)),
+                  SQL_USER_ADD(.email = in.email.value,
+                               .password_hash = hash,
+                               .status = str_from(in.password.set ? "active" : "invited"),
+                               .confirmed = in.password.set,
+                               .metadata = users_json(r, &in.metadata)),
                   &user);
     if (rc)
         return fail_save(r, rc);
-    id = rows_i64(&user, 0, 0);
+    id = sql_user_add_row(&user, 0).id;
     TRY(set_roles(r, id, &in.role_ids));
     TRY(users_finish(r, id, "users.create", &user));
     gateway_touch(r);
@@ -137,7 +137,7 @@ AWAITS static int lock_user(struct req *r, int64_t id, struct rows *ret_user)
 {
     TRY(sql_begin(r));
     TRY(access_lock_admins(r));
-    TRY(sql_one(r, ret_user, &SQL_USER_LOCK, PARAMS(P_I64(id))));
+    TRY(sql_one(r, ret_user, SQL_USER_LOCK(.id = id)));
     return access_need_user(r, id);
 }
 
@@ -147,13 +147,12 @@ AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in,
     bool ends_sessions = hash.len || (in->status.set && !str_is(in->status.value, "active"));
     int rc = db_query(&r->task,
                       r->scope->db,
-                      &SQL_USER_SAVE,
-                      PARAMS(P_I64(id),
-                             P_STR(in->email.value),
-                             P_STR(hash),
-                             P_STR(in->status.value),
-                             P_BOOL(in->metadata.set),
-                             users_json(r, &in->metadata)),
+                      SQL_USER_SAVE(.id = id,
+                                    .email = in->email.value,
+                                    .password_hash = hash,
+                                    .status = in->status.value,
+                                    .metadata_set = in->metadata.set,
+                                    .metadata = users_json(r, &in->metadata)),
                       NULL);
 
     if (rc)
@@ -161,7 +160,7 @@ AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in,
     if (in->role_ids.set)
         TRY(set_roles(r, id, &in->role_ids));
     if (ends_sessions)
-        TRY(sql_all(r, &ended, &SQL_USER_SESSIONS_END, PARAMS(P_I64(id), P_I64(0))));
+        TRY(sql_all(r, &ended, SQL_USER_SESSIONS_END(.user_id = id, .id = 0)));
     return in->role_ids.set || in->status.set ? access_check_admins(r) : 0;
 }
 
@@ -196,8 +195,8 @@ AWAITS static int users_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(lock_user(r, id, &user));
     struct db_call calls[] = {
-        {.sql = &SQL_USER_GRANTS_REMOVE, PARAMS(P_I64(id))},
-        {.sql = &SQL_USER_REMOVE, PARAMS(P_I64(id))},
+        db_call(SQL_USER_GRANTS_REMOVE(.grantee_id = id)),
+        db_call(SQL_USER_REMOVE(.id = id)),
         gateway_audit(r, "users.delete", "user", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
@@ -214,7 +213,7 @@ AWAITS static int users_confirm(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(lock_user(r, id, &user));
-    TRY(sql_exec(r, NULL, &SQL_USER_CONFIRM, PARAMS(P_I64(id))));
+    TRY(sql_exec(r, NULL, SQL_USER_CONFIRM(.id = id)));
     TRY(users_finish(r, id, "users.confirm", &user));
     gateway_touch(r);
     return reply_row(r, 200, &user);

@@ -34,7 +34,7 @@ extern const struct schema user_out_schema;
 extern const struct schema auth_user_schema; /* the same in answers of /auth */
 
 /* A member as a parameter; null = {}. */
-struct db_param users_json(struct req *r, const struct in_json *in);
+struct str users_json(struct req *r, const struct in_json *in);
 /* co: the user as it is now, from the open transaction, with an audit row; then commit. */
 AWAITS int users_finish(struct req *r, int64_t id, const char *action, struct rows *ret_user)
     MUSTCHECK;

@@ -9,51 +9,56 @@ from {p}.users u
 
 -- name: users_list :page sort(id,email,status,last_sign_in_at,created_at,updated_at)
 {user}
-where ($1::text is null or u.status = $1::text)
-  and ($2::text is null or u.email = lower(normalize($2::text)))
-  and ($3::bigint is null or exists (select 1 from {p}.user_roles m where m.user_id = u.id and m.role_id = $3::bigint))
+where (:status::text? is null or u.status = :status::text)
+  and (:email::text? is null or u.email = lower(normalize(:email::text?)))
+  and (:role_id::text?::bigint is null or exists (select 1 from {p}.user_roles m where m.user_id = u.id
+  and m.role_id = :role_id::text::bigint))
 
 -- name: user_get :opt
 {user}
-where u.id = $1::bigint
+where u.id = :id::bigint
 
 -- name: user_add :one
 insert into {p}.users (email, password_hash, status, email_confirmed_at, metadata)
-values (lower(normalize($1::text)), $2::text, $3::text, case when $4::boolean then now() end, coalesce($5::jsonb, '{}'::jsonb))
-returning id
+values (lower(normalize(:email::text)), :password_hash::text, :status::text,
+  case when :confirmed::boolean then now() end, coalesce(:metadata::jsonb?, '{}'::jsonb))
+returning id as id:bigint
 
 -- name: user_lock :opt
-select u.email, u.status, u.password_hash, u.metadata from {p}.users u where u.id = $1::bigint for update
+select u.email:text, u.status:text, u.password_hash:text?,
+  u.metadata:jsonb from {p}.users u where u.id = :id::bigint for update
 
 -- name: user_save :exec
 update {p}.users u
-set email = coalesce(lower(normalize($2::text)), u.email),
-    password_hash = coalesce($3::text, u.password_hash),
-    status = coalesce($4::text, u.status),
-    metadata = case when $5::boolean then coalesce($6::jsonb, '{}'::jsonb) else u.metadata end,
+set email = coalesce(lower(normalize(:email::text?)), u.email),
+    password_hash = coalesce(:password_hash::text, u.password_hash),
+    status = coalesce(:status::text?, u.status),
+    metadata = case when :metadata_set::boolean then coalesce(:metadata::jsonb?, '{}'::jsonb) else u.metadata end,
     updated_at = greatest(now(), u.updated_at)
-where u.id = $1::bigint
+where u.id = :id::bigint
 
 -- name: user_confirm :exec
 update {p}.users u
 set email_confirmed_at = coalesce(u.email_confirmed_at, now()),
-    status = case when u.status in ('invited', 'unconfirmed') and u.password_hash is not null then 'active' else u.status end,
+    status = case when u.status in ('invited', 'unconfirmed')
+    and u.password_hash is not null then 'active' else u.status end,
     updated_at = greatest(now(), u.updated_at)
-where u.id = $1::bigint
+where u.id = :id::bigint
 
 -- name: user_roles_clear :exec
-delete from {p}.user_roles m where m.user_id = $1::bigint
+delete from {p}.user_roles m where m.user_id = :user_id::bigint
 
 -- name: user_roles_add :exec
-insert into {p}.user_roles (user_id, role_id) select $1::bigint, unnest($2::bigint[]) on conflict do nothing
+insert into {p}.user_roles (user_id, role_id) select :user_id::bigint,
+  unnest(:role_ids::bigint[]) on conflict do nothing
 
 -- name: user_sessions_end :many
 update {p}.sessions s set revoked_at = now()
-where s.user_id = $1::bigint and s.revoked_at is null and s.id <> $2::bigint
+where s.user_id = :user_id::bigint and s.revoked_at is null and s.id <> :id::bigint
 returning s.id
 
 -- name: user_remove :exec
-delete from {p}.users u where u.id = $1::bigint
+delete from {p}.users u where u.id = :id::bigint
 
 -- name: user_grants_remove :exec
-delete from {p}.record_grants g where g.kind = 1 and g.grantee_id = $1::bigint
+delete from {p}.record_grants g where g.kind = 1 and g.grantee_id = :grantee_id::bigint

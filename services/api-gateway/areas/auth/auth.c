@@ -88,8 +88,9 @@ find_account(struct req *r, struct str email, struct rows *ret_account, struct s
     TRY(rate_limit_address(r, "address"));
     TRY(sql_all(r,
                 ret_account,
-                &SQL_AUTH_ACCOUNT,
-                PARAMS(P_STR(email), P_CSTR(r->peer), P_STR(wide ? network : STR_NONE))));
+                SQL_AUTH_ACCOUNT(.email = email,
+                                 .address = str_from(r->peer),
+                                 .network = wide ? network : STR_NONE)));
     *ret_hash = auth_password_of_nobody(r, email);
     if (ret_account->count) {
         const struct row account = rows_at(ret_account, 0);
@@ -199,10 +200,9 @@ AWAITS static int auth_logout(struct req *r)
     scope = query_get(query, "scope");
     TRY(sql_all(r,
                 &ended,
-                &SQL_SESSIONS_SIGN_OUT,
-                PARAMS(P_I64(r->scope->caller->user_id),
-                       P_I64(r->scope->caller->session_id),
-                       P_STR(scope.len ? scope : STR("global")))));
+                SQL_SESSIONS_SIGN_OUT(.user_id = r->scope->caller->user_id,
+                                      .id = r->scope->caller->session_id,
+                                      .which = scope.len ? scope : STR("global"))));
     if (ended.count) /* what is cached of a project is not dropped for nothing */
         gateway_touch(r);
     return reply_empty(r, 204);
@@ -214,7 +214,7 @@ AWAITS static int auth_user(struct req *r)
 {
     struct rows user;
 
-    TRY(sql_one(r, &user, &SQL_ACCOUNT_USER, PARAMS(P_I64(r->scope->caller->user_id))));
+    TRY(sql_one(r, &user, SQL_ACCOUNT_USER(.id = r->scope->caller->user_id)));
     return reply_row(r, 200, &user);
 }
 
@@ -240,7 +240,7 @@ AWAITS static int auth_jwks(struct req *r)
     struct rows keys;
     struct jw w;
 
-    TRY(sql_all(r, &keys, &SQL_SIGNING_KEYS_PUBLIC, PARAMS()));
+    TRY(sql_all(r, &keys, SQL_SIGNING_KEYS_PUBLIC()));
     w = resp_json(r);
     jw_obj(&w);
     jw_lit(&w, "keys");

@@ -5,30 +5,31 @@ select u.id as id, u.email as email, u.password_hash as password_hash, u.status 
   u.email_confirmed_at is not null as confirmed,
   exists (select 1 from {p}.sessions s
           where s.user_id = u.id
-            and (s.address = $2::text
-              or case when $3::text is not null and s.address like '%:%' then s.address::inet <<= $3::inet end))
+            and (s.address = :address::text
+              or case when :network::text? is not null
+              and s.address like '%:%' then s.address::inet <<= :network::text::inet end))
     as known_address
 from {p}.users u
-where u.email = lower(normalize($1::text))
+where u.email = lower(normalize(:email::text))
 
 -- name: session_add :one
 insert into {p}.sessions (user_id, user_agent, address, expires_at)
-values ($1::bigint, $2::text, $3::text, now() + $4::bigint * interval '1 second')
-returning id, expires_at
+values (:user_id::bigint, :user_agent::text, :address::text, now() + :seconds::bigint * interval '1 second')
+returning id as id:bigint, expires_at as expires_at:timestamptz
 
 -- name: refresh_add_first :exec
 insert into {p}.refresh_tokens (session_id, hash)
-values (currval(pg_get_serial_sequence('{p}.sessions', 'id')), $1::bytea)
+values (currval(pg_get_serial_sequence('{p}.sessions', 'id')), :hash::bytea)
 
 -- name: session_prune :exec
 delete from {p}.sessions s
-where s.user_id = $1::bigint and least(s.expires_at, s.revoked_at) < now() - interval '30 days'
+where s.user_id = :user_id::bigint and least(s.expires_at, s.revoked_at) < now() - interval '30 days'
 
 -- name: account_signed_in :exec
 update {p}.users u
 set last_sign_in_at = now(),
-  password_hash = case when u.password_hash = $2::text then $3::text else u.password_hash end
-where u.id = $1::bigint
+  password_hash = case when u.password_hash = :password_hash::text? then :rehashed::text? else u.password_hash end
+where u.id = :id::bigint
 
 -- name: account_user :opt
 select u.id as id, u.email as email, u.status as status, u.email_confirmed_at as email_confirmed_at,
@@ -37,7 +38,7 @@ select u.id as id, u.email as email, u.status as status, u.email_confirmed_at as
   array(select gm.group_id from {p}.group_members gm where gm.user_id = u.id order by gm.group_id) as group_ids,
   u.metadata as metadata, u.created_at as created_at, u.updated_at as updated_at
 from {p}.users u
-where u.id = $1::bigint
+where u.id = :id::bigint
 
 -- name: signing_key_active :opt
 select k.key as kid, k.sealed as sealed
@@ -47,11 +48,11 @@ order by k.id desc
 limit 1
 
 -- name: refresh_known :opt
-select t.session_id::text as session from {p}.refresh_tokens t where t.hash = $1::bytea
+select t.session_id::text as session:text from {p}.refresh_tokens t where t.hash = :hash::bytea
 
 -- name: refresh_lock :opt
 select t.id as id, t.session_id as session_id, t.used_at is not null as used, t.successor as successor,
-  t.created_at + $2::bigint * interval '1 second' <= clock_timestamp() as expired,
+  t.created_at + :lives_seconds::bigint * interval '1 second' <= clock_timestamp() as expired,
   coalesce(t.used_at > clock_timestamp() - interval '10 seconds', false) as just_used,
   coalesce(t.used_at > clock_timestamp() - interval '60 seconds', false) as recently_used,
   s.user_id as user_id, s.expires_at as session_expires_at,
@@ -60,37 +61,38 @@ select t.id as id, t.session_id as session_id, t.used_at is not null as used, t.
 from {p}.refresh_tokens t
   join {p}.sessions s on s.id = t.session_id
   join {p}.users u on u.id = s.user_id
-where t.hash = $1::bytea
+where t.hash = :hash::bytea
 for update of t, s
 
 -- name: refresh_child :opt
-select c.used_at is null as unused
+select c.used_at is null as unused:boolean
 from {p}.refresh_tokens c
-where c.session_id = $1::bigint and c.parent_id = $2::bigint
+where c.session_id = :session_id::bigint and c.parent_id = :parent_id::bigint
 
 -- name: refresh_use :exec
-update {p}.refresh_tokens set used_at = now(), successor = $2::bytea
-where id = $1::bigint
+update {p}.refresh_tokens set used_at = now(), successor = :successor::bytea
+where id = :id::bigint
 
 -- name: refresh_add :exec
-insert into {p}.refresh_tokens (session_id, parent_id, hash) values ($1::bigint, $2::bigint, $3::bytea)
+insert into {p}.refresh_tokens (session_id, parent_id, hash) values (:session_id::bigint, :parent_id::bigint,
+  :hash::bytea)
 
 -- name: refresh_forget :exec
 update {p}.refresh_tokens set successor = null
-where session_id = $1::bigint and successor is not null and used_at < now() - interval '60 seconds'
+where session_id = :session_id::bigint and successor is not null and used_at < now() - interval '60 seconds'
 
 -- name: session_used :exec
-update {p}.sessions set last_used_at = now(), address = $2::text
-where id = $1::bigint
+update {p}.sessions set last_used_at = now(), address = :address::text
+where id = :id::bigint
 
 -- name: session_revoke :exec
 update {p}.sessions set revoked_at = now()
-where id = $1::bigint and revoked_at is null
+where id = :id::bigint and revoked_at is null
 
 -- name: sessions_sign_out :many
 update {p}.sessions s set revoked_at = now()
-where s.user_id = $1::bigint and s.revoked_at is null
-  and case $3::text when 'local' then s.id = $2::bigint when 'others' then s.id <> $2::bigint else true end
+where s.user_id = :user_id::bigint and s.revoked_at is null
+  and case :which::text when 'local' then s.id = :id::bigint when 'others' then s.id <> :id::bigint else true end
 returning s.id
 
 -- name: signing_keys_lock :many
@@ -107,8 +109,8 @@ where k.kind = 'signing_key' and (k.doc ->> 'retired_at')::timestamptz < now() -
 
 -- name: signing_key_add :exec
 insert into {p}.settings (kind, key, doc, sealed)
-values ('signing_key', $1::text,
-  jsonb_build_object('alg', 'ES256', 'x', $2::text, 'y', $3::text, 'active', true, 'created_at', now()), $4::bytea)
+values ('signing_key', :key::text,
+  jsonb_build_object('alg', 'ES256', 'x', :x::text, 'y', :y::text, 'active', true, 'created_at', now()), :sealed::bytea)
 
 -- name: signing_keys_public :many
 select k.key as kid, k.doc ->> 'x' as x, k.doc ->> 'y' as y

@@ -50,9 +50,8 @@ int auth_flow_begin(struct req *r, struct auth_flow *flow)
         arena_printf(arena, "%.*s.%.*s", STR_ARG(flow->nonce), STR_ARG(flow->code_verifier));
     struct str sealed = aead_seal(arena, &r->scope->project->data_key, secrets, place(r, hash));
     struct db_call calls[] = {
-        {.sql = &SQL_FLOW_PRUNE},
-        {.sql = &SQL_FLOW_ADD,
-         PARAMS(P_BYTES(hash), P_STR(document(arena, flow)), P_BYTES(sealed))},
+        db_call(SQL_FLOW_PRUNE()),
+        db_call(SQL_FLOW_ADD(.state_hash = hash, .doc = document(arena, flow), .sealed = sealed)),
     };
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
@@ -72,7 +71,7 @@ int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)
     if (state.len > STATE_MAX)
         return invalid(r);
     struct str hash = auth_secret_hash(arena, state);
-    TRY(sql_all(r, &rows, &SQL_FLOW_TAKE, PARAMS(P_BYTES(hash))));
+    TRY(sql_all(r, &rows, SQL_FLOW_TAKE(.state_hash = hash)));
     const struct row row = rows_at(&rows, 0);
     if (!rows.count || !row_bool(&row, "live") ||
         data_key_open(&r->task,

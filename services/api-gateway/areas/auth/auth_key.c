@@ -87,10 +87,10 @@ int auth_key_rotate(struct req *r, struct str *ret_kid)
                                   ec_key_to_pkcs8(r->task.arena, key),
                                   place(r, kid));
     struct db_call calls[] = {
-        {.sql = &SQL_SIGNING_KEYS_LOCK},
-        {.sql = &SQL_SIGNING_KEYS_RETIRE},
-        {.sql = &SQL_SIGNING_KEYS_DROP},
-        {.sql = &SQL_SIGNING_KEY_ADD, PARAMS(P_STR(kid), P_STR(x), P_STR(y), P_BYTES(sealed))},
+        db_call(SQL_SIGNING_KEYS_LOCK()),
+        db_call(SQL_SIGNING_KEYS_RETIRE()),
+        db_call(SQL_SIGNING_KEYS_DROP()),
+        db_call(SQL_SIGNING_KEY_ADD(.key = kid, .x = x, .y = y, .sealed = sealed)),
         gateway_audit(r, "signing_keys.rotate", "signing_key", 0, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));

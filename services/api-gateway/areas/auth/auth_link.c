@@ -19,13 +19,13 @@ AWAITS static int attach(struct req *r,
                          int64_t user_id)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_IDENTITY_ADD,
-         PARAMS(P_I64(user_id),
-                P_STR(client->issuer),
-                P_STR(identity->subject),
-                P_STR(identity->email))},
-        {.sql = &SQL_ACCOUNT_PROFILE,
-         PARAMS(P_I64(user_id), P_STR(identity->name), P_STR(identity->picture))},
+        db_call(SQL_IDENTITY_ADD(.user_id = user_id,
+                                 .issuer = client->issuer,
+                                 .subject = identity->subject,
+                                 .email = identity->email)),
+        db_call(SQL_ACCOUNT_PROFILE(.id = user_id,
+                                    .name = identity->name,
+                                    .picture = identity->picture)),
         gateway_audit(r, action, "user", user_id, STR_NONE),
     };
     int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
@@ -45,15 +45,14 @@ AWAITS static int create(struct req *r,
 
     if (!r->scope->project->settings.sign_up)
         return fail(r, PROBLEM_SIGNUP_DISABLED, "Accounts are made by an administrator here.");
-    rc = db_query(
-        &r->task, r->scope->db, &SQL_ACCOUNT_ADD, PARAMS(P_STR(identity->email)), &account);
+    rc = db_query(&r->task, r->scope->db, SQL_ACCOUNT_ADD(.email = identity->email), &account);
     if (rc == DB_UNIQUE)
         return fail(r, PROBLEM_CONFLICT, "The same account is being made right now; try again.");
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
-    link->user_id = rows_i64(&account, 0, 0);
+    link->user_id = sql_account_add_row(&account, 0).id;
     link->is_new = true;
-    TRY(sql_exec(r, NULL, &SQL_ACCOUNT_DEFAULT_ROLES, PARAMS(P_I64(link->user_id))));
+    TRY(sql_exec(r, NULL, SQL_ACCOUNT_DEFAULT_ROLES(.user_id = link->user_id)));
     return attach(r, client, identity, "auth.sign_up", link->user_id);
 }
 
@@ -61,9 +60,9 @@ AWAITS static int create(struct req *r,
 AWAITS static int confirm(struct req *r, struct auth_link *link)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_ACCOUNT_CONFIRM, PARAMS(P_I64(link->user_id))},
-        {.sql = &SQL_ACCOUNT_END_SESSIONS, PARAMS(P_I64(link->user_id))},
-        {.sql = &SQL_ACCOUNT_DROP_KEYS, PARAMS(P_I64(link->user_id))},
+        db_call(SQL_ACCOUNT_CONFIRM(.id = link->user_id)),
+        db_call(SQL_ACCOUNT_END_SESSIONS(.user_id = link->user_id)),
+        db_call(SQL_ACCOUNT_DROP_KEYS(.user_id = link->user_id)),
     };
 
     link->rights_changed = true;
@@ -105,8 +104,9 @@ AWAITS static int known(struct req *r,
     TRY(auth_account_check(r, row_str(account, "status"), row_bool(account, "confirmed")));
     return sql_exec(r,
                     NULL,
-                    &SQL_ACCOUNT_PROFILE,
-                    PARAMS(P_I64(link->user_id), P_STR(identity->name), P_STR(identity->picture)));
+                    SQL_ACCOUNT_PROFILE(.id = link->user_id,
+                                        .name = identity->name,
+                                        .picture = identity->picture));
 }
 
 int auth_link_find(struct req *r,
@@ -117,7 +117,7 @@ int auth_link_find(struct req *r,
     struct rows found;
 
     TRY(sql_all(
-        r, &found, &SQL_IDENTITY_FIND, PARAMS(P_STR(client->issuer), P_STR(identity->subject))));
+        r, &found, SQL_IDENTITY_FIND(.issuer = client->issuer, .subject = identity->subject)));
     if (found.count) {
         const struct row account = rows_at(&found, 0);
         return known(r, identity, &account, link);
@@ -130,7 +130,7 @@ int auth_link_find(struct req *r,
         link->user_id = link->link_user_id;
         return attach(r, client, identity, "auth.identity_linked", link->user_id);
     }
-    TRY(sql_all(r, &found, &SQL_ACCOUNT_BY_EMAIL, PARAMS(P_STR(identity->email))));
+    TRY(sql_all(r, &found, SQL_ACCOUNT_BY_EMAIL(.email = identity->email)));
     if (!found.count)
         return create(r, client, identity, link);
     const struct row account = rows_at(&found, 0);

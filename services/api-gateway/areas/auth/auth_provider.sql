@@ -5,11 +5,11 @@ delete from {p}.auth_flows where expires_at < now()
 
 -- name: flow_add :exec
 insert into {p}.auth_flows (state_hash, doc, sealed, expires_at)
-values ($1::bytea, $2::jsonb, $3::bytea, now() + interval '10 minutes')
+values (:state_hash::bytea, :doc::jsonb, :sealed::bytea, now() + interval '10 minutes')
 
 -- name: flow_take :opt
 delete from {p}.auth_flows f
-where f.state_hash = $1::bytea
+where f.state_hash = :state_hash::bytea
 returning f.doc ->> 'redirect_to' as redirect_to, f.doc ->> 'issuer' as issuer, f.doc ->> 'client_id' as client_id,
   f.doc ->> 'code_challenge' as code_challenge, coalesce((f.doc ->> 'user_id')::bigint, 0) as user_id,
   f.sealed as sealed, f.expires_at > now() as live
@@ -18,7 +18,7 @@ returning f.doc ->> 'redirect_to' as redirect_to, f.doc ->> 'issuer' as issuer, 
 select u.id as id, u.status as status, u.email_confirmed_at is not null as confirmed
 from {p}.identities i
   join {p}.users u on u.id = i.user_id
-where i.issuer = $1::text and i.subject = $2::text
+where i.issuer = :issuer::text and i.subject = :subject::text
 for update of u
 
 -- name: account_by_email :opt
@@ -26,37 +26,37 @@ select u.id as id, u.status as status, u.email_confirmed_at is not null as confi
   exists (select 1 from {p}.user_roles m join {p}.roles r on r.id = m.role_id
           where m.user_id = u.id and r.is_admin) as is_admin
 from {p}.users u
-where u.email = lower(normalize($1::text))
+where u.email = lower(normalize(:email::text))
 for update of u
 
 -- name: account_add :one
 insert into {p}.users (email, status, email_confirmed_at)
-values (lower(normalize($1::text)), 'active', now())
-returning id
+values (lower(normalize(:email::text)), 'active', now())
+returning id as id:bigint
 
 -- name: account_default_roles :exec
 insert into {p}.user_roles (user_id, role_id)
-select $1::bigint, r.id from {p}.roles r where r.is_default
+select :user_id::bigint, r.id from {p}.roles r where r.is_default
 
 -- name: account_confirm :exec
 update {p}.users u
 set status = 'active', email_confirmed_at = coalesce(u.email_confirmed_at, now()), password_hash = null,
   updated_at = greatest(now(), u.updated_at)
-where u.id = $1::bigint
+where u.id = :id::bigint
 
 -- name: account_end_sessions :exec
-update {p}.sessions s set revoked_at = now() where s.user_id = $1::bigint and s.revoked_at is null
+update {p}.sessions s set revoked_at = now() where s.user_id = :user_id::bigint and s.revoked_at is null
 
 -- name: account_drop_keys :exec
-delete from {p}.api_keys k where k.user_id = $1::bigint
+delete from {p}.api_keys k where k.user_id = :user_id::bigint
 
 -- name: account_profile :exec
 update {p}.users u
-set metadata = jsonb_strip_nulls(jsonb_build_object('name', $2::text, 'picture', $3::text)) || u.metadata,
+set metadata = jsonb_strip_nulls(jsonb_build_object('name', :name::text, 'picture', :picture::text)) || u.metadata,
   updated_at = greatest(now(), u.updated_at)
-where u.id = $1::bigint
-  and jsonb_strip_nulls(jsonb_build_object('name', $2::text, 'picture', $3::text)) || u.metadata <> u.metadata
+where u.id = :id::bigint
+  and jsonb_strip_nulls(jsonb_build_object('name', :name::text, 'picture', :picture::text)) || u.metadata <> u.metadata
 
 -- name: identity_add :exec
 insert into {p}.identities (user_id, issuer, subject, email)
-values ($1::bigint, $2::text, $3::text, $4::text)
+values (:user_id::bigint, :issuer::text, :subject::text, :email::text)

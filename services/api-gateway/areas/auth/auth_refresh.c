@@ -39,12 +39,12 @@ AWAITS static int rotate(struct req *r, const struct row *token, struct auth_tok
     struct str sealed = aead_seal(
         arena, &r->scope->project->data_key, tokens->refresh_token, successor_place(r, id));
     struct db_call calls[] = {
-        {.sql = &SQL_REFRESH_USE, PARAMS(P_I64(id), P_BYTES(sealed))},
-        {.sql = &SQL_REFRESH_ADD, PARAMS(P_I64(session_id), P_I64(id), P_BYTES(hash))},
-        {.sql = &SQL_REFRESH_FORGET, PARAMS(P_I64(session_id))},
-        {.sql = &SQL_SESSION_USED, PARAMS(P_I64(session_id), P_CSTR(r->peer))},
-        {.sql = &SQL_ACCOUNT_USER, PARAMS(P_I64(row_i64(token, "user_id")))},
-        {.sql = &SQL_SIGNING_KEY_ACTIVE},
+        db_call(SQL_REFRESH_USE(.id = id, .successor = sealed)),
+        db_call(SQL_REFRESH_ADD(.session_id = session_id, .parent_id = id, .hash = hash)),
+        db_call(SQL_REFRESH_FORGET(.session_id = session_id)),
+        db_call(SQL_SESSION_USED(.id = session_id, .address = str_from(r->peer))),
+        db_call(SQL_ACCOUNT_USER(.id = row_i64(token, "user_id"))),
+        db_call(SQL_SIGNING_KEY_ACTIVE()),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     return finish(r, token, &calls[4].rows, &calls[5].rows, tokens);
@@ -63,9 +63,10 @@ find_successor(struct req *r, const struct rows *locked, struct str *ret_success
     if (rows_null(locked, 0, sealed) || !row_bool(&token, "recently_used"))
         return 0;
     /* A statement of its own: the lock was waited for, and the child is newer than its snapshot. */
-    TRY(sql_all(
-        r, &child, &SQL_REFRESH_CHILD, PARAMS(P_I64(row_i64(&token, "session_id")), P_I64(id))));
-    if (!row_bool(&token, "just_used") && !(child.count && rows_bool(&child, 0, 0)))
+    TRY(sql_all(r,
+                &child,
+                SQL_REFRESH_CHILD(.session_id = row_i64(&token, "session_id"), .parent_id = id)));
+    if (!row_bool(&token, "just_used") && !(child.count && sql_refresh_child_row(&child, 0).unused))
         return 0;
     if (data_key_open(&r->task,
                       r->scope->project,
@@ -82,7 +83,7 @@ AWAITS static int end_stolen_session(struct req *r, const struct row *token)
     struct str detail =
         arena_printf(r->task.arena, "{\"user_id\":%lld}", (long long)row_i64(token, "user_id"));
     struct db_call calls[] = {
-        {.sql = &SQL_SESSION_REVOKE, PARAMS(P_I64(session_id))},
+        db_call(SQL_SESSION_REVOKE(.id = session_id)),
         gateway_audit(r, "auth.refresh_token_reused", "session", session_id, detail),
     };
 
@@ -102,8 +103,8 @@ AWAITS static int repeat(struct req *r, const struct rows *locked, struct auth_t
     if (!tokens->refresh_token.ptr)
         return end_stolen_session(r, &token);
     struct db_call calls[] = {
-        {.sql = &SQL_ACCOUNT_USER, PARAMS(P_I64(row_i64(&token, "user_id")))},
-        {.sql = &SQL_SIGNING_KEY_ACTIVE},
+        db_call(SQL_ACCOUNT_USER(.id = row_i64(&token, "user_id"))),
+        db_call(SQL_SIGNING_KEY_ACTIVE()),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     return finish(r, &token, &calls[0].rows, &calls[1].rows, tokens);
@@ -123,11 +124,13 @@ AWAITS static int check_known(struct req *r, struct str hash)
     struct rows known;
 
     TRY(rate_limit_address_refused(r, "refresh"));
-    TRY(sql_all(r, &known, &SQL_REFRESH_KNOWN, PARAMS(P_BYTES(hash))));
+    TRY(sql_all(r, &known, SQL_REFRESH_KNOWN(.hash = hash)));
     if (!known.count)
         return refuse_unknown(r);
-    return rate_limit_sign_in(
-        r, "session", rows_str(&known, 0, 0), r->scope->project->settings.rate_sign_in_address);
+    return rate_limit_sign_in(r,
+                              "session",
+                              sql_refresh_known_row(&known, 0).session,
+                              r->scope->project->settings.rate_sign_in_address);
 }
 
 int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *ret_tokens)
@@ -140,10 +143,11 @@ int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *re
         return refuse_unknown(r);
     TRY(check_known(r, hash));
     TRY(sql_begin(r));
-    TRY(sql_all(r,
-                &locked,
-                &SQL_REFRESH_LOCK,
-                PARAMS(P_BYTES(hash), P_I64(r->scope->project->settings.refresh_token_seconds))));
+    TRY(sql_all(
+        r,
+        &locked,
+        SQL_REFRESH_LOCK(.hash = hash,
+                         .lives_seconds = r->scope->project->settings.refresh_token_seconds)));
     if (!locked.count)
         return refuse_unknown(r);
     const struct row row = rows_at(&locked, 0);

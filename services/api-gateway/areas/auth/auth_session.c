@@ -120,17 +120,17 @@ int auth_session_start(struct req *r,
     struct auth_tokens tokens = {.refresh_token = auth_secret_new(r->task.arena)};
     struct str hash = auth_secret_hash(r->task.arena, tokens.refresh_token);
     struct db_call calls[] = {
-        {.sql = &SQL_SESSION_ADD,
-         PARAMS(P_I64(user_id),
-                P_STR(plain_user_agent(r)),
-                P_CSTR(r->peer),
-                P_I64(r->scope->project->settings.session_seconds))},
-        {.sql = &SQL_REFRESH_ADD_FIRST, PARAMS(P_BYTES(hash))},
-        {.sql = &SQL_SESSION_PRUNE, PARAMS(P_I64(user_id))},
-        {.sql = &SQL_ACCOUNT_SIGNED_IN,
-         PARAMS(P_I64(user_id), P_STR(new_hash.ptr ? old_hash : STR_NONE), P_STR(new_hash))},
-        {.sql = &SQL_ACCOUNT_USER, PARAMS(P_I64(user_id))},
-        {.sql = &SQL_SIGNING_KEY_ACTIVE},
+        db_call(SQL_SESSION_ADD(.user_id = user_id,
+                                .user_agent = plain_user_agent(r),
+                                .address = str_from(r->peer),
+                                .seconds = r->scope->project->settings.session_seconds)),
+        db_call(SQL_REFRESH_ADD_FIRST(.hash = hash)),
+        db_call(SQL_SESSION_PRUNE(.user_id = user_id)),
+        db_call(SQL_ACCOUNT_SIGNED_IN(.id = user_id,
+                                      .password_hash = new_hash.ptr ? old_hash : STR_NONE,
+                                      .rehashed = new_hash)),
+        db_call(SQL_ACCOUNT_USER(.id = user_id)),
+        db_call(SQL_SIGNING_KEY_ACTIVE()),
     };
     int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
 
@@ -140,8 +140,11 @@ int auth_session_start(struct req *r,
         return rc > 0 ? fail_db(r, rc) : rc;
     const struct rows *session = &calls[0].rows;
     tokens.user = calls[4].rows;
-    TRY(auth_session_issue(
-        r, rows_i64(session, 0, 0), rows_time(session, 0, 1), &calls[5].rows, &tokens));
+    TRY(auth_session_issue(r,
+                           sql_session_add_row(session, 0).id,
+                           sql_session_add_row(session, 0).expires_at,
+                           &calls[5].rows,
+                           &tokens));
     *ret_tokens = tokens;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "areas/workflows/workflows.h"
 #include "base/num.h"
 #include "http/query.h"
+#include "job_start_sql.h"
 #include "workflow/jobs.h"
 #include "workflows_sql.h"
 
@@ -43,9 +44,9 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
     rc = db_query(&r->task, r->scope->db, call.sql, call.params, call.param_count, &started);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
-    if (started.count && rows_null(&started, 0, 0))
+    if (started.count && !sql_job_start_row(&started, 0).job_id.set)
         return fail_queue_full(r, start->queued_max);
-    *ret_job = started.count ? rows_i64(&started, 0, 0) : 0;
+    *ret_job = started.count ? sql_job_start_row(&started, 0).job_id.value : 0;
     if (*ret_job)
         jobs_ring(gateway_directory(), r->scope->project, *ret_job);
     return 0;

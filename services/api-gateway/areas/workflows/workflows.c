@@ -103,9 +103,10 @@ AWAITS static int remove_workflow(struct req *r, void *arg, struct model_audit *
     struct db_call calls[] = {
         {.sql = &SQL_WORKFLOW_UNLISTEN, .params = &id, .param_count = 1},
         {.sql = &SQL_WORKFLOW_REMOVE, .params = &id, .param_count = 1},
-        {.sql = &SQL_STOP_MARK, PARAMS(id, P_BOOL(true))}, /* what these two leave is a runner's */
-        {.sql = &SQL_STOP_QUEUED, PARAMS(id, P_BOOL(true))},
-        {.sql = &SQL_STOP_RUNNING, .params = &id, .param_count = 1},
+        db_call(SQL_STOP_MARK(.workflow_id = removal->id,
+                              .deleted = true)), /* what these two leave is a runner's */
+        db_call(SQL_STOP_QUEUED(.workflow_id = removal->id, .deleted = true)),
+        db_call(SQL_STOP_RUNNING(.workflow_id = removal->id)),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     removal->running = calls[4].rows;
@@ -121,7 +122,8 @@ AWAITS static int workflows_delete(struct req *r)
     TRY(items_if_match(r, &removal.match));
     TRY(model_change(r, remove_workflow, &removal));
     for (size_t i = 0; i < removal.running.count; i++)
-        jobs_cancel_hint(gateway_directory(), r->scope->project, rows_i64(&removal.running, i, 0));
+        jobs_cancel_hint(
+            gateway_directory(), r->scope->project, sql_stop_running_row(&removal.running, i).id);
     return reply_empty(r, 204);
 }
 

@@ -444,10 +444,10 @@ AWAITS static int stop_or_go(struct req *r,
                              const struct draft *draft)
 {
     struct db_call stop[] = {
-        {.sql = &SQL_STOP_MARK, PARAMS(P_I64(save->saved_id), P_BOOL(false))},
-        {.sql = &SQL_STOP_QUEUED, PARAMS(P_I64(save->saved_id), P_BOOL(false))},
+        db_call(SQL_STOP_MARK(.workflow_id = save->saved_id, .deleted = false)),
+        db_call(SQL_STOP_QUEUED(.workflow_id = save->saved_id, .deleted = false)),
     };
-    struct db_call go = {.sql = &SQL_STOP_UNMARK, PARAMS(P_I64(save->saved_id))};
+    struct db_call go = db_call(SQL_STOP_UNMARK(.workflow_id = save->saved_id));
 
     if (!stored->found || rows_bool(&stored->row, 0, COL_ENABLED) == draft->definition.enabled)
         return 0;
