@@ -91,6 +91,7 @@ int items_query_read(struct records_ctx *ctx,
 {
     struct arena *arena = ctx->task->arena;
     struct str cursor = query_get(query, "cursor");
+    bool walks = cursor.ptr != NULL;
     struct page page;
 
     (void)page_parse(arena, query, &page, &ctx->error.fields);
@@ -103,12 +104,12 @@ int items_query_read(struct records_ctx *ctx,
         .limit = page.limit,
         .page = query_get(query, "page").ptr != NULL ? page.page : 0,
         /* Every page of a walk would tell the same total: it counts only when asked to. */
-        .count = page.count && (cursor.ptr == NULL || query_get(query, "count").ptr != NULL),
-        .cursor = str_is(cursor, "start") ? STR("") : cursor,
+        .count = page.count && (!walks || query_get(query, "count").ptr != NULL),
+        .cursor = walks && str_is(cursor, "start") ? STR("") : cursor,
     };
     if (query_get(query, "order").ptr != NULL)
         ret_query->order = page.descending ? ORDER_DESC : ORDER_ASC;
-    if (cursor.ptr != NULL)
+    if (walks)
         ret_query->context = print_context(arena, query);
     return 0;
 }
