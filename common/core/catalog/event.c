@@ -9,7 +9,7 @@ static const struct event_info infos[EVENT_KINDS] = {
 };
 
 static const enum perm permissions[EVENT_SUBJECTS] = {
-#define SUBJECT(constant, permission, access) [constant] = permission,
+#define SUBJECT(constant, permission, access) [constant] = (permission),
 #include "catalog/event.def"
 };
 

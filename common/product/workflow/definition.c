@@ -257,7 +257,7 @@ static void read_timeout(const struct check *in,
     struct place at = {.parent = step_at, .name = STR("timeout_seconds")};
     const json_t *value = check_member(object, "timeout_seconds");
 
-    step->timeout_ms = actions[step->action].seconds * 1000;
+    step->timeout_ms = (int64_t)actions[step->action].seconds * 1000;
     if (value == NULL)
         return;
     json_int_t seconds = json_integer_value(value);

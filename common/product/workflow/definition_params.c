@@ -338,7 +338,7 @@ enum { REQUIRED = 1, TEMPLATES = 2, SECRETS = 4 };
 
 /* A row without a name begins an action, and ends the one before it. */
 static const struct step_param rows[] = {
-#define STEP(constant, action, function, kind, seconds, about) {.of = constant},
+#define STEP(constant, action, function, kind, seconds, about) {.of = (constant)},
 #define PARAM(name_, flags, type, min_, max_, about)                                               \
     {.name = (name_),                                                                              \
      .required = ((flags)&REQUIRED) != 0,                                                          \
