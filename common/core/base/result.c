@@ -7,7 +7,7 @@ static _Thread_local struct result_site own;
 static _Thread_local struct result_site *current;
 
 static const char *const names[] = {
-#define RESULT(name, text) [name - RESULT_FIRST] = #name,
+#define RESULT(name, text) [(name)-RESULT_FIRST] = #name,
 #include "base/result.def"
 #undef RESULT
 };
