@@ -253,9 +253,9 @@ lint: ## All checks of the text: format, layers, sizes, headers, clang-tidy, she
 	@$(MAKE) --no-print-directory -k -j$(shell nproc) fmt-check layers sizes headers shell tidy
 	@echo "lint: clean"
 fmt: ## Format the C files
-	@clang-format -i $(C_SRC)
+	@clang-format -i $(C_FILES)
 fmt-check: ## Fail when a C file is not formatted
-	@clang-format --dry-run --Werror $(C_SRC)
+	@clang-format --dry-run --Werror $(C_FILES)
 layers: ## Fail on an include that common/layers.txt does not allow
 	@scripts/layers
 sizes: ## Fail on a file over 800 lines

@@ -1,15 +1,16 @@
 #pragma once
 /*
  * What the gateway's files share. A request passes the stages in order (stages/), then its route's
- * handler (areas/). r->scope->project, r->scope->caller and r->scope->db are set when a handler of a project route runs.
+ * handler (areas/). r->scope->project, r->scope->caller and r->scope->db are set when a handler of
+ * a project route runs.
  */
 #include "app/daemon.h"
 #include "app/reply.h"
-#include "rights/audit.h"
+#include "http/route.h"
 #include "project/events.h"
 #include "project/project.h"
+#include "rights/audit.h"
 #include "rights/rights.h"
-#include "http/route.h"
 
 /* clang-format off: declares struct app_conf from config.def */
 #include "conf/conf_struct.h"
@@ -40,37 +41,39 @@ extern struct router *gateway_router; /* built at start, read only afterwards */
 
 /* --- for administrative changes --- */
 
-/* A call that writes the audit row of this request, for sql_batch. `detail` JSON text or STR_NONE. */
-struct db_call gateway_audit(struct req *r, const char *action, const char *target, int64_t target_id,
-                             struct str detail);
+/* A call that writes the audit row of this request, for sql_batch. `detail` JSON text or STR_NONE.
+ */
+struct db_call gateway_audit(
+    struct req *r, const char *action, const char *target, int64_t target_id, struct str detail);
 /* Detail for it: which members of a body were set; never their values. */
 struct changed_member {
     const char *name;
     bool set;
 };
 struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count);
-/* co: after a committed change of users, roles, keys, groups, model or settings: raises the epoch. */
+/* co: after a committed change of users, roles, keys, groups, model or settings: raises the epoch.
+ */
 AWAITS void gateway_touch(struct req *r);
 /* any: r->scope->model is the project's model as of now, held until the request ends. */
 void gateway_hold_model(struct req *r);
-/* co: before something is refused: whether another process has changed the project since; then r->scope->model and
- * the caller's rights are as they are now. False when it cannot be told. */
+/* co: before something is refused: whether another process has changed the project since; then
+ * r->scope->model and the caller's rights are as they are now. False when it cannot be told. */
 AWAITS bool gateway_recheck(struct req *r);
-/* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything begins
- * again if the model is old. On routes of records it is r->scope->entity already. */
+/* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything
+ * begins again if the model is old. On routes of records it is r->scope->entity already. */
 int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
-/* any: the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE when there is no
- * valid one. */
+/* any: the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE when there
+ * is no valid one. */
 struct str gateway_traceparent(struct req *r);
 /* The directory of this process. */
 struct directory *gateway_directory(void);
 /* The configured operator token; empty = no operator API. */
 struct str gateway_operator_token(void);
-/* Address of the gateway as clients reach it, without trailing slash: the configured public URL, else the
- * request's Host. Arena-owned. */
+/* Address of the gateway as clients reach it, without trailing slash: the configured public URL,
+ * else the request's Host. Arena-owned. */
 struct str gateway_url(struct req *r);
-/* Address of the payments service as the processor and the store reach it, without trailing slash: the
- * configured one, else the gateway's host and the service's port. Arena-owned. */
+/* Address of the payments service as the processor and the store reach it, without trailing slash:
+ * the configured one, else the gateway's host and the service's port. Arena-owned. */
 struct str gateway_payments_url(struct req *r);
 /* Address of r->scope->project below it. Arena-owned. */
 struct str gateway_base_url(struct req *r);

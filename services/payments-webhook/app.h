@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What the daemon's files share. Events are stored as they come (receive.c, ingest.c); rows that are
- * due are claimed fairly over the projects (work.c, common/product/queue) and applied, each in a transaction
- * of its own (event.c); settle.c asks the processor how calls and
- * payments ended that nobody reported.
+ * What the daemon's files share. Events are stored as they come (receive.c, ingest.c); rows that
+ * are due are claimed fairly over the projects (work.c, common/product/queue) and applied, each in
+ * a transaction of its own (event.c); settle.c asks the processor how calls and payments ended that
+ * nobody reported.
  */
 #include "app/daemon.h"
 #include "project/project.h"

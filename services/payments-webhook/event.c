@@ -9,6 +9,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/panic.h"
+#include "json/jr_beside.h"
 #include "log/log.h"
 #include "metrics/metrics.h"
 #include "payments/apply.h"
@@ -16,7 +17,6 @@
 #include "project/events.h"
 #include "webhook_work_sql.h"
 #include "work.h"
-#include "json/jr_beside.h"
 
 /* What needs the processor waits for it as long as the processor would have waited for us. */
 #define PATIENCE_MS (INT64_C(72) * 3600 * 1000)

@@ -11,13 +11,13 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "bus/bus.h"
+#include "json/skim.h"
 #include "metrics/metrics.h"
 #include "payments/apply.h"
 #include "payments/store.h"
 #include "payments/webhook_signature.h"
 #include "webhook_ingest_sql.h"
 #include "work.h"
-#include "json/skim.h"
 
 #define ID_BYTES      255 /* of an event, and of its type */
 #define THIN_EVENT    "v2.core.event"

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The public port: POST /webhooks/processor/{project_id} and /webhooks/iap-store/{project_id}. A 2xx
- * means that the event is stored.
+ * The public port: POST /webhooks/processor/{project_id} and /webhooks/iap-store/{project_id}. A
+ * 2xx means that the event is stored.
  */
 #include "http/server.h"
 

@@ -4,11 +4,11 @@
 #include "app.h"
 #include "base/clock.h"
 #include "base/panic.h"
+#include "json/jr.h"
 #include "log/log.h"
 #include "payments/call.h"
 #include "webhook_settle_sql.h"
 #include "work.h"
-#include "json/jr.h"
 
 #define ROWS_AT_ONCE  8
 #define ROUNDS        20

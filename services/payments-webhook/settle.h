@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Payments and subscriptions whose settle_at has come: what became of a call that got no answer is
- * asked by repeating it, with its key, while the processor still knows the key; what nobody reported
- * is read: until a state is reached that only an event can change, and again when a subscription's
- * period is over with no word of the next.
+ * asked by repeating it, with its key, while the processor still knows the key; what nobody
+ * reported is read: until a state is reached that only an event can change, and again when a
+ * subscription's period is over with no word of the next.
  */
 #include <stdint.h>
 

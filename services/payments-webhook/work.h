@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What this daemon has in the queue (common/product/queue): events, which are claimed many at a time and
- * applied, and rows to settle, of which a project's are taken a pass at a time (settle.c). The claim
- * of an event counts the attempt and moves next_attempt_at ahead by lease_ms, so what a process
- * leaves behind when it dies comes back by itself, and an event that takes every process down with
- * it ends as dead. What came back that way is claimed one at a time, beside the others: the next
- * crash has one suspect. A sweep also finds rows to settle, and counts what waits.
+ * What this daemon has in the queue (common/product/queue): events, which are claimed many at a
+ * time and applied, and rows to settle, of which a project's are taken a pass at a time (settle.c).
+ * The claim of an event counts the attempt and moves next_attempt_at ahead by lease_ms, so what a
+ * process leaves behind when it dies comes back by itself, and an event that takes every process
+ * down with it ends as dead. What came back that way is claimed one at a time, beside the others:
+ * the next crash has one suspect. A sweep also finds rows to settle, and counts what waits.
  */
 #include "app.h"
 #include "queue/queue.h"

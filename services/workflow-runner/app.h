@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What the runner's files share. Jobs and events are kinds of work of common/product/queue (work.c): events
- * become jobs (events.c), jobs are claimed fairly over the projects, and run each in a coroutine
- * (run.c, steps/), with its bookkeeping written together with that of other jobs (ledger.c).
- * Timed workflows are looked for once a second (schedule.c).
+ * What the runner's files share. Jobs and events are kinds of work of common/product/queue
+ * (work.c): events become jobs (events.c), jobs are claimed fairly over the projects, and run each
+ * in a coroutine (run.c, steps/), with its bookkeeping written together with that of other jobs
+ * (ledger.c). Timed workflows are looked for once a second (schedule.c).
  */
 #include "app/daemon.h"
 #include "project/project.h"

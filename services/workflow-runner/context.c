@@ -5,10 +5,10 @@
 #include <errno.h>
 
 #include "base/panic.h"
+#include "json/jr_beside.h"
 #include "log/log.h"
 #include "run.h"
 #include "runner_run_sql.h"
-#include "json/jr_beside.h"
 
 static void free_value(void *value)
 {

@@ -5,9 +5,9 @@
 #include <errno.h>
 
 #include "base/map.h"
+#include "json/jr.h"
 #include "log/log.h"
 #include "runner_run_sql.h"
-#include "json/jr.h"
 
 /* What a byte of a document takes as a tree, about. */
 #define TREE_FACTOR  8

@@ -3,11 +3,11 @@
 
 #include "app.h"
 #include "base/panic.h"
+#include "json/jr_beside.h"
 #include "log/log.h"
 #include "rights/audit.h"
 #include "runner_events_sql.h"
 #include "workflow/condition.h"
-#include "json/jr_beside.h"
 
 #define JOBS_AT_ONCE  5000
 #define BYTES_AT_ONCE ((size_t)16 << 20) /* of the jobs' data, as it is stored */

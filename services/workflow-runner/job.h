@@ -10,9 +10,9 @@
 
 #include "base/backoff.h"
 #include "base/list.h"
-#include "project/project.h"
 #include "loop/loop.h"
 #include "loop/task.h"
+#include "project/project.h"
 #include "queue/queue.h"
 #include "workflow/definition.h"
 
@@ -37,7 +37,8 @@ struct job {
     bool large; /* trigger_data is more than a claim brings: read when there is room for it */
     int64_t trigger_at_ms; /* of an event or a tick: when it was */
     struct str traceparent;
-    int64_t claimed_ms; /* the database's clock at the claim, so that times in the history are its */
+    int64_t
+        claimed_ms; /* the database's clock at the claim, so that times in the history are its */
 };
 
 /* any: now by the database's clock (wall ms). */

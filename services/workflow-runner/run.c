@@ -9,12 +9,12 @@
 #include "app.h"
 #include "base/clock.h"
 #include "base/panic.h"
+#include "json/jr.h"
+#include "json/jw.h"
 #include "log/log.h"
 #include "room.h"
 #include "trigger_rights.h"
 #include "work.h"
-#include "json/jr.h"
-#include "json/jw.h"
 
 #define PENDING_MS     1000              /* history of steps without effect waits no longer, ... */
 #define PENDING_BYTES  ((size_t)1 << 20) /* ... and is not more, with one step's beside it */

@@ -8,11 +8,11 @@
 #include "app.h"
 #include "base/clock.h"
 #include "base/panic.h"
+#include "json/jr.h"
 #include "log/log.h"
 #include "project/events.h"
 #include "quotas.h"
 #include "step_row.h"
-#include "json/jr.h"
 
 static const struct action {
     step_fn fn;

@@ -14,10 +14,10 @@
 
 #include "base/panic.h"
 #include "base/strbuf.h"
-#include "loop/shares.h"
-#include "loop/work.h"
 #include "json/jr_beside.h"
 #include "json/jw.h"
+#include "loop/shares.h"
+#include "loop/work.h"
 
 #define FRAME_BYTES_MAX   (8U << 20)  /* of an answer; script-sandbox stays below */
 #define REQUEST_BYTES_MAX (64U << 20) /* as script-sandbox has it */

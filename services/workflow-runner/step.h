@@ -56,7 +56,8 @@ typedef int (*step_fn)(struct step_call *call);
 /* --- what actions use (run_step.c) --- */
 
 /* any: fails the step: returns STEP_FAILED. */
-int step_fail(struct step_call *call, enum problem problem, const char *format, ...) PRINTF_LIKE(3, 4);
+int step_fail(struct step_call *call, enum problem problem, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 /* any: fails the step for a TEMPLATE_* of the parameter. */
 int step_template_fail(struct step_call *call, struct str name, int rc, struct str reason);
 /* any: evaluates a parameter by name; *ret_value NULL when it is not given. Secrets only when

@@ -3,8 +3,8 @@
 
 #include "base/num.h"
 #include "base/panic.h"
-#include "step.h"
 #include "json/jr_beside.h"
+#include "step.h"
 
 int step_fail(struct step_call *call, enum problem problem, const char *format, ...)
 {

@@ -5,9 +5,9 @@
 #include "step_row.h"
 
 #include "base/panic.h"
-#include "loop/work.h"
 #include "json/jr_beside.h"
 #include "json/jw.h"
+#include "loop/work.h"
 
 #define SHOWN_BYTES ((size_t)64 << 10) /* of input, log and an answer in an error */
 #define PRINT_BYTES ((size_t)32 << 20) /* printed to learn how long it is */

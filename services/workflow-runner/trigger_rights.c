@@ -3,9 +3,9 @@
 #include "trigger_rights.h"
 
 #include "app.h"
+#include "json/jr.h"
 #include "records/records.h"
 #include "workflow/trigger_access.h"
-#include "json/jr.h"
 
 #define RECORD_BYTES ((size_t)64 << 20) /* far above the largest record */
 

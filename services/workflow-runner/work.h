@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What this runner has in the queue (common/product/queue): jobs, which are claimed and run, and events,
- * of which a project's are taken a pass at a time and become jobs.
+ * What this runner has in the queue (common/product/queue): jobs, which are claimed and run, and
+ * events, of which a project's are taken a pass at a time and become jobs.
  *
  * Jobs whose last runner died are run in a worker beside the WORKERS, one at a time and nothing
  * else, so that whichever ends its process again is alone. The others claim only what has not been

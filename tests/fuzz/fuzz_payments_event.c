@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "json/jr.h"
 #include "payments/apply_payment_private.h"
 #include "payments/apply_subscription_private.h"
-#include "json/jr.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

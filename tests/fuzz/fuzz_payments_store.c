@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "../unit/store_chain.h"
+#include "json/jr.h"
 #include "payments/store.h"
 #include "payments/store_private.h"
-#include "json/jr.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 #include "base/panic.h"
 #include "base/result.h"
 #include "base/utf8.h"
-#include "workflow/condition.h"
 #include "json/jr.h"
+#include "workflow/condition.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

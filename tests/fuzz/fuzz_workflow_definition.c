@@ -8,8 +8,8 @@
 #include "base/panic.h"
 #include "base/utf8.h"
 #include "catalog/problem.h"
-#include "workflow/definition.h"
 #include "json/jr.h"
+#include "workflow/definition.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

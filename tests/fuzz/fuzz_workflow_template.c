@@ -9,8 +9,8 @@
 #include "base/panic.h"
 #include "base/result.h"
 #include "base/utf8.h"
-#include "workflow/template.h"
 #include "json/jr.h"
+#include "workflow/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

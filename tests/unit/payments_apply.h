@@ -4,9 +4,9 @@
  * stored, applied, marked, in one transaction; what waits is put back, what is too early comes
  * again.
  */
-#include "project_test.h"
-#include "payments/apply.h"
 #include "json/jr.h"
+#include "payments/apply.h"
+#include "project_test.h"
 
 #define AT        1760000000LL /* seconds: when the stories begin */
 #define STORY_MAX 6

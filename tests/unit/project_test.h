@@ -14,14 +14,14 @@
 #include "crypto/ec.h"
 #include "keys/place.h"
 #include "migrations/migrate.h"
-#include "rights/audit.h"
+#include "pg.h"
 #include "project/events.h"
 #include "project/project_private.h"
 #include "project/project_settings.h"
 #include "project/unseal.h"
 #include "project/upkeep.h"
-#include "pg.h"
 #include "redis/redis.h"
+#include "rights/audit.h"
 
 struct world {
     struct task task;

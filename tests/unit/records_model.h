@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A model made by hand for what needs no database: entities "one" and "two" with a field of each type,
- * and a caller who may read all of both. "two" has a row rule.
+ * A model made by hand for what needs no database: entities "one" and "two" with a field of each
+ * type, and a caller who may read all of both. "two" has a row rule.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@ static struct entity entities[2];
 static struct model_field fields[2][16];
 static struct model model = {.version = 1, .entities = entities, .entity_count = 2};
 
-static void model_add_field(size_t entity, const char *name, const char *column, enum model_type type)
+static void
+model_add_field(size_t entity, const char *name, const char *column, enum model_type type)
 {
     struct model_field *field = &fields[entity][entities[entity].field_count++];
     const struct entity *self = &entities[entity];

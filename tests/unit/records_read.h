@@ -1,8 +1,8 @@
 #pragma once
 /*
  * A small library with all field types for the read tests of records/: authors and tags have row
- * rules, books do not and are public. Users: 1 administrator, `alice` and `bob` with the role reader,
- * which may not read authors' notes.
+ * rules, books do not and are public. Users: 1 administrator, `alice` and `bob` with the role
+ * reader, which may not read authors' notes.
  */
 #include "project_test.h"
 
@@ -29,7 +29,8 @@ struct library {
 static const char *const library_commands[] = {
     "insert into {p}.settings (kind, key, doc) values ('enum', 'status', '{\"values\": [\"new\", "
     "\"used\"]}')",
-    "insert into {p}.entities (id, name, row_level_security, public_read) values (1, 'authors', true,"
+    "insert into {p}.entities (id, name, row_level_security, public_read) values (1, 'authors', "
+    "true,"
     " false), (2, 'books', false, true), (3, 'tags', true, false), (4, 'vault', false, false)",
     "insert into {p}.fields (id, entity_id, name, type, required, is_public, options, target_id) "
     "values (11, 1, 'name', 'varchar', true, false, '{}', null),"
@@ -52,7 +53,8 @@ static const char *const library_commands[] = {
     " (33, 2, 'safe', 'relation', false, false, '{}', 4),"
     " (41, 4, 'gold', 'integer', false, false, '{}', null)",
     "create table {p}.e_4 (" SYSTEM_COLUMNS ", f_41 bigint)",
-    "create table {p}.e_1 (" SYSTEM_COLUMNS ", f_11 text not null, f_12 text, f_13 bytea, f_14 text,"
+    "create table {p}.e_1 (" SYSTEM_COLUMNS
+    ", f_11 text not null, f_12 text, f_13 bytea, f_14 text,"
     " f_15 bigint)",
     "create table {p}.e_3 (" SYSTEM_COLUMNS ", f_32 text)",
     "create table {p}.e_2 (" SYSTEM_COLUMNS ", f_21 text not null, f_22 numeric, f_23 bigint, f_24"
@@ -87,9 +89,8 @@ static void library_rows(const struct library *library)
              .ptr);
     exec(task,
          db,
-         arena_printf(task->arena,
-                      "insert into {p}.record_grants values (1, 3, 1, %lld, false, false)",
-                      bob)
+         arena_printf(
+             task->arena, "insert into {p}.record_grants values (1, 3, 1, %lld, false, false)", bob)
              .ptr);
     exec(task,
          db,
@@ -98,18 +99,20 @@ static void library_rows(const struct library *library)
                       alice,
                       bob)
              .ptr);
-    exec(task,
-         db,
-         "insert into {p}.e_2 (created_at, created_by, f_21, f_22, f_23, f_24, f_25, f_26, f_27, f_29,"
-         " f_30, f_31, f_33) values"
-         " ('2026-01-01T00:00:00.000500Z', 1, 'One', 10.50, 100, 'new', '2020-02-29',"
-         " '2026-03-01T10:00:00.123456Z', 1, '{\"k\": [1, 2.50]}', true, 0.5, 1),"
-         " ('2026-01-02T00:00:00Z', 1, '50% off_\\', 20, 200, 'used', null, null, 2, null, false,"
-         " null, null),"
-         " ('2026-01-03T00:00:00Z', 1, '=three', null, null, null, null, null, 3, null, null, 1e300,"
-         " null),"
-         " ('2026-01-04T00:00:00Z', 1, 'one \"two\"', 10.5, 9007199254740993, 'new', '2021-01-01',"
-         " null, null, '[]', true, -1.5, null)");
+    exec(
+        task,
+        db,
+        "insert into {p}.e_2 (created_at, created_by, f_21, f_22, f_23, f_24, f_25, f_26, f_27, "
+        "f_29,"
+        " f_30, f_31, f_33) values"
+        " ('2026-01-01T00:00:00.000500Z', 1, 'One', 10.50, 100, 'new', '2020-02-29',"
+        " '2026-03-01T10:00:00.123456Z', 1, '{\"k\": [1, 2.50]}', true, 0.5, 1),"
+        " ('2026-01-02T00:00:00Z', 1, '50% off_\\', 20, 200, 'used', null, null, 2, null, false,"
+        " null, null),"
+        " ('2026-01-03T00:00:00Z', 1, '=three', null, null, null, null, null, 3, null, null, 1e300,"
+        " null),"
+        " ('2026-01-04T00:00:00Z', 1, 'one \"two\"', 10.5, 9007199254740993, 'new', '2021-01-01',"
+        " null, null, '[]', true, -1.5, null)");
     exec(task,
          db,
          "insert into {p}.l_28 (from_id, to_id, position) values (1, 1, 2), (1, 2, 1), (2, 2, 1)");
@@ -138,8 +141,7 @@ static struct records_ctx library_context(const struct library *library, int64_t
 
     caller->kind = CALLER_USER;
     caller->user_id = user;
-    assert_int_equal(
-        project_rights(library->task, library->project, user, 0, &caller->rights), 0);
+    assert_int_equal(project_rights(library->task, library->project, user, 0, &caller->rights), 0);
     return (struct records_ctx){
         .task = library->task,
         .directory = library->directory,
@@ -230,8 +232,7 @@ UNUSED static const char *list(struct records_ctx ctx, int64_t entity, const cha
 UNUSED static const char *picks(struct records_ctx ctx, int64_t entity, const char *text)
 {
     struct arena *arena = ctx.task->arena;
-    const char *answer =
-        list(ctx, entity, arena_printf(arena, "fields=id&%s", text).ptr);
+    const char *answer = list(ctx, entity, arena_printf(arena, "fields=id&%s", text).ptr);
     struct strbuf out;
 
     if (answer[0] == '!')

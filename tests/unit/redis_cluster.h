@@ -58,11 +58,29 @@ static void cluster_spawn(int node)
     if (cluster[node].pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)!freopen("/dev/null", "w", stdout);
-        execlp("redis-server", "redis-server", "--bind", "127.0.0.1", "--port", port,
-               "--cluster-port", bus_port, "--cluster-enabled", "yes", "--cluster-node-timeout",
-               "1000", "--cluster-replica-validity-factor", "0",
-               "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0", "--save",
-               "", "--dir", dir, (char *)NULL);
+        execlp("redis-server",
+               "redis-server",
+               "--bind",
+               "127.0.0.1",
+               "--port",
+               port,
+               "--cluster-port",
+               bus_port,
+               "--cluster-enabled",
+               "yes",
+               "--cluster-node-timeout",
+               "1000",
+               "--cluster-replica-validity-factor",
+               "0",
+               "--cluster-require-full-coverage",
+               "no",
+               "--repl-diskless-sync-delay",
+               "0",
+               "--save",
+               "",
+               "--dir",
+               dir,
+               (char *)NULL);
         _exit(127);
     }
     for (int i = 0; i < 500 && strcmp(cluster_ask(node, "ping"), "PONG") != 0; i++)
@@ -124,14 +142,18 @@ UNUSED static void cluster_start(void)
         cluster_spawn(i);
     (void)pg_shell("redis-cli --cluster create 127.0.0.1:%d 127.0.0.1:%d 127.0.0.1:%d"
                    " --cluster-yes >/dev/null",
-                   cluster[0].port, cluster[1].port, cluster[2].port);
+                   cluster[0].port,
+                   cluster[1].port,
+                   cluster[2].port);
     for (int i = 0; i < 3; i++)
         cluster_wait(i, "cluster info | grep state", "cluster_state:ok");
     char id[64];
     (void)snprintf(id, sizeof(id), "%s", cluster_ask(0, "cluster myid"));
     (void)pg_shell("redis-cli --cluster add-node 127.0.0.1:%d 127.0.0.1:%d --cluster-slave"
                    " --cluster-master-id %s >/dev/null",
-                   cluster[3].port, cluster[0].port, id);
+                   cluster[3].port,
+                   cluster[0].port,
+                   id);
     cluster_wait(3, "info replication | grep master_link", "master_link_status:up");
 }
 

@@ -18,11 +18,11 @@
 /* Zeroed: a good chain, valid from a day before `at_s` for a year. */
 struct chain_wish {
     bool no_leaf_marker, no_intermediate_marker;
-    bool no_ca;                                   /* the intermediate has no basic constraints */
-    bool sha1;                                    /* the root signs the intermediate with it */
-    bool critical;                                /* the leaf has a critical extension nobody knows */
-    bool other_issuer;                            /* the leaf names another issuer than signs it */
-    const char *leaf_curve;                       /* NULL = P-256 */
+    bool no_ca;             /* the intermediate has no basic constraints */
+    bool sha1;              /* the root signs the intermediate with it */
+    bool critical;          /* the leaf has a critical extension nobody knows */
+    bool other_issuer;      /* the leaf names another issuer than signs it */
+    const char *leaf_curve; /* NULL = P-256 */
     long leaf_days, intermediate_days, root_days; /* how long they are valid; 0 = a year */
 };
 

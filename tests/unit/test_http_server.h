@@ -194,7 +194,8 @@ static void write_problem(struct req *req, int status, enum problem problem, con
     req->content_type = STR("application/problem+json");
     if (status == 503)
         resp_header(req, "Retry-After", STR("1"));
-    strbuf_printf(&req->body, "{\"status\":%d,\"code\":\"%s\",\"detail\":\"", status, problem_code(problem));
+    strbuf_printf(
+        &req->body, "{\"status\":%d,\"code\":\"%s\",\"detail\":\"", status, problem_code(problem));
     for (const char *c = detail; *c; c++)
         strbuf_char(&req->body, *c == '"' ? '\'' : *c);
     strbuf_cstr(&req->body, "\"}");

@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "payments/money.h"
 #include "json/jr.h"
 #include "json/jw.h"
+#include "payments/money.h"
 
 static struct arena *arena;
 

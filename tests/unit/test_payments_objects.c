@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "payments/objects.h"
 #include "json/jr.h"
+#include "payments/objects.h"
 
 #define FIXTURES     "../shared/reference/data/processor-fixtures.json"
 #define FIXTURES_MAX (8U << 20)

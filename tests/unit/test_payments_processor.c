@@ -13,12 +13,12 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "fetch/fetch.h"
+#include "json/jr.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 #include "payments/processor.h"
 #include "project/project.h"
 #include "python_server.h"
-#include "json/jr.h"
 
 /* A path is a script, one step a request: a status with "r" (retry true), "n" (retry false), or
  * h(ang), d(rop after reading), b(roken JSON), l(ist), e(mpty), t(oo large). The last step goes on.

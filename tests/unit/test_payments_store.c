@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
+#include "json/jr.h"
 #include "payments/store.h"
 #include "store_chain.h"
-#include "json/jr.h"
 
 #define NOW_S  1800000000LL
 #define NOW_MS (NOW_S * 1000)

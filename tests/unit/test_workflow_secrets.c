@@ -3,10 +3,10 @@
 
 #include "base/codec.h"
 #include "base/utf8.h"
+#include "json/jr.h"
 #include "project/unseal.h"
 #include "workflow/mask_private.h"
 #include "workflow/secrets.h"
-#include "json/jr.h"
 
 static struct arena *arena;
 

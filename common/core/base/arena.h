@@ -39,8 +39,9 @@ char *arena_strdup(struct arena *arena, const char *text);
 char *arena_cstr(struct arena *arena, struct str text);
 /* An allocation made larger, which may move: what grows to megabytes leaves no copies behind. */
 void *arena_grow(struct arena *arena, void *ptr, size_t old_bytes, size_t bytes);
-/* Adds an item to an array of the arena that holds `count` and has room for `cap`, which doubles. All
- * three are members of somebody: ARENA_PUSH(arena, list->items, list->count, list->cap, item). */
+/* Adds an item to an array of the arena that holds `count` and has room for `cap`, which doubles.
+ * All three are members of somebody: ARENA_PUSH(arena, list->items, list->count, list->cap, item).
+ */
 #define ARENA_PUSH(arena, items, count, cap, ...)                                                  \
     ((items) = arena_more((arena), (items), (count), &(cap), sizeof(*(items))),                    \
      (items)[(count)++] = (__VA_ARGS__))

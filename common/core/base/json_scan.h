@@ -5,8 +5,8 @@
  */
 #include "base/str.h"
 
-/* The byte at *at, which is moved behind it, and behind the whole of a string, for which '"' stands;
- * -1 at the end. White space and all else come as they are. */
+/* The byte at *at, which is moved behind it, and behind the whole of a string, for which '"'
+ * stands; -1 at the end. White space and all else come as they are. */
 static inline int json_scan(struct str text, size_t *at)
 {
     if (*at >= text.len)

@@ -43,7 +43,8 @@ static inline struct list *list_shift(struct list *head)
     struct list *node = head->next;
     if (node == head)
         return NULL;
-    /* The analyzer cannot follow what list_remove() does to the neighbours: it sees a freed node come back. */
+    /* The analyzer cannot follow what list_remove() does to the neighbours: it sees a freed node
+     * come back. */
     list_remove(node); /* NOLINT(clang-analyzer-unix.Malloc): see above */
     return node;
 }

@@ -9,8 +9,8 @@ struct arena;
 
 /* No overlong forms, surrogates or code points above U+10FFFF. NUL is allowed here. */
 bool utf8_valid(struct str text);
-/* A copy in which U+FFFD stands for every byte that is not part of a valid sequence and for every NUL:
- * what PostgreSQL stores as text. Arena-owned. */
+/* A copy in which U+FFFD stands for every byte that is not part of a valid sequence and for every
+ * NUL: what PostgreSQL stores as text. Arena-owned. */
 struct str utf8_clean(struct arena *arena, struct str text);
 /* The longest beginning of at most `max` bytes that ends with a whole character. */
 struct str utf8_cut(struct str text, size_t max);

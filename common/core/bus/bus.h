@@ -1,15 +1,17 @@
 #pragma once
 /*
- * Passing work between services over Redis streams. PostgreSQL is the ledger, a stream the doorbell: an
- * entry says which project (and row) to look at, so a lost one costs the time until the next sweep, and one
- * delivered twice finds the work done. Nothing here is needed for correctness.
+ * Passing work between services over Redis streams. PostgreSQL is the ledger, a stream the
+ * doorbell: an entry says which project (and row) to look at, so a lost one costs the time until
+ * the next sweep, and one delivered twice finds the work done. Nothing here is needed for
+ * correctness.
  *
- * Streams are "<topic>:{p<partition>}", 16 partitions a topic, the project's own; a consumer group per
- * service. Entries hold one field "e": a serialised Envelope (proto/envelope.proto).
+ * Streams are "<topic>:{p<partition>}", 16 partitions a topic, the project's own; a consumer group
+ * per service. Entries hold one field "e": a serialised Envelope (proto/envelope.proto).
  *
- * Producer:   bus_ring(bus, BUS_JOB, &(struct bus_bell){.project = 7, .partition = 3, .kind = "job.queued"});
- * Consumer:   static int on_jobs(struct task *task, const struct bus_entry *entries, size_t count, void *arg);
- *             bus_consume(bus, &(struct bus_consumer){.topic = BUS_JOB, .group = "workflow-runner", .handle = on_jobs});
+ * Producer:   bus_ring(bus, BUS_JOB, &(struct bus_bell){.project = 7, .partition = 3, .kind =
+ * "job.queued"}); Consumer:   static int on_jobs(struct task *task, const struct bus_entry
+ * *entries, size_t count, void *arg); bus_consume(bus, &(struct bus_consumer){.topic = BUS_JOB,
+ * .group = "workflow-runner", .handle = on_jobs});
  *
  * Loop thread only. One struct bus per process.
  */
@@ -35,9 +37,10 @@ const char *bus_topic_name(enum bus_topic topic); /* "evt", "job", "push", "sear
 struct bus_bell {
     int64_t project;
     int partition;
-    const char *kind;       /* "event.pending" (BUS_EVT), "job.queued" (BUS_JOB), "push.queued", "search.changed", "payment.received" */
-    struct str id;          /* may be empty: "there is work in this project" */
-    int64_t row_id;         /* into the body of the topic's message; 0 = unknown */
+    const char *kind; /* "event.pending" (BUS_EVT), "job.queued" (BUS_JOB), "push.queued",
+                         "search.changed", "payment.received" */
+    struct str id;    /* may be empty: "there is work in this project" */
+    int64_t row_id;   /* into the body of the topic's message; 0 = unknown */
     unsigned depth;
     struct str traceparent; /* may be empty */
 };
@@ -47,8 +50,9 @@ struct bus *bus_new(struct redis *redis);
 /* any: after bus_stop()'s callback, or when nothing consumes. */
 void bus_free(struct bus *bus);
 
-/* any: fire and forget, at the end of this turn. Bells without id of one topic, project and kind rung
- * within a turn become one entry. Dropped and counted when Redis is away. bus may be NULL (tests). */
+/* any: fire and forget, at the end of this turn. Bells without id of one topic, project and kind
+ * rung within a turn become one entry. Dropped and counted when Redis is away. bus may be NULL
+ * (tests). */
 void bus_ring(struct bus *bus, enum bus_topic topic, const struct bus_bell *bell);
 
 /* An entry as a consumer sees it; valid until the handler returns. */
@@ -62,14 +66,17 @@ struct bus_entry {
     unsigned deliveries; /* 1 = first */
 };
 
-/* AWAITS: handles a batch of one partition. 0 acknowledges all of them; anything else leaves them pending:
- * they come again after retry_ms, to this consumer or another one, and to the dead letters
+/* AWAITS: handles a batch of one partition. 0 acknowledges all of them; anything else leaves them
+ * pending: they come again after retry_ms, to this consumer or another one, and to the dead letters
  * ("<topic>:dead:{p<n>}") after max_deliveries. What must not be lost is in PostgreSQL anyway. */
-typedef int (*bus_handler_fn)(struct task *task, const struct bus_entry *entries, size_t count, void *arg);
+typedef int (*bus_handler_fn)(struct task *task,
+                              const struct bus_entry *entries,
+                              size_t count,
+                              void *arg);
 
 struct bus_consumer {
     enum bus_topic topic;
-    const char *group;       /* the service's name */
+    const char *group; /* the service's name */
     bus_handler_fn handle;
     void *arg;
     unsigned batch;          /* entries per call, 0 = 256 */
@@ -77,26 +84,29 @@ struct bus_consumer {
     unsigned max_deliveries; /* 0 = 10 */
     int64_t handler_ms;      /* deadline of one call, 0 = 30,000 */
 };
-/* any: starts reading all partitions of the topic: groups are made at 0 where missing (again after NOGROUP, a
- * wiped or restarted Redis), abandoned entries are claimed, finished ones trimmed. For the life of the bus. */
+/* any: starts reading all partitions of the topic: groups are made at 0 where missing (again after
+ * NOGROUP, a wiped or restarted Redis), abandoned entries are claimed, finished ones trimmed. For
+ * the life of the bus. */
 void bus_consume(struct bus *bus, const struct bus_consumer *wanted);
 /* any: reads no more; done(arg) when the running handlers have ended. */
 void bus_stop(struct bus *bus, loop_fn done, void *arg);
-/* any: entries can be read now. While false, consumers poll the database instead (doorbells are lost). */
+/* any: entries can be read now. While false, consumers poll the database instead (doorbells are
+ * lost). */
 bool bus_up(const struct bus *bus);
 
 struct bus_stats {
-    uint64_t rung, dropped, coalesced; /* bells; dropped: Redis away, full, or too many in one turn */
-    uint64_t read, acked;              /* entries */
-    uint64_t failed;                   /* entries whose handler did not return 0: they come again */
-    uint64_t reclaimed;                /* entries taken over because they were left too long */
-    uint64_t dead;                     /* entries put to the dead letters */
-    uint64_t lost;                     /* entries deleted before anybody had finished them */
-    uint64_t trimmed;                  /* finished entries removed */
+    uint64_t rung, dropped,
+        coalesced;        /* bells; dropped: Redis away, full, or too many in one turn */
+    uint64_t read, acked; /* entries */
+    uint64_t failed;      /* entries whose handler did not return 0: they come again */
+    uint64_t reclaimed;   /* entries taken over because they were left too long */
+    uint64_t dead;        /* entries put to the dead letters */
+    uint64_t lost;        /* entries deleted before anybody had finished them */
+    uint64_t trimmed;     /* finished entries removed */
     uint64_t group_made;
-    int64_t backlog;          /* entries not yet delivered to our groups, all partitions (last look) */
-    int64_t pending;          /* delivered, not acknowledged */
-    int64_t oldest_ms;        /* age of the oldest unfinished entry */
+    int64_t backlog;   /* entries not yet delivered to our groups, all partitions (last look) */
+    int64_t pending;   /* delivered, not acknowledged */
+    int64_t oldest_ms; /* age of the oldest unfinished entry */
 };
 /* any: borrowed until the next call. */
 const struct bus_stats *bus_stats(struct bus *bus);

@@ -62,10 +62,10 @@ struct reader {
     struct redis_lane *lane;
     struct task task;
     struct arena *arena;
-    int first, count; /* partitions */
-    unsigned busy;    /* of these */
-    unsigned left_out; /* of the read under way */
-    bool up;          /* the last read worked */
+    int first, count;     /* partitions */
+    unsigned busy;        /* of these */
+    unsigned left_out;    /* of the read under way */
+    bool up;              /* the last read worked */
     struct backoff pause; /* after a read that failed */
     struct await *waiting;
     bool waiting_for_all;
@@ -103,8 +103,8 @@ struct bus {
     struct loop_hook flush;
     struct loop_timer pace; /* bells wait for it */
     int64_t flushed_ms;     /* mono: when bells last left */
-    unsigned in_flight; /* posts that have not been told how they ended */
-    bool freed;         /* by its owner; its memory goes when nothing points to it any more */
+    unsigned in_flight;     /* posts that have not been told how they ended */
+    bool freed;             /* by its owner; its memory goes when nothing points to it any more */
 
     unsigned running; /* readers, keepers, partitions: coroutines */
     bool stopping;
@@ -147,11 +147,12 @@ void reader_freed(struct reader *reader);
 
 /* --- looking after (keep.c, trim.c) --- */
 void keeper_run(struct task *task, void *arg);
-/* any: the value of a name in an answer that is a flat list of names and values; of kind NIL when it
- * has none. */
+/* any: the value of a name in an answer that is a flat list of names and values; of kind NIL when
+ * it has none. */
 const struct redis_reply *reply_member(const struct redis_reply *list, const char *name);
 /* co: takes the consumer's name out of the groups, unless entries are pending under it. */
 AWAITS void keeper_say_goodbye(struct task *task, struct consumer *consumer);
 /* co: removes what every group has finished, given the answer of XINFO GROUPS. */
-AWAITS int trim_partition(struct task *task, struct partition *partition,
+AWAITS int trim_partition(struct task *task,
+                          struct partition *partition,
                           const struct redis_reply *groups) MUSTCHECK;

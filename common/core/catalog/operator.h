@@ -10,9 +10,9 @@ enum operator_fits { FITS_ANY = 1, FITS_ORDERED = 2, FITS_TEXT = 4, FITS_SET = 8
 /* The value on its right. */
 enum operator_takes {
     TAKES_VALUE,
-    TAKES_PART, /* a text: it stands anywhere in the field's ... */
+    TAKES_PART,  /* a text: it stands anywhere in the field's ... */
     TAKES_START, /* ... at its start ... */
-    TAKES_END,  /* ... at its end */
+    TAKES_END,   /* ... at its end */
     TAKES_LIST,
     TAKES_PAIR, /* a list of the lowest and the highest */
     TAKES_FLAG, /* true or false */

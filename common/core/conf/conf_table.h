@@ -10,8 +10,7 @@
     CONF_ITEM(CONF_KIND_LIST, name, fallback, NULL, min, max, text)
 #define CONF_CHOICE(name, fallback, choices, text)                                                 \
     CONF_ITEM(CONF_KIND_CHOICE, name, fallback, choices, 0, 0, text)
-#define CONF_BOOL(name, fallback, text)                                                            \
-    CONF_ITEM(CONF_KIND_BOOL, name, #fallback, NULL, 0, 0, text)
+#define CONF_BOOL(name, fallback, text) CONF_ITEM(CONF_KIND_BOOL, name, #fallback, NULL, 0, 0, text)
 #define CONF_INT(name, fallback, min, max, text)                                                   \
     CONF_ITEM(CONF_KIND_INT, name, #fallback, NULL, min, max, text)
 #define CONF_MS(name, fallback, min, max, text)                                                    \

@@ -55,7 +55,7 @@ struct jws_expect {
     int64_t now_s;      /* seconds since 1970, always used: exp is required */
     int64_t leeway_s;   /* clock skew granted on exp, nbf, iat */
     int64_t max_age_s;  /* iat required and not older than this (plus leeway) */
-    bool azp; /* OpenID Connect Core 3.1.3.7: azp, required with several audiences, is aud */
+    bool azp;       /* OpenID Connect Core 3.1.3.7: azp, required with several audiences, is aud */
     bool fractions; /* times may have them, as some issuers send */
 };
 

@@ -41,8 +41,8 @@ struct db_op {
     uint64_t bytes;       /* of rows, counted */
     uint64_t keep_bytes;  /* rows beyond are dropped and `cut` is set; 0 = all are wanted */
     int64_t affected;     /* rows, of a result that came row by row */
-    int over;             /* DB_TOO_LARGE, DB_BUSY: found while rows came, which are dropped since */
-    bool bounded;         /* may be refused for its size */
+    int over;     /* DB_TOO_LARGE, DB_BUSY: found while rows came, which are dropped since */
+    bool bounded; /* may be refused for its size */
     bool cut;
     int64_t queued_ms;
     bool alone;     /* gets a Sync of its own */
@@ -171,14 +171,14 @@ struct db_conn {
     int64_t charged_ms;    /* up to then its time is on its project's account */
     enum head_seen head_seen;
     PGresult *head_result;
-    PGresult *head_rows;    /* what came row by row so far */
-    bool head_asked;        /* how the head's rows are to come was said */
-    bool head_single;       /* row by row */
-    uint64_t head_dropped;  /* bytes of rows nobody wanted */
-    uint64_t swollen_bytes; /* what libpq's buffers have grown to: it never makes them smaller */
+    PGresult *head_rows;      /* what came row by row so far */
+    bool head_asked;          /* how the head's rows are to come was said */
+    bool head_single;         /* row by row */
+    uint64_t head_dropped;    /* bytes of rows nobody wanted */
+    uint64_t swollen_bytes;   /* what libpq's buffers have grown to: it never makes them smaller */
     uint64_t swollen_counted; /* of them, in the process's sum */
-    int64_t limit_ms; /* longest a statement may take before the connection is given up */
-    bool stuck;       /* reads: its head has run for too long, nothing is sent here */
+    int64_t limit_ms;         /* longest a statement may take before the connection is given up */
+    bool stuck;               /* reads: its head has run for too long, nothing is sent here */
     bool extra; /* reads: opened while others were stuck, soon closed again; no statement's own */
     struct stmt_cache stmts;
 
@@ -187,8 +187,8 @@ struct db_conn {
     bool lease_heavy; /* a read */
     enum lease_use lease_use;
     struct heavy_seat *seat; /* of the read that it is leased for; NULL = none */
-    bool release_when_idle; /* its owner left: back to the pool when drained */
-    int64_t lease_schema;   /* of the current or last lease */
+    bool release_when_idle;  /* its owner left: back to the pool when drained */
+    int64_t lease_schema;    /* of the current or last lease */
     /* Schemas it has served, by hash: their statements are prepared here and their tables known,
      * as far as that goes. */
     uint32_t served[SERVED_SCHEMAS];

@@ -3,17 +3,17 @@
  * PostgreSQL on the loop (libpq, non-blocking, pipeline mode).
  *
  * Servers: one struct db_server per DSN. Each has two pools:
- *  - read: few connections shared by everyone. Statements sent within one loop turn on a connection go
- *    out together under one Sync (one flush); a failing one makes the rest of its group run again.
+ *  - read: few connections shared by everyone. Statements sent within one loop turn on a connection
+ * go out together under one Sync (one flush); a failing one makes the rest of its group run again.
  *    A statement that blocks (locked table, slow plan) must not hold up others: when the head of a
  *    connection has run for 20 ms the reads queued behind it are sent again on another connection
- *    (reads are safe to repeat; late results are dropped), and its statement is treated as heavy for
- *    a while.
+ *    (reads are safe to repeat; late results are dropped), and its statement is treated as heavy
+ * for a while.
  *  - write: many connections, each leased by one statement, batch or transaction at a time, because
  *    every commit waits for the disk. A project holds at most three times what is left. Heavy reads
- *    lease here too, at most half of them, and of one project an eighth: others of it wait their turn.
- *    A project that keeps the server busy while others have statements too runs few at once, its reads
- *    among them, which then lease: one heavy read, say, and one other (fair.h). No statement has
+ *    lease here too, at most half of them, and of one project an eighth: others of it wait their
+ * turn. A project that keeps the server busy while others have statements too runs few at once, its
+ * reads among them, which then lease: one heavy read, say, and one other (fair.h). No statement has
  *    parallel workers: with them one project's would have all cores whatever it may run at once.
  *    A lease prefers a connection that has served its schema before, and waits up to 20 ms for one
  *    that others keep busy: elsewhere statements and tables would have to be learned first.
@@ -23,9 +23,9 @@
  * A struct db is what statements run on: a project's schema on its server (autocommit), or a
  * transaction. Results are rows in the task's arena.
  *
- * Results of every call: 0, -ECANCELED, -ETIMEDOUT, or a DB_* of base/result.def. DB_CONFLICT comes after
- * db_again() gave up (in transactions at once: the caller repeats), DB_SCHEMA after one repetition,
- * DB_TOO_LARGE (answer.h) only of reads.
+ * Results of every call: 0, -ECANCELED, -ETIMEDOUT, or a DB_* of base/result.def. DB_CONFLICT comes
+ * after db_again() gave up (in transactions at once: the caller repeats), DB_SCHEMA after one
+ * repetition, DB_TOO_LARGE (answer.h) only of reads.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,61 +53,80 @@ struct db_error {
 };
 const struct db_error *db_error(const struct task *task);
 
-/* co: runs one statement and waits for it. ret_rows may be NULL. For SQL_ONE no row is DB_FAILED. */
-AWAITS int db_query(struct task *task, struct db *db, const struct sql *sql,
-                    const struct db_param *params, size_t param_count, struct rows *ret_rows) MUSTCHECK;
+/* co: runs one statement and waits for it. ret_rows may be NULL. For SQL_ONE no row is DB_FAILED.
+ */
+AWAITS int db_query(struct task *task,
+                    struct db *db,
+                    const struct sql *sql,
+                    const struct db_param *params,
+                    size_t param_count,
+                    struct rows *ret_rows) MUSTCHECK;
 
 /* A statement as it is called; what several of them are called with. */
 struct db_call {
     const struct sql *sql;
-    const struct db_param *params; /* SQL_NAME(...) expands to these three, PARAMS(...) to the last two */
+    const struct db_param
+        *params; /* SQL_NAME(...) expands to these three, PARAMS(...) to the last two */
     size_t param_count;
     struct rows rows; /* result */
 };
 
-/* any: one for db_batch(): db_call(SQL_GROUP_GET(.id = id)). Its parameters live as long as the block it is made in;
- * db_call_new() copies them into the arena. */
-static inline struct db_call db_call(const struct sql *sql, const struct db_param *params, size_t param_count)
+/* any: one for db_batch(): db_call(SQL_GROUP_GET(.id = id)). Its parameters live as long as the
+ * block it is made in; db_call_new() copies them into the arena. */
+static inline struct db_call
+db_call(const struct sql *sql, const struct db_param *params, size_t param_count)
 {
     return (struct db_call){.sql = sql, .params = params, .param_count = param_count};
 }
-struct db_call db_call_new(struct arena *arena, const struct sql *sql, const struct db_param *params,
+struct db_call db_call_new(struct arena *arena,
+                           const struct sql *sql,
+                           const struct db_param *params,
                            size_t param_count);
 
 /* co: several statements in one round trip and, in autocommit, one transaction: all or nothing.
- * Each call's rows are filled; the first failure is returned and its index left in *ret_failed (may be
- * NULL). Inside a transaction they are pipelined on its connection. */
-AWAITS int db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count,
-                    size_t *ret_failed) MUSTCHECK;
-/* co: leases a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned and is
- * rolled back when the arena dies without db_commit. BEGIN travels with the first statement. */
+ * Each call's rows are filled; the first failure is returned and its index left in *ret_failed (may
+ * be NULL). Inside a transaction they are pipelined on its connection. */
+AWAITS int
+db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count, size_t *ret_failed)
+    MUSTCHECK;
+/* co: leases a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned
+ * and is rolled back when the arena dies without db_commit. BEGIN travels with the first statement.
+ */
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
-/* co: this transaction's statements, and its silences, may take `ms` from now on instead of statement_timeout_ms. */
+/* co: this transaction's statements, and its silences, may take `ms` from now on instead of
+ * statement_timeout_ms. */
 AWAITS int db_patience(struct task *task, struct db *tx, int64_t ms) MUSTCHECK;
 AWAITS int db_commit(struct task *task, struct db *tx) MUSTCHECK;
-/* co: db_batch() and db_commit() in one round trip. When a call fails nothing has happened; with DB_UNKNOWN everything
- * may have. The transaction is over either way. */
-AWAITS int db_batch_commit(struct task *task, struct db *tx, struct db_call *calls, size_t count,
+/* co: db_batch() and db_commit() in one round trip. When a call fails nothing has happened; with
+ * DB_UNKNOWN everything may have. The transaction is over either way. */
+AWAITS int db_batch_commit(struct task *task,
+                           struct db *tx,
+                           struct db_call *calls,
+                           size_t count,
                            size_t *ret_failed) MUSTCHECK;
 AWAITS int db_rollback(struct task *task, struct db *tx);
 
 /*
- * Repeats. Transactions that met head-on (a deadlock, a serialisation failure) have done nothing and are run
- * again from their beginning: by db_query() and db_batch() themselves outside of transactions, by the gateway
- * for whole handlers (stages/handler.c), by write_transaction() for records, and by a loop around each other
- * transaction. All of them ask db_again() whether and when.
+ * Repeats. Transactions that met head-on (a deadlock, a serialisation failure) have done nothing
+ * and are run again from their beginning: by db_query() and db_batch() themselves outside of
+ * transactions, by the gateway for whole handlers (stages/handler.c), by write_transaction() for
+ * records, and by a loop around each other transaction. All of them ask db_again() whether and
+ * when.
  *
  *     struct db_tries tries = {0};
  *     do
  *         rc = attempt(...);
  *     while (db_again(task, &tries, rc));
  *
- * Order of locks. Deadlocks are repeated, and cost a second each; so transactions take what they lock in this
- * order and skip what they do not need:
- *   1. the resource of the request's path: a row of resource_locks (the gateway's stages/conditional.c)
+ * Order of locks. Deadlocks are repeated, and cost a second each; so transactions take what they
+ * lock in this order and skip what they do not need:
+ *   1. the resource of the request's path: a row of resource_locks (the gateway's
+ * stages/conditional.c)
  *   2. meta: the version row of the model
- *   3. tables of entities: ACCESS EXCLUSIVE and the like, one command for all tables that a change needs
- *   4. records: rows of e_<id>, several by ascending id or by the key of their upsert; then their links
+ *   3. tables of entities: ACCESS EXCLUSIVE and the like, one command for all tables that a change
+ * needs
+ *   4. records: rows of e_<id>, several by ascending id or by the key of their upsert; then their
+ * links
  *   5. administrators' roles, then users, roles, groups, keys: several of a kind by ascending id
  *   6. what hangs on records and on people: record_grants, record_locks, members, sessions
  *   7. rows of payments, settings, workflows and jobs, each area in its own order, by ascending id
@@ -118,22 +137,26 @@ struct db_tries {
     unsigned repeats; /* zeroed by its owner */
 };
 enum { DB_REPEATS = 6 };
-/* co: true when `rc` is DB_CONFLICT and the transaction is to be run once more: at most DB_REPEATS times,
- * after a pause that grows and is drawn by lot, so that those that met do not meet again. */
+/* co: true when `rc` is DB_CONFLICT and the transaction is to be run once more: at most DB_REPEATS
+ * times, after a pause that grows and is drawn by lot, so that those that met do not meet again. */
 AWAITS bool db_again(struct task *task, struct db_tries *tries, int rc) MUSTCHECK;
 
-/* co: a piece of a large result: one heavy read (sql->heavy or not) that may take `timeout_ms`. The rows that
- * fit `bytes`, one at least, are given to fn, called in the same coroutine; rows->cut says that there were more.
- * No connection is held meanwhile, so fn may await for as long as it pleases; the rows are gone when it
- * returns, and its result is returned. Not inside a transaction. */
+/* co: a piece of a large result: one heavy read (sql->heavy or not) that may take `timeout_ms`. The
+ * rows that fit `bytes`, one at least, are given to fn, called in the same coroutine; rows->cut
+ * says that there were more. No connection is held meanwhile, so fn may await for as long as it
+ * pleases; the rows are gone when it returns, and its result is returned. Not inside a transaction.
+ */
 struct db_piece {
     size_t bytes;
     int64_t timeout_ms;
     int (*fn)(const struct rows *rows, void *arg); /* AWAITS */
     void *arg;
 };
-AWAITS int db_piece(struct task *task, struct db *db, const struct sql *sql,
-                    const struct db_param *params, size_t param_count,
+AWAITS int db_piece(struct task *task,
+                    struct db *db,
+                    const struct sql *sql,
+                    const struct db_param *params,
+                    size_t param_count,
                     const struct db_piece *piece) MUSTCHECK;
 
 /* --- servers --- */
@@ -143,17 +166,22 @@ struct db_config {
     unsigned write_connections;   /* 32 */
     int64_t statement_timeout_ms; /* 5000 */
     int64_t lease_timeout_ms;     /* 1000: waiting longer for a connection is DB_UNAVAILABLE */
-    unsigned busy_share;          /* statements at once of a project that keeps the server busy beside others; half the cores */
-    unsigned processes;           /* with such servers in one daemon: what a project may keep busy there is divided among them; 1 */
-    bool dedicated;               /* reads only, of one kind: nothing is heavy, nothing is leased */
+    unsigned busy_share; /* statements at once of a project that keeps the server busy beside
+                            others; half the cores */
+    unsigned processes;  /* with such servers in one daemon: what a project may keep busy there is
+                            divided among them; 1 */
+    bool dedicated;      /* reads only, of one kind: nothing is heavy, nothing is leased */
 };
 /* any: starts connecting in the background (reconnects by itself with backoff 50 ms..1 s); opens
  * connections on demand up to the limits. Returns owned. Names are resolved off the loop. */
 struct db_server *db_server_new(const char *name, const struct db_config *config);
 /* any: closes and frees. */
 void db_server_free(struct db_server *server);
-/* co: waits until a connection is up; DB_UNAVAILABLE after limit_ms with *ret_reason arena-owned. */
-AWAITS int db_server_wait(struct task *task, struct db_server *server, int64_t limit_ms,
+/* co: waits until a connection is up; DB_UNAVAILABLE after limit_ms with *ret_reason arena-owned.
+ */
+AWAITS int db_server_wait(struct task *task,
+                          struct db_server *server,
+                          int64_t limit_ms,
                           struct str *ret_reason) MUSTCHECK;
 bool db_server_up(const struct db_server *server);
 

@@ -1,5 +1,6 @@
 #pragma once
-/* What results of the database are to callers of the API: the one place that says so. Any thread. */
+/* What results of the database are to callers of the API: the one place that says so. Any thread.
+ */
 #include "catalog/problem.h"
 
 struct db_problem {

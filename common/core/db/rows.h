@@ -17,8 +17,8 @@ struct rows {
     void *result; /* PGresult, NULL = none */
     size_t count;
     size_t columns;
-    int64_t affected; /* rows an INSERT/UPDATE/DELETE touched */
-    bool cut;         /* there were more than were to be kept (db_piece) */
+    int64_t affected;            /* rows an INSERT/UPDATE/DELETE touched */
+    bool cut;                    /* there were more than were to be kept (db_piece) */
     const struct sql_row *shape; /* of a statement with named columns */
 };
 
@@ -33,12 +33,17 @@ bool rows_null(const struct rows *rows, size_t row, size_t column);
 int64_t rows_i64(const struct rows *rows, size_t row, size_t column); /* null = 0 */
 bool rows_bool(const struct rows *rows, size_t row, size_t column);   /* null = false */
 double rows_f64(const struct rows *rows, size_t row, size_t column);
-int64_t rows_time(const struct rows *rows, size_t row, size_t column); /* timestamptz -> wall ms, null = 0 */
+int64_t rows_time(const struct rows *rows,
+                  size_t row,
+                  size_t column); /* timestamptz -> wall ms, null = 0 */
 /* bytea -> bytes, bigint[] / text[] -> items; arena-owned. */
 struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, size_t column);
-size_t rows_i64s(struct arena *arena, const struct rows *rows, size_t row, size_t column,
-                 int64_t **ret_items);
-size_t rows_strs(struct arena *arena, const struct rows *rows, size_t row, size_t column,
+size_t rows_i64s(
+    struct arena *arena, const struct rows *rows, size_t row, size_t column, int64_t **ret_items);
+size_t rows_strs(struct arena *arena,
+                 const struct rows *rows,
+                 size_t row,
+                 size_t column,
                  struct str **ret_items);
 /* any: one row as rows of its own, which live as long as the arena. */
 void rows_keep(struct arena *arena, const struct rows *rows, size_t row, struct rows *ret_row);
@@ -48,14 +53,16 @@ bool rows_has(const struct rows *rows, const char *name);
 size_t rows_column(const struct rows *rows, const char *name);
 const char *rows_column_name(const struct rows *rows, size_t column);
 
-/* What sql_*_row() of the generated headers are made of. rows_expect() panics when the rows are another
- * statement's; in debug builds also when a column is null that is not marked so. */
+/* What sql_*_row() of the generated headers are made of. rows_expect() panics when the rows are
+ * another statement's; in debug builds also when a column is null that is not marked so. */
 void rows_expect(const struct rows *rows, size_t row, const struct sql_row *shape);
 struct opt_i64 rows_opt_i64(const struct rows *rows, size_t row, size_t column);
 struct opt_f64 rows_opt_f64(const struct rows *rows, size_t row, size_t column);
 struct opt_bool rows_opt_bool(const struct rows *rows, size_t row, size_t column);
-struct sql_i64s rows_sql_i64s(struct arena *arena, const struct rows *rows, size_t row, size_t column);
-struct sql_strs rows_sql_strs(struct arena *arena, const struct rows *rows, size_t row, size_t column);
+struct sql_i64s
+rows_sql_i64s(struct arena *arena, const struct rows *rows, size_t row, size_t column);
+struct sql_strs
+rows_sql_strs(struct arena *arena, const struct rows *rows, size_t row, size_t column);
 
 static inline struct row rows_at(const struct rows *rows, size_t index)
 {
@@ -68,12 +75,11 @@ int64_t row_i64(const struct row *row, const char *name);
 bool row_bool(const struct row *row, const char *name);
 int64_t row_time(const struct row *row, const char *name);
 
-/* JSON by column type: int, float, numeric (raw number), bool, json/jsonb (raw), timestamptz (RFC 3339
- * ms Z), date, text (escaped), bigint[] and text[] (arrays), NaN and infinity (null).
+/* JSON by column type: int, float, numeric (raw number), bool, json/jsonb (raw), timestamptz (RFC
+ * 3339 ms Z), date, text (escaped), bigint[] and text[] (arrays), NaN and infinity (null).
  * rows_json_value writes one value; rows_json_members all columns as members of the open object,
- * leaving out columns whose name starts with '_'; rows_json_array the first `count` rows as an array
- * of such objects; co: others run in between, and it goes on to its end whatever happens. */
+ * leaving out columns whose name starts with '_'; rows_json_array the first `count` rows as an
+ * array of such objects; co: others run in between, and it goes on to its end whatever happens. */
 void rows_json_value(struct jw *w, const struct rows *rows, size_t row, size_t column);
 void rows_json_members(struct jw *w, const struct rows *rows, size_t row);
-AWAITS void
-rows_json_array(struct task *task, struct jw *w, const struct rows *rows, size_t count);
+AWAITS void rows_json_array(struct task *task, struct jw *w, const struct rows *rows, size_t count);

@@ -25,20 +25,20 @@ enum {
     BUSY_MS = 250,  /* nor while others keep the database busy */
     HEAVY_MS = 30000,
     HEAVY_MAX = 64,
-    TRAITS = 1024, /* power of two */
-    HEAVY_OWN = 8,  /* statements of one project that may be taken for heavy at a time */
-    QUICK_RUNS = 3, /* in a row, and it is not heavy any more */
-    KNOWN_MS = 20,  /* waited for a connection that knows the schema */
-    PAUSE_MS = 20,  /* after its last answer a lease does not run anything any more */
-    PROBE_MS = 50, /* what runs for longer is looked at, so often: is it waiting for a lock? */
+    TRAITS = 1024,   /* power of two */
+    HEAVY_OWN = 8,   /* statements of one project that may be taken for heavy at a time */
+    QUICK_RUNS = 3,  /* in a row, and it is not heavy any more */
+    KNOWN_MS = 20,   /* waited for a connection that knows the schema */
+    PAUSE_MS = 20,   /* after its last answer a lease does not run anything any more */
+    PROBE_MS = 50,   /* what runs for longer is looked at, so often: is it waiting for a lock? */
     UNSEEN_MS = 150, /* until then it counts as running before that is known */
     PROBED_MAX = 64,
     HELD_TIMES = 5, /* as long as others waits who waits for statements of its own project */
     CONNECT_MS = 5000,
-    CONN_AGE_MS = 1800000, /* recycled when older and idle */
-    DROPPED_MAX = 4 * 1024 * 1024,  /* bytes of rows that nobody wants, read and thrown away */
-    SWOLLEN_FROM = 256 * 1024,      /* of libpq's buffers: worth remembering */
-    SWOLLEN_MAX = 8 * 1024 * 1024,  /* of all connections of a process, while they are idle */
+    CONN_AGE_MS = 1800000,         /* recycled when older and idle */
+    DROPPED_MAX = 4 * 1024 * 1024, /* bytes of rows that nobody wants, read and thrown away */
+    SWOLLEN_FROM = 256 * 1024,     /* of libpq's buffers: worth remembering */
+    SWOLLEN_MAX = 8 * 1024 * 1024, /* of all connections of a process, while they are idle */
 };
 
 struct heavy {
@@ -202,8 +202,8 @@ int query_check(struct task *task,
                 const struct db_param *params,
                 size_t count) MUSTCHECK;
 /* co: one heavy read with its repeats that may take so long; reported. */
-AWAITS int
-query_patient(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms) MUSTCHECK;
+AWAITS int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms)
+    MUSTCHECK;
 /* Drops results that nobody takes. */
 void ops_clear(struct db_op *ops, size_t count);
 /* Leaves the details for db_error() and logs defects; returns rc, OP_* replaced by a DB_*. */

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Statements and parameters. Static statements come from .sql files (scripts/sqlgen, README.md); dynamic ones are
- * built by records/ with the same struct in an arena. "{p}" in a text is the schema of the project that
- * it runs in ("p_12"); "{order}" is filled for :page statements.
+ * Statements and parameters. Static statements come from .sql files (scripts/sqlgen, README.md);
+ * dynamic ones are built by records/ with the same struct in an arena. "{p}" in a text is the
+ * schema of the project that it runs in ("p_12"); "{order}" is filled for :page statements.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,8 @@
 
 enum sql_kind { SQL_ONE, SQL_OPT, SQL_MANY, SQL_EXEC, SQL_PAGE };
 
-/* The columns of a statement that sql_*_row() reads: what scripts/sqlgen made of their names and types. */
+/* The columns of a statement that sql_*_row() reads: what scripts/sqlgen made of their names and
+ * types. */
 struct sql_row {
     uint64_t hash;
     const char *name;
@@ -21,25 +22,26 @@ struct sql_row {
 };
 
 struct sql {
-    const char *name;    /* "users.users_list": logs, metrics */
+    const char *name; /* "users.users_list": logs, metrics */
     const char *text;
-    uint64_t hash;       /* of the text; dynamic statements mix in the model version */
+    uint64_t hash; /* of the text; dynamic statements mix in the model version */
     unsigned arity;
     enum sql_kind kind;
     const struct sql_row *row; /* NULL = columns are read by number or by name, or as JSON */
-    const char *sort;    /* columns a :page may be sorted by, comma separated */
-    bool writes;         /* dynamic statements; static ones: anything but SELECT/WITH..SELECT */
-    bool heavy;          /* never on a shared pipelined connection (exports, aggregates, counts) */
-    bool narrow;         /* its rows are known to be small and few: they are counted together, at the end */
-    bool no_prepare;     /* DDL and one-off texts: sent unnamed */
+    const char *sort;          /* columns a :page may be sorted by, comma separated */
+    bool writes; /* dynamic statements; static ones: anything but SELECT/WITH..SELECT */
+    bool heavy;  /* never on a shared pipelined connection (exports, aggregates, counts) */
+    bool narrow; /* its rows are known to be small and few: they are counted together, at the end */
+    bool no_prepare; /* DDL and one-off texts: sent unnamed */
 };
 
 struct arena;
 
-/* any: a :page statement as it is sent, arena-owned: ordered by one of its `sort` columns, then by id (by
- * the first of them, which is unique, when there is no id among them), limit $arity+1, offset $arity+2. */
-struct sql *db_sql_page(struct arena *arena, const struct sql *page, const char *order_column,
-                        bool descending);
+/* any: a :page statement as it is sent, arena-owned: ordered by one of its `sort` columns, then by
+ * id (by the first of them, which is unique, when there is no id among them), limit $arity+1,
+ * offset $arity+2. */
+struct sql *
+db_sql_page(struct arena *arena, const struct sql *page, const char *order_column, bool descending);
 /* any: its count, one row with the column total_items; parameters as in the page's own text. */
 struct sql *db_sql_count(struct arena *arena, const struct sql *page);
 
@@ -67,24 +69,35 @@ struct db_param {
     };
 };
 
-#define P_NULL ((struct db_param){.kind = PARAM_NULL})
-#define P_I64(v) ((struct db_param){.kind = PARAM_I64, .i64 = (v)})
-#define P_F64(v) ((struct db_param){.kind = PARAM_F64, .f64 = (v)})
+#define P_NULL    ((struct db_param){.kind = PARAM_NULL})
+#define P_I64(v)  ((struct db_param){.kind = PARAM_I64, .i64 = (v)})
+#define P_F64(v)  ((struct db_param){.kind = PARAM_F64, .f64 = (v)})
 #define P_BOOL(v) ((struct db_param){.kind = PARAM_BOOL, .boolean = (v)})
 /* A span with ptr == NULL is sent as null. */
-#define P_STR(v) ((struct db_param){.kind = PARAM_STR, .str = (v)})
-#define P_CSTR(v) ((struct db_param){.kind = PARAM_STR, .str = str_from(v)})
-#define P_TIME(v) ((struct db_param){.kind = PARAM_TIME, .i64 = (v)})
-#define P_BYTES(v) ((struct db_param){.kind = PARAM_BYTES, .str = (v)})
+#define P_STR(v)       ((struct db_param){.kind = PARAM_STR, .str = (v)})
+#define P_CSTR(v)      ((struct db_param){.kind = PARAM_STR, .str = str_from(v)})
+#define P_TIME(v)      ((struct db_param){.kind = PARAM_TIME, .i64 = (v)})
+#define P_BYTES(v)     ((struct db_param){.kind = PARAM_BYTES, .str = (v)})
 #define P_I64S(ptr, n) ((struct db_param){.kind = PARAM_I64S, .list = {(ptr), (n)}})
 #define P_STRS(ptr, n) ((struct db_param){.kind = PARAM_STRS, .list = {(ptr), (n)}})
 
-/* --- what statements with named parameters and columns are called with and read as (scripts/sqlgen) --- */
+/* --- what statements with named parameters and columns are called with and read as
+ * (scripts/sqlgen) --- */
 
-/* Numbers that may be null. Texts without ptr, times of 0 and columns of arrays without items are null as they are. */
-struct opt_i64  { int64_t value; bool set; };
-struct opt_f64  { double value; bool set; };
-struct opt_bool { bool value; bool set; };
+/* Numbers that may be null. Texts without ptr, times of 0 and columns of arrays without items are
+ * null as they are. */
+struct opt_i64 {
+    int64_t value;
+    bool set;
+};
+struct opt_f64 {
+    double value;
+    bool set;
+};
+struct opt_bool {
+    bool value;
+    bool set;
+};
 #define NO_I64  ((struct opt_i64){0})
 #define NO_F64  ((struct opt_f64){0})
 #define NO_BOOL ((struct opt_bool){0})
@@ -107,8 +120,14 @@ static inline struct opt_bool some_bool(bool value)
     return (struct opt_bool){value, true};
 }
 
-struct sql_i64s { const int64_t *items; size_t count; };
-struct sql_strs { const struct str *items; size_t count; };
+struct sql_i64s {
+    const int64_t *items;
+    size_t count;
+};
+struct sql_strs {
+    const struct str *items;
+    size_t count;
+};
 
 static inline struct sql_i64s sql_i64s(const int64_t *items, size_t count)
 {

@@ -25,8 +25,8 @@ struct task;
 #define FETCH_MAX_HEADERS            100
 #define FETCH_MAX_HEADER_BYTES       32768
 
-/* Callers that answer to a user must give FETCH_REFUSED, FETCH_UNREACHABLE and FETCH_TIMEOUT one and
- * the same text, or they become a port scanner. */
+/* Callers that answer to a user must give FETCH_REFUSED, FETCH_UNREACHABLE and FETCH_TIMEOUT one
+ * and the same text, or they become a port scanner. */
 
 /* What a request is for: a project's purposes do not wait for one another. */
 enum fetch_purpose {

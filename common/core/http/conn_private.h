@@ -39,8 +39,8 @@ struct http_conn {
     size_t pending_cap;
     uint32_t drain_left; /* of a small request body that nobody read */
     bool reading;
-    bool eof;     /* the client has closed its side */
-    bool discard; /* framing is lost: whatever still arrives is dropped */
+    bool eof;         /* the client has closed its side */
+    bool discard;     /* framing is lost: whatever still arrives is dropped */
     struct held held; /* of the server's connections */
     char peer[46];
 };

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Streaming multipart/form-data reader (RFC 7578, RFC 2046 5.1): pulls pieces of the body, hands out
- * part heads and their data without holding a part in memory.
+ * Streaming multipart/form-data reader (RFC 7578, RFC 2046 5.1): pulls pieces of the body, hands
+ * out part heads and their data without holding a part in memory.
  */
 #include "http/req.h"
 
@@ -21,11 +21,16 @@ struct multipart_part {
 int multipart_new(struct req *req, uint64_t max_total_bytes, struct multipart **ret) MUSTCHECK;
 /* The same over any source of pieces (tests): fn does what req_body_read() does. */
 typedef int (*multipart_source_fn)(void *arg, uint64_t max_total_bytes, struct str *ret_piece);
-int multipart_new_from(struct arena *arena, struct str content_type, multipart_source_fn fn, void *arg,
-                       uint64_t max_total_bytes, struct multipart **ret) MUSTCHECK;
+int multipart_new_from(struct arena *arena,
+                       struct str content_type,
+                       multipart_source_fn fn,
+                       void *arg,
+                       uint64_t max_total_bytes,
+                       struct multipart **ret) MUSTCHECK;
 /* co: next part (skips what is left of the current one); ret_part->name.ptr == NULL at the end. */
 AWAITS int multipart_next(struct multipart *mp, struct multipart_part *ret_part) MUSTCHECK;
 /* co: next piece of the current part's data, empty at its end; valid until the next call. */
 AWAITS int multipart_read(struct multipart *mp, struct str *ret_piece) MUSTCHECK;
 /* co: the whole data of the current part, at most max_bytes. */
-AWAITS int multipart_read_all(struct multipart *mp, size_t max_bytes, struct str *ret_data) MUSTCHECK;
+AWAITS int multipart_read_all(struct multipart *mp, size_t max_bytes, struct str *ret_data)
+    MUSTCHECK;

@@ -5,17 +5,23 @@
 #include "json/schema.h"
 
 struct page {
-    int64_t page;   /* from 1 */
-    int64_t limit;  /* 1..500, default 20 */
+    int64_t page;    /* from 1 */
+    int64_t limit;   /* 1..500, default 20 */
     struct str sort; /* "-created_at" or a column; empty = default */
     bool descending;
-    bool count;     /* total wanted */
+    bool count; /* total wanted */
 };
-/* any: reads the page parameters out of a query; findings go to errors. page * limit stays below 2^53. */
-bool page_parse(struct arena *arena, const struct query *query, struct page *ret_page,
+/* any: reads the page parameters out of a query; findings go to errors. page * limit stays below
+ * 2^53. */
+bool page_parse(struct arena *arena,
+                const struct query *query,
+                struct page *ret_page,
                 struct schema_errors *errors);
 /* any: limit and page alone, as texts; STR_NONE = not given. */
-bool page_numbers(struct arena *arena, struct str limit, struct str number, struct page *ret_page,
+bool page_numbers(struct arena *arena,
+                  struct str limit,
+                  struct str number,
+                  struct page *ret_page,
                   struct schema_errors *errors);
 static inline int64_t page_offset(const struct page *page)
 {

@@ -30,12 +30,13 @@ struct head_scan {
     uint32_t line_bytes; /* of the current line */
     uint32_t lines;      /* complete ones, the empty last one not counted */
     bool after_cr;
-    bool in_value; /* behind the colon of a header field */
+    bool in_value;  /* behind the colon of a header field */
     bool lead_crlf; /* one empty line before the request line is skipped (RFC 9112 2.2) */
 };
 
 #define HEAD_MORE 0
-/* HEAD_MORE, HEAD_COMPLETE or HEAD_BAD; *ret_used bytes belong to the head. Starts from a zeroed scan. */
+/* HEAD_MORE, HEAD_COMPLETE or HEAD_BAD; *ret_used bytes belong to the head. Starts from a zeroed
+ * scan. */
 int head_scan(struct head_scan *scan,
               const struct http_limits *limits,
               const char *data,
@@ -75,7 +76,8 @@ struct body_reader {
 
 void body_reader_init(struct body_reader *reader, const struct head *head);
 #define BODY_MORE 0
-/* BODY_MORE, BODY_COMPLETE or BODY_BAD. Stops when the input is used up or `room` bytes were made. */
+/* BODY_MORE, BODY_COMPLETE or BODY_BAD. Stops when the input is used up or `room` bytes were made.
+ */
 int body_decode(struct body_reader *reader,
                 struct str input,
                 char *out,

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Query strings: decoded once, in order, bracket names split: filter[author.country][in]=a,b has the
- * name "filter" and the keys {"author.country", "in"}. At most 100 parameters, 6 keys each.
+ * Query strings: decoded once, in order, bracket names split: filter[author.country][in]=a,b has
+ * the name "filter" and the keys {"author.country", "in"}. At most 100 parameters, 6 keys each.
  */
 #include "base/arena.h"
 #include "base/str.h"
@@ -22,8 +22,10 @@ struct query {
 
 /* any: 0 or QUERY_INVALID with *ret_reason (static text): broken escapes, NUL, unbalanced brackets,
  * too many. Arena-owned. Also reads application/x-www-form-urlencoded bodies. */
-int query_parse(struct arena *arena, struct str text, struct query *ret_query, const char **ret_reason)
-    MUSTCHECK;
+int query_parse(struct arena *arena,
+                struct str text,
+                struct query *ret_query,
+                const char **ret_reason) MUSTCHECK;
 /* First value without keys of that name; STR_NONE when absent (an empty value has ptr != NULL). */
 struct str query_get(const struct query *query, const char *name);
 

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * One HTTP request and its response. Created when the first byte of a request arrives, lives until the
- * response is on the wire and logged; its coroutine runs the server's handler. Everything reachable
- * from here lives in req->task.arena. A client that goes away cancels the task; the handler unwinds
- * itself through -ECANCELED and nothing is freed under it.
+ * One HTTP request and its response. Created when the first byte of a request arrives, lives until
+ * the response is on the wire and logged; its coroutine runs the server's handler. Everything
+ * reachable from here lives in req->task.arena. A client that goes away cancels the task; the
+ * handler unwinds itself through -ECANCELED and nothing is freed under it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,11 +22,19 @@ struct scope;
 
 #define REQ_PARAMS_MAX 6
 
-enum http_method { HTTP_GET_M, HTTP_HEAD_M, HTTP_POST_M, HTTP_PUT_M, HTTP_PATCH_M, HTTP_DELETE_M,
-                   HTTP_OPTIONS_M, HTTP_OTHER_M };
+enum http_method {
+    HTTP_GET_M,
+    HTTP_HEAD_M,
+    HTTP_POST_M,
+    HTTP_PUT_M,
+    HTTP_PATCH_M,
+    HTTP_DELETE_M,
+    HTTP_OPTIONS_M,
+    HTTP_OTHER_M
+};
 
 struct http_header {
-    struct str name; /* as sent */
+    struct str name;  /* as sent */
     struct str value; /* trimmed; '?' for bytes above 0x7F */
 };
 
@@ -37,20 +45,20 @@ struct req {
 
     /* The request, complete when the handler starts (the body is read on demand). */
     enum http_method method;
-    struct str target;                         /* as sent, origin form */
-    struct str path;                           /* up to '?', still encoded */
-    struct str query;                          /* after '?', still encoded */
+    struct str target; /* as sent, origin form */
+    struct str path;   /* up to '?', still encoded */
+    struct str query;  /* after '?', still encoded */
     const struct http_header *headers;
     size_t header_count;
-    int64_t content_length;                    /* -1 = chunked or none */
+    int64_t content_length; /* -1 = chunked or none */
     bool has_body;
-    char peer[46];                             /* textual address, without port */
+    char peer[46]; /* textual address, without port */
     int64_t started_us;
 
     /* Set by the router. */
     const struct route *route;
-    struct str params[REQ_PARAMS_MAX];         /* decoded path parameters, in path order */
-    const struct str *param_names;             /* of mount and path, same order; owned by the router */
+    struct str params[REQ_PARAMS_MAX]; /* decoded path parameters, in path order */
+    const struct str *param_names;     /* of mount and path, same order; owned by the router */
     size_t param_count;
 
     struct str request_id; /* set by the service, sent back */
@@ -60,15 +68,15 @@ struct req {
     int status; /* 0 = none yet */
     struct strbuf body;
     struct str content_type;
-    struct strbuf extra_headers;               /* "Name: value\r\n" lines */
-    bool no_store;                             /* default true: Cache-Control: no-store */
+    struct strbuf extra_headers; /* "Name: value\r\n" lines */
+    bool no_store;               /* default true: Cache-Control: no-store */
     bool close_after;
     bool streaming;
-    bool body_counted;                         /* somebody counts its bytes until they are read */
+    bool body_counted; /* somebody counts its bytes until they are read */
     uint64_t bytes_in;
     uint64_t bytes_out;
-    const char *error_code;                    /* problem code, for logs and metrics */
-    int failure;                               /* what its handler ended with and nobody foresaw, for logs */
+    const char *error_code; /* problem code, for logs and metrics */
+    int failure;            /* what its handler ended with and nobody foresaw, for logs */
 };
 
 /* any: first header of that name (case-insensitive); STR_NONE when absent. */
@@ -79,26 +87,32 @@ const char *http_method_name(enum http_method method);
 
 /* any: is there a body that is not here whole yet? */
 bool req_body_is_awaited(struct req *req);
-/* co: the whole body, the same at every call, at most `max_bytes` (answers Expect: 100-continue). 0,
- * a REQ_BODY_*, or a negative. */
+/* co: the whole body, the same at every call, at most `max_bytes` (answers Expect: 100-continue).
+ * 0, a REQ_BODY_*, or a negative. */
 AWAITS int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body) MUSTCHECK;
 /* co: the next piece of a streamed body, valid until the next call; empty at the end. Same results.
  * The connection stops reading from the socket while a piece waits (backpressure). */
-AWAITS int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece) MUSTCHECK;
+AWAITS int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+    MUSTCHECK;
 
-/* any: adds a response header; name and value are trusted not to hold CR or LF (panics if they do). */
+/* any: adds a response header; name and value are trusted not to hold CR or LF (panics if they do).
+ */
 void resp_header(struct req *req, const char *name, struct str value);
-void resp_header_printf(struct req *req, const char *name, const char *format, ...) PRINTF_LIKE(3, 4);
-/* any: adds the ETag; true when If-None-Match names it (weak comparison, RFC 9110 section 13.1.2). */
+void resp_header_printf(struct req *req, const char *name, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+/* any: adds the ETag; true when If-None-Match names it (weak comparison, RFC 9110 section 13.1.2).
+ */
 bool resp_etag(struct req *req, struct str etag);
 /* any: a writer over req->body. */
 struct jw resp_json(struct req *req);
 
 /* Streamed responses: begin sends the head (chunked), or says -EAGAIN, for the handler to pass on:
- * clients of the project have not read enough of what they asked for before (503). Write awaits while more than 256 KB are queued
- * on the socket, end finishes. After begin the status cannot change; an error ends the connection. */
+ * clients of the project have not read enough of what they asked for before (503). Write awaits
+ * while more than 256 KB are queued on the socket, end finishes. After begin the status cannot
+ * change; an error ends the connection. */
 AWAITS int resp_stream_begin(struct req *req, int status, struct str content_type) MUSTCHECK;
 AWAITS int resp_stream_write(struct req *req, struct str piece) MUSTCHECK;
 AWAITS int resp_stream_end(struct req *req) MUSTCHECK;
 /* co: sends a file's bytes [offset, offset+length) with Content-Length; reads off the loop. */
-AWAITS int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t length) MUSTCHECK;
+AWAITS int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t length)
+    MUSTCHECK;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Routes. The table is the only place where a route, its authorisation, its parameters, its body and
- * its documentation are written; the router, the authoriser, the validators, GET /docs, --list-routes,
- * the metrics and the tests all read it.
+ * Routes. The table is the only place where a route, its authorisation, its parameters, its body
+ * and its documentation are written; the router, the authoriser, the validators, GET /docs,
+ * --list-routes, the metrics and the tests all read it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,9 +22,10 @@ enum route_auth {
 
 enum route_class { CLASS_READ, CLASS_WRITE, CLASS_AUTH, CLASS_HEAVY }; /* rate limit classes */
 
-/* A query parameter: documentation and the list of what is known (others are 400 unknown_parameter). */
+/* A query parameter: documentation and the list of what is known (others are 400
+ * unknown_parameter). */
 struct query_param {
-    const char *name; /* "filter" with .deep accepts filter[...]...; NULL ends the array */
+    const char *name;     /* "filter" with .deep accepts filter[...]...; NULL ends the array */
     enum field_type type; /* FIELD_STR, FIELD_I64, FIELD_BOOL */
     bool deep;
     bool has_min, has_max;
@@ -54,32 +55,33 @@ struct route_ok {
 
 struct route {
     enum http_method method;
-    const char *path;  /* below the mount: "/menus/{id}/items"; a parameter fills one segment */
-    const char *id;    /* operationId, log name, metric label, test key; unique */
+    const char *path; /* below the mount: "/menus/{id}/items"; a parameter fills one segment */
+    const char *id;   /* operationId, log name, metric label, test key; unique */
     enum route_auth auth;
     enum perm perm;
-    enum perm perm_or;  /* a second permission that also opens it */
-    enum perm perm_and; /* a system permission needed besides */
-    const char *id_prefix; /* {id} may also be the id at the processor, which begins so */
-    const struct query_param *query;  /* NULL = none */
-    unsigned headers;                 /* bits of enum route_header */
-    const struct schema *body;        /* NULL = no JSON body is read */
-    const char *body_type;            /* other body type, streamed by the handler ("multipart/form-data") */
+    enum perm perm_or;               /* a second permission that also opens it */
+    enum perm perm_and;              /* a system permission needed besides */
+    const char *id_prefix;           /* {id} may also be the id at the processor, which begins so */
+    const struct query_param *query; /* NULL = none */
+    unsigned headers;                /* bits of enum route_header */
+    const struct schema *body;       /* NULL = no JSON body is read */
+    const char *body_type; /* other body type, streamed by the handler ("multipart/form-data") */
     bool body_optional;
-    bool exact_numbers;               /* integers of the body may be longer than 64 bits: of records, and what bounds them */
-    size_t body_max;                  /* 0 = the server's JSON limit */
+    bool exact_numbers; /* integers of the body may be longer than 64 bits: of records, and what
+                           bounds them */
+    size_t body_max;    /* 0 = the server's JSON limit */
     struct route_ok ok;
-    int fails[8];                     /* what the handler adds to what any route is refused with */
-    /* AWAITS; returns the status it has put, or a negative. It begins again, its transaction rolled back
-     * and its answer taken back, when it met others head-on in the database, or when what it refused
-     * or failed for may be due to a model that turns out to be old. It does not once it has committed,
-     * written, called anybody or begun a stream, nor with .body_type; what remembers its first try
-     * (CLASS_AUTH, HEADER_IDEMPOTENCY_KEY) does not for a 400. */
+    int fails[8]; /* what the handler adds to what any route is refused with */
+    /* AWAITS; returns the status it has put, or a negative. It begins again, its transaction rolled
+     * back and its answer taken back, when it met others head-on in the database, or when what it
+     * refused or failed for may be due to a model that turns out to be old. It does not once it has
+     * committed, written, called anybody or begun a stream, nor with .body_type; what remembers its
+     * first try (CLASS_AUTH, HEADER_IDEMPOTENCY_KEY) does not for a 400. */
     int (*run)(struct req *req);
     enum route_class class;
-    bool hidden;                      /* not in GET /docs (interactive pages) */
-    bool undocumented_entity;         /* entity-record routes: documented by the data model document */
-    int timeout_ms;                   /* 0 = the server's default */
+    bool hidden;              /* not in GET /docs (interactive pages) */
+    bool undocumented_entity; /* entity-record routes: documented by the data model document */
+    int timeout_ms;           /* 0 = the server's default */
     const char *tag;
     const char *summary;
     const char *doc;
@@ -88,17 +90,20 @@ struct route {
 /* Segment trie over tables; built once at start. */
 struct router;
 
-/* Returns owned. Panics on duplicate method+path, duplicate ids, more than REQ_PARAMS_MAX parameters.
- * `mount` prefixes every path of the table, may hold parameters ("/org/{project_id}"), "" for none.
- * PUT routes answer PATCH as well; GET routes answer HEAD. */
+/* Returns owned. Panics on duplicate method+path, duplicate ids, more than REQ_PARAMS_MAX
+ * parameters. `mount` prefixes every path of the table, may hold parameters ("/org/{project_id}"),
+ * "" for none. PUT routes answer PATCH as well; GET routes answer HEAD. */
 struct router *router_new(void);
 void router_add(struct router *router, const char *mount, const struct route *routes, size_t count);
 void router_free(struct router *router);
 
 /* any: decodes the path once, matches, fills req->route and req->params. ROUTER_METHOD leaves the
  * allowed methods in *ret_allow (arena), for 405 and OPTIONS. Literal segments win over parameters.
- * ROUTER_BAD_PATH: broken escapes, encoded '/', NUL, '.' or '..' segments, empty segments, not UTF-8. */
+ * ROUTER_BAD_PATH: broken escapes, encoded '/', NUL, '.' or '..' segments, empty segments, not
+ * UTF-8. */
 int router_match(const struct router *router, struct req *req, struct str *ret_allow) MUSTCHECK;
 /* All routes with their mounts, in table order: *cursor from 0, false at the end. */
-bool router_next(const struct router *router, size_t *cursor, const char **ret_mount,
+bool router_next(const struct router *router,
+                 size_t *cursor,
+                 const char **ret_mount,
                  const struct route **ret_route);

@@ -3,8 +3,8 @@
  * Reading large texts beside the loop: a megabyte takes ten milliseconds to parse, and as long to
  * free.
  */
-#include "loop/task.h"
 #include "json/jr.h"
+#include "loop/task.h"
 
 /* Longer texts, and trees of more, are for a thread. */
 #define JR_HERE_BYTES ((size_t)32 << 10)

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A few members out of a JSON text, without a tree: the whole text is checked as jr_parse() checks it
- * (but for duplicate keys that nobody asks about; numbers have at most 512 characters), at a tenth
- * of the cost. For texts that are stored as they came and read by somebody else. Any thread.
+ * A few members out of a JSON text, without a tree: the whole text is checked as jr_parse() checks
+ * it (but for duplicate keys that nobody asks about; numbers have at most 512 characters), at a
+ * tenth of the cost. For texts that are stored as they came and read by somebody else. Any thread.
  */
 #include <stdint.h>
 

@@ -25,11 +25,11 @@ struct log_field {
     int64_t number;
 };
 
-#define L_STR(k, v)    ((struct log_field){.key = (k), .kind = LOG_F_STR, .text = (v)})
-#define L_CSTR(k, v)   ((struct log_field){.key = (k), .kind = LOG_F_STR, .text = str_from(v)})
-#define L_I64(k, v)    ((struct log_field){.key = (k), .kind = LOG_F_I64, .number = (v)})
-#define L_BOOL(k, v)   ((struct log_field){.key = (k), .kind = LOG_F_BOOL, .number = (v)})
-#define L_SECRET(k, v) ((struct log_field){.key = (k), .kind = LOG_F_SECRET, .text = (v)})
+#define L_STR(k, v)     ((struct log_field){.key = (k), .kind = LOG_F_STR, .text = (v)})
+#define L_CSTR(k, v)    ((struct log_field){.key = (k), .kind = LOG_F_STR, .text = str_from(v)})
+#define L_I64(k, v)     ((struct log_field){.key = (k), .kind = LOG_F_I64, .number = (v)})
+#define L_BOOL(k, v)    ((struct log_field){.key = (k), .kind = LOG_F_BOOL, .number = (v)})
+#define L_SECRET(k, v)  ((struct log_field){.key = (k), .kind = LOG_F_SECRET, .text = (v)})
 #define L_RESULT(k, rc) L_CSTR((k), result_name(rc))
 /* "at": "<file>:<line>" where `rc` arose, when that is what `site` notes; else no field. */
 #define L_AT(site, rc) log_at((site), (rc))

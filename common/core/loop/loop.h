@@ -9,8 +9,8 @@
 
 typedef void (*loop_fn)(void *arg);
 
-/* Once per process after fork; again only after loop_run() returned (tests). Sizes libuv's thread pool
- * and ignores SIGPIPE. */
+/* Once per process after fork; again only after loop_run() returned (tests). Sizes libuv's thread
+ * pool and ignores SIGPIPE. */
 void loop_init(void);
 /* Runs until loop_stop() and every handle is closed, at most one second more; then frees what the
  * loop holds. */
@@ -21,7 +21,8 @@ uv_loop_t *loop_uv(void);
 bool loop_is_open(void);
 
 /* loop/co: runs fn(arg) once at the end of this turn, after all ready coroutines, before polling.
- * For flushing what the turn collected. `hook` is embedded in its owner and stays valid until it ran. */
+ * For flushing what the turn collected. `hook` is embedded in its owner and stays valid until it
+ * ran. */
 struct loop_hook {
     loop_fn fn;
     void *arg;
@@ -38,9 +39,9 @@ int64_t loop_lag_take_ms(void);
 struct loop_timer {
     loop_fn fn;
     void *arg;
-    int64_t due_ms;     /* monotonic */
-    uint64_t order;     /* equal due times fire in the order of their starts */
-    size_t heap_index;  /* 0 = not running */
+    int64_t due_ms;    /* monotonic */
+    uint64_t order;    /* equal due times fire in the order of their starts */
+    size_t heap_index; /* 0 = not running */
 };
 void loop_timer_init(struct loop_timer *timer, loop_fn fn, void *arg);
 /* Restarts when running. */

@@ -30,10 +30,11 @@ struct task {
     bool cancelled;
     struct log_ctx log;
     struct result_site site; /* where its last unexpected error arose: ERROR() */
-    const char *name;      /* of what it runs, for the watch; task_start() sets it */
-    int64_t tenant;        /* number of the project whose work it is; 0 = the process's own */
-    int64_t db_us;         /* time spent waiting for the database (access log) */
-    unsigned lasting; /* commits, writes and calls to others so far: what a repetition would repeat */
+    const char *name;        /* of what it runs, for the watch; task_start() sets it */
+    int64_t tenant;          /* number of the project whose work it is; 0 = the process's own */
+    int64_t db_us;           /* time spent waiting for the database (access log) */
+    unsigned
+        lasting; /* commits, writes and calls to others so far: what a repetition would repeat */
     struct await *waiting; /* what it is suspended on */
     struct list children;  /* tasks of task_all() */
     struct list sibling;

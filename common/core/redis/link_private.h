@@ -34,13 +34,13 @@ struct link {
     struct link_lookup *lookup; /* the host's name being looked up */
     struct loop_timer timer;    /* waiting: next try; connecting: limit */
     struct list queue;          /* struct cmd waiting for the connection */
-    uint8_t failed; /* tries: each goes to the next of the host's addresses */
+    uint8_t failed;             /* tries: each goes to the next of the host's addresses */
     struct backoff backoff;
     int64_t heard_ms; /* monotonic: last reply */
     bool failing;     /* the last try failed: nobody waits for the next */
     bool follows;     /* its commands may be sent on to another node (cluster.c) */
-    /* Both may be NULL. Told when the connection is up, before what waited is sent, and when it is gone (also after a
-     * failed try). */
+    /* Both may be NULL. Told when the connection is up, before what waited is sent, and when it is
+     * gone (also after a failed try). */
     void (*on_up)(struct link *link);
     void (*on_down)(struct link *link);
 };
@@ -90,11 +90,19 @@ void link_close(struct link *link);
 /* any: sends or queues. `done` (may be NULL) is told once: 0, REDIS_ERROR or REDIS_UNAVAILABLE, and
  * the reply (NULL without one). */
 typedef void (*cmd_done_fn)(int rc, const redisReply *reply, void *arg);
-void cmd_post(struct link *link, int64_t limit_ms, cmd_done_fn done, void *arg, size_t argc,
+void cmd_post(struct link *link,
+              int64_t limit_ms,
+              cmd_done_fn done,
+              void *arg,
+              size_t argc,
               const struct str *argv);
 /* co: the same, waiting. */
-AWAITS int cmd_run(struct task *task, struct link *link, int64_t limit_ms,
-                   struct redis_reply *ret_reply, size_t argc, const struct str *argv) MUSTCHECK;
+AWAITS int cmd_run(struct task *task,
+                   struct link *link,
+                   int64_t limit_ms,
+                   struct redis_reply *ret_reply,
+                   size_t argc,
+                   const struct str *argv) MUSTCHECK;
 void cmd_send_queued(struct link *link);
 void cmd_fail_queued(struct link *link);
 
@@ -108,7 +116,9 @@ struct node *cluster_add(struct redis *redis, struct address *address);
 struct node *cluster_route(struct redis *redis, size_t argc, const struct str *argv);
 /* any: understands "MOVED slot host:port" and "ASK slot host:port" from `from`: the node to go to,
  * NULL when the text is neither. What else it tells about the cluster is noted as well. */
-struct node *cluster_redirect(struct redis *redis, const struct address *from, struct str error,
+struct node *cluster_redirect(struct redis *redis,
+                              const struct address *from,
+                              struct str error,
                               bool *ret_asking);
 
 /* --- addresses (url.c) --- */

@@ -5,8 +5,9 @@
  *
  * One connection for commands, which share it and its round trips; one more for subscriptions, when
  * there are any; in a Redis Cluster one for commands to each node. A command goes to the node that
- * owns its first key, and follows MOVED and ASK. Both reconnect by themselves (50 ms..1 s) and forget what was in flight. While Redis
- * is known to be away, commands fail at once. Loop thread only.
+ * owns its first key, and follows MOVED and ASK. Both reconnect by themselves (50 ms..1 s) and
+ * forget what was in flight. While Redis is known to be away, commands fail at once. Loop thread
+ * only.
  *
  * Results: 0, -ECANCELED, -ETIMEDOUT (the task's own deadline), REDIS_UNAVAILABLE, or
  * REDIS_ERROR.
@@ -23,7 +24,7 @@ struct redis;
 
 enum redis_kind {
     REDIS_KIND_NIL,
-    REDIS_KIND_TEXT,  /* also status replies */
+    REDIS_KIND_TEXT, /* also status replies */
     REDIS_KIND_INT,
     REDIS_KIND_ARRAY,
     REDIS_KIND_ERROR, /* of a command inside MULTI */
@@ -31,20 +32,21 @@ enum redis_kind {
 
 struct redis_reply {
     enum redis_kind kind;
-    struct str text;            /* TEXT, ERROR: NUL-terminated (not counted), arena-owned */
-    int64_t number;             /* INT */
-    struct redis_reply *items;  /* ARRAY */
+    struct str text;           /* TEXT, ERROR: NUL-terminated (not counted), arena-owned */
+    int64_t number;            /* INT */
+    struct redis_reply *items; /* ARRAY */
     size_t count;
 };
 
 /* any: redis://[user:password@]host[:port][/database], rediss is not known, or unix:/path. Starts
  * connecting. Returns owned; NULL when the URL is none of these. */
 struct redis *redis_new(const char *url);
-/* any: the same for several: nodes of one Redis Cluster, of which one that answers is enough to find
- * the others; user and password hold for all. Of servers that are no cluster the first one that is
- * up is used. */
+/* any: the same for several: nodes of one Redis Cluster, of which one that answers is enough to
+ * find the others; user and password hold for all. Of servers that are no cluster the first one
+ * that is up is used. */
 struct redis *redis_new_list(const struct str *urls, size_t count);
-/* any but a subscription's callback: closes and frees; waiting commands end with REDIS_UNAVAILABLE. */
+/* any but a subscription's callback: closes and frees; waiting commands end with REDIS_UNAVAILABLE.
+ */
 void redis_free(struct redis *redis);
 /* any: connected; to every server that owns slots, when it is a cluster. */
 bool redis_up(const struct redis *redis);
@@ -58,20 +60,26 @@ enum redis_mode redis_mode(const struct redis *redis);
 
 /* co: one command; the reply is copied to the task's arena. ret_reply may be NULL. Ends after a
  * second without an answer. */
-AWAITS int redis_cmd(struct task *task, struct redis *redis, struct redis_reply *ret_reply,
-                     size_t argc, const struct str *argv) MUSTCHECK;
-/* co: the same with another time limit, for commands that block (XREADGROUP .. BLOCK): these hold up
- * everything behind them: they belong on a lane. */
-AWAITS int redis_cmd_within(struct task *task, struct redis *redis, int64_t limit_ms,
-                            struct redis_reply *ret_reply, size_t argc,
+AWAITS int redis_cmd(struct task *task,
+                     struct redis *redis,
+                     struct redis_reply *ret_reply,
+                     size_t argc,
+                     const struct str *argv) MUSTCHECK;
+/* co: the same with another time limit, for commands that block (XREADGROUP .. BLOCK): these hold
+ * up everything behind them: they belong on a lane. */
+AWAITS int redis_cmd_within(struct task *task,
+                            struct redis *redis,
+                            int64_t limit_ms,
+                            struct redis_reply *ret_reply,
+                            size_t argc,
                             const struct str *argv) MUSTCHECK;
 /* any: fire and forget; dropped when there is no connection. */
 void redis_post(struct redis *redis, size_t argc, const struct str *argv);
-/* any: the same, and fn(rc, arg) hears how it ended: 0, REDIS_ERROR or REDIS_UNAVAILABLE. Once, maybe
- * before the call returns. It must not await, nor free `redis`. */
+/* any: the same, and fn(rc, arg) hears how it ended: 0, REDIS_ERROR or REDIS_UNAVAILABLE. Once,
+ * maybe before the call returns. It must not await, nor free `redis`. */
 typedef void (*redis_told_fn)(int rc, void *arg);
-void redis_post_told(struct redis *redis, redis_told_fn fn, void *arg, size_t argc,
-                     const struct str *argv);
+void redis_post_told(
+    struct redis *redis, redis_told_fn fn, void *arg, size_t argc, const struct str *argv);
 
 /*
  * A lane: a connection of its own for commands that block (XREADGROUP .. BLOCK), one at a time.
@@ -82,8 +90,11 @@ struct redis_lane *redis_lane_new(struct redis *redis);
 /* any: no command may be running. */
 void redis_lane_free(struct redis_lane *lane);
 /* co: one command, limit_ms beyond the time that it may block. Results as of redis_cmd(). */
-AWAITS int redis_lane_cmd(struct task *task, struct redis_lane *lane, int64_t limit_ms,
-                          struct redis_reply *ret_reply, size_t argc,
+AWAITS int redis_lane_cmd(struct task *task,
+                          struct redis_lane *lane,
+                          int64_t limit_ms,
+                          struct redis_reply *ret_reply,
+                          size_t argc,
                           const struct str *argv) MUSTCHECK;
 /* any: the command that blocks now ends as if its time were over. It may come too early to be of
  * use (the command has not arrived yet): only an end of blocking time is sure. */

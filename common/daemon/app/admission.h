@@ -4,9 +4,9 @@
  * request has its seat while something is done for it, and gives it up while its body is waited
  * for.
  */
-#include "project/project.h"
 #include "http/req.h"
 #include "loop/shares.h"
+#include "project/project.h"
 
 enum admission {
     ADMIT_CALLER, /* who says who he is: a quarter of all for one project at most */
@@ -43,6 +43,6 @@ AWAITS int admission_find_project(struct req *r,
                                   struct directory *directory,
                                   struct str slug,
                                   struct project **ret_project) MUSTCHECK;
-/* any: what came of that for r->scope->project: found, it is the request's (its database, its log, its
- * tenant); a wrong or deleted one is 404, one that cannot be reached 503. */
+/* any: what came of that for r->scope->project: found, it is the request's (its database, its log,
+ * its tenant); a wrong or deleted one is 404, one that cannot be reached 503. */
 int admission_take_project(struct req *r, int found) MUSTCHECK;

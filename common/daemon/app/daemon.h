@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 #include "conf/conf.h"
-#include "project/project.h"
 #include "http/server.h"
+#include "project/project.h"
 
 struct daemon;
 
@@ -56,9 +56,9 @@ struct daemon {
     const struct conf_spec *conf;
     const struct daemon_flag *flags; /* may be NULL */
     const struct daemon_job *jobs;   /* may be NULL */
-    uint64_t fetch_bytes; /* fetch_config.max_arriving_bytes; 0 = its default */
+    uint64_t fetch_bytes;            /* fetch_config.max_arriving_bytes; 0 = its default */
     bool portless;                   /* listens on its admin port alone */
-    unsigned extra_workers;          /* besides WORKERS, for something else: indexes from WORKERS on */
+    unsigned extra_workers; /* besides WORKERS, for something else: indexes from WORKERS on */
     /* any, before anything else, also for --check: what is wrong with the configuration beyond the
      * bounds of its variables, as the end of one line; NULL = nothing. May be NULL. */
     const char *(*check)(const struct conf_common *conf);

@@ -10,8 +10,8 @@
  *       struct rows group;
  *
  *       TRY(req_json(r, &group_schema, &in));
- *       TRY(sql_one(r, &group, SQL_GROUP_ADD(.name = in.name.value, .description = in.description.value)));
- *       return reply_created(r, &group);
+ *       TRY(sql_one(r, &group, SQL_GROUP_ADD(.name = in.name.value, .description =
+ * in.description.value))); return reply_created(r, &group);
  *   }
  *
  * SQL errors become: unique 409, foreign key 409, not null/check/22xxx 400, serialisation, deadlock
@@ -71,8 +71,8 @@ bool req_body_has_type(const struct req *r);
 AWAITS int req_body_text(struct req *r, struct str *ret_text) MUSTCHECK;
 /* The most bytes that a JSON body may have here: the route's limit, or the server's. */
 size_t req_json_max(const struct req *r);
-/* co: the text of a body that may be any JSON value, checked as every body is; STR_NONE when there is
- * none and the route says optional. */
+/* co: the text of a body that may be any JSON value, checked as every body is; STR_NONE when there
+ * is none and the route says optional. */
 AWAITS int req_json_text(struct req *r, struct str *ret_text) MUSTCHECK;
 /* Path parameter as an id; anything but a positive integer is 404. */
 int req_id(struct req *r, const char *param, int64_t *ret_id) MUSTCHECK;

@@ -11,7 +11,8 @@ struct scope {
     const struct entity *entity; /* of {entity}, on routes of records */
     struct caller *caller;       /* who asks, with the rights of now */
     struct db *db;               /* the project's database, or its open transaction (reply.h) */
-    int (*begun)(struct req *r); /* AWAITS: what the first transaction begins with; NULL = nothing */
-    int db_failure;              /* the DB_* behind the answer, 0 = none */
-    bool behind; /* what was refused is there for all that, if the model is old */
+    int (*begun)(
+        struct req *r); /* AWAITS: what the first transaction begins with; NULL = nothing */
+    int db_failure;     /* the DB_* behind the answer, 0 = none */
+    bool behind;        /* what was refused is there for all that, if the model is old */
 };

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Where sealed values stand. A value is sealed for its place, so that it opens nowhere else. Whatever is sealed is found
- * by the rotation: a new column of sealed values gets a line in rotate.c and a place here; rows of settings have their
- * place by kind and key without further ado. Texts are arena-owned.
+ * Where sealed values stand. A value is sealed for its place, so that it opens nowhere else.
+ * Whatever is sealed is found by the rotation: a new column of sealed values gets a line in
+ * rotate.c and a place here; rows of settings have their place by kind and key without further ado.
+ * Texts are arena-owned.
  */
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "base/panic.h"
-#include "loop/work.h"
 #include "json/schema.h"
+#include "loop/work.h"
 
 #define FREE_HERE_BYTES ((size_t)128 * 1024) /* what is larger is freed beside the loop */
 

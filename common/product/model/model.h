@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The data model of one project as an immutable snapshot: entities, fields, enums, listeners. Read once
- * per model version, shared by all requests, freed when the last one lets go. Whoever borrows from it
- * holds a reference (project_hold() gives requests theirs).
+ * The data model of one project as an immutable snapshot: entities, fields, enums, listeners. Read
+ * once per model version, shared by all requests, freed when the last one lets go. Whoever borrows
+ * from it holds a reference (project_hold() gives requests theirs).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,8 +17,20 @@
 struct json_t;
 
 enum model_type {
-    TYPE_VARCHAR, TYPE_TEXT, TYPE_INTEGER, TYPE_FLOAT, TYPE_DECIMAL, TYPE_BOOL, TYPE_DATE,
-    TYPE_DATETIME, TYPE_JSON, TYPE_ENUM, TYPE_FILE, TYPE_RELATION, TYPE_SECRET, TYPE_COUNT,
+    TYPE_VARCHAR,
+    TYPE_TEXT,
+    TYPE_INTEGER,
+    TYPE_FLOAT,
+    TYPE_DECIMAL,
+    TYPE_BOOL,
+    TYPE_DATE,
+    TYPE_DATETIME,
+    TYPE_JSON,
+    TYPE_ENUM,
+    TYPE_FILE,
+    TYPE_RELATION,
+    TYPE_SECRET,
+    TYPE_COUNT,
 };
 enum model_on_delete { ON_DELETE_RESTRICT, ON_DELETE_SET_NULL, ON_DELETE_CASCADE };
 /* Who takes events out of the outbox: bits of outbox.pending. */
@@ -36,20 +48,20 @@ struct model_field {
     struct str name;
     enum model_type type;
     bool required, unique, indexed, searchable, is_public;
-    bool system;                    /* id, created_at, updated_at, created_by: set by the service */
-    bool many;                      /* relation through the link table l_<id> (from_id, to_id, position) */
-    const struct json_t *fallback;  /* default value, NULL = none */
-    int64_t max_length;             /* texts, characters; 0 = none */
+    bool system; /* id, created_at, updated_at, created_by: set by the service */
+    bool many;   /* relation through the link table l_<id> (from_id, to_id, position) */
+    const struct json_t *fallback; /* default value, NULL = none */
+    int64_t max_length;            /* texts, characters; 0 = none */
     bool has_min, has_max;
     double min, max;
     struct str min_text, max_text;   /* the same to the last digit */
     const struct model_enum *values; /* TYPE_ENUM */
     const struct entity *target;     /* TYPE_RELATION */
     enum model_on_delete on_delete;
-    struct str column;               /* "f_<id>", or the system column's name */
-    struct str example;              /* JSON text for documents */
+    struct str column;  /* "f_<id>", or the system column's name */
+    struct str example; /* JSON text for documents */
     const struct entity *entity;
-    const struct json_t *options;    /* as stored */
+    const struct json_t *options;            /* as stored */
     const struct model_field *next_referrer; /* the next relation to the same target */
     int64_t created_ms, updated_ms;
 };
@@ -58,13 +70,14 @@ struct entity {
     int64_t id;
     struct str name, label;
     bool row_level_security, public_read, searchable;
-    bool granted;                    /* rows were granted to somebody: the row rule has to look */
-    unsigned events;                 /* bits of those that somebody listens to */
+    bool granted;                     /* rows were granted to somebody: the row rule has to look */
+    unsigned events;                  /* bits of those that somebody listens to */
     uint8_t consumers[ENTITY_EVENTS]; /* of each: bits of event_consumer */
-    struct model_field *fields;      /* id first, then by position, then created_at, updated_at, created_by */
+    struct model_field
+        *fields; /* id first, then by position, then created_at, updated_at, created_by */
     size_t field_count;
-    struct map *by_name;             /* field name -> struct model_field */
-    struct str table;                /* "e_<id>" */
+    struct map *by_name;                 /* field name -> struct model_field */
+    struct str table;                    /* "e_<id>" */
     const struct model_field *referrers; /* relations to it, of any entity: the first of a chain */
     int64_t created_ms, updated_ms;
 };
@@ -76,14 +89,14 @@ struct model_index {
 
 struct model {
     int64_t version;
-    struct entity *entities;         /* by name */
+    struct entity *entities; /* by name */
     size_t entity_count;
     struct map *by_name;
-    struct model_index *by_id;       /* sorted */
-    struct model_enum *enums;        /* by name */
+    struct model_index *by_id; /* sorted */
+    struct model_enum *enums;  /* by name */
     size_t enum_count;
-    struct map *statements;          /* caches of records/: key -> arena-owned object */
-    struct arena *arena;             /* all of it; long-lived additions by caches go here */
+    struct map *statements; /* caches of records/: key -> arena-owned object */
+    struct arena *arena;    /* all of it; long-lived additions by caches go here */
     int refs;
 };
 
@@ -104,5 +117,6 @@ const char *model_type_name(enum model_type type);
 int model_type_find(struct str name); /* -1 when unknown */
 const char *model_on_delete_name(enum model_on_delete on_delete);
 int model_on_delete_find(struct str name);
-/* "name" as entity, field or enum names must be: [a-z][a-z0-9_]{0,47}, not svc_*, not a system column. */
+/* "name" as entity, field or enum names must be: [a-z][a-z0-9_]{0,47}, not svc_*, not a system
+ * column. */
 bool model_name_ok(struct str name);

@@ -7,10 +7,10 @@
 
 #include "base/arena.h"
 #include "base/panic.h"
+#include "json/jr.h"
 #include "log/log.h"
 #include "model/model.h"
 #include "model_sql.h"
-#include "json/jr.h"
 
 /* System columns take negative ids, which no stored field has. */
 struct system_field {

@@ -2,9 +2,9 @@
 #include "payments/announce_private.h"
 
 #include "apply_sql.h"
+#include "json/jw.h"
 #include "payments/apply_rows_private.h"
 #include "payments/money.h"
-#include "json/jw.h"
 
 #define PAYLOAD_BYTES_MAX (256U << 10) /* the processor's metadata ends at 50 texts of 500 */
 #define TIMES_MS_MAX      253402300799999LL

@@ -19,9 +19,9 @@
  * payments, subscriptions made elsewhere in its account). Objects whose metadata.project_id names
  * another project are refused: APPLY_FOREIGN.
  */
-#include "project/project.h"
 #include "payments/objects.h"
 #include "payments/payment_settings.h"
+#include "project/project.h"
 
 /* Where the news comes from. */
 struct apply_source {

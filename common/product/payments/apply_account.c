@@ -3,9 +3,9 @@
 
 #include "apply_sql.h"
 #include "base/clock.h"
-#include "payments/apply_rows_private.h"
 #include "json/jr.h"
 #include "json/jw.h"
+#include "payments/apply_rows_private.h"
 
 #define PATCH_BYTES_MAX (64U << 10)
 

@@ -3,8 +3,8 @@
 
 #include "apply_sql.h"
 #include "base/panic.h"
-#include "payments/announce_private.h"
 #include "json/jr.h"
+#include "payments/announce_private.h"
 
 /* --- how a row moves --- */
 

@@ -3,9 +3,9 @@
 
 #include "apply_sql.h"
 #include "base/panic.h"
-#include "payments/apply_payment_private.h"
 #include "json/jr.h"
 #include "json/jw.h"
+#include "payments/apply_payment_private.h"
 
 #define SECOND_MS        1000
 #define DAY_MS           (INT64_C(24) * 3600 * 1000)

@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "call_sql.h"
+#include "json/jr.h"
 #include "log/log.h"
 #include "payments/announce_private.h"
 #include "project/events.h"
-#include "json/jr.h"
 
 #define CLOSED_EXTRA_MS 60000 /* behind the end of a checkout */
 

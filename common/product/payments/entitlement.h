@@ -1,7 +1,7 @@
 #pragma once
 /* Whether a user has access, over all of their subscriptions, processor's and store's. */
-#include "project/project.h"
 #include "payments/payment_settings.h"
+#include "project/project.h"
 
 struct entitlement {
     bool has_access;
@@ -11,10 +11,10 @@ struct entitlement {
     int64_t trial_length_days;
     int64_t subscription_id, plan_id;
 };
-/* co: the best of the user's subscriptions, their own and those they are a user of: those with access
- * first, then the one that ends last. By the database's clock. trialing, active and the days of grace
- * after a failed payment give access (settings->grace_days, the store's own date for the store's); a
- * store's subscription also has to be before its end. 0, a DB_*, or a negative. */
+/* co: the best of the user's subscriptions, their own and those they are a user of: those with
+ * access first, then the one that ends last. By the database's clock. trialing, active and the days
+ * of grace after a failed payment give access (settings->grace_days, the store's own date for the
+ * store's); a store's subscription also has to be before its end. 0, a DB_*, or a negative. */
 AWAITS int entitlement_get(struct task *task,
                            struct project *project,
                            const struct payment_settings *settings,

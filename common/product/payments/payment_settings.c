@@ -5,11 +5,11 @@
 #include "base/codec.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "json/jr.h"
 #include "log/log.h"
 #include "payment_settings_sql.h"
 #include "payments/money.h"
 #include "project/unseal.h"
-#include "json/jr.h"
 
 #define CACHE_MAX          1000
 #define SCHEDULE_MAX       100

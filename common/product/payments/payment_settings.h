@@ -17,9 +17,9 @@
  */
 #include <stdbool.h>
 
-#include "project/project.h"
 #include "json/jr.h"
 #include "payments/fee.h"
+#include "project/project.h"
 
 #define WEBHOOK_SECRETS_MAX 5
 
@@ -78,8 +78,8 @@ struct payment_settings {
 AWAITS int payment_settings_get(struct task *task,
                                 struct project *project,
                                 const struct payment_settings **ret_settings) MUSTCHECK;
-/* co: as `db` has them now: what is shown with an ETag, and compared with it inside a transaction. The
- * same results; texts live in the task's arena. */
+/* co: as `db` has them now: what is shown with an ETag, and compared with it inside a transaction.
+ * The same results; texts live in the task's arena. */
 AWAITS int payment_settings_read(struct task *task,
                                  struct project *project,
                                  struct db *db,
@@ -106,8 +106,8 @@ struct db_call payment_settings_put(struct arena *arena,
                                     struct str doc,
                                     struct str secret);
 /* co: for changing a part: in `tx`, locks the row of a key (made when there is none) until the
- * transaction ends. *ret_doc is arena-owned and may be changed; *ret_secret as below, ret_secret may
- * be NULL. 0, a DB_*, or a negative. */
+ * transaction ends. *ret_doc is arena-owned and may be changed; *ret_secret as below, ret_secret
+ * may be NULL. 0, a DB_*, or a negative. */
 AWAITS int payment_settings_lock(struct task *task,
                                  struct db *tx,
                                  struct project *project,

@@ -21,8 +21,8 @@
 #include "base/panic.h"
 #include "crypto/digest.h"
 #include "fetch/fetch.h"
-#include "project/project.h"
 #include "json/jr_beside.h"
+#include "project/project.h"
 
 #define BODY_BYTES_MAX     (1U << 20U)
 #define RESERVE_MS         1000 /* of the task's deadline, left to the caller */

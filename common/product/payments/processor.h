@@ -37,8 +37,8 @@ struct processor_request {
         *method;     /* "GET", "POST", "DELETE"; the form of GET and DELETE goes into the query */
     struct str path; /* "/v1/payment_intents/pi_1/confirm": ids from processor_path() */
     struct str form;
-    struct str key; /* POST: required, at most 255 characters */
-    bool platform;  /* without the account header: accounts and account links */
+    struct str key;   /* POST: required, at most 255 characters */
+    bool platform;    /* without the account header: accounts and account links */
     int64_t limit_ms; /* of all attempts together; 0 = until a second before the task's deadline */
 };
 
@@ -50,8 +50,8 @@ struct processor_reply {
     const json_t *intent;  /* error.payment_intent, NULL when absent */
     struct str request_id; /* of the processor: for logs */
     bool replayed; /* what it answered to this key before, which is all that it will ever answer */
-    bool not_done;         /* every attempt was turned away before anything was done (401, 403, 429) or not sent at
-                              all: nothing will come of this call unless it is made again */
+    bool not_done; /* every attempt was turned away before anything was done (401, 403, 429) or not
+                      sent at all: nothing will come of this call unless it is made again */
 };
 
 struct processor_config {

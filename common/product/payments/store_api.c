@@ -5,9 +5,9 @@
 #include "crypto/ec.h"
 #include "crypto/jws.h"
 #include "fetch/fetch.h"
+#include "json/jr.h"
 #include "payments/store.h"
 #include "payments/store_private.h"
-#include "json/jr.h"
 
 #define TOKEN_LIFE_S 300
 #define TIMEOUT_MS   10000

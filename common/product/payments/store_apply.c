@@ -1,10 +1,10 @@
 /* Notifications of the app store into subscriptions. */
 #include <stdlib.h>
 
+#include "json/jr.h"
 #include "payments/store.h"
 #include "payments/store_private.h"
 #include "store_sql.h"
-#include "json/jr.h"
 
 enum { METADATA_BYTES_MAX = 8192 };
 

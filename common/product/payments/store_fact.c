@@ -1,8 +1,8 @@
 /* What a stored notification says about a purchase, and how history keeps it. */
 #include <string.h>
 
-#include "payments/store_private.h"
 #include "json/jr.h"
+#include "payments/store_private.h"
 
 enum { FACT_BYTES_MAX = 65536, TEXT_BYTES_MAX = 512 };
 #define NUMBER_MAX 253402300799999LL /* the last millisecond of the year 9999 */

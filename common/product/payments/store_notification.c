@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "json/jr.h"
 #include "payments/store.h"
 #include "payments/store_private.h"
-#include "json/jr.h"
 
 enum { WORD_BYTES_MAX = 64 };
 #define FUTURE_MS (5LL * 60 * 1000)

@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
+#include "json/schema.h"
 #include "log/log.h"
 #include "project/project_private.h"
 #include "project_sql.h"
-#include "json/schema.h"
 
 #define LOAD_MS 5000
 

@@ -8,12 +8,12 @@
 #include "base/rand.h"
 #include "crypto/ec.h"
 #include "data_key_sql.h"
+#include "json/jw.h"
 #include "keys/place.h"
 #include "log/log.h"
 #include "migrations/migrate.h"
 #include "project/project_private.h"
 #include "project_create_sql.h"
-#include "json/jw.h"
 
 #define CREATE_MS     30000
 #define DELETE_MS     180000

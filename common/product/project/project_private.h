@@ -2,8 +2,9 @@
 /*
  * The directory's insides, shared loads ("flights") and what hangs off a project.
  *
- * A flight is background work that several tasks may wait for: it has a task of its own, so that the first
- * caller's disconnect does not fail the others, and a change that must be finished is finished.
+ * A flight is background work that several tasks may wait for: it has a task of its own, so that
+ * the first caller's disconnect does not fail the others, and a change that must be finished is
+ * finished.
  */
 #include "base/list.h"
 #include "base/map.h"
@@ -28,10 +29,11 @@ struct flight {
     struct loop_hook hook; /* frees it when its coroutine has ended */
 };
 
-/* any: a flight that does not run yet; its arena is for the argument. Ends by itself after limit_ms. */
+/* any: a flight that does not run yet; its arena is for the argument. Ends by itself after
+ * limit_ms. */
 struct flight *flight_new(struct directory *directory, int64_t limit_ms);
-/* any: runs fn(task, arg) and then end(arg) (may be NULL), which forgets the flight in its owner; then
- * the waiters wake with fn's result. Negative results become PROJECT_UNAVAILABLE. */
+/* any: runs fn(task, arg) and then end(arg) (may be NULL), which forgets the flight in its owner;
+ * then the waiters wake with fn's result. Negative results become PROJECT_UNAVAILABLE. */
 void flight_run(struct flight *flight, flight_fn fn, flight_end_fn end, void *arg);
 /* co: fn's result, or -ECANCELED, -ETIMEDOUT of the waiting task; the flight goes on. */
 AWAITS int flight_join(struct task *task, struct flight *flight) MUSTCHECK;
@@ -64,7 +66,8 @@ struct directory {
     struct bus *bus;       /* the same */
     struct list listening; /* doorbell.c */
     uintptr_t ear;
-    struct db_server *pulse; /* one connection to the same server, for the read of the epochs alone */
+    struct db_server
+        *pulse; /* one connection to the same server, for the read of the epochs alone */
 
     struct map *projects; /* slug -> struct project, one reference each */
     struct map *numbers;  /* number (8 bytes) -> the same */
@@ -104,7 +107,8 @@ void directory_control_seen(struct directory *directory, int rc);
 
 void epoch_start(struct directory *directory);
 void epoch_stop(struct directory *directory);
-/* co: 0 when what the control schema says is known well enough, PROJECT_UNAVAILABLE, or a negative. */
+/* co: 0 when what the control schema says is known well enough, PROJECT_UNAVAILABLE, or a negative.
+ */
 AWAITS int epoch_fresh(struct task *task, struct directory *directory) MUSTCHECK;
 /* any: the next read now; one more when one is under way. */
 void epoch_read_now(struct directory *directory);
@@ -131,11 +135,12 @@ struct project_cache {
     int64_t used_ms; /* mono */
     bool listed;
 
-    /* Synchronisation with the database: tickets are drawn before, and served by a sync begun after. */
+    /* Synchronisation with the database: tickets are drawn before, and served by a sync begun
+     * after. */
     struct flight *sync;
     uint64_t sync_wanted, sync_done;
     bool sync_again; /* tickets were drawn while it flew */
-    bool touch_due; /* our own change is still to be told to the control schema */
+    bool touch_due;  /* our own change is still to be told to the control schema */
 
     /* Rights and credentials (project_cache.c). */
     uint64_t generation;
@@ -149,8 +154,8 @@ struct project_cache {
 
 struct project *project_ref(struct project *project);
 void project_unref(struct project *project);
-/* co: brings name, settings and model up to what was committed before the call. 0, PROJECT_NOT_FOUND,
- * PROJECT_UNAVAILABLE, or a negative. */
+/* co: brings name, settings and model up to what was committed before the call. 0,
+ * PROJECT_NOT_FOUND, PROJECT_UNAVAILABLE, or a negative. */
 AWAITS int project_sync(struct task *task, struct project *project) MUSTCHECK;
 /* any: the same without waiting. */
 void project_sync_start(struct project *project);
@@ -162,14 +167,19 @@ void project_cache_done(struct project *project);
 /* any: forgets rights and credentials. */
 void project_cache_drop(struct project *project);
 
-/* co: data keys as the state row has them, adopted if there are none; new ones are added to the project's. A DB_*
- * (DB_FAILED: the newest cannot be unwrapped) or a negative. */
-AWAITS int data_keys_take(struct task *task, struct project *project, const struct rows *state) MUSTCHECK;
+/* co: data keys as the state row has them, adopted if there are none; new ones are added to the
+ * project's. A DB_* (DB_FAILED: the newest cannot be unwrapped) or a negative. */
+AWAITS int data_keys_take(struct task *task, struct project *project, const struct rows *state)
+    MUSTCHECK;
 /* any: wipes them. */
 void data_keys_drop(struct project *project);
-/* co: reads settings, data keys (and the model's version) of a project into `arena`. A DB_* or a negative. */
-AWAITS int settings_read(struct task *task, struct project *project, struct arena *arena,
-                         struct project_settings *ret_settings, int64_t *ret_model_version) MUSTCHECK;
+/* co: reads settings, data keys (and the model's version) of a project into `arena`. A DB_* or a
+ * negative. */
+AWAITS int settings_read(struct task *task,
+                         struct project *project,
+                         struct arena *arena,
+                         struct project_settings *ret_settings,
+                         int64_t *ret_model_version) MUSTCHECK;
 
 /* co: drops a project's schema with everything in it. A DB_* or a negative. */
 AWAITS int project_drop_schema(struct task *task, struct db *db) MUSTCHECK;

@@ -5,8 +5,8 @@
  * the document).
  */
 #include "db/db.h"
-#include "project/project.h"
 #include "json/schema.h"
+#include "project/project.h"
 
 /* The "settings" member. Left out keeps, null restores the default. */
 struct project_settings_in {

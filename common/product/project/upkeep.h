@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What is done to all projects at once, by a command of its own beside daemons at work. Progress goes
- * to say(). 0, or a positive with *ret_reason.
+ * What is done to all projects at once, by a command of its own beside daemons at work. Progress
+ * goes to say(). 0, or a positive with *ret_reason.
  */
 #include "project/project.h"
 

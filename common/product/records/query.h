@@ -22,13 +22,13 @@ struct records_ctx;
 #define FILTER_ITEMS      500 /* of in and nin */
 
 struct records_condition {
-    struct str name;        /* in findings: "filter[or][0][author.country][ne]" */
+    struct str name; /* in findings: "filter[or][0][author.country][ne]" */
     struct filter_group {
-        bool any;           /* or, else and */
-        int64_t slot;       /* or[0]: those of one slot belong together */
+        bool any;            /* or, else and */
+        int64_t slot;        /* or[0]: those of one slot belong together */
     } groups[FILTER_GROUPS]; /* from the outside in */
     size_t group_count;
-    struct str field;       /* "author.country"; STR_NONE: none was named, which is refused */
+    struct str field; /* "author.country"; STR_NONE: none was named, which is refused */
     enum filter_op op;
     struct str value;       /* lists and pairs have several with commas between, or: */
     const struct str *list; /* the values one by one; NULL = value */
@@ -59,10 +59,10 @@ enum metric_kind { METRIC_SUM, METRIC_AVG, METRIC_MIN, METRIC_MAX, METRIC_KINDS 
 
 struct records_aggregate {
     struct records_filter filter;
-    struct str group_by; /* names with commas between; STR_NONE = one group */
+    struct str group_by;              /* names with commas between; STR_NONE = one group */
     struct str metrics[METRIC_KINDS]; /* the same, of each kind */
-    struct str count; /* "*" or STR_NONE */
-    int64_t limit; /* groups, at most AGGREGATE_GROUPS */
+    struct str count;                 /* "*" or STR_NONE */
+    int64_t limit;                    /* groups, at most AGGREGATE_GROUPS */
 };
 
 /* any: for readers: adds a finding to ctx->error.fields and goes on; finish with

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * The record engine: everything that reads or writes rows of user-defined entities, with row rule and
- * field rule in every statement. Used by the gateway's item routes and by workflow steps alike; knows no
- * HTTP. All calls are co.
+ * The record engine: everything that reads or writes rows of user-defined entities, with row rule
+ * and field rule in every statement. Used by the gateway's item routes and by workflow steps alike;
+ * knows no HTTP. All calls are co.
  *
- * Results: 0, -ECANCELED, -ETIMEDOUT, or RECORDS_FAILED with ctx->error telling what (a problem code of
- * catalog/problem.h, so that a gateway can answer with it and a workflow can store it); outside of a
- * transaction also RECORDS_SCHEMA: the model is not the database's any more, and nothing was done.
- * Handlers of the gateway begin again by themselves; others ask records_again().
+ * Results: 0, -ECANCELED, -ETIMEDOUT, or RECORDS_FAILED with ctx->error telling what (a problem
+ * code of catalog/problem.h, so that a gateway can answer with it and a workflow can store it);
+ * outside of a transaction also RECORDS_SCHEMA: the model is not the database's any more, and
+ * nothing was done. Handlers of the gateway begin again by themselves; others ask records_again().
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,13 +15,13 @@
 
 #include "base/result.h"
 #include "base/strbuf.h"
-#include "project/project.h"
-#include "rights/rights.h"
 #include "json/schema.h"
+#include "project/project.h"
 #include "records/query.h"
+#include "rights/rights.h"
 
 struct records_error {
-    enum problem code;           /* PROBLEM_NOT_FOUND, PROBLEM_UNIQUE_VIOLATION, ... */
+    enum problem code; /* PROBLEM_NOT_FOUND, PROBLEM_UNIQUE_VIOLATION, ... */
     struct str detail;
     struct schema_errors fields; /* findings for validation_failed, unique_violation, ... */
 };
@@ -31,15 +31,15 @@ struct records_ctx {
     struct task *task;
     struct directory *directory;
     struct project *project;
-    struct db *db;                 /* &project->db or an open transaction */
+    struct db *db; /* &project->db or an open transaction */
     const struct model *model;
     const struct caller *caller;
-    struct str lock_token;         /* X-Lock-Token, may be empty */
-    int depth;                     /* event depth, for outbox rows */
-    int64_t root;                  /* of a job: what began its chain of events, for outbox rows */
-    struct str traceparent;        /* W3C trace context, for outbox rows; may be empty */
-    bool public_only;              /* public route: only public fields of public_read entities */
-    bool reloaded;                 /* records_again() */
+    struct str lock_token;  /* X-Lock-Token, may be empty */
+    int depth;              /* event depth, for outbox rows */
+    int64_t root;           /* of a job: what began its chain of events, for outbox rows */
+    struct str traceparent; /* W3C trace context, for outbox rows; may be empty */
+    bool public_only;       /* public route: only public fields of public_read entities */
+    bool reloaded;          /* records_again() */
     struct records_error error;
 };
 
@@ -48,44 +48,75 @@ struct records_ctx {
 AWAITS bool records_again(struct records_ctx *ctx, const struct entity **entity, int *rc);
 
 /* Answers are JSON text appended to `out`. *ret_version is the record's version (for ETag). */
-AWAITS int records_list(struct records_ctx *ctx, const struct entity *entity, const struct records_query *query,
+AWAITS int records_list(struct records_ctx *ctx,
+                        const struct entity *entity,
+                        const struct records_query *query,
                         struct strbuf *out) MUSTCHECK;
 /* query NULL = all fields; of it fields and expand are used. */
-AWAITS int records_get(struct records_ctx *ctx, const struct entity *entity, int64_t id,
-                       const struct records_query *query, struct strbuf *out,
+AWAITS int records_get(struct records_ctx *ctx,
+                       const struct entity *entity,
+                       int64_t id,
+                       const struct records_query *query,
+                       struct strbuf *out,
                        int64_t *ret_version) MUSTCHECK;
-AWAITS int records_aggregate(struct records_ctx *ctx, const struct entity *entity,
-                             const struct records_aggregate *query, struct strbuf *out) MUSTCHECK;
-AWAITS int records_create(struct records_ctx *ctx, const struct entity *entity, const json_t *body,
-                          struct strbuf *out, int64_t *ret_id, int64_t *ret_version) MUSTCHECK;
-/* expect_version: If-Match, 0 = any. */
-AWAITS int records_update(struct records_ctx *ctx, const struct entity *entity, int64_t id,
-                          const json_t *body, int64_t expect_version, struct strbuf *out,
+AWAITS int records_aggregate(struct records_ctx *ctx,
+                             const struct entity *entity,
+                             const struct records_aggregate *query,
+                             struct strbuf *out) MUSTCHECK;
+AWAITS int records_create(struct records_ctx *ctx,
+                          const struct entity *entity,
+                          const json_t *body,
+                          struct strbuf *out,
+                          int64_t *ret_id,
                           int64_t *ret_version) MUSTCHECK;
-AWAITS int records_delete(struct records_ctx *ctx, const struct entity *entity, int64_t id,
+/* expect_version: If-Match, 0 = any. */
+AWAITS int records_update(struct records_ctx *ctx,
+                          const struct entity *entity,
+                          int64_t id,
+                          const json_t *body,
+                          int64_t expect_version,
+                          struct strbuf *out,
+                          int64_t *ret_version) MUSTCHECK;
+AWAITS int records_delete(struct records_ctx *ctx,
+                          const struct entity *entity,
+                          int64_t id,
                           int64_t expect_version) MUSTCHECK;
 
 struct records_bulk {
-    const json_t *items;           /* array */
+    const json_t *items; /* array */
     bool upsert;
     const struct model_field *const *on_conflict; /* unique fields */
     size_t on_conflict_count;
-    bool atomic;                   /* all or nothing, default true */
+    bool atomic; /* all or nothing, default true */
 };
 /* Writes {"created","updated","failed","results":[...]}. */
-AWAITS int records_bulk(struct records_ctx *ctx, const struct entity *entity, const struct records_bulk *in,
+AWAITS int records_bulk(struct records_ctx *ctx,
+                        const struct entity *entity,
+                        const struct records_bulk *in,
                         struct strbuf *out) MUSTCHECK;
-/* ids or, when it is not NULL, a filter; max_affected guards the filter. Writes {"deleted","not_found"}. */
-AWAITS int records_delete_many(struct records_ctx *ctx, const struct entity *entity, const int64_t *ids,
-                               size_t id_count, const struct records_filter *filter, int64_t max_affected,
+/* ids or, when it is not NULL, a filter; max_affected guards the filter. Writes
+ * {"deleted","not_found"}. */
+AWAITS int records_delete_many(struct records_ctx *ctx,
+                               const struct entity *entity,
+                               const int64_t *ids,
+                               size_t id_count,
+                               const struct records_filter *filter,
+                               int64_t max_affected,
                                struct strbuf *out) MUSTCHECK;
 
-AWAITS int records_lock(struct records_ctx *ctx, const struct entity *entity, int64_t id,
-                        int64_t ttl_seconds, struct strbuf *out) MUSTCHECK;
-AWAITS int records_unlock(struct records_ctx *ctx, const struct entity *entity, int64_t id) MUSTCHECK;
+AWAITS int records_lock(struct records_ctx *ctx,
+                        const struct entity *entity,
+                        int64_t id,
+                        int64_t ttl_seconds,
+                        struct strbuf *out) MUSTCHECK;
+AWAITS int records_unlock(struct records_ctx *ctx, const struct entity *entity, int64_t id)
+    MUSTCHECK;
 
 /* Streams all matching rows as CSV or JSON Lines through `sink`, in constant memory. */
 typedef int (*records_sink_fn)(struct str piece, void *arg); /* AWAITS; non-zero stops */
-AWAITS int records_export(struct records_ctx *ctx, const struct entity *entity,
-                          const struct records_query *query, bool csv, records_sink_fn sink,
+AWAITS int records_export(struct records_ctx *ctx,
+                          const struct entity *entity,
+                          const struct records_query *query,
+                          bool csv,
+                          records_sink_fn sink,
                           void *arg) MUSTCHECK;

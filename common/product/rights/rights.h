@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Who calls and what they may do. Rights are loaded once per user or key and cached by the project until
- * its epoch moves or five seconds passed, whichever is first, so that a revocation holds everywhere
- * within a second and a missed hint for no longer than five.
+ * Who calls and what they may do. Rights are loaded once per user or key and cached by the project
+ * until its epoch moves or five seconds passed, whichever is first, so that a revocation holds
+ * everywhere within a second and a missed hint for no longer than five.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,17 +31,19 @@ struct entity_right {
 /* Immutable, shared, reference counted. */
 struct rights {
     int64_t user_id;
-    int64_t key_id;           /* 0 = the user itself */
+    int64_t key_id; /* 0 = the user itself */
     struct str email;
-    bool active;              /* status allows calls: active, confirmed, not suspended */
-    bool is_admin;            /* bypasses permission checks and may call administrator routes; never a key */
-    bool all_rows;            /* the user (or the key's creator) is an administrator: no row or field rule */
-    bool api_access;          /* entity records over the API */
+    bool active;     /* status allows calls: active, confirmed, not suspended */
+    bool is_admin;   /* bypasses permission checks and may call administrator routes; never a key */
+    bool all_rows;   /* the user (or the key's creator) is an administrator: no row or field rule */
+    bool api_access; /* entity records over the API */
     struct perm_set perms;
     struct entity_right *entities; /* sorted by entity id */
     size_t entity_count;
-    int64_t *role_ids;  size_t role_count;
-    int64_t *group_ids; size_t group_count; /* groups the user is a member of */
+    int64_t *role_ids;
+    size_t role_count;
+    int64_t *group_ids;
+    size_t group_count; /* groups the user is a member of */
     struct arena *arena;
     int64_t loaded_ms;
     int64_t model_version; /* of the project when the rights were read */
@@ -60,9 +62,12 @@ struct caller {
     int64_t group_scope;         /* X-Group-Id that was checked, 0 = none */
 };
 
-/* co: rights of a user or a key from the database. 0 with one reference, RIGHTS_GONE when there is no
- * such user or key (or it expired), or a DB_*. */
-AWAITS int rights_load(struct task *task, struct db *db, int64_t user_id, int64_t key_id,
+/* co: rights of a user or a key from the database. 0 with one reference, RIGHTS_GONE when there is
+ * no such user or key (or it expired), or a DB_*. */
+AWAITS int rights_load(struct task *task,
+                       struct db *db,
+                       int64_t user_id,
+                       int64_t key_id,
                        struct rights **ret_rights) MUSTCHECK;
 struct rights *rights_ref(struct rights *rights);
 void rights_unref(struct rights *rights);
@@ -76,6 +81,9 @@ bool caller_is_admin(const struct caller *caller);
 /* No row and no field rule applies. */
 bool caller_all_rows(const struct caller *caller);
 /* Field rule: ACT_READ, ACT_CREATE or ACT_UPDATE on a field. System fields are always readable. */
-bool caller_field(const struct caller *caller, const struct model_field *field, enum perm_action action);
-/* A number that is equal for callers with the same field rule on the entity (statement cache key). */
+bool caller_field(const struct caller *caller,
+                  const struct model_field *field,
+                  enum perm_action action);
+/* A number that is equal for callers with the same field rule on the entity (statement cache key).
+ */
 uint64_t caller_field_key(const struct caller *caller, const struct entity *entity);

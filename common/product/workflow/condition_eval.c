@@ -1,8 +1,8 @@
 /* Conditions: evaluating. */
 #include "base/num.h"
 #include "base/panic.h"
-#include "workflow/condition_private.h"
 #include "json/jr.h"
+#include "workflow/condition_private.h"
 
 /* --- values --- */
 

@@ -9,7 +9,7 @@ struct check {
     struct schema_errors *errors;
     struct definition *definition;
     const struct step_param *param; /* whose value is checked */
-    bool links_broken; /* a link leads nowhere: what is reached cannot be told */
+    bool links_broken;              /* a link leads nowhere: what is reached cannot be told */
 };
 
 /* any: adds a finding at a place. */
@@ -28,7 +28,8 @@ void check_known(const struct check *in,
 /* any: the value is an object, else a finding. */
 bool check_object(const struct check *in, const struct place *at, const json_t *value);
 
-/* Texts: 1 to `max` characters, no templates unless `templates`, no control characters unless `lines`. */
+/* Texts: 1 to `max` characters, no templates unless `templates`, no control characters unless
+ * `lines`. */
 struct text_rule {
     size_t max;
     bool templates, lines;
@@ -61,8 +62,7 @@ void check_params(const struct check *in, const struct place *at, struct step *s
 
 /* The types of parameters; the bounds are those of in->param. */
 #define PARAM(name, flags, type, min, max, about)                                                  \
-    void check_param_##type(                                                                       \
-        const struct check *in, const struct place *at, const json_t *value);
+    void check_param_##type(const struct check *in, const struct place *at, const json_t *value);
 #include "catalog/step.def"
 /* any: the members of an object by a list. */
 void check_param_list(const struct check *in,

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "workflow/secrets.h"
 #include "json/jr_beside.h"
+#include "workflow/secrets.h"
 
 static int by_start(const void *left, const void *right)
 {

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Internal to secrets: finding a text in the forms that it takes on its way (secrets.h lists them). A needle is what is
- * looked for, a reader undoes a coding as it goes: so one search finds "a%2Fb", "a/b" and "%61%2f%62" alike.
+ * Internal to secrets: finding a text in the forms that it takes on its way (secrets.h lists them).
+ * A needle is what is looked for, a reader undoes a coding as it goes: so one search finds "a%2Fb",
+ * "a/b" and "%61%2f%62" alike.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +18,9 @@ struct mask_needle {
 };
 /* The five needles of a text: itself, base64 at three alignments, hexadecimal. */
 #define MASK_NEEDLES 5
-void mask_needles(struct arena *arena, struct str text, struct mask_needle ret_needles[MASK_NEEDLES]);
+void mask_needles(struct arena *arena,
+                  struct str text,
+                  struct mask_needle ret_needles[MASK_NEEDLES]);
 
 struct mask_span {
     size_t from, to;
@@ -28,6 +31,9 @@ struct mask_spans {
     struct mask_span *items;
     size_t count, room;
 };
-/* Every place of every needle in `text`, whatever its coding; the whole text when finding them would take long. No
- * needle is empty. */
-void mask_find(const struct mask_needle *needles, size_t count, struct str text, struct mask_spans *spans);
+/* Every place of every needle in `text`, whatever its coding; the whole text when finding them
+ * would take long. No needle is empty. */
+void mask_find(const struct mask_needle *needles,
+               size_t count,
+               struct str text,
+               struct mask_spans *spans);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Project secrets ({{ $svc.secrets.NAME }}): values leave the database only for a step that needs them, and
- * are masked wherever they would be stored.
+ * Project secrets ({{ $svc.secrets.NAME }}): values leave the database only for a step that needs
+ * them, and are masked wherever they would be stored.
  */
 #include <jansson.h>
 
@@ -24,10 +24,13 @@ struct secret_values {
 };
 /* co: reads and opens the named secrets in one statement. 0, SECRETS_UNREADABLE, a DB_*, or a
  * negative. Names that do not exist are left out. */
-AWAITS int secrets_open(struct task *task, struct project *project, const struct str *names, size_t count,
+AWAITS int secrets_open(struct task *task,
+                        struct project *project,
+                        const struct str *names,
+                        size_t count,
                         struct secret_values **ret_values) MUSTCHECK;
-/* any: STR_NONE when unknown, else it is used from now on. `values` is a struct secret_values. Matches
- * template_secret_fn. */
+/* any: STR_NONE when unknown, else it is used from now on. `values` is a struct secret_values.
+ * Matches template_secret_fn. */
 struct str secrets_value(struct str name, void *values);
 
 /* any: nothing is used yet: before a step. */
@@ -40,13 +43,16 @@ struct str secrets_trim(struct str value);
 #define SECRETS_MASK       "********"
 #define SECRETS_MASK_LEAST 4 /* bytes; shorter values would be found everywhere */
 
-/* any: a copy of `value` (arena-owned; `value` itself when nothing was found) in which every opened secret of at least
- * SECRETS_MASK_LEAST bytes, or that is used, is replaced by SECRETS_MASK: in texts and member names at any depth, as secrets_mask_text()
- * finds it, and numbers that print as a secret. White space around a value does not count. `values` may be NULL. */
+/* any: a copy of `value` (arena-owned; `value` itself when nothing was found) in which every opened
+ * secret of at least SECRETS_MASK_LEAST bytes, or that is used, is replaced by SECRETS_MASK: in
+ * texts and member names at any depth, as secrets_mask_text() finds it, and numbers that print as a
+ * secret. White space around a value does not count. `values` may be NULL. */
 json_t *secrets_mask(struct arena *arena, const struct secret_values *values, const json_t *value);
-/* any: the same for one text, arena-owned or `text` itself. Found are: the value as it is; JSON-escaped, once or twice;
- * percent-encoded, whichever bytes are, also within JSON escapes (RFC 3986, and + for a blank); in base64 and
- * base64url at each of the three alignments, also within percent-encoding or JSON escapes or broken into lines (RFC
- * 4648, RFC 2045); in hexadecimal. A text made to be slow to search is replaced whole. For JSON
- * mask the values before they are printed, not the printed text. */
-struct str secrets_mask_text(struct arena *arena, const struct secret_values *values, struct str text);
+/* any: the same for one text, arena-owned or `text` itself. Found are: the value as it is;
+ * JSON-escaped, once or twice; percent-encoded, whichever bytes are, also within JSON escapes (RFC
+ * 3986, and + for a blank); in base64 and base64url at each of the three alignments, also within
+ * percent-encoding or JSON escapes or broken into lines (RFC 4648, RFC 2045); in hexadecimal. A
+ * text made to be slow to search is replaced whole. For JSON mask the values before they are
+ * printed, not the printed text. */
+struct str
+secrets_mask_text(struct arena *arena, const struct secret_values *values, struct str text);

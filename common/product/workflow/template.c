@@ -3,8 +3,8 @@
 
 #include "base/panic.h"
 #include "base/strbuf.h"
-#include "workflow/template_private.h"
 #include "json/jw.h"
+#include "workflow/template_private.h"
 
 /* --- cutting --- */
 

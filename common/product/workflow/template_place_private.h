@@ -10,7 +10,7 @@ struct place {
     const struct place *parent; /* NULL = the root */
     struct str name;            /* member, or a printed path; without a pointer: an array item */
     size_t index;
-    struct str label;           /* of an item, shown in parentheses: a step's key */
+    struct str label; /* of an item, shown in parentheses: a step's key */
 };
 
 /* any: "steps[2] (save).params.entity", arena-owned; empty for NULL. */

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Internal to workflow/: parsed references, texts cut into literals and expressions, walks that tell
- * where they are.
+ * Internal to workflow/: parsed references, texts cut into literals and expressions, walks that
+ * tell where they are.
  */
 #include "workflow/template.h"
 #include "workflow/template_place_private.h"
@@ -19,7 +19,7 @@ struct reference_part {
 enum reference_root { ROOT_TRIGGER, ROOT_STEPS, ROOT_SECRETS, ROOT_WORKFLOW, ROOT_JOB, ROOT_NONE };
 
 struct reference {
-    struct str text; /* as written, borrowed */
+    struct str text;          /* as written, borrowed */
     enum reference_root root; /* ROOT_NONE: a bare path */
     bool wildcard;
     size_t count;
@@ -31,8 +31,8 @@ int reference_scan(struct arena *arena,
                    struct str *rest,
                    struct reference **ret_reference,
                    struct str *ret_error) MUSTCHECK;
-/* As reference_eval(); what [*] looks at is taken off *left, so that many expressions together cannot
- * cost without end. Also TEMPLATE_TOO_LARGE. */
+/* As reference_eval(); what [*] looks at is taken off *left, so that many expressions together
+ * cannot cost without end. Also TEMPLATE_TOO_LARGE. */
 #define TEMPLATE_MAX_ITEMS 1000000
 int reference_find(struct arena *arena,
                    const struct reference *reference,

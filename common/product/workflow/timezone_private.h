@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Internal to cron and timezone: how a zone's rules are read and walked. Times are seconds since 1970 UTC; offsets are
- * seconds east of UTC. Any thread, except timezone_find() (cron.h), whose cache is the loop's.
+ * Internal to cron and timezone: how a zone's rules are read and walked. Times are seconds since
+ * 1970 UTC; offsets are seconds east of UTC. Any thread, except timezone_find() (cron.h), whose
+ * cache is the loop's.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,8 +48,11 @@ struct timezone_span posix_tz_span(const struct posix_rules *rules, int64_t at_s
 /* --- zones --- */
 
 #define TZIF_MAX_BYTES 65536
-/* Rules from the bytes of a TZif file, version 2 or later, without leap seconds; arena-owned. 0 or TZIF_BAD. */
-int timezone_parse(struct arena *arena, struct str bytes, struct timezone_rules **ret_rules) MUSTCHECK;
+/* Rules from the bytes of a TZif file, version 2 or later, without leap seconds; arena-owned. 0 or
+ * TZIF_BAD. */
+int timezone_parse(struct arena *arena, struct str bytes, struct timezone_rules **ret_rules)
+    MUSTCHECK;
 struct timezone_span timezone_span(const struct timezone_rules *zone, int64_t at_s);
-/* Letters, digits, _ + - in parts of 1 to 32 characters that begin with a letter, at most three parts. */
+/* Letters, digits, _ + - in parts of 1 to 32 characters that begin with a letter, at most three
+ * parts. */
 bool timezone_name_ok(struct str name);

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Commands that shape the tables of entities: one command a query, one subcommand
- * an ALTER, names from ids only. Nothing that a person typed becomes text of a command: names never,
- * and default values travel as hexadecimal.
+ * an ALTER, names from ids only. Nothing that a person typed becomes text of a command: names
+ * never, and default values travel as hexadecimal.
  *
  * A field is described by struct model_field, as it is or as it is going to be.
  */
@@ -18,7 +18,8 @@ struct ddl {
 void ddl_init(struct ddl *ddl, struct arena *arena);
 /* any: appends one command. */
 void ddl_add(struct ddl *ddl, const char *format, ...) PRINTF_LIKE(2, 3);
-/* co: runs them on the transaction r->scope->db. A table that has no room for more columns is 409. */
+/* co: runs them on the transaction r->scope->db. A table that has no room for more columns is 409.
+ */
 AWAITS int ddl_run(struct req *r, const struct ddl *ddl) MUSTCHECK;
 
 /* --- tables (ddl_table.c) --- */
@@ -27,8 +28,8 @@ AWAITS int ddl_run(struct req *r, const struct ddl *ddl) MUSTCHECK;
 void ddl_table_create(struct ddl *ddl, const struct entity *entity);
 /* Link tables first, then the table. */
 void ddl_table_drop(struct ddl *ddl, const struct entity *entity);
-/* Taken before a change looks at the rows, in the strength that the change needs: raising a lock later
- * is how deadlocks are made. The target of a relation is locked in the same command. */
+/* Taken before a change looks at the rows, in the strength that the change needs: raising a lock
+ * later is how deadlocks are made. The target of a relation is locked in the same command. */
 void ddl_table_lock(struct ddl *ddl, const struct model_field *field);
 
 /* --- columns (ddl_column.c) --- */
@@ -43,7 +44,8 @@ void ddl_field_drop(struct ddl *ddl, const struct model_field *field);
 /* CHECK, foreign key, index: what comes after the column. */
 void ddl_field_constrain(struct ddl *ddl, const struct model_field *field);
 /* co: from `old` to `next` (same id): looks at the rows first, 409 when they contradict. */
-AWAITS int ddl_field_change(struct req *r, const struct model_field *old,
+AWAITS int ddl_field_change(struct req *r,
+                            const struct model_field *old,
                             const struct model_field *next) MUSTCHECK;
 
 /* --- conversion of types (ddl_convert.c) --- */
@@ -51,7 +53,7 @@ AWAITS int ddl_field_change(struct req *r, const struct model_field *old,
 struct ddl_conversion {
     enum model_type from, to;
     /* "%s" is the column, everywhere in the text. */
-    const char *using; /* the converted value */
+    const char *using;  /* the converted value */
     const char *refuse; /* true for values that do not convert; NULL = all do */
 };
 /* any: NULL when the types do not convert. */
@@ -61,13 +63,15 @@ const char *ddl_conversion_text(struct arena *arena, const char *pattern, struct
 
 /* --- what the rows say (ddl_check.c) --- */
 
-/* any: 0 when the caller may learn what the field holds in every record: it reads all records and the field.
- * Else 403, before anything is looked at: whether a change fits the stored values tells what they are. */
+/* any: 0 when the caller may learn what the field holds in every record: it reads all records and
+ * the field. Else 403, before anything is looked at: whether a change fits the stored values tells
+ * what they are. */
 int ddl_may_look(struct req *r, const struct model_field *field) MUSTCHECK;
 /* any: 0 when the caller may delete records of the entity, else 403: `what` makes data go. */
 int ddl_may_drop(struct req *r, const struct entity *entity, const char *what) MUSTCHECK;
 /* co: the same, once there are records. */
-AWAITS int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what) MUSTCHECK;
+AWAITS int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what)
+    MUSTCHECK;
 
 struct ddl_check {
     const struct model_field *field;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Definitions of fields in bodies: what they look like and which of them make sense. A definition that
- * passes is a struct model_field as it is going to be, without an id yet.
+ * Definitions of fields in bodies: what they look like and which of them make sense. A definition
+ * that passes is a struct model_field as it is going to be, without an id yet.
  */
 #include "app.h"
 
@@ -37,11 +37,14 @@ struct field_spec {
 };
 
 /* any: a new field; findings instead of a usable *ret_field when it makes no sense. */
-void field_spec_create(const struct field_spec *spec, const struct field_in *in,
+void field_spec_create(const struct field_spec *spec,
+                       const struct field_in *in,
                        struct model_field *ret_field);
 /* any: what `old` becomes: members left out keep their value, null clears. */
-void field_spec_update(const struct field_spec *spec, const struct model_field *old,
-                       const struct field_in *in, struct model_field *ret_field);
+void field_spec_update(const struct field_spec *spec,
+                       const struct model_field *old,
+                       const struct field_in *in,
+                       struct model_field *ret_field);
 /* any: a name that entities and fields may have; `pg_` is kept free as PostgreSQL keeps it. */
 bool entity_name_ok(struct str name);
 bool field_name_ok(struct str name);

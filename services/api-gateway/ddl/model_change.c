@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/backoff.h"
-#include "model_change_sql.h"
 #include "json/jr.h"
+#include "model_change_sql.h"
 
 #define TRIES        4
 #define OPTIONS_SIZE 4096

@@ -1,11 +1,13 @@
 #pragma once
 /*
- * Conditional requests (RFC 9110 section 13) for all resources of the platform, from the route table: a GET whose
- * path is also a PUT's or a DELETE's carries a strong ETag over its representation and knows If-None-Match; that
- * PUT and DELETE know If-Match. Records and workflows have versions and their own tags (areas/items/items.h).
+ * Conditional requests (RFC 9110 section 13) for all resources of the platform, from the route
+ * table: a GET whose path is also a PUT's or a DELETE's carries a strong ETag over its
+ * representation and knows If-None-Match; that PUT and DELETE know If-Match. Records and workflows
+ * have versions and their own tags (areas/items/items.h).
  *
- * The tag is compared inside the transaction that writes: it begins by locking the resource, and its
- * representation is made from what the transaction sees. So of two writers with one tag one is told 412.
+ * The tag is compared inside the transaction that writes: it begins by locking the resource, and
+ * its representation is made from what the transaction sees. So of two writers with one tag one is
+ * told 412.
  */
 #include "app.h"
 

@@ -22,9 +22,9 @@ AWAITS int auth_apikey_check(struct req *r, struct str key, struct caller *calle
 /* co: administrator-only, permission, API Access flag, in this order. */
 AWAITS int authorize_run(struct req *r);
 
-/* co: the route's handler, run again from its beginning when that is as good as a first time: it met others
- * head-on in the database (db_again()), or the model is newer than it knew. Not when it has committed, written
- * or called anybody, begun a stream or taken a body in pieces. */
+/* co: the route's handler, run again from its beginning when that is as good as a first time: it
+ * met others head-on in the database (db_again()), or the model is newer than it knew. Not when it
+ * has committed, written or called anybody, begun a stream or taken a body in pieces. */
 AWAITS int handler_run(struct req *r);
 /* co: the handler once. */
 AWAITS int handler_run_once(struct req *r);
@@ -34,8 +34,8 @@ void handler_forget(struct req *r, size_t headers);
 /* any: counters per project, principal (a caller, else an address or IPv6 /64), route class and
  * minute; RateLimit-* headers. */
 int rate_limit_run(struct req *r);
-/* any: may the address have another name of a project looked up? 0, or 429: too many of them were of
- * nothing, which rate_limit_missed() counts. */
+/* any: may the address have another name of a project looked up? 0, or 429: too many of them were
+ * of nothing, which rate_limit_missed() counts. */
 int rate_limit_lookup(struct req *r);
 void rate_limit_missed(struct req *r);
 void rate_limit_prepare(void); /* before fork: maps the counters that workers share */

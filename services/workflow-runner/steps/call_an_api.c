@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "fetch/fetch.h"
+#include "json/jr_beside.h"
 #include "room.h"
 #include "step.h"
-#include "json/jr_beside.h"
 
 #define HEADERS_MAX 50
 #define BEFORE_STEP_MS                                                                             \

@@ -2,9 +2,9 @@
 #include "steps/data.h"
 
 #include "app.h"
+#include "json/jr_beside.h"
 #include "run.h"
 #include "runner_run_sql.h"
-#include "json/jr_beside.h"
 
 void data_input(struct step_call *call, const char *name, json_t *value)
 {

@@ -26,7 +26,8 @@ int data_query(struct step_call *call, struct data_step *data, struct records_qu
 /* any: names as "id,name" or ["id", "name"]; *ret_names stays as it is when there are none. */
 int data_names(struct step_call *call, const char *name, struct str *ret_names) MUSTCHECK;
 /* co: `data->out` as JSON. 0 or STEP_FAILED with output_too_large. */
-AWAITS int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_value) MUSTCHECK;
+AWAITS int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_value)
+    MUSTCHECK;
 /* any: call->output = {"data": [value]}; takes no reference. */
 void data_put_one(struct step_call *call, json_t *value);
 /* any: call->input gets a member, NULL = none. */

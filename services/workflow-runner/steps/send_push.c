@@ -7,9 +7,9 @@
 #include "app.h"
 #include "base/clock.h"
 #include "bus/bus.h"
+#include "json/jr.h"
 #include "runner_push_sql.h"
 #include "step.h"
-#include "json/jr.h"
 
 #define WAIT_MS        30000
 #define BEFORE_STEP_MS 200  /* the wait ends so long before the step's time does ... */

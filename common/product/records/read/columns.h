@@ -13,14 +13,15 @@ struct columns {
     const struct entity *entity;
     const struct model_field **fields; /* as written: id first unless left out */
     size_t count;
-    struct expansion **expansions;     /* parallel to fields, or NULL; items NULL = plain ids */
+    struct expansion **expansions; /* parallel to fields, or NULL; items NULL = plain ids */
 };
-/* Where the value of fields[i] is among the columns of a row; *next = COLUMNS_FIRST before i = 0. */
+/* Where the value of fields[i] is among the columns of a row; *next = COLUMNS_FIRST before i = 0.
+ */
 size_t columns_at(const struct columns *plan, size_t i, size_t *next);
 enum { COLUMNS_ID = 0, COLUMNS_VERSION = 1, COLUMNS_FIRST = 2 };
 
-/* any: the plan of the named fields ("a,b"), or of all readable ones (STR_NONE). 0 or RECORDS_FAILED
- * (unknown field, invalid_query). Arena-owned (ctx->task). */
+/* any: the plan of the named fields ("a,b"), or of all readable ones (STR_NONE). 0 or
+ * RECORDS_FAILED (unknown field, invalid_query). Arena-owned (ctx->task). */
 int columns_plan(struct records_ctx *ctx,
                  const struct entity *entity,
                  struct str names,

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Expand=author,lines.product. Related records are read by one more statement
- * per relation and level for the whole page (id = any(...), with row and field rule), and written in
- * place of the ids. What the caller may not see is null, or missing from an array.
+ * per relation and level for the whole page (id = any(...), with row and field rule), and written
+ * in place of the ids. What the caller may not see is null, or missing from an array.
  */
 #include "records/read/columns.h"
 
@@ -18,7 +18,7 @@ struct expansion {
     struct expansion_id {
         int64_t id;
         size_t row;
-    } *index; /* sorted by id */
+    } * index; /* sorted by id */
     size_t count;
 };
 
@@ -26,7 +26,7 @@ struct expansion {
  * expanded is also selected. 0 or RECORDS_FAILED (invalid_query). */
 int expand_plan(struct records_ctx *ctx, struct str paths, struct columns *plan) MUSTCHECK;
 /* co: loads everything that the plan expands for these rows, level by level. */
-AWAITS int
-expand_load(struct records_ctx *ctx, const struct columns *plan, const struct rows *rows) MUSTCHECK;
+AWAITS int expand_load(struct records_ctx *ctx, const struct columns *plan, const struct rows *rows)
+    MUSTCHECK;
 /* any: the row of a record; SIZE_MAX when it was not loaded (invisible). */
 size_t expand_find(const struct expansion *expansion, int64_t id);

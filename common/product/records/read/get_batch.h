@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Single records by id, the most frequent call of all. Concurrent gets that
- * would run the same statement for the same caller within one loop turn are answered by one statement
- * (id = any(...)), which PostgreSQL serves several times faster than one round trip each.
+ * would run the same statement for the same caller within one loop turn are answered by one
+ * statement (id = any(...)), which PostgreSQL serves several times faster than one round trip each.
  */
 #include "records/records.h"
 

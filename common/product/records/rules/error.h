@@ -6,7 +6,8 @@
 #include "records/records.h"
 
 /* any: sets code and detail (arena-owned); returns RECORDS_FAILED. */
-int records_fail(struct records_ctx *ctx, enum problem code, const char *format, ...) PRINTF_LIKE(3, 4);
+int records_fail(struct records_ctx *ctx, enum problem code, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 /* any: the same with one finding: `code` is the problem (PROBLEM_INVALID_QUERY),
  * `finding` what is wrong with `field` (PROBLEM_REQUIRED). */
 int records_fail_field(struct records_ctx *ctx,
@@ -15,8 +16,8 @@ int records_fail_field(struct records_ctx *ctx,
                        enum problem finding,
                        const char *format,
                        ...) PRINTF_LIKE(5, 6);
-/* any: the finding for a field that does not exist or may not be read: one text for both. `parameter`
- * is what named it ("sort", "filter[author.country]"). */
+/* any: the finding for a field that does not exist or may not be read: one text for both.
+ * `parameter` is what named it ("sort", "filter[author.country]"). */
 void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name);
 /* any: the model changed, and it is too late to begin again. */
 int records_fail_schema(struct records_ctx *ctx);

@@ -14,12 +14,14 @@ struct sql_params {
     struct db_param *items;
     size_t count;
     size_t cap;
-    unsigned caller[4]; /* numbers of the caller's user, groups, roles, group scope; 0 = not bound yet */
+    unsigned
+        caller[4]; /* numbers of the caller's user, groups, roles, group scope; 0 = not bound yet */
 };
 void sql_params_init(struct sql_params *params, struct arena *arena);
 /* An empty statement without parameters. */
 void sql_start(struct arena *arena, struct strbuf *ret_sql, struct sql_params *ret_params);
-/* Adds a parameter; returns its number n for "$n". Texts are borrowed until the statement is sent. */
+/* Adds a parameter; returns its number n for "$n". Texts are borrowed until the statement is sent.
+ */
 unsigned sql_params_add(struct sql_params *params, struct db_param param);
 /* Adds a parameter and appends "$n::type". `type` is one of our own literals. */
 void sql_bind(struct strbuf *sql,

@@ -1,7 +1,7 @@
 #pragma once
 /* Bodies of writes, checked. */
-#include "records/write/value.h"
 #include "records/records.h"
+#include "records/write/value.h"
 
 enum write_mode { WRITE_CREATE, WRITE_UPDATE, WRITE_UPSERT };
 

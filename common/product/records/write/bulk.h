@@ -42,5 +42,6 @@ struct str bulk_path(struct arena *arena, size_t index, struct str name);
 void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item);
 /* co: a write_fn: inserts all items. Those that meet a unique value fail it when atomic, else they
  * are refused and the rest goes in. */
-AWAITS int bulk_insert(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+AWAITS int
+bulk_insert(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
     MUSTCHECK;

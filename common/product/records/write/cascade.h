@@ -26,8 +26,9 @@ AWAITS int cascade_find(struct records_ctx *ctx,
 /* any: somebody else holds a lock on a record that would go, or let go. */
 bool cascade_is_locked(const struct cascade *cascade);
 /* co: fails with locked, naming that record to those who may see it. */
-AWAITS int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cascade *cascade)
-    MUSTCHECK;
+AWAITS int cascade_fail_locked(struct records_ctx *ctx,
+                               struct db *db,
+                               const struct cascade *cascade) MUSTCHECK;
 /* co, in the same transaction, after the removal: versions, grants, locks and outbox rows. */
 AWAITS int cascade_tell(struct records_ctx *ctx, struct db *tx, struct cascade *cascade) MUSTCHECK;
 

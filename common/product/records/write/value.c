@@ -10,8 +10,8 @@
 #include "base/panic.h"
 #include "base/utf8.h"
 #include "crypto/aead.h"
-#include "project/unseal.h"
 #include "json/jr.h"
+#include "project/unseal.h"
 
 #define SECRET_MASK  "********"
 #define YEAR_1_MS    (-62135596800000LL) /* 0001-01-01: PostgreSQL knows no year 0 */

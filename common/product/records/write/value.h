@@ -12,9 +12,9 @@
 
 #include "base/arena.h"
 #include "db/sql.h"
+#include "json/schema.h"
 #include "model/model.h"
 #include "project/project.h"
-#include "json/schema.h"
 
 enum {
     VALUE_VARCHAR_CHARS = 255, /* when the field names no max_length */

@@ -41,12 +41,18 @@ AWAITS int write_record(struct records_ctx *ctx,
                         const struct rows *rows,
                         struct strbuf *out) MUSTCHECK;
 
-typedef int (*write_fn)(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg);
+typedef int (*write_fn)(struct records_ctx *ctx,
+                        const struct entity *entity,
+                        struct db *tx,
+                        void *arg);
 /* co: runs fn in a transaction and commits: in the caller's open one (without commit), or in one of
  * its own, repeated as db_again() says on conflicts. fn must be repeatable. The bell is rung after
  * the commit when `ring`; in the caller's transaction that is the caller's job. */
-AWAITS int write_transaction(
-    struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring) MUSTCHECK;
+AWAITS int write_transaction(struct records_ctx *ctx,
+                             const struct entity *entity,
+                             write_fn fn,
+                             void *arg,
+                             bool ring) MUSTCHECK;
 
 /* any: "and not locked by another": appends the condition on the row named `alias`. */
 void write_unlocked(const struct records_ctx *ctx,

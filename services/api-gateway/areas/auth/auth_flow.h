@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A sign-in at an issuer that is under way: kept ten minutes under the hash of its state, used once.
- * Nonce and code verifier are sealed.
+ * A sign-in at an issuer that is under way: kept ten minutes under the hash of its state, used
+ * once. Nonce and code verifier are sealed.
  */
 #include "areas/auth/auth_oidc.h"
 

@@ -7,7 +7,8 @@
 #include "app.h"
 
 /* co: `claims` (JSON) as a signed access token. `key` is a row of signing_key_active. */
-AWAITS int auth_key_sign(struct req *r, const struct rows *key, struct str claims, struct str *ret_token)
+AWAITS int
+auth_key_sign(struct req *r, const struct rows *key, struct str claims, struct str *ret_token)
     MUSTCHECK;
 /* co: makes a new active key and forgets those that retired long ago. */
 AWAITS int auth_key_rotate(struct req *r, struct str *ret_kid) MUSTCHECK;

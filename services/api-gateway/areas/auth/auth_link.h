@@ -5,8 +5,8 @@
 struct auth_link {
     int64_t link_user_id; /* in: the signed-in user who asks to link, or 0 */
     int64_t user_id;      /* out */
-    bool is_new;          /* out: the account was made, or its invitation accepted, by this sign-in */
-    bool rights_changed;  /* out: gateway_touch() after the commit */
+    bool is_new; /* out: the account was made, or its invitation accepted, by this sign-in */
+    bool rights_changed; /* out: gateway_touch() after the commit */
 };
 
 /*

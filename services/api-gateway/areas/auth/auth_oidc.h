@@ -40,8 +40,9 @@ struct oidc_exchange {
     struct str id_token;
     struct str access_token;
 };
-AWAITS int oidc_exchange(struct req *r, const struct oidc_client *client, struct oidc_exchange *exchange)
-    MUSTCHECK;
+AWAITS int oidc_exchange(struct req *r,
+                         const struct oidc_client *client,
+                         struct oidc_exchange *exchange) MUSTCHECK;
 
 /* co: the whole validation list; 401 invalid_credentials, the reason goes to the log only. */
 AWAITS int oidc_identity_read(struct req *r,
@@ -58,4 +59,5 @@ bool oidc_issuer_is(struct str issuer, struct str iss);
 /* co: a JSON document; from the cache while it is fresh, the last good copy when the issuer fails.
  * `renew`: fetched again if the copy is older than a minute. The root is owned by the task's arena.
  * 0, or positive when there is no copy and none can be had. */
-AWAITS int oidc_document(struct task *task, struct str url, bool renew, json_t **ret_root) MUSTCHECK;
+AWAITS int oidc_document(struct task *task, struct str url, bool renew, json_t **ret_root)
+    MUSTCHECK;

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Sessions and their tokens. Access tokens are ES256 JWTs of the project's active key; refresh tokens
- * are 256 random bits, stored as SHA-256, single use, one chain per session (RFC 9700, 4.14.2).
+ * Sessions and their tokens. Access tokens are ES256 JWTs of the project's active key; refresh
+ * tokens are 256 random bits, stored as SHA-256, single use, one chain per session (RFC
+ * 9700, 4.14.2).
  */
 #include "app.h"
 
@@ -22,7 +23,8 @@ extern const struct schema auth_provider_tokens_schema;
 int auth_account_check(struct req *r, struct str status, bool confirmed) MUSTCHECK;
 
 /* co: a new session: its row, its first refresh token, last_sign_in_at and the pruning of old
- * sessions in one transaction. `new_hash` replaces the password hash while it is still `old_hash`. */
+ * sessions in one transaction. `new_hash` replaces the password hash while it is still `old_hash`.
+ */
 AWAITS int auth_session_start(struct req *r,
                               int64_t user_id,
                               struct str old_hash,
@@ -49,4 +51,3 @@ int auth_tokens_reply(struct req *r, const struct auth_tokens *tokens);
 /* any: 32 random bytes as base64url, and what is stored of them. Arena-owned. */
 struct str auth_secret_new(struct arena *arena);
 struct str auth_secret_hash(struct arena *arena, struct str secret);
-

@@ -4,19 +4,19 @@
 #include "areas/items/items_query.h"
 
 #define RECORD_BYTES_DOC                                                                           \
-    "A record is at most as large as GROUNDWORK_RECORD_BYTES says, as it is stored (8 MB when not set); " \
+    "A record is at most as large as GROUNDWORK_RECORD_BYTES says, as it is stored (8 MB when "    \
+    "not set); "                                                                                   \
     "a write that would make it larger is refused with too_long."
 
 extern const struct query_param items_list_query[];
 extern const struct query_param items_one_query[];
-extern const struct schema record_schema; /* any record: documented per entity by the data model document */
+extern const struct schema
+    record_schema; /* any record: documented per entity by the data model document */
 
 /* records_ctx with the request's project, model, rights and lock token; arena-owned. */
 struct records_ctx *items_ctx(struct req *r);
 /* The URL as a query of records. */
-int items_query(struct req *r,
-                struct records_ctx *ctx,
-                struct records_query *ret_query) MUSTCHECK;
+int items_query(struct req *r, struct records_ctx *ctx, struct records_query *ret_query) MUSTCHECK;
 /* A result of records.h as an answer: 0, a negative, or the status that was put. */
 int items_check(struct req *r, const struct records_ctx *ctx, int rc) MUSTCHECK;
 /* co: strong ETag of the record in r->body: "<version>-<hash of the representation>". */

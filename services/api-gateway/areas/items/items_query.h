@@ -7,8 +7,8 @@
 #include "http/query.h"
 #include "records/records.h"
 
-/* any: of a list, a record or an export whose parameters req_query() has checked. 0, or RECORDS_FAILED
- * with ctx->error: invalid_query. */
+/* any: of a list, a record or an export whose parameters req_query() has checked. 0, or
+ * RECORDS_FAILED with ctx->error: invalid_query. */
 int items_query_read(struct records_ctx *ctx,
                      const struct query *query,
                      struct records_query *ret_query) MUSTCHECK;
@@ -16,7 +16,6 @@ int items_query_read(struct records_ctx *ctx,
 struct records_aggregate items_aggregate_read(struct arena *arena, const struct query *query);
 /* any: the filter parameters of a query; others are ignored. */
 struct records_filter items_filter_read(struct arena *arena, const struct query *query);
-/* any: the condition that names in brackets make, without its value: {"or", "0", "price", "gte"}. At
- * most QUERY_KEYS_MAX of them. */
-struct records_condition
-items_condition(struct arena *arena, const struct str *keys, size_t count);
+/* any: the condition that names in brackets make, without its value: {"or", "0", "price", "gte"}.
+ * At most QUERY_KEYS_MAX of them. */
+struct records_condition items_condition(struct arena *arena, const struct str *keys, size_t count);

@@ -10,9 +10,9 @@
 #include "crypto/digest.h"
 #include "http/server.h"
 #include "idempotency_sql.h"
+#include "json/jr_beside.h"
 #include "loop/work.h"
 #include "project/unseal.h"
-#include "json/jr_beside.h"
 
 #define KEY_CHARS_MAX  255
 #define LEASE_LEAST_MS 60000

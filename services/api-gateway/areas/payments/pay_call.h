@@ -11,8 +11,8 @@ struct pay_call {
     struct req *r;
     struct idem *idem;
     int status; /* of the answer when it goes well */
-    /* co: in the last transaction (r->scope->db), which may be run more than once: the answer of a call
-     * that is done or refused into the response. 0, or a result that is no status. */
+    /* co: in the last transaction (r->scope->db), which may be run more than once: the answer of a
+     * call that is done or refused into the response. 0, or a result that is no status. */
     int (*answer)(struct pay_call *pay); /* AWAITS */
     /* any: members beside those that the problem of an unknown outcome has; NULL = none. */
     void (*unknown)(struct pay_call *pay);
@@ -23,8 +23,8 @@ struct call pay_call_of(struct req *r,
                         const struct call_kind *kind,
                         const struct payment_settings *settings,
                         int64_t id);
-/* co: in the open transaction (r->scope->db): notes the call (call_note()) in its row, and the row in
- * idem; commits. `what` as of processor_key(). */
+/* co: in the open transaction (r->scope->db): notes the call (call_note()) in its row, and the row
+ * in idem; commits. `what` as of processor_key(). */
 AWAITS int pay_call_note(struct pay_call *pay, const char *what) MUSTCHECK;
 /* co: makes the call and answers: what came of it is recorded, the call closed and the answer kept
  * in one transaction. The answer of an unknown outcome (503) names the row in Location, as does a

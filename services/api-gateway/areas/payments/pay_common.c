@@ -1,8 +1,8 @@
 /* What all payment areas need: settings, failures of the processor, amounts, metadata, payers. */
 #include "areas/payments/payments_area.h"
 #include "http/query.h"
-#include "pay_common_sql.h"
 #include "json/jr.h"
+#include "pay_common_sql.h"
 
 #include <errno.h>
 

@@ -3,12 +3,12 @@
 #include "base/ascii.h"
 
 #include "base/utf8.h"
+#include "json/jr.h"
 #include "model_change_sql.h"
 #include "project/unseal.h"
 #include "secrets_sql.h"
 #include "workflow/definition.h"
 #include "workflow/secrets.h"
-#include "json/jr.h"
 
 #define SECRETS_MAX    1000
 #define NAME_BYTES_MAX 64

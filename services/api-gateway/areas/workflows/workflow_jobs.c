@@ -1,10 +1,10 @@
 /* Jobs: what became of what was started; cancelling and retrying. */
 #include "areas/workflows/workflows.h"
 #include "http/query.h"
+#include "json/jr_beside.h"
 #include "workflow/jobs.h"
 #include "workflow/trigger_access.h"
 #include "workflow_runs_sql.h"
-#include "json/jr_beside.h"
 
 /* A job that fails each time is not run without end; the history of each run is kept. */
 #define RUNS_MAX 100

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * What the workflow areas share: schemas and saving. Workflows are
- * rows of the project; every save keeps the version before it, because jobs run the version that they were
- * queued with.
+ * rows of the project; every save keeps the version before it, because jobs run the version that
+ * they were queued with.
  */
 #include "app.h"
 #include "walk.h"
@@ -26,13 +26,16 @@ extern const struct schema job_schema;
 extern const struct schema job_listed_schema;
 extern const char *const job_statuses[];
 
-/* co: saves a new workflow (id 0) or changes one, checked whole, and makes the caller its editor. An id that
- * is not there, a stale If-Match, and everything that is wrong with the workflow are answered. */
-AWAITS int workflow_save(struct req *r, const struct workflow_in *in, int64_t id, int64_t *ret_id) MUSTCHECK;
+/* co: saves a new workflow (id 0) or changes one, checked whole, and makes the caller its editor.
+ * An id that is not there, a stale If-Match, and everything that is wrong with the workflow are
+ * answered. */
+AWAITS int workflow_save(struct req *r, const struct workflow_in *in, int64_t id, int64_t *ret_id)
+    MUSTCHECK;
 
 /* 429: as many jobs of the project wait as may. */
 int fail_queue_full(struct req *r, int64_t most);
 
 /* 412 unless If-Match allowed this version. */
 struct items_match;
-int workflow_check_version(struct req *r, const struct items_match *match, int64_t version) MUSTCHECK;
+int workflow_check_version(struct req *r, const struct items_match *match, int64_t version)
+    MUSTCHECK;

@@ -8,10 +8,10 @@
 #include "areas/items/items.h"
 #include "areas/workflows/workflows.h"
 #include "ddl/model_change.h"
+#include "json/jr.h"
 #include "workflow/definition.h"
 #include "workflow_stops_sql.h"
 #include "workflows_sql.h"
-#include "json/jr.h"
 
 #define WORKFLOWS_MAX 1000
 #define ROW_PARAMS    15 /* of a change; the last two are its own */

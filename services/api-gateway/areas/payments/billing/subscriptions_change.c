@@ -2,8 +2,8 @@
 #include "areas/payments/billing/plans.h"
 #include "areas/payments/billing/subscriptions.h"
 #include "base/clock.h"
-#include "subscriptions_write_sql.h"
 #include "json/jr.h"
+#include "subscriptions_write_sql.h"
 
 #define TIMEOUT_MS 60000
 

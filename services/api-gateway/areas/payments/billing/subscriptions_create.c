@@ -5,9 +5,9 @@
 #include "areas/payments/billing/subscriptions.h"
 #include "areas/payments/checkout/payments.h"
 #include "crypto/digest.h"
+#include "json/jr.h"
 #include "offers_sql.h"
 #include "subscriptions_write_sql.h"
-#include "json/jr.h"
 
 #define NAME_MAX_CHARS 200
 #define TEXT_MAX_CHARS 500

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Recurring terms: what is charged how often. Plans, subscription templates and subscriptions without a plan are made of
- * the same five members, by the same rules.
+ * Recurring terms: what is charged how often. Plans, subscription templates and subscriptions
+ * without a plan are made of the same five members, by the same rules.
  */
 #include "app.h"
 
@@ -46,6 +46,7 @@ extern const char *const terms_types[];     /* recurring */
 
 /* any: whether any of amount, currency, interval and count has a value. */
 bool terms_given(const struct terms_in *in);
-/* any: what the body says over what `terms` holds: members left out keep their value, also the amount when only the
- * currency changes. Amount, currency and interval must be there afterwards. 0, or the 400 that names the field. */
+/* any: what the body says over what `terms` holds: members left out keep their value, also the
+ * amount when only the currency changes. Amount, currency and interval must be there afterwards. 0,
+ * or the 400 that names the field. */
 int terms_merge(struct req *r, const struct terms_in *in, struct terms *terms) MUSTCHECK;

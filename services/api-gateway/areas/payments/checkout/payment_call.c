@@ -2,8 +2,8 @@
 #include "areas/payments/checkout/payments.h"
 #include "base/clock.h"
 #include "base/num.h"
-#include "payments_sql.h"
 #include "json/jr.h"
+#include "payments_sql.h"
 
 /* Who asks how a payment stands waits for the processor this long, then hears what is stored. */
 #define READ_LIMIT_MS 5000

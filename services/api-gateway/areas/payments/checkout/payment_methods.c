@@ -4,9 +4,9 @@
 #include "base/num.h"
 #include "base/rand.h"
 #include "http/query.h"
+#include "json/jr.h"
 #include "payment_methods_sql.h"
 #include "walk.h"
-#include "json/jr.h"
 
 static const char *const statuses[] = {"active", "setup_failed", "detached", NULL};
 

@@ -12,9 +12,9 @@ struct payment {
     struct rows rows; /* row 0 */
     int64_t id, amount_minor, refunded_minor, fee_minor;
     struct str status, currency, provider, failure_code, failure_message;
-    struct str customer;                                    /* of the processor; empty: none */
-    struct str intent_id, session_id;                       /* empty: not known (yet) */
-    struct str call_key, call_path, call_form;              /* empty: no call is open */
+    struct str customer;                       /* of the processor; empty: none */
+    struct str intent_id, session_id;          /* empty: not known (yet) */
+    struct str call_key, call_path, call_form; /* empty: no call is open */
 };
 extern const struct schema payment_schema;
 extern const char *const payment_statuses[];
@@ -27,16 +27,24 @@ struct payment_extra {
 /* any: writes row `row` of a statement with the columns of payments.sql as an object. */
 void payment_write(struct jw *w, const struct rows *rows, size_t row);
 /* any: a payment as the answer; `extra` may be NULL. */
-int payment_reply(struct req *r, int status, const struct payment *payment, const struct payment_extra *extra);
+int payment_reply(struct req *r,
+                  int status,
+                  const struct payment *payment,
+                  const struct payment_extra *extra);
 /* co: 404 when there is none. `lock`: for update, in the open transaction. */
-AWAITS int payment_load(struct req *r, int64_t id, bool lock, struct payment *ret_payment) MUSTCHECK;
+AWAITS int payment_load(struct req *r, int64_t id, bool lock, struct payment *ret_payment)
+    MUSTCHECK;
 /* co: the payment of {id} in the path: ours or the processor's pi_... */
 AWAITS int payment_load_path(struct req *r, struct payment *ret_payment) MUSTCHECK;
 /* any: amount of a body as it was written. */
-int payment_amount(struct req *r, const struct in_f64 *amount, struct str currency, int64_t *ret_minor,
+int payment_amount(struct req *r,
+                   const struct in_f64 *amount,
+                   struct str currency,
+                   int64_t *ret_minor,
                    struct str *ret_currency) MUSTCHECK;
 /* any: the platform's share of an amount: none where the key is the project's own. */
-int64_t payment_fee(const struct payment_settings *settings, int64_t amount_minor, struct str currency);
+int64_t
+payment_fee(const struct payment_settings *settings, int64_t amount_minor, struct str currency);
 
 /* --- making one --- */
 
@@ -62,30 +70,36 @@ extern const char *const payment_capture_methods[];
 /* clang-format on */
 
 struct payment_draft {
-    const char *type; /* one_off, saved_method */
+    const char *type;                                                  /* one_off, saved_method */
     int64_t amount_minor, fee_minor, subscriber_id, payment_method_id; /* 0 = none */
     struct str currency, description, customer, customer_email;
     json_t *metadata; /* the caller's */
 };
 
 /* any: the parameters of an intent, however it is paid. `capture_method` may be empty. */
-void payment_put_intent(struct req *r, struct form *form, const struct payment_draft *draft, int64_t payment_id,
+void payment_put_intent(struct req *r,
+                        struct form *form,
+                        const struct payment_draft *draft,
+                        int64_t payment_id,
                         struct str capture_method);
 /* co: opens a transaction (r->scope->db) and adds the row: *ret_id. */
 AWAITS int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_id) MUSTCHECK;
-/* any: a call about a payment, which this request makes or changes (`creates`); its settings, row, path and form are
- * filled by the caller. Refused, a payment that it creates fails. */
+/* any: a call about a payment, which this request makes or changes (`creates`); its settings, row,
+ * path and form are filled by the caller. Refused, a payment that it creates fails. */
 struct pay_call payment_call(struct req *r, struct idem *idem, bool creates);
 /* co: the row that an abandoned request made (idem->target). */
-AWAITS int payment_load_target(struct req *r, const struct idem *idem, struct payment *ret_payment) MUSTCHECK;
+AWAITS int payment_load_target(struct req *r, const struct idem *idem, struct payment *ret_payment)
+    MUSTCHECK;
 /* any: whether the payment's open call was noted by this request or one that it has taken over. */
 bool payment_call_is_ours(const struct idem *idem, const struct payment *payment);
-/* co: goes on where an abandoned request ended (idem->target): repeats the call that is still open, else tells how the
- * payment stands. */
+/* co: goes on where an abandoned request ended (idem->target): repeats the call that is still open,
+ * else tells how the payment stands. */
 AWAITS int payment_call_resume(struct pay_call *pay) MUSTCHECK;
-/* co: reads the payment's object from the processor and applies it; *payment is what is known now, also when the
- * processor cannot be asked. *extra is filled. */
-AWAITS int payment_reread(struct req *r, const struct payment_settings *settings, struct payment *payment,
+/* co: reads the payment's object from the processor and applies it; *payment is what is known now,
+ * also when the processor cannot be asked. *extra is filled. */
+AWAITS int payment_reread(struct req *r,
+                          const struct payment_settings *settings,
+                          struct payment *payment,
                           struct payment_extra *ret_extra) MUSTCHECK;
 
 /* --- saved methods --- */
@@ -94,7 +108,9 @@ struct payment_method {
     int64_t id, subscriber_id;
     struct str provider_id, customer, email, status;
 };
-/* co: a body's payment_method_id: ours (integer) or the processor's (pm_...), which is looked up there when it is not
- * known here. Unknown 404; not active, or nobody's 409 payment_state. */
-AWAITS int payment_method_find(struct req *r, const struct payment_settings *settings, const json_t *id,
+/* co: a body's payment_method_id: ours (integer) or the processor's (pm_...), which is looked up
+ * there when it is not known here. Unknown 404; not active, or nobody's 409 payment_state. */
+AWAITS int payment_method_find(struct req *r,
+                               const struct payment_settings *settings,
+                               const json_t *id,
                                struct payment_method *ret_method) MUSTCHECK;

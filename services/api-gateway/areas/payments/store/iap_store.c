@@ -3,8 +3,8 @@
 #include "areas/payments/payments_area.h"
 #include "base/ascii.h"
 #include "base/codec.h"
-#include "payments/store.h"
 #include "json/jr.h"
+#include "payments/store.h"
 
 #define SECRET_BYTES_MAX 8192
 
