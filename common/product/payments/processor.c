@@ -288,7 +288,7 @@ int processor_call(struct task *task,
                    struct processor_reply *ret_reply)
 {
     struct exchange call = {.request = request};
-    struct backoff pause = {.first_ms = 500, .most_ms = 5000};
+    struct backoff pause = {.first_ms = 667, .most_ms = 5000}; /* half a second at least */
     struct processor_reply reply = {0};
     bool lost = false;
     bool not_done = true;
