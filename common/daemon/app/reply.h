@@ -108,6 +108,9 @@ AWAITS int sql_batch(struct req *r, struct db_call *calls, size_t count) MUSTCHE
  * without. Until one is committed each begins with r->scope->begun(), which may refuse. */
 AWAITS int sql_begin(struct req *r) MUSTCHECK;
 AWAITS int sql_commit(struct req *r) MUSTCHECK;
+/* co: in a transaction that somebody else begins and commits: what sql_begin() begins with. A
+ * status when the request is refused: it is rolled back then. */
+AWAITS int sql_begun(struct req *r, struct db *tx) MUSTCHECK;
 /* A whole list endpoint: page parameters, ORDER BY, count and rows in one round trip, the envelope.
  * `sql` is a :page statement; the default order is its first sortable column, ascending ('-'
  * reverses). */

@@ -62,6 +62,18 @@ int sql_begin(struct req *r)
     return r->scope->begun ? r->scope->begun(r) : 0;
 }
 
+int sql_begun(struct req *r, struct db *tx)
+{
+    struct db *outside = r->scope->db;
+
+    if (!r->scope->begun)
+        return 0;
+    r->scope->db = tx;
+    int rc = r->scope->begun(r);
+    r->scope->db = outside;
+    return rc;
+}
+
 int sql_commit(struct req *r)
 {
     struct db *tx = r->scope->db;

@@ -1,10 +1,12 @@
 """Daemons that are killed and cut off: ways to do it, and to reach what the session's own ones do not see."""
+import contextlib
 import os
 import pathlib
 import signal
 import socket
 import subprocess
 import threading
+import time
 
 from .client import Client
 from .proxy import Proxy
@@ -26,6 +28,11 @@ def kill(daemon):
     """As a power cut: the supervisor and its workers at once."""
     os.killpg(daemon.process.pid, signal.SIGKILL)
     daemon.process.wait(5)
+    end = time.monotonic() + 5
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < end:  # a worker that is going still has the port
+            os.killpg(daemon.process.pid, 0)
+            time.sleep(0.01)
 
 
 def postgres_proxy(servers):

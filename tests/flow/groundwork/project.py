@@ -64,6 +64,7 @@ class Project:
     def role_named(self, name):
         """One of the project's own roles: Admin User, Standard User."""
         roles = self.admin.get("/roles", params={"limit": 500}, expect=200).json()["items"]
+        assert name in [role["name"] for role in roles], f"somebody has renamed or deleted {name}"
         return next(role for role in roles if role["name"] == name)
 
     def user(self, permissions=None, entities=(), role_ids=None, email=None, **settings):

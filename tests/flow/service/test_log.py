@@ -2,8 +2,16 @@
 import json
 import re
 
+import pytest
+from groundwork.project import Project
 from groundwork.records import execute
 from groundwork.runs import until
+
+
+@pytest.fixture
+def project(session_gateway, operator):
+    """Nobody records its answers: a 500 is not in the documents, and here it is wanted."""
+    return Project(session_gateway, operator, None)
 
 
 def lines_of(gateway, event, request_id):

@@ -77,12 +77,15 @@ AWAITS static int write_own(const struct change *change, struct db *tx)
                     NULL);
 }
 
-/* co: the processor's answer, our own members and the audit row, at once. */
+/* co: the processor's answer, our own members and the audit row, at once. What the processor has
+ * done is written down whatever else has changed meanwhile: its If-Match was looked at before. */
 AWAITS static int write_all(struct call *call, struct db *tx, void *arg)
 {
     const struct change *change = arg;
 
-    if (change->object)
+    if (!change->object)
+        TRY(sql_begun(change->r, tx));
+    else
         TRY(call_apply(call, tx, change->object, clock_wall_ms()));
     TRY(write_own(change, tx));
     if (!change->subscriber_set)
@@ -96,11 +99,15 @@ AWAITS static int finish(struct req *r, struct change *change)
 {
     int rc = call_transact(&change->call, write_all, change);
 
+    if (rc == 0)
+        r->scope->begun = NULL;
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, "subscriber_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a user that does not exist");
     if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN || rc == APPLY_AGAIN)
         return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer cannot be read.");
+    if (rc > 0 && rc < RESULT_FIRST)
+        return rc; /* refused: the answer stands */
     if (rc > 0)
         return fail_db(r, rc);
     if (rc < 0)
