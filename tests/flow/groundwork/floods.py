@@ -33,23 +33,24 @@ def unlimited(project):
 
 
 class many:
-    """So many threads that call attack(number, stop) again and again. `answers`: what these calls have returned, statuses
-    mostly, and how often; 0 is a connection that failed."""
+    """So many threads that call attack(number, stop) again and again, in each `with` anew. `answers`: what these calls
+    have returned, statuses mostly, and how often; 0 is a connection that failed."""
 
     def __init__(self, count, attack):
-        self.stop, self.answers, self.attack = threading.Event(), collections.Counter(), attack
-        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(count)]
+        self.count, self.attack, self.answers = count, attack, collections.Counter()
 
-    def run(self, number):
-        while not self.stop.is_set():
+    def run(self, number, stop):
+        while not stop.is_set():
             try:
-                answer = self.attack(number, self.stop)
+                answer = self.attack(number, stop)
             except (OSError, requests.RequestException):
                 answer = 0
-                self.stop.wait(0.05)
+                stop.wait(0.05)
             self.answers[getattr(answer, "status_code", answer)] += 1
 
     def __enter__(self):
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=(number, self.stop), daemon=True) for number in range(self.count)]
         for thread in self.threads:
             thread.start()
         return self
@@ -359,33 +360,34 @@ def fan_out(project, count=2):
     return many(count, attack)
 
 
-@contextlib.contextmanager
-def backlog(project, db, made, count):
+class backlog(many):
     """So many jobs that are due at once, and more as they end; what is left afterwards is taken away."""
-    schema, stop = project.schema(db), threading.Event()
 
-    def queued():
-        return rows(db, f"select count(*) from {schema}.jobs where workflow_id = %s and status = 'queued'", made["id"])[0][0]
+    def __init__(self, project, db, made, count):
+        super().__init__(1, self.refill)
+        self.db, self.schema, self.workflow, self.jobs = db, project.schema(db), made["id"], count
 
-    def add():
-        execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual'"
-                    " from generate_series(1, %s)", made["id"], count - queued())
+    def queued(self):
+        return rows(self.db, f"select count(*) from {self.schema}.jobs where workflow_id = %s and status = 'queued'", self.workflow)[0][0]
 
-    def refill():
-        while not stop.wait(0.25):
-            if queued() < count / 2:
-                add()
+    def add(self):
+        execute(self.db, f"insert into {self.schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual'"
+                         " from generate_series(1, %s)", self.workflow, self.jobs - self.queued())
 
-    add()
-    refiller = threading.Thread(target=refill, daemon=True)
-    refiller.start()
-    try:
-        yield
-        assert refiller.is_alive() and queued() > 0, "the backlog was over before the end"
-    finally:
-        stop.set()
-        refiller.join()
-        execute(db, f"update {schema}.jobs set status = 'cancelled', token = token + 1 where status in ('queued', 'running')")
+    def refill(self, number, stop):
+        if not stop.wait(0.25) and self.queued() < self.jobs / 2:
+            self.add()
+
+    def __enter__(self):
+        self.add()
+        return super().__enter__()
+
+    def __exit__(self, kind, *error):
+        try:
+            assert kind or (self.threads[0].is_alive() and self.queued() > 0), "the backlog was over before the end"
+        finally:
+            super().__exit__(kind, *error)
+            execute(self.db, f"update {self.schema}.jobs set status = 'cancelled', token = token + 1 where status in ('queued', 'running')")
 
 
 def prepare_worst(project, db):

@@ -1,8 +1,9 @@
 """R1-R9, small: one hostile project floods each thing that projects share, in turn; another project's calls go on.
 
 What the other project is answered must be what it should be, every time, and its p99 stays within twice of what it was
-just before and just after, plus a margin for a test machine that does other things too and computes under sanitizers. The
-strict figures are the soak's (tests/load/test_soak.py).
+just before and just after, plus a margin for a test machine that does other things too and computes under sanitizers.
+Whatever else that machine does may slow one look, but not each of three: what no share bounds is slow every time. An
+answer that is wrong is wrong at the first look. The strict figures are the soak's (tests/load/test_soak.py).
 """
 import os
 import re
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 MARGIN, MEDIAN_MARGIN = 0.75, 0.15  # seconds
 ALONE, BESIDE = 2.5, 6  # seconds
+LOOKS = 3
 CALLS = {"read": 4, "list": 2, "me": 1, "create": 2, "update": 2}
 PAGE = "https://app.example.org/signed-in"
 
@@ -101,8 +103,9 @@ def look(known, calls, flood, beside=BESIDE):
     return report
 
 
-def judge(report):
-    phases = report["phases"]
+def slower(report):
+    """The kinds of calls that the flood slowed more than a share does, as sentences; each was answered as it should be."""
+    phases, found_slow = report["phases"], []
     assert "beside" in phases, f"nothing came back beside it: {phases}"
     for kind, found in phases["beside"].items():
         assert not found["errors"], f"{kind}: {found['errors']}, such as {report['examples']}"
@@ -111,11 +114,18 @@ def judge(report):
             continue
         for share, margin in (("p99", MARGIN), ("p50", MEDIAN_MARGIN)):
             idle = max(phase[share] for phase in alone)
-            assert found[share] <= 2 * idle + margin, f"{kind}: {share} {found[share]:.3f} s, alone {idle:.3f} s"
+            if found[share] > 2 * idle + margin:
+                found_slow.append(f"{kind}: {share} {found[share]:.3f} s, alone {idle:.3f} s")
+    return found_slow
 
 
 def hold(known, flood, more=None, beside=BESIDE):
-    judge(look(known, {**CALLS, **(more or {})}, flood, beside))
+    seen = []
+    for _ in range(LOOKS):
+        seen.append(slower(look(known, {**CALLS, **(more or {})}, flood, beside)))
+        if not seen[-1]:
+            return
+    assert not all(seen), seen
 
 
 @pytest.fixture(scope="module")
