@@ -118,7 +118,7 @@ static bool take_digits(struct str *text, unsigned count, int *ret_value)
 }
 
 /* Takes one character off the front when it is `upper` or its lower case. */
-static bool take_char(struct str *text, char upper)
+static bool clock_take_char(struct str *text, char upper)
 {
     if (text->len == 0)
         return false;
@@ -137,8 +137,8 @@ static bool take_date(struct str *text, int64_t *ret_days)
     int month;
     int day;
 
-    if (!take_digits(text, 4, &year) || !take_char(text, '-') || !take_digits(text, 2, &month) ||
-        !take_char(text, '-') || !take_digits(text, 2, &day))
+    if (!take_digits(text, 4, &year) || !clock_take_char(text, '-') ||
+        !take_digits(text, 2, &month) || !clock_take_char(text, '-') || !take_digits(text, 2, &day))
         return false;
     if (month < 1 || month > 12)
         return false;
@@ -163,7 +163,7 @@ static bool take_fraction(struct str *text, int *ret_ms)
     unsigned count = 0;
 
     *ret_ms = 0;
-    if (!take_char(text, '.'))
+    if (!clock_take_char(text, '.'))
         return true;
     for (; take_digits(text, 1, &digit); count++) {
         if (count < 3)
@@ -185,14 +185,15 @@ static bool take_offset(struct str *text, int *ret_minutes)
     int sign = 1;
 
     *ret_minutes = 0;
-    if (take_char(text, 'Z'))
+    if (clock_take_char(text, 'Z'))
         return true;
-    if (!take_char(text, '+')) {
-        if (!take_char(text, '-'))
+    if (!clock_take_char(text, '+')) {
+        if (!clock_take_char(text, '-'))
             return false;
         sign = -1;
     }
-    if (!take_digits(text, 2, &hours) || !take_char(text, ':') || !take_digits(text, 2, &minutes))
+    if (!take_digits(text, 2, &hours) || !clock_take_char(text, ':') ||
+        !take_digits(text, 2, &minutes))
         return false;
     if (hours > 23 || minutes > 59)
         return false;
@@ -209,9 +210,9 @@ bool clock_parse(struct str text, int64_t *ret_wall_ms)
     int ms;
     int offset;
 
-    if (!take_date(&text, &days) || !take_char(&text, 'T') || !take_digits(&text, 2, &hour) ||
-        !take_char(&text, ':') || !take_digits(&text, 2, &minute) || !take_char(&text, ':') ||
-        !take_digits(&text, 2, &second))
+    if (!take_date(&text, &days) || !clock_take_char(&text, 'T') || !take_digits(&text, 2, &hour) ||
+        !clock_take_char(&text, ':') || !take_digits(&text, 2, &minute) ||
+        !clock_take_char(&text, ':') || !take_digits(&text, 2, &second))
         return false;
     if (hour > 23 || minute > 59 || second > 59)
         return false;

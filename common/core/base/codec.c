@@ -167,7 +167,8 @@ static bool has_escape(struct str text, bool plus_is_space)
            (memchr(text.ptr, '%', text.len) || (plus_is_space && memchr(text.ptr, '+', text.len)));
 }
 
-static bool unescape(struct arena *arena, struct str text, bool plus_is_space, struct str *ret)
+static bool
+codec_unescape(struct arena *arena, struct str text, bool plus_is_space, struct str *ret)
 {
     char *out = arena_alloc(arena, text.len + 1);
     size_t used = 0;
@@ -195,7 +196,7 @@ bool codec_percent_decode(struct arena *arena, struct str text, bool plus_is_spa
 {
     struct str plain = text;
 
-    if (has_escape(text, plus_is_space) && !unescape(arena, text, plus_is_space, &plain))
+    if (has_escape(text, plus_is_space) && !codec_unescape(arena, text, plus_is_space, &plain))
         return false;
     if (plain.len > 0 && memchr(plain.ptr, '\0', plain.len))
         return false;

@@ -38,7 +38,7 @@ static void seed_draw(void)
     rand_bytes(seed, sizeof(seed));
 }
 
-static uint64_t rotate(uint64_t word, unsigned bits)
+static uint64_t map_rotate(uint64_t word, unsigned bits)
 {
     return (word << bits) | (word >> (64U - bits));
 }
@@ -46,15 +46,15 @@ static uint64_t rotate(uint64_t word, unsigned bits)
 static void sip_round(uint64_t v[4])
 {
     v[0] += v[1];
-    v[1] = rotate(v[1], 13) ^ v[0];
-    v[0] = rotate(v[0], 32);
+    v[1] = map_rotate(v[1], 13) ^ v[0];
+    v[0] = map_rotate(v[0], 32);
     v[2] += v[3];
-    v[3] = rotate(v[3], 16) ^ v[2];
+    v[3] = map_rotate(v[3], 16) ^ v[2];
     v[0] += v[3];
-    v[3] = rotate(v[3], 21) ^ v[0];
+    v[3] = map_rotate(v[3], 21) ^ v[0];
     v[2] += v[1];
-    v[1] = rotate(v[1], 17) ^ v[2];
-    v[2] = rotate(v[2], 32);
+    v[1] = map_rotate(v[1], 17) ^ v[2];
+    v[2] = map_rotate(v[2], 32);
 }
 
 static uint64_t sip_hash(struct str text)

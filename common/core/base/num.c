@@ -19,7 +19,7 @@ static const double powers_of_ten[EXACT_POWER + 1] = {
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 };
 
-static bool is_digit(char c)
+static bool num_is_digit(char c)
 {
     return (unsigned)(c - '0') < 10U;
 }
@@ -36,7 +36,7 @@ bool num_parse_i64(struct str text, int64_t *ret_value)
     if (text.ptr[i] == '0' && text.len > 1)
         return false; /* leading zero, or -0 */
     for (; i < text.len; i++) {
-        if (!is_digit(text.ptr[i]))
+        if (!num_is_digit(text.ptr[i]))
             return false;
         value = value * 10 + (uint64_t)(text.ptr[i] - '0');
     }
@@ -57,7 +57,7 @@ struct decimal {
 
 static size_t scan_digits(struct str text, size_t at, struct decimal *decimal)
 {
-    for (; at < text.len && is_digit(text.ptr[at]); at++) {
+    for (; at < text.len && num_is_digit(text.ptr[at]); at++) {
         if (decimal->digit_count > 0 || text.ptr[at] != '0')
             decimal->digit_count++;
         if (decimal->digit_count <= EXACT_DIGITS)
@@ -66,9 +66,9 @@ static size_t scan_digits(struct str text, size_t at, struct decimal *decimal)
     return at;
 }
 
-static size_t skip_digits(struct str text, size_t at)
+static size_t num_skip_digits(struct str text, size_t at)
 {
-    while (at < text.len && is_digit(text.ptr[at]))
+    while (at < text.len && num_is_digit(text.ptr[at]))
         at++;
     return at;
 }
@@ -100,7 +100,7 @@ static bool decimal_scan(struct str text, struct decimal *decimal)
         if (at < text.len && (text.ptr[at] == '+' || text.ptr[at] == '-'))
             at++;
         start = at;
-        at = skip_digits(text, at);
+        at = num_skip_digits(text, at);
         if (at == start)
             return false;
     }

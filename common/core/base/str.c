@@ -27,18 +27,18 @@ bool str_ends(struct str text, struct str suffix)
            memcmp(text.ptr + (text.len - suffix.len), suffix.ptr, suffix.len) == 0;
 }
 
-static bool is_blank(char c)
+static bool str_is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
 struct str str_trim(struct str text)
 {
-    while (text.len > 0 && is_blank(text.ptr[0])) {
+    while (text.len > 0 && str_is_blank(text.ptr[0])) {
         text.ptr++;
         text.len--;
     }
-    while (text.len > 0 && is_blank(text.ptr[text.len - 1]))
+    while (text.len > 0 && str_is_blank(text.ptr[text.len - 1]))
         text.len--;
     return text;
 }

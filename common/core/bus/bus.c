@@ -76,7 +76,7 @@ void bus_left(struct bus *bus)
         await_done(bus->closer_waits, 0);
 }
 
-static void on_closed(void *arg)
+static void bus_on_closed(void *arg)
 {
     struct bus *bus = arg;
 
@@ -107,7 +107,7 @@ void bus_stop(struct bus *bus, loop_fn done, void *arg)
     bus->stopping = true;
     bus->stopped = done;
     bus->stopped_arg = arg;
-    bus->closed = (struct loop_hook){.fn = on_closed, .arg = bus};
+    bus->closed = (struct loop_hook){.fn = bus_on_closed, .arg = bus};
     LIST_FOR (node, &bus->consumers)
         consumer_stop(LIST_ITEM(node, struct consumer, link));
     bus->closer_arena = arena_new(0);

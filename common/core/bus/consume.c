@@ -72,7 +72,7 @@ AWAITS static int make_groups(struct task *task, struct reader *reader)
 /* --- waiting for the partitions' tasks --- */
 
 /* The waiter takes itself out. */
-static void forget(struct await *await)
+static void consume_forget(struct await *await)
 {
     (void)await;
 }
@@ -87,7 +87,7 @@ AWAITS static int wait_freed(struct task *task, struct reader *reader, bool all,
     await_init(&freed);
     reader->waiting = &freed;
     reader->waiting_for_all = all;
-    freed.abandon = forget;
+    freed.abandon = consume_forget;
     int rc = await_wait(task, &freed, limit_ms);
     reader->waiting = NULL;
     return rc == -ETIMEDOUT ? 0 : rc;
@@ -114,12 +114,12 @@ struct read_args {
     char batch[20], block[20];
 };
 
-static void add(struct read_args *args, struct str text)
+static void consume_add(struct read_args *args, struct str text)
 {
     args->items[args->count++] = text;
 }
 
-static bool may_read(const struct partition *partition, int64_t now_ms)
+static bool consume_may_read(const struct partition *partition, int64_t now_ms)
 {
     return !partition->busy && partition->excluded_until <= now_ms;
 }
@@ -135,7 +135,7 @@ static int64_t prepare_read(struct reader *reader, struct read_args *args, unsig
 
     for (int i = 0; i < reader->count; i++) {
         const struct partition *partition = &consumer->partitions[reader->first + i];
-        if (may_read(partition, now_ms))
+        if (consume_may_read(partition, now_ms))
             streams[count++] = str_from(partition->stream);
     }
     *ret_left_out = (unsigned)(reader->count - count);
@@ -143,19 +143,19 @@ static int64_t prepare_read(struct reader *reader, struct read_args *args, unsig
     if (!reader->up)
         block_ms = BLOCK_TRY_MS;
     args->count = 0;
-    add(args, STR("XREADGROUP"));
-    add(args, STR("GROUP"));
-    add(args, str_from(consumer->def.group));
-    add(args, str_from(consumer->name));
-    add(args, STR("COUNT"));
-    add(args, (struct str){args->batch, num_print_i64(args->batch, consumer->def.batch)});
-    add(args, STR("BLOCK"));
-    add(args, (struct str){args->block, num_print_i64(args->block, block_ms)});
-    add(args, STR("STREAMS"));
+    consume_add(args, STR("XREADGROUP"));
+    consume_add(args, STR("GROUP"));
+    consume_add(args, str_from(consumer->def.group));
+    consume_add(args, str_from(consumer->name));
+    consume_add(args, STR("COUNT"));
+    consume_add(args, (struct str){args->batch, num_print_i64(args->batch, consumer->def.batch)});
+    consume_add(args, STR("BLOCK"));
+    consume_add(args, (struct str){args->block, num_print_i64(args->block, block_ms)});
+    consume_add(args, STR("STREAMS"));
     for (int i = 0; i < count; i++)
-        add(args, streams[i]);
+        consume_add(args, streams[i]);
     for (int i = 0; i < count; i++)
-        add(args, STR(">"));
+        consume_add(args, STR(">"));
     return count > 0 ? block_ms : 0;
 }
 
@@ -198,7 +198,7 @@ AWAITS static int recover(struct task *task, struct reader *reader, int rc, stru
 }
 
 /* co: negative when the reader is to end. */
-AWAITS static int read_once(struct task *task, struct reader *reader)
+AWAITS static int consume_read_once(struct task *task, struct reader *reader)
 {
     struct read_args args;
     struct redis_reply reply = {0};
@@ -238,7 +238,7 @@ static void split(struct reader *reader)
 }
 
 /* co: until it is known what kind of Redis this is, and the groups are there. */
-AWAITS static int settle(struct task *task, struct reader *reader)
+AWAITS static int consume_settle(struct task *task, struct reader *reader)
 {
     while (redis_mode(reader->consumer->bus->redis) == REDIS_MODE_UNKNOWN)
         TRY(task_sleep(task, SETTLE_MS));
@@ -251,12 +251,12 @@ AWAITS static void run_reader(struct task *task, void *arg)
 {
     struct reader *reader = arg;
     struct bus *bus = reader->consumer->bus;
-    int rc = settle(task, reader);
+    int rc = consume_settle(task, reader);
 
     while (rc >= 0) {
         if (redis_mode(bus->redis) == REDIS_MODE_CLUSTER && !bus->stopping)
             split(reader);
-        rc = read_once(task, reader);
+        rc = consume_read_once(task, reader);
         arena_reset(reader->arena);
     }
     reader->up = false;

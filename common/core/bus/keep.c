@@ -45,7 +45,7 @@ static const struct redis_reply *named(const struct redis_reply *list, struct st
 
 /* --- consumers that are gone --- */
 
-AWAITS static int forget(struct task *task, struct partition *partition, struct str name)
+AWAITS static int keep_forget(struct task *task, struct partition *partition, struct str name)
 {
     return redis_cmd(task,
                      partition->consumer->bus->redis,
@@ -61,12 +61,13 @@ AWAITS static int forget(struct task *task, struct partition *partition, struct 
 void keeper_say_goodbye(struct task *task, struct consumer *consumer)
 {
     for (int i = 0; i < BUS_PARTITIONS; i++) {
-        if (forget(task, &consumer->partitions[i], str_from(consumer->name)) == REDIS_UNAVAILABLE)
+        if (keep_forget(task, &consumer->partitions[i], str_from(consumer->name)) ==
+            REDIS_UNAVAILABLE)
             return;
     }
 }
 
-AWAITS static int tidy(struct task *task, struct partition *partition)
+AWAITS static int keep_tidy(struct task *task, struct partition *partition)
 {
     struct redis_reply reply = {0};
 
@@ -83,7 +84,7 @@ AWAITS static int tidy(struct task *task, struct partition *partition)
         if (reply_member(it, "pending")->number == 0 &&
             reply_member(it, "idle")->number > DEAD_CONSUMER_MS &&
             !str_is(name, partition->consumer->name))
-            TRY(forget(task, partition, name));
+            TRY(keep_forget(task, partition, name));
     }
     return 0;
 }
@@ -114,7 +115,7 @@ AWAITS static int claim_abandoned(struct task *task, struct partition *partition
     return 0;
 }
 
-AWAITS static int look(struct task *task, struct partition *partition, bool tidying)
+AWAITS static int keep_look(struct task *task, struct partition *partition, bool tidying)
 {
     struct consumer *consumer = partition->consumer;
     struct redis_reply groups = {0};
@@ -132,7 +133,7 @@ AWAITS static int look(struct task *task, struct partition *partition, bool tidy
     TRY(trim_partition(task, partition, &groups));
     if (partition->pending > 0 && !partition->busy)
         TRY(claim_abandoned(task, partition));
-    return tidying ? tidy(task, partition) : 0;
+    return tidying ? keep_tidy(task, partition) : 0;
 }
 
 static int64_t pace_ms(const struct consumer *consumer)
@@ -155,7 +156,7 @@ void keeper_run(struct task *task, void *arg)
 
     while (!bus->stopping && task_sleep(task, pace_ms(consumer)) == 0) {
         bool tidying = clock_mono_ms() >= tidy_due_ms;
-        int rc = look(task, &consumer->partitions[next++ % BUS_PARTITIONS], tidying);
+        int rc = keep_look(task, &consumer->partitions[next++ % BUS_PARTITIONS], tidying);
         if (rc >= 0)
             consumer->look_failed = rc != 0;
         if (tidying && ++tidied % BUS_PARTITIONS == 0)

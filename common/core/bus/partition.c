@@ -125,7 +125,7 @@ static const char *reason_to_bury(struct task *task,
 }
 
 /* co: non-zero when Redis does not do its part. */
-AWAITS static int handle(struct task *task, struct partition *partition)
+AWAITS static int partition_handle(struct task *task, struct partition *partition)
 {
     const struct bus_consumer *def = &partition->consumer->def;
     struct bus *bus = partition->consumer->bus;
@@ -178,7 +178,7 @@ AWAITS static void handle_held(struct task *task, struct partition *partition)
     struct bus *bus = partition->consumer->bus;
 
     while (next_batch(task, partition))
-        (void)handle(task, partition); /* what is not acknowledged comes again */
+        (void)partition_handle(task, partition); /* what is not acknowledged comes again */
     partition->raw = NULL;
     partition->raw_count = 0;
     arena_reset(partition->arena);
@@ -230,7 +230,8 @@ AWAITS static int count_deliveries(struct task *task, struct partition *partitio
 }
 
 /* co: takes over up to CLAIM_COUNT entries from *cursor on. */
-AWAITS static int claim(struct task *task, struct partition *partition, struct str *cursor)
+AWAITS static int
+partition_claim(struct task *task, struct partition *partition, struct str *cursor)
 {
     struct consumer *consumer = partition->consumer;
     struct bus_stats *stats = &consumer->bus->stats;
@@ -266,7 +267,7 @@ AWAITS static void run_claim(struct task *task, void *arg)
 
     do {
         struct str at = str_from(cursor);
-        if (claim(task, partition, &at) != 0 || handle(task, partition) != 0)
+        if (partition_claim(task, partition, &at) != 0 || partition_handle(task, partition) != 0)
             break;
         (void)snprintf(cursor, sizeof(cursor), "%.*s", STR_ARG(at));
         arena_reset(partition->arena);
@@ -276,7 +277,7 @@ AWAITS static void run_claim(struct task *task, void *arg)
 
 /* --- starting --- */
 
-static void start(struct partition *partition, task_fn fn)
+static void partition_start(struct partition *partition, task_fn fn)
 {
     MUST(!partition->busy);
     partition->busy = true;
@@ -293,10 +294,10 @@ void partition_take(struct partition *partition, const struct redis_reply *entri
     partition->held = copy_entries(partition->held_arena, entries, &partition->held_count);
     partition->consumer->bus->stats.read += partition->held_count;
     if (partition->held_count > 0 && !partition->busy)
-        start(partition, run_held);
+        partition_start(partition, run_held);
 }
 
 void partition_start_claim(struct partition *partition)
 {
-    start(partition, run_claim);
+    partition_start(partition, run_claim);
 }

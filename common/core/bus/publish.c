@@ -104,7 +104,7 @@ static void send_bells(void *arg)
     bus_release(bus);
 }
 
-static void flush(void *arg)
+static void publish_flush(void *arg)
 {
     struct bus *bus = arg;
     int64_t wait_ms = bus->flushed_ms + BELL_PACE_MS - clock_mono_ms();
@@ -122,7 +122,7 @@ void publish_init(struct bus *bus)
     for (size_t i = 0; i < BUS_BELL_BUCKETS; i++)
         list_init(&bus->buckets[i]);
     bus->bell_arena = arena_new(0);
-    bus->flush = (struct loop_hook){.fn = flush, .arg = bus};
+    bus->flush = (struct loop_hook){.fn = publish_flush, .arg = bus};
 }
 
 void publish_done(struct bus *bus)

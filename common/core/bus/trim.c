@@ -32,7 +32,7 @@ static bool parse_id(struct str text, struct id *ret_id)
     return *end == '\0';
 }
 
-static bool before(struct id a, struct id b)
+static bool trim_before(struct id a, struct id b)
 {
     return a.ms != b.ms ? a.ms < b.ms : a.seq < b.seq;
 }
@@ -103,18 +103,18 @@ AWAITS static int first_unfinished(struct task *task,
     if (reply.kind == REDIS_KIND_ARRAY && reply.count == 4 &&
         parse_id(reply.items[1].text, &pending)) {
         *ret_pending = true;
-        if (before(pending, *ret_id))
+        if (trim_before(pending, *ret_id))
             *ret_id = pending;
     }
     return 0;
 }
 
 /* co: the figures of our own group. */
-AWAITS static int measure(struct task *task,
-                          struct partition *partition,
-                          const struct redis_reply *group,
-                          bool pending,
-                          struct id unfinished)
+AWAITS static int trim_measure(struct task *task,
+                               struct partition *partition,
+                               const struct redis_reply *group,
+                               bool pending,
+                               struct id unfinished)
 {
     const struct redis_reply *lag = reply_member(group, "lag");
     bool waiting = false;
@@ -133,7 +133,7 @@ AWAITS static int measure(struct task *task,
     return 0;
 }
 
-AWAITS static int cut(struct task *task, struct partition *partition, struct id below)
+AWAITS static int trim_cut(struct task *task, struct partition *partition, struct id below)
 {
     struct redis_reply reply = {0};
     char id[BUS_ID_BYTES];
@@ -163,10 +163,10 @@ int trim_partition(struct task *task, struct partition *partition, const struct 
         struct id unfinished;
         bool pending;
         TRY(first_unfinished(task, partition, group, &unfinished, &pending));
-        if (before(unfinished, least))
+        if (trim_before(unfinished, least))
             least = unfinished;
         if (str_eq(reply_member(group, "name")->text, own))
-            TRY(measure(task, partition, group, pending, unfinished));
+            TRY(trim_measure(task, partition, group, pending, unfinished));
     }
-    return groups->count > 0 ? cut(task, partition, least) : 0;
+    return groups->count > 0 ? trim_cut(task, partition, least) : 0;
 }

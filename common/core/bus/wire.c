@@ -25,8 +25,10 @@ union body {
     Groundwork__PaymentReceived payment;
 };
 
-static void
-put_body(Groundwork__Envelope *envelope, union body *body, enum bus_topic topic, int64_t row_id)
+static void wire_put_body(Groundwork__Envelope *envelope,
+                          union body *body,
+                          enum bus_topic topic,
+                          int64_t row_id)
 {
     switch (topic) {
     case BUS_EVT:
@@ -84,7 +86,7 @@ wire_pack(struct arena *arena, enum bus_topic topic, const struct bus_bell *bell
     envelope.occurred_at_ms = now_ms;
     envelope.depth = bell->depth;
     if (bell->row_id != 0)
-        put_body(&envelope, &body, topic, bell->row_id);
+        wire_put_body(&envelope, &body, topic, bell->row_id);
 
     size_t len = groundwork__envelope__get_packed_size(&envelope);
     uint8_t *bytes = arena_alloc(arena, len + 1);
@@ -116,7 +118,7 @@ static void budget_free(void *data, void *ptr)
     (void)ptr; /* the arena's */
 }
 
-static int64_t row_of(const Groundwork__Envelope *envelope)
+static int64_t wire_row_of(const Groundwork__Envelope *envelope)
 {
     switch (envelope->body_case) {
     case GROUNDWORK__ENVELOPE__BODY_EVENT:
@@ -157,7 +159,7 @@ int wire_unpack(struct arena *arena, struct str bytes, struct bus_entry *ret_ent
         !good_text(envelope->traceparent, 0, TRACE_MAX, &entry.traceparent))
         return WIRE_BAD;
     entry.project = envelope->project;
-    entry.row_id = row_of(envelope) > 0 ? row_of(envelope) : 0;
+    entry.row_id = wire_row_of(envelope) > 0 ? wire_row_of(envelope) : 0;
     entry.occurred_ms = envelope->occurred_at_ms;
     entry.depth = envelope->depth;
     *ret_entry = entry;

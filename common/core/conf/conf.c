@@ -37,23 +37,23 @@ struct loading {
 
 /* --- parsers: false when the text is not what the entry allows --- */
 
-static bool in_bounds(const struct conf_item *item, int64_t value)
+static bool conf_in_bounds(const struct conf_item *item, int64_t value)
 {
     return value >= item->min && value <= item->max;
 }
 
-static bool parse_text(const struct conf_item *item, struct str text, struct str *slot)
+static bool conf_parse_text(const struct conf_item *item, struct str text, struct str *slot)
 {
     *slot = text;
-    return in_bounds(item, (int64_t)text.len);
+    return conf_in_bounds(item, (int64_t)text.len);
 }
 
 static bool
 parse_key(struct arena *arena, const struct conf_item *item, struct str text, struct str *slot)
 {
-    if (codec_hex_decode(arena, text, slot) && in_bounds(item, (int64_t)slot->len))
+    if (codec_hex_decode(arena, text, slot) && conf_in_bounds(item, (int64_t)slot->len))
         return true;
-    return codec_b64_decode(arena, text, slot) && in_bounds(item, (int64_t)slot->len);
+    return codec_b64_decode(arena, text, slot) && conf_in_bounds(item, (int64_t)slot->len);
 }
 
 static bool parse_choice(const struct conf_item *item, struct str text, struct str *slot)
@@ -86,7 +86,7 @@ static bool parse_list(struct arena *arena,
             return false;
         slot->items[slot->count++] = arena_dup(arena, entry);
     }
-    return in_bounds(item, (int64_t)slot->count);
+    return conf_in_bounds(item, (int64_t)slot->count);
 }
 
 static bool parse_bool(struct str text, bool *slot)
@@ -95,9 +95,9 @@ static bool parse_bool(struct str text, bool *slot)
     return *slot || str_is(text, "false");
 }
 
-static bool parse_number(const struct conf_item *item, struct str text, int64_t *ret_value)
+static bool conf_parse_number(const struct conf_item *item, struct str text, int64_t *ret_value)
 {
-    return num_parse_i64(text, ret_value) && in_bounds(item, *ret_value);
+    return num_parse_i64(text, ret_value) && conf_in_bounds(item, *ret_value);
 }
 
 static bool parse_bytes(const struct conf_item *item, struct str text, size_t *slot)
@@ -115,10 +115,10 @@ static bool parse_bytes(const struct conf_item *item, struct str text, size_t *s
             return false;
     }
     *slot = (size_t)value;
-    return in_bounds(item, value);
+    return conf_in_bounds(item, value);
 }
 
-static bool parse(struct loading *l, const struct conf_item *item, struct str text)
+static bool conf_parse(struct loading *l, const struct conf_item *item, struct str text)
 {
     void *slot = l->values + item->offset;
     int64_t number;
@@ -126,7 +126,7 @@ static bool parse(struct loading *l, const struct conf_item *item, struct str te
     switch (item->kind) {
     case CONF_KIND_STR:
     case CONF_KIND_SECRET:
-        return parse_text(item, text, slot);
+        return conf_parse_text(item, text, slot);
     case CONF_KIND_KEY:
         return parse_key(l->arena, item, text, slot);
     case CONF_KIND_LIST:
@@ -136,12 +136,12 @@ static bool parse(struct loading *l, const struct conf_item *item, struct str te
     case CONF_KIND_BOOL:
         return parse_bool(text, slot);
     case CONF_KIND_INT:
-        if (!parse_number(item, text, &number))
+        if (!conf_parse_number(item, text, &number))
             return false;
         *(int *)slot = (int)number;
         return true;
     case CONF_KIND_MS:
-        return parse_number(item, text, slot);
+        return conf_parse_number(item, text, slot);
     case CONF_KIND_BYTES:
         return parse_bytes(item, text, slot);
     }
@@ -151,7 +151,7 @@ static bool parse(struct loading *l, const struct conf_item *item, struct str te
 /* --- messages --- */
 
 /* A value fit for a message: one line, not too long, and without the credentials of a URL. */
-static const char *shown(struct arena *arena, struct str text)
+static const char *conf_shown(struct arena *arena, struct str text)
 {
     char *copy = arena_cstr(arena, text);
     char *scheme_end = strstr(copy, "://");
@@ -182,7 +182,8 @@ static const char *say_not_allowed(struct arena *arena,
                             text.len,
                             allowed)
             .ptr;
-    return arena_printf(arena, "%s is \"%s\", but must be %s", from, shown(arena, text), allowed)
+    return arena_printf(
+               arena, "%s is \"%s\", but must be %s", from, conf_shown(arena, text), allowed)
         .ptr;
 }
 
@@ -213,7 +214,7 @@ static struct str lookup(const struct loading *l, struct str variable)
 
 /* The text of a file without its last line end. NULL, or a message. */
 static const char *
-read_secret(struct arena *arena, const char *variable, struct str path, struct str *ret_text)
+conf_read_secret(struct arena *arena, const char *variable, struct str path, struct str *ret_text)
 {
     char *text = arena_alloc(arena, SECRET_FILE_BYTES + 1);
     FILE *file = fopen(path.ptr, "re");
@@ -231,7 +232,7 @@ read_secret(struct arena *arena, const char *variable, struct str path, struct s
         (void)fclose(file);
     if (error)
         return arena_printf(
-                   arena, "%s: cannot read \"%s\": %s", variable, shown(arena, path), error)
+                   arena, "%s: cannot read \"%s\": %s", variable, conf_shown(arena, path), error)
             .ptr;
 
     if (len > 0 && text[len - 1] == '\n')
@@ -240,7 +241,7 @@ read_secret(struct arena *arena, const char *variable, struct str path, struct s
         len--;
     if (len == 0 || memchr(text, '\0', len))
         return arena_printf(
-                   arena, "%s: \"%s\" is empty or not a text", variable, shown(arena, path))
+                   arena, "%s: \"%s\" is empty or not a text", variable, conf_shown(arena, path))
             .ptr;
     text[len] = '\0';
     *ret_text = (struct str){text, len};
@@ -261,7 +262,8 @@ static const char *load_item(struct loading *l, const struct conf_item *item)
             return arena_printf(
                        l->arena, "%s and %s are both set; set one of them", variable, file_variable)
                 .ptr;
-        const char *error = path.ptr ? read_secret(l->arena, file_variable, path, &text) : NULL;
+        const char *error =
+            path.ptr ? conf_read_secret(l->arena, file_variable, path, &text) : NULL;
         if (error)
             return error;
         from = path.ptr ? file_variable : variable;
@@ -272,7 +274,7 @@ static const char *load_item(struct loading *l, const struct conf_item *item)
         return say_missing(l->arena, item, variable);
     if (!text.ptr)
         text = str_from(item->fallback);
-    return parse(l, item, text) ? NULL : say_not_allowed(l->arena, item, from, text);
+    return conf_parse(l, item, text) ? NULL : say_not_allowed(l->arena, item, from, text);
 }
 
 static bool is_item(struct arena *arena, const struct conf_item *item, struct str variable)
@@ -299,7 +301,7 @@ bool conf_is_other(const struct conf_spec *spec, struct str name)
     return false;
 }
 
-static bool is_known(const struct loading *l, struct str variable)
+static bool conf_is_known(const struct loading *l, struct str variable)
 {
     struct str name = {variable.ptr + strlen(CONF_PREFIX), variable.len - strlen(CONF_PREFIX)};
 
@@ -315,15 +317,15 @@ static bool is_known(const struct loading *l, struct str variable)
 }
 
 /* A misspelt variable must not pass for one that was left out. NULL, or a message. */
-static const char *refuse_unknown(const struct loading *l)
+static const char *conf_refuse_unknown(const struct loading *l)
 {
     for (char *const *at = l->environment; *at; at++) {
         struct str value = str_from(*at);
         struct str variable = str_split(&value, '=');
-        if (str_starts(variable, STR(CONF_PREFIX)) && !is_known(l, variable))
+        if (str_starts(variable, STR(CONF_PREFIX)) && !conf_is_known(l, variable))
             return arena_printf(l->arena,
                                 "%s is not a variable of this program; --help-config lists them",
-                                shown(l->arena, variable))
+                                conf_shown(l->arena, variable))
                 .ptr;
     }
     return NULL;
@@ -340,7 +342,7 @@ const char *conf_load(struct arena *arena,
         .environment = environment,
         .values = arena_zalloc(arena, spec->bytes),
     };
-    const char *error = refuse_unknown(&l);
+    const char *error = conf_refuse_unknown(&l);
 
     MUST(spec->bytes >= sizeof(struct conf_common));
     for (size_t i = 0; i < conf_common_count && !error; i++)

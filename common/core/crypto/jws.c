@@ -24,7 +24,7 @@ static bool json_shallow(struct str text)
     return depth <= JSON_DEPTH_MAX;
 }
 
-static void json_release(void *root)
+static void jws_json_release(void *root)
 {
     json_decref(root);
 }
@@ -38,7 +38,7 @@ static const json_t *json_object_read(struct arena *arena, struct str text)
     json_t *root = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &ignored);
     if (!root)
         return NULL;
-    arena_defer(arena, json_release, root);
+    arena_defer(arena, jws_json_release, root);
     return json_is_object(root) ? root : NULL;
 }
 

@@ -22,11 +22,11 @@ bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value)
 
 /* Reads an optional time: *ret_present says whether it is there. JWS_BAD_CLAIM when not an integer,
  * or, of who has fractions (RFC 7519 section 2), not a number that is a time. */
-static int time_read(const struct jws *jws,
-                     const struct jws_expect *expect,
-                     const char *name,
-                     bool *ret_present,
-                     int64_t *ret_s)
+static int claim_time_read(const struct jws *jws,
+                           const struct jws_expect *expect,
+                           const char *name,
+                           bool *ret_present,
+                           int64_t *ret_s)
 {
     const json_t *value = json_object_get(jws->claims, name);
 
@@ -52,9 +52,9 @@ static int times_check(const struct jws *jws, const struct jws_expect *expect)
     bool has_nbf;
     bool has_iat;
 
-    TRY(time_read(jws, expect, "exp", &has_exp, &exp));
-    TRY(time_read(jws, expect, "nbf", &has_nbf, &nbf));
-    TRY(time_read(jws, expect, "iat", &has_iat, &iat));
+    TRY(claim_time_read(jws, expect, "exp", &has_exp, &exp));
+    TRY(claim_time_read(jws, expect, "nbf", &has_nbf, &nbf));
+    TRY(claim_time_read(jws, expect, "iat", &has_iat, &iat));
     if (!has_exp || (expect->max_age_s > 0 && !has_iat))
         return JWS_BAD_CLAIM;
     if (exp <= expect->now_s - expect->leeway_s)

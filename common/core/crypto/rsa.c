@@ -29,7 +29,7 @@ static EVP_PKEY *pkey_from_numbers(const BIGNUM *n, const BIGNUM *e)
     return ossl_public_key("RSA", build);
 }
 
-static bool verify(EVP_PKEY *pkey, struct str data, struct str sig)
+static bool rsa_verify(EVP_PKEY *pkey, struct str data, struct str sig)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     ossl_must(ctx != NULL, "digest context");
@@ -56,7 +56,7 @@ bool rsa_verify_rs256(struct str n, struct str e, struct str data, struct str si
         key_acceptable(modulus, exponent) ? pkey_from_numbers(modulus, exponent) : NULL;
     BN_free(modulus);
     BN_free(exponent);
-    bool right = pkey && verify(pkey, data, sig);
+    bool right = pkey && rsa_verify(pkey, data, sig);
     EVP_PKEY_free(pkey);
     return right;
 }

@@ -61,7 +61,7 @@ struct x5c_anchors {
 
 /* --- certificates --- */
 
-static bool time_read(const ASN1_TIME *time, int64_t *ret_ms)
+static bool x5c_time_read(const ASN1_TIME *time, int64_t *ret_ms)
 {
     struct tm parts;
 
@@ -73,8 +73,8 @@ static bool time_read(const ASN1_TIME *time, int64_t *ret_ms)
 
 static bool span_read(const X509 *certificate, struct span *ret_span)
 {
-    return time_read(X509_get0_notBefore(certificate), &ret_span->from_ms) &&
-           time_read(X509_get0_notAfter(certificate), &ret_span->to_ms);
+    return x5c_time_read(X509_get0_notBefore(certificate), &ret_span->from_ms) &&
+           x5c_time_read(X509_get0_notAfter(certificate), &ret_span->to_ms);
 }
 
 static struct span span_both(struct span a, struct span b)

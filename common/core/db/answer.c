@@ -110,7 +110,7 @@ static uint64_t due(uint64_t rows, uint64_t text)
     return (ROW_TIMES * rows + text) / PIECE_BYTES * PIECE_BYTES;
 }
 
-static int charge(struct task *task, struct answer *answer)
+static int answer_charge(struct task *task, struct answer *answer)
 {
     uint64_t wanted = due(answer->rows, answer->text);
 
@@ -152,7 +152,7 @@ int answer_take(struct task *task, uint64_t bytes, bool bounded)
     if (bounded && answer->rows + answer->text > per_answer)
         rc = DB_TOO_LARGE;
     if (rc == 0)
-        rc = charge(task, answer);
+        rc = answer_charge(task, answer);
     if (rc == 0 || !bounded)
         return 0;
     answer->rows -= bytes;
@@ -174,7 +174,7 @@ void db_answer_hold(struct task *task, uint64_t bytes)
         return;
     struct answer *answer = answer_of(task);
     answer->text += bytes;
-    (void)charge(task, answer);
+    (void)answer_charge(task, answer);
 }
 
 void db_answer_release(struct task *task, uint64_t bytes)
@@ -223,7 +223,7 @@ int db_answer_settle(struct task *task, size_t bytes)
         answer->rows = less(answer->rows, it->bytes);
     free_large(answer);
     answer->text += bytes;
-    int rc = charge(task, answer);
+    int rc = answer_charge(task, answer);
     if (rc != 0)
         answer->text -= bytes;
     charge_less(answer);

@@ -43,7 +43,7 @@ static void poll_stop(struct db_conn *conn)
     conn->events = 0;
 }
 
-static void on_poll(uv_poll_t *handle, int status, int events);
+static void conn_on_poll(uv_poll_t *handle, int status, int events);
 
 /* Watches libpq's present socket; false when that is impossible. */
 static bool poll_set(struct db_conn *conn, int events)
@@ -68,7 +68,7 @@ static bool poll_set(struct db_conn *conn, int events)
         conn->poll = poll;
     }
     conn->events = events;
-    return uv_poll_start(&conn->poll->handle, events, on_poll) == 0;
+    return uv_poll_start(&conn->poll->handle, events, conn_on_poll) == 0;
 }
 
 /* --- connecting --- */
@@ -164,7 +164,8 @@ static void keyword_defaults(struct keywords *words)
 }
 
 /* `hosts` NULL: as the DSN has them. */
-static void start(struct db_conn *conn, const char *hosts, const char *addresses, const char *ports)
+static void
+conn_start(struct db_conn *conn, const char *hosts, const char *addresses, const char *ports)
 {
     struct keywords words = {.count = 0};
     struct arena *arena = arena_new(0);
@@ -198,10 +199,10 @@ static void start(struct db_conn *conn, const char *hosts, const char *addresses
 }
 
 static void
-on_resolved(struct db_conn *conn, const char *hosts, const char *addresses, const char *ports)
+conn_on_resolved(struct db_conn *conn, const char *hosts, const char *addresses, const char *ports)
 {
     if (hosts)
-        start(conn, hosts, addresses, ports);
+        conn_start(conn, hosts, addresses, ports);
     else
         conn_close(conn, addresses);
 }
@@ -246,9 +247,9 @@ void db_conn_open(struct db_conn *conn)
     loop_timer_start(&conn->connect_timer, CONNECT_MS);
     const char *host = option_value(parsed, "host");
     if (host && !option_value(parsed, "hostaddr"))
-        resolve_start(conn, host, option_value(parsed, "port"), on_resolved);
+        resolve_start(conn, host, option_value(parsed, "port"), conn_on_resolved);
     else
-        start(conn, NULL, NULL, NULL);
+        conn_start(conn, NULL, NULL, NULL);
     PQconninfoFree(parsed);
 }
 
@@ -280,7 +281,7 @@ void conn_flush(struct db_conn *conn)
         conn_close(conn, PQerrorMessage(conn->pg));
 }
 
-static void on_poll(uv_poll_t *handle, int status, int events)
+static void conn_on_poll(uv_poll_t *handle, int status, int events)
 {
     struct db_conn *conn = CONTAINER_OF(handle, struct conn_poll, handle)->conn;
 

@@ -27,7 +27,7 @@ void fair_init(struct fair *fair, unsigned at_once, unsigned processes)
     list_init(&fair->recent);
 }
 
-static struct str key_of(const int64_t *schema)
+static struct str fair_key_of(const int64_t *schema)
 {
     return (struct str){(const char *)schema, sizeof(*schema)};
 }
@@ -36,7 +36,7 @@ static void forget_oldest(struct fair *fair)
 {
     struct project_use *project = LIST_ITEM(list_shift(&fair->recent), struct project_use, recent);
 
-    (void)map_remove(fair->projects, key_of(&project->schema));
+    (void)map_remove(fair->projects, fair_key_of(&project->schema));
     fair->count--;
     free(project);
 }
@@ -63,7 +63,7 @@ static void fade(struct fair_use *use, int64_t now_ms)
         use->us -= (use->us + FAIR_STEPS - 1) / FAIR_STEPS;
 }
 
-static void add(struct fair_use *use, int64_t ms, int64_t now_ms)
+static void fair_add(struct fair_use *use, int64_t ms, int64_t now_ms)
 {
     fade(use, now_ms);
     use->us += (uint64_t)ms * US_PER_MS;
@@ -80,9 +80,9 @@ static void forget_silent(struct fair *fair, int64_t now_ms)
     }
 }
 
-static struct project_use *find(struct fair *fair, int64_t schema)
+static struct project_use *fair_find(struct fair *fair, int64_t schema)
 {
-    struct project_use *project = map_get(fair->projects, key_of(&schema));
+    struct project_use *project = map_get(fair->projects, fair_key_of(&schema));
 
     if (project != NULL)
         return project;
@@ -90,7 +90,7 @@ static struct project_use *find(struct fair *fair, int64_t schema)
     MUST(project != NULL);
     project->schema = schema;
     list_init(&project->recent);
-    (void)map_put(fair->projects, key_of(&project->schema), project);
+    (void)map_put(fair->projects, fair_key_of(&project->schema), project);
     fair->count++;
     return project;
 }
@@ -100,11 +100,11 @@ void fair_used(struct fair *fair, int64_t schema, bool heavy, int64_t ms, int64_
     if (schema == 0)
         return;
     forget_silent(fair, now_ms);
-    struct project_use *project = find(fair, schema);
+    struct project_use *project = fair_find(fair, schema);
     int64_t used_ms = ms > 0 ? ms : 0;
-    add(&project->use, used_ms, now_ms);
-    add(&project->kinds[heavy], used_ms, now_ms);
-    add(&fair->all, used_ms, now_ms);
+    fair_add(&project->use, used_ms, now_ms);
+    fair_add(&project->kinds[heavy], used_ms, now_ms);
+    fair_add(&fair->all, used_ms, now_ms);
     project->seen_ms = now_ms;
     list_remove(&project->recent);
     list_append(&fair->recent, &project->recent);
@@ -113,7 +113,7 @@ void fair_used(struct fair *fair, int64_t schema, bool heavy, int64_t ms, int64_
 bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms)
 {
     forget_silent(fair, now_ms);
-    const struct project_use *project = map_get(fair->projects, key_of(&schema));
+    const struct project_use *project = map_get(fair->projects, fair_key_of(&schema));
     if (project == NULL || fair->count < 2)
         return false;
     struct fair_use own = project->use;
@@ -125,7 +125,7 @@ bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms)
 
 bool fair_rests(struct fair *fair, int64_t schema, bool heavy, int64_t now_ms)
 {
-    const struct project_use *project = map_get(fair->projects, key_of(&schema));
+    const struct project_use *project = map_get(fair->projects, fair_key_of(&schema));
 
     if (project == NULL || fair->processes == 1)
         return false;

@@ -102,7 +102,7 @@ static void close_group(struct db_conn *conn)
     conn->group_open = 0;
 }
 
-static void send_read(struct db_conn *conn, struct db_op *op)
+static void group_send_read(struct db_conn *conn, struct db_op *op)
 {
     if (op->alone || conn->group_open == GROUP_MAX)
         close_group(conn);
@@ -137,7 +137,7 @@ void group_flush(struct db_server *server)
         if (!conn)
             break;
         group_remove(server, op);
-        send_read(conn, op);
+        group_send_read(conn, op);
     }
     LIST_FOR (it, &server->read)
         close_group(LIST_ITEM(it, struct db_conn, link));

@@ -108,7 +108,7 @@ static bool is_at_cap(struct db_server *server, int64_t schema)
 /* What of a lease is the server's work. Not one that has been silent for a moment: its task may be
  * the one that waits. Nor one that waits for a lock: the project's other tables are not locked. Of
  * what takes long and was not looked at yet, only what is known to be heavy. */
-static bool keeps_busy(const struct db_conn *conn, int64_t now_ms)
+static bool lease_keeps_busy(const struct db_conn *conn, int64_t now_ms)
 {
     int64_t since_ms = now_ms - conn->head_since_ms;
 
@@ -127,7 +127,7 @@ static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
     LIST_FOR (it, &server->write) {
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
         running += conn->leased && conn->lease_schema == schema &&
-                   (conn->lease_use == LEASE_SLOW) == slow && keeps_busy(conn, now_ms);
+                   (conn->lease_use == LEASE_SLOW) == slow && lease_keeps_busy(conn, now_ms);
     }
     return running;
 }
@@ -236,7 +236,7 @@ static struct lease_wait *pick_waiter(struct db_server *server, struct db_conn *
     return first;
 }
 
-static void leave_queue(struct db_server *server, struct lease_wait *wait)
+static void lease_leave_queue(struct db_server *server, struct lease_wait *wait)
 {
     list_remove(&wait->link);
     server->leases_count--;
@@ -249,7 +249,7 @@ void lease_serve(struct db_server *server)
         struct lease_wait *wait = pick_waiter(server, &conn);
         if (!wait)
             return;
-        leave_queue(server, wait);
+        lease_leave_queue(server, wait);
         grant(server, conn, wait->schema, wait->use);
         wait->conn = conn;
         await_done(&wait->await, 0);
@@ -262,7 +262,7 @@ void lease_expire(struct db_server *server, int64_t now_ms)
         struct lease_wait *wait = LIST_ITEM(it, struct lease_wait, link);
         if (now_ms - wait->queued_ms < wait->limit_ms)
             continue;
-        leave_queue(server, wait);
+        lease_leave_queue(server, wait);
         await_done(&wait->await, DB_UNAVAILABLE);
     }
     lease_serve(server); /* who waited for a connection of its own long enough */
@@ -283,7 +283,7 @@ unsigned lease_wanting(const struct db_server *server)
 static void lease_abandon(struct await *await)
 {
     struct lease_wait *wait = CONTAINER_OF(await, struct lease_wait, await);
-    leave_queue(wait->server, wait);
+    lease_leave_queue(wait->server, wait);
 }
 
 int lease_take(struct task *task,
@@ -354,7 +354,7 @@ void lease_release(struct db_conn *conn)
 
 /* --- running on a lease --- */
 
-static void run_abandon(struct await *await)
+static void lease_run_abandon(struct await *await)
 {
     struct db_wait *wait = CONTAINER_OF(await, struct db_wait, await);
 
@@ -402,7 +402,7 @@ int lease_run(struct task *task,
     if (conn->state != CONN_READY)
         return OP_UNSENT;
     await_init(&wait.await);
-    wait.await.abandon = interruptible ? run_abandon : NULL;
+    wait.await.abandon = interruptible ? lease_run_abandon : NULL;
     for (size_t i = 0; i < count; i++) {
         ops[i].wait = NULL;
         pipe_op(conn, &ops[i]);

@@ -101,7 +101,7 @@ static const char *encode_time(struct arena *arena, int64_t wall_ms)
     return clock_format(arena_alloc(arena, CLOCK_TEXT_BYTES), wall_ms);
 }
 
-static const char *encode(struct arena *arena, const struct db_param *param)
+static const char *params_encode_one(struct arena *arena, const struct db_param *param)
 {
     switch (param->kind) {
     case PARAM_NULL:
@@ -151,7 +151,7 @@ void params_encode(struct arena *arena,
     ret_wire->formats = arena_alloc(arena, count * sizeof(int));
     for (size_t i = 0; i < count; i++) {
         bool bytes = params[i].kind == PARAM_BYTES;
-        ret_wire->values[i] = encode(arena, &params[i]);
+        ret_wire->values[i] = params_encode_one(arena, &params[i]);
         ret_wire->lengths[i] = bytes ? (int)params[i].str.len : 0;
         ret_wire->formats[i] = bytes;
     }

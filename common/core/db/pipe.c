@@ -278,7 +278,7 @@ static void refuse_rows(struct db_conn *conn, struct item *item, int rc)
     op_end(op, rc, NULL);
 }
 
-static void add_row(PGresult *rows, const PGresult *row)
+static void pipe_add_row(PGresult *rows, const PGresult *row)
 {
     int at = PQntuples(rows);
     int columns = PQnfields(row);
@@ -292,7 +292,7 @@ static void add_row(PGresult *rows, const PGresult *row)
     }
 }
 
-static void take_row(struct db_conn *conn, PGresult *row)
+static void pipe_take_row(struct db_conn *conn, PGresult *row)
 {
     struct item *item = pipe_at(conn, 0);
     struct db_op *op = item->op;
@@ -321,7 +321,7 @@ static void take_row(struct db_conn *conn, PGresult *row)
         conn->head_rows = row;
         return;
     }
-    add_row(conn->head_rows, row);
+    pipe_add_row(conn->head_rows, row);
     PQclear(row);
 }
 
@@ -484,7 +484,7 @@ static bool receive_one(struct db_conn *conn)
         return true;
     }
     if (PQresultStatus(result) == PGRES_SINGLE_TUPLE && conn->ring_count > 0) {
-        take_row(conn, result);
+        pipe_take_row(conn, result);
         return true;
     }
     /* Without a SQLSTATE it is libpq's own word that the connection is gone. */

@@ -25,7 +25,7 @@ static bool is_long(const struct db_conn *conn, int64_t now_ms)
            now_ms - conn->head_since_ms >= PROBE_MS;
 }
 
-static void charge(struct db_conn *conn, int64_t until_ms, int64_t now_ms)
+static void probe_charge(struct db_conn *conn, int64_t until_ms, int64_t now_ms)
 {
     const struct item *head = pipe_at(conn, 0);
     int64_t ms = until_ms - conn->charged_ms;
@@ -47,9 +47,10 @@ void server_charge(struct db_conn *conn, int64_t now_ms)
     if (conn->head_seen == HEAD_LOCKED)
         conn->charged_ms = now_ms;
     else if (conn->head_seen == HEAD_UNSEEN && now_ms > conn->head_since_ms + UNSEEN_MS)
-        charge(conn, conn->head_since_ms + UNSEEN_MS, now_ms); /* the rest when more is known */
+        probe_charge(
+            conn, conn->head_since_ms + UNSEEN_MS, now_ms); /* the rest when more is known */
     else
-        charge(conn, now_ms, now_ms);
+        probe_charge(conn, now_ms, now_ms);
 }
 
 /* --- the probe --- */
@@ -63,7 +64,7 @@ static void charge_running(const struct list *pool, int64_t now_ms)
     }
 }
 
-static void collect(struct probe *probe, const struct list *pool, int64_t now_ms)
+static void probe_collect(struct probe *probe, const struct list *pool, int64_t now_ms)
 {
     for (const struct list *it = pool->next; it != pool; it = it->next) {
         const struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
@@ -74,14 +75,14 @@ static void collect(struct probe *probe, const struct list *pool, int64_t now_ms
     }
 }
 
-static void ask(struct db_server *server, int64_t now_ms)
+static void probe_ask(struct db_server *server, int64_t now_ms)
 {
     struct probe *probe = &server->probe;
     const struct db db = {.server = server};
 
     probe->count = 0;
-    collect(probe, &server->read, now_ms);
-    collect(probe, &server->write, now_ms);
+    probe_collect(probe, &server->read, now_ms);
+    probe_collect(probe, &server->write, now_ms);
     if (probe->count == 0)
         return;
     probe->under_way = true;
@@ -95,7 +96,7 @@ static void ask(struct db_server *server, int64_t now_ms)
 }
 
 /* Only while it still does what was asked about. */
-static void note(const struct list *pool, int64_t pid, int64_t since_ms, bool locked)
+static void probe_note(const struct list *pool, int64_t pid, int64_t since_ms, bool locked)
 {
     for (const struct list *it = pool->next; it != pool; it = it->next) {
         struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
@@ -109,7 +110,7 @@ static void note(const struct list *pool, int64_t pid, int64_t since_ms, bool lo
     }
 }
 
-static void take(struct db_server *server)
+static void probe_take(struct db_server *server)
 {
     struct probe *probe = &server->probe;
     struct rows rows = {.result = probe->op.result, .columns = 2};
@@ -122,8 +123,8 @@ static void take(struct db_server *server)
         for (size_t k = 0; k < probe->count; k++) {
             if (probe->pids[k] != pid)
                 continue;
-            note(&server->read, pid, probe->since_ms[k], locked);
-            note(&server->write, pid, probe->since_ms[k], locked);
+            probe_note(&server->read, pid, probe->since_ms[k], locked);
+            probe_note(&server->write, pid, probe->since_ms[k], locked);
         }
     }
     PQclear(probe->op.result);
@@ -137,11 +138,11 @@ void probe_tick(struct db_server *server, int64_t now_ms)
     if (server->config.dedicated)
         return;
     if (probe->under_way && probe->wait.await.done)
-        take(server);
+        probe_take(server);
     charge_running(&server->read, now_ms);
     charge_running(&server->write, now_ms);
     if (!probe->under_way && now_ms - probe->asked_ms >= PROBE_MS)
-        ask(server, now_ms);
+        probe_ask(server, now_ms);
 }
 
 void probe_done(struct db_server *server)

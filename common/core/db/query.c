@@ -237,8 +237,8 @@ static bool is_stale_plan(const struct db_op *op)
 }
 
 /* co: true when the outcome is one to try again after; each cause has its own budget. */
-AWAITS static bool
-may_repeat(struct task *task, struct repeats *done, const struct db_op *op, int rc, bool writes)
+AWAITS static bool query_may_repeat(
+    struct task *task, struct repeats *done, const struct db_op *op, int rc, bool writes)
 {
     switch (rc) {
     case OP_UNSENT:
@@ -321,35 +321,36 @@ heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int
 }
 
 /* Its reads stand in front of nobody else's then, but take turns with its other statements. */
-static bool keeps_busy(const struct db *db)
+static bool query_keeps_busy(const struct db *db)
 {
     return fair_is_over(&db->server->fair, db->schema, server_now_ms());
 }
 
-AWAITS static int read_once(struct task *task, struct db *db, struct db_op *op, unsigned aborts)
+AWAITS static int
+query_read_once(struct task *task, struct db *db, struct db_op *op, unsigned aborts)
 {
     size_t failed;
 
     op->alone = aborts > ABORTS_TOGETHER;
     if (op->sql->heavy || group_keeps_off(db->server, op->schema, op->key))
         return heavy_run(task, db, op, 1, 0);
-    if (keeps_busy(db))
+    if (query_keeps_busy(db))
         return leased_run(task, db, op, 1, 0, NULL, &failed);
     int rc = group_run(task, db->server, op, 1);
     return rc < 0 ? rc : op->rc;
 }
 
 /* co: one read with its repeats; `rc` of an earlier run, or OP_UNSENT. */
-AWAITS static int read_run(struct task *task, struct db *db, struct db_op *op, int rc)
+AWAITS static int query_read_run(struct task *task, struct db *db, struct db_op *op, int rc)
 {
     struct repeats repeats = {0};
 
-    while (may_repeat(task, &repeats, op, rc, false)) {
+    while (query_may_repeat(task, &repeats, op, rc, false)) {
         op_reset(op);
         if (rc == DB_BUSY)
             TRY(answer_wait(task, 3 * db->server->config.lease_timeout_ms));
         db->server->stats.retries += repeats.aborts > 1 || repeats.lost;
-        rc = read_once(task, db, op, repeats.aborts);
+        rc = query_read_once(task, db, op, repeats.aborts);
         if (rc < 0)
             return rc;
     }
@@ -366,7 +367,7 @@ int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t ti
 
     op_init(&ops[0], task, db, &sql_patience, &patience, 1);
     list_init(&ops[1].link);
-    while (may_repeat(task, &repeats, &ops[1], rc, false)) {
+    while (query_may_repeat(task, &repeats, &ops[1], rc, false)) {
         op_reset(&ops[0]);
         op_reset(&ops[1]);
         if (rc == DB_BUSY)
@@ -382,14 +383,14 @@ int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t ti
 }
 
 /* co: writes with their repeats, each time all of them in one transaction. */
-AWAITS static int
-write_run(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+AWAITS static int query_write_run(
+    struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
 {
     struct repeats repeats = {0};
     int rc = OP_UNSENT;
 
     *ret_failed = 0;
-    while (may_repeat(task, &repeats, &ops[*ret_failed], rc, true)) {
+    while (query_may_repeat(task, &repeats, &ops[*ret_failed], rc, true)) {
         for (size_t i = 0; i < count; i++) {
             op_reset(&ops[i]);
             ops[i].bounded = false;
@@ -426,7 +427,7 @@ int query_check(struct task *task,
 }
 
 /* Hands rows out; a statement that promised exactly one and found none is a defect. */
-static int finish(struct task *task, struct db_op *op, struct rows *ret_rows)
+static int query_finish(struct task *task, struct db_op *op, struct rows *ret_rows)
 {
     bool missing = op->sql->kind == SQL_ONE && PQntuples(op->result) == 0;
 
@@ -456,12 +457,12 @@ int db_query(struct task *task,
     if (db->lease)
         rc = tx_run(task, db, &op, 1, &failed);
     else if (group_writes(db->server, sql))
-        rc = write_run(task, db, &op, 1, &failed);
+        rc = query_write_run(task, db, &op, 1, &failed);
     else
-        rc = read_run(task, db, &op, OP_UNSENT);
+        rc = query_read_run(task, db, &op, OP_UNSENT);
     query_account(task, db->server, sql, started_us);
     if (rc == 0)
-        return finish(task, &op, ret_rows);
+        return query_finish(task, &op, ret_rows);
     ops_clear(&op, 1);
     return rc;
 }
@@ -481,7 +482,7 @@ batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, s
     int rc = 0;
 
     if (any_heavy(ops, count) ||
-        keeps_busy(db)) /* each by itself: not where it would hold others up */
+        query_keeps_busy(db)) /* each by itself: not where it would hold others up */
         for (size_t i = 0; i < count; i++)
             ops[i].rc = OP_HEAVY;
     else
@@ -492,7 +493,7 @@ batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, s
         if (ops[i].rc == 0)
             continue;
         *ret_failed = i;
-        TRY(read_run(task, db, &ops[i], ops[i].rc));
+        TRY(query_read_run(task, db, &ops[i], ops[i].rc));
     }
     return 0;
 }
@@ -516,7 +517,7 @@ AWAITS static int run_calls(struct task *task,
     if (db->lease)
         return tx_run(task, db, ops, count, ret_failed);
     if (any_writes(db->server, calls, count))
-        return write_run(task, db, ops, count, ret_failed);
+        return query_write_run(task, db, ops, count, ret_failed);
     return batch_reads(task, db, ops, count, ret_failed);
 }
 
@@ -546,7 +547,7 @@ AWAITS static int batch(struct task *task,
                      : run_calls(task, db, calls, ops, count, &failed);
         query_account(task, db->server, ops[failed].sql, started_us);
         for (size_t i = 0; i < count && rc == 0; i++) {
-            rc = finish(task, &ops[i], &calls[i].rows);
+            rc = query_finish(task, &ops[i], &calls[i].rows);
             failed = i;
         }
         ops_clear(ops, count);

@@ -47,7 +47,7 @@ static void add_entry(struct resolve *resolve, const char *address)
 
 static void next_host(struct resolve *resolve);
 
-static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
+static void resolve_on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
 {
     struct resolve *resolve = CONTAINER_OF(req, struct resolve, req);
     char text[64];
@@ -70,7 +70,7 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
         resolve_free(resolve);
 }
 
-static void finish(struct resolve *resolve)
+static void resolve_finish(struct resolve *resolve)
 {
     struct db_conn *conn = resolve->conn;
 
@@ -99,12 +99,13 @@ static void next_host(struct resolve *resolve)
             add_entry(resolve, "");
             continue;
         }
-        int rc = uv_getaddrinfo(loop_uv(), &resolve->req, on_resolved, resolve->host, NULL, &hints);
+        int rc = uv_getaddrinfo(
+            loop_uv(), &resolve->req, resolve_on_resolved, resolve->host, NULL, &hints);
         if (rc == 0)
             return;
         resolve->failure = uv_strerror(rc);
     }
-    finish(resolve);
+    resolve_finish(resolve);
 }
 
 void resolve_start(struct db_conn *conn, const char *hosts, const char *ports, resolve_fn done)

@@ -146,7 +146,7 @@ struct str array_unescape(struct arena *arena, const struct array_item *item)
     return (struct str){text, len};
 }
 
-static size_t count_items(struct str text)
+static size_t rows_count_items(struct str text)
 {
     struct array_item item;
     size_t count = 0;
@@ -160,7 +160,7 @@ size_t rows_i64s(
     struct arena *arena, const struct rows *rows, size_t row, size_t column, int64_t **ret_items)
 {
     struct str text = rows_str(rows, row, column);
-    size_t count = count_items(text);
+    size_t count = rows_count_items(text);
     int64_t *items = ARENA_ARRAY(arena, items, count);
     struct array_item item;
 
@@ -174,7 +174,7 @@ size_t rows_strs(
     struct arena *arena, const struct rows *rows, size_t row, size_t column, struct str **ret_items)
 {
     struct str text = rows_str(rows, row, column);
-    size_t count = count_items(text);
+    size_t count = rows_count_items(text);
     struct str *items = ARENA_ARRAY(arena, items, count);
     struct array_item item;
 

@@ -76,7 +76,7 @@ static void put_date(struct jw *w, struct str text)
 }
 
 /* NaN and Infinity are no JSON. */
-static void put_number(struct jw *w, struct str text)
+static void rows_json_put_number(struct jw *w, struct str text)
 {
     char last = text.len > 0 ? text.ptr[text.len - 1] : 'N';
 
@@ -151,7 +151,7 @@ static void put_json(struct jw *w, struct str text)
     w->out->len += len;
 }
 
-static void put_value(struct jw *w, Oid type, struct str text)
+static void rows_json_put_value(struct jw *w, Oid type, struct str text)
 {
     switch (type) {
     case OID_INT8:
@@ -170,7 +170,7 @@ static void put_value(struct jw *w, Oid type, struct str text)
     case OID_FLOAT4:
     case OID_FLOAT8:
     case OID_NUMERIC:
-        put_number(w, text);
+        rows_json_put_number(w, text);
         return;
     case OID_TIMESTAMPTZ:
     case OID_TIMESTAMP:
@@ -185,7 +185,7 @@ static void put_value(struct jw *w, Oid type, struct str text)
     case OID_FLOAT4S:
     case OID_FLOAT8S:
     case OID_NUMERICS:
-        put_array(w, text, put_number);
+        put_array(w, text, rows_json_put_number);
         return;
     case OID_BOOLS:
         put_array(w, text, put_bool);
@@ -206,7 +206,7 @@ void rows_json_value(struct jw *w, const struct rows *rows, size_t row, size_t c
     struct str text = rows_str(rows, row, column);
 
     if (text.ptr)
-        put_value(w, PQftype(rows->result, (int)column), text);
+        rows_json_put_value(w, PQftype(rows->result, (int)column), text);
     else
         jw_null(w);
 }

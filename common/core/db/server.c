@@ -244,7 +244,7 @@ static void check_silent(struct list *pool, int64_t now_ms)
 
 /* Idle connections that are too many (opened while others were stuck: the others keep what they
  * have prepared) or too old. */
-static void trim(struct db_server *server, int64_t now_ms)
+static void server_trim(struct db_server *server, int64_t now_ms)
 {
     unsigned limit = server->config.read_connections + count_pool(&server->read).stuck;
 
@@ -286,7 +286,7 @@ static bool has_work(const struct db_server *server)
            server->read_count > server->config.read_connections;
 }
 
-static void on_tick(void *arg)
+static void server_on_tick(void *arg)
 {
     struct db_server *server = arg;
     int64_t now_ms = server_now_ms();
@@ -299,7 +299,7 @@ static void on_tick(void *arg)
     group_check_stuck(server, now_ms);
     expire_reads(server, now_ms);
     lease_expire(server, now_ms);
-    trim(server, now_ms);
+    server_trim(server, now_ms);
     if (has_work(server))
         server_grow(server);
 }
@@ -343,7 +343,7 @@ static void server_release(struct db_server *server)
     free(server);
 }
 
-static void on_turn_end(void *arg)
+static void server_on_turn_end(void *arg)
 {
     struct db_server *server = arg;
 
@@ -402,8 +402,8 @@ struct db_server *db_server_new(const char *name, const struct db_config *config
     list_init(&server->up_waits);
     server->backoff = (struct backoff){.first_ms = 50, .most_ms = 1000};
     server->scratch = arena_new(65536);
-    server->flush_hook = (struct loop_hook){.fn = on_turn_end, .arg = server};
-    loop_timer_init(&server->tick, on_tick, server);
+    server->flush_hook = (struct loop_hook){.fn = server_on_turn_end, .arg = server};
+    loop_timer_init(&server->tick, server_on_tick, server);
     server_grow(server);
     return server;
 }

@@ -35,7 +35,7 @@ int sqlstate_result(const char *sqlstate)
     return DB_FAILED;
 }
 
-static bool is_word(char c)
+static bool sqlstate_is_word(char c)
 {
     return ascii_is(c, ASCII_ALNUM) || c == '_';
 }
@@ -50,7 +50,7 @@ static size_t token_len(const char *text)
         if (strncmp(text, prefixes[i], len) != 0)
             continue;
         size_t digits = ascii_span(str_from(text + len), ASCII_DIGIT);
-        if (digits > 0 && !is_word(text[len + digits]))
+        if (digits > 0 && !sqlstate_is_word(text[len + digits]))
             return len + digits;
     }
     return 0;
@@ -59,7 +59,7 @@ static size_t token_len(const char *text)
 struct str sqlstate_constraint(const char *message)
 {
     for (const char *at = message; at && *at; at++) {
-        if (at != message && is_word(at[-1]))
+        if (at != message && sqlstate_is_word(at[-1]))
             continue;
         size_t len = token_len(at);
         if (len > 0)

@@ -9,7 +9,7 @@
 #include "base/panic.h"
 #include "db/conn_private.h"
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t stmt_mix(uint64_t a, uint64_t b)
 {
     uint64_t x = a ^ (b * 0x9e3779b97f4a7c15ULL);
 
@@ -20,7 +20,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 
 uint64_t stmt_key(const struct sql *sql, int64_t schema)
 {
-    return mix(sql->hash, (uint64_t)schema + 1);
+    return stmt_mix(sql->hash, (uint64_t)schema + 1);
 }
 
 void stmt_cache_init(struct stmt_cache *cache)

@@ -107,7 +107,7 @@ AWAITS static int run_first(struct task *task,
     return rc;
 }
 
-static bool is_over(struct db *db)
+static bool tx_is_over(struct db *db)
 {
     return db->broken || tx_of(db)->ended;
 }
@@ -139,7 +139,7 @@ int tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, si
     int rc = 0;
 
     *ret_failed = 0;
-    if (is_over(db))
+    if (tx_is_over(db))
         return report_over(task, ops);
     for (size_t done = 0; rc == 0 && done < count; done += OPS_AT_ONCE) {
         size_t part = count - done < OPS_AT_ONCE ? count - done : OPS_AT_ONCE;
@@ -165,7 +165,7 @@ int tx_run_commit(
     int rc;
 
     *ret_failed = 0;
-    if (is_over(db))
+    if (tx_is_over(db))
         return report_over(task, ops);
     if (before > 0)
         TRY(tx_run(task, db, ops, before, ret_failed));

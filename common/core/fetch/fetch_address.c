@@ -54,7 +54,7 @@ static const struct range6 special6[] = {
     {{0x3f, 0xff, 0x00}, 20},             /* documentation, RFC 9637 */
 };
 
-static bool in_range(const uint8_t *address, const uint8_t *prefix, unsigned bits)
+static bool address_in_range(const uint8_t *address, const uint8_t *prefix, unsigned bits)
 {
     size_t whole = bits / 8;
     unsigned rest = bits % 8;
@@ -66,17 +66,17 @@ static bool in_range(const uint8_t *address, const uint8_t *prefix, unsigned bit
 static bool public4(const uint8_t address[4])
 {
     for (size_t i = 0; i < ARRAY_LEN(special4); i++)
-        if (in_range(address, special4[i].prefix, special4[i].bits))
+        if (address_in_range(address, special4[i].prefix, special4[i].bits))
             return false;
     return true;
 }
 
 static bool public6(const uint8_t address[16])
 {
-    if (!in_range(address, global6.prefix, global6.bits))
+    if (!address_in_range(address, global6.prefix, global6.bits))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(special6); i++)
-        if (in_range(address, special6[i].prefix, special6[i].bits))
+        if (address_in_range(address, special6[i].prefix, special6[i].bits))
             return false;
     return true;
 }

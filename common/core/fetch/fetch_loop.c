@@ -84,7 +84,7 @@ static void on_watch_closed(uv_handle_t *handle)
 }
 
 /* Takes effect at once for the descriptor; only the memory waits for the close callback. */
-static void watch_end(struct watch *watch)
+static void fetch_watch_end(struct watch *watch)
 {
     list_remove(&watch->link);
     (void)uv_poll_stop(&watch->poll);
@@ -103,7 +103,7 @@ static struct watch *watch_begin(int fd)
     return watch;
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void fetch_on_poll(uv_poll_t *poll, int status, int events)
 {
     struct watch *watch = CONTAINER_OF(poll, struct watch, poll);
     int curl_events = 0;
@@ -122,7 +122,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *so
     struct watch *watch = watch_find(fd);
     if (what == CURL_POLL_REMOVE) {
         if (watch)
-            watch_end(watch);
+            fetch_watch_end(watch);
         return 0;
     }
     int events = 0;
@@ -132,7 +132,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *so
         events |= UV_WRITABLE;
     if (!watch)
         watch = watch_begin(fd);
-    MUST(uv_poll_start(&watch->poll, events, on_poll) == 0);
+    MUST(uv_poll_start(&watch->poll, events, fetch_on_poll) == 0);
     return 0;
 }
 
@@ -141,19 +141,19 @@ static int on_socket_close(void *arg, curl_socket_t fd)
     (void)arg;
     struct watch *watch = watch_find(fd);
     if (watch)
-        watch_end(watch);
+        fetch_watch_end(watch);
     return close(fd);
 }
 
 /* --- time --- */
 
-static void on_due(void *arg)
+static void fetch_on_due(void *arg)
 {
     (void)arg;
     act(CURL_SOCKET_TIMEOUT, 0);
 }
 
-static int on_timer(CURLM *multi, long timeout_ms, void *arg)
+static int fetch_on_timer(CURLM *multi, long timeout_ms, void *arg)
 {
     (void)multi, (void)arg;
     if (timeout_ms < 0)
@@ -172,11 +172,11 @@ void fetch_loop_init(void)
     MUST(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     list_init(&curl.transfers);
     list_init(&curl.watches);
-    loop_timer_init(&curl.timer, on_due, NULL);
+    loop_timer_init(&curl.timer, fetch_on_due, NULL);
     curl.multi = curl_multi_init();
     MUST(curl.multi != NULL);
     (void)curl_multi_setopt(curl.multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-    (void)curl_multi_setopt(curl.multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    (void)curl_multi_setopt(curl.multi, CURLMOPT_TIMERFUNCTION, fetch_on_timer);
     (void)curl_multi_setopt(curl.multi, CURLMOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS);
 }
 
@@ -188,7 +188,7 @@ void fetch_loop_done(void)
     curl.multi = NULL;
     loop_timer_stop(&curl.timer);
     LIST_FOR (node, &curl.watches)
-        watch_end(LIST_ITEM(node, struct watch, link));
+        fetch_watch_end(LIST_ITEM(node, struct watch, link));
 }
 
 static void transfer_abandon(struct await *await)

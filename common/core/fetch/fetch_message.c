@@ -25,7 +25,7 @@ static const char *const reserved_headers[] = {
 /* --- request --- */
 
 /* token, RFC 9110 section 5.6.2 */
-static bool is_token(struct str text)
+static bool message_is_token(struct str text)
 {
     return text.len > 0 && ascii_only(text, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
@@ -74,7 +74,8 @@ int fetch_message_check(const struct fetch_request *request)
     for (size_t i = 0; i < request->nheaders; i++) {
         const struct fetch_header *header = &request->headers[i];
         bytes += header->name.len + header->value.len;
-        if (!is_token(header->name) || !is_field_value(header->value) || is_reserved(header->name))
+        if (!message_is_token(header->name) || !is_field_value(header->value) ||
+            is_reserved(header->name))
             return FETCH_BAD_HEADER;
     }
     return bytes <= FETCH_MAX_HEADER_BYTES ? 0 : FETCH_BAD_HEADER;
@@ -120,7 +121,7 @@ static void header_add(struct fetch_answer *answer, struct str line)
     struct fetch_response *response = &answer->response;
     struct str value = line;
     struct str name = str_split(&value, ':');
-    if (!value.ptr || !is_token(name))
+    if (!value.ptr || !message_is_token(name))
         return; /* the empty line, or a folded one */
     if (!response->headers)
         response->headers = ARENA_ARRAY(answer->arena, response->headers, FETCH_MAX_HEADERS);

@@ -67,7 +67,7 @@ static bool list_add(struct fetch_addresses *addresses, const struct sockaddr *a
     return true;
 }
 
-static int look_up(const char *host, struct fetch_addresses *ret)
+static int resolve_look_up(const char *host, struct fetch_addresses *ret)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -87,7 +87,7 @@ static int look_up(const char *host, struct fetch_addresses *ret)
 static void *thread_main(void *arg)
 {
     struct lookup *lookup = arg;
-    lookup->rc = look_up(lookup->host, &lookup->addresses);
+    lookup->rc = resolve_look_up(lookup->host, &lookup->addresses);
 
     (void)pthread_mutex_lock(&resolver.lock);
     if (resolver.open) {
@@ -117,7 +117,7 @@ static void waiter_finish(struct waiter *waiter, int rc)
     await_done(&waiter->await, rc);
 }
 
-static void on_wake(uv_async_t *wake)
+static void resolve_on_wake(uv_async_t *wake)
 {
     (void)wake;
     struct lookup *lookup;
@@ -152,7 +152,7 @@ static void shares_prepare(unsigned max_threads)
 void fetch_resolve_init(unsigned max_threads)
 {
     uv_async_t *wake = malloc(sizeof(*wake));
-    MUST(wake != NULL && uv_async_init(loop_uv(), wake, on_wake) == 0);
+    MUST(wake != NULL && uv_async_init(loop_uv(), wake, resolve_on_wake) == 0);
     uv_unref((uv_handle_t *)wake);
     list_init(&resolver.waiters);
     shares_prepare(max_threads);
@@ -173,7 +173,7 @@ void fetch_resolve_done(void)
     (void)pthread_mutex_lock(&resolver.lock);
     resolver.open = false;
     (void)pthread_mutex_unlock(&resolver.lock);
-    on_wake(resolver.wake); /* what was finished in time still counts */
+    resolve_on_wake(resolver.wake); /* what was finished in time still counts */
     LIST_FOR (node, &resolver.waiters)
         waiter_finish(LIST_ITEM(node, struct waiter, link), FETCH_UNREACHABLE);
     uv_close((uv_handle_t *)resolver.wake, on_wake_closed);
@@ -193,7 +193,7 @@ static bool thread_start(struct lookup *lookup)
     return started;
 }
 
-static void waiter_abandon(struct await *await)
+static void resolve_waiter_abandon(struct await *await)
 {
     struct waiter *waiter = CONTAINER_OF(await, struct waiter, await);
     list_remove(&waiter->link);
@@ -232,7 +232,7 @@ int fetch_resolve(struct task *task,
         return FETCH_BUSY;
     }
     await_init(&waiter.await);
-    waiter.await.abandon = waiter_abandon;
+    waiter.await.abandon = resolve_waiter_abandon;
     list_append(&resolver.waiters, &waiter.link);
     int64_t left_ms = due_ms - clock_mono_ms();
     return await_wait(task, &waiter.await, left_ms > 0 ? left_ms : 1);

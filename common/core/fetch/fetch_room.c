@@ -10,7 +10,7 @@ static bool running; /* after fetch_room_done() nobody goes on */
 
 /* From the loop's own stack: libcurl must not be called from its callbacks, and continuing a
  * transfer calls them. */
-static void go_on(void *arg)
+static void fetch_room_go_on(void *arg)
 {
     (void)arg;
     LIST_FOR (node, &resting) {
@@ -37,7 +37,7 @@ void fetch_room_init(uint64_t limit)
         shares_init(&arriving, &config);
     arriving.config = config;
     list_init(&resting);
-    loop_timer_init(&timer, go_on, NULL);
+    loop_timer_init(&timer, fetch_room_go_on, NULL);
     running = true;
 }
 

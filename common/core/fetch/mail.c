@@ -71,7 +71,7 @@ int mail_server_check(struct str server)
     return is_url(scheme, rest) ? 0 : MAIL_BAD_SERVER;
 }
 
-static size_t on_read(char *out, size_t size, size_t count, void *arg)
+static size_t mail_on_read(char *out, size_t size, size_t count, void *arg)
 {
     struct mail_op *op = arg;
     size_t room = size * count;
@@ -95,7 +95,7 @@ add_recipients(struct arena *arena, struct mail_op *op, const struct str *items,
     }
 }
 
-static void set_options(
+static void mail_set_options(
     CURL *easy, struct arena *arena, struct mail_op *op, struct str server, const struct mail *mail)
 {
     const char *scheme = "";
@@ -117,7 +117,7 @@ static void set_options(
         easy, CURLOPT_MAIL_FROM, arena_printf(arena, "<%.*s>", STR_ARG(mail->from)).ptr);
     (void)curl_easy_setopt(easy, CURLOPT_MAIL_RCPT, op->recipients);
     (void)curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
-    (void)curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+    (void)curl_easy_setopt(easy, CURLOPT_READFUNCTION, mail_on_read);
     (void)curl_easy_setopt(easy, CURLOPT_READDATA, op);
     (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, op->error);
 }
@@ -150,7 +150,7 @@ AWAITS static int send_op(struct task *task,
 
     MUST(easy != NULL);
     op->transfer.easy = easy;
-    set_options(easy, task->arena, op, server, mail);
+    mail_set_options(easy, task->arena, op, server, mail);
     (void)curl_easy_setopt(
         easy, CURLOPT_TIMEOUT_MS, (long)(timeout_ms > 0 ? timeout_ms : DEFAULT_SEND_MS));
     int rc = fetch_loop_run(task, &op->transfer);

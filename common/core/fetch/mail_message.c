@@ -38,7 +38,7 @@ static bool address_ok(struct str address)
 }
 
 static int
-check_list(struct arena *arena, const struct str *items, size_t count, struct str *ret_reason)
+mail_check_list(struct arena *arena, const struct str *items, size_t count, struct str *ret_reason)
 {
     for (size_t i = 0; i < count; i++) {
         if (address_ok(items[i]))
@@ -53,11 +53,11 @@ int mail_check(struct arena *arena, const struct mail *mail, struct str *ret_rea
 {
     size_t recipients = mail->to_count + mail->cc_count + mail->bcc_count;
 
-    TRY(check_list(arena, &mail->from, 1, ret_reason));
-    TRY(check_list(arena, mail->to, mail->to_count, ret_reason));
-    TRY(check_list(arena, mail->cc, mail->cc_count, ret_reason));
-    TRY(check_list(arena, mail->bcc, mail->bcc_count, ret_reason));
-    TRY(check_list(arena, &mail->reply_to, mail->reply_to.len ? 1 : 0, ret_reason));
+    TRY(mail_check_list(arena, &mail->from, 1, ret_reason));
+    TRY(mail_check_list(arena, mail->to, mail->to_count, ret_reason));
+    TRY(mail_check_list(arena, mail->cc, mail->cc_count, ret_reason));
+    TRY(mail_check_list(arena, mail->bcc, mail->bcc_count, ret_reason));
+    TRY(mail_check_list(arena, &mail->reply_to, mail->reply_to.len ? 1 : 0, ret_reason));
     if (mail->to_count == 0 || recipients > MAIL_MAX_RECIPIENTS) {
         *ret_reason = arena_printf(arena, "1 to %d recipients are possible", MAIL_MAX_RECIPIENTS);
         return MAIL_BAD_ADDRESS;
@@ -77,7 +77,7 @@ int mail_check(struct arena *arena, const struct mail *mail, struct str *ret_rea
 
 /* --- headers --- */
 
-static bool plain(struct str text)
+static bool mail_plain(struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if ((unsigned char)text.ptr[i] >= 0x7f)
@@ -104,7 +104,7 @@ static void put_words(struct strbuf *out, struct str text)
 static void put_text_header(struct strbuf *out, const char *name, struct str value)
 {
     strbuf_printf(out, "%s: ", name);
-    if (plain(value))
+    if (mail_plain(value))
         strbuf_str(out, value);
     else
         put_words(out, value);
@@ -123,7 +123,7 @@ put_addresses(struct strbuf *out, const char *name, const struct str *items, siz
     strbuf_cstr(out, "\r\n");
 }
 
-static void put_from(struct strbuf *out, const struct mail *mail)
+static void mail_put_from(struct strbuf *out, const struct mail *mail)
 {
     strbuf_cstr(out, "From: ");
     if (mail->from_name.len) {
@@ -136,7 +136,7 @@ static void put_from(struct strbuf *out, const struct mail *mail)
 
 /* --- bodies --- */
 
-static void put_body(struct strbuf *out, const char *type, struct str body)
+static void mail_put_body(struct strbuf *out, const char *type, struct str body)
 {
     strbuf_printf(
         out, "Content-Type: %s; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n", type);
@@ -156,7 +156,7 @@ struct str mail_message(struct arena *arena, const struct mail *mail, int64_t no
 
     strbuf_init(&out, arena, MESSAGE_BYTES);
     strbuf_printf(&out, "Date: %s +0000\r\n", clock_format_mail(date, now_ms));
-    put_from(&out, mail);
+    mail_put_from(&out, mail);
     put_addresses(&out, "To", mail->to, mail->to_count);
     put_addresses(&out, "Cc", mail->cc, mail->cc_count);
     put_addresses(&out, "Reply-To", &mail->reply_to, mail->reply_to.len ? 1 : 0);
@@ -170,14 +170,14 @@ struct str mail_message(struct arena *arena, const struct mail *mail, int64_t no
         /* Base64 has no '=_': the boundary cannot occur in a body. */
         strbuf_cstr(&out,
                     "Content-Type: multipart/alternative; boundary=\"=_part\"\r\n\r\n--=_part\r\n");
-        put_body(&out, "text/plain", mail->text);
+        mail_put_body(&out, "text/plain", mail->text);
         strbuf_cstr(&out, "--=_part\r\n");
-        put_body(&out, "text/html", mail->html);
+        mail_put_body(&out, "text/html", mail->html);
         strbuf_cstr(&out, "--=_part--\r\n");
     } else if (mail->html.len) {
-        put_body(&out, "text/html", mail->html);
+        mail_put_body(&out, "text/html", mail->html);
     } else {
-        put_body(&out, "text/plain", mail->text);
+        mail_put_body(&out, "text/plain", mail->text);
     }
     MUST(!out.overflow);
     return strbuf_view(&out);

@@ -36,7 +36,7 @@ static void buffer_grow(struct exchange *ex)
     buffer_reserve(ex, cap < ex->buffer_limit ? cap : ex->buffer_limit);
 }
 
-static void wake(struct exchange *ex, int rc)
+static void body_wake(struct exchange *ex, int rc)
 {
     ex->waiting = WAIT_NONE;
     await_done(&ex->await, rc);
@@ -48,7 +48,7 @@ static void wake_reader(struct exchange *ex)
         return;
     if (ex->body_complete || ex->body_error != 0 || filling(ex)->len >= ex->buffer_limit ||
         (ex->waiting == WAIT_BODY_SOME && filling(ex)->len > 0))
-        wake(ex, 0);
+        body_wake(ex, 0);
 }
 
 void body_fail(struct exchange *ex, int error)
@@ -128,7 +128,7 @@ static void count_wait(struct exchange *ex)
     }
 }
 
-static void on_abandon(struct await *await)
+static void body_on_abandon(struct await *await)
 {
     CONTAINER_OF(await, struct exchange, await)->waiting = WAIT_NONE;
 }
@@ -150,7 +150,7 @@ AWAITS static int wait_aside(struct exchange *ex)
 }
 
 /* 0 when there is something new to look at. */
-AWAITS static int wait_for_body(struct exchange *ex, enum exchange_wait what)
+AWAITS static int body_wait(struct exchange *ex, enum exchange_wait what)
 {
     int rc;
 
@@ -166,7 +166,7 @@ AWAITS static int wait_for_body(struct exchange *ex, enum exchange_wait what)
             return -ECANCELED;
     }
     await_init(&ex->await);
-    ex->await.abandon = on_abandon;
+    ex->await.abandon = body_on_abandon;
     ex->waiting = what;
     ex->wait_since_ms = (int64_t)uv_now(loop_uv());
     if (what == WAIT_BODY_ALL)
@@ -200,7 +200,7 @@ int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body)
         buffer_reserve(ex, buffer->len + (size_t)ex->body.left);
     resume_input(ex);
     while (!ex->body_complete && ex->body_error == 0 && buffer->len <= max_bytes) {
-        int rc = wait_for_body(ex, WAIT_BODY_ALL);
+        int rc = body_wait(ex, WAIT_BODY_ALL);
         if (rc != 0)
             return rc;
     }
@@ -221,7 +221,7 @@ int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_pie
     if (req->content_length > 0 && (uint64_t)req->content_length > max_total_bytes)
         return REQ_BODY_TOO_LARGE;
     while (filling(ex)->len == 0 && !ex->body_complete && ex->body_error == 0) {
-        int rc = wait_for_body(ex, WAIT_BODY_SOME);
+        int rc = body_wait(ex, WAIT_BODY_SOME);
         if (rc != 0)
             return rc;
     }

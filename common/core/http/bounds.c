@@ -5,11 +5,11 @@
 
 #include "base/num.h"
 
-static void make(struct http_server *server,
-                 struct shares *shares,
-                 const char *name,
-                 uint64_t limit,
-                 uint64_t per_owner)
+static void bounds_make(struct http_server *server,
+                        struct shares *shares,
+                        const char *name,
+                        uint64_t limit,
+                        uint64_t per_owner)
 {
     shares_init(shares,
                 &(struct shares_config){
@@ -24,9 +24,11 @@ void bounds_init(struct http_server *server)
 {
     const struct http_limits *limits = &server->config.limits;
 
-    make(server, &server->connections, "http_connections", limits->connections_max, SHARES_ANY);
-    make(server, &server->bodies, "http_bodies", limits->requests_max, limits->bodies_per_address);
-    make(server, &server->body_bytes, "http_body_bytes", limits->body_bytes, SHARES_ANY);
+    bounds_make(
+        server, &server->connections, "http_connections", limits->connections_max, SHARES_ANY);
+    bounds_make(
+        server, &server->bodies, "http_bodies", limits->requests_max, limits->bodies_per_address);
+    bounds_make(server, &server->body_bytes, "http_body_bytes", limits->body_bytes, SHARES_ANY);
 }
 
 void bounds_done(struct http_server *server)
@@ -63,7 +65,7 @@ hold_more(struct shares *shares, struct share_owner owner, struct held *held, ui
     return true;
 }
 
-static void release(struct shares *shares, struct held *held)
+static void bounds_release(struct shares *shares, struct held *held)
 {
     if (held->amount > 0)
         shares_release(shares, held->share, held->amount);
@@ -82,7 +84,7 @@ bool bounds_connect(struct http_conn *conn)
 
 void bounds_disconnect(struct http_conn *conn)
 {
-    release(&conn->server->connections, &conn->held);
+    bounds_release(&conn->server->connections, &conn->held);
 }
 
 bool bounds_await_body(struct exchange *ex)
@@ -103,8 +105,8 @@ bool bounds_hold_body(struct exchange *ex, uint64_t bytes)
 
 void bounds_release_body(struct exchange *ex)
 {
-    release(&ex->req.server->bodies, &ex->body_held);
-    release(&ex->req.server->body_bytes, &ex->body_bytes_held);
+    bounds_release(&ex->req.server->bodies, &ex->body_held);
+    bounds_release(&ex->req.server->body_bytes, &ex->body_bytes_held);
 }
 
 bool bounds_hold_unsent(struct exchange *ex, uint64_t bytes)
@@ -120,5 +122,5 @@ bool bounds_hold_unsent(struct exchange *ex, uint64_t bytes)
 void bounds_release_unsent(struct exchange *ex)
 {
     if (ex->unsent_held.amount > 0)
-        release(ex->req.server->config.unsent, &ex->unsent_held);
+        bounds_release(ex->req.server->config.unsent, &ex->unsent_held);
 }

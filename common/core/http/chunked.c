@@ -140,7 +140,7 @@ static enum state step_trailer(struct body_reader *reader, char c)
 }
 
 /* One byte of framing. */
-static enum state step(struct body_reader *reader, char c)
+static enum state chunked_step(struct body_reader *reader, char c)
 {
     switch ((enum state)reader->state) {
     case ST_SIZE:
@@ -198,7 +198,7 @@ int body_decode(struct body_reader *reader,
             used += bytes;
             made += bytes;
         } else {
-            reader->state = (uint8_t)step(reader, input.ptr[used++]);
+            reader->state = (uint8_t)chunked_step(reader, input.ptr[used++]);
         }
     }
     *ret_used = used;

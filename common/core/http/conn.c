@@ -43,7 +43,7 @@ static void conn_set_state(struct http_conn *conn, enum conn_state state)
     conn->since_ms = (int64_t)uv_now(loop_uv());
 }
 
-static void on_closed(uv_handle_t *handle)
+static void http_on_closed(uv_handle_t *handle)
 {
     struct http_conn *conn = conn_of(handle);
     struct http_server *server = conn->server;
@@ -58,12 +58,12 @@ static void on_closed(uv_handle_t *handle)
     server_maybe_done(server);
 }
 
-static void conn_close(struct http_conn *conn)
+static void http_conn_close(struct http_conn *conn)
 {
     if (conn->state == CONN_CLOSING)
         return;
     conn_set_state(conn, CONN_CLOSING);
-    uv_close((uv_handle_t *)&conn->tcp, on_closed);
+    uv_close((uv_handle_t *)&conn->tcp, http_on_closed);
 }
 
 void conn_lost(struct http_conn *conn)
@@ -72,7 +72,7 @@ void conn_lost(struct http_conn *conn)
 
     if (conn->state == CONN_CLOSING)
         return;
-    conn_close(conn);
+    http_conn_close(conn);
     /* A response that the socket still holds is ended by its write callback. */
     if (!ex || (ex->phase == EXCHANGE_WRITING && !ex->req.streaming))
         return;
@@ -141,7 +141,7 @@ static size_t conn_consume(struct http_conn *conn, const char *data, size_t len)
 
 /* While a request is answered, what comes behind it stays in the kernel but for a little: reading
  * on is how we see that the client has gone. Only bodies are read in large pieces. */
-static void on_alloc(uv_handle_t *handle, size_t suggested UNUSED, uv_buf_t *buf)
+static void http_on_alloc(uv_handle_t *handle, size_t suggested UNUSED, uv_buf_t *buf)
 {
     const struct http_conn *conn = conn_of(handle);
     const struct exchange *ex = conn->exchange;
@@ -152,7 +152,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested UNUSED, uv_buf_t *buf
     *buf = uv_buf_init(read_buffer, conn->discard ? READ_BYTES : (unsigned)bytes);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf);
+static void http_on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf);
 
 /* Stops reading when nothing more can be held: that is the backpressure the client feels. */
 static void conn_update_reading(struct http_conn *conn)
@@ -169,7 +169,7 @@ static void conn_update_reading(struct http_conn *conn)
     conn->reading = want;
     if (!want)
         (void)uv_read_stop((uv_stream_t *)&conn->tcp);
-    else if (uv_read_start((uv_stream_t *)&conn->tcp, on_alloc, on_read) != 0)
+    else if (uv_read_start((uv_stream_t *)&conn->tcp, http_on_alloc, http_on_read) != 0)
         conn_lost(conn);
 }
 
@@ -190,7 +190,7 @@ static void conn_feed_pending(struct http_conn *conn)
         pending_drop(conn, conn_consume(conn, conn->pending, conn->pending_len));
 }
 
-static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
+static void http_on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
 {
     struct http_conn *conn = conn_of(stream);
 
@@ -229,7 +229,7 @@ static void conn_linger(struct http_conn *conn)
     conn->discard = true;
     pending_drop(conn, conn->pending_len);
     if (conn->eof || shutdown(conn_fd(conn), SHUT_WR) != 0) {
-        conn_close(conn);
+        http_conn_close(conn);
         return;
     }
     conn_set_state(conn, CONN_LINGER);
@@ -268,7 +268,7 @@ void conn_open(struct http_server *server, int fd, const char *peer)
     conn_set_state(conn, CONN_IDLE);
     if (!bounds_connect(conn) || uv_tcp_open(&conn->tcp, fd) != 0) {
         (void)close(fd);
-        conn_close(conn);
+        http_conn_close(conn);
         return;
     }
     (void)uv_tcp_nodelay(&conn->tcp, 1);

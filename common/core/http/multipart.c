@@ -38,7 +38,7 @@ static bool is_token_char(char c)
     return c > ' ' && c < 127 && !strchr("()<>@,;:\\\"/[]?={}", c);
 }
 
-static void skip_blanks(struct str *text)
+static void multipart_skip_blanks(struct str *text)
 {
     while (text->len > 0 && (text->ptr[0] == ' ' || text->ptr[0] == '\t'))
         *text = (struct str){text->ptr + 1, text->len - 1};
@@ -88,13 +88,13 @@ static bool take_quoted(struct arena *arena, struct str *text, struct str *ret_v
 static int
 take_param(struct arena *arena, struct str *text, struct str *ret_name, struct str *ret_value)
 {
-    skip_blanks(text);
+    multipart_skip_blanks(text);
     if (text->len == 0)
         return 0;
     if (text->ptr[0] != ';')
         return -1;
     *text = (struct str){text->ptr + 1, text->len - 1};
-    skip_blanks(text);
+    multipart_skip_blanks(text);
     if (text->len == 0)
         return 0;
     *ret_name = take_token(text);
@@ -110,7 +110,7 @@ take_param(struct arena *arena, struct str *text, struct str *ret_name, struct s
 /* Takes a token off that must be `wanted`. */
 static bool take_keyword(struct str *text, struct str wanted)
 {
-    skip_blanks(text);
+    multipart_skip_blanks(text);
     if (text->len < wanted.len || !str_ieq((struct str){text->ptr, wanted.len}, wanted))
         return false;
     *text = (struct str){text->ptr + wanted.len, text->len - wanted.len};
@@ -177,15 +177,19 @@ int multipart_new_from(struct arena *arena,
     return 0;
 }
 
-static int read_request(void *arg, uint64_t max_total_bytes, struct str *ret_piece)
+static int multipart_read_request(void *arg, uint64_t max_total_bytes, struct str *ret_piece)
 {
     return req_body_read(arg, max_total_bytes, ret_piece);
 }
 
 int multipart_new(struct req *req, uint64_t max_total_bytes, struct multipart **ret)
 {
-    return multipart_new_from(
-        req->task.arena, req_header(req, "content-type"), read_request, req, max_total_bytes, ret);
+    return multipart_new_from(req->task.arena,
+                              req_header(req, "content-type"),
+                              multipart_read_request,
+                              req,
+                              max_total_bytes,
+                              ret);
 }
 
 /* --- the window --- */

@@ -8,12 +8,12 @@
 #define EXACT_MAX     (1LL << 53) /* what a JSON number carries exactly */
 
 /* A whole number between 1 and `most`. */
-static bool read_number(struct arena *arena,
-                        struct str text,
-                        const char *name,
-                        int64_t most,
-                        int64_t *value,
-                        struct schema_errors *errors)
+static bool page_read_number(struct arena *arena,
+                             struct str text,
+                             const char *name,
+                             int64_t most,
+                             int64_t *value,
+                             struct schema_errors *errors)
 {
     int64_t number;
 
@@ -73,8 +73,9 @@ bool page_numbers(struct arena *arena,
                   struct schema_errors *errors)
 {
     *ret_page = (struct page){.page = 1, .limit = LIMIT_DEFAULT};
-    return read_number(arena, limit, "limit", LIMIT_MAX, &ret_page->limit, errors) &&
-           read_number(arena, number, "page", EXACT_MAX / ret_page->limit, &ret_page->page, errors);
+    return page_read_number(arena, limit, "limit", LIMIT_MAX, &ret_page->limit, errors) &&
+           page_read_number(
+               arena, number, "page", EXACT_MAX / ret_page->limit, &ret_page->page, errors);
 }
 
 bool page_parse(struct arena *arena,

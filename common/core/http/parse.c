@@ -66,15 +66,15 @@ static const uint8_t byte_classes[256] = {
     [0x80 ... 0xff] = BYTE_HIGH,
 };
 
-static enum byte_class class_of(char c)
+static enum byte_class http_class_of(char c)
 {
     return (enum byte_class)byte_classes[(unsigned char)c];
 }
 
-static bool is_token(struct str text)
+static bool http_is_token(struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (class_of(text.ptr[i]) != BYTE_TOKEN)
+        if (http_class_of(text.ptr[i]) != BYTE_TOKEN)
             return false;
     return text.len > 0;
 }
@@ -123,7 +123,7 @@ static int scan_byte(struct head_scan *scan,
                      char c,
                      const struct http_fault **ret_fault)
 {
-    enum byte_class class = class_of(c);
+    enum byte_class class = http_class_of(c);
 
     scan->bytes++;
     if (class == BYTE_BAD || (class == BYTE_HIGH && !scan->in_value)) {
@@ -190,7 +190,7 @@ static const struct http_fault *parse_method(struct str name, struct head *head)
             head->method = methods[i].method;
             return NULL;
         }
-    if (!is_token(name))
+    if (!http_is_token(name))
         return &fault_request_line;
     return str_eq(name, STR("PRI")) ? &fault_preface : &fault_method;
 }
@@ -264,7 +264,7 @@ static void read_connection(struct str list, struct fields *fields)
 }
 
 static const struct http_fault *
-read_field(const struct http_header *header, struct fields *fields, struct head *head)
+http_read_field(const struct http_header *header, struct fields *fields, struct head *head)
 {
     switch (header->name.len) {
     case 4:
@@ -331,7 +331,7 @@ static const struct http_fault *judge_framing(const struct fields *fields, struc
         if (head->http10 || fields->codings > 1)
             return &fault_coding;
         if (!str_ieq(fields->coding, STR("chunked")))
-            return is_token(fields->coding) && !str_ieq(fields->coding, STR("identity"))
+            return http_is_token(fields->coding) && !str_ieq(fields->coding, STR("identity"))
                        ? &fault_other_coding
                        : &fault_coding;
         head->chunked = true;
@@ -355,13 +355,13 @@ static size_t host_name_len(struct str host)
             i++;
         return i >= 3 && i < host.len && host.ptr[i] == ']' ? i + 1 : 0;
     }
-    while (i < host.len && class_of(host.ptr[i]) == BYTE_TOKEN && !strchr("#^`|", host.ptr[i]))
+    while (i < host.len && http_class_of(host.ptr[i]) == BYTE_TOKEN && !strchr("#^`|", host.ptr[i]))
         i++;
     return i;
 }
 
 /* uri-host [":" port] (RFC 9110 7.2). */
-static bool host_ok(struct str host)
+static bool http_host_ok(struct str host)
 {
     size_t i = host_name_len(host);
 
@@ -445,7 +445,7 @@ static struct str without_high(struct str value)
     char *text = (char *)value.ptr; /* of the head's own buffer */
 
     for (size_t i = 0; i < value.len; i++) {
-        if (class_of(text[i]) == BYTE_HIGH)
+        if (http_class_of(text[i]) == BYTE_HIGH)
             text[i] = '?';
     }
     return value;
@@ -492,16 +492,16 @@ parse_grammar(struct arena *arena, struct str text, size_t header_lines, struct 
     if (head->header_count != header_lines || !str_eq(grammar.url, head->target))
         return &fault_header;
     for (size_t i = 0; i < head->header_count; i++)
-        if (!is_token(head->headers[i].name))
+        if (!http_is_token(head->headers[i].name))
             return &fault_header;
     return NULL;
 }
 
-static const struct http_fault *parse_text(struct arena *arena,
-                                           struct str text,
-                                           size_t header_lines,
-                                           const struct http_limits *limits,
-                                           struct head *head)
+static const struct http_fault *http_parse_text(struct arena *arena,
+                                                struct str text,
+                                                size_t header_lines,
+                                                const struct http_limits *limits,
+                                                struct head *head)
 {
     const char *line_end = memchr(text.ptr, '\r', text.len);
     struct fields fields = {0};
@@ -514,7 +514,7 @@ static const struct http_fault *parse_text(struct arena *arena,
     if (fault)
         return fault;
     for (size_t i = 0; i < head->header_count; i++) {
-        fault = read_field(&head->headers[i], &fields, head);
+        fault = http_read_field(&head->headers[i], &fields, head);
         if (fault)
             return fault;
     }
@@ -522,7 +522,7 @@ static const struct http_fault *parse_text(struct arena *arena,
     if (fault)
         return fault;
     if (fields.hosts > 1 || (fields.hosts == 0 && !head->http10) ||
-        (fields.hosts == 1 && !host_ok(fields.host)))
+        (fields.hosts == 1 && !http_host_ok(fields.host)))
         return &fault_host;
     head->keep_alive = !fields.close && (!head->http10 || fields.keep_alive);
     return judge_target(fields.host, head);
@@ -538,6 +538,6 @@ int head_parse(struct arena *arena,
     if (scan->lead_crlf)
         text = (struct str){text.ptr + 2, text.len - 2};
     *ret_head = (struct head){.method = HTTP_OTHER_M, .content_length = -1};
-    *ret_fault = parse_text(arena, text, scan->lines - 1, limits, ret_head);
+    *ret_fault = http_parse_text(arena, text, scan->lines - 1, limits, ret_head);
     return *ret_fault ? HEAD_BAD : 0;
 }

@@ -5,7 +5,7 @@
 
 #define ITEMS_MAX 100
 
-static size_t count_items(struct str text)
+static size_t query_string_count_items(struct str text)
 {
     size_t count = text.len > 0 ? 1 : 0;
     for (size_t i = 0; i < text.len; i++)
@@ -46,8 +46,10 @@ static bool split_keys(struct str decoded, struct query_item *item, const char *
     return true;
 }
 
-static bool
-parse_item(struct arena *arena, struct str text, struct query_item *item, const char **ret_reason)
+static bool query_string_parse_item(struct arena *arena,
+                                    struct str text,
+                                    struct query_item *item,
+                                    const char **ret_reason)
 {
     struct str value = text;
     struct str raw_name = str_split(&value, '=');
@@ -70,7 +72,7 @@ int query_parse(struct arena *arena,
 {
     struct query query = {0};
     struct str rest = text;
-    size_t most = count_items(text);
+    size_t most = query_string_count_items(text);
 
     if (most > (size_t)ITEMS_MAX * 2) { /* empty ones ("a&&b") are skipped below, within reason */
         *ret_reason = "too many parameters";
@@ -86,7 +88,7 @@ int query_parse(struct arena *arena,
             *ret_reason = "too many parameters";
             return QUERY_INVALID;
         }
-        if (!parse_item(arena, piece, &query.items[query.count], ret_reason))
+        if (!query_string_parse_item(arena, piece, &query.items[query.count], ret_reason))
             return QUERY_INVALID;
         query.count++;
     }

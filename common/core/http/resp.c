@@ -105,7 +105,7 @@ static struct str date_line(void)
     return (struct str){line, len};
 }
 
-static char *put(char *at, struct str text)
+static char *resp_put(char *at, struct str text)
 {
     if (text.ptr && text.len > 0)
         memcpy(at, text.ptr, text.len);
@@ -114,7 +114,7 @@ static char *put(char *at, struct str text)
 
 static char *put_line(char *at, struct str name, struct str value)
 {
-    return put(put(put(at, name), value), STR("\r\n"));
+    return resp_put(resp_put(resp_put(at, name), value), STR("\r\n"));
 }
 
 bool resp_has_no_body(const struct exchange *ex)
@@ -132,7 +132,7 @@ static char *put_framing(char *at, struct exchange *ex, int64_t body_bytes)
         size_t len = num_print_i64(digits, body_bytes);
         return put_line(at, STR("Content-Length: "), (struct str){digits, len});
     }
-    return ex->chunked ? put(at, STR("Transfer-Encoding: chunked\r\n")) : at;
+    return ex->chunked ? resp_put(at, STR("Transfer-Encoding: chunked\r\n")) : at;
 }
 
 struct str resp_head(struct exchange *ex, int64_t body_bytes)
@@ -140,28 +140,28 @@ struct str resp_head(struct exchange *ex, int64_t body_bytes)
     const struct req *req = &ex->req;
     size_t room = HEAD_ROOM + req->content_type.len + req->request_id.len + req->extra_headers.len;
     char *head = arena_alloc(req->task.arena, room);
-    char *at = put(head, status_line(req->status));
+    char *at = resp_put(head, status_line(req->status));
 
-    at = put(at, date_line());
-    at = put(at, STR("X-Content-Type-Options: nosniff\r\n"));
+    at = resp_put(at, date_line());
+    at = resp_put(at, STR("X-Content-Type-Options: nosniff\r\n"));
     if (req->content_type.len > 0)
         at = put_line(at, STR("Content-Type: "), req->content_type);
     at = put_framing(at, ex, body_bytes);
     if (req->no_store)
-        at = put(at, STR("Cache-Control: no-store\r\n"));
+        at = resp_put(at, STR("Cache-Control: no-store\r\n"));
     if (req->request_id.len > 0)
         at = put_line(at, STR("X-Request-Id: "), req->request_id);
-    at = put(at, strbuf_view(&req->extra_headers));
+    at = resp_put(at, strbuf_view(&req->extra_headers));
     if (!ex->keep_alive)
-        at = put(at, STR("Connection: close\r\n"));
+        at = resp_put(at, STR("Connection: close\r\n"));
     else if (ex->head.http10)
-        at = put(at, STR("Connection: keep-alive\r\n"));
-    at = put(at, STR("\r\n"));
+        at = resp_put(at, STR("Connection: keep-alive\r\n"));
+    at = resp_put(at, STR("\r\n"));
     MUST((size_t)(at - head) <= room);
     return (struct str){head, (size_t)(at - head)};
 }
 
-static void on_written(uv_write_t *write, int status)
+static void resp_on_written(uv_write_t *write, int status)
 {
     struct exchange *ex = CONTAINER_OF(write, struct exchange, write);
 
@@ -217,9 +217,9 @@ void resp_send(struct exchange *ex)
             bufs[i].len -= skip;
             sent -= (int)skip;
         }
-        sent = uv_write(&ex->write, stream, bufs, count, on_written);
+        sent = uv_write(&ex->write, stream, bufs, count, resp_on_written);
         if (sent == 0)
             return;
     }
-    on_written(&ex->write, sent);
+    resp_on_written(&ex->write, sent);
 }

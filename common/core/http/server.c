@@ -240,7 +240,7 @@ void server_accept_more(struct http_server *server)
     server->accepting = true;
 }
 
-static void on_sweep(void *arg)
+static void http_on_sweep(void *arg)
 {
     struct http_server *server = arg;
     loop_timer_start(&server->sweep_timer, server->sweep_ms);
@@ -279,7 +279,7 @@ int http_server_start(const struct http_config *config, struct http_server **ret
     bounds_init(server);
     server->done_hook = (struct loop_hook){.fn = exchange_flush_done, .arg = server};
     loop_timer_init(&server->accept_timer, on_accept_timer, server);
-    loop_timer_init(&server->sweep_timer, on_sweep, server);
+    loop_timer_init(&server->sweep_timer, http_on_sweep, server);
     MUST(uv_poll_init(loop_uv(), &server->listener, fd) == 0);
     server->listener_open = true;
     server_accept_more(server);

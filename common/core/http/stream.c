@@ -8,7 +8,7 @@
 
 #define FILE_PIECE_BYTES 131072U
 
-static void on_abandon(struct await *await)
+static void stream_on_abandon(struct await *await)
 {
     CONTAINER_OF(await, struct exchange, await)->waiting = WAIT_NONE;
 }
@@ -26,7 +26,7 @@ AWAITS static int send_pieces(struct exchange *ex, const struct str *pieces, siz
     while (req->conn && conn_queued(req->conn) > STREAM_QUEUE_MAX) {
         int rc;
         await_init(&ex->await);
-        ex->await.abandon = on_abandon;
+        ex->await.abandon = stream_on_abandon;
         ex->waiting = WAIT_WRITE;
         rc = await_wait(&req->task, &ex->await, 0);
         if (rc != 0)
@@ -36,7 +36,7 @@ AWAITS static int send_pieces(struct exchange *ex, const struct str *pieces, siz
 }
 
 /* length < 0: not known before the end. */
-AWAITS static int begin(struct exchange *ex, int status, int64_t length)
+AWAITS static int stream_begin(struct exchange *ex, int status, int64_t length)
 {
     struct str head;
 
@@ -59,7 +59,7 @@ AWAITS static int begin(struct exchange *ex, int status, int64_t length)
 int resp_stream_begin(struct req *req, int status, struct str content_type)
 {
     req->content_type = content_type;
-    return begin(EXCHANGE(req), status, -1);
+    return stream_begin(EXCHANGE(req), status, -1);
 }
 
 int resp_stream_write(struct req *req, struct str piece)
@@ -141,7 +141,7 @@ int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t 
 
     read->fd = fd;
     read->offset = offset;
-    rc = begin(ex, status, length);
+    rc = stream_begin(ex, status, length);
     if (rc == 0 && !resp_has_no_body(ex)) {
         read->buffer = arena_alloc(req->task.arena, FILE_PIECE_BYTES);
         rc = file_send(ex, read, length);

@@ -17,7 +17,7 @@
 
 /* --- errors: jansson quotes the input in its texts, ours never do --- */
 
-static int refuse(struct jr_error *ret_error, size_t line, size_t column, const char *reason)
+static int jr_refuse(struct jr_error *ret_error, size_t line, size_t column, const char *reason)
 {
     *ret_error = (struct jr_error){.range = false};
     snprintf(
@@ -25,7 +25,7 @@ static int refuse(struct jr_error *ret_error, size_t line, size_t column, const 
     return JR_INVALID;
 }
 
-/* As refuse(), counting lines and code points up to byte `at`. */
+/* As jr_refuse(), counting lines and code points up to byte `at`. */
 static int refuse_at(struct jr_error *ret_error, struct str text, size_t at, const char *reason)
 {
     size_t line = 1;
@@ -39,7 +39,7 @@ static int refuse_at(struct jr_error *ret_error, struct str text, size_t at, con
             column++;
         }
     }
-    return refuse(ret_error, line, column, reason);
+    return jr_refuse(ret_error, line, column, reason);
 }
 
 /* Our words for a syntax error, by how jansson's text begins. */
@@ -159,14 +159,14 @@ static void free_root(void *root)
 }
 
 /* Reads `text`; numbers are kept as they stand in `original`, of which it was made. */
-static int parse(struct arena *arena,
-                 struct str text,
-                 struct str original,
-                 json_t **ret_root,
-                 struct jr_error *ret_error)
+static int jr_read_text(struct arena *arena,
+                        struct str text,
+                        struct str original,
+                        json_t **ret_root,
+                        struct jr_error *ret_error)
 {
     if (text.len == 0)
-        return refuse(ret_error, 1, 1, "unexpected end of text");
+        return jr_refuse(ret_error, 1, 1, "unexpected end of text");
     int rc = scan(text, ret_error);
     if (rc != 0)
         return rc;
@@ -175,7 +175,7 @@ static int parse(struct arena *arena,
     if (root == NULL) {
         size_t line = error.line > 0 ? (size_t)error.line : 1;
         size_t column = error.column > 0 ? (size_t)error.column : 1;
-        (void)refuse(ret_error, line, column, syntax_reason(&error));
+        (void)jr_refuse(ret_error, line, column, syntax_reason(&error));
         ret_error->range = json_error_code(&error) == json_error_numeric_overflow;
         ret_error->at = error.position > 0 ? (size_t)error.position : 0;
         return JR_INVALID;
@@ -188,7 +188,7 @@ static int parse(struct arena *arena,
 
 int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_error *ret_error)
 {
-    return parse(arena, text, text, ret_root, ret_error);
+    return jr_read_text(arena, text, text, ret_root, ret_error);
 }
 
 /* What jansson allocates, as malloc() rounds it. */
@@ -261,7 +261,7 @@ int jr_parse_stored(struct arena *arena,
                     json_t **ret_root,
                     struct jr_error *ret_error)
 {
-    return parse(arena, widen(arena, text), text, ret_root, ret_error);
+    return jr_read_text(arena, widen(arena, text), text, ret_root, ret_error);
 }
 
 json_t *jr_text(struct str text)

@@ -15,7 +15,7 @@ struct parsing {
 };
 
 /* On the loop or on a thread: nobody else uses the arena. */
-static void parse(void *arg)
+static void jr_beside_parse(void *arg)
 {
     struct parsing *in = arg;
 
@@ -52,10 +52,10 @@ int jr_parse_beside(struct task *task,
     struct parsing in = {.arena = arena, .text = text, .stored = stored};
 
     if (text.len <= JR_HERE_BYTES) {
-        parse(&in);
+        jr_beside_parse(&in);
     } else {
         own_tree(&in);
-        work_beside(task, parse, &in);
+        work_beside(task, jr_beside_parse, &in);
     }
     *ret_root = in.root;
     *ret_error = in.error;
@@ -74,7 +74,7 @@ int jr_parse_in_turn(struct task *task,
     if (text.len <= JR_HERE_BYTES)
         return jr_parse_beside(task, arena, text, stored, ret_root, ret_error);
     own_tree(&in);
-    TRY(work_run(task, WORK_PARSE, parse, &in));
+    TRY(work_run(task, WORK_PARSE, jr_beside_parse, &in));
     *ret_root = in.root;
     *ret_error = in.error;
     return in.rc;

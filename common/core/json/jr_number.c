@@ -126,19 +126,19 @@ struct literals {
  * its tree takes what is made for it */
 
 /* Members come in the order of the text. */
-static json_t *keep(struct literals *in, json_t *value)
+static json_t *jr_number_keep(struct literals *in, json_t *value)
 {
     if (json_is_object(value)) {
         for (void *at = json_object_iter(value); at != NULL;
              at = json_object_iter_next(value, at)) {
-            json_t *other = keep(in, json_object_iter_value(at));
+            json_t *other = jr_number_keep(in, json_object_iter_value(at));
             if (other != NULL)
                 MUST(json_object_iter_set_new(value, at, other) == 0);
         }
         return NULL;
     }
     for (size_t i = 0; i < json_array_size(value); i++) {
-        json_t *other = keep(in, json_array_get(value, i));
+        json_t *other = jr_number_keep(in, json_array_get(value, i));
         if (other != NULL)
             MUST(json_array_set_new(value, i, other) == 0);
     }
@@ -173,7 +173,7 @@ void number_keep_literals(json_t **root, struct str text)
 
     if (!any_lost(text))
         return;
-    json_t *other = keep(&in, *root);
+    json_t *other = jr_number_keep(&in, *root);
     if (other == NULL)
         return;
     json_decref(*root);

@@ -11,7 +11,7 @@ struct level {
     struct str key; /* as written, without its quotes */
 };
 
-static struct str print(struct arena *arena, const struct level *levels, size_t depth)
+static struct str jr_path_print(struct arena *arena, const struct level *levels, size_t depth)
 {
     struct strbuf out;
 
@@ -44,5 +44,5 @@ struct str jr_path(struct arena *arena, struct str text, size_t at)
             levels[depth - 1].index++;
         }
     }
-    return print(arena, levels, depth);
+    return jr_path_print(arena, levels, depth);
 }

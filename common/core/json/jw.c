@@ -33,7 +33,7 @@ static bool in_object(const struct jw *w)
     return top >= 0 && (w->objects[top / 64] >> (top % 64) & 1) != 0;
 }
 
-static void check_value(const struct jw *w)
+static void jw_check_value(const struct jw *w)
 {
     if (in_object(w) && !w->value_due)
         PANIC("json: value without a key");
@@ -53,7 +53,7 @@ static void check_end(const struct jw *w, bool object)
         PANIC("json: unbalanced end of %s", object ? "object" : "array");
 }
 #else
-#define check_value(w)       ((void)(w))
+#define jw_check_value(w)    ((void)(w))
 #define check_key(w)         ((void)(w))
 #define check_end(w, object) ((void)(w), (void)(object))
 #endif
@@ -61,7 +61,7 @@ static void check_end(const struct jw *w, bool object)
 /* --- pieces --- */
 
 /* Room for `bytes` and a comma; writes the comma when due. NULL when the buffer is full. */
-static char *begin(struct jw *w, size_t bytes)
+static char *jw_begin(struct jw *w, size_t bytes)
 {
     struct strbuf *out = w->out;
     if (!strbuf_reserve(out, bytes + 1))
@@ -73,8 +73,8 @@ static char *begin(struct jw *w, size_t bytes)
 
 static char *begin_value(struct jw *w, size_t bytes)
 {
-    check_value(w);
-    char *to = begin(w, bytes);
+    jw_check_value(w);
+    char *to = jw_begin(w, bytes);
     w->comma = true;
     w->value_due = false;
     return to;
@@ -125,7 +125,7 @@ size_t jw_str_bytes(struct str text)
     }
 }
 
-static size_t put_escape(char *to, unsigned char c)
+static size_t jw_put_escape(char *to, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
     to[0] = '\\';
@@ -153,14 +153,14 @@ static void put_escaped(struct strbuf *out, struct str text)
         /* Six for this escape, the rest as it was promised: the text after it and the quote. */
         if (!strbuf_reserve(out, 6 + text.len))
             return;
-        out->len += put_escape(out->ptr + out->len, (unsigned char)*text.ptr);
+        out->len += jw_put_escape(out->ptr + out->len, (unsigned char)*text.ptr);
         text.ptr++;
         text.len--;
     }
 }
 
 /* The same between quotes, into room for both. */
-static void put_quoted(struct strbuf *out, struct str text)
+static void jw_put_quoted(struct strbuf *out, struct str text)
 {
     out->ptr[out->len++] = '"';
     put_escaped(out, text);
@@ -168,7 +168,7 @@ static void put_quoted(struct strbuf *out, struct str text)
         out->ptr[out->len++] = '"';
 }
 
-static void open_scope(struct jw *w, char c, bool object)
+static void jw_open_scope(struct jw *w, char c, bool object)
 {
     put_literal(w, &c, 1);
     MUST(w->depth < MAX_DEPTH);
@@ -203,7 +203,7 @@ bool jw_done(const struct jw *w)
 
 void jw_obj(struct jw *w)
 {
-    open_scope(w, '{', true);
+    jw_open_scope(w, '{', true);
 }
 
 void jw_obj_end(struct jw *w)
@@ -213,7 +213,7 @@ void jw_obj_end(struct jw *w)
 
 void jw_arr(struct jw *w)
 {
-    open_scope(w, '[', false);
+    jw_open_scope(w, '[', false);
 }
 
 void jw_arr_end(struct jw *w)
@@ -224,8 +224,8 @@ void jw_arr_end(struct jw *w)
 void jw_key(struct jw *w, struct str key)
 {
     check_key(w);
-    if (begin(w, key.len + 3) != NULL) {
-        put_quoted(w->out, key);
+    if (jw_begin(w, key.len + 3) != NULL) {
+        jw_put_quoted(w->out, key);
         strbuf_char(w->out, ':');
     }
     w->comma = false;
@@ -236,7 +236,7 @@ void jw_lit(struct jw *w, const char *key)
 {
     check_key(w);
     struct str name = str_from(key);
-    char *to = begin(w, name.len + 3);
+    char *to = jw_begin(w, name.len + 3);
     if (to != NULL) {
         to[0] = '"';
         memcpy(to + 1, name.ptr, name.len);
@@ -251,7 +251,7 @@ void jw_lit(struct jw *w, const char *key)
 void jw_str(struct jw *w, struct str text)
 {
     if (begin_value(w, text.len + 2) != NULL)
-        put_quoted(w->out, text);
+        jw_put_quoted(w->out, text);
 }
 
 void jw_str_begin(struct jw *w)
@@ -329,7 +329,7 @@ void jw_time(struct jw *w, int64_t wall_ms)
 }
 
 /* NOLINTBEGIN(misc-no-recursion): at most MAX_DEPTH deep */
-static void write_object(struct jw *w, json_t *object)
+static void jw_write_object(struct jw *w, json_t *object)
 {
     jw_obj(w);
     for (void *it = json_object_iter(object); it != NULL; it = json_object_iter_next(object, it)) {
@@ -343,7 +343,7 @@ void jw_json(struct jw *w, const struct json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
-        write_object(w, (json_t *)value); /* iterating needs a mutable type, changes nothing */
+        jw_write_object(w, (json_t *)value); /* iterating needs a mutable type, changes nothing */
         break;
     case JSON_ARRAY:
         jw_arr(w);

@@ -86,7 +86,7 @@ void schema_error_add_code(struct arena *arena,
 }
 
 /* "items[3].price" */
-static struct str place_print(struct arena *arena, const struct place *place)
+static struct str schema_place_print(struct arena *arena, const struct place *place)
 {
     const struct place *chain[PLACE_DEPTH];
     size_t count = 0;
@@ -115,19 +115,20 @@ static void PRINTF_LIKE(4, 5) fail(
         return;
     va_list args;
     va_start(args, format);
-    verror(walk->arena, errors, place_print(walk->arena, at), problem_code(code), format, args);
+    verror(
+        walk->arena, errors, schema_place_print(walk->arena, at), problem_code(code), format, args);
     va_end(args);
 }
 
 /* --- texts --- */
 
-static struct str text_of(const json_t *value)
+static struct str schema_text_of(const json_t *value)
 {
     return (struct str){json_string_value(value), json_string_length(value)};
 }
 
 /* Limits are whole numbers of characters or items. */
-static size_t limit_of(const struct walk *walk, double max, size_t otherwise)
+static size_t schema_limit_of(const struct walk *walk, double max, size_t otherwise)
 {
     if (max > 0)
         return (size_t)max;
@@ -156,10 +157,10 @@ static const char *format_words(const char *format)
     return "has the wrong format";
 }
 
-static void check_values(const struct walk *walk,
-                         const struct place *at,
-                         const char *const *values,
-                         struct str text)
+static void schema_check_values(const struct walk *walk,
+                                const struct place *at,
+                                const char *const *values,
+                                struct str text)
 {
     for (const char *const *it = values; *it != NULL; it++)
         if (str_is(text, *it))
@@ -178,7 +179,7 @@ static void check_words(const struct walk *walk,
                         struct str text)
 {
     if (field->values != NULL)
-        check_values(walk, at, field->values, text);
+        schema_check_values(walk, at, field->values, text);
     const char *format = field->format;
     if (field->type == FIELD_TIME && format == NULL)
         format = "date-time";
@@ -197,18 +198,18 @@ static void check_length(
         fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be at least %zu characters", min);
 }
 
-static void read_text(const struct walk *walk,
-                      const struct place *at,
-                      const struct field *field,
-                      const json_t *value,
-                      void *out)
+static void schema_read_text(const struct walk *walk,
+                             const struct place *at,
+                             const struct field *field,
+                             const json_t *value,
+                             void *out)
 {
     if (!json_is_string(value)) {
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected a string");
         return;
     }
-    struct str text = text_of(value);
-    check_length(walk, at, (size_t)field->min, limit_of(walk, field->max, TEXT_MAX), text);
+    struct str text = schema_text_of(value);
+    check_length(walk, at, (size_t)field->min, schema_limit_of(walk, field->max, TEXT_MAX), text);
     check_words(walk, at, field, text);
     if (out != NULL)
         ((struct in_str *)out)->value = text;
@@ -246,10 +247,10 @@ static void check_bounds(const struct walk *walk,
 }
 
 /* An integer, or a real that is one exactly. */
-static bool read_integer(const struct walk *walk,
-                         const struct place *at,
-                         const json_t *value,
-                         int64_t *ret_number)
+static bool schema_read_integer(const struct walk *walk,
+                                const struct place *at,
+                                const json_t *value,
+                                int64_t *ret_number)
 {
     if (json_is_integer(value)) {
         *ret_number = json_integer_value(value);
@@ -268,25 +269,25 @@ static bool read_integer(const struct walk *walk,
     return true;
 }
 
-static void read_i64(const struct walk *walk,
-                     const struct place *at,
-                     const struct field *field,
-                     const json_t *value,
-                     void *out)
+static void schema_read_i64(const struct walk *walk,
+                            const struct place *at,
+                            const struct field *field,
+                            const json_t *value,
+                            void *out)
 {
     int64_t number;
-    if (!read_integer(walk, at, value, &number))
+    if (!schema_read_integer(walk, at, value, &number))
         return;
     check_bounds(walk, at, field, (double)number);
     if (out != NULL)
         ((struct in_i64 *)out)->value = number;
 }
 
-static void read_f64(const struct walk *walk,
-                     const struct place *at,
-                     const struct field *field,
-                     const json_t *value,
-                     void *out)
+static void schema_read_f64(const struct walk *walk,
+                            const struct place *at,
+                            const struct field *field,
+                            const json_t *value,
+                            void *out)
 {
     if (!json_is_number(value)) {
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected a number");
@@ -301,7 +302,7 @@ static void read_f64(const struct walk *walk,
 }
 
 static void
-read_bool(const struct walk *walk, const struct place *at, const json_t *value, void *out)
+schema_read_bool(const struct walk *walk, const struct place *at, const json_t *value, void *out)
 {
     if (!json_is_boolean(value)) {
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
@@ -319,11 +320,11 @@ static void walk_object(const struct walk *walk,
                         const json_t *object,
                         char *out);
 
-static void read_json(const struct walk *walk,
-                      const struct place *at,
-                      const struct field *field,
-                      const json_t *value,
-                      void *out)
+static void schema_read_json(const struct walk *walk,
+                             const struct place *at,
+                             const struct field *field,
+                             const json_t *value,
+                             void *out)
 {
     if (field->type == FIELD_MAP && !json_is_object(value))
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
@@ -331,10 +332,10 @@ static void read_json(const struct walk *walk,
         ((struct in_json *)out)->value = (json_t *)value;
 }
 
-static bool check_list(const struct walk *walk,
-                       const struct place *at,
-                       const struct field *field,
-                       const json_t *value)
+static bool schema_check_list(const struct walk *walk,
+                              const struct place *at,
+                              const struct field *field,
+                              const json_t *value)
 {
     if (!json_is_array(value)) {
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an array");
@@ -342,7 +343,7 @@ static bool check_list(const struct walk *walk,
     }
     size_t count = json_array_size(value);
     size_t min = (size_t)field->min;
-    size_t max = limit_of(walk, field->max, LIST_MAX);
+    size_t max = schema_limit_of(walk, field->max, LIST_MAX);
     if (count > max)
         fail(walk, at, PROBLEM_TOO_LONG, "must have at most %zu items", max);
     else if (count < min)
@@ -350,15 +351,18 @@ static bool check_list(const struct walk *walk,
     return count <= max;
 }
 
-static void
-read_ids(const struct walk *walk, const struct place *at, const json_t *array, struct in_ids *out)
+static void schema_read_ids(const struct walk *walk,
+                            const struct place *at,
+                            const json_t *array,
+                            struct in_ids *out)
 {
     size_t count = json_array_size(array);
     int64_t ignored;
     int64_t *items = out ? ARENA_ARRAY(walk->arena, items, count) : NULL;
     for (size_t i = 0; i < count; i++) {
         struct place item = {.parent = at, .index = i};
-        (void)read_integer(walk, &item, json_array_get(array, i), items ? &items[i] : &ignored);
+        (void)schema_read_integer(
+            walk, &item, json_array_get(array, i), items ? &items[i] : &ignored);
     }
     if (out != NULL) {
         out->count = count;
@@ -381,10 +385,10 @@ static void read_texts(const struct walk *walk,
             fail(walk, &item, PROBLEM_TYPE_MISMATCH, "expected a string");
             continue;
         }
-        check_length(walk, &item, 0, limit_of(walk, 0, TEXT_MAX), text_of(value));
-        check_words(walk, &item, field, text_of(value));
+        check_length(walk, &item, 0, schema_limit_of(walk, 0, TEXT_MAX), schema_text_of(value));
+        check_words(walk, &item, field, schema_text_of(value));
         if (items != NULL)
-            items[i] = text_of(value);
+            items[i] = schema_text_of(value);
     }
     if (out != NULL) {
         out->count = count;
@@ -417,11 +421,11 @@ static bool read_sub(const struct walk *walk,
     return true;
 }
 
-static void read_list(const struct walk *walk,
-                      const struct place *at,
-                      const struct schema *sub,
-                      const json_t *array,
-                      struct in_list *out)
+static void schema_read_list(const struct walk *walk,
+                             const struct place *at,
+                             const struct schema *sub,
+                             const json_t *array,
+                             struct in_list *out)
 {
     size_t count = json_array_size(array);
     size_t size = is_loose(sub) ? sizeof(json_t *) : sub->struct_bytes;
@@ -439,11 +443,11 @@ static void read_list(const struct walk *walk,
     }
 }
 
-static void read_object(const struct walk *walk,
-                        const struct place *at,
-                        const struct schema *sub,
-                        const json_t *value,
-                        struct in_obj *out)
+static void schema_read_object(const struct walk *walk,
+                               const struct place *at,
+                               const struct schema *sub,
+                               const json_t *value,
+                               struct in_obj *out)
 {
     char *to = out && !is_loose(sub) ? arena_zalloc(walk->arena, sub->struct_bytes) : NULL;
     if (read_sub(walk, at, sub, value, to) && out != NULL)
@@ -453,50 +457,50 @@ static void read_object(const struct walk *walk,
 /* --- members --- */
 
 /* `out` is the in_* member of the struct, or NULL. */
-static void read_value(const struct walk *walk,
-                       const struct place *at,
-                       const struct field *field,
-                       const json_t *value,
-                       void *out)
+static void schema_read_value(const struct walk *walk,
+                              const struct place *at,
+                              const struct field *field,
+                              const json_t *value,
+                              void *out)
 {
     switch (field->type) {
     case FIELD_STR:
     case FIELD_TIME:
-        read_text(walk, at, field, value, out);
+        schema_read_text(walk, at, field, value, out);
         return;
     case FIELD_I64:
-        read_i64(walk, at, field, value, out);
+        schema_read_i64(walk, at, field, value, out);
         return;
     case FIELD_F64:
-        read_f64(walk, at, field, value, out);
+        schema_read_f64(walk, at, field, value, out);
         return;
     case FIELD_BOOL:
-        read_bool(walk, at, value, out);
+        schema_read_bool(walk, at, value, out);
         return;
     case FIELD_JSON:
     case FIELD_MAP:
-        read_json(walk, at, field, value, out);
+        schema_read_json(walk, at, field, value, out);
         return;
     case FIELD_OBJ:
-        read_object(walk, at, field->sub, value, out);
+        schema_read_object(walk, at, field->sub, value, out);
         return;
     case FIELD_IDS:
     case FIELD_STRS:
     case FIELD_LIST:
         break;
     }
-    if (!check_list(walk, at, field, value))
+    if (!schema_check_list(walk, at, field, value))
         return;
     if (field->type == FIELD_IDS)
-        read_ids(walk, at, value, out);
+        schema_read_ids(walk, at, value, out);
     else if (field->type == FIELD_STRS)
         read_texts(walk, at, field, value, out);
     else
-        read_list(walk, at, field->sub, value, out);
+        schema_read_list(walk, at, field->sub, value, out);
 }
 
 /* Every in_* struct begins with these two. */
-static void set_flags(void *out, bool null)
+static void schema_set_flags(void *out, bool null)
 {
     _Static_assert(offsetof(struct in_obj, set) == 0 && offsetof(struct in_obj, null) == 1,
                    "flags");
@@ -505,11 +509,11 @@ static void set_flags(void *out, bool null)
     flags[1] = null;
 }
 
-static void read_member(const struct walk *walk,
-                        const struct place *at,
-                        const struct field *field,
-                        const json_t *value,
-                        void *out)
+static void schema_read_member(const struct walk *walk,
+                               const struct place *at,
+                               const struct field *field,
+                               const json_t *value,
+                               void *out)
 {
     if (walk->response && field->write_only) {
         fail(walk, at, PROBLEM_UNKNOWN_FIELD, "must not be in a response");
@@ -517,9 +521,9 @@ static void read_member(const struct walk *walk,
     }
     bool null = json_is_null(value);
     if (out != NULL)
-        set_flags(out, null);
+        schema_set_flags(out, null);
     if (!null || field->type == FIELD_JSON)
-        read_value(walk, at, field, value, out);
+        schema_read_value(walk, at, field, value, out);
     else if (!field->nullable)
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "must not be null");
 }
@@ -568,7 +572,7 @@ static void walk_object(const struct walk *walk,
         const json_t *value = json_object_get(object, field->name);
         if (value != NULL) {
             known++;
-            read_member(walk, &member, field, value, out ? out + field->offset : NULL);
+            schema_read_member(walk, &member, field, value, out ? out + field->offset : NULL);
         } else if (field->required && !(walk->response && field->write_only)) {
             fail(walk, &member, PROBLEM_REQUIRED, "is required");
         }

@@ -23,7 +23,7 @@ static bool slug_ok(struct str value)
     return identifier_ok(value, "-", 2);
 }
 
-static bool name_ok(struct str value)
+static bool format_name_ok(struct str value)
 {
     return identifier_ok(value, "_", 1);
 }
@@ -193,7 +193,7 @@ static const struct {
 } formats[] = {
     {"email", email_ok},
     {"slug", slug_ok},
-    {"name", name_ok},
+    {"name", format_name_ok},
     {"url", url_ok},
     {"uri", url_ok},
     {"date", clock_parse_date},

@@ -136,7 +136,7 @@ static bool is_decorated(const struct field *field)
     return field->nullable || field->write_only || field->doc != NULL || field->example != NULL;
 }
 
-static void write_object(struct jw *w, const struct schema *schema);
+static void openapi_write_object(struct jw *w, const struct schema *schema);
 
 /* $ref takes no siblings in 3.0. Beside an allOf, nullable changes nothing: its parts still refuse
  * null (OpenAPI 3.0.3, proposal "clarify nullable"), so an object that may be null is written out.
@@ -145,7 +145,7 @@ static void write_object(struct jw *w, const struct schema *schema);
 static void write_object_ref(struct jw *w, const struct field *field)
 {
     if (field->nullable && field->sub->raw == NULL) {
-        write_object(w, field->sub);
+        openapi_write_object(w, field->sub);
         return;
     }
     if (!is_decorated(field)) {
@@ -229,7 +229,7 @@ static void write_required(struct jw *w, const struct schema *schema)
 
 /* The members of an object's schema. */
 /* NOLINTNEXTLINE(misc-no-recursion): over static data */
-static void write_object(struct jw *w, const struct schema *schema)
+static void openapi_write_object(struct jw *w, const struct schema *schema)
 {
     JW_CSTR(w, "type", "object");
     write_required(w, schema);
@@ -256,7 +256,7 @@ void schema_openapi(struct jw *w, const struct schema *schema)
     jw_obj(w);
     if (schema->doc != NULL)
         JW_CSTR(w, "description", schema->doc);
-    write_object(w, schema);
+    openapi_write_object(w, schema);
     if (schema->example != NULL) {
         jw_lit(w, "example");
         jw_raw(w, str_from(schema->example));

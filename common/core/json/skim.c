@@ -32,7 +32,7 @@ struct reader {
     const char *reason;
 };
 
-static bool refuse(struct reader *r, const char *reason)
+static bool skim_refuse(struct reader *r, const char *reason)
 {
     r->reason = reason;
     return false;
@@ -44,7 +44,7 @@ static void skip_space(struct reader *r)
         r->at++;
 }
 
-static bool take(struct reader *r, char c)
+static bool skim_take(struct reader *r, char c)
 {
     if (r->at == r->end || *r->at != c)
         return false;
@@ -82,8 +82,8 @@ static bool read_escape_u(struct reader *r, unsigned *ret_point)
         *ret_point = high;
         return high != 0;
     }
-    if (high > 0xdbff || !take(r, '\\') || !take(r, 'u') || !read_unit(r, &low) || low < 0xdc00 ||
-        low > 0xdfff)
+    if (high > 0xdbff || !skim_take(r, '\\') || !skim_take(r, 'u') || !read_unit(r, &low) ||
+        low < 0xdc00 || low > 0xdfff)
         return false;
     *ret_point = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
     return true;
@@ -142,14 +142,14 @@ static bool read_string(struct reader *r, struct str *ret_raw, bool *ret_escaped
             return true;
         }
         if ((unsigned char)c < 0x20)
-            return refuse(r, "control character in a string");
+            return skim_refuse(r, "control character in a string");
         if (c == '\\') {
             *ret_escaped = true;
             if (!read_escape(r, NULL))
-                return refuse(r, "invalid escape in a string");
+                return skim_refuse(r, "invalid escape in a string");
         }
     }
-    return refuse(r, "unexpected end of text");
+    return skim_refuse(r, "unexpected end of text");
 }
 
 /* A string that was read before, without its escapes. */
@@ -171,7 +171,7 @@ static struct str decode(struct reader *r, struct str raw)
 
 /* --- numbers --- */
 
-static size_t skip_digits(struct reader *r)
+static size_t skim_skip_digits(struct reader *r)
 {
     size_t count = ascii_span((struct str){r->at, (size_t)(r->end - r->at)}, ASCII_DIGIT);
 
@@ -179,33 +179,33 @@ static size_t skip_digits(struct reader *r)
     return count;
 }
 
-static bool read_number(struct reader *r, struct str *ret_text)
+static bool skim_read_number(struct reader *r, struct str *ret_text)
 {
     const char *from = r->at;
     bool integer = true;
     int64_t whole;
     double real;
 
-    (void)take(r, '-');
+    (void)skim_take(r, '-');
     const char *digits = r->at;
-    if (skip_digits(r) == 0 || (*digits == '0' && r->at - digits > 1))
-        return refuse(r, "invalid syntax");
-    if (take(r, '.')) {
+    if (skim_skip_digits(r) == 0 || (*digits == '0' && r->at - digits > 1))
+        return skim_refuse(r, "invalid syntax");
+    if (skim_take(r, '.')) {
         integer = false;
-        if (skip_digits(r) == 0)
-            return refuse(r, "invalid syntax");
+        if (skim_skip_digits(r) == 0)
+            return skim_refuse(r, "invalid syntax");
     }
-    if (take(r, 'e') || take(r, 'E')) {
+    if (skim_take(r, 'e') || skim_take(r, 'E')) {
         integer = false;
-        (void)(take(r, '+') || take(r, '-'));
-        if (skip_digits(r) == 0)
-            return refuse(r, "invalid syntax");
+        (void)(skim_take(r, '+') || skim_take(r, '-'));
+        if (skim_skip_digits(r) == 0)
+            return skim_refuse(r, "invalid syntax");
     }
     *ret_text = (struct str){from, (size_t)(r->at - from)};
     if (ret_text->len <= LONG_NUMBER && integer)
         return true;
     if (integer ? !num_parse_i64(*ret_text, &whole) : !num_parse_f64(*ret_text, &real))
-        return refuse(r, "number is out of range");
+        return skim_refuse(r, "number is out of range");
     return true;
 }
 
@@ -239,7 +239,7 @@ static bool follow_key(struct reader *r, struct str raw, bool escaped)
         if (!(scope->wanted >> i & 1U) || !str_eq(r->keys[i][level], key))
             continue;
         if (scope->seen >> i & 1U)
-            return refuse(r, "duplicate object key");
+            return skim_refuse(r, "duplicate object key");
         r->wanted |= 1U << i;
     }
     scope->seen |= r->wanted;
@@ -247,7 +247,7 @@ static bool follow_key(struct reader *r, struct str raw, bool escaped)
 }
 
 /* The value at the end of a path. */
-static void keep(struct reader *r, enum skim_kind kind, struct str text, bool escaped)
+static void skim_keep(struct reader *r, enum skim_kind kind, struct str text, bool escaped)
 {
     for (size_t i = 0; r->wanted != 0 && i < r->count; i++) {
         if (!(r->wanted >> i & 1U) || r->lengths[i] != r->depth)
@@ -257,17 +257,17 @@ static void keep(struct reader *r, enum skim_kind kind, struct str text, bool es
     }
 }
 
-static bool open_scope(struct reader *r, bool object)
+static bool skim_open_scope(struct reader *r, bool object)
 {
     uint32_t deeper = 0;
 
-    keep(r, SKIM_OTHER, STR_NONE, false);
+    skim_keep(r, SKIM_OTHER, STR_NONE, false);
     for (size_t i = 0; object && i < r->count; i++) {
         if ((r->wanted >> i & 1U) && r->lengths[i] > r->depth)
             deeper |= 1U << i;
     }
     if (r->depth == JR_MAX_DEPTH)
-        return refuse(r, "nested deeper than 64 levels");
+        return skim_refuse(r, "nested deeper than 64 levels");
     r->scopes[++r->depth] = (struct scope){.object = object, .wanted = deeper};
     return true;
 }
@@ -282,10 +282,10 @@ static bool read_word(struct reader *r)
         if (!str_starts((struct str){r->at, (size_t)(r->end - r->at)}, words[i]))
             continue;
         r->at += words[i].len;
-        keep(r, SKIM_OTHER, STR_NONE, false);
+        skim_keep(r, SKIM_OTHER, STR_NONE, false);
         return true;
     }
-    return refuse(r, "invalid syntax");
+    return skim_refuse(r, "invalid syntax");
 }
 
 static bool read_scalar(struct reader *r)
@@ -293,69 +293,70 @@ static bool read_scalar(struct reader *r)
     struct str text;
     bool escaped;
 
-    if (take(r, '"')) {
+    if (skim_take(r, '"')) {
         if (!read_string(r, &text, &escaped))
             return false;
-        keep(r, SKIM_STRING, text, escaped);
+        skim_keep(r, SKIM_STRING, text, escaped);
         return true;
     }
     if (*r->at != '-' && !ascii_is(*r->at, ASCII_DIGIT))
         return read_word(r);
-    if (!read_number(r, &text))
+    if (!skim_read_number(r, &text))
         return false;
-    keep(r, SKIM_NUMBER, text, false);
+    skim_keep(r, SKIM_NUMBER, text, false);
     return true;
 }
 
-static bool read_key(struct reader *r)
+static bool skim_read_key(struct reader *r)
 {
     struct str raw;
     bool escaped;
 
     skip_space(r);
-    if (!take(r, '"'))
-        return refuse(r, "expected a key or \"}\"");
+    if (!skim_take(r, '"'))
+        return skim_refuse(r, "expected a key or \"}\"");
     if (!read_string(r, &raw, &escaped) || !follow_key(r, raw, escaped))
         return false;
     skip_space(r);
-    return take(r, ':') || refuse(r, "expected \":\"");
+    return skim_take(r, ':') || skim_refuse(r, "expected \":\"");
 }
 
 /* After "{" or "[": is it empty? Else up to its first value. */
-static bool enter(struct reader *r, bool *ret_closed)
+static bool skim_enter(struct reader *r, bool *ret_closed)
 {
     const struct scope *scope = &r->scopes[r->depth];
 
     skip_space(r);
-    *ret_closed = take(r, scope->object ? '}' : ']');
+    *ret_closed = skim_take(r, scope->object ? '}' : ']');
     if (*ret_closed) {
         r->depth--;
         return true;
     }
     r->wanted = 0;
-    return !scope->object || read_key(r);
+    return !scope->object || skim_read_key(r);
 }
 
 /* After a value: closes what ends here; false in *ret_more when all is closed. */
-static bool leave(struct reader *r, bool *ret_more)
+static bool skim_leave(struct reader *r, bool *ret_more)
 {
     *ret_more = false;
     while (r->depth > 0) {
         const struct scope *scope = &r->scopes[r->depth];
         skip_space(r);
-        if (take(r, ',')) {
+        if (skim_take(r, ',')) {
             *ret_more = true;
             r->wanted = 0;
-            return !scope->object || read_key(r);
+            return !scope->object || skim_read_key(r);
         }
-        if (!take(r, scope->object ? '}' : ']'))
-            return refuse(r, scope->object ? "expected \",\" or \"}\"" : "expected \",\" or \"]\"");
+        if (!skim_take(r, scope->object ? '}' : ']'))
+            return skim_refuse(
+                r, scope->object ? "expected \",\" or \"}\"" : "expected \",\" or \"]\"");
         r->depth--;
     }
     return true;
 }
 
-static bool read_text(struct reader *r)
+static bool skim_read_text(struct reader *r)
 {
     bool more = true;
 
@@ -363,18 +364,18 @@ static bool read_text(struct reader *r)
         bool closed = true;
         skip_space(r);
         if (r->at == r->end)
-            return refuse(r, "unexpected end of text");
+            return skim_refuse(r, "unexpected end of text");
         if (*r->at == '{' || *r->at == '[') {
-            if (!open_scope(r, *r->at++ == '{') || !enter(r, &closed))
+            if (!skim_open_scope(r, *r->at++ == '{') || !skim_enter(r, &closed))
                 return false;
         } else if (!read_scalar(r)) {
             return false;
         }
-        if (closed && !leave(r, &more))
+        if (closed && !skim_leave(r, &more))
             return false;
     }
     skip_space(r);
-    return r->at == r->end || refuse(r, "unexpected text after the value");
+    return r->at == r->end || skim_refuse(r, "unexpected text after the value");
 }
 
 int skim(
@@ -394,7 +395,7 @@ int skim(
         *ret_reason = "invalid UTF-8";
         return SKIM_INVALID;
     }
-    if (read_text(&reader))
+    if (skim_read_text(&reader))
         return 0;
     *ret_reason = reader.reason;
     return SKIM_INVALID;

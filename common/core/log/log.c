@@ -37,7 +37,7 @@ static char queue[QUEUE_BYTES];
 static size_t queued;
 static int64_t dropped; /* lines lost since the last one that was written */
 
-static void put(struct line *line, const char *text, size_t len)
+static void log_put(struct line *line, const char *text, size_t len)
 {
     if (line->full || len > (size_t)(line->end - line->at)) {
         line->full = true;
@@ -49,13 +49,13 @@ static void put(struct line *line, const char *text, size_t len)
 
 static void put_cstr(struct line *line, const char *text)
 {
-    put(line, text, strlen(text));
+    log_put(line, text, strlen(text));
 }
 
 static void put_i64(struct line *line, int64_t value)
 {
     char text[20];
-    put(line, text, num_print_i64(text, value));
+    log_put(line, text, num_print_i64(text, value));
 }
 
 static bool is_plain(unsigned char c, bool utf8)
@@ -63,7 +63,7 @@ static bool is_plain(unsigned char c, bool utf8)
     return c >= 0x20 && c != '"' && c != '\\' && c != 0x7f && (c < 0x80 || utf8);
 }
 
-static void put_escape(struct line *line, unsigned char c)
+static void log_put_escape(struct line *line, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
     char unicode[] = {'\\', 'u', '0', '0', hex[c >> 4U], hex[c & 15U]};
@@ -83,10 +83,10 @@ static void put_escape(struct line *line, unsigned char c)
         simple[1] = 't';
         break;
     default:
-        put(line, unicode, sizeof(unicode));
+        log_put(line, unicode, sizeof(unicode));
         return;
     }
-    put(line, simple, sizeof(simple));
+    log_put(line, simple, sizeof(simple));
 }
 
 /* A JSON string. In text that is not UTF-8 every high byte is escaped as if it were Latin-1, so
@@ -96,25 +96,25 @@ static void put_string(struct line *line, struct str text)
     bool utf8 = utf8_valid(text);
     size_t start = 0;
 
-    put(line, "\"", 1);
+    log_put(line, "\"", 1);
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.ptr[i];
         if (is_plain(c, utf8))
             continue;
-        put(line, text.ptr + start, i - start);
-        put_escape(line, c);
+        log_put(line, text.ptr + start, i - start);
+        log_put_escape(line, c);
         start = i + 1;
     }
     if (text.len > start)
-        put(line, text.ptr + start, text.len - start);
-    put(line, "\"", 1);
+        log_put(line, text.ptr + start, text.len - start);
+    log_put(line, "\"", 1);
 }
 
-static void put_key(struct line *line, const char *key)
+static void log_put_key(struct line *line, const char *key)
 {
-    put(line, ",", 1);
+    log_put(line, ",", 1);
     put_string(line, str_from(key));
-    put(line, ":", 1);
+    log_put(line, ":", 1);
 }
 
 struct log_field log_at(const struct result_site *site, int rc)
@@ -133,21 +133,21 @@ static void put_site(struct line *line, const struct log_field *site)
 {
     if (!site->text.ptr)
         return;
-    put_key(line, site->key);
-    put(line, "\"", 1);
-    put(line, site->text.ptr, site->text.len);
-    put(line, ":", 1);
+    log_put_key(line, site->key);
+    log_put(line, "\"", 1);
+    log_put(line, site->text.ptr, site->text.len);
+    log_put(line, ":", 1);
     put_i64(line, site->number);
-    put(line, "\"", 1);
+    log_put(line, "\"", 1);
 }
 
-static void put_field(struct line *line, const struct log_field *field)
+static void log_put_field(struct line *line, const struct log_field *field)
 {
     if (field->kind == LOG_F_SITE) {
         put_site(line, field);
         return;
     }
-    put_key(line, field->key);
+    log_put_key(line, field->key);
     switch (field->kind) {
     case LOG_F_STR:
         put_string(line, field->text);
@@ -189,15 +189,15 @@ static void put_context(struct line *line)
     if (!context)
         return;
     if (context->request_id.len > 0) {
-        put_key(line, "request_id");
+        log_put_key(line, "request_id");
         put_string(line, context->request_id);
     }
     if (context->project.len > 0) {
-        put_key(line, "project");
+        log_put_key(line, "project");
         put_string(line, context->project);
     }
     if (context->route) {
-        put_key(line, "route");
+        log_put_key(line, "route");
         put_string(line, str_from(context->route));
     }
 }
@@ -280,9 +280,9 @@ void log_write(enum log_level level,
     put_head(&line, level, event);
     put_context(&line);
     for (size_t i = 1; i < count; i++)
-        put_field(&line, &fields[i]);
+        log_put_field(&line, &fields[i]);
     if (dropped > 0) {
-        put_key(&line, "dropped");
+        log_put_key(&line, "dropped");
         put_i64(&line, dropped);
     }
     put_cstr(&line, "}\n");

@@ -7,7 +7,7 @@
 #include "loop/co_private.h"
 #include "loop/task.h"
 
-static void on_due(void *arg)
+static void await_on_due(void *arg)
 {
     struct await *await = arg;
 
@@ -17,7 +17,7 @@ static void on_due(void *arg)
 void await_init(struct await *await)
 {
     *await = (struct await){0};
-    loop_timer_init(&await->timer, on_due, await);
+    loop_timer_init(&await->timer, await_on_due, await);
 }
 
 void await_done(struct await *await, int rc)

@@ -1,6 +1,6 @@
 /*
- * Coroutine switching and the ready queue. Every switch goes through enter() or leave(), so the log
- * context and the sanitizer's idea of the current stack are kept in one place.
+ * Coroutine switching and the ready queue. Every switch goes through co_enter() or co_leave(), so
+ * the log context and the sanitizer's idea of the current stack are kept in one place.
  */
 #include "loop/co_private.h"
 
@@ -28,7 +28,7 @@ static struct {
     size_t bytes;
 } loop_stack;
 
-static void enter(struct co *co)
+static void co_enter(struct co *co)
 {
     current = co;
     log_context_set(&co->task->log);
@@ -55,7 +55,7 @@ static void arrived(struct co *co)
 #endif
 }
 
-static void leave(struct co *co)
+static void co_leave(struct co *co)
 {
 #if defined(GW_SANITIZE)
     /* NULL tells it to drop the fake stack of a coroutine that ends. */
@@ -75,7 +75,7 @@ static void co_main(struct co *co)
     MUST(co->task->waiting == NULL && list_empty(&co->task->children));
     co->task->co = NULL;
     co->finished = true;
-    leave(co);
+    co_leave(co);
     PANIC("a finished coroutine was resumed");
 }
 
@@ -103,14 +103,14 @@ void co_ready(struct co *co)
 void co_suspend(void)
 {
     MUST(current != NULL);
-    leave(current);
+    co_leave(current);
 }
 
 void co_yield (void)
 {
     MUST(current != NULL);
     list_append(&yielded, &current->link);
-    leave(current);
+    co_leave(current);
 }
 
 struct co *co_current(void)
@@ -139,7 +139,7 @@ void co_drain(unsigned *budget)
         struct co *co = LIST_ITEM(list_shift(&ready), struct co, link);
 
         (*budget)--;
-        enter(co);
+        co_enter(co);
         watch_end(co->task);
         if (co->finished) {
             alive--;

@@ -43,14 +43,14 @@ void shares_done(struct shares *shares)
     shares->owners = NULL;
 }
 
-static struct str key_of(const struct share_owner *owner)
+static struct str shares_key_of(const struct share_owner *owner)
 {
     return (struct str){(const char *)owner, sizeof(*owner)};
 }
 
-static struct share *find(struct shares *shares, const struct share_owner *owner)
+static struct share *shares_find(struct shares *shares, const struct share_owner *owner)
 {
-    struct share *share = map_get(shares->owners, key_of(owner));
+    struct share *share = map_get(shares->owners, shares_key_of(owner));
 
     if (share != NULL)
         return share;
@@ -59,7 +59,7 @@ static struct share *find(struct shares *shares, const struct share_owner *owner
     share->owner = *owner;
     list_init(&share->ring);
     list_init(&share->waiters);
-    (void)map_put(shares->owners, key_of(owner), share);
+    (void)map_put(shares->owners, shares_key_of(owner), share);
     return share;
 }
 
@@ -67,17 +67,17 @@ static void forget_idle(struct shares *shares, struct share *share)
 {
     if (share->held > 0 || !list_empty(&share->waiters))
         return;
-    (void)map_remove(shares->owners, key_of(&share->owner));
+    (void)map_remove(shares->owners, shares_key_of(&share->owner));
     free(share);
 }
 
-static void take(struct shares *shares, struct share *share, uint64_t amount)
+static void shares_take(struct shares *shares, struct share *share, uint64_t amount)
 {
     shares->held += amount;
     share->held += amount;
 }
 
-static bool may_take(const struct shares *shares, const struct share *share, uint64_t amount)
+static bool shares_may_take(const struct shares *shares, const struct share *share, uint64_t amount)
 {
     const struct shares_config *config = &shares->config;
     uint64_t free_now = config->limit - shares->held;
@@ -87,7 +87,7 @@ static bool may_take(const struct shares *shares, const struct share *share, uin
     return !config->leave_room || share->held == 0 || share->held <= free_now - amount;
 }
 
-static void leave_queue(struct waiter *waiter)
+static void shares_leave_queue(struct waiter *waiter)
 {
     list_remove(&waiter->link);
     waiter->share->waiting--;
@@ -106,20 +106,20 @@ static struct share *next_in_turn(const struct shares *shares)
 {
     for (struct list *it = shares->ring.next; it != &shares->ring; it = it->next) {
         struct share *share = LIST_ITEM(it, struct share, ring);
-        if (may_take(shares, share, first_of(share)->amount))
+        if (shares_may_take(shares, share, first_of(share)->amount))
             return share;
     }
     return NULL;
 }
 
-static void serve(struct shares *shares)
+static void shares_serve(struct shares *shares)
 {
     struct share *share;
 
     while ((share = next_in_turn(shares)) != NULL) {
         struct waiter *waiter = first_of(share);
-        leave_queue(waiter);
-        take(shares, share, waiter->amount);
+        shares_leave_queue(waiter);
+        shares_take(shares, share, waiter->amount);
         if (!list_empty(&share->waiters)) {
             list_remove(&share->ring);
             list_append(&shares->ring, &share->ring);
@@ -128,26 +128,26 @@ static void serve(struct shares *shares)
     }
 }
 
-static void abandon(struct await *await)
+static void shares_abandon(struct await *await)
 {
     struct waiter *waiter = CONTAINER_OF(await, struct waiter, await);
     struct shares *shares = waiter->shares;
 
-    leave_queue(waiter);
+    shares_leave_queue(waiter);
     forget_idle(shares, waiter->share);
-    serve(shares); /* who stood behind it may want less */
+    shares_serve(shares); /* who stood behind it may want less */
 }
 
 /* What nobody of the owner's own waits for. */
 static bool take_at_once(struct shares *shares, struct share *share, uint64_t amount)
 {
-    if (!list_empty(&share->waiters) || !may_take(shares, share, amount))
+    if (!list_empty(&share->waiters) || !shares_may_take(shares, share, amount))
         return false;
-    take(shares, share, amount);
+    shares_take(shares, share, amount);
     return true;
 }
 
-static int refuse(struct shares *shares, struct share *share)
+static int shares_refuse(struct shares *shares, struct share *share)
 {
     shares->refused++;
     forget_idle(shares, share);
@@ -155,12 +155,12 @@ static int refuse(struct shares *shares, struct share *share)
 }
 
 static int
-wait_turn(struct task *task, struct waiter *waiter, struct shares *shares, int64_t limit_ms)
+shares_wait_turn(struct task *task, struct waiter *waiter, struct shares *shares, int64_t limit_ms)
 {
     struct share *share = waiter->share;
 
     await_init(&waiter->await);
-    waiter->await.abandon = abandon;
+    waiter->await.abandon = shares_abandon;
     list_append(&share->waiters, &waiter->link);
     share->waiting++;
     if (list_empty(&share->ring))
@@ -181,13 +181,13 @@ int shares_acquire(struct task *task,
 {
     if (task->cancelled)
         return -ECANCELED;
-    struct share *share = find(shares, &owner);
+    struct share *share = shares_find(shares, &owner);
     struct waiter waiter = {.shares = shares, .share = share, .amount = amount};
     if (!take_at_once(shares, share, amount)) {
         if (amount > shares->config.limit || amount > shares->config.per_owner ||
             share->waiting >= shares->config.waiting)
-            return refuse(shares, share);
-        TRY(wait_turn(task, &waiter, shares, limit_ms));
+            return shares_refuse(shares, share);
+        TRY(shares_wait_turn(task, &waiter, shares, limit_ms));
     }
     *ret_share = share;
     return 0;
@@ -198,10 +198,10 @@ int shares_try(struct shares *shares,
                uint64_t amount,
                struct share **ret_share)
 {
-    struct share *share = find(shares, &owner);
+    struct share *share = shares_find(shares, &owner);
 
     if (!take_at_once(shares, share, amount))
-        return refuse(shares, share);
+        return shares_refuse(shares, share);
     *ret_share = share;
     return 0;
 }
@@ -211,7 +211,7 @@ void shares_release(struct shares *shares, struct share *share, uint64_t amount)
     MUST(shares->held >= amount && share->held >= amount);
     shares->held -= amount;
     share->held -= amount;
-    serve(shares);
+    shares_serve(shares);
     forget_idle(shares, share);
 }
 

@@ -37,7 +37,7 @@ void signals_on(int signum, signals_fn fn, void *arg)
     uv_unref((uv_handle_t *)&slot->uv);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void signals_on_closed(uv_handle_t *handle)
 {
     struct slot *slot = handle->data;
 
@@ -49,6 +49,6 @@ void signals_close(void)
     for (size_t i = 0; i < ARRAY_LEN(slots); i++) {
         uv_handle_t *handle = (uv_handle_t *)&slots[i].uv;
         if (slots[i].used && !uv_is_closing(handle))
-            uv_close(handle, on_closed);
+            uv_close(handle, signals_on_closed);
     }
 }

@@ -4,7 +4,7 @@
 #include "base/panic.h"
 #include "loop/co_private.h"
 
-static void start(struct task *task, struct task *parent, task_fn fn, void *arg)
+static void task_launch(struct task *task, struct task *parent, task_fn fn, void *arg)
 {
     task->waiting = NULL;
     task->parent = parent;
@@ -19,7 +19,7 @@ void task_start_as(struct task *task, const char *name, task_fn fn, void *arg)
 {
     MUST(task->co == NULL);
     task->name = name;
-    start(task, NULL, fn, arg);
+    task_launch(task, NULL, fn, arg);
 }
 
 struct task *task_current(void)
@@ -116,7 +116,7 @@ int task_all(struct task *task, struct task_call *calls, size_t count)
         child->task.log = task->log;
         child->task.name = task->name;
         child->task.tenant = task->tenant;
-        start(&child->task, task, run_child, child);
+        task_launch(&child->task, task, run_child, child);
     }
     int rc = await_wait(task, &together->await, 0);
     int64_t db_us = 0; /* they waited side by side: the longest counts */

@@ -24,12 +24,12 @@ static struct {
     bool firing;
 } heap;
 
-static bool before(const struct loop_timer *a, const struct loop_timer *b)
+static bool timer_before(const struct loop_timer *a, const struct loop_timer *b)
 {
     return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->order < b->order;
 }
 
-static void put(size_t index, struct loop_timer *timer)
+static void timer_put(size_t index, struct loop_timer *timer)
 {
     heap.at[index] = timer;
     timer->heap_index = index;
@@ -37,22 +37,22 @@ static void put(size_t index, struct loop_timer *timer)
 
 static void sift_up(size_t index, struct loop_timer *timer)
 {
-    for (; index > 1 && before(timer, heap.at[index / 2]); index /= 2)
-        put(index, heap.at[index / 2]);
-    put(index, timer);
+    for (; index > 1 && timer_before(timer, heap.at[index / 2]); index /= 2)
+        timer_put(index, heap.at[index / 2]);
+    timer_put(index, timer);
 }
 
 static void sift_down(size_t index, struct loop_timer *timer)
 {
     for (size_t child = index * 2; child <= heap.count; child = index * 2) {
-        if (child < heap.count && before(heap.at[child + 1], heap.at[child]))
+        if (child < heap.count && timer_before(heap.at[child + 1], heap.at[child]))
             child++;
-        if (!before(heap.at[child], timer))
+        if (!timer_before(heap.at[child], timer))
             break;
-        put(index, heap.at[child]);
+        timer_put(index, heap.at[child]);
         index = child;
     }
-    put(index, timer);
+    timer_put(index, timer);
 }
 
 static void grow(void)
@@ -66,21 +66,21 @@ static void grow(void)
     heap.cap = cap;
 }
 
-static void on_due(uv_timer_t *uv);
+static void timer_on_due(uv_timer_t *uv);
 
-static void arm(int64_t least_delay_ms)
+static void timer_arm(int64_t least_delay_ms)
 {
     heap.armed_due_ms = heap.at[1]->due_ms;
     int64_t delay_ms = heap.armed_due_ms - clock_mono_ms();
     if (delay_ms < least_delay_ms)
         delay_ms = least_delay_ms;
     uv_update_time(heap.uv.loop);
-    MUST(uv_timer_start(&heap.uv, on_due, (uint64_t)delay_ms, 0) == 0);
+    MUST(uv_timer_start(&heap.uv, timer_on_due, (uint64_t)delay_ms, 0) == 0);
 }
 
 /* Fires what is due, at most as many as ran at the start: a timer that restarts itself at once must
  * not hold the loop. For the same reason the next one is a millisecond away at least. */
-static void on_due(uv_timer_t *uv)
+static void timer_on_due(uv_timer_t *uv)
 {
     (void)uv;
     int64_t now_ms = clock_mono_ms();
@@ -96,7 +96,7 @@ static void on_due(uv_timer_t *uv)
     heap.firing = false;
     heap.armed_due_ms = NOT_ARMED;
     if (heap.count > 0)
-        arm(1);
+        timer_arm(1);
 }
 
 void loop_timer_init(struct loop_timer *timer, loop_fn fn, void *arg)
@@ -114,7 +114,7 @@ void loop_timer_start(struct loop_timer *timer, int64_t delay_ms)
     heap.count++;
     sift_up(heap.count, timer);
     if (!heap.firing && timer->due_ms < heap.armed_due_ms)
-        arm(0);
+        timer_arm(0);
 }
 
 void loop_timer_stop(struct loop_timer *timer)
@@ -128,7 +128,7 @@ void loop_timer_stop(struct loop_timer *timer)
     timer->heap_index = 0;
     if (last == timer)
         return;
-    if (index > 1 && before(last, heap.at[index / 2]))
+    if (index > 1 && timer_before(last, heap.at[index / 2]))
         sift_up(index, last);
     else
         sift_down(index, last);

@@ -49,8 +49,8 @@ static uint64_t *slot(unsigned worker)
     return shared ? shared + (size_t)worker * NUMBERS_MAX : private_slot;
 }
 
-static struct metric *
-add(enum metric_kind kind, const char *name, const char *labels, const char *help, size_t numbers)
+static struct metric *metrics_add(
+    enum metric_kind kind, const char *name, const char *labels, const char *help, size_t numbers)
 {
     struct metric *metric = &registry[registry_count];
 
@@ -68,19 +68,19 @@ add(enum metric_kind kind, const char *name, const char *labels, const char *hel
 
 struct metric *metric_counter(const char *name, const char *labels, const char *help)
 {
-    return add(COUNTER, name, labels, help, 1);
+    return metrics_add(COUNTER, name, labels, help, 1);
 }
 
 struct metric *metric_gauge(const char *name, const char *labels, const char *help)
 {
-    return add(GAUGE, name, labels, help, 1);
+    return metrics_add(GAUGE, name, labels, help, 1);
 }
 
 struct metric *metric_histogram(
     const char *name, const char *labels, const char *help, const double *bounds, size_t count)
 {
     /* one number a bucket, then +Inf, then the sum as a double */
-    struct metric *metric = add(HISTOGRAM, name, labels, help, count + 2);
+    struct metric *metric = metrics_add(HISTOGRAM, name, labels, help, count + 2);
 
     MUST(count <= BUCKETS_MAX);
     metric->bounds = bounds;
@@ -90,7 +90,7 @@ struct metric *metric_histogram(
 
 struct metric *metric_names(const char *name, const char *label, const char *help)
 {
-    return add(NAMES, name, label, help, NAMES_MAX * NAMED_NUMBERS);
+    return metrics_add(NAMES, name, label, help, NAMES_MAX * NAMED_NUMBERS);
 }
 
 static struct named *names_of(const struct metric *metric, unsigned worker)
@@ -156,7 +156,7 @@ void metrics_worker(unsigned index)
     worker_index = index;
 }
 
-static uint64_t total(size_t number)
+static uint64_t metrics_total(size_t number)
 {
     uint64_t sum = 0;
 
@@ -177,7 +177,7 @@ static double total_double(size_t number)
     return sum;
 }
 
-static void put_number(struct strbuf *out, double value)
+static void metrics_put_number(struct strbuf *out, double value)
 {
     char text[32];
 
@@ -190,16 +190,16 @@ static void print_histogram(struct strbuf *out, const struct metric *metric)
     uint64_t count = 0;
 
     for (size_t i = 0; i <= metric->bound_count; i++) {
-        count += total(metric->first + i);
+        count += metrics_total(metric->first + i);
         strbuf_printf(out, "%s_bucket{%s%sle=\"", metric->name, metric->labels, comma);
         if (i < metric->bound_count)
-            put_number(out, metric->bounds[i]);
+            metrics_put_number(out, metric->bounds[i]);
         else
             strbuf_cstr(out, "+Inf");
         strbuf_printf(out, "\"} %llu\n", (unsigned long long)count);
     }
     strbuf_printf(out, "%s_sum{%s} ", metric->name, metric->labels);
-    put_number(out, total_double(metric->first + metric->bound_count + 1));
+    metrics_put_number(out, total_double(metric->first + metric->bound_count + 1));
     strbuf_printf(
         out, "\n%s_count{%s} %llu\n", metric->name, metric->labels, (unsigned long long)count);
 }
@@ -207,7 +207,7 @@ static void print_histogram(struct strbuf *out, const struct metric *metric)
 static bool ever_observed(const struct metric *metric)
 {
     for (size_t i = 0; i <= metric->bound_count; i++) {
-        if (total(metric->first + i))
+        if (metrics_total(metric->first + i))
             return true;
     }
     return false;
@@ -257,10 +257,13 @@ static void print_one(struct strbuf *out, const struct metric *metric)
     } else if (metric->kind == NAMES) {
         print_names(out, metric);
     } else if (metric->labels[0]) {
-        strbuf_printf(
-            out, "%s{%s} %lld\n", metric->name, metric->labels, (long long)total(metric->first));
+        strbuf_printf(out,
+                      "%s{%s} %lld\n",
+                      metric->name,
+                      metric->labels,
+                      (long long)metrics_total(metric->first));
     } else {
-        strbuf_printf(out, "%s %lld\n", metric->name, (long long)total(metric->first));
+        strbuf_printf(out, "%s %lld\n", metric->name, (long long)metrics_total(metric->first));
     }
 }
 

@@ -42,7 +42,7 @@ void shares_metrics_share(unsigned workers)
     part_count = workers;
 }
 
-static struct row *find(struct part *part, const char *name)
+static struct row *shares_metrics_find(struct part *part, const char *name)
 {
     size_t count = atomic_load_explicit(&part->count, memory_order_acquire);
 
@@ -54,9 +54,9 @@ static struct row *find(struct part *part, const char *name)
 }
 
 /* The row of a name of this worker's; NULL when there is no room. */
-static struct row *row_of(struct part *part, const char *name)
+static struct row *shares_metrics_row_of(struct part *part, const char *name)
 {
-    struct row *row = find(part, name);
+    struct row *row = shares_metrics_find(part, name);
     size_t count = atomic_load_explicit(&part->count, memory_order_relaxed);
 
     if (row != NULL || count == ROWS_MAX)
@@ -67,7 +67,7 @@ static struct row *row_of(struct part *part, const char *name)
     return row;
 }
 
-static void forget(struct part *part)
+static void shares_metrics_forget(struct part *part)
 {
     size_t count = atomic_load_explicit(&part->count, memory_order_relaxed);
 
@@ -75,9 +75,9 @@ static void forget(struct part *part)
         memset(part->rows[i].now, 0, sizeof(part->rows[i].now));
 }
 
-static void add(const struct shares *shares, void *arg)
+static void shares_metrics_add(const struct shares *shares, void *arg)
 {
-    struct row *row = row_of(arg, shares->config.name);
+    struct row *row = shares_metrics_row_of(arg, shares->config.name);
 
     if (row == NULL)
         return;
@@ -91,16 +91,16 @@ static void add(const struct shares *shares, void *arg)
 void shares_metrics_measure(unsigned worker)
 {
     MUST(worker < part_count);
-    forget(&parts[worker]);
-    shares_each(add, &parts[worker]);
+    shares_metrics_forget(&parts[worker]);
+    shares_each(shares_metrics_add, &parts[worker]);
 }
 
-static uint64_t total(const char *name, enum column column)
+static uint64_t shares_metrics_total(const char *name, enum column column)
 {
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < part_count; i++) {
-        const struct row *row = find(&parts[i], name);
+        const struct row *row = shares_metrics_find(&parts[i], name);
         sum += row != NULL ? row->now[column] : 0;
     }
     return sum;
@@ -110,7 +110,7 @@ static uint64_t total(const char *name, enum column column)
 static bool printed_before(unsigned part, const char *name)
 {
     for (unsigned i = 0; i < part; i++) {
-        if (find(&parts[i], name) != NULL)
+        if (shares_metrics_find(&parts[i], name) != NULL)
             return true;
     }
     return false;
@@ -127,7 +127,7 @@ static void print_column(struct strbuf *out, enum column column, const char *met
                               "%s{pool=\"%s\"} %llu\n",
                               metric,
                               name,
-                              (unsigned long long)total(name, column));
+                              (unsigned long long)shares_metrics_total(name, column));
         }
     }
 }

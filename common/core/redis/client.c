@@ -42,7 +42,7 @@ struct told {
     void *arg;
 };
 
-static void tell(int rc, const redisReply *reply, void *arg)
+static void client_tell(int rc, const redisReply *reply, void *arg)
 {
     struct told told = *(struct told *)arg;
 
@@ -61,12 +61,12 @@ void redis_post_told(
         MUST(told != NULL);
         *told = (struct told){fn, arg};
     }
-    cmd_post(route(redis, argc, argv), CMD_MS, fn ? tell : NULL, told, argc, argv);
+    cmd_post(route(redis, argc, argv), CMD_MS, fn ? client_tell : NULL, told, argc, argv);
 }
 
 /* --- life --- */
 
-static void release(struct redis *redis)
+static void client_release(struct redis *redis)
 {
     for (size_t i = 0; i < redis->node_count; i++) {
         address_done(&redis->nodes[i]->address);
@@ -103,7 +103,7 @@ struct redis *redis_new_list(const struct str *urls, size_t count)
     for (size_t i = 0; good && i < count; i++)
         good = add_seed(redis, urls[i]);
     if (!good) {
-        release(redis);
+        client_release(redis);
         return NULL;
     }
     subscribe_init(redis);
@@ -126,5 +126,5 @@ void redis_free(struct redis *redis)
     redis->freeing = true;
     cluster_done(redis);
     subscribe_done(redis);
-    release(redis);
+    client_release(redis);
 }

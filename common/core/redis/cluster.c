@@ -30,7 +30,7 @@ static bool same_address(const struct address *a, const struct address *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-static void on_up(struct link *link)
+static void cluster_on_up(struct link *link)
 {
     struct redis *redis = link->redis;
 
@@ -38,7 +38,7 @@ static void on_up(struct link *link)
         learn_in(redis, 0);
 }
 
-static void on_down(struct link *link)
+static void cluster_on_down(struct link *link)
 {
     struct node *node = CONTAINER_OF(link, struct node, commands);
 
@@ -55,8 +55,8 @@ static void node_init(struct redis *redis, struct node *node, struct address *ad
     *address = (struct address){0};
     link_init(&node->commands, redis, &node->address);
     node->commands.follows = true;
-    node->commands.on_up = on_up;
-    node->commands.on_down = on_down;
+    node->commands.on_up = cluster_on_up;
+    node->commands.on_down = cluster_on_down;
 }
 
 static bool is_closed(const struct node *node)
@@ -129,7 +129,7 @@ node_at(struct redis *redis, const struct address *from, struct str host, int64_
     return node;
 }
 
-static uint16_t index_of(const struct redis *redis, const struct node *node)
+static uint16_t cluster_index_of(const struct redis *redis, const struct node *node)
 {
     for (size_t i = 0; i < redis->node_count; i++) {
         if (redis->nodes[i] == node)
@@ -152,7 +152,7 @@ static void be_cluster(struct redis *redis)
 }
 
 /* A row is [first, last, [host, port, ...] of the owner, replicas...]. */
-static void take_row(struct redis *redis, const struct address *from, const redisReply *row)
+static void cluster_take_row(struct redis *redis, const struct address *from, const redisReply *row)
 {
     if (row->type != REDIS_REPLY_ARRAY || row->elements < 3 ||
         row->element[0]->type != REDIS_REPLY_INTEGER ||
@@ -171,7 +171,7 @@ static void take_row(struct redis *redis, const struct address *from, const redi
     node->listed = true;
     for (long long slot = row->element[0]->integer; slot <= row->element[1]->integer; slot++) {
         if (slot >= 0 && slot < REDIS_SLOTS)
-            redis->slots[slot] = index_of(redis, node);
+            redis->slots[slot] = cluster_index_of(redis, node);
     }
 }
 
@@ -185,7 +185,7 @@ static void take_slots(struct redis *redis, const struct address *from, const re
     for (size_t i = 0; i < redis->node_count; i++)
         redis->nodes[i]->listed = false;
     for (size_t i = 0; i < reply->elements; i++)
-        take_row(redis, from, reply->element[i]);
+        cluster_take_row(redis, from, reply->element[i]);
 }
 
 /* --- asking --- */
@@ -295,7 +295,7 @@ struct node *cluster_redirect(struct redis *redis,
         return NULL;
     if (!asking) {
         be_cluster(redis);
-        redis->slots[slot] = index_of(redis, node);
+        redis->slots[slot] = cluster_index_of(redis, node);
         learn_in(redis, LEARN_SOON_MS);
     }
     *ret_asking = asking;

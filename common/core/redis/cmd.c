@@ -227,7 +227,7 @@ struct cmd_wait {
     struct redis_reply *reply; /* may be NULL */
 };
 
-static void wake(int rc, const redisReply *reply, void *arg)
+static void cmd_wake(int rc, const redisReply *reply, void *arg)
 {
     struct cmd_wait *wait = arg;
 
@@ -237,7 +237,7 @@ static void wake(int rc, const redisReply *reply, void *arg)
     await_done(&wait->await, rc);
 }
 
-static void abandon(struct await *await)
+static void cmd_abandon(struct await *await)
 {
     struct cmd_wait *wait = CONTAINER_OF(await, struct cmd_wait, await);
 
@@ -258,8 +258,8 @@ int cmd_run(struct task *task,
     if (task->cancelled)
         return -ECANCELED;
     await_init(&wait.await);
-    wait.await.abandon = abandon;
-    wait.cmd = cmd_start(link, limit_ms, wake, &wait, argc, argv);
+    wait.await.abandon = cmd_abandon;
+    wait.cmd = cmd_start(link, limit_ms, cmd_wake, &wait, argc, argv);
     if (!wait.cmd)
         return REDIS_UNAVAILABLE;
     if (link->state == LINK_UP)

@@ -27,14 +27,14 @@ static void on_client_id(redisAsyncContext *context, void *ptr, void *arg)
 }
 
 /* Ahead of the command that waits already. */
-static void on_up(struct link *link)
+static void lane_on_up(struct link *link)
 {
     struct redis_lane *lane = CONTAINER_OF(link, struct redis_lane, link);
 
     (void)redisAsyncCommand(link->context, on_client_id, lane, "CLIENT ID");
 }
 
-static void on_down(struct link *link)
+static void lane_on_down(struct link *link)
 {
     CONTAINER_OF(link, struct redis_lane, link)->client_id = 0;
 }
@@ -58,14 +58,14 @@ void redis_lane_free(struct redis_lane *lane)
     free(lane);
 }
 
-static void connect_to(struct redis_lane *lane, struct node *node)
+static void lane_connect_to(struct redis_lane *lane, struct node *node)
 {
     if (lane->node == node && lane->generation == node->generation)
         return;
     link_close(&lane->link);
     link_init(&lane->link, lane->redis, &node->address);
-    lane->link.on_up = on_up;
-    lane->link.on_down = on_down;
+    lane->link.on_up = lane_on_up;
+    lane->link.on_down = lane_on_down;
     lane->client_id = 0;
     lane->node = node;
     lane->generation = node->generation;
@@ -88,7 +88,7 @@ int redis_lane_cmd(struct task *task,
     for (int i = 0; node && i <= REDIRECTS_MAX; i++) {
         static const struct str ask[] = {STR_INIT("ASKING")};
         struct redis_reply reply = {0};
-        connect_to(lane, node);
+        lane_connect_to(lane, node);
         if (asking)
             cmd_post(&lane->link, CMD_MS, NULL, NULL, 1, ask);
         rc = cmd_run(task, &lane->link, limit_ms, &reply, argc, argv);

@@ -25,7 +25,7 @@ static void lost(struct link *link);
 
 /* --- hiredis on uv_poll --- */
 
-static void on_poll(uv_poll_t *handle, int status, int events)
+static void link_on_poll(uv_poll_t *handle, int status, int events)
 {
     struct link_poll *poll = CONTAINER_OF(handle, struct link_poll, handle);
 
@@ -51,7 +51,7 @@ static void poll_update(struct link_poll *poll, int events)
         return;
     poll->events = events;
     if (events)
-        (void)uv_poll_start(&poll->handle, events, on_poll);
+        (void)uv_poll_start(&poll->handle, events, link_on_poll);
     else
         (void)uv_poll_stop(&poll->handle);
 }
@@ -80,7 +80,7 @@ static void del_write(void *arg)
     poll_update(poll, poll->events & ~UV_WRITABLE);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void link_on_closed(uv_handle_t *handle)
 {
     free(CONTAINER_OF(handle, struct link_poll, handle));
 }
@@ -92,10 +92,10 @@ static void cleanup(void *arg)
 
     poll->context = NULL;
     (void)uv_poll_stop(&poll->handle);
-    uv_close((uv_handle_t *)&poll->handle, on_closed);
+    uv_close((uv_handle_t *)&poll->handle, link_on_closed);
 }
 
-static bool attach(struct link *link, redisAsyncContext *context)
+static bool link_attach(struct link *link, redisAsyncContext *context)
 {
     struct link_poll *poll = calloc(1, sizeof(*poll));
 
@@ -172,13 +172,13 @@ static void on_disconnect(const redisAsyncContext *context, int status)
     lost(link);
 }
 
-static void connect_to(struct link *link, const char *address)
+static void link_connect_to(struct link *link, const char *address)
 {
     redisAsyncContext *context = address ? redisAsyncConnect(address, link->address->port)
                                          : redisAsyncConnectUnix(link->address->path);
 
     MUST(context != NULL);
-    if (context->err != 0 || !attach(link, context)) {
+    if (context->err != 0 || !link_attach(link, context)) {
         redisAsyncFree(context);
         lost(link);
         return;
@@ -204,12 +204,12 @@ static void on_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *fou
         return;
     link->lookup = NULL;
     if (address[0])
-        connect_to(link, address);
+        link_connect_to(link, address);
     else
         lost(link);
 }
 
-static void look_up(struct link *link)
+static void link_look_up(struct link *link)
 {
     static const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct link_lookup *lookup = calloc(1, sizeof(*lookup));
@@ -231,9 +231,9 @@ void link_open(struct link *link)
     link->state = LINK_CONNECTING;
     loop_timer_start(&link->timer, CONNECT_MS);
     if (link->address->host)
-        look_up(link);
+        link_look_up(link);
     else
-        connect_to(link, NULL);
+        link_connect_to(link, NULL);
 }
 
 /* --- loss --- */
@@ -253,7 +253,7 @@ static void lost(struct link *link)
         link->on_down(link);
 }
 
-static void let_go(struct link *link)
+static void link_let_go(struct link *link)
 {
     redisAsyncContext *context = link->context;
 
@@ -268,11 +268,11 @@ static void let_go(struct link *link)
 
 void link_drop(struct link *link)
 {
-    let_go(link);
+    link_let_go(link);
     lost(link);
 }
 
-static void on_timer(void *arg)
+static void link_on_timer(void *arg)
 {
     struct link *link = arg;
 
@@ -290,13 +290,13 @@ void link_init(struct link *link, struct redis *redis, const struct address *add
         .backoff = {.first_ms = 50, .most_ms = 1000},
     };
     list_init(&link->queue);
-    loop_timer_init(&link->timer, on_timer, link);
+    loop_timer_init(&link->timer, link_on_timer, link);
 }
 
 void link_close(struct link *link)
 {
     loop_timer_stop(&link->timer);
     link->state = LINK_WAITING;
-    let_go(link);
+    link_let_go(link);
     cmd_fail_queued(link);
 }

@@ -30,7 +30,8 @@ static void send_subscribe(struct redis *redis, const char *channel)
 }
 
 /* `payload` NULL: the subscription holds. */
-static void tell(struct redis *redis, const redisReply *channel, const redisReply *payload)
+static void
+subscribe_tell(struct redis *redis, const redisReply *channel, const redisReply *payload)
 {
     struct str name = {channel->str, channel->len};
 
@@ -56,10 +57,10 @@ static void on_message(redisAsyncContext *context, void *ptr, void *arg)
         reply->element[1]->type != REDIS_REPLY_STRING)
         return;
     if (strcmp(reply->element[0]->str, "subscribe") == 0)
-        tell(redis, reply->element[1], NULL);
+        subscribe_tell(redis, reply->element[1], NULL);
     else if (strcmp(reply->element[0]->str, "message") == 0 &&
              reply->element[2]->type == REDIS_REPLY_STRING)
-        tell(redis, reply->element[1], reply->element[2]);
+        subscribe_tell(redis, reply->element[1], reply->element[2]);
 }
 
 static bool is_first_of_channel(struct redis *redis, const struct subscription *sub)
@@ -96,7 +97,7 @@ static void on_beat(void *arg)
 }
 
 /* The next on_up() subscribes again, maybe at another server: a cluster passes messages on. */
-static void on_down(struct link *link)
+static void subscribe_on_down(struct link *link)
 {
     static const struct str ping[] = {STR_INIT("PING")};
 
@@ -108,7 +109,7 @@ void subscribe_init(struct redis *redis)
     list_init(&redis->subscriptions);
     link_init(&redis->messages, redis, &redis->nodes[0]->address);
     redis->messages.on_up = subscribe_all;
-    redis->messages.on_down = on_down;
+    redis->messages.on_down = subscribe_on_down;
     loop_timer_init(&redis->heartbeat, on_beat, redis);
     snprintf(redis->heartbeat_channel,
              sizeof(redis->heartbeat_channel),

@@ -74,7 +74,7 @@ void admission_leave(struct seat *seat)
     *seat = (struct seat){0};
 }
 
-static void leave(void *seat)
+static void admission_on_end(void *seat)
 {
     admission_leave(seat);
 }
@@ -83,7 +83,7 @@ static struct seat *new_seat(struct req *r)
 {
     struct seat *seat = ARENA_NEW(r->task.arena, seat);
 
-    arena_defer(r->task.arena, leave, seat);
+    arena_defer(r->task.arena, admission_on_end, seat);
     return seat;
 }
 

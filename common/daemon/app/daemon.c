@@ -141,7 +141,7 @@ AWAITS static int wait_dependencies(struct task *task)
 
 /* --- one-shot jobs: --check, --migrate and what the daemon adds --- */
 
-static void say(const char *text)
+static void daemon_say(const char *text)
 {
     puts(text);
     fflush(stdout);
@@ -158,11 +158,11 @@ static void run_probe(struct task *task, void *arg UNUSED)
     close_dependencies();
 }
 
-static void run_check(struct task *task, void *arg UNUSED)
+static void daemon_run_check(struct task *task, void *arg UNUSED)
 {
     exit_code = wait_dependencies(task);
     if (!exit_code)
-        say("configuration, PostgreSQL and Redis are fine");
+        daemon_say("configuration, PostgreSQL and Redis are fine");
     close_dependencies();
 }
 
@@ -178,7 +178,7 @@ static void run_job(struct task *task, void *arg UNUSED)
 
     exit_code = wait_dependencies(task);
     log_init(app.daemon->name, level_wanted());
-    if (!exit_code && job->run(task, app.directory, say, &reason) != 0) {
+    if (!exit_code && job->run(task, app.directory, daemon_say, &reason) != 0) {
         fprintf(stderr, "%s: %s failed: %.*s\n", app.daemon->name, job->name, STR_ARG(reason));
         exit_code = 1;
     }
@@ -218,7 +218,7 @@ static int probe_dependencies(void)
 
 /* --- a worker --- */
 
-static void on_drained(void *arg UNUSED)
+static void daemon_on_drained(void *arg UNUSED)
 {
     loop_timer_stop(&spare_timer);
     app.daemon->stop(&app);
@@ -236,7 +236,7 @@ static void on_stop_signal(int signum UNUSED, void *arg UNUSED)
         log_flush();
         _exit(0);
     }
-    app.daemon->drain(&app, on_drained, NULL);
+    app.daemon->drain(&app, daemon_on_drained, NULL);
 }
 
 static void on_hangup(int signum UNUSED, void *arg UNUSED)
@@ -495,7 +495,7 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     app.daemon = daemon;
     app.conf = conf;
     if (argc == 2)
-        return run_once(job ? run_job : run_check);
+        return run_once(job ? run_job : daemon_run_check);
     code = check_ports(conf);
     if (code == 0)
         code = probe_dependencies();

@@ -112,7 +112,7 @@ static void measure_bus(struct bus *bus, bool first)
     metric_set(m.bus_oldest_ms, stats->oldest_ms);
 }
 
-static void measure(struct app *app)
+static void health_measure(struct app *app)
 {
     const struct directory_stats *stats = directory_stats(app->directory);
 
@@ -140,7 +140,7 @@ static struct loop_timer sample_timer;
 
 static void sample(void *arg)
 {
-    measure(arg);
+    health_measure(arg);
     loop_timer_start(&sample_timer, 1000);
 }
 
@@ -175,7 +175,7 @@ static int answer_ready(struct req *r, struct app *app)
 
 static int answer_metrics(struct req *r, struct app *app)
 {
-    measure(app);
+    health_measure(app);
     metrics_print(&r->body);
     shares_metrics_print(&r->body);
     r->content_type = STR("text/plain; version=0.0.4; charset=utf-8");
@@ -183,7 +183,7 @@ static int answer_metrics(struct req *r, struct app *app)
     return 200;
 }
 
-static int handle(struct req *r)
+static int health_get(struct req *r)
 {
     struct app *app = daemon_app();
 
@@ -204,7 +204,7 @@ int health_start(struct app *app)
         .listen_fd = app->admin_fd,
         .limits = http_limits_default,
         .request_timeout_ms = 5000,
-        .handle = handle,
+        .handle = health_get,
         .problem = problem_put,
     };
 

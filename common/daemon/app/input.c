@@ -64,7 +64,7 @@ int req_body_text(struct req *r, struct str *ret_text)
     return rc ? body_failure(r, rc, max_bytes) : 0;
 }
 
-static int read_text(struct req *r, struct str *ret_text)
+static int input_read_text(struct req *r, struct str *ret_text)
 {
     if (r->has_body && !is_json_type(req_header(r, "content-type")))
         return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send the body as application/json.");
@@ -90,13 +90,13 @@ static int fail_json(struct req *r, struct str text, const struct jr_error *erro
 }
 
 /* *ret_text (may be NULL) is what was parsed. */
-AWAITS static int read_json(struct req *r, json_t **ret_root, struct str *ret_text)
+AWAITS static int input_read_json(struct req *r, json_t **ret_root, struct str *ret_text)
 {
     struct str text = STR_NONE;
     struct jr_error error;
 
     *ret_root = NULL;
-    TRY(read_text(r, &text));
+    TRY(input_read_text(r, &text));
     if (!text.len && r->route->body_optional)
         return 0;
     if (!text.len)
@@ -120,7 +120,7 @@ int req_json(struct req *r, const struct schema *schema, void *ret_struct)
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     json_t *root;
 
-    TRY(read_json(r, &root, NULL));
+    TRY(input_read_json(r, &root, NULL));
     if (!root)
         MUST(jr_parse(r->task.arena, STR("{}"), &root, &(struct jr_error){.range = false}) == 0);
     if (!schema_decode(r->task.arena, schema, root, ret_struct, errors))
@@ -130,7 +130,7 @@ int req_json(struct req *r, const struct schema *schema, void *ret_struct)
 
 int req_json_any(struct req *r, json_t **ret_body)
 {
-    TRY(read_json(r, ret_body, NULL));
+    TRY(input_read_json(r, ret_body, NULL));
     if (*ret_body && !json_is_object(*ret_body))
         return fail(r, PROBLEM_VALIDATION_FAILED, "The body must be a JSON object.");
     return 0;
@@ -141,7 +141,7 @@ int req_json_text(struct req *r, struct str *ret_text)
     json_t *root;
 
     *ret_text = STR_NONE;
-    return read_json(r, &root, ret_text);
+    return input_read_json(r, &root, ret_text);
 }
 
 int req_id(struct req *r, const char *param, int64_t *ret_id)
@@ -189,10 +189,10 @@ static void check_number(struct arena *arena,
                          (long long)param->max);
 }
 
-static void check_value(struct arena *arena,
-                        const struct query_param *param,
-                        struct str value,
-                        struct schema_errors *errors)
+static void input_check_value(struct arena *arena,
+                              const struct query_param *param,
+                              struct str value,
+                              struct schema_errors *errors)
 {
     struct str field = str_from(param->name);
 
@@ -240,7 +240,7 @@ check_item(struct req *r, const struct query *query, size_t index, struct schema
         schema_error_add(
             arena, errors, item->name, PROBLEM_INVALID_QUERY, "is given more than once");
     } else if (!param->deep) {
-        check_value(arena, param, item->value, errors);
+        input_check_value(arena, param, item->value, errors);
     }
 }
 

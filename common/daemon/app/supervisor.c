@@ -36,7 +36,7 @@ static void on_stop(int signum)
     stop_signal = signum;
 }
 
-static void on_wake(int signum UNUSED)
+static void supervisor_on_wake(int signum UNUSED)
 {
     /* only interrupts the wait */
 }
@@ -49,7 +49,7 @@ static void catch_signal(int signum, void (*fn)(int))
     MUST(sigaction(signum, &action, NULL) == 0);
 }
 
-static void start_child(unsigned worker, supervisor_fn fn)
+static void supervisor_start_child(unsigned worker, supervisor_fn fn)
 {
     struct child *child = &children[worker];
     pid_t parent = getpid();
@@ -103,7 +103,7 @@ static void note_death(struct child *child, int status)
 }
 
 /* A first start that cannot succeed is the operator's to mend; a later one is retried. */
-static bool is_final(int status)
+static bool supervisor_is_final(int status)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 
@@ -174,16 +174,16 @@ int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void (*
     MUST(ever_ready != MAP_FAILED);
     catch_signal(SIGTERM, on_stop);
     catch_signal(SIGINT, on_stop);
-    catch_signal(SIGHUP, on_wake);
-    catch_signal(SIGCHLD, on_wake);
+    catch_signal(SIGHUP, supervisor_on_wake);
+    catch_signal(SIGCHLD, supervisor_on_wake);
     while (!stop_signal) {
         for (unsigned i = 0; i < workers; i++) {
             if (!children[i].pid && clock_mono_ms() >= children[i].restart_ms)
-                start_child(i, fn);
+                supervisor_start_child(i, fn);
         }
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
             struct child *child = child_of(pid, workers);
-            if (child && is_final(status)) {
+            if (child && supervisor_is_final(status)) {
                 child->pid = 0;
                 stop_all(workers, 1000);
                 return WEXITSTATUS(status);
