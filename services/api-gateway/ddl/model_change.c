@@ -1,8 +1,6 @@
 /* The transaction around a model change, and the stored form of fields. */
 #include "ddl/model_change.h"
 
-#include <string.h>
-
 #include "base/backoff.h"
 #include "json/jr.h"
 #include "model_change_sql.h"
@@ -33,15 +31,15 @@ AWAITS static int use_locked_model(struct req *r, int64_t version)
 
 AWAITS static int attempt(struct req *r, model_change_fn change, void *arg)
 {
-    struct db_call lock[] = {{.sql = &SQL_MODEL_PATIENCE}, {.sql = &SQL_MODEL_LOCK}};
+    struct db_call lock[] = {db_call(SQL_MODEL_PATIENCE()), db_call(SQL_MODEL_LOCK())};
     struct model_audit audit = {0};
 
     TRY(sql_begin(r));
     TRY(sql_batch(r, lock, ARRAY_LEN(lock)));
-    TRY(use_locked_model(r, rows_i64(&lock[1].rows, 0, 0)));
+    TRY(use_locked_model(r, sql_model_lock_row(&lock[1].rows, 0).model_version));
     TRY(change(r, arg, &audit));
     struct db_call finish[] = {
-        {.sql = &SQL_MODEL_BUMP},
+        db_call(SQL_MODEL_BUMP()),
         gateway_audit(r, audit.action, audit.target, audit.target_id, audit.detail),
     };
     TRY(sql_batch(r, finish, ARRAY_LEN(finish)));
@@ -117,27 +115,25 @@ static struct str print_options(struct arena *arena, const struct model_field *f
     return strbuf_view(&out);
 }
 
-/* Parameters 2 to 11 of both statements; the first is an id. */
+/* One of the two statements that share their parameters. */
 static struct db_call
 field_call(struct arena *arena, const struct sql *sql, int64_t id, const struct model_field *field)
 {
-    struct db_param params[] = {
-        P_I64(id),
-        P_STR(field->name),
-        P_CSTR(model_type_name(field->type)),
-        P_BOOL(field->required),
-        P_BOOL(field->unique),
-        P_BOOL(field->indexed),
-        field->fallback ? P_STR(jr_print(arena, field->fallback)) : P_NULL,
-        P_BOOL(field->searchable),
-        P_BOOL(field->is_public),
-        P_STR(print_options(arena, field)),
-        field->target ? P_I64(field->target->id) : P_NULL,
-    };
-    struct db_param *kept = ARENA_ARRAY(arena, kept, ARRAY_LEN(params));
-
-    memcpy(kept, params, sizeof(params));
-    return (struct db_call){.sql = sql, .params = kept, .param_count = ARRAY_LEN(params)};
+    return db_call_new(
+        arena,
+        sql,
+        SQL_MODEL_FIELD_ARGS(.id = id,
+                             .name = field->name,
+                             .type = str_from(model_type_name(field->type)),
+                             .required = field->required,
+                             .is_unique = field->unique,
+                             .indexed = field->indexed,
+                             .default_value =
+                                 field->fallback ? jr_print(arena, field->fallback) : STR_NONE,
+                             .searchable = field->searchable,
+                             .is_public = field->is_public,
+                             .options = print_options(arena, field),
+                             .target_id = field->target ? some_i64(field->target->id) : NO_I64));
 }
 
 int model_fields_add(struct req *r,
@@ -154,7 +150,7 @@ int model_fields_add(struct req *r,
         calls[i] = field_call(arena, &SQL_MODEL_FIELD_ADD, entity->id, &fields[i]);
     TRY(sql_batch(r, calls, count));
     for (size_t i = 0; i < count; i++) {
-        fields[i].id = rows_i64(&calls[i].rows, 0, 0);
+        fields[i].id = sql_model_field_add_row(&calls[i].rows, 0).id;
         fields[i].column = arena_printf(arena, "f_%lld", (long long)fields[i].id);
     }
     return 0;

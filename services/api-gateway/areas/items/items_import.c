@@ -128,11 +128,10 @@ AWAITS static int report_progress(struct upload *upload)
     upload->reported_ms = clock_mono_ms();
     return sql_exec(upload->r,
                     NULL,
-                    &SQL_TASK_PROGRESS,
-                    PARAMS(P_I64(upload->task_id),
-                           P_I64(report->done),
-                           P_I64(report->failed),
-                           P_STR(errors_json(upload))));
+                    SQL_TASK_PROGRESS(.id = upload->task_id,
+                                      .done = report->done,
+                                      .failed = report->failed,
+                                      .errors = errors_json(upload)));
 }
 
 AWAITS static int finish_task(struct upload *upload, bool whole)
@@ -146,12 +145,11 @@ AWAITS static int finish_task(struct upload *upload, bool whole)
         status = "partial";
     return sql_exec(upload->r,
                     NULL,
-                    &SQL_TASK_FINISH,
-                    PARAMS(P_I64(upload->task_id),
-                           P_CSTR(status),
-                           P_I64(report->done),
-                           P_I64(report->failed),
-                           P_STR(errors_json(upload))));
+                    SQL_TASK_FINISH(.id = upload->task_id,
+                                    .status = str_from(status),
+                                    .done = report->done,
+                                    .failed = report->failed,
+                                    .errors = errors_json(upload)));
 }
 
 /* The caller left, or the time is over: the task row still learns what was written. */
@@ -200,12 +198,12 @@ AWAITS static int start_task(struct upload *upload, const struct entity *entity)
     jw_obj(&w);
     JW_STR(&w, "entity", entity->name);
     jw_obj_end(&w);
-    TRY(sql_one(
-        r,
-        &task,
-        &SQL_TASK_ADD,
-        PARAMS(P_CSTR("import"), P_I64(r->scope->caller->user_id), P_STR(strbuf_view(&doc)))));
-    upload->task_id = rows_i64(&task, 0, 0);
+    TRY(sql_one(r,
+                &task,
+                SQL_TASK_ADD(.kind = STR("import"),
+                             .created_by = r->scope->caller->user_id,
+                             .doc = strbuf_view(&doc))));
+    upload->task_id = sql_task_add_row(&task, 0).id;
     upload->reported_ms = clock_mono_ms();
     return 0;
 }

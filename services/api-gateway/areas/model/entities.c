@@ -18,7 +18,7 @@ struct entity_in {
     {.name = "name",                                                                               \
      FIELD_AT(struct entity_in, name),                                                             \
      .type = FIELD_STR,                                                                            \
-     .required = (must),                                                                           \
+     .required = must,                                                                             \
      .max = 200,                                                                                   \
      .doc = "Lower case letters, digits and '_', at most 48; also names its permissions",          \
      .example = "\"products\""},                                                                   \
@@ -69,12 +69,12 @@ static const struct schema out_schema = SCHEMA_OUT("Entity", out_fields);
 
 AWAITS static int reply_entity(struct req *r, int status, struct str name)
 {
-    struct db_param params[3];
+    struct fields_shown shown = fields_shown(r);
     struct rows entity;
 
-    fields_shown(r, params);
-    params[2] = P_STR(name);
-    TRY(sql_one(r, &entity, &SQL_ENTITY_GET, params, ARRAY_LEN(params)));
+    TRY(sql_one(r,
+                &entity,
+                SQL_ENTITY_GET(.entities = shown.entities, .fields = shown.fields, .name = name)));
     if (status == 201)
         resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
     return reply_row(r, status, &entity);
@@ -149,16 +149,17 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
     if (r->scope->model->entity_count >= ENTITIES_MAX)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d entities.", ENTITIES_MAX);
     TRY(read_fields(r, in, entity));
-    TRY(sql_one(r,
-                &added,
-                &SQL_ENTITY_ADD,
-                PARAMS(P_STR(entity->name),
-                       in->label.set && !in->label.null ? P_STR(in->label.value) : P_NULL,
-                       P_BOOL(value_or(&in->row_level_security,
-                                       r->scope->project->settings.default_row_level_security)),
-                       P_BOOL(value_or(&in->public_read, false)),
-                       P_BOOL(value_or(&in->searchable, true)))));
-    entity->id = rows_i64(&added, 0, 0);
+    TRY(sql_one(
+        r,
+        &added,
+        SQL_ENTITY_ADD(.name = entity->name,
+                       .label = in->label.set && !in->label.null ? in->label.value : STR_NONE,
+                       .row_level_security =
+                           value_or(&in->row_level_security,
+                                    r->scope->project->settings.default_row_level_security),
+                       .public_read = value_or(&in->public_read, false),
+                       .searchable = value_or(&in->searchable, true))));
+    entity->id = sql_entity_add_row(&added, 0).id;
     TRY(model_fields_add(r, entity, entity->fields, entity->field_count));
     ddl_init(&ddl, r->task.arena);
     ddl_table_create(&ddl, entity);
@@ -179,10 +180,10 @@ AWAITS static int entities_create(struct req *r)
 
 AWAITS static int entities_list(struct req *r)
 {
-    struct db_param params[2];
+    struct fields_shown shown = fields_shown(r);
 
-    fields_shown(r, params);
-    return reply_page(r, "id", &SQL_ENTITIES_LIST, params, ARRAY_LEN(params));
+    return reply_page(
+        r, "id", SQL_ENTITIES_LIST(.entities = shown.entities, .fields = shown.fields));
 }
 
 AWAITS static int entities_get(struct req *r)
@@ -219,15 +220,16 @@ AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *au
         TRY(check_name(r, in->name.value, entity->id));
     label = in->label.set ? in->label.value : entity->label;
     *audit = (struct model_audit){"entities.update", "entity", entity->id, STR_NONE};
-    return sql_exec(r,
-                    NULL,
-                    &SQL_ENTITY_UPDATE,
-                    PARAMS(P_I64(entity->id),
-                           P_STR(in->name.set ? in->name.value : entity->name),
-                           in->label.null ? P_NULL : P_STR(label),
-                           P_BOOL(value_or(&in->row_level_security, entity->row_level_security)),
-                           P_BOOL(value_or(&in->public_read, entity->public_read)),
-                           P_BOOL(value_or(&in->searchable, entity->searchable))));
+    return sql_exec(
+        r,
+        NULL,
+        SQL_ENTITY_UPDATE(.id = entity->id,
+                          .name = in->name.set ? in->name.value : entity->name,
+                          .label = in->label.null ? STR_NONE : label,
+                          .row_level_security =
+                              value_or(&in->row_level_security, entity->row_level_security),
+                          .public_read = value_or(&in->public_read, entity->public_read),
+                          .searchable = value_or(&in->searchable, entity->searchable)));
 }
 
 AWAITS static int entities_update(struct req *r)
@@ -266,23 +268,19 @@ static int check_unreferred(struct req *r, const struct entity *entity)
         r, PROBLEM_IN_USE, "Other entities refer to it: %.*s.", STR_ARG(strbuf_view(&names)));
 }
 
-AWAITS static int remove_rows(struct req *r, int64_t entity_id)
+AWAITS static int remove_rows(struct req *r, int64_t id)
 {
-    static const struct sql *const statements[] = {
-        &SQL_ENTITY_DROP_ROLE_PERMISSIONS,
-        &SQL_ENTITY_DROP_KEY_PERMISSIONS,
-        &SQL_ENTITY_DROP_FIELD_ACCESS,
-        &SQL_ENTITY_DROP_GRANTS,
-        &SQL_ENTITY_DROP_LOCKS,
-        &SQL_ENTITY_DROP_LISTENERS,
-        &SQL_ENTITY_DROP_WORKFLOWS,
-        &SQL_ENTITY_DROP,
+    struct db_call calls[] = {
+        db_call(SQL_ENTITY_DROP_ROLE_PERMISSIONS(.entity_id = id)),
+        db_call(SQL_ENTITY_DROP_KEY_PERMISSIONS(.entity_id = id)),
+        db_call(SQL_ENTITY_DROP_FIELD_ACCESS(.entity_id = id)),
+        db_call(SQL_ENTITY_DROP_GRANTS(.entity_id = id)),
+        db_call(SQL_ENTITY_DROP_LOCKS(.entity_id = id)),
+        db_call(SQL_ENTITY_DROP_LISTENERS(.entity_id = id)),
+        db_call(SQL_ENTITY_DROP_WORKFLOWS(.entity_id = id)),
+        db_call(SQL_ENTITY_DROP(.id = id)),
     };
-    const struct db_param id = P_I64(entity_id);
-    struct db_call calls[ARRAY_LEN(statements)];
 
-    for (size_t i = 0; i < ARRAY_LEN(statements); i++)
-        calls[i] = (struct db_call){.sql = statements[i], .params = &id, .param_count = 1};
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 

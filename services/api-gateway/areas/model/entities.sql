@@ -1,4 +1,4 @@
--- Entities as they are shown, with their fields: of the entities $1 only the fields $2 (areas/model/shown.h).
+-- Entities as they are shown, with their fields: of :entities only :fields (areas/model/shown.h).
 
 -- part: entity
 select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
@@ -9,7 +9,7 @@ select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
       'created_at', to_char(f.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
       'updated_at', to_char(f.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by f.id), '[]')
     from {p}.fields f left join {p}.entities t on t.id = f.target_id where f.entity_id = e.id
-      and not (f.entity_id = any($1::bigint[]) and f.id <> all($2::bigint[]))) as fields,
+      and not (f.entity_id = any(:entities::bigint[]) and f.id <> all(:fields::bigint[]))) as fields,
   e.created_at, e.updated_at
 from {p}.entities e
 
@@ -18,42 +18,43 @@ from {p}.entities e
 
 -- name: entity_get :opt
 {entity}
-where e.name = $3::text
+where e.name = :name::text
 
 -- name: entity_add :one
 insert into {p}.entities (name, label, row_level_security, public_read, searchable)
-values ($1::text, $2::text, $3::boolean, $4::boolean, $5::boolean)
-returning id
+values (:name::text, :label::text?, :row_level_security::boolean, :public_read::boolean, :searchable::boolean)
+returning id as id:bigint
 
 -- name: entity_update :exec
 update {p}.entities
-set name = $2::text, label = $3::text, row_level_security = $4::boolean, public_read = $5::boolean,
-  searchable = $6::boolean, updated_at = greatest(now(), updated_at)
-where id = $1::bigint
+set name = :name::text, label = :label::text?, row_level_security = :row_level_security::boolean,
+  public_read = :public_read::boolean, searchable = :searchable::boolean, updated_at = greatest(now(), updated_at)
+where id = :id::bigint
 
 -- What refers to an entity by its id goes with it; its fields go by their foreign key.
 
 -- name: entity_drop_role_permissions :exec
-delete from {p}.role_permissions where entity_id = $1::bigint
+delete from {p}.role_permissions where entity_id = :entity_id::bigint
 
 -- name: entity_drop_key_permissions :exec
-delete from {p}.api_key_permissions where entity_id = $1::bigint
+delete from {p}.api_key_permissions where entity_id = :entity_id::bigint
 
 -- name: entity_drop_field_access :exec
-delete from {p}.field_access where entity_id = $1::bigint
+delete from {p}.field_access where entity_id = :entity_id::bigint
 
 -- name: entity_drop_grants :exec
-delete from {p}.record_grants where entity_id = $1::bigint
+delete from {p}.record_grants where entity_id = :entity_id::bigint
 
 -- name: entity_drop_locks :exec
-delete from {p}.record_locks where entity_id = $1::bigint
+delete from {p}.record_locks where entity_id = :entity_id::bigint
 
 -- name: entity_drop_listeners :exec
-delete from {p}.event_listeners where entity_id = $1::bigint
+delete from {p}.event_listeners where entity_id = :entity_id::bigint
 
 -- Its workflows stay to be read, and to be given another entity.
 -- name: entity_drop_workflows :exec
-update {p}.workflows set enabled = false, updated_at = greatest(now(), updated_at) where entity_id = $1::bigint and enabled
+update {p}.workflows set enabled = false, updated_at = greatest(now(), updated_at)
+where entity_id = :entity_id::bigint and enabled
 
 -- name: entity_drop :exec
-delete from {p}.entities where id = $1::bigint
+delete from {p}.entities where id = :id::bigint

@@ -20,13 +20,13 @@ struct enum_in {
     {.name = "name",                                                                               \
      FIELD_AT(struct enum_in, name),                                                               \
      .type = FIELD_STR,                                                                            \
-     .required = (must),                                                                           \
+     .required = must,                                                                             \
      .max = 200,                                                                                   \
      .example = "\"order_status\""},                                                               \
     {                                                                                              \
-        .name = "values", FIELD_AT(struct enum_in, values), .type = FIELD_STRS,                    \
-        .required = (must), .min = 1, .max = VALUES_MAX,                                           \
-        .doc = "Distinct texts of 1 to 255 characters", .example = "[\"open\",\"paid\"]"           \
+        .name = "values", FIELD_AT(struct enum_in, values), .type = FIELD_STRS, .required = must,  \
+        .min = 1, .max = VALUES_MAX, .doc = "Distinct texts of 1 to 255 characters",               \
+        .example = "[\"open\",\"paid\"]"                                                           \
     }
 
 static const struct field create_fields[] = {ENUM_MEMBERS(true)};
@@ -49,7 +49,7 @@ AWAITS static int reply_enum(struct req *r, int status, struct str name)
 {
     struct rows found;
 
-    TRY(sql_one(r, &found, &SQL_ENUM_GET, PARAMS(P_STR(name))));
+    TRY(sql_one(r, &found, SQL_ENUM_GET(.name = name)));
     if (status == 201)
         resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
     return reply_row(r, status, &found);
@@ -130,9 +130,9 @@ AWAITS static int add_enum(struct req *r, void *arg, struct model_audit *audit)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d enums.", ENUMS_MAX);
     TRY(sql_one(r,
                 &added,
-                &SQL_ENUM_ADD,
-                PARAMS(P_STR(in->name.value), P_STRS(in->values.items, in->values.count))));
-    *audit = (struct model_audit){"enums.create", "enum", rows_i64(&added, 0, 0), STR_NONE};
+                SQL_ENUM_ADD(.name = in->name.value,
+                             .values = sql_strs(in->values.items, in->values.count))));
+    *audit = (struct model_audit){"enums.create", "enum", sql_enum_id_row(&added, 0).id, STR_NONE};
     return 0;
 }
 
@@ -148,7 +148,7 @@ AWAITS static int enums_create(struct req *r)
 
 AWAITS static int enums_list(struct req *r)
 {
-    return reply_page(r, "name", &SQL_ENUMS_LIST, NULL, 0);
+    return reply_page(r, "name", SQL_ENUMS_LIST());
 }
 
 AWAITS static int enums_get(struct req *r)
@@ -231,13 +231,14 @@ AWAITS static int update_enum(struct req *r, void *arg, struct model_audit *audi
         TRY(check_users(r, old, &in->values));
     TRY(sql_one(r,
                 &changed,
-                &SQL_ENUM_UPDATE,
-                PARAMS(P_STR(old->name),
-                       P_STR(name),
-                       in->values.set ? P_STRS(in->values.items, in->values.count)
-                                      : P_STRS(old->values, old->count))));
-    *audit = (struct model_audit){"enums.update", "enum", rows_i64(&changed, 0, 0), STR_NONE};
-    return sql_exec(r, NULL, &SQL_ENUM_RENAME_FIELDS, PARAMS(P_STR(old->name), P_STR(name)));
+                SQL_ENUM_UPDATE(.old = old->name,
+                                .name = name,
+                                .values = in->values.set
+                                              ? sql_strs(in->values.items, in->values.count)
+                                              : sql_strs(old->values, old->count))));
+    *audit =
+        (struct model_audit){"enums.update", "enum", sql_enum_id_row(&changed, 0).id, STR_NONE};
+    return sql_exec(r, NULL, SQL_ENUM_RENAME_FIELDS(.old = old->name, .name = name));
 }
 
 AWAITS static int enums_update(struct req *r)
@@ -271,8 +272,9 @@ AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audi
                     "The field '%.*s' of '%.*s' takes its values.",
                     STR_ARG(user->name),
                     STR_ARG(user->entity->name));
-    TRY(sql_one(r, &removed, &SQL_ENUM_DROP, PARAMS(P_STR(old->name))));
-    *audit = (struct model_audit){"enums.delete", "enum", rows_i64(&removed, 0, 0), STR_NONE};
+    TRY(sql_one(r, &removed, SQL_ENUM_DROP(.name = old->name)));
+    *audit =
+        (struct model_audit){"enums.delete", "enum", sql_enum_id_row(&removed, 0).id, STR_NONE};
     return 0;
 }
 

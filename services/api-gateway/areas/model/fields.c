@@ -10,14 +10,17 @@
 /* Its maker is shown a field that its own rule will hide. */
 AWAITS static int reply_field(struct req *r, int status, struct str name)
 {
-    struct db_param params[4] = {P_I64S(NULL, 0), P_I64S(NULL, 0)};
+    struct fields_shown shown = {0};
     struct rows field;
 
     if (status == 200)
-        fields_shown(r, params);
-    params[2] = P_STR(req_param(r, "entity"));
-    params[3] = P_STR(name);
-    TRY(sql_one(r, &field, &SQL_FIELD_GET, params, ARRAY_LEN(params)));
+        shown = fields_shown(r);
+    TRY(sql_one(r,
+                &field,
+                SQL_FIELD_GET(.entities = shown.entities,
+                              .fields = shown.fields,
+                              .entity = req_param(r, "entity"),
+                              .name = name)));
     if (status == 201)
         resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
     return reply_row(r, status, &field);
@@ -80,13 +83,15 @@ static struct field_spec spec_of(struct req *r, const struct entity *entity)
 
 AWAITS static int fields_list(struct req *r)
 {
-    struct db_param params[3];
+    struct fields_shown shown = fields_shown(r);
     struct rows entity;
 
-    TRY(sql_one(r, &entity, &SQL_FIELDS_ENTITY, PARAMS(P_STR(req_param(r, "entity")))));
-    fields_shown(r, params);
-    params[2] = P_I64(rows_i64(&entity, 0, 0));
-    return reply_page(r, "id", &SQL_FIELDS_LIST, params, ARRAY_LEN(params));
+    TRY(sql_one(r, &entity, SQL_FIELDS_ENTITY(.name = req_param(r, "entity"))));
+    return reply_page(r,
+                      "id",
+                      SQL_FIELDS_LIST(.entities = shown.entities,
+                                      .fields = shown.fields,
+                                      .entity_id = sql_fields_entity_row(&entity, 0).id));
 }
 
 AWAITS static int fields_get(struct req *r)
@@ -200,9 +205,9 @@ AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_aud
     ddl_init(&ddl, r->task.arena);
     ddl_field_drop(&ddl, field);
     TRY(ddl_run(r, &ddl));
-    TRY(sql_exec(r, NULL, &SQL_FIELD_DROP_ACCESS, PARAMS(P_I64(entity->id), P_I64(field->id))));
+    TRY(sql_exec(r, NULL, SQL_FIELD_DROP_ACCESS(.entity_id = entity->id, .field_id = field->id)));
     *audit = (struct model_audit){"fields.delete", "field", field->id, STR_NONE};
-    return sql_exec(r, NULL, &SQL_FIELD_DROP, PARAMS(P_I64(field->id)));
+    return sql_exec(r, NULL, SQL_FIELD_DROP(.id = field->id));
 }
 
 AWAITS static int fields_delete(struct req *r)

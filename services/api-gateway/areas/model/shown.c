@@ -13,7 +13,7 @@ static bool is_limited(const struct entity_right *right)
     return (right->actions & (1U << ACT_READ)) != 0 && !right->fields[ACT_READ].all;
 }
 
-void fields_shown(struct req *r, struct db_param *ret_params)
+struct fields_shown fields_shown(struct req *r)
 {
     const struct rights *rights =
         caller_all_rows(r->scope->caller) ? NULL : r->scope->caller->rights;
@@ -34,6 +34,5 @@ void fields_shown(struct req *r, struct db_param *ret_params)
         for (size_t k = 0; k < right->fields[ACT_READ].count; k++)
             fields[shown++] = right->fields[ACT_READ].ids[k];
     }
-    ret_params[0] = P_I64S(entities, limited);
-    ret_params[1] = P_I64S(fields, shown);
+    return (struct fields_shown){sql_i64s(entities, limited), sql_i64s(fields, shown)};
 }

@@ -8,6 +8,9 @@
 
 /* any: whether the caller is shown the field. */
 bool field_shown(const struct req *r, const struct model_field *field);
-/* any: parameters $1 and $2 of statements that list fields: of the entities $1 only the fields $2
- * are shown. */
-void fields_shown(struct req *r, struct db_param *ret_params);
+/* Parameters of statements that list fields: of these entities only these fields are shown. */
+struct fields_shown {
+    struct sql_i64s entities, fields;
+};
+/* any: what the caller is shown; arena-owned. */
+struct fields_shown fields_shown(struct req *r);

@@ -23,7 +23,7 @@ static const struct walk_list audit_log = {
 
 AWAITS static int audit_log_list(struct req *r)
 {
-    return walk_reply(r, &audit_log, PARAMS());
+    return walk_reply(r, &audit_log, NULL, 0);
 }
 
 static const struct route audit_log_routes[] = {

@@ -5,10 +5,10 @@ select a.id, a.at, a.actor_kind, a.actor_id, a.action, a.target, a.target_id, a.
 from {p}.audit_log a
 
 -- name: audit_log_desc :many
-{entry} where a.id < $1::bigint order by a.id desc limit $2::bigint offset $3::bigint
+{entry} where a.id < :behind::bigint order by a.id desc limit :limit::bigint offset :offset::bigint
 
 -- name: audit_log_asc :many
-{entry} where a.id > $1::bigint order by a.id limit $2::bigint offset $3::bigint
+{entry} where a.id > :behind::bigint order by a.id limit :limit::bigint offset :offset::bigint
 
 -- name: audit_log_count :one
 select count(*) as total_items from {p}.audit_log

@@ -100,12 +100,12 @@ AWAITS static int operator_health(struct req *r)
 
 AWAITS static int operator_list(struct req *r)
 {
-    return reply_page(r, "project_id", &SQL_OPERATOR_LIST, PARAMS(P_STR(gateway_url(r))));
+    return reply_page(r, "project_id", SQL_OPERATOR_LIST(.url = gateway_url(r)));
 }
 
 AWAITS static int read_project(struct req *r, struct str slug, struct rows *ret_project)
 {
-    return sql_one(r, ret_project, &SQL_OPERATOR_GET, PARAMS(P_STR(slug), P_STR(gateway_url(r))));
+    return sql_one(r, ret_project, SQL_OPERATOR_GET(.slug = slug, .url = gateway_url(r)));
 }
 
 AWAITS static int operator_create(struct req *r)
@@ -152,7 +152,7 @@ AWAITS static int put_counts(struct req *r, struct jw *w, struct str slug)
         return 0;
     }
     r->scope->db = &project->db;
-    TRY(sql_one(r, &counts, &SQL_OPERATOR_COUNTS, PARAMS()));
+    TRY(sql_one(r, &counts, SQL_OPERATOR_COUNTS()));
     rows_json_members(w, &counts, 0);
     return 0;
 }

@@ -33,11 +33,10 @@ static const struct schema task_schema = SCHEMA_OUT("Task", task_fields);
 
 AWAITS static int tasks_list(struct req *r)
 {
-    return reply_page(
-        r,
-        "-id",
-        &SQL_TASKS_LIST,
-        PARAMS(P_I64(r->scope->caller->user_id), P_BOOL(caller_is_admin(r->scope->caller))));
+    return reply_page(r,
+                      "-id",
+                      SQL_TASKS_LIST(.all = caller_is_admin(r->scope->caller),
+                                     .user_id = r->scope->caller->user_id));
 }
 
 AWAITS static int tasks_get(struct req *r)
@@ -48,10 +47,9 @@ AWAITS static int tasks_get(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_one(r,
                 &task,
-                &SQL_TASK_GET,
-                PARAMS(P_I64(r->scope->caller->user_id),
-                       P_BOOL(caller_is_admin(r->scope->caller)),
-                       P_I64(id))));
+                SQL_TASK_GET(.id = id,
+                             .all = caller_is_admin(r->scope->caller),
+                             .user_id = r->scope->caller->user_id)));
     return reply_row(r, 200, &task);
 }
 

@@ -8,21 +8,23 @@ from {p}.tasks t
 
 -- name: tasks_list :page sort(id,created_at,updated_at)
 {task}
-where $2::boolean or t.created_by = $1::bigint
+where :all::boolean or t.created_by = :user_id::bigint
 
 -- name: task_get :opt
 {task}
-where t.id = $3::bigint and ($2::boolean or t.created_by = $1::bigint)
+where t.id = :id::bigint and (:all::boolean or t.created_by = :user_id::bigint)
 
 -- name: task_add :one
-insert into {p}.tasks (kind, status, created_by, doc) values ($1::text, 'running', $2::bigint, $3::jsonb) returning id
+insert into {p}.tasks (kind, status, created_by, doc) values (:kind::text, 'running', :created_by::bigint, :doc::jsonb)
+returning id as id:bigint
 
 -- name: task_progress :exec
-update {p}.tasks t set done = $2::bigint, failed = $3::bigint, errors = $4::jsonb, updated_at = greatest(now(), t.updated_at)
-where t.id = $1::bigint
+update {p}.tasks t set done = :done::bigint, failed = :failed::bigint, errors = :errors::jsonb,
+  updated_at = greatest(now(), t.updated_at)
+where t.id = :id::bigint
 
 -- name: task_finish :exec
 update {p}.tasks t
-set status = $2::text, done = $3::bigint, failed = $4::bigint, total = $3::bigint + $4::bigint, errors = $5::jsonb,
-    updated_at = greatest(now(), t.updated_at), finished_at = now()
-where t.id = $1::bigint
+set status = :status::text, done = :done::bigint, failed = :failed::bigint, total = :done::bigint + :failed::bigint,
+  errors = :errors::jsonb,  updated_at = greatest(now(), t.updated_at), finished_at = now()
+where t.id = :id::bigint

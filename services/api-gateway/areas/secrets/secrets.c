@@ -287,7 +287,7 @@ AWAITS static int secrets_delete(struct req *r)
         return no_such_secret(r);
     TRY(sql_begin(r));
     /* Workflows are saved under this lock: none that uses the secret comes between. */
-    TRY(sql_one(r, &rows, &SQL_MODEL_LOCK, NULL, 0));
+    TRY(sql_one(r, &rows, SQL_MODEL_LOCK()));
     TRY(sql_all(r, &rows, &SQL_SECRET_MENTIONS, PARAMS(P_STR(name))));
     TRY(check_unused(r, &rows, name));
     TRY(sql_all(r, &rows, &SQL_SECRET_REMOVE, PARAMS(P_STR(name))));
