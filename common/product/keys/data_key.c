@@ -138,12 +138,12 @@ const struct aead_key *key_ring_find(const struct key_ring *ring, uint32_t id)
     return NULL;
 }
 
-static int read_key(struct arena *arena,
-                    const struct master_keys *masters,
-                    int64_t project,
-                    uint32_t id,
-                    struct str hex,
-                    struct aead_key *ret_key)
+static int data_key_read(struct arena *arena,
+                         const struct master_keys *masters,
+                         int64_t project,
+                         uint32_t id,
+                         struct str hex,
+                         struct aead_key *ret_key)
 {
     struct str wrapped;
 
@@ -176,7 +176,7 @@ int key_ring_read(struct arena *arena,
         if (old)
             *key = *old;
         else
-            rc = read_key(arena, masters, project, (uint32_t)ids[i], texts[i], key);
+            rc = data_key_read(arena, masters, project, (uint32_t)ids[i], texts[i], key);
         if (rc == 0)
             ring.count++;
         else

@@ -89,7 +89,7 @@ struct sealed_column {
     int64_t entity_id, field_id; /* secret fields */
 };
 
-static int64_t number_of(struct str text)
+static int64_t rotate_number_of(struct str text)
 {
     return strtoll(
         text.ptr, NULL, 10); /* NOLINT(cert-err34-c): digits from the database, NUL-terminated */
@@ -113,7 +113,7 @@ static struct str flow_at(struct arena *arena, int64_t project, struct str what)
 
 static struct str successor_at(struct arena *arena, int64_t project, struct str what)
 {
-    return place_successor(arena, project, number_of(what));
+    return place_successor(arena, project, rotate_number_of(what));
 }
 
 /* Those that every project has; secret fields follow from the model. Kinds of settings have no
@@ -469,7 +469,7 @@ struct step {
 };
 
 /* The new key, and word of it to the daemons. */
-static int begin(struct task *task, void *arg)
+static int rotate_begin(struct task *task, void *arg)
 {
     const struct step *step = arg;
     const struct key_owners *owners = step->rotation->owners;
@@ -492,7 +492,7 @@ static int seal_most(struct task *task, void *arg)
     return rc == DB_SCHEMA ? 0 : rc; /* the rest comes later */
 }
 
-static int finish(struct task *task, void *arg)
+static int rotate_finish(struct task *task, void *arg)
 {
     const struct step *step = arg;
     int64_t newest;
@@ -540,7 +540,7 @@ int keys_rotate(struct task *task,
         *ret_reason = STR("the list of projects cannot be read");
         return DATA_KEYS_LEFT;
     }
-    for_all(task, &rotation, list, count, begin);
+    for_all(task, &rotation, list, count, rotate_begin);
     int64_t told_ms = clock_mono_ms();
     for_all(task, &rotation, list, count, seal_most);
     int64_t wait_ms = told_ms + settle_ms - clock_mono_ms();
@@ -550,6 +550,6 @@ int keys_rotate(struct task *task,
         *ret_reason = STR("ended before the old keys were retired; run it again");
         return DATA_KEYS_LEFT;
     }
-    for_all(task, &rotation, list, count, finish);
+    for_all(task, &rotation, list, count, rotate_finish);
     return rotation_end(task, &rotation, ret_reason);
 }

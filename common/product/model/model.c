@@ -30,7 +30,7 @@ static const char *const on_delete_names[] = {
     [ON_DELETE_CASCADE] = "cascade",
 };
 
-static int find_name(const char *const *names, size_t count, struct str name)
+static int model_find_enum(const char *const *names, size_t count, struct str name)
 {
     for (size_t i = 0; i < count; i++)
         if (str_is(name, names[i]))
@@ -46,7 +46,7 @@ const char *model_type_name(enum model_type type)
 
 int model_type_find(struct str name)
 {
-    return find_name(type_names, TYPE_COUNT, name);
+    return model_find_enum(type_names, TYPE_COUNT, name);
 }
 
 const char *model_on_delete_name(enum model_on_delete on_delete)
@@ -57,7 +57,7 @@ const char *model_on_delete_name(enum model_on_delete on_delete)
 
 int model_on_delete_find(struct str name)
 {
-    return find_name(on_delete_names, ARRAY_LEN(on_delete_names), name);
+    return model_find_enum(on_delete_names, ARRAY_LEN(on_delete_names), name);
 }
 
 bool model_name_ok(struct str name)
@@ -65,7 +65,7 @@ bool model_name_ok(struct str name)
     static const char *const taken[] = {"id", "created_at", "updated_at", "created_by"};
 
     return schema_format_ok("name", name) && !str_starts(name, STR("svc_")) &&
-           find_name(taken, ARRAY_LEN(taken), name) < 0;
+           model_find_enum(taken, ARRAY_LEN(taken), name) < 0;
 }
 
 struct model *model_ref(struct model *model)

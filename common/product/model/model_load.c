@@ -27,7 +27,7 @@ static const struct system_field system_last[] = {
 };
 #define SYSTEM_FIELDS (1 + ARRAY_LEN(system_last))
 
-static void free_map(void *map)
+static void model_free_map(void *map)
 {
     map_free(map);
 }
@@ -36,7 +36,7 @@ static struct map *new_map(struct arena *arena)
 {
     struct map *map = map_new();
 
-    arena_defer(arena, free_map, map);
+    arena_defer(arena, model_free_map, map);
     return map;
 }
 
@@ -246,7 +246,7 @@ static struct str example(struct arena *arena, const struct model_field *field)
     PANIC("field %lld has no type", (long long)field->id);
 }
 
-static struct str bound_text(struct arena *arena, const json_t *bound)
+static struct str model_bound_text(struct arena *arena, const json_t *bound)
 {
     return jr_number(bound, arena_alloc(arena, 32));
 }
@@ -266,10 +266,10 @@ static void field_options(const struct model *model, struct model_field *field, 
     field->max_length = jr_i64(options, "max_length", 0);
     field->has_min = json_is_number(min);
     field->min = json_number_value(min);
-    field->min_text = bound_text(model->arena, min);
+    field->min_text = model_bound_text(model->arena, min);
     field->has_max = json_is_number(max);
     field->max = json_number_value(max);
-    field->max_text = bound_text(model->arena, max);
+    field->max_text = model_bound_text(model->arena, max);
     field->on_delete = on_delete < 0 ? ON_DELETE_RESTRICT : (enum model_on_delete)on_delete;
     if (field->type == TYPE_ENUM)
         field->values = model_enum_find(model, jr_str(options, "enum"));
@@ -326,11 +326,11 @@ static void system_field(struct entity *entity, const struct system_field *info)
 
 /* co: one by one, as a large model has thousands. What a line was parsed into goes at once: kept
  * with the model it would be most of its memory, and of the time that freeing it takes. */
-AWAITS static int read_fields(struct task *task,
-                              const struct model *model,
-                              struct str text,
-                              struct model_field *fields,
-                              size_t *ret_count)
+AWAITS static int model_read_fields(struct task *task,
+                                    const struct model *model,
+                                    struct str text,
+                                    struct model_field *fields,
+                                    size_t *ret_count)
 {
     struct jr_error error;
     size_t count = 0;
@@ -379,7 +379,7 @@ load_fields(struct task *task, struct arena *scratch, struct model *model, struc
     size_t count;
     size_t next = 0;
 
-    TRY(read_fields(task, model, lines, fields, &count));
+    TRY(model_read_fields(task, model, lines, fields, &count));
     for (size_t i = 0; i < model->entity_count; i++) {
         struct entity *entity = own_entity(model, model->by_id[i].id);
         size_t end = next;

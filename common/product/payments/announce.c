@@ -176,11 +176,11 @@ static struct str method_payload(struct arena *arena, const struct method_row *r
 
 /* --- telling --- */
 
-static void tell(struct apply_source *source,
-                 struct applied *applied,
-                 enum event_subject subject,
-                 unsigned due,
-                 struct str text)
+static void announce_tell(struct apply_source *source,
+                          struct applied *applied,
+                          enum event_subject subject,
+                          unsigned due,
+                          struct str text)
 {
     for (enum event_kind event = EVENT_CREATED; event < EVENT_KINDS; event++)
         if (event_info(event)->subject == subject && (due & event_info(event)->bit))
@@ -195,7 +195,7 @@ void announce_payment_row(struct apply_source *source,
 
     if (due == 0 || !str_is(row->provider, "processor"))
         return;
-    tell(source, applied, OF_PAYMENTS, due, payment_payload(source->task->arena, row));
+    announce_tell(source, applied, OF_PAYMENTS, due, payment_payload(source->task->arena, row));
     row->told |= due;
 }
 
@@ -208,7 +208,8 @@ void announce_subscription_row(struct apply_source *source,
 
     if (due == 0 || !str_is(row->provider, "processor") || row->provider_subscription_id.len == 0)
         return;
-    tell(source, applied, OF_SUBSCRIPTIONS, due, subscription_payload(source->task->arena, row));
+    announce_tell(
+        source, applied, OF_SUBSCRIPTIONS, due, subscription_payload(source->task->arena, row));
     row->told |= due;
 }
 
@@ -221,7 +222,7 @@ void announce_method_row(struct apply_source *source,
 
     if (due == 0 || row->event_ms == 0)
         return;
-    tell(source, applied, OF_METHODS, due, method_payload(source->task->arena, row));
+    announce_tell(source, applied, OF_METHODS, due, method_payload(source->task->arena, row));
     row->told |= due;
 }
 
@@ -232,19 +233,19 @@ struct told {
     struct rows rows;
 };
 
-AWAITS static int
-begin(struct told *told, struct task *task, struct db *tx, const struct sql *get, int64_t id)
+AWAITS static int announce_begin(
+    struct told *told, struct task *task, struct db *tx, const struct sql *get, int64_t id)
 {
     *told = (struct told){.source = {.task = task}};
     return db_query(task, tx, get, SQL_APPLY_KEY_ARGS(.id = id), &told->rows);
 }
 
-AWAITS static int end(struct told *told,
-                      struct db *tx,
-                      const struct sql *set,
-                      int64_t id,
-                      unsigned bits,
-                      bool *ret_rang)
+AWAITS static int announce_end(struct told *told,
+                               struct db *tx,
+                               const struct sql *set,
+                               int64_t id,
+                               unsigned bits,
+                               bool *ret_rang)
 {
     if (told->applied.call_count == 0)
         return 0;
@@ -259,12 +260,12 @@ int announce_payment(struct task *task, struct db *tx, int64_t id, bool *ret_ran
     struct payment_row row;
     struct told told;
 
-    TRY(begin(&told, task, tx, &SQL_APPLY_PAYMENT_GET, id));
+    TRY(announce_begin(&told, task, tx, &SQL_APPLY_PAYMENT_GET, id));
     if (told.rows.count == 0)
         return 0;
     payment_row_read(&told.rows, 0, &row);
     announce_payment_row(&told.source, &told.applied, &row);
-    return end(&told, tx, &SQL_APPLY_PAYMENT_TOLD, id, row.told, ret_rang);
+    return announce_end(&told, tx, &SQL_APPLY_PAYMENT_TOLD, id, row.told, ret_rang);
 }
 
 int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *ret_rang)
@@ -272,10 +273,10 @@ int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *re
     struct subscription_row row;
     struct told told;
 
-    TRY(begin(&told, task, tx, &SQL_APPLY_SUBSCRIPTION_GET, id));
+    TRY(announce_begin(&told, task, tx, &SQL_APPLY_SUBSCRIPTION_GET, id));
     if (told.rows.count == 0)
         return 0;
     subscription_row_read(&told.rows, 0, &row);
     announce_subscription_row(&told.source, &told.applied, &row);
-    return end(&told, tx, &SQL_APPLY_SUBSCRIPTION_TOLD, id, row.told, ret_rang);
+    return announce_end(&told, tx, &SQL_APPLY_SUBSCRIPTION_TOLD, id, row.told, ret_rang);
 }

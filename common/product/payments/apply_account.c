@@ -20,7 +20,7 @@ static bool is_newer(const struct apply_source *source, const json_t *doc)
     return at_ms == source->at_ms && str_cmp(source->event_id, jr_str(doc, "event_id")) > 0;
 }
 
-static void member(struct jw *w, const char *name, struct str text)
+static void account_member(struct jw *w, const char *name, struct str text)
 {
     if (text.len > 0)
         JW_STR(w, name, text);
@@ -35,9 +35,9 @@ static struct str patch_of(struct apply_source *source, const struct account_obj
     jw_init(&w, &out);
     jw_obj(&w);
     JW_STR(&w, "account", account->id);
-    member(&w, "country", account->country);
-    member(&w, "email", account->email);
-    member(&w, "business_type", account->business_type);
+    account_member(&w, "country", account->country);
+    account_member(&w, "email", account->email);
+    account_member(&w, "business_type", account->business_type);
     JW_BOOL(&w, "charges_enabled", account->charges_enabled);
     JW_BOOL(&w, "payouts_enabled", account->payouts_enabled);
     JW_BOOL(&w, "details_submitted", account->details_submitted);
@@ -58,8 +58,9 @@ static struct str patch_of(struct apply_source *source, const struct account_obj
 }
 
 /* Whose it is: the account that we know, or one that an answer to our own call tells us of. */
-static bool
-is_ours(const struct apply_source *source, const json_t *doc, const struct account_object *account)
+static bool account_is_ours(const struct apply_source *source,
+                            const json_t *doc,
+                            const struct account_object *account)
 {
     struct str known = jr_str(doc, "account");
 
@@ -82,7 +83,7 @@ AWAITS static int account_apply(struct apply_source *source,
         jr_parse_stored(
             source->task->arena, sql_apply_account_lock_row(&rows, 0).doc, &doc, &error) != 0)
         return APPLY_FOREIGN;
-    if (!is_ours(source, doc, account))
+    if (!account_is_ours(source, doc, account))
         return APPLY_FOREIGN;
     applied->object = STR("account");
     if (!is_newer(source, doc)) {

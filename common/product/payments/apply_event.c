@@ -58,7 +58,7 @@ static const struct kind {
     {"account.updated", ABOUT_ACCOUNT, NULL},
 };
 
-static const struct kind *kind_of(struct str type)
+static const struct kind *apply_event_kind_of(struct str type)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (str_is(type, kinds[i].type))
@@ -68,17 +68,17 @@ static const struct kind *kind_of(struct str type)
 
 bool apply_knows(struct str type)
 {
-    return kind_of(type) != NULL;
+    return apply_event_kind_of(type) != NULL;
 }
 
 /* --- what has to be read --- */
 
 /* *ret_json stays NULL when the processor does not have it. */
-AWAITS static int get(struct apply_source *source,
-                      const char *head,
-                      struct str id,
-                      struct str form,
-                      const json_t **ret_json)
+AWAITS static int apply_event_get_row(struct apply_source *source,
+                                      const char *head,
+                                      struct str id,
+                                      struct str form,
+                                      const json_t **ret_json)
 {
     const struct processor_request request = {
         .method = "GET",
@@ -103,7 +103,7 @@ AWAITS static int get_invoice(struct apply_source *source, struct str id, const 
 
     form_init(&form, source->task->arena);
     form_str(&form, "expand[0]", STR("payments"));
-    TRY(get(source, "/v1/invoices", id, form_text(&form), ret_json));
+    TRY(apply_event_get_row(source, "/v1/invoices", id, form_text(&form), ret_json));
     return *ret_json != NULL ? 0 : APPLY_BROKEN;
 }
 
@@ -139,10 +139,11 @@ AWAITS static int get_subscription(struct apply_source *source,
     plan->ask = false;
     plan->asked = true;
     plan->fetched_ms = clock_wall_ms();
-    return get(source, "/v1/subscriptions", id, STR_NONE, ret_json);
+    return apply_event_get_row(source, "/v1/subscriptions", id, STR_NONE, ret_json);
 }
 
-AWAITS static int answer(struct apply_source *source, struct apply_plan *plan, enum about about)
+AWAITS static int
+apply_event_answer(struct apply_source *source, struct apply_plan *plan, enum about about)
 {
     struct subscription_object subscription;
     struct invoice_object invoice;
@@ -184,7 +185,7 @@ int apply_prepare(struct apply_source *source, const json_t *event, struct apply
 
     if (event_read(event, &plan->event) != 0)
         return APPLY_BROKEN;
-    const struct kind *kind = kind_of(plan->event.type);
+    const struct kind *kind = apply_event_kind_of(plan->event.type);
     if (plan->event.thin || kind == NULL)
         return APPLY_UNSUPPORTED;
     if (plan->event.object == NULL)
@@ -196,7 +197,7 @@ int apply_prepare(struct apply_source *source, const json_t *event, struct apply
     if (plan->event.created_ms != 0)
         source->at_ms = plan->event.created_ms;
     if (plan->ask)
-        return answer(source, plan, kind->about);
+        return apply_event_answer(source, plan, kind->about);
     switch (kind->about) {
     case ABOUT_INVOICE_PAYMENT:
         return prepare_invoice_payment(source, plan);
@@ -321,7 +322,7 @@ int apply_event(struct apply_source *source,
                 struct apply_plan *plan,
                 struct applied *ret)
 {
-    const struct kind *kind = kind_of(plan->event.type);
+    const struct kind *kind = apply_event_kind_of(plan->event.type);
     const json_t *object = plan->event.object;
     struct subscription_object subscription;
     struct account_object account;

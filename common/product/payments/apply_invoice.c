@@ -11,7 +11,7 @@ struct owner {
     struct str name, email;
 };
 
-static void pick(const struct rows *rows, struct str provider_id, struct owner *owner)
+static void invoice_pick(const struct rows *rows, struct str provider_id, struct owner *owner)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_apply_subscription_of_row from = sql_apply_subscription_of_row(rows, i);
@@ -28,10 +28,10 @@ static void pick(const struct rows *rows, struct str provider_id, struct owner *
     }
 }
 
-AWAITS static int look(struct apply_source *source,
-                       struct db *tx,
-                       const struct invoice_object *invoice,
-                       struct owner *owner)
+AWAITS static int invoice_look(struct apply_source *source,
+                               struct db *tx,
+                               const struct invoice_object *invoice,
+                               struct owner *owner)
 {
     struct rows rows;
     bool ours;
@@ -46,7 +46,7 @@ AWAITS static int look(struct apply_source *source,
         SQL_APPLY_SUBSCRIPTION_OF(.provider_subscription_id = key_str(invoice->subscription),
                                   .id = id),
         &rows));
-    pick(&rows, invoice->subscription, owner);
+    invoice_pick(&rows, invoice->subscription, owner);
     return 0;
 }
 
@@ -79,11 +79,11 @@ AWAITS static int find_owner(struct apply_source *source,
                              struct owner *ret_owner)
 {
     *ret_owner = (struct owner){.id = 0};
-    TRY(look(source, tx, invoice, ret_owner));
+    TRY(invoice_look(source, tx, invoice, ret_owner));
     if (ret_owner->id != 0)
         return 0;
     TRY(make_owner(source, tx, plan, applied));
-    TRY(look(source, tx, invoice, ret_owner));
+    TRY(invoice_look(source, tx, invoice, ret_owner));
     return ret_owner->id != 0 ? 0 : APPLY_AGAIN;
 }
 

@@ -15,14 +15,14 @@ struct search {
 
 /* --- how it is found --- */
 
-static struct db_call lock_call(struct arena *arena, const struct search *search)
+static struct db_call method_lock_call(struct arena *arena, const struct search *search)
 {
     return db_call_new(arena,
                        SQL_APPLY_METHOD_LOCK(.provider_id = key_str(search->provider_id),
                                              .setup_id = key_str(search->setup_id)));
 }
 
-static void pick(struct search *search, const struct rows *rows)
+static void method_pick(struct search *search, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         struct method_row row;
@@ -36,15 +36,15 @@ static void pick(struct search *search, const struct rows *rows)
     }
 }
 
-AWAITS static int look(struct apply_source *source, struct db *tx, struct search *search)
+AWAITS static int method_look(struct apply_source *source, struct db *tx, struct search *search)
 {
     struct db_call calls[] = {
-        lock_call(source->task->arena, search),
+        method_lock_call(source->task->arena, search),
         db_call(SQL_APPLY_CUSTOMER(.provider_id = search->customer)),
     };
 
     TRY(db_batch(source->task, tx, calls, search->customer.len > 0 ? 2 : 1, NULL));
-    pick(search, &calls[0].rows);
+    method_pick(search, &calls[0].rows);
     if (search->customer.len > 0 && calls[1].rows.count > 0) {
         const struct sql_apply_customer_row from = sql_apply_customer_row(&calls[1].rows, 0);
         search->subscriber_id = from.subscriber_id.value;
@@ -54,20 +54,20 @@ AWAITS static int look(struct apply_source *source, struct db *tx, struct search
 }
 
 /* Makes `made` a new row, unless another has just made what is searched. */
-AWAITS static int look_alone(struct apply_source *source,
-                             struct db *tx,
-                             struct str object,
-                             struct search *search,
-                             struct method_row *made)
+AWAITS static int method_look_alone(struct apply_source *source,
+                                    struct db *tx,
+                                    struct str object,
+                                    struct search *search,
+                                    struct method_row *made)
 {
     struct db_call calls[] = {
         db_call(SQL_APPLY_ALONE(.key = apply_alone_key(object))),
-        lock_call(source->task->arena, search),
+        method_lock_call(source->task->arena, search),
         db_call(SQL_APPLY_METHOD_NEXT()),
     };
 
     TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
-    pick(search, &calls[1].rows);
+    method_pick(search, &calls[1].rows);
     if (search->method.id != 0 || (made == &search->failed && search->failed.id != 0))
         return 0;
     const struct sql_apply_next_row next = sql_apply_next_row(&calls[2].rows, 0);
@@ -83,7 +83,7 @@ AWAITS static int look_alone(struct apply_source *source,
 
 /* --- how it is written --- */
 
-static void put(struct apply_source *source, struct applied *applied, struct method_row *row)
+static void method_put(struct apply_source *source, struct applied *applied, struct method_row *row)
 {
     announce_method_row(source, applied, row);
     applied_add(source,
@@ -106,10 +106,10 @@ static void put(struct apply_source *source, struct applied *applied, struct met
                                      .told = row->told));
 }
 
-static void say(struct apply_source *source,
-                struct applied *applied,
-                const struct method_row *row,
-                const char *before)
+static void method_say(struct apply_source *source,
+                       struct applied *applied,
+                       const struct method_row *row,
+                       const char *before)
 {
     long long id = (long long)row->id;
 
@@ -122,7 +122,7 @@ static void say(struct apply_source *source,
     applied->object = arena_printf(source->task->arena, "method:%lld", id);
 }
 
-static void link_payer(struct method_row *row, const struct search *search, struct str email)
+static void method_link_payer(struct method_row *row, const struct search *search, struct str email)
 {
     (void)fill_str(&row->customer, search->customer);
     (void)fill_str(&row->subscriber_email, search->email);
@@ -131,7 +131,8 @@ static void link_payer(struct method_row *row, const struct search *search, stru
 }
 
 /* The newest who describes it does so as a whole. */
-static void describe(struct method_row *row, const struct method_object *method, int64_t at_ms)
+static void
+method_describe(struct method_row *row, const struct method_object *method, int64_t at_ms)
 {
     if (row->event_ms > at_ms)
         return;
@@ -159,17 +160,17 @@ int method_apply(struct apply_source *source,
     };
     struct method_row *row = &search.method;
 
-    TRY(look(source, tx, &search));
+    TRY(method_look(source, tx, &search));
     if (row->id == 0)
-        TRY(look_alone(source, tx, method->id, &search, row));
+        TRY(method_look_alone(source, tx, method->id, &search, row));
     const char *before = search.made ? NULL : row->status;
     row->provider_id = method->id;
-    link_payer(row, &search, method->email);
-    describe(row, method, source->at_ms);
+    method_link_payer(row, &search, method->email);
+    method_describe(row, method, source->at_ms);
     if (!attached)
         row->status = "detached";
-    say(source, applied, row, before);
-    put(source, applied, row);
+    method_say(source, applied, row, before);
+    method_put(source, applied, row);
     return 0;
 }
 
@@ -186,9 +187,9 @@ int setup_apply_failed(struct apply_source *source,
     (void)metadata_id(source, setup->metadata, "subscriber_id", &ours, &foreign);
     if (foreign)
         return APPLY_FOREIGN;
-    TRY(look(source, tx, &search));
+    TRY(method_look(source, tx, &search));
     if (row->id == 0 && search.method.id == 0)
-        TRY(look_alone(source, tx, setup->id, &search, row));
+        TRY(method_look_alone(source, tx, setup->id, &search, row));
     if (search.method.id != 0) {
         applied->object =
             arena_printf(source->task->arena, "method:%lld", (long long)search.method.id);
@@ -197,7 +198,7 @@ int setup_apply_failed(struct apply_source *source,
     }
     const char *before = search.made ? NULL : row->status;
     row->setup_id = setup->id;
-    link_payer(row, &search, STR_NONE);
+    method_link_payer(row, &search, STR_NONE);
     if (source->at_ms > row->event_ms ||
         (source->at_ms == row->event_ms &&
          str_cmp(setup->failure_message, row->failure_message) > 0)) {
@@ -205,8 +206,8 @@ int setup_apply_failed(struct apply_source *source,
         row->failure_code = setup->failure_code;
         row->failure_message = setup->failure_message;
     }
-    say(source, applied, row, before);
-    put(source, applied, row);
+    method_say(source, applied, row, before);
+    method_put(source, applied, row);
     return 0;
 }
 
@@ -232,18 +233,18 @@ int setup_apply_succeeded(struct apply_source *source,
         applied_say(source, applied, "nothing: no customer has saved a method with it");
         return 0;
     }
-    TRY(look(source, tx, &search));
+    TRY(method_look(source, tx, &search));
     if (row->id == 0)
-        TRY(look_alone(source, tx, setup->payment_method, &search, row));
+        TRY(method_look_alone(source, tx, setup->payment_method, &search, row));
     const char *before = search.made ? NULL : row->status;
     row->provider_id = setup->payment_method;
     (void)fill_str(&row->setup_id, search.setup_id);
-    link_payer(row, &search, STR_NONE);
+    method_link_payer(row, &search, STR_NONE);
     if (method_read(setup->method_object, &method) == 0)
-        describe(row, &method, source->at_ms);
-    say(source, applied, row, before);
+        method_describe(row, &method, source->at_ms);
+    method_say(source, applied, row, before);
     if (search.failed.id != 0) /* first, for the set-up's id is unique */
         applied_add(source, applied, SQL_APPLY_METHOD_DELETE(.id = search.failed.id));
-    put(source, applied, row);
+    method_put(source, applied, row);
     return 0;
 }

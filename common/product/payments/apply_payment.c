@@ -59,7 +59,7 @@ static struct standing standing_of(const char *status, int64_t at_ms, struct str
     return (struct standing){state, at_ms, event_id};
 }
 
-static int compare(const struct standing *one, const struct standing *other)
+static int payment_compare(const struct standing *one, const struct standing *other)
 {
     if (one->state->rank != other->state->rank)
         return one->state->rank - other->state->rank;
@@ -103,7 +103,7 @@ move_status(struct payment_row *row, const struct payment_facts *facts, const ch
         struct standing next = standing_of(facts->status,
                                            facts->whole ? facts->at_ms : 0,
                                            facts->whole ? facts->event_id : STR_NONE);
-        if (compare(&next, &now) > 0) {
+        if (payment_compare(&next, &now) > 0) {
             moved = take_details(row, facts);
             *ret_status = facts->status;
         }
@@ -113,7 +113,7 @@ move_status(struct payment_row *row, const struct payment_facts *facts, const ch
     return moved;
 }
 
-static bool is_over(struct str status)
+static bool payment_is_over(struct str status)
 {
     return str_is(status, "won") || str_is(status, "lost") || str_is(status, "warning_closed") ||
            str_is(status, "prevented");
@@ -122,7 +122,7 @@ static bool is_over(struct str status)
 /* The money is kept, or was never asked back. */
 static bool is_harmless(struct str status)
 {
-    return is_over(status) && !str_is(status, "lost");
+    return payment_is_over(status) && !str_is(status, "lost");
 }
 
 /* Notes a dispute's state; one that is over stays so. *ret_disputed: any of them stands. */
@@ -147,8 +147,8 @@ static bool move_disputes(struct arena *arena,
         struct str known = jr_str(disputes, arena_cstr(arena, facts->dispute_id));
         struct str told = facts->dispute_status;
         /* Of two states on one side of its end the later in the alphabet: any rule would do. */
-        if (known.len == 0 || (is_over(told) && !is_over(known)) ||
-            (is_over(told) == is_over(known) && str_cmp(told, known) > 0)) {
+        if (known.len == 0 || (payment_is_over(told) && !payment_is_over(known)) ||
+            (payment_is_over(told) == payment_is_over(known) && str_cmp(told, known) > 0)) {
             json_object_set_new(
                 disputes, arena_cstr(arena, facts->dispute_id), json_stringn(told.ptr, told.len));
             row->disputes = jr_print(arena, disputes);
@@ -223,7 +223,7 @@ static int fit_of(const struct payment_facts *facts, const struct payment_row *r
 
 /* Of several rows: the intent's, else the one that the object names as ours. What it does not get
  * stays with its row. */
-static void pick(struct search *search, const struct rows *rows)
+static void payment_pick(struct search *search, const struct rows *rows)
 {
     struct payment_facts *facts = &search->facts;
     int best = 0;
@@ -248,7 +248,7 @@ static void pick(struct search *search, const struct rows *rows)
     }
 }
 
-static struct db_call lock_call(struct arena *arena, const struct payment_facts *facts)
+static struct db_call payment_lock_call(struct arena *arena, const struct payment_facts *facts)
 {
     return db_call_new(
         arena,
@@ -258,17 +258,17 @@ static struct db_call lock_call(struct arena *arena, const struct payment_facts 
                                .id = facts->payment_id));
 }
 
-AWAITS static int look(struct apply_source *source, struct db *tx, struct search *search)
+AWAITS static int payment_look(struct apply_source *source, struct db *tx, struct search *search)
 {
     struct payment_facts *facts = &search->facts;
     struct db_call calls[] = {
-        lock_call(source->task->arena, facts),
+        payment_lock_call(source->task->arena, facts),
         db_call(SQL_APPLY_CUSTOMER(.provider_id = facts->customer)),
     };
     bool customer = facts->customer.len > 0 && facts->subscriber_id == 0;
 
     TRY(db_batch(source->task, tx, calls, customer ? 2 : 1, NULL));
-    pick(search, &calls[0].rows);
+    payment_pick(search, &calls[0].rows);
     if (customer && calls[1].rows.count > 0) {
         const struct sql_apply_customer_row from = sql_apply_customer_row(&calls[1].rows, 0);
         facts->subscriber_id = from.subscriber_id.value;
@@ -279,18 +279,20 @@ AWAITS static int look(struct apply_source *source, struct db *tx, struct search
 }
 
 /* There was none: alone with whoever else has heard of it, once more; and what a new one needs. */
-AWAITS static int
-look_alone(struct apply_source *source, struct db *tx, struct str object, struct search *search)
+AWAITS static int payment_look_alone(struct apply_source *source,
+                                     struct db *tx,
+                                     struct str object,
+                                     struct search *search)
 {
     struct db_call calls[] = {
         db_call(SQL_APPLY_ALONE(.key = apply_alone_key(object))),
-        lock_call(source->task->arena, &search->facts),
+        payment_lock_call(source->task->arena, &search->facts),
         db_call(SQL_APPLY_PAYMENT_NEXT()),
     };
     bool makes = search->facts.type != NULL;
 
     TRY(db_batch(source->task, tx, calls, makes ? 3 : 2, NULL));
-    pick(search, &calls[1].rows);
+    payment_pick(search, &calls[1].rows);
     if (search->row.id != 0 || !makes)
         return 0;
     const struct sql_apply_next_row next = sql_apply_next_row(&calls[2].rows, 0);
@@ -313,10 +315,10 @@ look_alone(struct apply_source *source, struct db *tx, struct str object, struct
 
 /* With the state that its call was to bring, the call has ended. One that is about a payment which
  * was so far before (a capture, a refund) has not: news of the payment say nothing of it. */
-static void put(struct apply_source *source,
-                struct applied *applied,
-                struct payment_row *row,
-                const char *before)
+static void payment_put(struct apply_source *source,
+                        struct applied *applied,
+                        struct payment_row *row,
+                        const char *before)
 {
     const struct state *now = find_state(str_from(row->status));
     const struct state *was = before != NULL ? find_state(str_from(before)) : NULL;
@@ -365,7 +367,7 @@ static void stand_alone(struct apply_source *source, struct applied *applied, st
 }
 
 /* The events that came before the row knew its intent. */
-static void wake(struct apply_source *source, struct applied *applied, struct str intent_id)
+static void payment_wake(struct apply_source *source, struct applied *applied, struct str intent_id)
 {
     if (intent_id.len > 0)
         applied_add_wake(
@@ -374,11 +376,11 @@ static void wake(struct apply_source *source, struct applied *applied, struct st
             arena_printf(source->task->arena, "payment_intent:%.*s", STR_ARG(intent_id)));
 }
 
-static void say(struct apply_source *source,
-                struct applied *applied,
-                const struct payment_row *row,
-                const char *before,
-                bool moved)
+static void payment_say(struct apply_source *source,
+                        struct applied *applied,
+                        const struct payment_row *row,
+                        const char *before,
+                        bool moved)
 {
     long long id = (long long)row->id;
 
@@ -411,9 +413,9 @@ int payment_apply(struct apply_source *source,
     struct payment_row *row = &search.row;
     struct str object = facts->intent_id.len ? facts->intent_id : facts->invoice_payment_id;
 
-    TRY(look(source, tx, &search));
+    TRY(payment_look(source, tx, &search));
     if (row->id == 0 && object.len > 0)
-        TRY(look_alone(source, tx, object, &search));
+        TRY(payment_look_alone(source, tx, object, &search));
     if (row->id == 0) {
         nobody(source, applied, facts->intent_id);
         return 0;
@@ -421,12 +423,12 @@ int payment_apply(struct apply_source *source,
     const char *before = search.made ? NULL : row->status;
     struct str known = search.made ? STR_NONE : row->intent_id;
     bool moved = payment_move(source->task->arena, row, &search.facts);
-    say(source, applied, row, before, moved);
+    payment_say(source, applied, row, before, moved);
     if (!search.made && !str_eq(known, row->intent_id))
         stand_alone(source, applied, row->intent_id);
     if (moved || search.made || (payment_told_due(row->status) & ~row->told) != 0)
-        put(source, applied, row, before);
+        payment_put(source, applied, row, before);
     if (!str_eq(known, row->intent_id))
-        wake(source, applied, row->intent_id);
+        payment_wake(source, applied, row->intent_id);
     return 0;
 }

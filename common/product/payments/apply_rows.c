@@ -127,7 +127,7 @@ void method_row_read(const struct rows *rows, size_t index, struct method_row *r
 
 /* --- what is to be written --- */
 
-static size_t add(struct apply_source *source, struct applied *applied, struct db_call call)
+static size_t apply_add(struct apply_source *source, struct applied *applied, struct db_call call)
 {
     MUST(applied->call_count < CALLS_MAX);
     if (applied->calls == NULL)
@@ -145,7 +145,7 @@ void applied_add(struct apply_source *source,
     struct db_param *own = ARENA_ARRAY(source->task->arena, own, param_count);
 
     memcpy(own, params, param_count * sizeof(*own));
-    (void)add(
+    (void)apply_add(
         source, applied, (struct db_call){.sql = sql, .params = own, .param_count = param_count});
 }
 
@@ -156,7 +156,7 @@ void applied_add_event(struct apply_source *source,
 {
     struct db_call call = events_outbox_plain_call(source->task->arena, event, payload);
 
-    applied->rings |= 1U << add(source, applied, call);
+    applied->rings |= 1U << apply_add(source, applied, call);
 }
 
 void applied_add_wake(struct apply_source *source, struct applied *applied, struct str object)

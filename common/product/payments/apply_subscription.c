@@ -50,7 +50,8 @@ int64_t subscription_rank(struct str event_type, const char *status)
     PANIC("unknown status %s", status);
 }
 
-static int compare(const struct subscription_row *row, const struct subscription_facts *facts)
+static int subscription_compare(const struct subscription_row *row,
+                                const struct subscription_facts *facts)
 {
     int final = subscription_is_final(row->status);
     int next = subscription_is_final(facts->status);
@@ -97,7 +98,7 @@ bool subscription_in_doubt(const struct subscription_row *row,
     return row->event_rank / 16 == facts->rank / 16;
 }
 
-static bool take(struct subscription_row *row, const struct subscription_facts *facts)
+static bool subscription_take(struct subscription_row *row, const struct subscription_facts *facts)
 {
     const struct subscription_object *object = facts->object;
     bool moved = strcmp(row->status, facts->status) != 0;
@@ -140,10 +141,10 @@ bool subscription_move(struct subscription_row *row,
 
     moved |= fill_str(&row->session_id, facts->session_id);
     moved |= fill_str(&row->customer, facts->object->customer);
-    int order = compare(row, facts);
+    int order = subscription_compare(row, facts);
     *ret_stands = order >= 0;
     if (order > 0)
-        moved |= take(row, facts);
+        moved |= subscription_take(row, facts);
     return moved;
 }
 
@@ -160,7 +161,7 @@ struct search {
 
 /* Of several rows: the one that has it, else the one that it names as ours and that has no
  * other. */
-static void pick(struct search *search, const struct rows *rows)
+static void subscription_pick(struct search *search, const struct rows *rows)
 {
     int best = 0;
 
@@ -200,7 +201,7 @@ static void read_plan(struct search *search, const struct rows *rows)
         search->plan_id = 0;
 }
 
-static struct db_call lock_call(struct arena *arena, const struct search *search)
+static struct db_call subscription_lock_call(struct arena *arena, const struct search *search)
 {
     return db_call_new(arena,
                        SQL_APPLY_SUBSCRIPTION_LOCK(.provider_subscription_id = key_str(search->id),
@@ -208,17 +209,18 @@ static struct db_call lock_call(struct arena *arena, const struct search *search
                                                    .session_id = key_str(search->session_id)));
 }
 
-AWAITS static int look(struct apply_source *source, struct db *tx, struct search *search)
+AWAITS static int
+subscription_look(struct apply_source *source, struct db *tx, struct search *search)
 {
     struct db_call calls[] = {
-        lock_call(source->task->arena, search),
+        subscription_lock_call(source->task->arena, search),
         db_call(SQL_APPLY_CUSTOMER(.provider_id = key_str(search->customer))),
         db_call(
             SQL_APPLY_PLAN(.processor_price_id = key_str(search->price), .id = search->plan_id)),
     };
 
     TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
-    pick(search, &calls[0].rows);
+    subscription_pick(search, &calls[0].rows);
     if (calls[1].rows.count > 0) {
         const struct sql_apply_customer_row from = sql_apply_customer_row(&calls[1].rows, 0);
         search->subscriber_id = from.subscriber_id.value;
@@ -228,19 +230,19 @@ AWAITS static int look(struct apply_source *source, struct db *tx, struct search
     return 0;
 }
 
-AWAITS static int look_alone(struct apply_source *source,
-                             struct db *tx,
-                             const struct subscription_object *object,
-                             struct search *search)
+AWAITS static int subscription_look_alone(struct apply_source *source,
+                                          struct db *tx,
+                                          const struct subscription_object *object,
+                                          struct search *search)
 {
     struct db_call calls[] = {
         db_call(SQL_APPLY_ALONE(.key = apply_alone_key(search->id))),
-        lock_call(source->task->arena, search),
+        subscription_lock_call(source->task->arena, search),
         db_call(SQL_APPLY_SUBSCRIPTION_NEXT()),
     };
 
     TRY(db_batch(source->task, tx, calls, ARRAY_LEN(calls), NULL));
-    pick(search, &calls[1].rows);
+    subscription_pick(search, &calls[1].rows);
     if (search->row.id != 0)
         return 0;
     const struct sql_apply_next_row next = sql_apply_next_row(&calls[2].rows, 0);
@@ -273,7 +275,8 @@ static int64_t next_reading(const struct subscription_row *row, bool settled)
     return gives && row->period_end_ms != 0 ? row->period_end_ms + OVERDUE_MS : 0;
 }
 
-static void put(struct apply_source *source, struct applied *applied, struct subscription_row *row)
+static void
+subscription_put(struct apply_source *source, struct applied *applied, struct subscription_row *row)
 {
     /* The processor has it, or never will: the call that began it is over. */
     bool settled = row->provider_subscription_id.len > 0 || subscription_is_final(row->status);
@@ -344,11 +347,11 @@ static void note_history(struct apply_source *source,
     applied_add(source, applied, SQL_APPLY_HISTORY_LINK(.subscription_id = id));
 }
 
-static void say(struct apply_source *source,
-                struct applied *applied,
-                const struct subscription_row *row,
-                const char *before,
-                bool stands)
+static void subscription_say(struct apply_source *source,
+                             struct applied *applied,
+                             const struct subscription_row *row,
+                             const char *before,
+                             bool stands)
 {
     long long id = (long long)row->id;
 
@@ -371,7 +374,7 @@ bool apply_can_ask(const struct apply_source *source)
 }
 
 /* A payer's facts have one value each. */
-static bool link_payer(struct subscription_row *row, const struct search *search)
+static bool subscription_link_payer(struct subscription_row *row, const struct search *search)
 {
     bool moved = fill_str(&row->customer_email, search->email);
 
@@ -428,10 +431,10 @@ static bool read_fetched(const struct apply_plan *plan,
     return true;
 }
 
-AWAITS static int find(struct apply_source *source,
-                       struct db *tx,
-                       const struct subscription_object *object,
-                       struct search *ret)
+AWAITS static int subscription_find(struct apply_source *source,
+                                    struct db *tx,
+                                    const struct subscription_object *object,
+                                    struct search *ret)
 {
     bool ours;
     bool foreign;
@@ -442,8 +445,8 @@ AWAITS static int find(struct apply_source *source,
     ret->plan_id = metadata_id(source, object->metadata, "plan_id", &ours, &foreign);
     if (foreign)
         return APPLY_FOREIGN;
-    TRY(look(source, tx, ret));
-    return ret->row.id != 0 ? 0 : look_alone(source, tx, object, ret);
+    TRY(subscription_look(source, tx, ret));
+    return ret->row.id != 0 ? 0 : subscription_look_alone(source, tx, object, ret);
 }
 
 int subscription_apply(struct apply_source *source,
@@ -461,7 +464,7 @@ int subscription_apply(struct apply_source *source,
 
     if (!read_facts(source, object, &facts))
         return APPLY_BROKEN;
-    TRY(find(source, tx, object, &search));
+    TRY(subscription_find(source, tx, object, &search));
     struct subscription_row *row = &search.row;
     const char *before = search.made ? NULL : row->status;
     facts.plan_id = search.plan_id;
@@ -470,14 +473,14 @@ int subscription_apply(struct apply_source *source,
         plan->ask = true;
         return APPLY_AGAIN;
     }
-    bool moved = link_payer(row, &search);
+    bool moved = subscription_link_payer(row, &search);
     moved |= subscription_move(row, &facts, &stands);
     read = facts;
     if (plan != NULL && read_fetched(plan, row, &fetched, &read))
         moved |= subscription_move(row, &read, &stands);
-    say(source, applied, row, before, stands);
+    subscription_say(source, applied, row, before, stands);
     if (moved || search.made)
-        put(source, applied, row);
+        subscription_put(source, applied, row);
     note_history(source, applied, &facts, row->id, before);
     if (ret_id != NULL)
         *ret_id = row->id;
@@ -525,7 +528,7 @@ int subscription_session(struct apply_source *source,
         metadata_id(source, session->metadata, "subscription_id", &ours, &foreign);
     if (foreign)
         return APPLY_FOREIGN;
-    TRY(look(source, tx, &search));
+    TRY(subscription_look(source, tx, &search));
     if (row->id == 0) {
         applied_say(source, applied, "nothing: no subscription of this project began with it");
         return 0;
@@ -534,12 +537,12 @@ int subscription_session(struct apply_source *source,
     bool moved = fill_str(&row->provider_subscription_id, search.id);
     moved |= fill_str(&row->session_id, search.session_id);
     moved |= fill_str(&row->customer, search.customer);
-    moved |= link_payer(row, &search);
+    moved |= subscription_link_payer(row, &search);
     moved |= fill_str(&row->customer_email, session->customer_email);
     if (str_is(session->status, "expired"))
         moved |= end_unstarted(source, applied, row);
-    say(source, applied, row, before, true);
+    subscription_say(source, applied, row, before, true);
     if (moved)
-        put(source, applied, row);
+        subscription_put(source, applied, row);
     return 0;
 }

@@ -134,7 +134,7 @@ int call_send(struct call *call)
 
 /* --- bringing it home --- */
 
-AWAITS static int transact_once(struct call *call, call_fn fn, void *arg)
+AWAITS static int call_transact_once(struct call *call, call_fn fn, void *arg)
 {
     struct db *tx;
 
@@ -153,7 +153,7 @@ int call_transact(struct call *call, call_fn fn, void *arg)
     int rc;
 
     do
-        rc = transact_once(call, fn, arg);
+        rc = call_transact_once(call, fn, arg);
     while (db_again(call->task, &tries, rc));
     if (rc == 0 && call->rang)
         events_ring(call->directory, call->project);

@@ -32,7 +32,7 @@ const struct processor_fee *processor_fee_default(size_t *ret_count)
 }
 
 static const struct processor_fee *
-find_row(const struct processor_fee *rows, size_t count, struct str country)
+fee_find_row(const struct processor_fee *rows, size_t count, struct str country)
 {
     for (size_t i = 0; i < count; i++)
         if (str_ieq(rows[i].country, country))
@@ -51,11 +51,11 @@ static bool in_eea(struct str country)
 const struct processor_fee *
 processor_fee_find(const struct processor_fee *rows, size_t count, struct str country)
 {
-    const struct processor_fee *row = country.len > 0 ? find_row(rows, count, country) : NULL;
+    const struct processor_fee *row = country.len > 0 ? fee_find_row(rows, count, country) : NULL;
 
     if (row == NULL && in_eea(country))
-        row = find_row(rows, count, STR("EEA"));
-    return row != NULL ? row : find_row(rows, count, STR(ANY));
+        row = fee_find_row(rows, count, STR("EEA"));
+    return row != NULL ? row : fee_find_row(rows, count, STR(ANY));
 }
 
 int64_t fee_share(int64_t amount_minor, int64_t basis_points)

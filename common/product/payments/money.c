@@ -39,7 +39,7 @@ static const struct currency *find_currency(struct str code)
     return NULL;
 }
 
-static struct currency class_of(struct str code)
+static struct currency money_class_of(struct str code)
 {
     const struct currency *found = find_currency(code);
 
@@ -66,7 +66,7 @@ const char *money_message(int result)
 
 int money_decimals(struct str currency)
 {
-    return class_of(currency).decimals;
+    return money_class_of(currency).decimals;
 }
 
 int money_currency(struct arena *arena, struct str text, struct str *ret_currency)
@@ -95,7 +95,7 @@ static size_t digits_at(struct str text, size_t at)
     return ascii_span((struct str){text.ptr + at, text.len - at}, ASCII_DIGIT);
 }
 
-static void decimal_digits(struct decimal *decimal, struct str digits, bool fraction)
+static void money_decimal_digits(struct decimal *decimal, struct str digits, bool fraction)
 {
     for (size_t i = 0; i < digits.len; i++) {
         if (fraction)
@@ -140,13 +140,13 @@ static bool decimal_parse(struct decimal *decimal, struct str text)
     size_t count = digits_at(text, at);
     if (count == 0 || (count > 1 && text.ptr[at] == '0'))
         return false;
-    decimal_digits(decimal, (struct str){text.ptr + at, count}, false);
+    money_decimal_digits(decimal, (struct str){text.ptr + at, count}, false);
     at += count;
     if (at < text.len && text.ptr[at] == '.') {
         count = digits_at(text, ++at);
         if (count == 0)
             return false;
-        decimal_digits(decimal, (struct str){text.ptr + at, count}, true);
+        money_decimal_digits(decimal, (struct str){text.ptr + at, count}, true);
         at += count;
     }
     if (at < text.len && (text.ptr[at] == 'e' || text.ptr[at] == 'E')) {
@@ -164,7 +164,7 @@ static bool decimal_parse(struct decimal *decimal, struct str text)
 
 int money_parse(struct str text, struct str currency, int64_t *ret_minor)
 {
-    const struct currency class = class_of(currency);
+    const struct currency class = money_class_of(currency);
     struct decimal decimal;
     int64_t minor = 0;
 
@@ -206,7 +206,7 @@ int money_from_json(const json_t *value, struct str currency, int64_t *ret_minor
 
 struct str money_text(struct arena *arena, int64_t minor, struct str currency)
 {
-    int decimals = class_of(currency).decimals;
+    int decimals = money_class_of(currency).decimals;
     uint64_t value = minor < 0 ? 0 - (uint64_t)minor : (uint64_t)minor;
     uint64_t unit = 1;
 

@@ -9,7 +9,7 @@
 
 /* --- members --- */
 
-static struct str text_of(const json_t *value)
+static struct str object_text_of(const json_t *value)
 {
     return json_is_string(value) && json_string_length(value) > 0
                ? (struct str){json_string_value(value), json_string_length(value)}
@@ -18,7 +18,7 @@ static struct str text_of(const json_t *value)
 
 static struct str text_in(const json_t *object, const char *member)
 {
-    return text_of(json_object_get(object, member));
+    return object_text_of(json_object_get(object, member));
 }
 
 static const json_t *object_in(const json_t *object, const char *member)
@@ -30,7 +30,7 @@ static const json_t *object_in(const json_t *object, const char *member)
 
 static struct str ref_of(const json_t *value)
 {
-    return json_is_object(value) ? text_in(value, "id") : text_of(value);
+    return json_is_object(value) ? text_in(value, "id") : object_text_of(value);
 }
 
 struct str object_ref(const json_t *object, const char *member)
@@ -92,7 +92,7 @@ static bool is_kind(const json_t *json, const char *kind, struct str *ret_id)
 
 /* --- payments --- */
 
-static void read_error(const json_t *error, struct str *ret_code, struct str *ret_message)
+static void object_read_error(const json_t *error, struct str *ret_code, struct str *ret_message)
 {
     *ret_code = first(text_in(error, "code"), text_in(error, "type"));
     *ret_message = text_in(error, "message");
@@ -123,7 +123,7 @@ int intent_read(const json_t *json, struct intent_object *ret)
     intent.created_ms = object_time_ms(json, "created");
     intent.amount_refunded_minor = amount_in(charge, "amount_refunded");
     intent.disputed = jr_bool(charge, "disputed", false);
-    read_error(error, &intent.failure_code, &intent.failure_message);
+    object_read_error(error, &intent.failure_code, &intent.failure_message);
     intent.decline_code = text_in(error, "decline_code");
     intent.next_action = object_in(json, "next_action");
     intent.next_action_type = text_in(intent.next_action, "type");
@@ -380,7 +380,7 @@ int setup_read(const json_t *json, struct setup_object *ret)
         first(object_ref(json, "payment_method"), object_ref(error, "payment_method"));
     setup.method_object = object_in(json, "payment_method");
     setup.client_secret = text_in(json, "client_secret");
-    read_error(error, &setup.failure_code, &setup.failure_message);
+    object_read_error(error, &setup.failure_code, &setup.failure_message);
     setup.metadata = object_in(json, "metadata");
     *ret = setup;
     return 0;

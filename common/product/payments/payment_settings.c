@@ -20,14 +20,14 @@
 /* --- reading what is stored --- */
 
 /* What is stored was checked when it came in; texts are copied, for the tree ends with the task. */
-static struct str text_of(struct arena *arena, const json_t *object, const char *name)
+static struct str settings_text_of(struct arena *arena, const json_t *object, const char *name)
 {
     struct str text = jr_str(object, name);
 
     return text.len > 0 ? arena_dup(arena, text) : STR_NONE;
 }
 
-static int64_t time_of(const json_t *object, const char *name)
+static int64_t settings_time_of(const json_t *object, const char *name)
 {
     int64_t ms = 0;
 
@@ -43,22 +43,22 @@ void processor_account_read(struct arena *arena,
 
     *ret = (struct processor_account){0};
     ret->mode = str_is(jr_str(doc, "mode"), "own") ? PROCESSOR_OWN : PROCESSOR_CONNECT;
-    ret->account = text_of(arena, doc, "account");
-    ret->business_type = text_of(arena, doc, "business_type");
-    ret->country = text_of(arena, doc, "country");
-    ret->email = text_of(arena, doc, "email");
+    ret->account = settings_text_of(arena, doc, "account");
+    ret->business_type = settings_text_of(arena, doc, "business_type");
+    ret->country = settings_text_of(arena, doc, "country");
+    ret->email = settings_text_of(arena, doc, "email");
     ret->charges_enabled = jr_bool(doc, "charges_enabled", false);
     ret->payouts_enabled = jr_bool(doc, "payouts_enabled", false);
     ret->details_submitted = jr_bool(doc, "details_submitted", false);
     ret->requirements = json_is_object(requirements) ? jr_print(arena, requirements) : STR_NONE;
-    ret->secret_key = text_of(arena, secret, "secret_key");
+    ret->secret_key = settings_text_of(arena, secret, "secret_key");
 
     const json_t *list = json_object_get(secret, "webhook_secrets");
     for (size_t i = 0; i < json_array_size(list) && i < WEBHOOK_SECRETS_MAX; i++) {
         const json_t *item = json_array_get(list, i);
         ret->webhook_secrets[ret->webhook_secret_count++] = (struct webhook_secret){
-            .secret = text_of(arena, item, "secret"),
-            .expires_ms = time_of(item, "expires_at"),
+            .secret = settings_text_of(arena, item, "secret"),
+            .expires_ms = settings_time_of(item, "expires_at"),
         };
     }
 }
@@ -71,9 +71,9 @@ void store_account_read(struct arena *arena,
     const json_t *environments = json_object_get(doc, "environments");
 
     *ret = (struct store_account){0};
-    ret->issuer_id = text_of(arena, doc, "issuer_id");
-    ret->key_id = text_of(arena, doc, "key_id");
-    ret->bundle_id = text_of(arena, doc, "bundle_id");
+    ret->issuer_id = settings_text_of(arena, doc, "issuer_id");
+    ret->key_id = settings_text_of(arena, doc, "key_id");
+    ret->bundle_id = settings_text_of(arena, doc, "bundle_id");
     ret->app_apple_id = jr_i64(doc, "app_apple_id", 0);
     for (size_t i = 0; i < json_array_size(environments); i++) {
         struct str name = str_from(json_string_value(json_array_get(environments, i)));
@@ -106,7 +106,7 @@ static int64_t minor_of(const json_t *object, const char *name, struct str curre
 
 static void read_fees(struct arena *arena, const json_t *doc, struct platform_fee *ret)
 {
-    struct str currency = text_of(arena, doc, "currency");
+    struct str currency = settings_text_of(arena, doc, "currency");
 
     ret->currency = currency.len > 0 ? currency : STR(DEFAULT_CURRENCY);
     ret->basis_points = points_of(doc, "percent");
@@ -127,9 +127,9 @@ static void read_schedule(struct arena *arena, const json_t *doc, struct payment
     struct processor_fee *schedule = ARENA_ARRAY(arena, schedule, count);
     for (size_t i = 0; i < count; i++) {
         const json_t *row = json_array_get(rows, i);
-        struct str currency = text_of(arena, row, "currency");
+        struct str currency = settings_text_of(arena, row, "currency");
         schedule[i] = (struct processor_fee){
-            .country = text_of(arena, row, "country"),
+            .country = settings_text_of(arena, row, "country"),
             .basis_points = points_of(row, "percent"),
             .fixed_minor = minor_of(row, "fixed", currency),
             .currency = currency,
@@ -151,8 +151,8 @@ static void read_options(struct arena *arena, const json_t *doc, struct payment_
     size_t count = json_array_size(storefronts);
 
     ret->grace_days = jr_i64(doc, "grace_days", GRACE_DAYS_DEFAULT);
-    ret->success_url = text_of(arena, doc, "success_url");
-    ret->cancel_url = text_of(arena, doc, "cancel_url");
+    ret->success_url = settings_text_of(arena, doc, "success_url");
+    ret->cancel_url = settings_text_of(arena, doc, "cancel_url");
     ret->web_checkout_storefronts = default_storefronts;
     ret->web_checkout_storefront_count = ARRAY_LEN(default_storefronts);
     if (!json_is_array(storefronts))
@@ -186,7 +186,7 @@ static int open_sealed(struct task *task,
     return ERROR(DB_FAILED);
 }
 
-static json_t *parse(struct arena *arena, struct str text)
+static json_t *settings_parse(struct arena *arena, struct str text)
 {
     struct jr_error error;
     json_t *doc = NULL;
@@ -197,11 +197,11 @@ static json_t *parse(struct arena *arena, struct str text)
 }
 
 /* Every row is optional, and there is one of a key. */
-static int read_all(struct task *task,
-                    struct project *project,
-                    const struct rows *rows,
-                    struct arena *arena,
-                    struct payment_settings *ret)
+static int settings_read_all(struct task *task,
+                             struct project *project,
+                             const struct rows *rows,
+                             struct arena *arena,
+                             struct payment_settings *ret)
 {
     const json_t *docs[] = {NULL, NULL, NULL, NULL, NULL};
     const json_t *secrets[] = {NULL, NULL, NULL, NULL, NULL};
@@ -218,8 +218,8 @@ static int read_all(struct task *task,
         for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
             if (!str_is(at.key, keys[i]))
                 continue;
-            docs[i] = parse(task->arena, at.doc);
-            secrets[i] = parse(task->arena, secret);
+            docs[i] = settings_parse(task->arena, at.doc);
+            secrets[i] = settings_parse(task->arena, secret);
         }
     }
     processor_account_read(arena, docs[0], secrets[0], &ret->processor);
@@ -244,12 +244,12 @@ struct entry {
 static struct map *cache; /* number (8 bytes) -> struct entry */
 static struct list order;
 
-static struct str key_of(const int64_t *number)
+static struct str settings_key_of(const int64_t *number)
 {
     return (struct str){(const char *)number, sizeof(*number)};
 }
 
-static void entry_unref(void *ptr)
+static void settings_entry_unref(void *ptr)
 {
     struct entry *entry = ptr;
 
@@ -257,23 +257,23 @@ static void entry_unref(void *ptr)
         arena_free(entry->arena);
 }
 
-static void entry_drop(struct entry *entry)
+static void settings_entry_drop(struct entry *entry)
 {
-    (void)map_remove(cache, key_of(&entry->number));
+    (void)map_remove(cache, settings_key_of(&entry->number));
     list_remove(&entry->link);
-    entry_unref(entry);
+    settings_entry_unref(entry);
 }
 
 static void entry_keep(struct entry *entry)
 {
-    struct entry *before = map_get(cache, key_of(&entry->number));
+    struct entry *before = map_get(cache, settings_key_of(&entry->number));
 
     if (before != NULL)
-        entry_drop(before);
+        settings_entry_drop(before);
     if (map_size(cache) >= CACHE_MAX)
-        entry_drop(LIST_ITEM(order.next, struct entry, link));
+        settings_entry_drop(LIST_ITEM(order.next, struct entry, link));
     entry->refs++;
-    (void)map_put(cache, key_of(&entry->number), entry);
+    (void)map_put(cache, settings_key_of(&entry->number), entry);
     list_append(&order, &entry->link);
 }
 
@@ -283,7 +283,7 @@ static struct entry *entry_find(const struct project *project)
         cache = map_new();
         list_init(&order);
     }
-    struct entry *entry = map_get(cache, key_of(&project->number));
+    struct entry *entry = map_get(cache, settings_key_of(&project->number));
     if (entry == NULL || entry->epoch != project->epoch)
         return NULL;
     list_remove(&entry->link);
@@ -306,12 +306,12 @@ int payment_settings_get(struct task *task,
         entry = ARENA_NEW(arena, entry);
         *entry =
             (struct entry){.arena = arena, .number = project->number, .epoch = epoch, .refs = 1};
-        arena_defer(task->arena, entry_unref, entry);
-        TRY(read_all(task, project, &rows, arena, &entry->settings));
+        arena_defer(task->arena, settings_entry_unref, entry);
+        TRY(settings_read_all(task, project, &rows, arena, &entry->settings));
         entry_keep(entry);
     } else {
         entry->refs++;
-        arena_defer(task->arena, entry_unref, entry);
+        arena_defer(task->arena, settings_entry_unref, entry);
     }
     *ret_settings = &entry->settings;
     return 0;
@@ -326,7 +326,7 @@ int payment_settings_read(struct task *task,
     struct rows rows;
 
     TRY(db_query(task, db, SQL_PAYMENT_SETTINGS_ALL(), &rows));
-    TRY(read_all(task, project, &rows, task->arena, settings));
+    TRY(settings_read_all(task, project, &rows, task->arena, settings));
     *ret_settings = settings;
     return 0;
 }
@@ -374,7 +374,7 @@ int payment_settings_lock(struct task *task,
     const struct sql_payment_setting_row row = sql_payment_setting_row(task->arena, &rows, 0);
     if (ret_secret != NULL)
         TRY(open_sealed(task, project, row.key, row.sealed, &secret));
-    json_t *doc = parse(task->arena, row.doc);
+    json_t *doc = settings_parse(task->arena, row.doc);
     if (!json_is_object(doc))
         return ERROR(DB_FAILED);
     *ret_doc = doc;

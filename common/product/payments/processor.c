@@ -66,7 +66,7 @@ struct exchange {
     bool changes; /* not a GET: a lost answer leaves something unknown */
 };
 
-static void add_header(struct exchange *call, const char *name, struct str value)
+static void processor_add_header(struct exchange *call, const char *name, struct str value)
 {
     MUST(call->header_count < HEADERS_MAX);
     call->headers[call->header_count++] = (struct fetch_header){str_from(name), value};
@@ -85,19 +85,19 @@ call_init(struct exchange *call, struct task *task, const struct processor_accou
         return PROCESSOR_NOT_CONFIGURED;
     call->task = task;
     call->changes = !str_is(method, "GET");
-    add_header(
+    processor_add_header(
         call, "Authorization", arena_printf(arena, "Bearer %.*s", STR_ARG(account->secret_key)));
-    add_header(call, "Stripe-Version", STR(PROCESSOR_VERSION));
-    add_header(call, "Accept", STR("application/json"));
+    processor_add_header(call, "Stripe-Version", STR(PROCESSOR_VERSION));
+    processor_add_header(call, "Accept", STR("application/json"));
     if (account->mode == PROCESSOR_CONNECT && !request->platform) {
         if (account->account.len == 0)
             return PROCESSOR_NOT_CONFIGURED;
-        add_header(call, "Stripe-Account", account->account);
+        processor_add_header(call, "Stripe-Account", account->account);
     }
     if (posts) {
         MUST(request->key.len > 0 && request->key.len <= KEY_BYTES_MAX);
-        add_header(call, "Idempotency-Key", request->key);
-        add_header(call, "Content-Type", STR("application/x-www-form-urlencoded"));
+        processor_add_header(call, "Idempotency-Key", request->key);
+        processor_add_header(call, "Content-Type", STR("application/x-www-form-urlencoded"));
         call->body = request->form;
     }
     bool query = !posts && request->form.len > 0;
@@ -128,7 +128,7 @@ static struct str dup_member(struct arena *arena, const json_t *object, const ch
     return text.ptr != NULL ? arena_dup(arena, text) : STR_NONE;
 }
 
-static void read_error(struct arena *arena, struct processor_reply *reply)
+static void processor_read_error(struct arena *arena, struct processor_reply *reply)
 {
     const json_t *error = json_object_get(reply->body, "error");
     const json_t *intent = json_object_get(error, "payment_intent");
@@ -166,9 +166,9 @@ static int classify(const struct processor_reply *reply)
     }
 }
 
-AWAITS static struct attempt read_answer(struct exchange *call,
-                                         const struct fetch_response *response,
-                                         struct processor_reply *reply)
+AWAITS static struct attempt processor_read_answer(struct exchange *call,
+                                                   const struct fetch_response *response,
+                                                   struct processor_reply *reply)
 {
     struct arena *arena = call->task->arena;
     struct str retry = fetch_response_header(response, "Stripe-Should-Retry");
@@ -189,7 +189,7 @@ AWAITS static struct attempt read_answer(struct exchange *call,
         /* Done, but what became of it cannot be read: the same key tells it again. */
         return (struct attempt){.rc = PROCESSOR_UNKNOWN, .again = true, .lost = true};
     }
-    read_error(arena, reply);
+    processor_read_error(arena, reply);
     struct attempt attempt = {.rc = classify(reply)};
     attempt.turned_away = attempt.rc == PROCESSOR_REFUSED || response->status == 429;
     if (retry.ptr != NULL)
@@ -237,10 +237,10 @@ static int64_t time_left(int64_t end_ms)
 }
 
 /* The path holds ids, not secrets; the query and the body may hold addresses of people. */
-static void note(const struct exchange *call,
-                 const struct processor_reply *reply,
-                 const struct attempt *attempt,
-                 unsigned tries)
+static void processor_note(const struct exchange *call,
+                           const struct processor_reply *reply,
+                           const struct attempt *attempt,
+                           unsigned tries)
 {
     enum log_level level = attempt->rc == 0 || attempt->rc == PROCESSOR_DECLINED ||
                                    attempt->rc == PROCESSOR_INVALID ||
@@ -277,8 +277,9 @@ attempt_once(struct exchange *call, int64_t limit_ms, unsigned tries, struct pro
 
     *reply = (struct processor_reply){0};
     int rc = fetch(call->task, &request, &response);
-    struct attempt attempt = rc == 0 ? read_answer(call, &response, reply) : read_failure(rc);
-    note(call, reply, &attempt, tries);
+    struct attempt attempt =
+        rc == 0 ? processor_read_answer(call, &response, reply) : read_failure(rc);
+    processor_note(call, reply, &attempt, tries);
     return attempt;
 }
 

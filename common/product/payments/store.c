@@ -12,7 +12,7 @@ enum { ANCHORS_BYTES_MAX = 65536, USER_DIGITS = 12 };
 
 static struct store_config configured;
 
-static struct str keep(struct str text)
+static struct str store_keep(struct str text)
 {
     /* Lives as long as the process. */
     static struct arena *arena;
@@ -26,8 +26,8 @@ static struct str keep(struct str text)
 void store_init(const struct store_config *config)
 {
     configured = *config;
-    configured.production_url = keep(config->production_url);
-    configured.sandbox_url = keep(config->sandbox_url);
+    configured.production_url = store_keep(config->production_url);
+    configured.sandbox_url = store_keep(config->sandbox_url);
     if (configured.max_age_ms == 0)
         configured.max_age_ms = STORE_MAX_AGE_MS;
 }

@@ -94,8 +94,9 @@ struct api_call {
     struct str path;
 };
 
-static void
-describe(struct arena *arena, const struct fetch_response *response, struct str *ret_reason)
+static void store_api_describe(struct arena *arena,
+                               const struct fetch_response *response,
+                               struct str *ret_reason)
 {
     struct jr_error error;
     json_t *body = NULL;
@@ -115,8 +116,10 @@ describe(struct arena *arena, const struct fetch_response *response, struct str 
 }
 
 /* What it answers with is an object. */
-AWAITS static int
-call(struct task *task, const struct api_call *api, const json_t **ret_body, struct str *ret_reason)
+AWAITS static int store_api_call(struct task *task,
+                                 const struct api_call *api,
+                                 const json_t **ret_body,
+                                 struct str *ret_reason)
 {
     const struct store_config *config = store_config();
     struct arena *arena = task->arena;
@@ -150,7 +153,7 @@ call(struct task *task, const struct api_call *api, const json_t **ret_body, str
         return STORE_API_DOWN;
     }
     if (response.status < 200 || response.status > 299) {
-        describe(arena, &response, ret_reason);
+        store_api_describe(arena, &response, ret_reason);
         return response.status == 404 ? STORE_API_NOT_FOUND : STORE_API_REFUSED;
     }
     if (jr_parse(arena, response.body, &body, &error) != 0 || !json_is_object(body)) {
@@ -174,7 +177,7 @@ int store_request_test(struct task *task,
         .path = STR("/inApps/v1/notifications/test"),
     };
     const json_t *body;
-    int rc = call(task, &api, &body, ret_reason);
+    int rc = store_api_call(task, &api, &body, ret_reason);
 
     /* 404 here: no address is registered for notifications. */
     if (rc == STORE_API_NOT_FOUND)
@@ -218,7 +221,7 @@ int store_test_outcome(struct task *task,
                              STR_ARG(codec_percent(task->arena, token))),
     };
     const json_t *body;
-    int rc = call(task, &api, &body, ret_reason);
+    int rc = store_api_call(task, &api, &body, ret_reason);
 
     if (rc != 0)
         return rc;

@@ -30,13 +30,13 @@ struct applying {
     struct store_state state;
 };
 
-static struct str text_or_null(struct str text)
+static struct str store_text_or_null(struct str text)
 {
     return text.len > 0 ? text : STR_NONE;
 }
 
 /* The row, locked until the transaction ends; made when there is none. */
-AWAITS static int lock_row(struct applying *a, struct rows *ret_row)
+AWAITS static int store_lock_row(struct applying *a, struct rows *ret_row)
 {
     const struct store_document *document = a->document;
     struct task *task = a->source->task;
@@ -125,14 +125,15 @@ static size_t retell(struct applying *a, struct db_call *calls)
                 SQL_STORE_HISTORY_ADD(.subscription_id = a->id,
                                       .at = entry->fact.signed_ms,
                                       .event_id = entry->fact.event_id,
-                                      .from_status = text_or_null(from),
+                                      .from_status = store_text_or_null(from),
                                       .to_status = to,
                                       .detail = store_fact_print(a->arena, &entry->fact)));
         else if (!str_eq(entry->from, from) || !str_eq(entry->to, to))
-            calls[count++] = db_call_new(a->arena,
-                                         SQL_STORE_HISTORY_SET(.id = entry->id,
-                                                               .from_status = text_or_null(from),
-                                                               .to_status = to));
+            calls[count++] =
+                db_call_new(a->arena,
+                            SQL_STORE_HISTORY_SET(.id = entry->id,
+                                                  .from_status = store_text_or_null(from),
+                                                  .to_status = to));
         from = to;
     }
     return count;
@@ -140,7 +141,7 @@ static size_t retell(struct applying *a, struct db_call *calls)
 
 /* --- the row --- */
 
-static void member(struct jw *w, const char *name, struct str text)
+static void store_member(struct jw *w, const char *name, struct str text)
 {
     if (text.len > 0) {
         jw_lit(w, name);
@@ -148,7 +149,7 @@ static void member(struct jw *w, const char *name, struct str text)
     }
 }
 
-static struct str metadata(struct applying *a)
+static struct str store_metadata(struct applying *a)
 {
     const struct store_state *state = &a->state;
     struct strbuf text;
@@ -157,11 +158,11 @@ static struct str metadata(struct applying *a)
     strbuf_init(&text, a->arena, METADATA_BYTES_MAX);
     jw_init(&w, &text);
     jw_obj(&w);
-    member(&w, "app_account_token", state->account_token);
+    store_member(&w, "app_account_token", state->account_token);
     if (!str_eq(state->next_product_id, state->product_id))
-        member(&w, "next_product_id", state->next_product_id);
-    member(&w, "offer_id", state->offer_id);
-    member(&w, "ownership", state->ownership);
+        store_member(&w, "next_product_id", state->next_product_id);
+    store_member(&w, "offer_id", state->offer_id);
+    store_member(&w, "ownership", state->ownership);
     if (state->expiration_intent)
         JW_I64(&w, "expiration_intent", state->expiration_intent);
     jw_obj_end(&w);
@@ -186,9 +187,10 @@ static struct db_call row_call(struct applying *a)
         a->arena,
         SQL_STORE_SUBSCRIPTION_SET(.id = a->id,
                                    .status = str_from(store_state_status(state)),
-                                   .store_status = text_or_null(store_word(state)),
-                                   .store_product_id = text_or_null(state->product_id),
-                                   .store_transaction_id = text_or_null(state->transaction_id),
+                                   .store_status = store_text_or_null(store_word(state)),
+                                   .store_product_id = store_text_or_null(state->product_id),
+                                   .store_transaction_id =
+                                       store_text_or_null(state->transaction_id),
                                    .user_id = some_id(user_id),
                                    .current_period_start = state->starts_ms,
                                    .current_period_end = store_state_end(state),
@@ -205,7 +207,7 @@ static struct db_call row_call(struct applying *a)
                                            : NO_I64,
                                    .currency = currency.len > 0 ? store_currency(a->arena, currency)
                                                                 : STR_NONE,
-                                   .metadata = metadata(a),
+                                   .metadata = store_metadata(a),
                                    .event_at = a->entries[a->count - 1].fact.signed_ms));
 }
 
@@ -239,7 +241,7 @@ AWAITS static int apply_subscription_info(struct applying *a, struct applied *re
 {
     struct rows rows;
 
-    TRY(lock_row(a, &rows));
+    TRY(store_lock_row(a, &rows));
     if (rows.count != 1) /* somebody has removed it meanwhile: the next attempt makes it anew */
         return DB_CONFLICT;
     const struct sql_store_subscription_lock_row row = sql_store_subscription_lock_row(&rows, 0);

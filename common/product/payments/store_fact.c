@@ -168,7 +168,7 @@ static bool type_known(struct str type)
 }
 
 static enum store_kind
-kind_of(const struct store_fact *fact, const json_t *transaction, const json_t *renewal)
+store_fact_kind_of(const struct store_fact *fact, const json_t *transaction, const json_t *renewal)
 {
     struct str type = jr_str(transaction, "type");
 
@@ -226,7 +226,7 @@ int store_document_read(struct arena *arena, struct str text, struct store_docum
     document.environment = environment_of(notification);
     fact->event_id = arena_printf(arena, "%.*s:%.*s", STR_ARG(document.environment), STR_ARG(uuid));
     document.known = type_known(fact->type);
-    document.kind = kind_of(fact, transaction, renewal);
+    document.kind = store_fact_kind_of(fact, transaction, renewal);
     document.original_id = jr_str(transaction, "originalTransactionId");
     if (document.original_id.len == 0)
         document.original_id = jr_str(renewal, "originalTransactionId");

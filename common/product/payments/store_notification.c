@@ -18,14 +18,14 @@ struct reading {
     struct str *ret_reason;
 };
 
-static int refuse(struct reading *reading, int rc, const char *reason)
+static int notification_refuse(struct reading *reading, int rc, const char *reason)
 {
     *reading->ret_reason = str_from(reason);
     return rc;
 }
 
 /* Types, subtypes and ids: letters, digits, '_' and '-'. */
-static bool is_word(struct str text)
+static bool notification_is_word(struct str text)
 {
     return text.len > 0 && text.len <= WORD_BYTES_MAX && ascii_only(text, ASCII_ALNUM, "_-");
 }
@@ -40,9 +40,9 @@ static int check_environment(struct reading *reading, struct str environment)
                                                            : 0U;
 
     if (!(account->environments & bit))
-        return refuse(reading, STORE_FOREIGN, "its environment is not enabled");
+        return notification_refuse(reading, STORE_FOREIGN, "its environment is not enabled");
     if (reading->environment.len > 0 && !str_eq(reading->environment, environment))
-        return refuse(reading, STORE_FOREIGN, "it mixes environments");
+        return notification_refuse(reading, STORE_FOREIGN, "it mixes environments");
     reading->environment = environment;
     return 0;
 }
@@ -53,10 +53,10 @@ static int check_app(struct reading *reading, const json_t *object)
     const struct store_account *account = reading->account;
 
     if (!str_eq(jr_str(object, "bundleId"), account->bundle_id))
-        return refuse(reading, STORE_FOREIGN, "its bundleId is another app's");
+        return notification_refuse(reading, STORE_FOREIGN, "its bundleId is another app's");
     if (str_is(reading->environment, "Production") &&
         (account->app_apple_id == 0 || jr_i64(object, "appAppleId", 0) != account->app_apple_id))
-        return refuse(
+        return notification_refuse(
             reading, STORE_FOREIGN, "its appAppleId is another app's, or none is configured");
     return 0;
 }
@@ -80,7 +80,8 @@ static int check_parts(struct reading *reading, const json_t *claims)
         TRY(check_app(reading, part));
         any = true;
     }
-    return any ? 0 : refuse(reading, STORE_BAD, "it does not say which app it is about");
+    return any ? 0
+               : notification_refuse(reading, STORE_BAD, "it does not say which app it is about");
 }
 
 /* --- what is signed inside --- */
@@ -107,29 +108,31 @@ static int open_inner(struct reading *reading,
     if (!token)
         return 0;
     if (!json_is_string(token))
-        return refuse(reading, STORE_BAD, "what is signed inside is no text");
+        return notification_refuse(reading, STORE_BAD, "what is signed inside is no text");
     TRY(store_jws_open(reading->arena,
                        (struct str){json_string_value(token), json_string_length(token)},
                        reading->now_ms,
                        &claims,
                        reading->ret_reason));
     if (!str_eq(jr_str(claims, inner->environment), reading->environment))
-        return refuse(reading, STORE_FOREIGN, "what is signed inside is of another environment");
+        return notification_refuse(
+            reading, STORE_FOREIGN, "what is signed inside is of another environment");
     if (inner->app)
         TRY(check_app(reading, claims));
     else if (inner->bundle && !str_eq(jr_str(claims, "bundleId"), reading->account->bundle_id))
-        return refuse(reading, STORE_FOREIGN, "what is signed inside is another app's");
+        return notification_refuse(
+            reading, STORE_FOREIGN, "what is signed inside is another app's");
     *ret_claims = claims;
     return 0;
 }
 
-static void json_release(void *root)
+static void notification_json_release(void *root)
 {
     json_decref(root);
 }
 
 /* Adds what was opened, or null. */
-static void put(json_t *document, const char *name, const json_t *claims)
+static void notification_put(json_t *document, const char *name, const json_t *claims)
 {
     (void)json_object_set_new(document, name, claims ? json_deep_copy(claims) : json_null());
 }
@@ -160,11 +163,11 @@ static int open_document(struct reading *reading, const json_t *claims, struct s
     TRY(open_inner(reading, data, &renewal_info, &renewal));
     TRY(open_inner(reading, json_object_get(claims, "appData"), &app_transaction, &app));
     json_t *document = json_object();
-    arena_defer(reading->arena, json_release, document);
+    arena_defer(reading->arena, notification_json_release, document);
     (void)json_object_set_new(document, "notification", without_signed(claims));
-    put(document, "transaction", transaction);
-    put(document, "renewal", renewal);
-    put(document, "app_transaction", app);
+    notification_put(document, "transaction", transaction);
+    notification_put(document, "renewal", renewal);
+    notification_put(document, "app_transaction", app);
     *ret_document = jr_print(reading->arena, document);
     return 0;
 }
@@ -177,10 +180,10 @@ static int body_token(struct reading *reading, struct str body, struct str *ret_
     json_t *root;
 
     if (body.len > STORE_BODY_BYTES_MAX || jr_parse(reading->arena, body, &root, &error) != 0)
-        return refuse(reading, STORE_BAD, "the body is not JSON");
+        return notification_refuse(reading, STORE_BAD, "the body is not JSON");
     *ret_token = jr_str(root, "signedPayload");
     if (ret_token->len == 0)
-        return refuse(reading, STORE_BAD, "there is no signedPayload");
+        return notification_refuse(reading, STORE_BAD, "there is no signedPayload");
     return 0;
 }
 
@@ -198,19 +201,20 @@ int store_notification_read(struct arena *arena,
     struct str token;
 
     if (!account->configured)
-        return refuse(&reading, STORE_FOREIGN, "the app store is not configured");
+        return notification_refuse(&reading, STORE_FOREIGN, "the app store is not configured");
     TRY(body_token(&reading, body, &token));
     TRY(store_jws_open(arena, token, now_ms, &claims, ret_reason));
     read.type = jr_str(claims, "notificationType");
     read.subtype = jr_str(claims, "subtype");
     read.uuid = jr_str(claims, "notificationUUID");
     read.signed_ms = jr_i64(claims, "signedDate", 0);
-    if (!is_word(read.type) || !is_word(read.uuid) ||
-        (read.subtype.len > 0 && !is_word(read.subtype)) || read.signed_ms <= 0)
-        return refuse(&reading, STORE_BAD, "type, UUID or date are missing");
+    if (!notification_is_word(read.type) || !notification_is_word(read.uuid) ||
+        (read.subtype.len > 0 && !notification_is_word(read.subtype)) || read.signed_ms <= 0)
+        return notification_refuse(&reading, STORE_BAD, "type, UUID or date are missing");
     TRY(check_parts(&reading, claims));
     if (read.signed_ms > now_ms + FUTURE_MS || now_ms - read.signed_ms > store_config()->max_age_ms)
-        return refuse(&reading, STORE_STALE, "it was signed too long ago, or in the future");
+        return notification_refuse(
+            &reading, STORE_STALE, "it was signed too long ago, or in the future");
     TRY(open_document(&reading, claims, &read.document));
     read.environment = reading.environment;
     read.event_id =

@@ -36,7 +36,7 @@ purchase_read(struct arena *arena, const struct store_fact *fact, struct purchas
     }
 }
 
-static struct str metadata(struct arena *arena, const struct store_document *document)
+static struct str purchase_metadata(struct arena *arena, const struct store_document *document)
 {
     const struct store_fact *fact = &document->fact;
     struct strbuf text;
@@ -67,10 +67,10 @@ static int status_rank(struct str status)
     return 0;
 }
 
-AWAITS static int lock_row(struct apply_source *source,
-                           struct db *tx,
-                           const struct store_document *document,
-                           struct rows *ret_row)
+AWAITS static int purchase_lock_row(struct apply_source *source,
+                                    struct db *tx,
+                                    const struct store_document *document,
+                                    struct rows *ret_row)
 {
     const struct sql *const steps[] = {
         &SQL_STORE_PURCHASE_LOCK, &SQL_STORE_PURCHASE_ADD, &SQL_STORE_PURCHASE_LOCK};
@@ -100,7 +100,7 @@ int store_purchase_apply(struct apply_source *source,
     struct purchase purchase;
     struct rows rows;
 
-    TRY(lock_row(source, tx, document, &rows));
+    TRY(purchase_lock_row(source, tx, document, &rows));
     if (rows.count != 1) /* as in store_apply.c */
         return DB_CONFLICT;
     const struct sql_store_purchase_lock_row row = sql_store_purchase_lock_row(&rows, 0);
@@ -125,7 +125,7 @@ int store_purchase_apply(struct apply_source *source,
                                         .description = fact->product_id,
                                         .user_id = some_id(user_id),
                                         .paid_at = fact->purchase_ms,
-                                        .metadata = metadata(arena, document),
+                                        .metadata = purchase_metadata(arena, document),
                                         .event_at = fact->signed_ms),
                  NULL));
     ret->effect =

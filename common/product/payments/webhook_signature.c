@@ -33,7 +33,7 @@ static int add_item(struct signature *signature, struct str item)
     return 0; /* v0 and whatever comes later say nothing */
 }
 
-static int parse(struct str header, struct signature *ret)
+static int signature_parse(struct str header, struct signature *ret)
 {
     struct str rest = header;
 
@@ -70,7 +70,7 @@ int webhook_signature_check(struct str header,
     size_t active = 0;
     unsigned matches = 0;
 
-    TRY(parse(header, &signature));
+    TRY(signature_parse(header, &signature));
     if (signature.time_s < now_s - WEBHOOK_TOLERANCE_S ||
         signature.time_s > now_s + WEBHOOK_TOLERANCE_S)
         return WEBHOOK_SIGNATURE_STALE;

@@ -6,7 +6,7 @@
 #include "base/panic.h"
 #include "project/project_private.h"
 
-static struct str number_key(const int64_t *number)
+static struct str directory_number_key(const int64_t *number)
 {
     return (struct str){(const char *)number, sizeof(*number)};
 }
@@ -151,7 +151,7 @@ void directory_control_seen(struct directory *directory, int rc)
 void directory_list(struct directory *directory, struct project *project)
 {
     MUST(map_put(directory->projects, project->slug, project) == NULL);
-    MUST(map_put(directory->numbers, number_key(&project->number), project) == NULL);
+    MUST(map_put(directory->numbers, directory_number_key(&project->number), project) == NULL);
     project->cache->listed = true;
     directory->stats.projects = map_size(directory->projects);
 }
@@ -162,7 +162,7 @@ void directory_forget(struct directory *directory, struct project *project)
         return;
     project->cache->listed = false;
     (void)map_remove(directory->projects, project->slug);
-    (void)map_remove(directory->numbers, number_key(&project->number));
+    (void)map_remove(directory->numbers, directory_number_key(&project->number));
     directory->stats.projects = map_size(directory->projects);
     project_cache_drop(project);
     project_unref(project);
@@ -170,7 +170,7 @@ void directory_forget(struct directory *directory, struct project *project)
 
 struct project *directory_by_number(const struct directory *directory, int64_t number)
 {
-    return map_get(directory->numbers, number_key(&number));
+    return map_get(directory->numbers, directory_number_key(&number));
 }
 
 /* --- slugs known to be missing --- */

@@ -33,7 +33,7 @@ loaded_numbers(struct arena *arena, const struct directory *directory, int64_t *
     return count;
 }
 
-static void apply(struct directory *directory, int64_t number, int64_t epoch)
+static void epoch_apply(struct directory *directory, int64_t number, int64_t epoch)
 {
     struct project *project = directory_by_number(directory, number);
 
@@ -49,7 +49,7 @@ static void apply(struct directory *directory, int64_t number, int64_t epoch)
     }
 }
 
-static int read_run(struct task *task, void *arg)
+static int epoch_read_run(struct task *task, void *arg)
 {
     struct directory *directory = arg;
     struct rows rows;
@@ -69,7 +69,7 @@ static int read_run(struct task *task, void *arg)
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_project_epochs_row row = sql_project_epochs_row(&rows, i);
         seen[i] = row.number;
-        apply(directory, row.number, row.epoch);
+        epoch_apply(directory, row.number, row.epoch);
     }
     if (rows.count > 1)
         qsort(seen, rows.count, sizeof(*seen), num_order_i64);
@@ -98,7 +98,7 @@ void epoch_read_now(struct directory *directory)
     if (directory->reader != NULL)
         return;
     directory->reader = flight_new(directory, READ_MS);
-    flight_run(directory->reader, read_run, read_end, directory);
+    flight_run(directory->reader, epoch_read_run, read_end, directory);
 }
 
 int epoch_fresh(struct task *task, struct directory *directory)
@@ -132,7 +132,7 @@ int project_recheck(struct task *task, struct project *project, bool *ret_change
 
 /* --- the clock --- */
 
-static int sweep_run(struct task *task, void *arg)
+static int epoch_sweep_run(struct task *task, void *arg)
 {
     directory_sweep(task, arg);
     return 0;
@@ -145,7 +145,7 @@ static void sweep_end(void *arg)
     directory->sweeping = false;
 }
 
-static void on_tick(void *arg)
+static void epoch_on_tick(void *arg)
 {
     struct directory *directory = arg;
     int64_t now_ms = clock_mono_ms();
@@ -157,13 +157,13 @@ static void on_tick(void *arg)
         return;
     directory->sweep_due_ms = now_ms + SWEEP_MS;
     directory->sweeping = true;
-    flight_run(flight_new(directory, SWEEP_MS), sweep_run, sweep_end, directory);
+    flight_run(flight_new(directory, SWEEP_MS), epoch_sweep_run, sweep_end, directory);
 }
 
 void epoch_start(struct directory *directory)
 {
     directory->sweep_due_ms = clock_mono_ms() + SWEEP_MS;
-    loop_timer_init(&directory->tick, on_tick, directory);
+    loop_timer_init(&directory->tick, epoch_on_tick, directory);
     loop_timer_start(&directory->tick, EPOCH_READ_MS);
 }
 

@@ -61,7 +61,7 @@ void flight_run(struct flight *flight, flight_fn fn, flight_end_fn end, void *ar
     task_start(&flight->task, flight_main, flight);
 }
 
-static void abandon(struct await *await)
+static void flight_abandon(struct await *await)
 {
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
@@ -71,7 +71,7 @@ int flight_join(struct task *task, struct flight *flight)
     struct waiter waiter;
 
     await_init(&waiter.await);
-    waiter.await.abandon = abandon;
+    waiter.await.abandon = flight_abandon;
     list_init(&waiter.link);
     list_append(&flight->waiters, &waiter.link);
     return await_wait(task, &waiter.await, 0);

@@ -71,8 +71,8 @@ void project_hold(struct arena *arena, struct project *project)
 
 /* --- reading --- */
 
-/* From a control row; without settings and model, which refresh() brings. NULL when the row names a
- * server that this process does not know. */
+/* From a control row; without settings and model, which project_refresh() brings. NULL when the row
+ * names a server that this process does not know. */
 static struct project *project_new(struct directory *directory, const struct rows *rows)
 {
     const struct sql_project_row row = sql_project_row(rows, 0);
@@ -100,7 +100,7 @@ static struct project *project_new(struct directory *directory, const struct row
 
 /* Settings, and the model when its version moved; all is put in place at once. The epoch in the
  * control row was read before, so what is read now is at least as new. */
-static int refresh(struct task *task, struct project *project, const struct rows *control)
+static int project_refresh(struct task *task, struct project *project, const struct rows *control)
 {
     const struct sql_project_row row = sql_project_row(control, 0);
     struct arena *arena = arena_new(1024);
@@ -142,7 +142,7 @@ struct load {
     struct str slug;
 };
 
-static int load_run(struct task *task, void *arg)
+static int project_load_run(struct task *task, void *arg)
 {
     const struct load *load = arg;
     struct directory *directory = load->directory;
@@ -159,7 +159,7 @@ static int load_run(struct task *task, void *arg)
     struct project *project = project_new(directory, &rows);
     if (project == NULL)
         return PROJECT_UNAVAILABLE;
-    rc = refresh(task, project, &rows);
+    rc = project_refresh(task, project, &rows);
     if (rc != 0) {
         project_unref(project);
         return PROJECT_UNAVAILABLE;
@@ -168,14 +168,14 @@ static int load_run(struct task *task, void *arg)
     return 0;
 }
 
-static void load_end(void *arg)
+static void project_load_end(void *arg)
 {
     const struct load *load = arg;
 
     (void)map_remove(load->directory->loads, load->slug);
 }
 
-static int load_join(struct task *task, struct directory *directory, struct str slug)
+static int project_load_join(struct task *task, struct directory *directory, struct str slug)
 {
     struct flight *flight = map_get(directory->loads, slug);
 
@@ -187,7 +187,7 @@ static int load_join(struct task *task, struct directory *directory, struct str 
             .slug = arena_dup(flight->task.arena, slug),
         };
         (void)map_put(directory->loads, slug, flight);
-        flight_run(flight, load_run, load_end, load);
+        flight_run(flight, project_load_run, project_load_end, load);
     }
     return flight_join(task, flight);
 }
@@ -223,7 +223,7 @@ int project_find(struct task *task,
             return PROJECT_NOT_FOUND;
         if (attempt == 0)
             directory->stats.project_misses++;
-        TRY(load_join(task, directory, slug));
+        TRY(project_load_join(task, directory, slug));
     }
     return PROJECT_NOT_FOUND; /* gone again before this task ran */
 }
@@ -277,7 +277,7 @@ static int sync_once(struct task *task, struct project *project)
         return PROJECT_NOT_FOUND;
     }
     const struct sql_project_row row = sql_project_row(&rows, 0);
-    rc = refresh(task, project, &rows);
+    rc = project_refresh(task, project, &rows);
     if (touch) /* after our own refresh, so that our own message finds nothing to do */
         epoch_publish(directory, project->number, row.epoch);
     return rc == 0 ? 0 : PROJECT_UNAVAILABLE;

@@ -32,7 +32,7 @@ struct credential_entry {
     struct credential credential;
 };
 
-static struct str key_text(const struct rights_key *key)
+static struct str project_cache_key_text(const struct rights_key *key)
 {
     return (struct str){(const char *)key, sizeof(*key)};
 }
@@ -58,7 +58,7 @@ void project_cache_init(struct project *project)
 
 static void rights_drop(struct project_cache *cache, struct rights_entry *entry)
 {
-    (void)map_remove(cache->rights, key_text(&entry->key));
+    (void)map_remove(cache->rights, project_cache_key_text(&entry->key));
     list_remove(&entry->link);
     rights_unref(entry->rights);
     free(entry);
@@ -67,7 +67,7 @@ static void rights_drop(struct project_cache *cache, struct rights_entry *entry)
 static void
 rights_store(struct project_cache *cache, const struct rights_key *key, struct rights *rights)
 {
-    struct rights_entry *entry = map_get(cache->rights, key_text(key));
+    struct rights_entry *entry = map_get(cache->rights, project_cache_key_text(key));
 
     if (entry != NULL)
         rights_drop(cache, entry);
@@ -78,7 +78,7 @@ rights_store(struct project_cache *cache, const struct rights_key *key, struct r
         PANIC("out of memory");
     entry->key = *key;
     entry->rights = rights;
-    (void)map_put(cache->rights, key_text(key), entry);
+    (void)map_put(cache->rights, project_cache_key_text(key), entry);
     list_append(&cache->rights_order, &entry->link);
 }
 
@@ -87,7 +87,7 @@ struct load {
     struct rights_key key;
 };
 
-static int load_run(struct task *task, void *arg)
+static int project_cache_load_run(struct task *task, void *arg)
 {
     const struct load *load = arg;
     struct project_cache *cache = load->project->cache;
@@ -95,7 +95,7 @@ static int load_run(struct task *task, void *arg)
     struct rights *rights;
 
     int rc = rights_load(task, &load->project->db, key.user_id, key.key_id, &rights);
-    struct rights_entry *entry = map_get(cache->rights, key_text(&key));
+    struct rights_entry *entry = map_get(cache->rights, project_cache_key_text(&key));
     if (rc == RIGHTS_GONE && entry != NULL && load->key.generation == cache->generation)
         rights_drop(cache, entry);
     /* Whoever changed the model may have died before anybody was told: then rights, which are read
@@ -109,27 +109,28 @@ static int load_run(struct task *task, void *arg)
     return rc == 0 || rc == RIGHTS_GONE ? rc : PROJECT_UNAVAILABLE;
 }
 
-static void load_end(void *arg)
+static void project_cache_load_end(void *arg)
 {
     struct load *load = arg;
 
-    (void)map_remove(load->project->cache->rights_loads, key_text(&load->key));
+    (void)map_remove(load->project->cache->rights_loads, project_cache_key_text(&load->key));
     project_unref(load->project);
 }
 
-static int load_join(struct task *task, struct project *project, const struct rights_key *wanted)
+static int
+project_cache_load_join(struct task *task, struct project *project, const struct rights_key *wanted)
 {
     struct project_cache *cache = project->cache;
     struct rights_key key = *wanted;
 
     key.generation = cache->generation;
-    struct flight *flight = map_get(cache->rights_loads, key_text(&key));
+    struct flight *flight = map_get(cache->rights_loads, project_cache_key_text(&key));
     if (flight == NULL) {
         flight = flight_new(cache->directory, RIGHTS_FRESH_MS);
         struct load *load = ARENA_NEW(flight->task.arena, load);
         *load = (struct load){.project = project_ref(project), .key = key};
-        (void)map_put(cache->rights_loads, key_text(&key), flight);
-        flight_run(flight, load_run, load_end, load);
+        (void)map_put(cache->rights_loads, project_cache_key_text(&key), flight);
+        flight_run(flight, project_cache_load_run, project_cache_load_end, load);
     }
     return flight_join(task, flight);
 }
@@ -167,7 +168,7 @@ int project_rights(struct task *task,
     /* A load may be outdated before its waiters run; an epoch that moves all the time is no reason
      * to wait for ever, nor to refuse. */
     for (int attempt = 0; attempt < 2; attempt++) {
-        struct rights_entry *entry = map_get(cache->rights, key_text(&key));
+        struct rights_entry *entry = map_get(cache->rights, project_cache_key_text(&key));
         if (entry != NULL && clock_mono_ms() - entry->rights->loaded_ms < RIGHTS_FRESH_MS) {
             if (attempt == 0)
                 cache->directory->stats.rights_hits++;
@@ -179,7 +180,7 @@ int project_rights(struct task *task,
         }
         if (attempt == 0)
             cache->directory->stats.rights_misses++;
-        TRY(load_join(task, project, &key));
+        TRY(project_cache_load_join(task, project, &key));
     }
     return load_own(task, project, &key, ret_rights);
 }

@@ -39,7 +39,7 @@ struct create {
 };
 
 /* The control row in state creating: new, or taken over from an attempt that died. */
-static int claim(struct task *task, struct create *create)
+static int project_claim(struct task *task, struct create *create)
 {
     struct db *control = &create->directory->control;
     struct rows rows;
@@ -166,14 +166,14 @@ static int build(struct task *task, struct create *create, int *ret_last)
     return rc;
 }
 
-static int create_run(struct task *task, void *arg)
+static int project_create_run(struct task *task, void *arg)
 {
     struct create *create = arg;
     struct db *control = &create->directory->control;
     const int64_t *number = &create->db.schema;
     int last = 0;
 
-    TRY(claim(task, create));
+    TRY(project_claim(task, create));
     int rc = build(task, create, &last);
     if (rc == 0)
         rc = db_query(task, control, SQL_CREATE_DONE(.number = *number, .migration = last), NULL);
@@ -207,7 +207,7 @@ int project_create(struct task *task,
         .admin_email = arena_dup(arena, in->admin_email),
         .admin_password_hash = arena_dup(arena, in->admin_password_hash),
     };
-    flight_run(flight, create_run, NULL, create);
+    flight_run(flight, project_create_run, NULL, create);
     int rc = flight_join(task, flight);
     if (rc == 0)
         rc = project_find(task, directory, in->slug, ret_project);
@@ -270,7 +270,7 @@ static int finish_delete(struct task *task, struct directory *directory, struct 
     return db_query(task, &directory->control, SQL_DELETE_DONE(.number = db->schema), NULL);
 }
 
-static int delete_run(struct task *task, void *arg)
+static int project_delete_run(struct task *task, void *arg)
 {
     struct project *project = arg;
     struct directory *directory = project->cache->directory;
@@ -299,7 +299,7 @@ int project_delete(struct task *task, struct directory *directory, struct projec
 {
     struct flight *flight = flight_new(directory, DELETE_MS);
 
-    flight_run(flight, delete_run, delete_end, project_ref(project));
+    flight_run(flight, project_delete_run, delete_end, project_ref(project));
     int rc = flight_join(task, flight);
     return rc == PROJECT_UNAVAILABLE ? DB_UNAVAILABLE : rc;
 }

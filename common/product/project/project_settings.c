@@ -140,7 +140,7 @@ static bool above(int64_t rate, int64_t ceiling)
     return ceiling > 0 && (rate > ceiling || rate == 0);
 }
 
-static void cut(int64_t *rate, int64_t ceiling)
+static void settings_cut(int64_t *rate, int64_t ceiling)
 {
     if (above(*rate, ceiling))
         *rate = ceiling;
@@ -148,11 +148,11 @@ static void cut(int64_t *rate, int64_t ceiling)
 
 static void cut_rates(struct project_settings *settings)
 {
-    cut(&settings->rate_read, ceilings.read);
-    cut(&settings->rate_write, ceilings.write);
-    cut(&settings->rate_heavy, ceilings.heavy);
-    cut(&settings->rate_sign_in_account, ceilings.sign_in);
-    cut(&settings->rate_sign_in_address, ceilings.sign_in);
+    settings_cut(&settings->rate_read, ceilings.read);
+    settings_cut(&settings->rate_write, ceilings.write);
+    settings_cut(&settings->rate_heavy, ceilings.heavy);
+    settings_cut(&settings->rate_sign_in_account, ceilings.sign_in);
+    settings_cut(&settings->rate_sign_in_address, ceilings.sign_in);
 }
 
 static void check_rate(struct arena *arena,

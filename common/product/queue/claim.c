@@ -74,7 +74,7 @@ void item_free(struct queue_item *item)
 }
 
 /* At the end of the turn: the coroutine has left. */
-static void on_ended(void *arg)
+static void claim_on_ended(void *arg)
 {
     item_free(arg);
 }
@@ -92,7 +92,7 @@ static void item_main(struct task *task, void *arg)
     if (outcome == QUEUE_RELEASED && !queue_draining(queue))
         queue_due(queue, project->number);
     queue_move(item, QUEUE_ENDED);
-    item->freed = (struct loop_hook){.fn = on_ended, .arg = item};
+    item->freed = (struct loop_hook){.fn = claim_on_ended, .arg = item};
     loop_at_turn_end(&item->freed);
 }
 
@@ -103,7 +103,7 @@ void queue_begin(struct queue_item *item)
     task_start_as(&item->task, item->owner->queue->kind->name, item_main, item);
 }
 
-static size_t count_ids(const struct rows *rows, size_t id)
+static size_t claim_count_ids(const struct rows *rows, size_t id)
 {
     size_t count = 0;
 
@@ -142,7 +142,7 @@ AWAITS static unsigned take_rows(struct task *task,
     size_t id = batch->rows->count > 0 ? rows_column(batch->rows, "id") : 0;
     unsigned taken = 0;
 
-    note_shared(task, queue, count_ids(batch->rows, id));
+    note_shared(task, queue, claim_count_ids(batch->rows, id));
     bool begins = (queue->kind->ahead == 0 || batch->lane == CRASHED) && !queue_draining(queue);
     queue_return_slots(batch->project, reserved);
     for (size_t i = 0; i < batch->rows->count; i++) {

@@ -36,7 +36,8 @@ struct renewal {
     size_t count;
 };
 
-static struct queue_item *find_item(struct queue_project *project, int64_t id, const int64_t *token)
+static struct queue_item *
+lease_find_item(struct queue_project *project, int64_t id, const int64_t *token)
 {
     for (int state = QUEUE_CLAIMED; state < QUEUE_LOST; state++) {
         LIST_FOR (node, &project->items[state]) {
@@ -48,7 +49,7 @@ static struct queue_item *find_item(struct queue_project *project, int64_t id, c
     return NULL;
 }
 
-static bool has_id(const struct rows *rows, int64_t id)
+static bool lease_has_id(const struct rows *rows, int64_t id)
 {
     for (size_t i = 0; i < rows->count; i++)
         if (rows_i64(rows, i, 0) == id)
@@ -58,20 +59,20 @@ static bool has_id(const struct rows *rows, int64_t id)
 
 /* A row that is in neither list belongs to somebody else, or is gone. One that was not renewed and
  * is ours still is locked: the next renewal tells. */
-static void note(const struct renewal *renewal,
-                 const struct rows *renewed,
-                 const struct rows *held,
-                 int64_t lease_mono_ms)
+static void lease_note(const struct renewal *renewal,
+                       const struct rows *renewed,
+                       const struct rows *held,
+                       int64_t lease_mono_ms)
 {
     struct queue_project *project = turns_find(&renewal->queue->turns, renewal->number);
 
     for (size_t i = 0; project != NULL && i < renewal->count; i++) {
-        struct queue_item *item = find_item(project, renewal->ids[i], &renewal->tokens[i]);
+        struct queue_item *item = lease_find_item(project, renewal->ids[i], &renewal->tokens[i]);
         if (item == NULL)
             continue;
-        if (has_id(renewed, item->id))
+        if (lease_has_id(renewed, item->id))
             item->lease_mono_ms = lease_mono_ms;
-        else if (!has_id(held, item->id))
+        else if (!lease_has_id(held, item->id))
             lose(item, "taken");
     }
 }
@@ -96,7 +97,7 @@ static void renew_run(struct task *task, void *arg)
         log_debug("queue.renew_failed", L_I64("project", renewal->number), L_RESULT("rc", rc));
         return;
     }
-    note(renewal, &calls[1].rows, &calls[2].rows, sent_ms + lease_ms);
+    lease_note(renewal, &calls[1].rows, &calls[2].rows, sent_ms + lease_ms);
 }
 
 static bool is_due(const struct queue_item *item, int64_t now)
@@ -161,7 +162,7 @@ static bool any_due(const struct queue_project *project, int64_t now)
     return false;
 }
 
-static void look(void *arg)
+static void lease_look(void *arg)
 {
     struct queue_project *project = arg;
     int64_t now = clock_mono_ms();
@@ -181,7 +182,7 @@ static void on_renewals(void *arg)
 {
     struct queue *queue = arg;
 
-    turns_each(&queue->turns, look);
+    turns_each(&queue->turns, lease_look);
     loop_timer_start(&queue->renewals, queue->config.lease_ms / RENEWALS_A_LEASE);
 }
 
@@ -212,7 +213,7 @@ void lease_check(struct queue_project *project)
 void queue_recheck(struct queue *queue, int64_t number, int64_t id)
 {
     struct queue_project *project = turns_find(&queue->turns, number);
-    const struct queue_item *item = project != NULL ? find_item(project, id, NULL) : NULL;
+    const struct queue_item *item = project != NULL ? lease_find_item(project, id, NULL) : NULL;
     struct renewal *renewal;
 
     if (item == NULL || queue->kind->renew == NULL)

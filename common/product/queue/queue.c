@@ -291,7 +291,7 @@ static void project_init(void *item, int64_t number, void *arg)
         list_init(&project->items[state]);
 }
 
-static bool is_idle(const void *item)
+static bool queue_is_idle(const void *item)
 {
     const struct queue_project *project = item;
 
@@ -346,7 +346,7 @@ static void last_call(void *item)
         cancel_all(project);
 }
 
-static void on_last_call(void *arg)
+static void queue_on_last_call(void *arg)
 {
     turns_each(&((struct queue *)arg)->turns, last_call);
 }
@@ -405,12 +405,12 @@ struct queue *queue_start(const struct queue_kind *kind, const struct queue_conf
         .size = sizeof(struct queue_project),
         .arg = queue,
         .init = project_init,
-        .idle = is_idle,
+        .idle = queue_is_idle,
         .again = again,
         .pump = pump,
     };
     turns_start(&queue->turns);
-    loop_timer_init(&queue->last_call, on_last_call, queue);
+    loop_timer_init(&queue->last_call, queue_on_last_call, queue);
     list_append(&queues, &queue->link);
     lease_start(queue);
     notify_start(queue);
@@ -475,7 +475,7 @@ void queue_prepare(const struct queue_kind *kind)
                                               : metric_gauge(texts[i].name, label, texts[i].help);
 }
 
-static void set_all(struct metric *const metrics[METRICS], const struct queue_stats *stats)
+static void queue_set_all(struct metric *const metrics[METRICS], const struct queue_stats *stats)
 {
     const int64_t values[METRICS] = {
         [CLAIMED] = (int64_t)stats->claimed,
@@ -498,7 +498,7 @@ void queue_measure(void)
         struct queue *queue = LIST_ITEM(node, struct queue, link);
         for (size_t i = 0; i < prepared_count; i++) {
             if (prepared[i].kind == queue->kind)
-                set_all(prepared[i].metrics, queue_stats(queue));
+                queue_set_all(prepared[i].metrics, queue_stats(queue));
         }
     }
 }

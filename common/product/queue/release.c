@@ -46,7 +46,7 @@ static void release_run(struct task *task, void *arg)
         queue_due(queue, own->number);
 }
 
-static void start(struct queue_project *project, bool begun, int first, int last)
+static void release_start(struct queue_project *project, bool begun, int first, int last)
 {
     struct background *background = background_new(RELEASE_MS);
     struct arena *arena = background_arena(background);
@@ -72,11 +72,11 @@ static void start(struct queue_project *project, bool begun, int first, int last
 void release_claimed(struct queue_project *project)
 {
     if (project->counts[QUEUE_CLAIMED] > 0)
-        start(project, false, QUEUE_CLAIMED, QUEUE_CLAIMED);
+        release_start(project, false, QUEUE_CLAIMED, QUEUE_CLAIMED);
 }
 
 void release_begun(struct queue_project *project)
 {
     if (project->counts[QUEUE_RUNNING] + project->counts[QUEUE_RELEASING] > 0)
-        start(project, true, QUEUE_RUNNING, QUEUE_RELEASING);
+        release_start(project, true, QUEUE_RUNNING, QUEUE_RELEASING);
 }

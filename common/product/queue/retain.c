@@ -11,7 +11,7 @@
 #define AT_ONCE      500
 #define FEWER        8
 
-static bool is_over(const struct queue *queue)
+static bool retain_is_over(const struct queue *queue)
 {
     return queue->stopped;
 }
@@ -23,7 +23,7 @@ remove_old(struct task *task, struct queue *queue, struct db *db, const struct s
     int64_t most = AT_ONCE;
     int64_t removed = 1;
 
-    while (removed > 0 && !is_over(queue)) {
+    while (removed > 0 && !retain_is_over(queue)) {
         const struct db_param params[] = {P_I64(queue->config.retain_days), P_I64(most)};
         struct rows rows;
         int rc = db_query(task, db, sql, params, sql->arity, &rows);
@@ -39,7 +39,7 @@ remove_old(struct task *task, struct queue *queue, struct db *db, const struct s
 
 /* co: one project, with memory of its own. A project that cannot be asked is asked the next time.
  */
-AWAITS static int tidy(struct task *task, struct queue *queue, const struct row *project)
+AWAITS static int retain_tidy(struct task *task, struct queue *queue, const struct row *project)
 {
     struct db_server *server =
         directory_server(queue->config.directory, row_str(project, "server"));
@@ -69,9 +69,9 @@ AWAITS static int tidy_all(struct task *task, struct queue *queue)
                  NULL,
                  0,
                  &projects));
-    for (size_t i = 0; i < projects.count && !is_over(queue); i++) {
+    for (size_t i = 0; i < projects.count && !retain_is_over(queue); i++) {
         const struct row project = rows_at(&projects, i);
-        TRY(tidy(task, queue, &project));
+        TRY(retain_tidy(task, queue, &project));
     }
     return 0;
 }
@@ -83,7 +83,7 @@ static void retain_run(struct task *task, void *arg)
     int rc = tidy_all(task, queue);
     if (rc > 0)
         log_debug("queue.retain_round_failed", L_RESULT("rc", rc));
-    if (!is_over(queue))
+    if (!retain_is_over(queue))
         loop_timer_start(&queue->retention, queue->config.retain_every_ms);
 }
 

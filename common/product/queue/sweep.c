@@ -226,14 +226,14 @@ static void sweep_run(struct task *task, void *arg)
         loop_timer_start(&queue->sweeps, period_ms(queue));
 }
 
-static void on_sweep(void *arg)
+static void sweep_on_timer(void *arg)
 {
     background_run(SWEEP_LIMIT_MS, sweep_run, arg);
 }
 
 void sweep_start(struct queue *queue)
 {
-    loop_timer_init(&queue->sweeps, on_sweep, queue);
+    loop_timer_init(&queue->sweeps, sweep_on_timer, queue);
     if (queue->kind->look != NULL)
         loop_timer_start(&queue->sweeps, 0);
 }

@@ -18,27 +18,27 @@ struct place {
     max_align_t item[];
 };
 
-static struct str number_key(const int64_t *number)
+static struct str turns_number_key(const int64_t *number)
 {
     return (struct str){(const char *)number, sizeof(*number)};
 }
 
 void *turns_find(const struct turns *turns, int64_t number)
 {
-    struct place *place = map_get(turns->by_number, number_key(&number));
+    struct place *place = map_get(turns->by_number, turns_number_key(&number));
 
     return place != NULL ? place->item : NULL;
 }
 
 void *turns_get(struct turns *turns, int64_t number)
 {
-    struct place *place = map_get(turns->by_number, number_key(&number));
+    struct place *place = map_get(turns->by_number, turns_number_key(&number));
 
     if (place == NULL) {
         place = calloc(1, sizeof(*place) + turns->size);
         MUST(place != NULL);
         turns->init(place->item, number, turns->arg);
-        (void)map_put(turns->by_number, number_key(&number), place);
+        (void)map_put(turns->by_number, turns_number_key(&number), place);
     }
     return place->item;
 }
@@ -60,7 +60,7 @@ void turns_each(struct turns *turns, void (*fn)(void *item))
 
 /* --- rings --- */
 
-static void on_turn_end(void *arg)
+static void turns_on_turn_end(void *arg)
 {
     struct turns *turns = arg;
 
@@ -132,7 +132,7 @@ static void on_housekeeping(void *arg)
 void turns_start(struct turns *turns)
 {
     turns->by_number = map_new();
-    turns->hook = (struct loop_hook){.fn = on_turn_end, .arg = turns};
+    turns->hook = (struct loop_hook){.fn = turns_on_turn_end, .arg = turns};
     loop_timer_init(&turns->retry, on_retry, turns);
     loop_timer_init(&turns->housekeeping, on_housekeeping, turns);
     loop_timer_start(&turns->housekeeping, forget_ms(turns) / LOOKS);

@@ -54,7 +54,7 @@ bool caller_can(const struct caller *caller, enum perm perm)
     return perm_set_has(&caller->rights->perms, perm);
 }
 
-static const struct entity_right *find_entity(const struct rights *rights, int64_t entity_id)
+static const struct entity_right *rights_find_entity(const struct rights *rights, int64_t entity_id)
 {
     size_t low = 0;
     size_t high = rights->entity_count;
@@ -77,7 +77,7 @@ bool caller_can_entity(const struct caller *caller, int64_t entity_id, enum perm
         return true;
     if (caller->rights == NULL)
         return false;
-    const struct entity_right *right = find_entity(caller->rights, entity_id);
+    const struct entity_right *right = rights_find_entity(caller->rights, entity_id);
     return right != NULL && (right->actions & (1U << action)) != 0;
 }
 
@@ -108,7 +108,7 @@ bool caller_field(const struct caller *caller,
         return true;
     if (caller->rights == NULL || action > ACT_UPDATE)
         return false;
-    const struct entity_right *right = find_entity(caller->rights, field->entity->id);
+    const struct entity_right *right = rights_find_entity(caller->rights, field->entity->id);
     return right != NULL && rule_has(&right->fields[action], field->id);
 }
 
@@ -118,6 +118,6 @@ uint64_t caller_field_key(const struct caller *caller, const struct entity *enti
         return FIELD_KEY_ALL;
     if (caller->rights == NULL)
         return FIELD_KEY_NONE;
-    const struct entity_right *right = find_entity(caller->rights, entity->id);
+    const struct entity_right *right = rights_find_entity(caller->rights, entity->id);
     return right != NULL ? right->field_key : FIELD_KEY_NONE;
 }

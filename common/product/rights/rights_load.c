@@ -22,7 +22,7 @@ static size_t read_column(struct arena *scratch,
 }
 
 static size_t
-read_ids(struct arena *arena, const struct rows *rows, const char *name, int64_t **ret_items)
+rights_read_ids(struct arena *arena, const struct rows *rows, const char *name, int64_t **ret_items)
 {
     return rows_i64s(arena, rows, 0, rows_column(rows, name), ret_items);
 }
@@ -76,12 +76,13 @@ static uint64_t field_key(const struct entity_right *right)
 /* --- entities --- */
 
 /* Grants come ordered by entity. */
-static void read_grants(struct arena *scratch, struct rights *rights, const struct rows *rows)
+static void
+rights_read_grants(struct arena *scratch, struct rights *rights, const struct rows *rows)
 {
     int64_t *ids;
     struct str *actions;
     struct str *fields;
-    size_t count = read_ids(scratch, rows, "entities", &ids);
+    size_t count = rights_read_ids(scratch, rows, "entities", &ids);
 
     MUST(read_column(scratch, rows, "actions", &actions) == count);
     MUST(read_column(scratch, rows, "fields", &fields) == count);
@@ -137,7 +138,7 @@ static void cut_to_key(struct arena *scratch, struct rights *rights, const struc
     struct str *names;
     int64_t *ids;
     size_t kept = 0;
-    size_t count = read_ids(scratch, rows, "key_entities", &ids);
+    size_t count = rights_read_ids(scratch, rows, "key_entities", &ids);
     struct entity_right *entities = ARENA_ARRAY(rights->arena, entities, count);
 
     MUST(read_column(scratch, rows, "key_permissions", &names) == count);
@@ -192,8 +193,8 @@ read_rights(struct arena *scratch, const struct rows *rows, int64_t key_id, int6
     rights->active = row_bool(&row, "active");
     rights->loaded_ms = asked_ms;
     rights->model_version = row_i64(&row, "model_version");
-    rights->role_count = read_ids(arena, rows, "role_ids", &rights->role_ids);
-    rights->group_count = read_ids(arena, rows, "group_ids", &rights->group_ids);
+    rights->role_count = rights_read_ids(arena, rows, "role_ids", &rights->role_ids);
+    rights->group_count = rights_read_ids(arena, rows, "group_ids", &rights->group_ids);
     if (!rights->active)
         return rights; /* who may not call holds nothing */
 
@@ -201,7 +202,7 @@ read_rights(struct arena *scratch, const struct rows *rows, int64_t key_id, int6
     rights->all_rows = rights->is_admin;
     rights->api_access = rights->is_admin || row_bool(&row, "api_access");
     read_permissions(scratch, rights, rows);
-    read_grants(scratch, rights, rows);
+    rights_read_grants(scratch, rights, rows);
     if (key_id != 0)
         cut_to_key(scratch, rights, rows);
     for (size_t i = 0; i < rights->entity_count; i++)

@@ -169,7 +169,7 @@ static bool ordered(enum condition_op op, const json_t *left, const json_t *righ
 }
 
 /* Of operators with a value; `left` is a value. */
-static bool compare(enum condition_op op, const json_t *left, const struct sides *sides)
+static bool condition_compare(enum condition_op op, const json_t *left, const struct sides *sides)
 {
     const json_t *right = sides->count > 0 ? sides->right[0] : NULL;
 
@@ -201,7 +201,7 @@ static bool compare(enum condition_op op, const json_t *left, const struct sides
     }
 }
 
-static bool takes_list(enum condition_op op)
+static bool condition_takes_list(enum condition_op op)
 {
     enum operator_takes takes = condition_operator(op)->takes;
 
@@ -224,7 +224,8 @@ operand_value(struct evaluation *in, const struct operand *operand, const json_t
 }
 
 /* The list that a reference stands for. */
-static int spread(struct evaluation *in, const struct condition *test, struct sides *sides)
+static int
+condition_spread(struct evaluation *in, const struct condition *test, struct sides *sides)
 {
     MUST(sides->right != NULL);
     const json_t *list = sides->right[0];
@@ -254,7 +255,7 @@ static int right_values(struct evaluation *in, const struct condition *test, str
     sides->count = test->right_count;
     for (size_t i = 0; i < test->right_count; i++)
         TRY(operand_value(in, &test->right[i], &sides->right[i]));
-    return takes_list(test->op) && !test->list ? spread(in, test, sides) : 0;
+    return condition_takes_list(test->op) && !test->list ? condition_spread(in, test, sides) : 0;
 }
 
 /* Operators that ask whether there is a value at all. */
@@ -298,14 +299,15 @@ static int eval_test(struct evaluation *in, const struct condition *test, bool *
         *ret_holds = (sides.left != NULL) == (test->op == COND_EXISTS);
         break;
     default:
-        *ret_holds = compare(test->op, sides.left ? sides.left : json_null(), &sides);
+        *ret_holds = condition_compare(test->op, sides.left ? sides.left : json_null(), &sides);
         break;
     }
     return 0;
 }
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as groups nest */
-static int eval(struct evaluation *in, const struct condition *condition, bool *ret_holds)
+static int
+condition_eval_node(struct evaluation *in, const struct condition *condition, bool *ret_holds)
 {
     bool all = condition->kind == CONDITION_ALL;
     bool holds = all;
@@ -313,7 +315,7 @@ static int eval(struct evaluation *in, const struct condition *condition, bool *
     if (condition->kind == CONDITION_TEST)
         return eval_test(in, condition, ret_holds);
     for (size_t i = 0; holds == all && i < condition->count; i++)
-        TRY(eval(in, &condition->members[i], &holds));
+        TRY(condition_eval_node(in, &condition->members[i], &holds));
     *ret_holds = holds;
     return 0;
 }
@@ -327,5 +329,5 @@ int condition_eval(struct arena *arena,
 {
     struct evaluation in = {arena, context, TEMPLATE_MAX_ITEMS, ret_error};
 
-    return eval(&in, condition, ret_holds);
+    return condition_eval_node(&in, condition, ret_holds);
 }

@@ -26,7 +26,8 @@ static int PRINTF_LIKE(3, 4)
     return TEMPLATE_SYNTAX;
 }
 
-static int refuse_unknown(const struct parsing *in, const struct place *at, struct str name)
+static int
+condition_refuse_unknown(const struct parsing *in, const struct place *at, struct str name)
 {
     struct place member = {.parent = at, .name = name};
 
@@ -41,10 +42,10 @@ static bool is_reference(const json_t *value)
            (str_starts(json_text(value), STR("$svc.")) || str_is(json_text(value), "$svc"));
 }
 
-static int read_reference(const struct parsing *in,
-                          const struct place *at,
-                          struct str text,
-                          struct operand *operand)
+static int condition_read_reference(const struct parsing *in,
+                                    const struct place *at,
+                                    struct str text,
+                                    struct operand *operand)
 {
     struct str error;
 
@@ -66,13 +67,13 @@ static int read_right(const struct parsing *in,
         return 0;
     if (in->fields)
         return refuse(in, at, "a filter takes plain values, no references");
-    return read_reference(in, at, json_text(value), operand);
+    return condition_read_reference(in, at, json_text(value), operand);
 }
 
-static int read_list(const struct parsing *in,
-                     const struct place *at,
-                     const json_t *value,
-                     struct condition *test)
+static int condition_read_list(const struct parsing *in,
+                               const struct place *at,
+                               const json_t *value,
+                               struct condition *test)
 {
     size_t count = json_array_size(value);
 
@@ -90,10 +91,10 @@ static int read_list(const struct parsing *in,
     return 0;
 }
 
-static int read_value(const struct parsing *in,
-                      const struct place *at,
-                      const json_t *value,
-                      struct condition *test)
+static int condition_read_value(const struct parsing *in,
+                                const struct place *at,
+                                const json_t *value,
+                                struct condition *test)
 {
     struct place member = {.parent = at, .name = STR("value")};
     const struct condition_operator *op = condition_operator(test->op);
@@ -106,7 +107,7 @@ static int read_value(const struct parsing *in,
     if (value == NULL)
         return refuse(in, &member, "is required");
     if (op->takes != TAKES_VALUE && json_is_array(value))
-        return read_list(in, &member, value, test);
+        return condition_read_list(in, &member, value, test);
     if (op->takes != TAKES_VALUE && !is_reference(value))
         return refuse(in, &member, "\"%s\" takes a list of values", op->name);
     test->right = ARENA_ARRAY(in->arena, test->right, 1);
@@ -129,10 +130,10 @@ static int read_op(const struct parsing *in,
     return refuse(in, &member, "must be one of: %s", condition_op_names);
 }
 
-static int read_field(const struct parsing *in,
-                      const struct place *at,
-                      const json_t *value,
-                      struct condition *test)
+static int condition_read_field(const struct parsing *in,
+                                const struct place *at,
+                                const json_t *value,
+                                struct condition *test)
 {
     struct place member = {.parent = at, .name = STR("field")};
 
@@ -141,7 +142,7 @@ static int read_field(const struct parsing *in,
     if (!json_is_string(value) || json_string_length(value) == 0)
         return refuse(in, &member, "expected a text");
     if (!in->fields)
-        return read_reference(in, &member, json_text(value), &test->left);
+        return condition_read_reference(in, &member, json_text(value), &test->left);
     if (str_starts(json_text(value), STR("$svc")) || template_has_braces(json_text(value)))
         return refuse(in, &member, "a filter names a member of the event's data, no reference");
     test->left.name = json_text(value);
@@ -149,10 +150,10 @@ static int read_field(const struct parsing *in,
     return 0;
 }
 
-static int read_test(const struct parsing *in,
-                     const struct place *at,
-                     const json_t *value,
-                     struct condition *test)
+static int condition_read_test(const struct parsing *in,
+                               const struct place *at,
+                               const json_t *value,
+                               struct condition *test)
 {
     const char *name;
     size_t len;
@@ -162,12 +163,12 @@ static int read_test(const struct parsing *in,
     {
         struct str key = {name, len};
         if (!str_is(key, "field") && !str_is(key, "op") && !str_is(key, "value"))
-            return refuse_unknown(in, at, key);
+            return condition_refuse_unknown(in, at, key);
     }
     test->kind = CONDITION_TEST;
-    TRY(read_field(in, at, json_object_get(value, "field"), test));
+    TRY(condition_read_field(in, at, json_object_get(value, "field"), test));
     TRY(read_op(in, at, json_object_get(value, "op"), test));
-    return read_value(in, at, json_object_get(value, "value"), test);
+    return condition_read_value(in, at, json_object_get(value, "value"), test);
 }
 
 /* --- groups --- */
@@ -218,14 +219,14 @@ static int read_condition(const struct parsing *in,
     if (!json_is_object(value))
         return refuse(in, at, "expected an object");
     if (all == NULL && any == NULL)
-        return read_test(in, at, value, ret_condition);
+        return condition_read_test(in, at, value, ret_condition);
     if (all != NULL && any != NULL)
         return refuse(in, at, "a group has either \"all\" or \"any\"");
     json_object_keylen_foreach((json_t *)value, name, len, ignored)
     {
         struct str key = {name, len};
         if (!str_is(key, all ? "all" : "any"))
-            return refuse_unknown(in, at, key);
+            return condition_refuse_unknown(in, at, key);
     }
     struct place member = {.parent = at, .name = all ? STR("all") : STR("any")};
     ret_condition->kind = all ? CONDITION_ALL : CONDITION_ANY;

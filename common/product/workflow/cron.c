@@ -37,7 +37,7 @@ struct parser {
     struct str error;
 };
 
-static bool find_name(const struct field *field, struct str text, int *ret_value)
+static bool cron_find_name(const struct field *field, struct str text, int *ret_value)
 {
     size_t len = field->names ? strlen(field->names) : 0;
 
@@ -52,7 +52,7 @@ static bool find_name(const struct field *field, struct str text, int *ret_value
     return false;
 }
 
-static bool is_number(struct str text)
+static bool cron_is_number(struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if (text.ptr[i] < '0' || text.ptr[i] > '9')
@@ -62,11 +62,11 @@ static bool is_number(struct str text)
 }
 
 static int
-parse_number(struct parser *p, struct str text, const char *what, int min, int max, int *ret)
+cron_parse_number(struct parser *p, struct str text, const char *what, int min, int max, int *ret)
 {
     int value = 0;
 
-    if (!is_number(text)) {
+    if (!cron_is_number(text)) {
         p->error = arena_printf(p->arena,
                                 "%s: %s\"%.*s\" is not a number%s",
                                 p->field->name,
@@ -93,9 +93,9 @@ parse_number(struct parser *p, struct str text, const char *what, int min, int m
 
 static int parse_value(struct parser *p, struct str text, int *ret_value)
 {
-    if (find_name(p->field, text, ret_value))
+    if (cron_find_name(p->field, text, ret_value))
         return 0;
-    return parse_number(p, text, "", p->field->min, p->field->max, ret_value);
+    return cron_parse_number(p, text, "", p->field->min, p->field->max, ret_value);
 }
 
 /* "*", "n" or "n-m". */
@@ -116,7 +116,8 @@ static int parse_range(struct parser *p, struct str text, bool stepped, int *ret
     }
     TRY(parse_value(p, rest, ret_high));
     /* "fri-sun": the Sunday that ends the week. */
-    if (p->field == &fields[FIELD_WEEKDAY] && *ret_high == 0 && *ret_low > 0 && !is_number(rest))
+    if (p->field == &fields[FIELD_WEEKDAY] && *ret_high == 0 && *ret_low > 0 &&
+        !cron_is_number(rest))
         *ret_high = 7;
     if (*ret_low > *ret_high) {
         p->error = arena_printf(
@@ -126,7 +127,7 @@ static int parse_range(struct parser *p, struct str text, bool stepped, int *ret
     return 0;
 }
 
-static int parse_item(struct parser *p, struct str item, uint64_t *bits)
+static int cron_parse_item(struct parser *p, struct str item, uint64_t *bits)
 {
     struct str step_text = item;
     struct str range = str_split(&step_text, '/');
@@ -140,7 +141,7 @@ static int parse_item(struct parser *p, struct str item, uint64_t *bits)
     }
     TRY(parse_range(p, range, step_text.ptr != NULL, &low, &high));
     if (step_text.ptr)
-        TRY(parse_number(p, step_text, "step ", 1, p->field->max, &step));
+        TRY(cron_parse_number(p, step_text, "step ", 1, p->field->max, &step));
     for (int value = low; value <= high; value += step)
         *bits |= UINT64_C(1) << value;
     return 0;
@@ -152,7 +153,7 @@ static int parse_field(struct parser *p, struct str text, uint64_t *ret_bits)
 
     *ret_bits = 0;
     while (rest.ptr)
-        TRY(parse_item(p, str_split(&rest, ','), ret_bits));
+        TRY(cron_parse_item(p, str_split(&rest, ','), ret_bits));
     return 0;
 }
 

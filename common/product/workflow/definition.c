@@ -71,7 +71,7 @@ const json_t *check_member(const json_t *object, const char *name)
     return json_is_null(value) ? NULL : value;
 }
 
-static bool is_listed(struct str name, const char *const *names)
+static bool definition_is_listed(struct str name, const char *const *names)
 {
     for (; *names != NULL; names++)
         if (str_is(name, *names))
@@ -91,7 +91,7 @@ void check_known(const struct check *in,
     json_object_keylen_foreach((json_t *)object, name, len, ignored)
     {
         struct place member = {.parent = at, .name = {name, len}};
-        if (!is_listed(member.name, names))
+        if (!definition_is_listed(member.name, names))
             check_fail(in, &member, PROBLEM_UNKNOWN_FIELD, "is not a known member");
     }
 }
@@ -172,7 +172,7 @@ static const char *const any_members[] = {"key",
                                           "timeout_seconds",
                                           NULL};
 
-static int find_step(const struct definition *definition, struct str key)
+static int definition_find_step(const struct definition *definition, struct str key)
 {
     for (size_t i = 0; i < definition->step_count; i++)
         if (key.len > 0 && str_eq(definition->steps[i].key, key))
@@ -180,13 +180,13 @@ static int find_step(const struct definition *definition, struct str key)
     return STEP_NONE;
 }
 
-static bool key_ok(struct str key)
+static bool definition_key_ok(struct str key)
 {
     return key.len >= 1 && key.len <= KEY_MAX && ascii_only(key, ASCII_LOWER | ASCII_DIGIT, "_");
 }
 
 /* Keys of all steps before anything else, for links and for the places of findings. */
-static void read_key(struct check *in, size_t index, const json_t *object)
+static void definition_read_key(struct check *in, size_t index, const json_t *object)
 {
     struct definition *definition = in->definition;
     struct step_place place;
@@ -199,14 +199,14 @@ static void read_key(struct check *in, size_t index, const json_t *object)
         return;
     if (value == NULL)
         check_fail(in, &at, PROBLEM_REQUIRED, "is required");
-    else if (!key_ok(key))
+    else if (!definition_key_ok(key))
         check_fail(in, &at, PROBLEM_PATTERN, "must be 1 to 48 of a-z, 0-9 and \"_\"");
-    else if (find_step(definition, key) != STEP_NONE)
+    else if (definition_find_step(definition, key) != STEP_NONE)
         check_fail(in,
                    &at,
                    PROBLEM_ALREADY_EXISTS,
                    "steps[%d] has the key \"%.*s\" too",
-                   find_step(definition, key),
+                   definition_find_step(definition, key),
                    STR_ARG(key));
     else {
         definition->steps[index].key = key;
@@ -223,7 +223,7 @@ read_link(struct check *in, const struct place *step, const json_t *object, cons
 
     if (value == NULL)
         return STEP_NONE;
-    int target = find_step(in->definition, json_text(value));
+    int target = definition_find_step(in->definition, json_text(value));
     if (target != STEP_NONE)
         return target;
     in->links_broken = true;
@@ -289,7 +289,7 @@ static bool read_action(const struct check *in,
     return false;
 }
 
-static void free_value(void *value)
+static void definition_free_value(void *value)
 {
     json_decref(value);
 }
@@ -302,12 +302,14 @@ static const json_t *read_params(const struct check *in, const json_t *object)
         return params;
     json_t *empty = json_object();
     MUST(empty != NULL);
-    arena_defer(in->arena, free_value, empty);
+    arena_defer(in->arena, definition_free_value, empty);
     return empty;
 }
 
-static void
-read_links(struct check *in, const struct place *step_at, const json_t *object, struct step *step)
+static void definition_read_links(struct check *in,
+                                  const struct place *step_at,
+                                  const json_t *object,
+                                  struct step *step)
 {
     bool condition = step->action == STEP_CONDITION;
 
@@ -344,7 +346,7 @@ static void read_step(struct check *in, size_t index, const json_t *object)
     }
     check_known(
         in, &place.step, object, step->action == STEP_CONDITION ? condition_members : step_members);
-    read_links(in, &place.step, object, step);
+    definition_read_links(in, &place.step, object, step);
     read_timeout(in, &place.step, object, step);
     if (check_object(in, &place.params, step->params))
         check_params(in, &place.params, step);
@@ -376,7 +378,7 @@ static void read_steps(struct check *in, const json_t *steps)
     for (size_t i = 0; i < count; i++) {
         struct step *step = &definition->steps[i];
         step->next = step->on_failure = step->on_true = step->on_false = STEP_NONE;
-        read_key(in, i, json_array_get(steps, i));
+        definition_read_key(in, i, json_array_get(steps, i));
     }
     for (size_t i = 0; i < count; i++)
         read_step(in, i, json_array_get(steps, i));
@@ -384,7 +386,7 @@ static void read_steps(struct check *in, const json_t *steps)
 
 /* --- the document --- */
 
-static void read_name(const struct check *in, const json_t *doc)
+static void definition_read_name(const struct check *in, const json_t *doc)
 {
     static const struct text_rule rule = {.max = NAME_MAX_CHARS};
     struct place at = {.name = STR("name")};
@@ -408,9 +410,9 @@ static void check_doc_members(const struct check *in, const json_t *doc)
     json_object_keylen_foreach((json_t *)doc, name, len, ignored)
     {
         struct place at = {.name = {name, len}};
-        if (is_listed(at.name, own))
+        if (definition_is_listed(at.name, own))
             check_fail(in, &at, PROBLEM_READ_ONLY, "is set by the service");
-        else if (!is_listed(at.name, known))
+        else if (!definition_is_listed(at.name, known))
             check_fail(in, &at, PROBLEM_UNKNOWN_FIELD, "is not a known field");
     }
 }
@@ -427,7 +429,7 @@ bool definition_parse(struct arena *arena,
     if (!check_object(&in, NULL, doc))
         return false;
     check_doc_members(&in, doc);
-    read_name(&in, doc);
+    definition_read_name(&in, doc);
     read_flag(&in, NULL, doc, &ret_definition->enabled);
     check_trigger(&in, check_member(doc, "trigger"));
     read_steps(&in, check_member(doc, "steps"));

@@ -10,19 +10,19 @@ static void set(json_t *object, const char *name, json_t *value)
     MUST(json_object_set_new(object, name, value) == 0);
 }
 
-static json_t *text(struct str value)
+static json_t *doc_text(struct str value)
 {
     return json_stringn(value.len > 0 ? value.ptr : "", value.len);
 }
 
-static json_t *text_or_null(struct str value)
+static json_t *doc_text_or_null(struct str value)
 {
-    return value.len > 0 ? text(value) : json_null();
+    return value.len > 0 ? doc_text(value) : json_null();
 }
 
 static json_t *link_doc(const struct definition *definition, int step)
 {
-    return step == STEP_NONE ? json_null() : text(definition->steps[step].key);
+    return step == STEP_NONE ? json_null() : doc_text(definition->steps[step].key);
 }
 
 static json_t *trigger_doc(const struct definition *definition)
@@ -33,19 +33,19 @@ static json_t *trigger_doc(const struct definition *definition)
     set(doc, "kind", json_string(trigger_kind_name(definition->kind)));
     switch (definition->kind) {
     case TRIGGER_TIMED:
-        set(doc, "cron", text(definition->cron_text));
-        set(doc, "timezone", text(definition->timezone));
+        set(doc, "cron", doc_text(definition->cron_text));
+        set(doc, "timezone", doc_text(definition->timezone));
         break;
     case TRIGGER_EVENT:
         set(doc, "event", json_string(event_name(definition->event)));
         subject = event_info(definition->event)->subject;
         if (subject == OF_RECORDS || subject == OF_TAPS)
-            set(doc, "entity", text(definition->entity));
+            set(doc, "entity", doc_text(definition->entity));
         if (definition->filter != NULL)
             set(doc, "filter", json_incref((json_t *)definition->filter));
         break;
     case TRIGGER_API:
-        set(doc, "route", text(definition->route));
+        set(doc, "route", doc_text(definition->route));
         break;
     case TRIGGER_MANUAL:
         break;
@@ -57,8 +57,8 @@ static json_t *step_doc(const struct definition *definition, const struct step *
 {
     json_t *doc = json_object();
 
-    set(doc, "key", text(step->key));
-    set(doc, "name", text_or_null(step->name));
+    set(doc, "key", doc_text(step->key));
+    set(doc, "name", doc_text_or_null(step->name));
     set(doc, "action", json_string(step_action_name(step->action)));
     set(doc, "enabled", json_boolean(step->enabled));
     set(doc, "params", json_incref((json_t *)step->params));
@@ -86,7 +86,7 @@ json_t *definition_doc(struct arena *arena, const struct definition *definition)
     arena_defer(arena, free_doc, doc);
     for (size_t i = 0; i < definition->step_count; i++)
         MUST(json_array_append_new(steps, step_doc(definition, &definition->steps[i])) == 0);
-    set(doc, "name", text(definition->name));
+    set(doc, "name", doc_text(definition->name));
     set(doc, "enabled", json_boolean(definition->enabled));
     set(doc, "trigger", trigger_doc(definition));
     set(doc, "start_step", link_doc(definition, definition->start));
@@ -104,7 +104,7 @@ struct collection {
     int step;
 };
 
-static int collect(const struct reference_view *view, void *arg)
+static int doc_collect(const struct reference_view *view, void *arg)
 {
     struct collection *all = arg;
 
@@ -135,7 +135,7 @@ size_t definition_secrets(struct arena *arena,
         for (const struct step_param *it = step_params(step->action); it->name != NULL; it++) {
             const json_t *value = check_member(step->params, it->name);
             if (it->secrets && value != NULL) /* the syntax was checked by the parser */
-                (void)template_visit(arena, value, true, collect, &all, &place, &error);
+                (void)template_visit(arena, value, true, doc_collect, &all, &place, &error);
         }
     }
     *ret_secrets = all.items;

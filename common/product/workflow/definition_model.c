@@ -10,7 +10,7 @@ struct model_check {
 
 /* The entity, or a finding. */
 static const struct entity *
-find_entity(const struct model_check *in, const struct place *at, struct str name)
+definition_find_entity(const struct model_check *in, const struct place *at, struct str name)
 {
     const struct entity *entity = model_entity(in->model, name);
 
@@ -132,11 +132,11 @@ static void check_list_text(const struct model_check *in,
     }
 }
 
-static void check_list(const struct model_check *in,
-                       const struct place *params,
-                       const struct entity *entity,
-                       const struct step *step,
-                       bool sort)
+static void definition_check_list(const struct model_check *in,
+                                  const struct place *params,
+                                  const struct entity *entity,
+                                  const struct step *step,
+                                  bool sort)
 {
     const char *name = sort ? "sort" : "fields";
     const json_t *value = check_member(step->params, name);
@@ -169,15 +169,15 @@ check_data_step(const struct model_check *in, const struct place *params, const 
     struct place filter_at = {.parent = params, .name = STR("filter")};
     struct place items_at = {.parent = params, .name = STR("items")};
     const struct entity *entity =
-        find_entity(in, &entity_at, json_text(json_object_get(step->params, "entity")));
+        definition_find_entity(in, &entity_at, json_text(json_object_get(step->params, "entity")));
 
     if (entity == NULL)
         return;
     check_written(in, &values_at, entity, check_member(step->params, "values"));
     check_items(in, &items_at, entity, check_member(step->params, "items"));
     check_filter(in, &filter_at, entity, check_member(step->params, "filter"));
-    check_list(in, params, entity, step, true);
-    check_list(in, params, entity, step, false);
+    definition_check_list(in, params, entity, step, true);
+    definition_check_list(in, params, entity, step, false);
 }
 
 static void
@@ -188,7 +188,7 @@ check_push_step(const struct model_check *in, const struct place *params, const 
     const json_t *name = check_member(check_member(step->params, "audience"), "owner_entity_name");
 
     if (name != NULL && !template_has_braces(json_text(name)))
-        (void)find_entity(in, &at, json_text(name));
+        (void)definition_find_entity(in, &at, json_text(name));
 }
 
 struct filter_visit {
@@ -215,7 +215,7 @@ static void check_trigger_entity(const struct model_check *in, const struct defi
 
     if (!definition_of_records(definition))
         return;
-    struct filter_visit visit = {in, find_entity(in, &at, definition->entity)};
+    struct filter_visit visit = {in, definition_find_entity(in, &at, definition->entity)};
     if (visit.entity != NULL && definition->filter_condition != NULL)
         (void)condition_visit(definition->filter_condition, check_filter_name, &visit);
 }

@@ -271,7 +271,7 @@ void check_param_method(const struct check *in, const struct place *at, const js
     check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must be one of: GET, POST, PUT, DELETE");
 }
 
-static bool is_token(struct str text)
+static bool params_is_token(struct str text)
 {
     return text.len >= 1 && text.len <= 100 && ascii_only(text, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
@@ -311,7 +311,7 @@ void check_param_headers(const struct check *in, const struct place *at, const j
     {
         struct place member = {.parent = at, .name = {name, len}};
         struct str ignored;
-        if (!is_token(member.name))
+        if (!params_is_token(member.name))
             check_fail(in, &member, PROBLEM_PATTERN, "is not a header name");
         else if (is_framing(member.name))
             check_fail(in, &member, PROBLEM_VALIDATION_FAILED, "is set by the connection itself");

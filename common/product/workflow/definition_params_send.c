@@ -87,7 +87,7 @@ void check_param_data(const struct check *in, const struct place *at, const json
     }
 }
 
-static void check_users(const struct check *in, const struct place *at, const json_t *value)
+static void send_check_users(const struct check *in, const struct place *at, const json_t *value)
 {
     size_t count = json_array_size(value);
 
@@ -137,7 +137,7 @@ static const struct step_param user_params[] = {
 };
 static const struct step_param users_params[] = {
     AUDIENCE_KIND,
-    {.name = "user_ids", .required = true, .check = check_users},
+    {.name = "user_ids", .required = true, .check = send_check_users},
     AUDIENCE_PROVIDER,
     {.name = NULL},
 };

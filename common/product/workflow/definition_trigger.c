@@ -23,11 +23,11 @@ static const char *const members[][6] = {
     [TRIGGER_API] = {"kind", "route", NULL},
 };
 
-static bool read_text(const struct check *in,
-                      const struct place *trigger,
-                      const json_t *object,
-                      const char *name,
-                      struct str *ret_text)
+static bool trigger_read_text(const struct check *in,
+                              const struct place *trigger,
+                              const json_t *object,
+                              const char *name,
+                              struct str *ret_text)
 {
     static const struct text_rule rule = {.max = 200};
     struct place at = {.parent = trigger, .name = str_from(name)};
@@ -47,18 +47,19 @@ static void read_timed(const struct check *in, const struct place *trigger, cons
     struct place zone = {.parent = trigger, .name = STR("timezone")};
     struct str error;
 
-    if (read_text(in, trigger, object, "cron", &definition->cron_text) &&
+    if (trigger_read_text(in, trigger, object, "cron", &definition->cron_text) &&
         cron_parse(in->arena, definition->cron_text, &definition->cron, &error) != 0)
         check_fail(in, &cron, PROBLEM_PATTERN, "%.*s", STR_ARG(error));
     definition->timezone = STR("UTC");
     if (check_member(object, "timezone") == NULL)
         return;
-    if (read_text(in, trigger, object, "timezone", &definition->timezone) &&
+    if (trigger_read_text(in, trigger, object, "timezone", &definition->timezone) &&
         timezone_find(definition->timezone) == NULL)
         check_fail(in, &zone, PROBLEM_NOT_FOUND, "is not a known time zone");
 }
 
-static void read_filter(const struct check *in, const struct place *trigger, const json_t *value)
+static void
+trigger_read_filter(const struct check *in, const struct place *trigger, const json_t *value)
 {
     struct place at = {.parent = trigger, .name = STR("filter")};
     struct str path;
@@ -72,7 +73,8 @@ static void read_filter(const struct check *in, const struct place *trigger, con
     check_fail(in, path.len > 0 ? &inner : &at, PROBLEM_VALIDATION_FAILED, "%.*s", STR_ARG(error));
 }
 
-static void read_event(const struct check *in, const struct place *trigger, const json_t *object)
+static void
+trigger_read_event(const struct check *in, const struct place *trigger, const json_t *object)
 {
     struct definition *definition = in->definition;
     struct place at = {.parent = trigger, .name = STR("event")};
@@ -82,8 +84,8 @@ static void read_event(const struct check *in, const struct place *trigger, cons
     struct str name;
 
     if (check_member(object, "filter") != NULL)
-        read_filter(in, trigger, check_member(object, "filter"));
-    if (!read_text(in, trigger, object, "event", &name))
+        trigger_read_filter(in, trigger, check_member(object, "filter"));
+    if (!trigger_read_text(in, trigger, object, "event", &name))
         return;
     enum event_kind event = event_find(name);
     if (event == EVENT_KINDS) {
@@ -93,7 +95,7 @@ static void read_event(const struct check *in, const struct place *trigger, cons
     definition->event = event;
     enum event_subject subject = event_info(event)->subject;
     if (subject == OF_RECORDS || (given && subject == OF_TAPS))
-        (void)read_text(in, trigger, object, "entity", &definition->entity);
+        (void)trigger_read_text(in, trigger, object, "entity", &definition->entity);
     else if (given)
         check_fail(in,
                    &entity_at,
@@ -113,7 +115,7 @@ static void read_route(const struct check *in, const struct place *trigger, cons
     struct place at = {.parent = trigger, .name = STR("route")};
     struct str given;
 
-    if (!read_text(in, trigger, object, "route", &given))
+    if (!trigger_read_text(in, trigger, object, "route", &given))
         return;
     in->definition->route = arena_lower(in->arena, given);
     if (!route_ok(in->definition->route))
@@ -158,7 +160,7 @@ void check_trigger(struct check *in, const json_t *trigger)
     if (kind == TRIGGER_TIMED)
         read_timed(in, &at, trigger);
     else if (kind == TRIGGER_EVENT)
-        read_event(in, &at, trigger);
+        trigger_read_event(in, &at, trigger);
     else if (kind == TRIGGER_API)
         read_route(in, &at, trigger);
 }

@@ -16,7 +16,7 @@ static int by_start(const void *left, const void *right)
 }
 
 /* Spans that overlap become one mask; what lies between them stays. */
-static struct str replace(struct arena *arena, struct str text, struct mask_spans *spans)
+static struct str mask_replace(struct arena *arena, struct str text, struct mask_spans *spans)
 {
     const size_t mask = sizeof(SECRETS_MASK) - 1;
     char *out = arena_alloc(arena, text.len + spans->count * mask + 1);
@@ -92,7 +92,7 @@ static struct str mask_one(struct masker *masker, struct str text)
     if (spans.count == 0)
         return text;
     masker->found = true;
-    return replace(masker->arena, text, &spans);
+    return mask_replace(masker->arena, text, &spans);
 }
 
 static json_t *mask_text(struct masker *masker, const json_t *value)

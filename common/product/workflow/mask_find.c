@@ -23,21 +23,21 @@ struct cursor {
 };
 typedef int (*reader_fn)(struct cursor *cursor);
 
-static int plain(struct cursor *cursor)
+static int mask_next_plain(struct cursor *cursor)
 {
     return cursor->at < cursor->text.len ? (unsigned char)cursor->text.ptr[cursor->at++] : END;
 }
 
 static int percent(struct cursor *cursor)
 {
-    int c = plain(cursor);
+    int c = mask_next_plain(cursor);
 
     if (c == '+')
         return PLUS;
     if (c != '%')
         return c;
-    int high = ascii_hex(plain(cursor));
-    int low = high == END ? END : ascii_hex(plain(cursor));
+    int high = ascii_hex(mask_next_plain(cursor));
+    int low = high == END ? END : ascii_hex(mask_next_plain(cursor));
     return low == END ? END : high << 4 | low;
 }
 
@@ -55,7 +55,7 @@ static int four_digits(struct cursor *cursor, reader_fn below)
 }
 
 /* The first byte of a code point in UTF-8; the others go to `rest`. */
-static int encode(int code, struct rest *rest)
+static int mask_encode(int code, struct rest *rest)
 {
     if (code < 0x80)
         return code;
@@ -81,11 +81,11 @@ static int unicode(struct cursor *cursor, reader_fn below, struct rest *rest)
             return END;
         code = 0x10000 + ((code - 0xd800) << 10 | (low - 0xdc00));
     }
-    return code == END ? END : encode(code, rest);
+    return code == END ? END : mask_encode(code, rest);
 }
 
 /* RFC 8259 section 7. */
-static int unescape(struct cursor *cursor, reader_fn below, struct rest *rest)
+static int mask_unescape(struct cursor *cursor, reader_fn below, struct rest *rest)
 {
     static const char letters[] = "bfnrt\"\\/";
     static const char meanings[] = "\b\f\n\r\t\"\\/";
@@ -104,18 +104,18 @@ static int unescape(struct cursor *cursor, reader_fn below, struct rest *rest)
 
 static int json_once(struct cursor *cursor)
 {
-    return unescape(cursor, plain, &cursor->inner);
+    return mask_unescape(cursor, mask_next_plain, &cursor->inner);
 }
 
 static int json_twice(struct cursor *cursor)
 {
-    return unescape(cursor, json_once, &cursor->outer);
+    return mask_unescape(cursor, json_once, &cursor->outer);
 }
 
 /* Percent-encoding of what was JSON. */
 static int json_in_percent(struct cursor *cursor)
 {
-    return unescape(cursor, percent, &cursor->inner);
+    return mask_unescape(cursor, percent, &cursor->inner);
 }
 
 /* Percent-encoding in JSON whose escapes matter: "\u0025" and "\/". */
@@ -135,9 +135,9 @@ static int percent_in_json(struct cursor *cursor)
 static const struct {
     reader_fn read;
     const char *needs; /* one of these must be in the text, or this reader finds nothing that
-                          plain() does not */
+                          mask_next_plain() does not */
 } readers[] = {
-    {plain, NULL},
+    {mask_next_plain, NULL},
     {percent, "%+"},
     {json_once, "\\"},
     {json_twice, "\\"},
@@ -182,7 +182,7 @@ void mask_needles(struct arena *arena,
 
 /* --- search --- */
 
-static int fold(enum mask_form form, int c)
+static int mask_fold(enum mask_form form, int c)
 {
     if (form == MASK_HEX)
         return c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c;
@@ -191,11 +191,11 @@ static int fold(enum mask_form form, int c)
     return c == '-' || c == PLUS ? '+' : c == '_' ? '/' : c;
 }
 
-static bool same(enum mask_form form, int got, unsigned char want)
+static bool mask_same(enum mask_form form, int got, unsigned char want)
 {
     if (form == MASK_PLAIN && got == PLUS)
         return want == ' ' || want == '+';
-    return fold(form, got) == want;
+    return mask_fold(form, got) == want;
 }
 
 /* Where the needle that begins at `at` ends, or 0; *work counts what was read. */
@@ -209,13 +209,13 @@ match(const struct mask_needle *needle, struct str text, size_t at, reader_fn re
         ++*work;
         while (needle->form != MASK_PLAIN && i > 0 && (got == '\r' || got == '\n'))
             got = read(&cursor);
-        if (got == END || !same(needle->form, got, (unsigned char)needle->bytes.ptr[i]))
+        if (got == END || !mask_same(needle->form, got, (unsigned char)needle->bytes.ptr[i]))
             return 0;
     }
     return cursor.at;
 }
 
-static void add(struct mask_spans *spans, size_t from, size_t to)
+static void mask_add(struct mask_spans *spans, size_t from, size_t to)
 {
     ARENA_PUSH(spans->arena, spans->items, spans->count, spans->room, (struct mask_span){from, to});
 }
@@ -240,7 +240,7 @@ add_match(struct search *search, const struct mask_needle *needle, size_t from, 
         from--;
     if (needle->after && to < text.len && is_base64(text.ptr[to]))
         to++;
-    add(search->spans, from, to);
+    mask_add(search->spans, from, to);
 }
 
 static void find_as(struct search *search, reader_fn read)
@@ -253,7 +253,7 @@ static void find_as(struct search *search, reader_fn read)
             continue;
         for (size_t i = 0; i < search->count; i++) {
             const struct mask_needle *needle = &search->needles[i];
-            if (!same(needle->form, first, (unsigned char)needle->bytes.ptr[0]))
+            if (!mask_same(needle->form, first, (unsigned char)needle->bytes.ptr[0]))
                 continue;
             size_t end = match(needle, search->text, at, read, &search->work);
             if (end)
@@ -277,7 +277,8 @@ void mask_find(const struct mask_needle *needles,
 
     for (size_t i = 0; i < count; i++) {
         for (int c = 0; c <= PLUS; c++)
-            search.begins[c] |= same(needles[i].form, c, (unsigned char)needles[i].bytes.ptr[0]);
+            search.begins[c] |=
+                mask_same(needles[i].form, c, (unsigned char)needles[i].bytes.ptr[0]);
     }
     for (size_t i = 0; count && i < ARRAY_LEN(readers); i++) {
         const char *needs = readers[i].needs;
@@ -289,5 +290,5 @@ void mask_find(const struct mask_needle *needles,
     }
     /* A text made to be slow to search is not worth keeping: all of it goes. */
     if (search.work > search.work_max)
-        add(spans, 0, text.len);
+        mask_add(spans, 0, text.len);
 }

@@ -20,16 +20,16 @@ bool template_has_braces(struct str text)
     return find_braces(text) < text.len;
 }
 
-static void skip(struct str *text, size_t bytes)
+static void template_skip(struct str *text, size_t bytes)
 {
     text->ptr += bytes;
     text->len -= bytes;
 }
 
-static void skip_blanks(struct str *text)
+static void template_skip_blanks(struct str *text)
 {
     while (text->len > 0 && strchr(" \t\r\n", text->ptr[0]) != NULL && text->ptr[0] != '\0')
-        skip(text, 1);
+        template_skip(text, 1);
 }
 
 int template_next(struct arena *arena,
@@ -48,22 +48,22 @@ int template_next(struct arena *arena,
         return 0;
     }
     struct str shown = tail;
-    skip(&tail, 2);
-    skip_blanks(&tail);
+    template_skip(&tail, 2);
+    template_skip_blanks(&tail);
     if (memmem(tail.ptr, tail.len, "}}", 2) == NULL) {
         *ret_error = arena_printf(
             arena, "\"%.*s\": \"{{\" is not closed", STR_ARG(text_shown(arena, shown)));
         return TEMPLATE_SYNTAX;
     }
     TRY(reference_scan(arena, &tail, ret_reference, ret_error));
-    skip_blanks(&tail);
+    template_skip_blanks(&tail);
     if (!str_starts(tail, STR("}}"))) {
         *ret_error = arena_printf(arena,
                                   "\"%.*s\": expected \"}}\" after the reference",
                                   STR_ARG(text_shown(arena, shown)));
         return TEMPLATE_SYNTAX;
     }
-    skip(&tail, 2);
+    template_skip(&tail, 2);
     *rest = tail.len > 0 ? tail : STR_NONE;
     return 0;
 }
@@ -100,7 +100,7 @@ static bool spend(size_t *left, size_t bytes)
 
 /* Takes what the value prints as, escapes aside, off *left; false when that or `levels` is too
  * little. Looks at no more of the value than fits. */
-static bool charge(const json_t *value, size_t levels, size_t *left)
+static bool template_charge(const json_t *value, size_t levels, size_t *left)
 {
     json_t *open = (json_t *)value; /* iterating needs a mutable type, changes nothing */
     size_t i;
@@ -116,13 +116,14 @@ static bool charge(const json_t *value, size_t levels, size_t *left)
             return false;
         json_object_keylen_foreach(
             open, name, len, item) if (!spend(left, len + 4) ||
-                                       !charge(item, levels - 1, left)) return false;
+                                       !template_charge(item, levels - 1, left)) return false;
         return true;
     case JSON_ARRAY:
         if (levels == 0 || !spend(left, 2))
             return false;
-        json_array_foreach(open, i, item) if (!spend(left, 1) ||
-                                              !charge(item, levels - 1, left)) return false;
+        json_array_foreach(
+            open, i, item) if (!spend(left, 1) ||
+                               !template_charge(item, levels - 1, left)) return false;
         return true;
     default:
         return spend(left, 5);
@@ -137,7 +138,7 @@ static struct str with_place(struct arena *arena, struct str place, struct str e
 }
 
 /* Puts the place before the words of *ret_error. */
-static int fail(const struct evaluation *in, const struct place *at, int rc)
+static int template_fail(const struct evaluation *in, const struct place *at, int rc)
 {
     *in->ret_error = with_place(in->arena, place_print(in->arena, at), *in->ret_error);
     return rc;
@@ -149,18 +150,18 @@ static int too_large(const struct evaluation *in, const struct place *at)
                                   "the result is larger than %d bytes or nested deeper than %d",
                                   TEMPLATE_MAX_BYTES,
                                   TEMPLATE_MAX_DEPTH);
-    return fail(in, at, TEMPLATE_TOO_LARGE);
+    return template_fail(in, at, TEMPLATE_TOO_LARGE);
 }
 
-static void free_value(void *value)
+static void template_free_value(void *value)
 {
     json_decref(value);
 }
 
-static json_t *own(const struct evaluation *in, json_t *value)
+static json_t *template_own(const struct evaluation *in, json_t *value)
 {
     MUST(value != NULL);
-    arena_defer(in->arena, free_value, value);
+    arena_defer(in->arena, template_free_value, value);
     return value;
 }
 
@@ -202,7 +203,8 @@ static bool insert_plain(struct strbuf *out, const json_t *value)
         strbuf_str(out, json_text(value));
         break;
     default:
-        if (!charge(value, TEMPLATE_MAX_DEPTH, &room)) /* also: not too deep for the writer */
+        if (!template_charge(
+                value, TEMPLATE_MAX_DEPTH, &room)) /* also: not too deep for the writer */
             return false;
         jw_init(&w, out);
         jw_json(&w, value);
@@ -243,14 +245,14 @@ eval_mixed(struct evaluation *in, const struct place *at, struct str text, json_
             rc = reference_find(
                 in->arena, reference, in->context, &in->items, &value, in->ret_error);
         if (rc != 0)
-            return fail(in, at, rc);
+            return template_fail(in, at, rc);
         strbuf_str(&out, literal);
         if (out.overflow || (reference != NULL && !insert(in, &out, value)))
             return too_large(in, at);
     }
     if (!spend(&in->left, out.len + 2))
         return too_large(in, at);
-    *ret_value = own(in, json_stringn(out.len > 0 ? out.ptr : "", out.len));
+    *ret_value = template_own(in, json_stringn(out.len > 0 ? out.ptr : "", out.len));
     return 0;
 }
 
@@ -271,13 +273,13 @@ static int eval_text(struct evaluation *in,
     }
     rc = template_next(in->arena, &rest, &literal, &reference, in->ret_error);
     if (rc != 0)
-        return fail(in, at, rc);
+        return template_fail(in, at, rc);
     if (literal.len > 0 || rest.ptr != NULL || in->context->html)
         return eval_mixed(in, at, json_text(value), ret_value);
     rc = reference_find(in->arena, reference, in->context, &in->items, ret_value, in->ret_error);
     if (rc != 0)
-        return fail(in, at, rc);
-    return charge(*ret_value, levels, &in->left) ? 0 : too_large(in, at);
+        return template_fail(in, at, rc);
+    return template_charge(*ret_value, levels, &in->left) ? 0 : too_large(in, at);
 }
 
 static int eval_value(struct evaluation *in,
@@ -308,7 +310,7 @@ static int eval_object(struct evaluation *in,
         if (changed == item)
             continue;
         if (result == value)
-            result = own(in, json_copy((json_t *)value));
+            result = template_own(in, json_copy((json_t *)value));
         MUST(json_object_setn_nocheck(result, name, len, changed) == 0);
     }
     *ret_value = result;
@@ -335,7 +337,7 @@ static int eval_array(struct evaluation *in,
         if (changed == item)
             continue;
         if (result == value)
-            result = own(in, json_copy((json_t *)value));
+            result = template_own(in, json_copy((json_t *)value));
         MUST(json_array_set(result, i, changed) == 0);
     }
     *ret_value = result;
@@ -463,7 +465,7 @@ struct counting {
     struct str *ret_error;
 };
 
-static int count_rows(const struct reference_view *view, void *arg)
+static int template_count_rows(const struct reference_view *view, void *arg)
 {
     struct counting *in = arg;
     struct reference *reference;
@@ -499,7 +501,7 @@ int template_rows(struct arena *arena,
     struct counting in = {arena, context, SIZE_MAX, ret_error};
     struct str place;
 
-    TRY(template_visit(arena, value, true, count_rows, &in, &place, ret_error));
+    TRY(template_visit(arena, value, true, template_count_rows, &in, &place, ret_error));
     *ret_rows = in.rows;
     return 0;
 }

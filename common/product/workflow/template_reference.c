@@ -62,13 +62,13 @@ struct parsing {
     const char *wrong;
 };
 
-static bool refuse(struct parsing *in, const char *wrong)
+static bool reference_refuse(struct parsing *in, const char *wrong)
 {
     in->wrong = wrong;
     return false;
 }
 
-static bool take(struct parsing *in, char c)
+static bool reference_take(struct parsing *in, char c)
 {
     if (in->text.len == 0 || in->text.ptr[0] != c)
         return false;
@@ -77,7 +77,7 @@ static bool take(struct parsing *in, char c)
     return true;
 }
 
-static bool is_digit(char c)
+static bool reference_is_digit(char c)
 {
     return ascii_is(c, ASCII_DIGIT);
 }
@@ -98,10 +98,10 @@ static struct str take_while(struct parsing *in, bool (*fits)(char c))
     return taken;
 }
 
-static struct reference_part *add_part(struct parsing *in, enum reference_part_kind kind)
+static struct reference_part *reference_add_part(struct parsing *in, enum reference_part_kind kind)
 {
     if (in->count == REFERENCE_PARTS) {
-        (void)refuse(in, "a reference has at most 64 parts");
+        (void)reference_refuse(in, "a reference has at most 64 parts");
         return NULL;
     }
     struct reference_part *part = &in->parts[in->count++];
@@ -109,14 +109,15 @@ static struct reference_part *add_part(struct parsing *in, enum reference_part_k
     return part;
 }
 
-static bool read_name(struct parsing *in)
+static bool reference_read_name(struct parsing *in)
 {
     struct str name = take_while(in, is_name);
     struct reference_part *part;
 
     if (name.len == 0)
-        return refuse(in, "expected a name of letters, digits, \"_\" and \"-\" after \".\"");
-    if ((part = add_part(in, PART_NAME)) == NULL)
+        return reference_refuse(in,
+                                "expected a name of letters, digits, \"_\" and \"-\" after \".\"");
+    if ((part = reference_add_part(in, PART_NAME)) == NULL)
         return false;
     part->name = name;
     return true;
@@ -125,7 +126,7 @@ static bool read_name(struct parsing *in)
 /* Behind ["; borrows unless there is an escape. */
 static bool read_quoted(struct parsing *in)
 {
-    struct reference_part *part = add_part(in, PART_NAME);
+    struct reference_part *part = reference_add_part(in, PART_NAME);
     size_t len = 0;
     bool escaped = false;
 
@@ -136,10 +137,10 @@ static bool read_quoted(struct parsing *in)
             continue;
         escaped = true;
         if (++len == in->text.len || (in->text.ptr[len] != '"' && in->text.ptr[len] != '\\'))
-            return refuse(in, "a quoted name knows the escapes \\\" and \\\\ only");
+            return reference_refuse(in, "a quoted name knows the escapes \\\" and \\\\ only");
     }
     if (len == in->text.len)
-        return refuse(in, "a quoted name is not closed");
+        return reference_refuse(in, "a quoted name is not closed");
     part->name = (struct str){in->text.ptr, len};
     if (escaped) {
         char *copy = arena_alloc(in->arena, len);
@@ -157,17 +158,18 @@ static bool read_quoted(struct parsing *in)
 
 static bool read_index(struct parsing *in)
 {
-    struct str digits = take_while(in, is_digit);
+    struct str digits = take_while(in, reference_is_digit);
     struct reference_part *part;
     int64_t index;
 
     if (digits.len == 0)
-        return refuse(in, "expected a number from 0, a quoted name or * between \"[\" and \"]\"");
+        return reference_refuse(
+            in, "expected a number from 0, a quoted name or * between \"[\" and \"]\"");
     if (digits.len > INDEX_DIGITS)
-        return refuse(in, "an index has at most nine digits");
+        return reference_refuse(in, "an index has at most nine digits");
     if (!num_parse_i64(digits, &index))
-        return refuse(in, "an index is written without leading zeros");
-    if ((part = add_part(in, PART_INDEX)) == NULL)
+        return reference_refuse(in, "an index is written without leading zeros");
+    if ((part = reference_add_part(in, PART_INDEX)) == NULL)
         return false;
     part->index = (size_t)index;
     return true;
@@ -175,20 +177,20 @@ static bool read_index(struct parsing *in)
 
 static bool read_bracket(struct parsing *in)
 {
-    bool right = take(in, '*')   ? add_part(in, PART_ALL) != NULL
-                 : take(in, '"') ? read_quoted(in)
-                                 : read_index(in);
+    bool right = reference_take(in, '*')   ? reference_add_part(in, PART_ALL) != NULL
+                 : reference_take(in, '"') ? read_quoted(in)
+                                           : read_index(in);
 
-    return right && (take(in, ']') || refuse(in, "expected \"]\""));
+    return right && (reference_take(in, ']') || reference_refuse(in, "expected \"]\""));
 }
 
 static bool read_parts(struct parsing *in)
 {
     for (;;) {
-        if (take(in, '.')) {
-            if (!read_name(in))
+        if (reference_take(in, '.')) {
+            if (!reference_read_name(in))
                 return false;
-        } else if (take(in, '[')) {
+        } else if (reference_take(in, '[')) {
             if (!read_bracket(in))
                 return false;
         } else {
@@ -204,11 +206,11 @@ static bool check_root(struct parsing *in, enum reference_root *ret_root)
     while (root < ARRAY_LEN(roots) && !str_is(in->parts[0].name, roots[root]))
         root++;
     if (root == ARRAY_LEN(roots))
-        return refuse(in, "after $svc comes trigger, steps, secrets, workflow or job");
+        return reference_refuse(in, "after $svc comes trigger, steps, secrets, workflow or job");
     if (root == ROOT_STEPS && (in->count < 2 || in->parts[1].kind != PART_NAME))
-        return refuse(in, "after steps comes the key of a step");
+        return reference_refuse(in, "after steps comes the key of a step");
     if (root == ROOT_SECRETS && (in->count != 2 || in->parts[1].kind != PART_NAME))
-        return refuse(in, "after secrets comes the name of a secret and nothing else");
+        return reference_refuse(in, "after secrets comes the name of a secret and nothing else");
     *ret_root = (enum reference_root)root;
     return true;
 }
@@ -216,19 +218,20 @@ static bool check_root(struct parsing *in, enum reference_root *ret_root)
 static bool read_reference(struct parsing *in, enum reference_root *ret_root)
 {
     if (!str_starts(in->text, STR("$svc")))
-        return refuse(in, "expected a reference that begins with $svc");
+        return reference_refuse(in, "expected a reference that begins with $svc");
     in->text.ptr += 4;
     in->text.len -= 4;
     if (in->text.len == 0 || in->text.ptr[0] != '.')
-        return refuse(in, "after $svc comes .trigger, .steps, .secrets, .workflow or .job");
+        return reference_refuse(in,
+                                "after $svc comes .trigger, .steps, .secrets, .workflow or .job");
     return read_parts(in) && check_root(in, ret_root);
 }
 
-static bool read_path(struct parsing *in)
+static bool reference_read_path(struct parsing *in)
 {
     bool bracket = in->text.len > 0 && in->text.ptr[0] == '[';
 
-    return (bracket || read_name(in)) && read_parts(in);
+    return (bracket || reference_read_name(in)) && read_parts(in);
 }
 
 static struct reference *
@@ -269,16 +272,16 @@ int reference_scan(struct arena *arena,
     return 0;
 }
 
-static bool is_blank(char c)
+static bool reference_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static struct str trim(struct str text)
+static struct str reference_trim(struct str text)
 {
-    while (text.len > 0 && is_blank(text.ptr[text.len - 1]))
+    while (text.len > 0 && reference_is_blank(text.ptr[text.len - 1]))
         text.len--;
-    while (text.len > 0 && is_blank(text.ptr[0])) {
+    while (text.len > 0 && reference_is_blank(text.ptr[0])) {
         text.ptr++;
         text.len--;
     }
@@ -290,7 +293,7 @@ int reference_parse(struct arena *arena,
                     struct reference **ret_reference,
                     struct str *ret_error)
 {
-    struct parsing in = {.arena = arena, .text = trim(text)};
+    struct parsing in = {.arena = arena, .text = reference_trim(text)};
     struct str start = in.text;
     enum reference_root root = ROOT_NONE;
 
@@ -309,10 +312,10 @@ int reference_parse_path(struct arena *arena,
                          struct reference **ret_reference,
                          struct str *ret_error)
 {
-    struct parsing in = {.arena = arena, .text = trim(text)};
+    struct parsing in = {.arena = arena, .text = reference_trim(text)};
     struct str start = in.text;
 
-    if (read_path(&in) && in.text.len > 0)
+    if (reference_read_path(&in) && in.text.len > 0)
         in.wrong = "expected \".name\", \"[0]\" or \"[*]\"";
     if (in.wrong != NULL)
         return syntax(&in, start, ret_error);
@@ -405,7 +408,7 @@ static int miss(const struct lookup *in, size_t at, size_t item, const json_t *v
 }
 
 /* The value one name or index further; NULL when there is none. */
-static const json_t *step(const struct reference_part *part, const json_t *value)
+static const json_t *reference_step(const struct reference_part *part, const json_t *value)
 {
     if (part->kind == PART_NAME)
         return json_object_getn(value, part->name.ptr, part->name.len);
@@ -413,7 +416,7 @@ static const json_t *step(const struct reference_part *part, const json_t *value
 }
 
 /* [*]: the items of all values so far take their place. */
-static int spread(struct lookup *in, size_t at)
+static int reference_spread(struct lookup *in, size_t at)
 {
     size_t total = 0;
     const json_t **items;
@@ -441,15 +444,15 @@ static int spread(struct lookup *in, size_t at)
     return 0;
 }
 
-static void free_value(void *value)
+static void reference_free_value(void *value)
 {
     json_decref(value);
 }
 
-static json_t *own(struct arena *arena, json_t *value)
+static json_t *reference_own(struct arena *arena, json_t *value)
 {
     MUST(value != NULL);
-    arena_defer(arena, free_value, value);
+    arena_defer(arena, reference_free_value, value);
     return value;
 }
 
@@ -465,17 +468,17 @@ static int find_all(struct lookup *in, size_t at, const json_t *value, json_t **
     in->count = 1;
     for (; at < reference->count; at++) {
         if (reference->parts[at].kind == PART_ALL) {
-            TRY(spread(in, at));
+            TRY(reference_spread(in, at));
             continue;
         }
         for (size_t i = 0; i < in->count; i++) {
-            const json_t *found = step(&reference->parts[at], in->values[i]);
+            const json_t *found = reference_step(&reference->parts[at], in->values[i]);
             if (found == NULL)
                 return miss(in, at, i, in->values[i]);
             in->values[i] = found;
         }
     }
-    *ret_value = own(in->arena, json_array());
+    *ret_value = reference_own(in->arena, json_array());
     for (size_t i = 0; i < in->count; i++)
         MUST(json_array_append(*ret_value, (json_t *)in->values[i]) == 0);
     return 0;
@@ -500,7 +503,7 @@ find_secret(struct lookup *in, const struct template_context *context, json_t **
     json_t *value = json_stringn(text.ptr, text.len);
     if (value == NULL)
         return unresolved(in, "the secret \"%.*s\" is not UTF-8", STR_ARG(shown));
-    *ret_value = own(in->arena, value);
+    *ret_value = reference_own(in->arena, value);
     return 0;
 }
 
@@ -517,9 +520,9 @@ static int find_plain(struct lookup *in, size_t *at, const json_t **value)
     const struct reference *reference = in->reference;
 
     for (; *at < reference->count && reference->parts[*at].kind != PART_ALL; ++*at) {
-        const json_t *found = step(&reference->parts[*at], *value);
+        const json_t *found = reference_step(&reference->parts[*at], *value);
         if (is_payload(reference, *at) && (found == NULL || json_is_null(found)))
-            found = own(in->arena, json_object());
+            found = reference_own(in->arena, json_object());
         if (found == NULL)
             return miss(in, *at, 0, *value);
         *value = found;
@@ -528,7 +531,7 @@ static int find_plain(struct lookup *in, size_t *at, const json_t **value)
 }
 
 /* The [*] at `at` as [row]. */
-static int find_row(struct lookup *in, size_t at, size_t row, const json_t **value)
+static int reference_find_row(struct lookup *in, size_t at, size_t row, const json_t **value)
 {
     const json_t *found = json_array_get(*value, row);
 
@@ -576,12 +579,12 @@ int reference_find(struct arena *arena,
     if (reference->root == ROOT_SECRETS)
         return find_secret(&in, context, ret_value);
     if (leads_nowhere(reference, context)) {
-        *ret_value = own(arena, json_null());
+        *ret_value = reference_own(arena, json_null());
         return 0;
     }
     TRY(find_plain(&in, &at, &value));
     if (at < reference->count && context->by_row) {
-        TRY(find_row(&in, at++, context->row, &value));
+        TRY(reference_find_row(&in, at++, context->row, &value));
         TRY(find_plain(&in, &at, &value));
     }
     if (at < reference->count)

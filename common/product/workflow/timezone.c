@@ -41,7 +41,7 @@ static uint64_t big_endian(const char *at, size_t bytes)
     return value;
 }
 
-static struct str cut(struct str *rest, size_t len)
+static struct str timezone_cut(struct str *rest, size_t len)
 {
     struct str part = {rest->ptr, len};
     rest->ptr += len;
@@ -56,7 +56,7 @@ static bool take_header(struct str *rest, struct tzif_header *ret)
 
     if (rest->len < HEADER_BYTES || memcmp(rest->ptr, "TZif", 4) != 0)
         return false;
-    struct str head = cut(rest, HEADER_BYTES);
+    struct str head = timezone_cut(rest, HEADER_BYTES);
     for (size_t i = 0; i < 6; i++) {
         counts[i] = (size_t)big_endian(head.ptr + 20 + i * 4, 4);
         if (counts[i] > TZIF_MAX_BYTES)
@@ -90,8 +90,8 @@ static bool read_block(struct arena *arena,
     zone->times = ARENA_ARRAY(arena, zone->times, zone->count);
     zone->types = ARENA_ARRAY(arena, zone->types, zone->count);
     zone->offsets = ARENA_ARRAY(arena, zone->offsets, zone->type_count);
-    struct str times = cut(&block, zone->count * 8);
-    struct str types = cut(&block, zone->count);
+    struct str times = timezone_cut(&block, zone->count * 8);
+    struct str types = timezone_cut(&block, zone->count);
     for (size_t i = 0; i < zone->count; i++) {
         zone->times[i] = (int64_t)big_endian(times.ptr + i * 8, 8);
         zone->types[i] = (uint8_t)types.ptr[i];
@@ -117,12 +117,12 @@ int timezone_parse(struct arena *arena, struct str bytes, struct timezone_rules 
     if (bytes.len > TZIF_MAX_BYTES || !take_header(&bytes, &head) || head.version < '2' ||
         block_bytes(&head, 4) > bytes.len)
         return TZIF_BAD;
-    (void)cut(&bytes, block_bytes(&head, 4));
+    (void)timezone_cut(&bytes, block_bytes(&head, 4));
     /* Clocks here do not count leap seconds. */
     if (!take_header(&bytes, &head) || head.leapcnt > 0 || head.typecnt == 0 ||
         head.typecnt > 256 || block_bytes(&head, 8) > bytes.len)
         return TZIF_BAD;
-    if (!read_block(arena, cut(&bytes, block_bytes(&head, 8)), &head, zone))
+    if (!read_block(arena, timezone_cut(&bytes, block_bytes(&head, 8)), &head, zone))
         return TZIF_BAD;
     if (bytes.len < 2 || bytes.ptr[0] != '\n' || bytes.ptr[bytes.len - 1] != '\n')
         return TZIF_BAD;

@@ -56,7 +56,7 @@ int civil_month_days(int64_t year, int month)
 
 /* --- parsing --- */
 
-static bool take_char(struct str *text, char c)
+static bool posix_take_char(struct str *text, char c)
 {
     if (text->len == 0 || text->ptr[0] != c)
         return false;
@@ -84,7 +84,7 @@ static bool take_number(struct str *text, int max, int *ret_value)
 /* "EST" or "<+0330>". */
 static bool take_name(struct str *text)
 {
-    bool quoted = take_char(text, '<');
+    bool quoted = posix_take_char(text, '<');
     size_t len = 0;
 
     while (len < text->len && ascii_only((struct str){text->ptr + len, 1},
@@ -93,7 +93,7 @@ static bool take_name(struct str *text)
         len++;
     text->ptr += len;
     text->len -= len;
-    return len >= 3 && len <= 16 && (!quoted || take_char(text, '>'));
+    return len >= 3 && len <= 16 && (!quoted || posix_take_char(text, '>'));
 }
 
 /* [+-]hh[:mm[:ss]] as seconds. */
@@ -102,16 +102,16 @@ static bool take_time(struct str *text, int max_hours, int32_t *ret_seconds)
     int hours;
     int minutes = 0;
     int seconds = 0;
-    bool negative = take_char(text, '-');
+    bool negative = posix_take_char(text, '-');
 
     if (!negative)
-        (void)take_char(text, '+');
+        (void)posix_take_char(text, '+');
     if (!take_number(text, max_hours, &hours))
         return false;
-    if (take_char(text, ':')) {
+    if (posix_take_char(text, ':')) {
         if (!take_number(text, 59, &minutes))
             return false;
-        if (take_char(text, ':') && !take_number(text, 59, &seconds))
+        if (posix_take_char(text, ':') && !take_number(text, 59, &seconds))
             return false;
     }
     int32_t total = hours * 3600 + minutes * 60 + seconds;
@@ -122,18 +122,18 @@ static bool take_time(struct str *text, int max_hours, int32_t *ret_seconds)
 static bool take_month_rule(struct str *text, struct posix_change *change)
 {
     change->kind = POSIX_MONTH;
-    return take_number(text, 12, &change->month) && change->month >= 1 && take_char(text, '.') &&
-           take_number(text, 5, &change->week) && change->week >= 1 && take_char(text, '.') &&
-           take_number(text, 6, &change->day);
+    return take_number(text, 12, &change->month) && change->month >= 1 &&
+           posix_take_char(text, '.') && take_number(text, 5, &change->week) && change->week >= 1 &&
+           posix_take_char(text, '.') && take_number(text, 6, &change->day);
 }
 
 static bool take_change(struct str *text, struct posix_change *change)
 {
     bool ok;
 
-    if (take_char(text, 'M')) {
+    if (posix_take_char(text, 'M')) {
         ok = take_month_rule(text, change);
-    } else if (take_char(text, 'J')) {
+    } else if (posix_take_char(text, 'J')) {
         change->kind = POSIX_JULIAN;
         ok = take_number(text, 365, &change->day) && change->day >= 1;
     } else {
@@ -142,7 +142,7 @@ static bool take_change(struct str *text, struct posix_change *change)
     }
     change->time_s = 2 * 3600;
     /* -167 to 167 hours is the extension of RFC 9636 section 3.3.2. */
-    return ok && (!take_char(text, '/') || take_time(text, 167, &change->time_s));
+    return ok && (!posix_take_char(text, '/') || take_time(text, 167, &change->time_s));
 }
 
 int posix_tz_parse(struct str text, struct posix_rules *ret_rules)
@@ -164,8 +164,8 @@ int posix_tz_parse(struct str text, struct posix_rules *ret_rules)
             rules.daylight = -west;
         }
         /* Without rules the changes are up to the implementation: no zone is written like that. */
-        if (!take_char(&text, ',') || !take_change(&text, &rules.begin) || !take_char(&text, ',') ||
-            !take_change(&text, &rules.end) || text.len > 0)
+        if (!posix_take_char(&text, ',') || !take_change(&text, &rules.begin) ||
+            !posix_take_char(&text, ',') || !take_change(&text, &rules.end) || text.len > 0)
             return POSIX_TZ_BAD;
     }
     *ret_rules = rules;

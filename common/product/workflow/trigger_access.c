@@ -18,7 +18,7 @@ bool trigger_allowed(const struct caller *caller, struct str event, const struct
     return perm != PERM_NONE && caller_can(caller, perm);
 }
 
-static bool may_read(const struct trigger_view *view, struct str name)
+static bool trigger_may_read(const struct trigger_view *view, struct str name)
 {
     const struct model_field *field = entity_field(view->entity, name);
 
@@ -37,18 +37,18 @@ void trigger_trim(const struct trigger_view *view, json_t *data)
         return;
     json_object_keylen_foreach_safe(data, next, name, len, value)
     {
-        if (!may_read(view, (struct str){name, len}))
+        if (!trigger_may_read(view, (struct str){name, len}))
             (void)json_object_deln(data, name, len);
     }
 }
 
-static int check_name(const struct reference_view *reference, void *arg)
+static int trigger_check_name(const struct reference_view *reference, void *arg)
 {
-    return may_read(arg, reference->text) ? 0 : -1;
+    return trigger_may_read(arg, reference->text) ? 0 : -1;
 }
 
 bool trigger_filter_allowed(const struct trigger_view *view, const struct condition *filter)
 {
     return filter == NULL || caller_all_rows(view->caller) ||
-           condition_visit(filter, check_name, (void *)view) == 0;
+           condition_visit(filter, trigger_check_name, (void *)view) == 0;
 }

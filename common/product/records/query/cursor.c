@@ -25,7 +25,7 @@ context_hash(struct arena *arena, const struct entity *entity, const struct reco
 
 /* --- reading --- */
 
-static bool take(struct str *rest, void *ret, size_t bytes)
+static bool cursor_take(struct str *rest, void *ret, size_t bytes)
 {
     if (rest->len < bytes)
         return false;
@@ -39,7 +39,7 @@ static bool take_value(struct str *rest, struct str *ret_value)
 {
     uint8_t bytes[2];
 
-    if (!take(rest, bytes, sizeof(bytes)))
+    if (!cursor_take(rest, bytes, sizeof(bytes)))
         return false;
     size_t len = (size_t)bytes[0] | (size_t)bytes[1] << 8;
     if (len == LENGTH_NULL) {
@@ -61,8 +61,8 @@ read_cursor(struct arena *arena, struct str text, const struct sort *sort, struc
     uint8_t version;
     uint64_t context;
 
-    if (!codec_b64url_decode(arena, text, &rest) || !take(&rest, &version, 1) ||
-        !take(&rest, &context, sizeof(context)))
+    if (!codec_b64url_decode(arena, text, &rest) || !cursor_take(&rest, &version, 1) ||
+        !cursor_take(&rest, &context, sizeof(context)))
         return false;
     if (version != CURSOR_VERSION || context != cursor->context)
         return false;
@@ -124,12 +124,12 @@ struct writing {
     struct sql_params *params;
 };
 
-static void put_key(const struct writing *out, size_t i)
+static void cursor_put_key(const struct writing *out, size_t i)
 {
     path_value(out->ctx, &out->sort->keys[i].path, out->alias, out->sql, out->params);
 }
 
-static void put_value(const struct writing *out, size_t i)
+static void cursor_put_value(const struct writing *out, size_t i)
 {
     sql_bind(out->sql,
              out->params,
@@ -152,25 +152,25 @@ static void put_row_comparison(const struct writing *out)
     strbuf_char(out->sql, '(');
     for (size_t i = 0; i < out->sort->count; i++) {
         strbuf_str(out->sql, i > 0 ? STR(", ") : STR(""));
-        put_key(out, i);
+        cursor_put_key(out, i);
     }
     strbuf_str(out->sql, out->sort->keys[0].descending ? STR(") < (") : STR(") > ("));
     for (size_t i = 0; i < out->sort->count; i++) {
         strbuf_str(out->sql, i > 0 ? STR(", ") : STR(""));
-        put_value(out, i);
+        cursor_put_value(out, i);
     }
     strbuf_char(out->sql, ')');
 }
 
 static void put_equal(const struct writing *out, size_t i)
 {
-    put_key(out, i);
+    cursor_put_key(out, i);
     if (out->cursor->values[i].ptr == NULL) {
         strbuf_str(out->sql, STR(" is null"));
         return;
     }
     strbuf_str(out->sql, STR(" = "));
-    put_value(out, i);
+    cursor_put_value(out, i);
 }
 
 /* Nothing comes after a null. */
@@ -183,12 +183,12 @@ static void put_after(const struct writing *out, size_t i)
         return;
     }
     strbuf_char(out->sql, '(');
-    put_key(out, i);
+    cursor_put_key(out, i);
     strbuf_str(out->sql, key->descending ? STR(" < ") : STR(" > "));
-    put_value(out, i);
+    cursor_put_value(out, i);
     if (path_nullable(&key->path)) {
         strbuf_str(out->sql, STR(" or "));
-        put_key(out, i);
+        cursor_put_key(out, i);
         strbuf_str(out->sql, STR(" is null"));
     }
     strbuf_char(out->sql, ')');

@@ -17,7 +17,7 @@ struct reading {
     const struct records_condition *from;
 };
 
-static bool refuse(const struct reading *in, const char *message)
+static bool filter_refuse(const struct reading *in, const char *message)
 {
     records_finding(in->ctx, in->from->name, PROBLEM_INVALID_QUERY, "%s", message);
     return false;
@@ -71,14 +71,14 @@ static struct str like_pattern(struct arena *arena, struct str text, enum operat
     return strbuf_view(&out);
 }
 
-static bool read_value(const struct reading *in,
-                       const struct model_field *field,
-                       struct str text,
-                       struct db_param *ret_value)
+static bool filter_read_value(const struct reading *in,
+                              const struct model_field *field,
+                              struct str text,
+                              struct db_param *ret_value)
 {
     const char *wrong = filter_value(field, text, ret_value);
 
-    return wrong == NULL || refuse(in, wrong);
+    return wrong == NULL || filter_refuse(in, wrong);
 }
 
 /* The values of a list, at most FILTER_ITEMS of them; *ret_count tells how many there are. */
@@ -103,19 +103,19 @@ static struct str *cut_list(const struct reading *in, size_t *ret_count)
 }
 
 /* Whole numbers as bigint[], all else as text[] that the statement casts. */
-static bool read_list(const struct reading *in, struct filter_test *test)
+static bool filter_read_list(const struct reading *in, struct filter_test *test)
 {
     struct arena *arena = in->ctx->task->arena;
     size_t most;
     struct str *texts = cut_list(in, &most);
     if (most > FILTER_ITEMS)
-        return refuse(in, "lists more than 500 values");
+        return filter_refuse(in, "lists more than 500 values");
 
     int64_t *numbers = ARENA_ARRAY(arena, numbers, most);
     bool whole = false;
     for (size_t i = 0; i < most; i++) {
         struct db_param value;
-        if (!read_value(in, test->path.field, texts[i], &value))
+        if (!filter_read_value(in, test->path.field, texts[i], &value))
             return false;
         whole = value.kind == PARAM_I64;
         if (whole)
@@ -135,9 +135,9 @@ static bool read_between(const struct reading *in, struct filter_test *test)
     const struct str *ends = cut_list(in, &count);
 
     if (count != 2)
-        return refuse(in, "takes two values: low,high");
-    return read_value(in, test->path.field, ends[0], &test->values[0]) &&
-           read_value(in, test->path.field, ends[1], &test->values[1]);
+        return filter_refuse(in, "takes two values: low,high");
+    return filter_read_value(in, test->path.field, ends[0], &test->values[0]) &&
+           filter_read_value(in, test->path.field, ends[1], &test->values[1]);
 }
 
 static bool read_values(const struct reading *in, struct filter_test *test)
@@ -146,28 +146,28 @@ static bool read_values(const struct reading *in, struct filter_test *test)
     struct str text = in->from->value;
 
     if (takes == TAKES_LIST)
-        return read_list(in, test);
+        return filter_read_list(in, test);
     if (takes == TAKES_PAIR)
         return read_between(in, test);
     if (in->from->list != NULL)
-        return refuse(in, "takes one value, not a list");
+        return filter_refuse(in, "takes one value, not a list");
     switch (takes) {
     case TAKES_FLAG:
         test->null = str_is(text, "true");
-        return test->null || str_is(text, "false") || refuse(in, "must be true or false");
+        return test->null || str_is(text, "false") || filter_refuse(in, "must be true or false");
     case TAKES_PART:
     case TAKES_START:
     case TAKES_END:
         test->values[0] = P_STR(like_pattern(in->ctx->task->arena, text, takes));
         return true;
     default:
-        return read_value(in, test->path.field, text, &test->values[0]);
+        return filter_read_value(in, test->path.field, text, &test->values[0]);
     }
 }
 
 /* --- conditions --- */
 
-static bool read_test(const struct reading *in, struct filter_test *test)
+static bool filter_read_test(const struct reading *in, struct filter_test *test)
 {
     const struct records_condition *from = in->from;
 
@@ -176,14 +176,14 @@ static bool read_test(const struct reading *in, struct filter_test *test)
         return false;
     }
     if (test->path.field->type == TYPE_SECRET)
-        return refuse(in, "secret fields cannot be filtered");
+        return filter_refuse(in, "secret fields cannot be filtered");
     if (from->op == OP_COUNT)
-        return refuse(
+        return filter_refuse(
             in,
             arena_printf(in->ctx->task->arena, "the operator is none of %s", filter_op_names).ptr);
     test->op = from->op;
     if ((field_fits(test->path.field) & filter_operator(test->op)->fits) == 0)
-        return refuse(in, "the operator does not go with fields of this type");
+        return filter_refuse(in, "the operator does not go with fields of this type");
     return read_values(in, test);
 }
 
@@ -215,7 +215,7 @@ child_node(struct arena *arena, struct filter_node *parent, int kind, int64_t in
     return node;
 }
 
-static bool read_condition(const struct reading *in)
+static bool filter_read_condition(const struct reading *in)
 {
     struct arena *arena = in->ctx->task->arena;
     struct filter_node *node = &in->filter->root;
@@ -224,13 +224,14 @@ static bool read_condition(const struct reading *in)
     for (size_t i = 0; i < in->from->group_count; i++) {
         const struct filter_group *group = &in->from->groups[i];
         if (group->slot < 0 || group->slot > SLOT_MAX)
-            return refuse(in, "groups are numbered from 0 to 99");
+            return filter_refuse(in, "groups are numbered from 0 to 99");
         node = child_node(arena, node, group->any ? NODE_ANY : NODE_ALL, -1);
         node = child_node(arena, node, NODE_ALL, group->slot);
     }
     if (in->from->field.ptr == NULL)
-        return refuse(in, "a condition is filter[field]=value or filter[field][operator]=value");
-    if (!read_test(in, &test))
+        return filter_refuse(in,
+                             "a condition is filter[field]=value or filter[field][operator]=value");
+    if (!filter_read_test(in, &test))
         return false;
     add_node(arena, node, NODE_TEST)->test = test;
     return true;
@@ -246,10 +247,10 @@ int filter_plan(struct records_ctx *ctx,
     for (size_t i = 0; i < from->count; i++) {
         struct reading in = {ctx, filter, entity, &from->items[i]};
         if (i == FILTER_MAX) {
-            (void)refuse(&in, "there are more than 50 conditions");
+            (void)filter_refuse(&in, "there are more than 50 conditions");
             break;
         }
-        (void)read_condition(&in);
+        (void)filter_read_condition(&in);
     }
     TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
     *ret_filter = filter;

@@ -17,31 +17,32 @@ struct column {
     const struct model_field *field;
 };
 
-static void put(const struct writing *out, const char *text)
+static void filter_put(const struct writing *out, const char *text)
 {
     strbuf_cstr(out->sql, text);
 }
 
-static void put_column(const struct writing *out, const struct column *column)
+static void filter_put_column(const struct writing *out, const struct column *column)
 {
-    put(out, column->alias);
+    filter_put(out, column->alias);
     strbuf_char(out->sql, '.');
     strbuf_str(out->sql, column->field->column);
 }
 
-static void put_value(const struct writing *out, const struct column *column, struct db_param value)
+static void
+filter_put_value(const struct writing *out, const struct column *column, struct db_param value)
 {
     sql_bind(out->sql, out->params, value, statement_type(column->field));
 }
 
-static void compare(const struct writing *out,
-                    const struct column *column,
-                    const char *op,
-                    struct db_param value)
+static void filter_compare(const struct writing *out,
+                           const struct column *column,
+                           const char *op,
+                           struct db_param value)
 {
-    put_column(out, column);
-    put(out, op);
-    put_value(out, column, value);
+    filter_put_column(out, column);
+    filter_put(out, op);
+    filter_put_value(out, column, value);
 }
 
 /* --- times: stored to the microsecond, shown and compared to the millisecond --- */
@@ -52,11 +53,11 @@ static void compare_next_ms(const struct writing *out,
                             const char *op,
                             struct db_param time)
 {
-    put_column(out, column);
-    put(out, op);
-    put(out, "(");
-    put_value(out, column, time);
-    put(out, " + interval '1 millisecond')");
+    filter_put_column(out, column);
+    filter_put(out, op);
+    filter_put(out, "(");
+    filter_put_value(out, column, time);
+    filter_put(out, " + interval '1 millisecond')");
 }
 
 /* At or after the millisecond `low`, and before the end of `high`. */
@@ -65,8 +66,8 @@ static void put_span(const struct writing *out,
                      struct db_param low,
                      struct db_param high)
 {
-    compare(out, column, " >= ", low);
-    put(out, " and ");
+    filter_compare(out, column, " >= ", low);
+    filter_put(out, " and ");
     compare_next_ms(out, column, " < ", high);
 }
 
@@ -81,18 +82,18 @@ static void put_time_test(const struct writing *out,
         put_span(out, column, value, value);
         return;
     case OP_NE:
-        put(out, "(");
+        filter_put(out, "(");
         put_span(out, column, value, value);
-        put(out, ") is not true");
+        filter_put(out, ") is not true");
         return;
     case OP_GT:
         compare_next_ms(out, column, " >= ", value);
         return;
     case OP_GTE:
-        compare(out, column, " >= ", value);
+        filter_compare(out, column, " >= ", value);
         return;
     case OP_LT:
-        compare(out, column, " < ", value);
+        filter_compare(out, column, " < ", value);
         return;
     case OP_LTE:
         compare_next_ms(out, column, " < ", value);
@@ -113,18 +114,18 @@ put_list(const struct writing *out, const struct column *column, const struct fi
 {
     bool not_in = test->op == OP_NIN;
 
-    put(out, not_in ? "(" : "");
+    filter_put(out, not_in ? "(" : "");
     if (column->field->type == TYPE_DATETIME) {
-        put(out, "date_trunc('milliseconds', ");
-        put_column(out, column);
-        put(out, ")");
+        filter_put(out, "date_trunc('milliseconds', ");
+        filter_put_column(out, column);
+        filter_put(out, ")");
     } else {
-        put_column(out, column);
+        filter_put_column(out, column);
     }
-    put(out, " = any(");
+    filter_put(out, " = any(");
     sql_bind(out->sql, out->params, test->values[0], statement_type(column->field));
-    put(out, "[])");
-    put(out, not_in ? ") is not true" : "");
+    filter_put(out, "[])");
+    filter_put(out, not_in ? ") is not true" : "");
 }
 
 static void put_plain_test(const struct writing *out,
@@ -135,21 +136,21 @@ static void put_plain_test(const struct writing *out,
 
     switch (test->op) {
     case OP_NULL:
-        put_column(out, column);
-        put(out, test->null ? " is null" : " is not null");
+        filter_put_column(out, column);
+        filter_put(out, test->null ? " is null" : " is not null");
         return;
     case OP_IN:
     case OP_NIN:
         put_list(out, column, test);
         return;
     case OP_BETWEEN:
-        compare(out, column, " >= ", test->values[0]);
-        put(out, " and ");
-        compare(out, column, " <= ", test->values[1]);
+        filter_compare(out, column, " >= ", test->values[0]);
+        filter_put(out, " and ");
+        filter_compare(out, column, " <= ", test->values[1]);
         return;
     default:
         MUST(sql != NULL);
-        compare(out, column, sql, test->values[0]);
+        filter_compare(out, column, sql, test->values[0]);
         return;
     }
 }
@@ -170,18 +171,18 @@ static void put_links_test(const struct writing *out,
                   column->alias);
     if (test->op != OP_NULL) {
         bool list = test->op == OP_IN || test->op == OP_NIN;
-        put(out, list ? " and l.to_id = any(" : " and l.to_id = ");
+        filter_put(out, list ? " and l.to_id = any(" : " and l.to_id = ");
         sql_bind(out->sql, out->params, test->values[0], list ? "bigint[]" : "bigint");
-        put(out, list ? ")" : "");
+        filter_put(out, list ? ")" : "");
     }
     if (field->target != NULL && rls_applies(out->ctx, field->target)) {
         strbuf_printf(out->sql,
                       " and exists (select 1 from {p}.%.*s r where r.id = l.to_id",
                       STR_ARG(field->target->table));
         (void)rls_where(out->ctx, field->target, ACT_READ, "r", out->sql, out->params);
-        put(out, ")");
+        filter_put(out, ")");
     }
-    put(out, ")");
+    filter_put(out, ")");
 }
 
 /* Rows reached over the path, innermost last: each step sees only what the caller may see. */
@@ -206,7 +207,7 @@ static void put_test(const struct writing *out, const struct filter_test *test, 
         else
             strbuf_printf(out->sql, " where %s.id = %s.%.*s", next, alias, STR_ARG(step->column));
         (void)rls_where(out->ctx, step->target, ACT_READ, next, out->sql, out->params);
-        put(out, " and ");
+        filter_put(out, " and ");
         alias = next;
     }
 
@@ -219,26 +220,26 @@ static void put_test(const struct writing *out, const struct filter_test *test, 
     else
         put_plain_test(out, &column, test);
     for (size_t i = 0; i < test->path.count; i++)
-        put(out, ")");
+        filter_put(out, ")");
 }
 
 static void put_node(const struct writing *out, /* NOLINT(misc-no-recursion): FILTER_GROUPS */
                      const struct filter_node *node,
                      const char *alias)
 {
-    put(out, "(");
+    filter_put(out, "(");
     for (const struct filter_node *it = node->first; it != NULL; it = it->next) {
         if (it != node->first)
-            put(out, node->kind == NODE_ANY ? " or " : " and ");
+            filter_put(out, node->kind == NODE_ANY ? " or " : " and ");
         if (it->kind == NODE_TEST) {
-            put(out, "(");
+            filter_put(out, "(");
             put_test(out, &it->test, alias);
-            put(out, ")");
+            filter_put(out, ")");
         } else {
             put_node(out, it, alias);
         }
     }
-    put(out, ")");
+    filter_put(out, ")");
 }
 
 void filter_where(const struct records_ctx *ctx,

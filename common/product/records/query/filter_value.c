@@ -4,7 +4,7 @@
 #include "base/panic.h"
 #include "records/query/filter_tree.h"
 
-static const char *read_enum(const struct model_field *field, struct str text)
+static const char *filter_read_enum(const struct model_field *field, struct str text)
 {
     for (size_t i = 0; field->values != NULL && i < field->values->count; i++)
         if (str_eq(field->values->values[i], text))
@@ -12,7 +12,7 @@ static const char *read_enum(const struct model_field *field, struct str text)
     return "is not one of the field's values";
 }
 
-static const char *read_i64(struct str text, struct db_param *ret_value)
+static const char *filter_read_i64(struct str text, struct db_param *ret_value)
 {
     int64_t value;
 
@@ -22,7 +22,7 @@ static const char *read_i64(struct str text, struct db_param *ret_value)
     return NULL;
 }
 
-static const char *read_f64(struct str text, struct db_param *ret_value)
+static const char *filter_read_f64(struct str text, struct db_param *ret_value)
 {
     double value;
 
@@ -40,7 +40,7 @@ static const char *check_decimal(struct str text)
     return num_parse_f64(text, &value) ? NULL : "must be a number";
 }
 
-static const char *read_bool(struct str text, struct db_param *ret_value)
+static const char *filter_read_bool(struct str text, struct db_param *ret_value)
 {
     bool value = str_is(text, "true");
 
@@ -77,17 +77,17 @@ filter_value(const struct model_field *field, struct str text, struct db_param *
     case TYPE_TEXT:
         return NULL;
     case TYPE_ENUM:
-        return read_enum(field, text);
+        return filter_read_enum(field, text);
     case TYPE_INTEGER:
     case TYPE_FILE:
     case TYPE_RELATION:
-        return read_i64(text, ret_value);
+        return filter_read_i64(text, ret_value);
     case TYPE_FLOAT:
-        return read_f64(text, ret_value);
+        return filter_read_f64(text, ret_value);
     case TYPE_DECIMAL:
         return check_decimal(text);
     case TYPE_BOOL:
-        return read_bool(text, ret_value);
+        return filter_read_bool(text, ret_value);
     case TYPE_DATE:
         return check_date(text);
     case TYPE_DATETIME:

@@ -4,7 +4,7 @@
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
 
-static bool refuse(struct records_ctx *ctx, const char *parameter, const char *message)
+static bool sort_refuse(struct records_ctx *ctx, const char *parameter, const char *message)
 {
     records_finding(ctx, str_from(parameter), PROBLEM_INVALID_QUERY, "%s", message);
     return false;
@@ -13,18 +13,18 @@ static bool refuse(struct records_ctx *ctx, const char *parameter, const char *m
 static bool sortable(struct records_ctx *ctx, const struct path *path)
 {
     if (path->field->type == TYPE_SECRET)
-        return refuse(ctx, "sort", "secret fields cannot be sorted by");
+        return sort_refuse(ctx, "sort", "secret fields cannot be sorted by");
     if (path->field->type == TYPE_JSON)
-        return refuse(ctx, "sort", "json fields cannot be sorted by");
+        return sort_refuse(ctx, "sort", "json fields cannot be sorted by");
     if (path_many(path))
-        return refuse(ctx, "sort", "relations to many records cannot be sorted by");
+        return sort_refuse(ctx, "sort", "relations to many records cannot be sorted by");
     return true;
 }
 
-static bool read_key(struct records_ctx *ctx,
-                     const struct entity *entity,
-                     struct str text,
-                     struct sort_key *ret_key)
+static bool sort_read_key(struct records_ctx *ctx,
+                          const struct entity *entity,
+                          struct str text,
+                          struct sort_key *ret_key)
 {
     ret_key->descending = text.len > 0 && text.ptr[0] == '-';
     if (ret_key->descending) {
@@ -44,12 +44,12 @@ static void apply_order(struct records_ctx *ctx, enum records_order order, struc
     if (order == ORDER_NONE)
         return;
     if (sort->count > 1 || (sort->count == 1 && sort->keys[0].descending))
-        (void)refuse(ctx, "order", "goes with one field without '-' in sort");
+        (void)sort_refuse(ctx, "order", "goes with one field without '-' in sort");
     else if (sort->count == 1)
         sort->keys[0].descending = order == ORDER_DESC;
 }
 
-static bool is_id(const struct sort_key *key)
+static bool sort_is_id(const struct sort_key *key)
 {
     return key->path.count == 0 && key->path.field == &key->path.field->entity->fields[0];
 }
@@ -59,7 +59,7 @@ static bool is_id(const struct sort_key *key)
 static void close_order(const struct entity *entity, enum records_order order, struct sort *sort)
 {
     for (size_t i = 0; i < sort->count; i++) {
-        if (is_id(&sort->keys[i])) {
+        if (sort_is_id(&sort->keys[i])) {
             sort->count = i + 1;
             return;
         }
@@ -82,10 +82,10 @@ int sort_plan(struct records_ctx *ctx,
     while (rest.ptr != NULL) {
         struct str text = str_split(&rest, ',');
         if (sort.count == SORT_KEYS) {
-            (void)refuse(ctx, "sort", "names more than 5 fields");
+            (void)sort_refuse(ctx, "sort", "names more than 5 fields");
             break;
         }
-        if (read_key(ctx, entity, text, &sort.keys[sort.count]))
+        if (sort_read_key(ctx, entity, text, &sort.keys[sort.count]))
             sort.count++;
     }
     apply_order(ctx, query->order, &sort);

@@ -31,17 +31,17 @@ struct grouping {
 
 /* --- what is asked for --- */
 
-static void refuse(struct records_ctx *ctx, const char *parameter, const char *message)
+static void aggregate_refuse(struct records_ctx *ctx, const char *parameter, const char *message)
 {
     records_finding(ctx, str_from(parameter), PROBLEM_INVALID_QUERY, "%s", message);
 }
 
 /* A single-valued path, or a finding. */
-static bool read_path(struct records_ctx *ctx,
-                      const struct grouping *in,
-                      const char *parameter,
-                      struct str name,
-                      struct path *ret)
+static bool aggregate_read_path(struct records_ctx *ctx,
+                                const struct grouping *in,
+                                const char *parameter,
+                                struct str name,
+                                struct path *ret)
 {
     if (!path_find(ctx, in->entity, name, ret)) {
         records_finding_unknown(ctx, str_from(parameter), name);
@@ -49,7 +49,7 @@ static bool read_path(struct records_ctx *ctx,
     }
     if (!path_many(ret))
         return true;
-    refuse(ctx, parameter, "relations to many records have no single value");
+    aggregate_refuse(ctx, parameter, "relations to many records have no single value");
     return false;
 }
 
@@ -62,18 +62,18 @@ read_groups(struct records_ctx *ctx, const struct records_aggregate *query, stru
         struct str name = str_split(&rest, ',');
         struct path path;
         if (in->group_count == GROUP_FIELDS) {
-            refuse(ctx, "group_by", "names more than 3 fields");
+            aggregate_refuse(ctx, "group_by", "names more than 3 fields");
             return;
         }
-        if (!read_path(ctx, in, "group_by", name, &path))
+        if (!aggregate_read_path(ctx, in, "group_by", name, &path))
             continue;
         if (path.field->type == TYPE_SECRET || path.field->type == TYPE_JSON) {
-            refuse(ctx, "group_by", "json and secret fields cannot be grouped by");
+            aggregate_refuse(ctx, "group_by", "json and secret fields cannot be grouped by");
             continue;
         }
         for (size_t i = 0; i < in->group_count; i++)
             if (str_eq(in->group_names[i], name))
-                refuse(ctx, "group_by", "names a field twice");
+                aggregate_refuse(ctx, "group_by", "names a field twice");
         in->groups[in->group_count] = path;
         in->group_names[in->group_count++] = name;
     }
@@ -109,16 +109,16 @@ static void read_metrics(struct records_ctx *ctx,
     while (rest.ptr != NULL) {
         struct metric metric = {.kind = kind, .name = str_split(&rest, ',')};
         if (in->metric_count == METRICS_MAX) {
-            refuse(ctx, parameter, "makes more than 20 values");
+            aggregate_refuse(ctx, parameter, "makes more than 20 values");
             return;
         }
-        if (!read_path(ctx, in, parameter, metric.name, &metric.path))
+        if (!aggregate_read_path(ctx, in, parameter, metric.name, &metric.path))
             continue;
         if (!metric_fits(kind, metric.path.field))
-            refuse(ctx, parameter, "does not go with fields of this type");
+            aggregate_refuse(ctx, parameter, "does not go with fields of this type");
         for (size_t i = first; i < in->metric_count; i++)
             if (str_eq(in->metrics[i].name, metric.name))
-                refuse(ctx, parameter, "names a field twice");
+                aggregate_refuse(ctx, parameter, "names a field twice");
         in->metrics[in->metric_count++] = metric;
     }
 }
@@ -132,7 +132,7 @@ static void check_names(struct records_ctx *ctx, const struct grouping *in)
         for (size_t k = 0; k < in->metric_count; k++)
             taken = taken || str_is(name, metric_names[in->metrics[k].kind]);
         if (taken)
-            refuse(ctx, "group_by", "names a field that is called like a computed value");
+            aggregate_refuse(ctx, "group_by", "names a field that is called like a computed value");
     }
 }
 
@@ -143,7 +143,7 @@ plan_groups(struct records_ctx *ctx, const struct records_aggregate *query, stru
     for (int kind = 0; kind < METRIC_KINDS; kind++)
         read_metrics(ctx, query, (enum metric_kind)kind, in);
     if (query->count.ptr != NULL && !str_is(query->count, "*"))
-        refuse(ctx, "count", "must be *");
+        aggregate_refuse(ctx, "count", "must be *");
     in->count = query->count.ptr != NULL || in->metric_count == 0;
     check_names(ctx, in);
     in->limit = query->limit;
@@ -169,7 +169,7 @@ static void put_numbers(struct strbuf *text, const char *clause, size_t count)
 
 /* Columns: groups, count (always), metrics. */
 AWAITS static int
-read_rows(struct records_ctx *ctx, const struct grouping *in, struct rows *ret_rows)
+aggregate_read_rows(struct records_ctx *ctx, const struct grouping *in, struct rows *ret_rows)
 {
     struct arena *arena = ctx->task->arena;
     struct strbuf text;
@@ -256,7 +256,7 @@ int records_aggregate(struct records_ctx *ctx,
 
     in->entity = entity;
     TRY(plan_groups(ctx, query, in));
-    TRY(read_rows(ctx, in, &rows));
+    TRY(aggregate_read_rows(ctx, in, &rows));
     jw_init(&w, out);
     write_groups(&w, in, &rows);
     return records_fits(ctx, out);

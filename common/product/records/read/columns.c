@@ -97,14 +97,14 @@ int columns_plan(struct records_ctx *ctx,
 
 /* --- select list --- */
 
-static bool is_id(const struct model_field *field)
+static bool columns_is_id(const struct model_field *field)
 {
     return field == &field->entity->fields[0];
 }
 
 size_t columns_at(const struct columns *plan, size_t i, size_t *next)
 {
-    return is_id(plan->fields[i]) ? COLUMNS_ID : (*next)++;
+    return columns_is_id(plan->fields[i]) ? COLUMNS_ID : (*next)++;
 }
 
 /* Ids of a many relation in order, those of visible records only. */
@@ -160,7 +160,7 @@ void columns_sql(const struct records_ctx *ctx,
     strbuf_cstr(sql, alias);
     strbuf_str(sql, STR(".version"));
     for (size_t i = 0; i < plan->count; i++) {
-        if (is_id(plan->fields[i]))
+        if (columns_is_id(plan->fields[i]))
             continue;
         strbuf_str(sql, STR(", "));
         put_column(ctx, plan->fields[i], alias, sql, params);

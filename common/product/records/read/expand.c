@@ -101,10 +101,10 @@ static void add_id(struct arena *arena, struct id_list *list, int64_t id)
 }
 
 /* Ids that the column holds, each once, sorted. */
-static struct id_list collect(struct arena *arena,
-                              const struct model_field *field,
-                              const struct rows *rows,
-                              size_t column)
+static struct id_list expand_collect(struct arena *arena,
+                                     const struct model_field *field,
+                                     const struct rows *rows,
+                                     size_t column)
 {
     struct id_list list = {0};
 
@@ -188,7 +188,7 @@ int expand_load(struct records_ctx *ctx, /* NOLINT(misc-no-recursion): EXPAND_DE
         size_t at = columns_at(plan, i, &column);
         if (expansion == NULL)
             continue;
-        struct id_list ids = collect(ctx->task->arena, expansion->field, rows, at);
+        struct id_list ids = expand_collect(ctx->task->arena, expansion->field, rows, at);
         if (ids.count > EXPAND_RECORDS)
             return too_many(ctx, expansion);
         if (ids.count == 0)

@@ -126,12 +126,12 @@ static void batch_unref(struct batch *batch)
     model_unref(model);
 }
 
-static void on_ended(void *arg)
+static void batch_on_ended(void *arg)
 {
     batch_unref(arg);
 }
 
-static void find_rows(struct batch *batch)
+static void batch_find_rows(struct batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
         batch->row_of[i] = SIZE_MAX;
@@ -158,15 +158,15 @@ static void run_batch(struct task *task, void *arg)
                          batch->params.count,
                          &batch->rows);
     if (batch->rc == 0)
-        find_rows(batch);
+        batch_find_rows(batch);
     while ((node = list_shift(&batch->waiters)) != NULL)
         await_done(&LIST_ITEM(node, struct waiter, link)->await, 0);
     /* The task's memory must last until its coroutine has left. */
-    batch->hook.fn = on_ended;
+    batch->hook.fn = batch_on_ended;
     loop_at_turn_end(&batch->hook);
 }
 
-static void on_turn_end(void *arg)
+static void batch_on_turn_end(void *arg)
 {
     struct batch *batch = arg;
 
@@ -199,7 +199,7 @@ static struct batch *new_batch(struct records_ctx *ctx, struct shape *shape)
         rls_bind(ctx, &batch->params, shape->one->arity - 1);
     }
     list_append(&shape->open, &batch->link);
-    batch->hook = (struct loop_hook){.fn = on_turn_end, .arg = batch};
+    batch->hook = (struct loop_hook){.fn = batch_on_turn_end, .arg = batch};
     loop_at_turn_end(&batch->hook);
     return batch;
 }
@@ -214,7 +214,7 @@ static bool may_join(const struct batch *batch, const struct records_ctx *ctx)
 }
 
 /* Place of an id in a batch, taken when it is new. */
-static size_t take_slot(struct batch *batch, int64_t id)
+static size_t batch_take_slot(struct batch *batch, int64_t id)
 {
     for (size_t i = 0; i < batch->count; i++)
         if (batch->ids[i] == id)
@@ -223,7 +223,8 @@ static size_t take_slot(struct batch *batch, int64_t id)
     return batch->count++;
 }
 
-static void join(struct records_ctx *ctx, struct shape *shape, int64_t id, struct waiter *waiter)
+static void
+batch_join(struct records_ctx *ctx, struct shape *shape, int64_t id, struct waiter *waiter)
 {
     struct batch *batch = NULL;
 
@@ -237,7 +238,7 @@ static void join(struct records_ctx *ctx, struct shape *shape, int64_t id, struc
     if (batch == NULL)
         batch = new_batch(ctx, shape);
     waiter->batch = batch;
-    waiter->slot = take_slot(batch, id);
+    waiter->slot = batch_take_slot(batch, id);
     batch->refs++;
     list_append(&batch->waiters, &waiter->link);
     if (batch->count == GET_BATCH_IDS)
@@ -246,7 +247,7 @@ static void join(struct records_ctx *ctx, struct shape *shape, int64_t id, struc
 
 /* --- waiting --- */
 
-static void on_abandon(struct await *await)
+static void batch_on_abandon(struct await *await)
 {
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
@@ -290,8 +291,8 @@ int get_batched(struct records_ctx *ctx,
         return GET_NOT_BATCHED;
     stats.gets++;
     await_init(&waiter.await);
-    waiter.await.abandon = on_abandon;
-    join(ctx, shape, id, &waiter);
+    waiter.await.abandon = batch_on_abandon;
+    batch_join(ctx, shape, id, &waiter);
     int rc = await_wait(ctx->task, &waiter.await, 0);
     ctx->task->db_us += waiter.batch->task.db_us;
     if (rc == 0 && is_too_much(waiter.batch))

@@ -35,10 +35,10 @@ plan_list(struct records_ctx *ctx, const struct records_query *query, struct lis
     return cursor_open(ctx, entity, query, &list->sort, &list->cursor);
 }
 
-static void put_from(struct records_ctx *ctx,
-                     const struct listing *list,
-                     struct strbuf *text,
-                     struct sql_params *params)
+static void list_put_from(struct records_ctx *ctx,
+                          const struct listing *list,
+                          struct strbuf *text,
+                          struct sql_params *params)
 {
     strbuf_str(text, STR(" from {p}."));
     strbuf_str(text, list->entity->table);
@@ -83,7 +83,7 @@ static bool is_narrow(const struct listing *list)
 }
 
 /* The limit is part of the text: a plan for a page must know that it needs a page only. */
-AWAITS static int read_rows(struct records_ctx *ctx, struct listing *list)
+AWAITS static int list_read_rows(struct records_ctx *ctx, struct listing *list)
 {
     struct arena *arena = ctx->task->arena;
     struct strbuf text;
@@ -94,7 +94,7 @@ AWAITS static int read_rows(struct records_ctx *ctx, struct listing *list)
     columns_sql(ctx, &list->plan, "t", &text, &params);
     if (list->cursor.wanted)
         cursor_select(ctx, &list->sort, "t", &text, &params);
-    put_from(ctx, list, &text, &params);
+    list_put_from(ctx, list, &text, &params);
     cursor_where(ctx, &list->cursor, &list->sort, "t", &text, &params);
     sort_order(ctx, &list->sort, "t", &text, &params);
     strbuf_str(&text, STR(" limit "));
@@ -117,7 +117,7 @@ AWAITS static int read_rows(struct records_ctx *ctx, struct listing *list)
 
 /* Counting reads every visible row: it never runs where it would hold others up. */
 AWAITS static int
-count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
+list_count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
 {
     struct arena *arena = ctx->task->arena;
     struct strbuf text;
@@ -126,7 +126,7 @@ count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *ret_tot
 
     sql_start(arena, &text, &params);
     strbuf_str(&text, STR("select count(*)"));
-    put_from(ctx, list, &text, &params);
+    list_put_from(ctx, list, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.count", &text, params.count, SQL_ONE);
     sql->heavy = true;
     TRY(records_db(
@@ -150,7 +150,7 @@ find_total(struct records_ctx *ctx, const struct listing *list, int64_t *ret_tot
         *ret_total = page_offset(&list->page) + found;
         return 0;
     }
-    return count_rows(ctx, list, ret_total);
+    return list_count_rows(ctx, list, ret_total);
 }
 
 static int write_cursor(struct records_ctx *ctx, const struct listing *list, struct jw *w)
@@ -209,7 +209,7 @@ int records_list(struct records_ctx *ctx,
 
     list->entity = entity;
     TRY(plan_list(ctx, query, list));
-    TRY(read_rows(ctx, list));
+    TRY(list_read_rows(ctx, list));
     TRY(find_total(ctx, list, &total));
     TRY(expand_load(ctx, &list->plan, &list->rows));
     jw_init(&w, out);

@@ -74,17 +74,17 @@ int records_fail_found(struct records_ctx *ctx, enum problem code)
 }
 
 /* Callers' texts come back in answers: whole characters, and not more than is of use. */
-static struct str shortened(struct str text)
+static struct str error_shortened(struct str text)
 {
     return utf8_cut(text, 80);
 }
 
 void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name)
 {
-    struct str shown = shortened(name);
+    struct str shown = error_shortened(name);
 
     records_finding(ctx,
-                    shortened(parameter),
+                    error_shortened(parameter),
                     PROBLEM_UNKNOWN_FIELD,
                     "there is no field \"%.*s\"",
                     STR_ARG(shown));

@@ -38,7 +38,7 @@ void sql_bind(struct strbuf *sql,
 
 /* Callers choose much of a text, and statements are found by hash alone: a keyed hash that nobody
  * outside can aim at (multiply and fold, eight bytes a step). */
-static uint64_t fold(uint64_t a, uint64_t b)
+static uint64_t statement_fold(uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 wide;
     wide product = (wide)a * b;
@@ -53,16 +53,16 @@ static uint64_t text_hash(struct str text, uint64_t extra)
         keys[0] |= 1;
         keys[1] |= 1;
     }
-    uint64_t hash = fold(extra ^ keys[0], text.len ^ keys[1]);
+    uint64_t hash = statement_fold(extra ^ keys[0], text.len ^ keys[1]);
     for (; text.len > 0;) {
         uint64_t word = 0;
         size_t take = text.len < sizeof(word) ? text.len : sizeof(word);
         memcpy(&word, text.ptr, take);
-        hash = fold(hash ^ word ^ keys[0], keys[1] ^ (hash >> 32)) + word;
+        hash = statement_fold(hash ^ word ^ keys[0], keys[1] ^ (hash >> 32)) + word;
         text.ptr += take;
         text.len -= take;
     }
-    return fold(hash ^ keys[1], keys[0]);
+    return statement_fold(hash ^ keys[1], keys[0]);
 }
 
 struct sql *sql_dynamic(struct records_ctx *ctx,

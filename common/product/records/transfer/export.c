@@ -48,7 +48,7 @@ struct export
 
 /* --- pieces --- */
 
-AWAITS static int flush(struct export *export)
+AWAITS static int export_flush(struct export *export)
 {
     if (export->piece.overflow)
         return records_fail(export->ctx, PROBLEM_INTERNAL, "A record is too large to be exported.");
@@ -66,7 +66,7 @@ AWAITS static int flush(struct export *export)
     return export->sink_rc;
 }
 
-static void put_quoted(struct strbuf *out, struct str text)
+static void export_put_quoted(struct strbuf *out, struct str text)
 {
     strbuf_char(out, '"');
     while (text.ptr != NULL) {
@@ -86,7 +86,7 @@ static bool needs_quotes(struct str text)
 static void put_cell(struct strbuf *out, struct str text)
 {
     if (needs_quotes(text))
-        put_quoted(out, text);
+        export_put_quoted(out, text);
     else
         strbuf_str(out, text);
 }
@@ -118,14 +118,14 @@ static void put_value_cell(struct strbuf *out,
     put_cell(out, text);
 }
 
-static bool is_text(const struct model_field *field)
+static bool export_is_text(const struct model_field *field)
 {
     return field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_ENUM;
 }
 
 /* --- rows --- */
 
-static void put_header(struct strbuf *out, const struct columns *plan)
+static void export_put_header(struct strbuf *out, const struct columns *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         if (i > 0)
@@ -157,7 +157,7 @@ put_csv(struct export *export, struct strbuf *scratch, const struct rows *rows, 
             strbuf_char(&export->piece, ',');
         if (!field->many && has_no_value(field, rows, row, at))
             continue;
-        if (is_text(field))
+        if (export_is_text(field))
             put_text_cell(&export->piece, rows_str(rows, row, at));
         else
             put_value_cell(&export->piece, scratch, field, rows, row, at);
@@ -181,7 +181,7 @@ AWAITS static int flush_counted(struct export *export)
     size_t large = export->piece.len > PAGE_BYTES ? export->piece.len : 0;
 
     db_answer_hold(export->ctx->task, large);
-    int rc = flush(export);
+    int rc = export_flush(export);
     db_answer_release(export->ctx->task, large);
     return rc;
 }
@@ -225,7 +225,7 @@ AWAITS static int on_rows(const struct rows *rows, void *arg)
     strbuf_init(&scratch, arena, BUFFER_BYTES);
     strbuf_init(&export->piece, arena, BUFFER_BYTES);
     if (export->csv && !export->sent)
-        put_header(&export->piece, &export->plan);
+        export_put_header(&export->piece, &export->plan);
     for (size_t row = 0; row < rows->count && rc == 0; row++) {
         if (export->csv)
             put_csv(export, &scratch, rows, row);
@@ -239,7 +239,7 @@ AWAITS static int on_rows(const struct rows *rows, void *arg)
             rc = flush_counted(export);
     }
     if (rc == 0)
-        rc = flush(export);
+        rc = export_flush(export);
     arena_free(arena);
     return rc;
 }
@@ -335,8 +335,8 @@ AWAITS static int all_pages(struct export *export, const struct entity *entity)
 AWAITS static int send_empty(struct export *export)
 {
     strbuf_init(&export->piece, export->ctx->task->arena, BUFFER_BYTES);
-    put_header(&export->piece, &export->plan);
-    return flush(export);
+    export_put_header(&export->piece, &export->plan);
+    return export_flush(export);
 }
 
 int records_export(struct records_ctx *ctx,

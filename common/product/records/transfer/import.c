@@ -93,7 +93,7 @@ void records_import_errors(const struct import *import, struct strbuf *out)
 
 /* --- chunks --- */
 
-static void unref_model(void *model)
+static void import_unref_model(void *model)
 {
     model_unref(model);
 }
@@ -105,7 +105,7 @@ static void keep_model(struct import *import, struct arena *arena, const struct 
     const struct model *model = import->ctx->model;
 
     if (model != before)
-        arena_defer(arena, unref_model, model_ref((struct model *)model));
+        arena_defer(arena, import_unref_model, model_ref((struct model *)model));
 }
 
 /* The failure's texts, out of the chunk's arena. */
@@ -159,7 +159,7 @@ AWAITS static int write_chunk(struct import *import)
 }
 
 /* Takes the reference to `row`. */
-AWAITS static int add_row(struct import *import, json_t *row, size_t bytes)
+AWAITS static int import_add_row(struct import *import, json_t *row, size_t bytes)
 {
     import->numbers[json_array_size(import->chunk)] = import->rows;
     (void)json_array_append_new(import->chunk, row);
@@ -258,7 +258,7 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
         (void)json_object_setn_new(
             record, field->name.ptr, field->name.len, value_cell(field, plain_cell(row->cells[i])));
     }
-    return add_row(import, record, bytes);
+    return import_add_row(import, record, bytes);
 }
 
 /* --- JSON --- */
@@ -286,12 +286,12 @@ AWAITS static int take_text(struct import *import, struct str text)
         return 0;
     }
     drop_members(import->entity, record);
-    return add_row(import, record, text.len);
+    return import_add_row(import, record, text.len);
 }
 
 /* --- life --- */
 
-AWAITS static int take_row(void *arg, const struct import_row *row)
+AWAITS static int import_take_row(void *arg, const struct import_row *row)
 {
     struct import *import = arg;
 
@@ -316,11 +316,11 @@ records_import_new(struct records_ctx *ctx, const struct entity *entity, enum im
     import->chunk = json_array();
     arena_defer(arena, free_chunk, import->chunk);
     import->report.errors = import->errors;
-    import_split_init(&import->split, arena, format, take_row, import);
+    import_split_init(&import->split, arena, format, import_take_row, import);
     return import;
 }
 
-static int settle(struct import *import, int rc)
+static int import_settle(struct import *import, int rc)
 {
     if (rc != IMPORT_BROKEN)
         return rc;
@@ -333,12 +333,12 @@ static int settle(struct import *import, int rc)
 
 int records_import_feed(struct import *import, struct str piece)
 {
-    return settle(import, import_split_feed(&import->split, piece));
+    return import_settle(import, import_split_feed(&import->split, piece));
 }
 
 int records_import_finish(struct import *import)
 {
-    TRY(settle(import, import_split_end(&import->split)));
+    TRY(import_settle(import, import_split_end(&import->split)));
     if (import->split.format == IMPORT_CSV && !import->header_done)
         return records_fail(import->ctx, PROBLEM_VALIDATION_FAILED, "The file has no header row.");
     return write_chunk(import);

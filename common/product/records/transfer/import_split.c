@@ -12,7 +12,7 @@ static int broken(struct import_split *split, const char *reason)
     return IMPORT_BROKEN;
 }
 
-static int put(struct import_split *split, char c)
+static int split_put(struct import_split *split, char c)
 {
     strbuf_char(&split->text, c);
     return split->text.overflow ? broken(split, "a row is longer than 2 MB") : 0;
@@ -75,21 +75,22 @@ AWAITS static int csv_byte(struct import_split *split, char c)
         if (marks)
             return csv_mark(split, c);
         split->state = c == '"' ? CSV_QUOTED : CSV_PLAIN;
-        return c == '"' ? 0 : put(split, c);
+        return c == '"' ? 0 : split_put(split, c);
     case CSV_PLAIN:
         if (marks)
             return csv_mark(split, c);
-        return c == '"' ? broken(split, "a quote stands in a cell without quotes") : put(split, c);
+        return c == '"' ? broken(split, "a quote stands in a cell without quotes")
+                        : split_put(split, c);
     case CSV_QUOTED:
         if (c != '"')
-            return put(split, c);
+            return split_put(split, c);
         split->state = CSV_QUOTE;
         return 0;
     case CSV_QUOTE:
         if (marks)
             return csv_mark(split, c);
         split->state = CSV_QUOTED;
-        return c == '"' ? put(split, c) : broken(split, "text follows a closing quote");
+        return c == '"' ? split_put(split, c) : broken(split, "text follows a closing quote");
     }
     return 0;
 }
@@ -117,14 +118,14 @@ AWAITS static int text_end(struct import_split *split)
 AWAITS static int line_byte(struct import_split *split, char c)
 {
     if (c != '\n')
-        return split->text.len == 0 && is_space(c) ? 0 : put(split, c);
+        return split->text.len == 0 && is_space(c) ? 0 : split_put(split, c);
     return split->text.len > 0 ? text_end(split) : 0;
 }
 
 /* Within an element only its end matters; what is in it is the reader's business. */
 AWAITS static int list_inside(struct import_split *split, char c)
 {
-    TRY(put(split, c));
+    TRY(split_put(split, c));
     if (split->in_string) {
         bool ends = c == '"' && !split->escaped;
         split->escaped = c == '\\' && !split->escaped;

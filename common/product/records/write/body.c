@@ -13,7 +13,8 @@ struct reader {
     const json_t **members; /* by position of the field; NULL = left out */
 };
 
-static void find(const struct reader *in, struct str field, enum problem code, const char *message)
+static void
+body_find(const struct reader *in, struct str field, enum problem code, const char *message)
 {
     schema_error_add(in->ctx->task->arena, in->row->errors, field, code, "%s", message);
 }
@@ -35,20 +36,20 @@ static bool writable(const struct reader *in, const struct model_field *field)
 }
 
 /* A field that the caller may neither read nor write does not exist for it. */
-static void read_member(const struct reader *in, struct str name, const json_t *value)
+static void body_read_member(const struct reader *in, struct str name, const json_t *value)
 {
     const struct model_field *field = entity_field(in->entity, name);
     bool service = field != NULL ? field->system : str_is(name, "version");
     bool seen = field != NULL && field_rule_allows(in->ctx, field, ACT_READ);
 
     if (service)
-        find(in, name, PROBLEM_READ_ONLY, "is set by the service");
+        body_find(in, name, PROBLEM_READ_ONLY, "is set by the service");
     else if (field != NULL && writable(in, field))
         in->members[field - in->entity->fields] = value_is_mask(field, value) ? NULL : value;
     else if (seen)
-        find(in, name, PROBLEM_READ_ONLY, "may not be written");
+        body_find(in, name, PROBLEM_READ_ONLY, "may not be written");
     else
-        find(in, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
+        body_find(in, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
 }
 
 /* A required field that was left out. One that the caller does not even see cannot be filled by it:
@@ -57,13 +58,13 @@ static void find_missing(const struct reader *in, const struct model_field *fiel
 {
     bool seen = writable(in, field) || field_rule_allows(in->ctx, field, ACT_READ);
 
-    find(in,
-         seen ? field->name : STR(""),
-         PROBLEM_REQUIRED,
-         seen ? "is required" : "is not complete");
+    body_find(in,
+              seen ? field->name : STR(""),
+              PROBLEM_REQUIRED,
+              seen ? "is required" : "is not complete");
 }
 
-static void read_field(const struct reader *in, size_t index)
+static void body_read_field(const struct reader *in, size_t index)
 {
     const struct model_field *field = &in->entity->fields[index];
     struct value_scope scope = {in->ctx->task->arena, in->ctx->project, in->row->errors};
@@ -110,12 +111,12 @@ void write_read(struct records_ctx *ctx,
     row->links = ARENA_ARRAY(arena, row->links, entity->field_count);
     in.members = ARENA_ARRAY(arena, in.members, entity->field_count);
     if (!json_is_object(body)) {
-        find(&in, STR(""), PROBLEM_TYPE_MISMATCH, "expected an object");
+        body_find(&in, STR(""), PROBLEM_TYPE_MISMATCH, "expected an object");
         return;
     }
-    json_object_foreach((json_t *)body, key, value) read_member(&in, str_from(key), value);
+    json_object_foreach((json_t *)body, key, value) body_read_member(&in, str_from(key), value);
     for (size_t i = 0; i < entity->field_count; i++)
-        read_field(&in, i);
+        body_read_field(&in, i);
     if (row->errors->count == 0)
         size_check(ctx, mode, row);
 }

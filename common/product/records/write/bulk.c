@@ -19,7 +19,8 @@ struct str bulk_path(struct arena *arena, size_t index, struct str name)
 }
 
 /* The findings of an item as those of the request. */
-static void find_item(struct records_ctx *ctx, size_t index, const struct schema_errors *errors)
+static void
+bulk_find_item(struct records_ctx *ctx, size_t index, const struct schema_errors *errors)
 {
     for (size_t i = 0; i < errors->count && i < ARRAY_LEN(errors->items); i++) {
         const struct schema_error *error = &errors->items[i];
@@ -33,7 +34,7 @@ static void find_item(struct records_ctx *ctx, size_t index, const struct schema
     }
 }
 
-static int fail_invalid(struct records_ctx *ctx, const struct write_row *rows, size_t count)
+static int bulk_fail_invalid(struct records_ctx *ctx, const struct write_row *rows, size_t count)
 {
     struct strbuf list;
     size_t invalid = 0;
@@ -43,7 +44,7 @@ static int fail_invalid(struct records_ctx *ctx, const struct write_row *rows, s
         if (rows[i].errors->count == 0)
             continue;
         strbuf_printf(&list, "%s%zu", invalid++ > 0 ? ", " : "", i);
-        find_item(ctx, i, rows[i].errors);
+        bulk_find_item(ctx, i, rows[i].errors);
     }
     return records_fail(ctx,
                         PROBLEM_VALIDATION_FAILED,
@@ -61,7 +62,7 @@ void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item)
 }
 
 AWAITS static int
-check_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+bulk_check_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     enum write_mode mode = bulk->in->upsert ? WRITE_UPSERT : WRITE_CREATE;
 
@@ -111,12 +112,12 @@ prepare_items(struct records_ctx *ctx, const struct entity *entity, struct bulk 
     bulk->index = ARENA_ARRAY(arena, bulk->index, bulk->count);
     bulk->out = (struct bulk_outcome){.count = bulk->count};
     bulk->out.results = ARENA_ARRAY(arena, bulk->out.results, bulk->count);
-    TRY(check_rows(ctx, entity, bulk));
+    TRY(bulk_check_rows(ctx, entity, bulk));
     TRY(targets_check(ctx, entity, bulk->rows, bulk->count, true));
     for (size_t i = 0; i < bulk->count; i++)
         invalid = invalid || bulk->rows[i].errors->count > 0;
     if (invalid && bulk->atomic)
-        return fail_invalid(ctx, bulk->rows, bulk->count);
+        return bulk_fail_invalid(ctx, bulk->rows, bulk->count);
     if (invalid)
         drop_invalid(ctx, bulk);
     return 0;
@@ -169,7 +170,7 @@ upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bu
     if (rc == RECORDS_FAILED && failed < bulk->count) {
         struct schema_errors found = ctx->error.fields;
         ctx->error.fields = (struct schema_errors){0};
-        find_item(ctx, failed, &found);
+        bulk_find_item(ctx, failed, &found);
         ctx->error.detail =
             arena_printf(arena, "items[%zu]: %.*s", failed, STR_ARG(ctx->error.detail));
     }
@@ -181,7 +182,7 @@ upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bu
 }
 
 AWAITS static int
-write_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+bulk_write_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     if (bulk->count == 0)
         return 0;
@@ -231,7 +232,7 @@ int bulk_write(struct records_ctx *ctx,
     if (in->upsert)
         TRY(upsert_key(ctx, entity, in, &bulk.key));
     TRY(prepare_items(ctx, entity, &bulk));
-    TRY(write_rows(ctx, entity, &bulk));
+    TRY(bulk_write_rows(ctx, entity, &bulk));
     count_outcome(&bulk);
     *ret_outcome = bulk.out;
     return 0;

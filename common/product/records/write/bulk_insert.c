@@ -45,7 +45,8 @@ column_of(struct arena *arena, const struct bulk *bulk, const size_t *order, siz
     return P_STRS(texts, bulk->count);
 }
 
-static struct db_param ids_of(struct arena *arena, const struct bulk *bulk, const size_t *order)
+static struct db_param
+bulk_ids_of(struct arena *arena, const struct bulk *bulk, const size_t *order)
 {
     int64_t *ids = ARENA_ARRAY(arena, ids, bulk->count);
 
@@ -66,10 +67,10 @@ static const struct model_field *first_unique(const struct entity *entity)
 }
 
 /* co: a create has every column in every row, in the same order. */
-AWAITS static int insert_call(struct records_ctx *ctx,
-                              const struct entity *entity,
-                              const struct bulk *bulk,
-                              struct db_call *ret_call)
+AWAITS static int bulk_insert_call(struct records_ctx *ctx,
+                                   const struct entity *entity,
+                                   const struct bulk *bulk,
+                                   struct db_call *ret_call)
 {
     struct arena *arena = ctx->task->arena;
     const struct write_row *first = &bulk->rows[0];
@@ -86,7 +87,7 @@ AWAITS static int insert_call(struct records_ctx *ctx,
     for (size_t i = 0; i < first->count; i++)
         strbuf_printf(&sql, ", u.c%zu::%s", i, statement_type(first->values[i].field));
     strbuf_str(&sql, STR(" from unnest("));
-    sql_bind(&sql, &params, ids_of(arena, bulk, order), "bigint[]");
+    sql_bind(&sql, &params, bulk_ids_of(arena, bulk, order), "bigint[]");
     for (size_t i = 0; i < first->count; i++) {
         strbuf_str(&sql, STR(", "));
         sql_bind(&sql, &params, column_of(arena, bulk, order, i), "text[]");
@@ -220,7 +221,7 @@ int bulk_insert(struct records_ctx *ctx, const struct entity *entity, struct db 
 
     TRY(take_ids(ctx, entity, tx, bulk));
     struct db_call call;
-    TRY(insert_call(ctx, entity, bulk, &call));
+    TRY(bulk_insert_call(ctx, entity, bulk, &call));
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
     size_t count = find_refused(arena, bulk, &call.rows, refused);
     if (count > 0) {

@@ -111,8 +111,10 @@ static size_t reached(struct records_ctx *ctx, const struct entity *entity, cons
 }
 
 /* Locks that others hold on records of these entities. */
-static struct db_call
-locks_call(struct records_ctx *ctx, const int64_t *entities, size_t count, const struct part *part)
+static struct db_call cascade_locks_call(struct records_ctx *ctx,
+                                         const int64_t *entities,
+                                         size_t count,
+                                         const struct part *part)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -141,7 +143,7 @@ any_locks(struct records_ctx *ctx, const struct entity *entity, struct db *tx, b
     *ret_any = false;
     if (count == 0)
         return 0;
-    struct db_call call = locks_call(ctx, entities, count, NULL);
+    struct db_call call = cascade_locks_call(ctx, entities, count, NULL);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
     *ret_any = call.rows.count > 0;
     return 0;
@@ -151,7 +153,7 @@ AWAITS static int find_locked(struct records_ctx *ctx, struct db *tx, struct cas
 {
     for (size_t i = 1; i < cascade->count; i++) {
         const struct part *part = &cascade->parts[i];
-        struct db_call call = locks_call(ctx, &part->entity->id, 1, part);
+        struct db_call call = cascade_locks_call(ctx, &part->entity->id, 1, part);
         TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
         if (call.rows.count == 0)
             continue;
@@ -196,7 +198,7 @@ int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cas
 
 /* --- what is found --- */
 
-static struct part *add_part(struct arena *arena, struct cascade *cascade)
+static struct part *cascade_add_part(struct arena *arena, struct cascade *cascade)
 {
     ARENA_PUSH(arena, cascade->parts, cascade->count, cascade->cap, (struct part){0});
     return &cascade->parts[cascade->count - 1];
@@ -273,7 +275,7 @@ AWAITS static int find_referring(struct records_ctx *ctx,
                             cascade->for_locks
                                 ? ", and another user has locked a record that may be one of them"
                                 : "");
-    struct part *part = add_part(arena, cascade);
+    struct part *part = cascade_add_part(arena, cascade);
     *part = (struct part){.entity = field->entity, .deleted = deletes(field)};
     part->ids = ARENA_ARRAY(arena, part->ids, call.rows.count);
     part->count = call.rows.count;
@@ -298,8 +300,10 @@ AWAITS static int read_payloads(struct records_ctx *ctx, struct db *tx, struct p
 }
 
 /* The removed records stay as they are until the removal itself: nobody refers to them anew. */
-static struct db_call
-lock_call(struct records_ctx *ctx, const struct entity *entity, const int64_t *ids, size_t count)
+static struct db_call cascade_lock_call(struct records_ctx *ctx,
+                                        const struct entity *entity,
+                                        const int64_t *ids,
+                                        size_t count)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -329,11 +333,11 @@ int cascade_find(struct records_ctx *ctx,
     bool listens = cascade_listens(ctx, entity);
     if (!locks && !listens)
         return 0;
-    struct db_call lock = lock_call(ctx, entity, ids, count);
+    struct db_call lock = cascade_lock_call(ctx, entity, ids, count);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &lock)));
     struct cascade *cascade = ARENA_NEW(arena, cascade);
     cascade->for_locks = !listens;
-    struct part *first = add_part(arena, cascade);
+    struct part *first = cascade_add_part(arena, cascade);
     *first = (struct part){.entity = entity, .deleted = true, .count = count};
     first->ids = ARENA_ARRAY(arena, first->ids, count);
     memcpy(first->ids, ids, count * sizeof(*ids));

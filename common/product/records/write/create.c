@@ -24,8 +24,9 @@ struct create {
     int64_t version;
 };
 
-static struct db_call
-insert_call(struct records_ctx *ctx, const struct entity *entity, const struct create *create)
+static struct db_call create_insert_call(struct records_ctx *ctx,
+                                         const struct entity *entity,
+                                         const struct create *create)
 {
     struct arena *arena = ctx->task->arena;
     const struct write_row *row = &create->row;
@@ -48,7 +49,8 @@ insert_call(struct records_ctx *ctx, const struct entity *entity, const struct c
 }
 
 /* co: what the answer says of the record. */
-AWAITS static int keep(struct records_ctx *ctx, struct create *create, const struct rows *rows)
+AWAITS static int
+create_keep(struct records_ctx *ctx, struct create *create, const struct rows *rows)
 {
     create->id = rows_i64(rows, 0, COLUMNS_ID);
     create->version = rows_i64(rows, 0, COLUMNS_VERSION);
@@ -69,17 +71,17 @@ AWAITS static int add_links(struct records_ctx *ctx,
     links_calls(ctx, entity, &of, false, &calls);
     write_calls_add(&calls, write_select_call(ctx, &create->plan, &create->id, 1));
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
-    return keep(ctx, create, &calls.items[calls.count - 1].rows);
+    return create_keep(ctx, create, &calls.items[calls.count - 1].rows);
 }
 
 AWAITS static int
 create_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct create *create = arg;
-    struct db_call call = insert_call(ctx, entity, create);
+    struct db_call call = create_insert_call(ctx, entity, create);
 
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    TRY(keep(ctx, create, &call.rows));
+    TRY(create_keep(ctx, create, &call.rows));
     if (create->links)
         TRY(add_links(ctx, entity, tx, create));
     const struct write_events events = {
@@ -113,11 +115,11 @@ create_run(struct records_ctx *ctx, const struct entity *entity, struct create *
     if (create->links || (listens && !together))
         return write_transaction(ctx, entity, create_in, create, listens);
 
-    calls[0] = insert_call(ctx, entity, create);
+    calls[0] = create_insert_call(ctx, entity, create);
     TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, together ? 2 : 1, NULL)));
     if (together)
         events_ring(ctx->directory, ctx->project);
-    return keep(ctx, create, &calls[0].rows);
+    return create_keep(ctx, create, &calls[0].rows);
 }
 
 int records_create(struct records_ctx *ctx,

@@ -13,28 +13,28 @@
 #define FIELDS_MAX 50 /* a function takes a hundred arguments */
 #define TIME_TEXT  "'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'"
 
-static void put_id(const struct entity *entity, struct strbuf *sql)
+static void create_event_put_id(const struct entity *entity, struct strbuf *sql)
 {
     strbuf_printf(sql, "currval('{p}.%.*s_id_seq'::regclass)", STR_ARG(entity->table));
 }
 
-static void put_system(struct records_ctx *ctx,
-                       const struct model_field *field,
-                       struct strbuf *sql,
-                       struct sql_params *params)
+static void create_event_put_system(struct records_ctx *ctx,
+                                    const struct model_field *field,
+                                    struct strbuf *sql,
+                                    struct sql_params *params)
 {
     if (str_is(field->name, "id"))
-        put_id(field->entity, sql);
+        create_event_put_id(field->entity, sql);
     else if (str_is(field->name, "created_by"))
         sql_bind(sql, params, write_author(ctx), "bigint");
     else
         strbuf_str(sql, STR("to_char(now() at time zone 'utc', " TIME_TEXT ")"));
 }
 
-static void put_value(const struct value *value,
-                      const char *type,
-                      struct strbuf *sql,
-                      struct sql_params *params)
+static void create_event_put_value(const struct value *value,
+                                   const char *type,
+                                   struct strbuf *sql,
+                                   struct sql_params *params)
 {
     bool null = value->param.kind == PARAM_NULL;
 
@@ -53,7 +53,7 @@ static void put_value(const struct value *value,
 }
 
 /* What the column makes of its value is what its type makes of it; a decimal's scale is not. */
-static bool is_known(const struct model_field *field, const struct write_row *row)
+static bool create_event_is_known(const struct model_field *field, const struct write_row *row)
 {
     if (field->system || field->many)
         return true;
@@ -74,19 +74,19 @@ static void put_payload(struct records_ctx *ctx,
         sql_bind(sql, params, P_STR(field->name), "text");
         strbuf_str(sql, STR(", "));
         if (field->system)
-            put_system(ctx, field, sql, params);
+            create_event_put_system(ctx, field, sql, params);
         else if (field->many)
             strbuf_str(sql, STR("'[]'::jsonb"));
         else
-            put_value(write_value(row, field), statement_type(field), sql, params);
+            create_event_put_value(write_value(row, field), statement_type(field), sql, params);
     }
     strbuf_char(sql, ')');
 }
 
-static struct db_call call_of(struct records_ctx *ctx,
-                              const struct entity *entity,
-                              const struct columns *plan,
-                              const struct write_row *row)
+static struct db_call create_event_call_of(struct records_ctx *ctx,
+                                           const struct entity *entity,
+                                           const struct columns *plan,
+                                           const struct write_row *row)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -97,7 +97,7 @@ static struct db_call call_of(struct records_ctx *ctx,
                   "insert into {p}.outbox (event, record_id, pending, entity_id, actor_id, depth,"
                   " root, trace, payload) values ('%s', ",
                   event_name(EVENT_CREATED));
-    put_id(entity, &sql);
+    create_event_put_id(entity, &sql);
     strbuf_str(&sql, STR(", "));
     sql_bind(&sql, &params, P_I64(entity_consumers(entity, EVENT_CREATED)), "smallint");
     strbuf_str(&sql, STR(", "));
@@ -128,8 +128,8 @@ int create_event_call(struct records_ctx *ctx,
     TRY(write_payload_plan(ctx, entity, &system, &plan));
     *ret_known = plan.count <= FIELDS_MAX;
     for (size_t i = 0; i < plan.count; i++)
-        *ret_known = *ret_known && is_known(plan.fields[i], row);
+        *ret_known = *ret_known && create_event_is_known(plan.fields[i], row);
     if (*ret_known)
-        *ret_call = call_of(ctx, entity, &plan, row);
+        *ret_call = create_event_call_of(ctx, entity, &plan, row);
     return 0;
 }

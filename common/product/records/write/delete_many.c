@@ -57,8 +57,9 @@ find_call(struct records_ctx *ctx, const struct entity *entity, const struct del
     return write_call(ctx, "items.delete_find", &sql, &params, true);
 }
 
-static struct db_call
-locks_call(struct records_ctx *ctx, const struct entity *entity, const struct delete_many *many)
+static struct db_call delete_many_locks_call(struct records_ctx *ctx,
+                                             const struct entity *entity,
+                                             const struct delete_many *many)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -76,10 +77,10 @@ locks_call(struct records_ctx *ctx, const struct entity *entity, const struct de
     return write_call(ctx, "items.delete_locks", &sql, &params, false);
 }
 
-static int delete_call(struct records_ctx *ctx,
-                       const struct entity *entity,
-                       const struct delete_many *many,
-                       struct db_call *ret_call)
+static int delete_many_call(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            const struct delete_many *many,
+                            struct db_call *ret_call)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -94,10 +95,10 @@ static int delete_call(struct records_ctx *ctx,
     return 0;
 }
 
-AWAITS static int find_rows(struct records_ctx *ctx,
-                            const struct entity *entity,
-                            struct db *tx,
-                            struct delete_many *many)
+AWAITS static int delete_many_find_rows(struct records_ctx *ctx,
+                                        const struct entity *entity,
+                                        struct db *tx,
+                                        struct delete_many *many)
 {
     struct db_call call = find_call(ctx, entity, many);
 
@@ -115,17 +116,17 @@ AWAITS static int find_rows(struct records_ctx *ctx,
 }
 
 AWAITS static int
-delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+delete_many_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct delete_many *many = arg;
     struct cascade *cascade;
     struct write_calls calls;
     struct db_call call;
 
-    TRY(find_rows(ctx, entity, tx, many));
+    TRY(delete_many_find_rows(ctx, entity, tx, many));
     if (many->found_count == 0)
         return 0;
-    call = locks_call(ctx, entity, many);
+    call = delete_many_locks_call(ctx, entity, many);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
     if (call.rows.count > 0)
         return records_fail(ctx,
@@ -137,7 +138,7 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     if (cascade_is_locked(cascade))
         return cascade_fail_locked(ctx, tx, cascade);
     write_calls_init(&calls, ctx->task->arena);
-    TRY(delete_call(ctx, entity, many, &call));
+    TRY(delete_many_call(ctx, entity, many, &call));
     write_calls_add(&calls, call);
     write_forget_calls(ctx, entity, many->found, many->found_count, &calls);
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
@@ -152,7 +153,7 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
 }
 
 AWAITS static int
-delete_run(struct records_ctx *ctx, const struct entity *entity, struct delete_many *many)
+delete_many_run(struct records_ctx *ctx, const struct entity *entity, struct delete_many *many)
 {
     if (many->by != NULL) {
         TRY(filter_plan(ctx, entity, many->by, &many->filter));
@@ -164,7 +165,7 @@ delete_run(struct records_ctx *ctx, const struct entity *entity, struct delete_m
                                       "must have at least one condition");
     }
     bool ring = write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity);
-    return write_transaction(ctx, entity, delete_in, many, ring);
+    return write_transaction(ctx, entity, delete_many_in, many, ring);
 }
 
 static void put_outcome(struct strbuf *out, const struct delete_many *many)
@@ -216,7 +217,7 @@ int records_delete_many(struct records_ctx *ctx,
                                   PROBLEM_OUT_OF_RANGE,
                                   "must be 1 to %d",
                                   AFFECTED_MAX);
-    TRY(delete_run(ctx, entity, &many));
+    TRY(delete_many_run(ctx, entity, &many));
     put_outcome(out, &many);
     return records_fits(ctx, out);
 }

@@ -63,7 +63,7 @@ static int64_t field_most(const struct model_field *field)
     }
 }
 
-static int64_t limit_of(const struct records_ctx *ctx, enum measure measure)
+static int64_t size_limit_of(const struct records_ctx *ctx, enum measure measure)
 {
     int64_t stored = directory_record_bytes(ctx->directory);
 
@@ -76,7 +76,7 @@ static bool may_exceed(const struct records_ctx *ctx, const struct entity *entit
 
     for (size_t i = 0; i < entity->field_count; i++)
         most += field_most(&entity->fields[i]);
-    return most > limit_of(ctx, AS_JSON) / ESCAPED_TIMES;
+    return most > size_limit_of(ctx, AS_JSON) / ESCAPED_TIMES;
 }
 
 /* Documents are JSON already, and nobody reads a secret. */
@@ -111,12 +111,12 @@ static int64_t brought_bytes(const struct write_row *row, bool defaults, enum me
 }
 
 /* In words; arena-owned. */
-static const char *too_long(struct records_ctx *ctx)
+static const char *size_too_long(struct records_ctx *ctx)
 {
     return arena_printf(ctx->task->arena,
                         "the record must be at most %lld bytes in all, and %lld as JSON",
-                        (long long)limit_of(ctx, AS_STORED),
-                        (long long)limit_of(ctx, AS_JSON))
+                        (long long)size_limit_of(ctx, AS_STORED),
+                        (long long)size_limit_of(ctx, AS_JSON))
         .ptr;
 }
 
@@ -124,15 +124,15 @@ void size_check(struct records_ctx *ctx, enum write_mode mode, struct write_row 
 {
     bool whole = mode != WRITE_UPDATE;
     int64_t stored = brought_bytes(row, whole, AS_STORED);
-    int64_t json_limit = limit_of(ctx, AS_JSON);
+    int64_t json_limit = size_limit_of(ctx, AS_JSON);
 
-    if (stored > limit_of(ctx, AS_STORED) ||
+    if (stored > size_limit_of(ctx, AS_STORED) ||
         (stored > json_limit / ESCAPED_TIMES && brought_bytes(row, whole, AS_JSON) > json_limit))
         schema_error_add(
-            ctx->task->arena, row->errors, STR(""), PROBLEM_TOO_LONG, "%s", too_long(ctx));
+            ctx->task->arena, row->errors, STR(""), PROBLEM_TOO_LONG, "%s", size_too_long(ctx));
 }
 
-static bool is_given(const struct write_row *row, const struct model_field *field)
+static bool size_is_given(const struct write_row *row, const struct model_field *field)
 {
     for (size_t i = 0; i < row->count; i++)
         if (row->values[i].field == field)
@@ -143,10 +143,10 @@ static bool is_given(const struct write_row *row, const struct model_field *fiel
     return false;
 }
 
-static void put_field(const struct model_field *field,
-                      const char *alias,
-                      enum measure measure,
-                      struct strbuf *sql)
+static void size_put_field(const struct model_field *field,
+                           const char *alias,
+                           enum measure measure,
+                           struct strbuf *sql)
 {
     bool escaped = measure == AS_JSON && is_escaped(field);
 
@@ -185,8 +185,8 @@ static void put_at_most(const struct entity *entity,
     strbuf_str(sql, STR("0::bigint"));
     for (size_t i = 0; i < entity->field_count; i++) {
         const struct model_field *field = &entity->fields[i];
-        if (!field->system && !is_given(row, field))
-            put_field(field, alias, measure, sql);
+        if (!field->system && !size_is_given(row, field))
+            size_put_field(field, alias, measure, sql);
     }
     strbuf_str(sql, STR(" <= "));
     sql_bind(sql, params, P_I64(most), "bigint");
@@ -201,8 +201,8 @@ static void put_fits(struct records_ctx *ctx,
                      struct strbuf *sql,
                      struct sql_params *params)
 {
-    int64_t json_left = limit_of(ctx, AS_JSON) - brought_bytes(row, false, AS_JSON);
-    int64_t left = limit_of(ctx, AS_STORED) - brought_bytes(row, false, AS_STORED);
+    int64_t json_left = size_limit_of(ctx, AS_JSON) - brought_bytes(row, false, AS_JSON);
+    int64_t left = size_limit_of(ctx, AS_STORED) - brought_bytes(row, false, AS_STORED);
 
     strbuf_str(sql, STR("(("));
     put_at_most(entity, row, alias, AS_STORED, left, sql, params);
@@ -228,7 +228,7 @@ void size_where(struct records_ctx *ctx,
 
 int size_fail(struct records_ctx *ctx)
 {
-    const char *reason = too_long(ctx);
+    const char *reason = size_too_long(ctx);
 
     records_finding(ctx, STR(""), PROBLEM_TOO_LONG, "%s", reason);
     return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "T%s.", reason + 1);

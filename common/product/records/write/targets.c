@@ -32,8 +32,9 @@ static bool must_ask(const struct records_ctx *ctx, const struct model_field *fi
 }
 
 /* The value of a relation in a row: ids of either kind. */
-static size_t
-ids_of(const struct write_row *row, const struct model_field *field, const int64_t **ret_ids)
+static size_t targets_ids_of(const struct write_row *row,
+                             const struct model_field *field,
+                             const int64_t **ret_ids)
 {
     if (!field->many) {
         const struct value *value = write_value(row, field);
@@ -51,29 +52,30 @@ ids_of(const struct write_row *row, const struct model_field *field, const int64
     return 0;
 }
 
-static size_t count_ids(const struct write_row *rows, size_t count, const struct model_field *field)
+static size_t
+targets_count_ids(const struct write_row *rows, size_t count, const struct model_field *field)
 {
     const int64_t *ids;
     size_t total = 0;
 
     for (size_t i = 0; i < count; i++)
-        total += ids_of(&rows[i], field, &ids);
+        total += targets_ids_of(&rows[i], field, &ids);
     return total;
 }
 
-static void collect(struct arena *arena,
-                    const struct write_row *rows,
-                    size_t count,
-                    const struct model_field *field,
-                    struct target *target)
+static void targets_collect(struct arena *arena,
+                            const struct write_row *rows,
+                            size_t count,
+                            const struct model_field *field,
+                            struct target *target)
 {
-    size_t total = count_ids(rows, count, field);
+    size_t total = targets_count_ids(rows, count, field);
     const int64_t *ids = NULL;
 
     *target = (struct target){.field = field};
     target->wanted = ARENA_ARRAY(arena, target->wanted, total);
     for (size_t i = 0; i < count; i++) {
-        size_t some = ids_of(&rows[i], field, &ids);
+        size_t some = targets_ids_of(&rows[i], field, &ids);
         for (size_t k = 0; k < some; k++)
             target->wanted[target->wanted_count++] = ids[k];
     }
@@ -112,7 +114,7 @@ static void find_invisible(struct records_ctx *ctx,
     const int64_t *ids = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        size_t some = ids_of(&rows[i], target->field, &ids);
+        size_t some = targets_ids_of(&rows[i], target->field, &ids);
         size_t seen = 0;
         for (size_t k = 0; k < some; k++)
             seen += target->visible_count > 0 && bsearch(&ids[k],
@@ -146,7 +148,7 @@ int targets_check(struct records_ctx *ctx,
         struct target *target = &targets[target_count];
         if (!must_ask(ctx, &entity->fields[i], all))
             continue;
-        collect(arena, rows, count, &entity->fields[i], target);
+        targets_collect(arena, rows, count, &entity->fields[i], target);
         if (target->wanted_count == 0)
             continue;
         if (field_rule_entity(ctx, target->field->target)) {

@@ -57,7 +57,8 @@ update_call(struct records_ctx *ctx, const struct entity *entity, const struct u
 }
 
 /* co: what the answer says of the record. */
-AWAITS static int keep(struct records_ctx *ctx, struct update *update, const struct rows *rows)
+AWAITS static int
+update_keep(struct records_ctx *ctx, struct update *update, const struct rows *rows)
 {
     update->version = rows_i64(rows, 0, COLUMNS_VERSION);
     update->out->len = update->out_start;
@@ -80,7 +81,7 @@ AWAITS static int update_row(struct records_ctx *ctx,
         return size_explain(ctx, entity, db, update->id, &update->row);
     }
     *ret_rows = call.rows;
-    return keep(ctx, update, &call.rows);
+    return update_keep(ctx, update, &call.rows);
 }
 
 AWAITS static int set_links(struct records_ctx *ctx,
@@ -95,7 +96,7 @@ AWAITS static int set_links(struct records_ctx *ctx,
     links_calls(ctx, entity, &of, true, &calls);
     write_calls_add(&calls, write_select_call(ctx, &update->plan, &update->id, 1));
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
-    return keep(ctx, update, &calls.items[calls.count - 1].rows);
+    return update_keep(ctx, update, &calls.items[calls.count - 1].rows);
 }
 
 AWAITS static int
@@ -131,7 +132,7 @@ update_nothing(struct records_ctx *ctx, const struct entity *entity, struct upda
     TRY(write_db(ctx, entity, write_run(ctx, ctx->db, &call)));
     if (call.rows.count == 0)
         return records_fail_not_found(ctx);
-    return keep(ctx, update, &call.rows);
+    return update_keep(ctx, update, &call.rows);
 }
 
 AWAITS static int

@@ -156,11 +156,11 @@ static void keep_last(struct upsert *upsert, int64_t *ids)
     }
 }
 
-AWAITS static int tell(struct records_ctx *ctx,
-                       const struct entity *entity,
-                       struct db *tx,
-                       const struct upsert *upsert,
-                       enum event_kind event)
+AWAITS static int upsert_tell(struct records_ctx *ctx,
+                              const struct entity *entity,
+                              struct db *tx,
+                              const struct upsert *upsert,
+                              enum event_kind event)
 {
     int64_t *ids = ARENA_ARRAY(ctx->task->arena, ids, upsert->count);
     struct write_events events = {.event = event, .ids = ids};
@@ -228,8 +228,8 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     write_calls_init(&calls, arena);
     links_calls(ctx, entity, &of, true, &calls);
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
-    TRY(tell(ctx, entity, tx, upsert, EVENT_CREATED));
-    return tell(ctx, entity, tx, upsert, EVENT_UPDATED);
+    TRY(upsert_tell(ctx, entity, tx, upsert, EVENT_CREATED));
+    return upsert_tell(ctx, entity, tx, upsert, EVENT_UPDATED);
 }
 
 int upsert_rows(struct records_ctx *ctx,

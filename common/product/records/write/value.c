@@ -25,13 +25,13 @@ struct input {
     const json_t *json;
 };
 
-static bool refuse(const struct input *in, enum problem code, const char *message)
+static bool value_refuse(const struct input *in, enum problem code, const char *message)
 {
     schema_error_add(in->scope->arena, in->scope->errors, in->field->name, code, "%s", message);
     return false;
 }
 
-static struct str text_of(const json_t *json)
+static struct str value_text_of(const json_t *json)
 {
     return (struct str){json_string_value(json), json_string_length(json)};
 }
@@ -53,26 +53,28 @@ static bool beyond(const struct input *in, const char *word, double bound, struc
     return false;
 }
 
-static struct str bound_text(double bound, struct str exact, char *buf)
+static struct str value_bound_text(double bound, struct str exact, char *buf)
 {
     return exact.len > 0 ? exact : (struct str){buf, num_print_f64(buf, bound)};
 }
 
 /* min and max of numeric fields, compared by their digits. */
-static bool in_range(const struct input *in, struct str number)
+static bool value_in_range(const struct input *in, struct str number)
 {
     const struct model_field *field = in->field;
     char min[NUMBER_BYTES];
     char max[NUMBER_BYTES];
 
-    if (field->has_min && num_compare(number, bound_text(field->min, field->min_text, min)) < 0)
+    if (field->has_min &&
+        num_compare(number, value_bound_text(field->min, field->min_text, min)) < 0)
         return beyond(in, "least", field->min, field->min_text);
-    if (field->has_max && num_compare(number, bound_text(field->max, field->max_text, max)) > 0)
+    if (field->has_max &&
+        num_compare(number, value_bound_text(field->max, field->max_text, max)) > 0)
         return beyond(in, "most", field->max, field->max_text);
     return true;
 }
 
-static bool too_long(const struct input *in, int64_t limit, const char *unit)
+static bool value_too_long(const struct input *in, int64_t limit, const char *unit)
 {
     schema_error_add(in->scope->arena,
                      in->scope->errors,
@@ -84,21 +86,21 @@ static bool too_long(const struct input *in, int64_t limit, const char *unit)
     return false;
 }
 
-static bool read_text(const struct input *in, struct value *ret_value)
+static bool value_read_text(const struct input *in, struct value *ret_value)
 {
     int64_t limit = in->field->max_length;
 
     if (!json_is_string(in->json))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
-    struct str text = text_of(in->json);
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
+    struct str text = value_text_of(in->json);
     if (limit <= 0 && in->field->type == TYPE_VARCHAR)
         limit = VALUE_VARCHAR_CHARS;
     if (limit > 0 && utf8_length(text) > (size_t)limit)
-        return too_long(in, limit, "characters");
+        return value_too_long(in, limit, "characters");
     if (text.len > VALUE_TEXT_BYTES)
-        return too_long(in, VALUE_TEXT_BYTES, "bytes");
+        return value_too_long(in, VALUE_TEXT_BYTES, "bytes");
     if ((in->field->unique || in->field->indexed) && text.len > VALUE_INDEXED_BYTES)
-        return too_long(in, VALUE_INDEXED_BYTES, "bytes");
+        return value_too_long(in, VALUE_INDEXED_BYTES, "bytes");
     ret_value->param = P_STR(text);
     return true;
 }
@@ -111,15 +113,15 @@ static bool whole_number(const json_t *json, int64_t *ret_number)
     return json_is_number(json) && num_parse_whole(jr_number(json, buf), ret_number);
 }
 
-static bool read_integer(const struct input *in, struct value *ret_value)
+static bool value_read_integer(const struct input *in, struct value *ret_value)
 {
     char buf[NUMBER_BYTES];
     int64_t number = 0;
 
     if (!whole_number(in->json, &number))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected an integer");
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected an integer");
     ret_value->param = P_I64(number);
-    return in_range(in, (struct str){buf, num_print_i64(buf, number)});
+    return value_in_range(in, (struct str){buf, num_print_i64(buf, number)});
 }
 
 static bool read_float(const struct input *in, struct value *ret_value)
@@ -127,10 +129,10 @@ static bool read_float(const struct input *in, struct value *ret_value)
     char buf[NUMBER_BYTES];
 
     if (!json_is_number(in->json))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a number");
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a number");
     double number = json_number_value(in->json);
     ret_value->param = P_F64(number);
-    return in_range(in, (struct str){buf, num_print_f64(buf, number)});
+    return value_in_range(in, (struct str){buf, num_print_f64(buf, number)});
 }
 
 /* The power of ten behind 'e'; false when no column could hold such a number. */
@@ -150,7 +152,7 @@ static bool decimal_power(struct str text, int64_t *ret_power)
 
 /* Digits that a JSON-style number needs before and after its point; false when its exponent alone
  * puts it out of reach. */
-static bool decimal_digits(struct str text, int64_t *ret_before, int64_t *ret_after)
+static bool value_decimal_digits(struct str text, int64_t *ret_before, int64_t *ret_after)
 {
     int64_t whole = 0;    /* digits before the point from the first one that counts */
     int64_t fraction = 0; /* digits after it */
@@ -188,19 +190,19 @@ static bool read_decimal(const struct input *in, struct value *ret_value)
     int64_t before = 0;
     int64_t after = 0;
 
-    struct str text = json_is_string(in->json) ? text_of(in->json) : jr_number(in->json, buf);
+    struct str text = json_is_string(in->json) ? value_text_of(in->json) : jr_number(in->json, buf);
     if (text.ptr == NULL || (json_is_string(in->json) && !num_parse_f64(text, &near)))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a number or a text of digits");
-    if (!decimal_digits(text, &before, &after) || before + after > VALUE_DECIMAL_DIGITS)
-        return refuse(in, PROBLEM_OUT_OF_RANGE, "must have at most 38 digits");
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a number or a text of digits");
+    if (!value_decimal_digits(text, &before, &after) || before + after > VALUE_DECIMAL_DIGITS)
+        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must have at most 38 digits");
     ret_value->param = P_STR(arena_dup(arena, text));
-    return in_range(in, text);
+    return value_in_range(in, text);
 }
 
-static bool read_bool(const struct input *in, struct value *ret_value)
+static bool value_read_bool(const struct input *in, struct value *ret_value)
 {
     if (!json_is_boolean(in->json))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected true or false");
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected true or false");
     ret_value->param = P_BOOL(json_is_true(in->json));
     return true;
 }
@@ -208,12 +210,12 @@ static bool read_bool(const struct input *in, struct value *ret_value)
 static bool read_date(const struct input *in, struct value *ret_value)
 {
     if (!json_is_string(in->json))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a date such as 2026-01-31");
-    struct str text = text_of(in->json);
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a date such as 2026-01-31");
+    struct str text = value_text_of(in->json);
     if (!clock_parse_date(text))
-        return refuse(in, PROBLEM_PATTERN, "expected a date such as 2026-01-31");
+        return value_refuse(in, PROBLEM_PATTERN, "expected a date such as 2026-01-31");
     if (str_starts(text, STR("0000")))
-        return refuse(in, PROBLEM_OUT_OF_RANGE, "must lie in the years 1 to 9999");
+        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must lie in the years 1 to 9999");
     ret_value->param = P_STR(text);
     return true;
 }
@@ -223,11 +225,12 @@ static bool read_datetime(const struct input *in, struct value *ret_value)
     int64_t wall_ms = 0;
 
     if (!json_is_string(in->json))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a time such as 2026-01-31T12:00:00Z");
-    if (!clock_parse(text_of(in->json), &wall_ms))
-        return refuse(in, PROBLEM_PATTERN, "expected a time such as 2026-01-31T12:00:00Z");
+        return value_refuse(
+            in, PROBLEM_TYPE_MISMATCH, "expected a time such as 2026-01-31T12:00:00Z");
+    if (!clock_parse(value_text_of(in->json), &wall_ms))
+        return value_refuse(in, PROBLEM_PATTERN, "expected a time such as 2026-01-31T12:00:00Z");
     if (wall_ms < YEAR_1_MS || wall_ms > YEAR_9999_MS)
-        return refuse(in, PROBLEM_OUT_OF_RANGE, "must lie in the years 1 to 9999");
+        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must lie in the years 1 to 9999");
     ret_value->param = P_TIME(wall_ms);
     return true;
 }
@@ -255,47 +258,47 @@ static size_t grown_bytes(struct str text)
         if (memchr(number.ptr, 'e', number.len) == NULL &&
             memchr(number.ptr, 'E', number.len) == NULL)
             continue;
-        grown +=
-            decimal_digits(number, &before, &after) ? (size_t)(before + after) : VALUE_JSON_BYTES;
+        grown += value_decimal_digits(number, &before, &after) ? (size_t)(before + after)
+                                                               : VALUE_JSON_BYTES;
     }
     return grown;
 }
 
-static bool read_json(const struct input *in, struct value *ret_value)
+static bool value_read_json(const struct input *in, struct value *ret_value)
 {
     struct str text = jr_print(in->scope->arena, in->json);
 
     if (text.len + grown_bytes(text) > VALUE_JSON_BYTES)
-        return too_long(in, VALUE_JSON_BYTES, "bytes");
+        return value_too_long(in, VALUE_JSON_BYTES, "bytes");
     ret_value->param = P_STR(text);
     return true;
 }
 
-static bool read_enum(const struct input *in, struct value *ret_value)
+static bool value_read_enum(const struct input *in, struct value *ret_value)
 {
     const struct model_enum *values = in->field->values;
 
     if (!json_is_string(in->json))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
-    struct str text = text_of(in->json);
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
+    struct str text = value_text_of(in->json);
     for (size_t i = 0; values != NULL && i < values->count; i++) {
         if (!str_eq(values->values[i], text))
             continue;
         ret_value->param = P_STR(text);
         return true;
     }
-    return refuse(in, PROBLEM_OUT_OF_RANGE, "is not one of the allowed values");
+    return value_refuse(in, PROBLEM_OUT_OF_RANGE, "is not one of the allowed values");
 }
 
 /* An id: positive, or it cannot be one. */
-static bool read_id(const struct input *in, struct value *ret_value)
+static bool value_read_id(const struct input *in, struct value *ret_value)
 {
     int64_t id = 0;
 
     if (!whole_number(in->json, &id))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected an id");
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected an id");
     if (id <= 0)
-        return refuse(in, PROBLEM_OUT_OF_RANGE, "an id is at least 1");
+        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "an id is at least 1");
     ret_value->param = P_I64(id);
     return true;
 }
@@ -310,25 +313,25 @@ static bool distinct(struct arena *arena, const int64_t *ids, size_t count)
     return num_sort_once(sorted, count) == count;
 }
 
-static bool read_links(const struct input *in, struct value *ret_value)
+static bool value_read_links(const struct input *in, struct value *ret_value)
 {
     size_t count = json_array_size(in->json);
 
     if (!json_is_array(in->json))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a list of ids");
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a list of ids");
     if (count > VALUE_LINKS_MAX)
-        return too_long(in, VALUE_LINKS_MAX, "ids");
+        return value_too_long(in, VALUE_LINKS_MAX, "ids");
     int64_t *ids = ARENA_ARRAY(in->scope->arena, ids, count);
     for (size_t i = 0; i < count; i++) {
         if (!whole_number(json_array_get(in->json, i), &ids[i]))
-            return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a list of ids");
+            return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a list of ids");
         if (ids[i] <= 0)
-            return refuse(in, PROBLEM_OUT_OF_RANGE, "an id is at least 1");
+            return value_refuse(in, PROBLEM_OUT_OF_RANGE, "an id is at least 1");
     }
     if (!distinct(in->scope->arena, ids, count))
-        return refuse(in, PROBLEM_OUT_OF_RANGE, "names an id twice");
+        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "names an id twice");
     if (count == 0 && in->field->required)
-        return refuse(in, PROBLEM_REQUIRED, "is required");
+        return value_refuse(in, PROBLEM_REQUIRED, "is required");
     ret_value->ids = ids;
     ret_value->id_count = count;
     return true;
@@ -336,18 +339,18 @@ static bool read_links(const struct input *in, struct value *ret_value)
 
 static bool read_relation(const struct input *in, struct value *ret_value)
 {
-    return in->field->many ? read_links(in, ret_value) : read_id(in, ret_value);
+    return in->field->many ? value_read_links(in, ret_value) : value_read_id(in, ret_value);
 }
 
-static bool read_secret(const struct input *in, struct value *ret_value)
+static bool value_read_secret(const struct input *in, struct value *ret_value)
 {
     struct arena *arena = in->scope->arena;
 
     if (!json_is_string(in->json))
-        return refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
-    struct str plain = text_of(in->json);
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
+    struct str plain = value_text_of(in->json);
     if (plain.len > VALUE_SECRET_BYTES)
-        return too_long(in, VALUE_SECRET_BYTES, "bytes");
+        return value_too_long(in, VALUE_SECRET_BYTES, "bytes");
     struct str place = value_secret_place(arena, in->scope->project, in->field);
     ret_value->param = P_BYTES(aead_seal(arena, &in->scope->project->data_key, plain, place));
     return true;
@@ -356,19 +359,19 @@ static bool read_secret(const struct input *in, struct value *ret_value)
 /* --- the table --- */
 
 static bool (*const readers[TYPE_COUNT])(const struct input *in, struct value *ret_value) = {
-    [TYPE_VARCHAR] = read_text,
-    [TYPE_TEXT] = read_text,
-    [TYPE_INTEGER] = read_integer,
+    [TYPE_VARCHAR] = value_read_text,
+    [TYPE_TEXT] = value_read_text,
+    [TYPE_INTEGER] = value_read_integer,
     [TYPE_FLOAT] = read_float,
     [TYPE_DECIMAL] = read_decimal,
-    [TYPE_BOOL] = read_bool,
+    [TYPE_BOOL] = value_read_bool,
     [TYPE_DATE] = read_date,
     [TYPE_DATETIME] = read_datetime,
-    [TYPE_JSON] = read_json,
-    [TYPE_ENUM] = read_enum,
-    [TYPE_FILE] = read_id,
+    [TYPE_JSON] = value_read_json,
+    [TYPE_ENUM] = value_read_enum,
+    [TYPE_FILE] = value_read_id,
     [TYPE_RELATION] = read_relation,
-    [TYPE_SECRET] = read_secret,
+    [TYPE_SECRET] = value_read_secret,
 };
 
 bool value_read(const struct value_scope *scope,
@@ -382,7 +385,7 @@ bool value_read(const struct value_scope *scope,
     MUST(field->type < TYPE_COUNT);
     if (json == NULL || json_is_null(json)) {
         if (field->required)
-            return refuse(&in, PROBLEM_REQUIRED, "is required");
+            return value_refuse(&in, PROBLEM_REQUIRED, "is required");
         *ret_value = value;
         return true;
     }
@@ -394,7 +397,8 @@ bool value_read(const struct value_scope *scope,
 
 bool value_is_mask(const struct model_field *field, const json_t *json)
 {
-    return field->type == TYPE_SECRET && json_is_string(json) && str_is(text_of(json), SECRET_MASK);
+    return field->type == TYPE_SECRET && json_is_string(json) &&
+           str_is(value_text_of(json), SECRET_MASK);
 }
 
 struct str value_text(struct arena *arena, const struct db_param *param)

@@ -92,7 +92,7 @@ int write_record(struct records_ctx *ctx,
 /* --- transactions --- */
 
 AWAITS static int
-transact_once(struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg)
+write_transact_once(struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg)
 {
     struct db *tx;
 
@@ -116,7 +116,7 @@ int write_transaction(
     struct db_tries tries = {0};
     int rc;
     do
-        rc = transact_once(ctx, entity, fn, arg);
+        rc = write_transact_once(ctx, entity, fn, arg);
     while (db_again(ctx->task, &tries, rc));
     if (rc == 0 && ring)
         events_ring(ctx->directory, ctx->project);

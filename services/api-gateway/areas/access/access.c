@@ -29,7 +29,7 @@ static bool holds(const struct caller *caller, int64_t entity_id, struct str per
     return caller_can_entity(caller, entity_id, (enum perm_action)perm_action_find(permission));
 }
 
-static bool listed(const struct access_list *list, int64_t entity_id, struct str permission)
+static bool access_listed(const struct access_list *list, int64_t entity_id, struct str permission)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (list->entity_ids[i] == entity_id && str_eq(list->permissions[i], permission))
@@ -46,7 +46,7 @@ static void add_name(struct req *r, struct access_list *list, struct str name)
 
     if (!known || !holds(r->scope->caller, entity_id, permission)) {
         list->refused[list->refused_count++] = name;
-    } else if (!listed(list, entity_id, permission)) {
+    } else if (!access_listed(list, entity_id, permission)) {
         list->entity_ids[list->count] = entity_id;
         list->permissions[list->count] = permission;
         list->names[list->count++] = name;
@@ -149,7 +149,7 @@ static bool opens_unseen_rows(const struct caller *caller, const struct sql_perm
     return row->opens_rows && !caller_all_rows(caller) && !has_role_itself(caller, row->id);
 }
 
-static int check_rows(struct req *r, const struct rows *rows)
+static int access_check_rows(struct req *r, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_permission_row row = sql_permission_row(rows, i);
@@ -187,7 +187,7 @@ int access_need_roles(struct req *r, const char *member, const int64_t *role_ids
                               "there is no role %lld",
                               (long long)role_ids[i]);
     }
-    return caller_is_admin(r->scope->caller) ? 0 : check_rows(r, &rows);
+    return caller_is_admin(r->scope->caller) ? 0 : access_check_rows(r, &rows);
 }
 
 int access_default_roles(struct req *r, struct in_ids *ret_roles)
@@ -209,7 +209,7 @@ int access_need_user(struct req *r, int64_t user_id)
     if (caller_is_admin(r->scope->caller))
         return 0;
     TRY(sql_all(r, &rows, SQL_USER_PERMISSIONS(.user_id = user_id)));
-    return check_rows(r, &rows);
+    return access_check_rows(r, &rows);
 }
 
 int access_lock_admins(struct req *r)

@@ -47,7 +47,7 @@ AWAITS static int new_password(struct req *r, const struct me_in *in, struct str
 
 /* In the open transaction. The session that changes the password stays; all others end. */
 AWAITS static int
-save(struct req *r, const struct me_in *in, struct str hash, struct rows *ret_user)
+account_save(struct req *r, const struct me_in *in, struct str hash, struct rows *ret_user)
 {
     int64_t id = r->scope->caller->user_id;
     struct db_call calls[] = {
@@ -77,14 +77,14 @@ AWAITS static int users_update_me(struct req *r)
     TRY(access_small_map(r, "metadata", &in.metadata));
     TRY(new_password(r, &in, &hash));
     TRY(sql_begin(r));
-    TRY(save(r, &in, hash, &user));
+    TRY(account_save(r, &in, hash, &user));
     return reply_row(r, 200, &user);
 }
 
 /* --- as clients of GoTrue ask --- */
 
 /* What there is, with what was sent: members replace members, null takes away. */
-static int merge(struct req *r, struct str stored, struct in_json *in)
+static int account_merge(struct req *r, struct str stored, struct in_json *in)
 {
     struct jr_error error;
     json_t *all;
@@ -127,8 +127,8 @@ AWAITS static int auth_user_update(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_one(r, &user, SQL_USER_LOCK(.id = r->scope->caller->user_id)));
     TRY(check_email(r, sql_user_lock_row(&user, 0).email, &in.email));
-    TRY(merge(r, sql_user_lock_row(&user, 0).metadata, &in.me.metadata));
-    TRY(save(r, &in.me, hash, &user));
+    TRY(account_merge(r, sql_user_lock_row(&user, 0).metadata, &in.me.metadata));
+    TRY(account_save(r, &in.me, hash, &user));
     return reply_row(r, 200, &user);
 }
 

@@ -17,7 +17,7 @@ static const struct schema permission_schema = SCHEMA_OUT("Permission", permissi
 
 #define ENTITY_ACTIONS 4
 
-static void put_system(struct jw *w, enum perm perm)
+static void permissions_put_system(struct jw *w, enum perm perm)
 {
     const struct perm_info *info = perm_info(perm);
 
@@ -50,7 +50,7 @@ static void put_permission(struct req *r, struct jw *w, int64_t position)
     int64_t system = PERM_COUNT - 1;
 
     if (position < system) {
-        put_system(w, (enum perm)(position + 1));
+        permissions_put_system(w, (enum perm)(position + 1));
         return;
     }
     position -= system;

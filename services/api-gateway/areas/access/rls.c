@@ -94,10 +94,10 @@ find_record(struct req *r, const struct entity *entity, bool lock, struct record
 
 /* --- read --- */
 
-AWAITS static int read_rows(struct req *r,
-                            const struct record *record,
-                            const struct sql *sql,
-                            struct rows *ret_grants)
+AWAITS static int rls_read_rows(struct req *r,
+                                const struct record *record,
+                                const struct sql *sql,
+                                struct rows *ret_grants)
 {
     return sql_all(r,
                    ret_grants,
@@ -124,7 +124,7 @@ AWAITS static int get_grants(struct req *r, const struct sql *sql)
 
     TRY(gateway_entity(r, &entity));
     TRY(find_record(r, entity, false, &record));
-    TRY(read_rows(r, &record, sql, &grants));
+    TRY(rls_read_rows(r, &record, sql, &grants));
     return reply_grants(r, &grants);
 }
 
@@ -175,7 +175,7 @@ static bool is_repeated(const struct grants *grants, size_t index)
     return false;
 }
 
-static int read_grants(struct req *r, const struct grants_in *in, struct grants *ret)
+static int rls_read_grants(struct req *r, const struct grants_in *in, struct grants *ret)
 {
     struct arena *arena = r->task.arena;
     struct schema_errors *errors = ARENA_NEW(arena, errors);
@@ -202,7 +202,7 @@ static int read_grants(struct req *r, const struct grants_in *in, struct grants 
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
-static bool has_id(const struct rows *known, int64_t id)
+static bool rls_has_id(const struct rows *known, int64_t id)
 {
     for (size_t i = 0; i < known->count; i++) {
         if (sql_rls_known_row(known, i).id == id)
@@ -225,7 +225,7 @@ AWAITS static int check_grantees(struct req *r, const struct grants *grants)
     TRY(sql_batch(r, known, ARRAY_LEN(known)));
     for (size_t i = 0; i < grants->count; i++) {
         const char *member = id_member(grants->kinds[i]);
-        if (!has_id(&known[grants->kinds[i] - GRANT_USER].rows, grants->ids[i]))
+        if (!rls_has_id(&known[grants->kinds[i] - GRANT_USER].rows, grants->ids[i]))
             schema_error_add(arena,
                              errors,
                              arena_printf(arena, "items[%zu].%s", i, member),
@@ -279,7 +279,7 @@ AWAITS static int note_first(struct req *r, const struct entity *entity, bool *r
     return *ret_first ? sql_batch(r, note, ARRAY_LEN(note)) : 0;
 }
 
-AWAITS static int replace(struct req *r, bool users, const struct grants *grants)
+AWAITS static int rls_replace(struct req *r, bool users, const struct grants *grants)
 {
     const struct entity *entity;
     struct record record;
@@ -294,7 +294,7 @@ AWAITS static int replace(struct req *r, bool users, const struct grants *grants
     if (grants->count)
         TRY(check_grantees(r, grants));
     TRY(write_grants(r, &record, users, grants));
-    TRY(read_rows(r, &record, users ? &SQL_RLS_USERS : &SQL_RLS_GROUPS, &written));
+    TRY(rls_read_rows(r, &record, users ? &SQL_RLS_USERS : &SQL_RLS_GROUPS, &written));
     TRY(sql_commit(r));
     if (first)
         gateway_touch(r);
@@ -307,8 +307,8 @@ AWAITS static int rls_users_put(struct req *r)
     struct grants grants;
 
     TRY(req_json(r, &users_schema, &in));
-    TRY(read_grants(r, &in, &grants));
-    return replace(r, true, &grants);
+    TRY(rls_read_grants(r, &in, &grants));
+    return rls_replace(r, true, &grants);
 }
 
 AWAITS static int rls_groups_put(struct req *r)
@@ -317,18 +317,18 @@ AWAITS static int rls_groups_put(struct req *r)
     struct grants grants;
 
     TRY(req_json(r, &groups_schema, &in));
-    TRY(read_grants(r, &in, &grants));
-    return replace(r, false, &grants);
+    TRY(rls_read_grants(r, &in, &grants));
+    return rls_replace(r, false, &grants);
 }
 
 AWAITS static int rls_users_delete(struct req *r)
 {
-    return replace(r, true, &(struct grants){0});
+    return rls_replace(r, true, &(struct grants){0});
 }
 
 AWAITS static int rls_groups_delete(struct req *r)
 {
-    return replace(r, false, &(struct grants){0});
+    return rls_replace(r, false, &(struct grants){0});
 }
 
 static const struct field user_out_fields[] = {

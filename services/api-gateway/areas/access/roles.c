@@ -143,7 +143,7 @@ static int field_rule_call(struct req *r,
 
 /* --- changes --- */
 
-static int fail_save(struct req *r, int rc)
+static int roles_fail_save(struct req *r, int rc)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -220,7 +220,7 @@ AWAITS static int roles_create(struct req *r)
                                .api_access = in.api_access.value),
                   &role);
     if (rc)
-        return fail_save(r, rc);
+        return roles_fail_save(r, rc);
     TRY(save_rules(r, sql_role_add_row(&role, 0).id, &in, &permissions, "roles.create", &role));
     TRY(sql_commit(r));
     gateway_touch(r);
@@ -259,7 +259,7 @@ AWAITS static int roles_update(struct req *r)
                       .api_access = in.api_access.set ? some_bool(in.api_access.value) : NO_BOOL),
         NULL);
     if (rc)
-        return fail_save(r, rc);
+        return roles_fail_save(r, rc);
     TRY(save_rules(r, id, &in, &permissions, "roles.update", &role));
     TRY(access_check_admins(r));
     TRY(sql_commit(r));

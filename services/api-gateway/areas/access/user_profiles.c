@@ -112,7 +112,7 @@ static bool extensions_ok(struct str rest)
     return true;
 }
 
-static void skip(struct str *rest, bool fits, struct str ahead)
+static void profiles_skip(struct str *rest, bool fits, struct str ahead)
 {
     if (fits)
         *rest = ahead;
@@ -130,15 +130,15 @@ static bool language_tag_ok(struct str tag)
         return false;
     for (int extlangs = 0; extlangs < 3 && language.len <= 3; extlangs++) {
         ahead = rest;
-        skip(&rest, subtag_is(str_split(&ahead, '-'), 3, 3, ASCII_LETTER), ahead);
+        profiles_skip(&rest, subtag_is(str_split(&ahead, '-'), 3, 3, ASCII_LETTER), ahead);
     }
     ahead = rest;
-    skip(&rest, subtag_is(str_split(&ahead, '-'), 4, 4, ASCII_LETTER), ahead);
+    profiles_skip(&rest, subtag_is(str_split(&ahead, '-'), 4, 4, ASCII_LETTER), ahead);
     ahead = rest;
     struct str region = str_split(&ahead, '-');
-    skip(&rest,
-         subtag_is(region, 2, 2, ASCII_LETTER) || subtag_is(region, 3, 3, ASCII_DIGIT),
-         ahead);
+    profiles_skip(&rest,
+                  subtag_is(region, 2, 2, ASCII_LETTER) || subtag_is(region, 3, 3, ASCII_DIGIT),
+                  ahead);
     for (ahead = rest; is_variant(str_split(&ahead, '-')); ahead = rest)
         rest = ahead;
     return extensions_ok(rest);

@@ -62,7 +62,7 @@ struct str users_json(struct req *r, const struct in_json *in)
     return in->set && !in->null ? jr_print(r->task.arena, in->value) : STR_NONE;
 }
 
-static int fail_save(struct req *r, int rc)
+static int users_fail_save(struct req *r, int rc)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -124,7 +124,7 @@ AWAITS static int users_create(struct req *r)
                                .metadata = users_json(r, &in.metadata)),
                   &user);
     if (rc)
-        return fail_save(r, rc);
+        return users_fail_save(r, rc);
     id = sql_user_add_row(&user, 0).id;
     TRY(set_roles(r, id, &in.role_ids));
     TRY(users_finish(r, id, "users.create", &user));
@@ -156,7 +156,7 @@ AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in,
                       NULL);
 
     if (rc)
-        return fail_save(r, rc);
+        return users_fail_save(r, rc);
     if (in->role_ids.set)
         TRY(set_roles(r, id, &in->role_ids));
     if (ends_sessions)

@@ -127,7 +127,7 @@ AWAITS static int sign_in(struct req *r, struct str email, struct str password)
     return auth_tokens_reply(r, &tokens);
 }
 
-AWAITS static int refresh(struct req *r, struct str token)
+AWAITS static int auth_refresh_session(struct req *r, struct str token)
 {
     struct auth_tokens tokens;
 
@@ -161,7 +161,7 @@ AWAITS static int auth_token(struct req *r)
     if (!grant_type.len)
         grant_type = in.grant_type.value;
     if (str_is(grant_type, "refresh_token"))
-        return in.refresh_token.value.len ? refresh(r, in.refresh_token.value)
+        return in.refresh_token.value.len ? auth_refresh_session(r, in.refresh_token.value)
                                           : need(r, "refresh_token");
     struct str email = in.email.value.len ? in.email.value : in.username.value;
     if (!email.len)
@@ -176,7 +176,7 @@ AWAITS static int auth_refresh(struct req *r)
     struct refresh_in in;
 
     TRY(auth_read_body(r, &refresh_schema, &in));
-    return refresh(r, in.refresh_token.value);
+    return auth_refresh_session(r, in.refresh_token.value);
 }
 
 /* --- sign out --- */

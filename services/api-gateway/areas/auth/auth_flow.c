@@ -14,7 +14,7 @@ struct str auth_flow_challenge(struct arena *arena, struct str verifier)
     return codec_b64url(arena, auth_secret_hash(arena, verifier));
 }
 
-static struct str place(struct req *r, struct str state_hash)
+static struct str flow_place(struct req *r, struct str state_hash)
 {
     return place_flow(r->task.arena, r->scope->project->number, state_hash);
 }
@@ -48,7 +48,8 @@ int auth_flow_begin(struct req *r, struct auth_flow *flow)
     struct str hash = auth_secret_hash(arena, flow->state);
     struct str secrets =
         arena_printf(arena, "%.*s.%.*s", STR_ARG(flow->nonce), STR_ARG(flow->code_verifier));
-    struct str sealed = aead_seal(arena, &r->scope->project->data_key, secrets, place(r, hash));
+    struct str sealed =
+        aead_seal(arena, &r->scope->project->data_key, secrets, flow_place(r, hash));
     struct db_call calls[] = {
         db_call(SQL_FLOW_PRUNE()),
         db_call(SQL_FLOW_ADD(.state_hash = hash, .doc = document(arena, flow), .sealed = sealed)),
@@ -77,7 +78,7 @@ int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)
         data_key_open(&r->task,
                       r->scope->project,
                       rows_bytes(arena, &rows, 0, rows_column(&rows, "sealed")),
-                      place(r, hash),
+                      flow_place(r, hash),
                       &secrets) != 0)
         return invalid(r);
     *ret_flow = (struct auth_flow){

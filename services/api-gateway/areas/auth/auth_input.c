@@ -13,7 +13,7 @@ static bool is_form(struct req *r)
     return str_ieq(str_trim(str_split(&type, ';')), STR("application/x-www-form-urlencoded"));
 }
 
-static void release(void *root)
+static void input_release(void *root)
 {
     json_decref(root);
 }
@@ -42,7 +42,7 @@ AWAITS static int read_form(struct req *r, json_t **ret_root)
         return fail(r, PROBLEM_BAD_REQUEST, "The form is invalid: %s.", reason);
     json_t *root = json_object();
     MUST(root);
-    arena_defer(r->task.arena, release, root);
+    arena_defer(r->task.arena, input_release, root);
     for (size_t i = 0; i < form.count; i++) {
         const char *name = arena_cstr(r->task.arena, form.items[i].name);
         if (json_object_get(root, name))

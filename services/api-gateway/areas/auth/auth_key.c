@@ -23,13 +23,13 @@ struct opened {
 };
 static struct opened opened[OPENED];
 
-static struct opened *slot_of(int64_t project, struct str kid)
+static struct opened *auth_key_slot_of(int64_t project, struct str kid)
 {
     return &opened[(str_hash(kid) ^ (unsigned long long)project) & (OPENED - 1)];
 }
 
 /* Where the private key belongs, so that it opens nowhere else. */
-static struct str place(struct req *r, struct str kid)
+static struct str auth_key_place(struct req *r, struct str kid)
 {
     return place_setting(r->task.arena, r->scope->project->number, STR("signing_key"), kid);
 }
@@ -37,7 +37,7 @@ static struct str place(struct req *r, struct str kid)
 /* Borrowed until the next call; NULL when the stored key cannot be opened. */
 AWAITS static const struct ec_key *key_open(struct req *r, struct str kid, const struct rows *row)
 {
-    struct opened *slot = slot_of(r->scope->project->number, kid);
+    struct opened *slot = auth_key_slot_of(r->scope->project->number, kid);
     struct str der;
     struct ec_key *key;
 
@@ -46,7 +46,7 @@ AWAITS static const struct ec_key *key_open(struct req *r, struct str kid, const
     if (kid.len > KID_MAX)
         return NULL;
     struct str sealed = rows_bytes(r->task.arena, row, 0, rows_column(row, "sealed"));
-    if (data_key_open(&r->task, r->scope->project, sealed, place(r, kid), &der) != 0 ||
+    if (data_key_open(&r->task, r->scope->project, sealed, auth_key_place(r, kid), &der) != 0 ||
         ec_key_from_pkcs8(der, &key) != 0)
         return NULL;
     explicit_bzero((char *)der.ptr, der.len);
@@ -85,7 +85,7 @@ int auth_key_rotate(struct req *r, struct str *ret_kid)
     struct str sealed = aead_seal(r->task.arena,
                                   &r->scope->project->data_key,
                                   ec_key_to_pkcs8(r->task.arena, key),
-                                  place(r, kid));
+                                  auth_key_place(r, kid));
     struct db_call calls[] = {
         db_call(SQL_SIGNING_KEYS_LOCK()),
         db_call(SQL_SIGNING_KEYS_RETIRE()),

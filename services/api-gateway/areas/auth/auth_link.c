@@ -12,11 +12,11 @@
 #include "auth_provider_sql.h"
 
 /* Identity row, profile and audit row. */
-AWAITS static int attach(struct req *r,
-                         const struct oidc_client *client,
-                         const struct oidc_identity *identity,
-                         const char *action,
-                         int64_t user_id)
+AWAITS static int auth_link_attach(struct req *r,
+                                   const struct oidc_client *client,
+                                   const struct oidc_identity *identity,
+                                   const char *action,
+                                   int64_t user_id)
 {
     struct db_call calls[] = {
         db_call(SQL_IDENTITY_ADD(.user_id = user_id,
@@ -35,10 +35,10 @@ AWAITS static int attach(struct req *r,
     return rc > 0 ? fail_db(r, rc) : rc;
 }
 
-AWAITS static int create(struct req *r,
-                         const struct oidc_client *client,
-                         const struct oidc_identity *identity,
-                         struct auth_link *link)
+AWAITS static int auth_link_create(struct req *r,
+                                   const struct oidc_client *client,
+                                   const struct oidc_identity *identity,
+                                   struct auth_link *link)
 {
     struct rows account;
     int rc;
@@ -53,11 +53,11 @@ AWAITS static int create(struct req *r,
     link->user_id = sql_account_add_row(&account, 0).id;
     link->is_new = true;
     TRY(sql_exec(r, NULL, SQL_ACCOUNT_DEFAULT_ROLES(.user_id = link->user_id)));
-    return attach(r, client, identity, "auth.sign_up", link->user_id);
+    return auth_link_attach(r, client, identity, "auth.sign_up", link->user_id);
 }
 
 /* Whoever set a password before the address was confirmed may not be its owner. */
-AWAITS static int confirm(struct req *r, struct auth_link *link)
+AWAITS static int auth_link_confirm(struct req *r, struct auth_link *link)
 {
     struct db_call calls[] = {
         db_call(SQL_ACCOUNT_CONFIRM(.id = link->user_id)),
@@ -88,8 +88,8 @@ AWAITS static int adopt(struct req *r,
                     PROBLEM_IDENTITY_LINK_REQUIRED,
                     "An account has this address; sign in to it and link the identity there.");
     if (!str_is(status, "active") || !row_bool(account, "confirmed"))
-        TRY(confirm(r, link));
-    return attach(r, client, identity, "auth.identity_linked", link->user_id);
+        TRY(auth_link_confirm(r, link));
+    return auth_link_attach(r, client, identity, "auth.identity_linked", link->user_id);
 }
 
 /* The identity is known: its account, whatever its address is today. */
@@ -128,11 +128,11 @@ int auth_link_find(struct req *r,
                     "The identity provider has not verified the e-mail address.");
     if (link->link_user_id) {
         link->user_id = link->link_user_id;
-        return attach(r, client, identity, "auth.identity_linked", link->user_id);
+        return auth_link_attach(r, client, identity, "auth.identity_linked", link->user_id);
     }
     TRY(sql_all(r, &found, SQL_ACCOUNT_BY_EMAIL(.email = identity->email)));
     if (!found.count)
-        return create(r, client, identity, link);
+        return auth_link_create(r, client, identity, link);
     const struct row account = rows_at(&found, 0);
     return adopt(r, client, identity, &account, link);
 }

@@ -50,7 +50,7 @@ struct waiter {
 static struct list errands = {&errands, &errands};
 
 /* NULL when the slot holds another document or none. Valid until the next await. */
-static struct document *find(struct str url)
+static struct document *oidc_find(struct str url)
 {
     struct document *slot = &documents[str_hash(url) & (SLOTS - 1)];
 
@@ -76,7 +76,7 @@ static int64_t fresh_ms(const struct fetch_response *response)
     return ms < FRESH_MIN_MS ? FRESH_MIN_MS : ms;
 }
 
-static void keep(struct str url, const struct fetch_response *response)
+static void oidc_keep(struct str url, const struct fetch_response *response)
 {
     struct document *slot = &documents[str_hash(url) & (SLOTS - 1)];
 
@@ -113,7 +113,7 @@ AWAITS static int renew_document(struct task *task, struct str url)
             log_warn("auth.issuer_failed", L_STR("url", url), L_RESULT("rc", rc));
         return rc;
     }
-    keep(url, &response);
+    oidc_keep(url, &response);
     return 0;
 }
 
@@ -133,7 +133,7 @@ static int known_failure(const struct task *task, struct str url)
 }
 
 /* That too many wait says nothing of the issuer. */
-static void note_failure(const struct task *task, struct str url, int rc)
+static void oidc_note_failure(const struct task *task, struct str url, int rc)
 {
     unsigned long long key = failure_key(task, url);
 
@@ -154,7 +154,7 @@ static struct errand *errand_find(const struct task *task, struct str url)
     return NULL;
 }
 
-static void waiter_abandon(struct await *await)
+static void oidc_waiter_abandon(struct await *await)
 {
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
@@ -164,7 +164,7 @@ AWAITS static int errand_wait(struct task *task, struct errand *errand)
     struct waiter waiter;
 
     await_init(&waiter.await);
-    waiter.await.abandon = waiter_abandon;
+    waiter.await.abandon = oidc_waiter_abandon;
     list_append(&errand->waiters, &waiter.link);
     return await_wait(task, &waiter.await, 0);
 }
@@ -178,7 +178,7 @@ AWAITS static int errand_run(struct task *task, struct str url)
     list_init(&errand.waiters);
     list_append(&errands, &errand.link);
     int rc = renew_document(task, url);
-    note_failure(task, url, rc);
+    oidc_note_failure(task, url, rc);
     list_remove(&errand.link);
     while ((node = list_shift(&errand.waiters)) != NULL)
         await_done(&LIST_ITEM(node, struct waiter, link)->await, rc > 0 ? rc : 0);
@@ -198,7 +198,7 @@ static bool is_fresh(const struct document *known, bool renew)
  * who wait does it. */
 AWAITS static int get_fresh(struct task *task, struct str url, bool renew)
 {
-    while (!is_fresh(find(url), renew)) {
+    while (!is_fresh(oidc_find(url), renew)) {
         struct errand *errand = errand_find(task, url);
         int rc = known_failure(task, url);
         if (rc == 0)
@@ -212,7 +212,7 @@ AWAITS static int get_fresh(struct task *task, struct str url, bool renew)
 int oidc_document(struct task *task, struct str url, bool renew, json_t **ret_root)
 {
     int rc = get_fresh(task, url, renew);
-    struct document *known = rc >= 0 ? find(url) : NULL;
+    struct document *known = rc >= 0 ? oidc_find(url) : NULL;
     struct jr_error error;
 
     if (!known)

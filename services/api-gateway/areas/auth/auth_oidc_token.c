@@ -16,7 +16,7 @@
 #define TEXT_MAX    2000
 #define GMAIL       "@gmail.com"
 
-static int refuse(struct req *r, const char *reason)
+static int oidc_token_refuse(struct req *r, const char *reason)
 {
     log_warn("auth.id_token_refused", L_CSTR("reason", reason));
     return fail(r, PROBLEM_INVALID_CREDENTIALS, "The identity provider's token is not valid here.");
@@ -69,7 +69,7 @@ AWAITS static int load_key(struct req *r,
                           : rc;
         *ret_key = find_key(document, token);
     }
-    return *ret_key ? 0 : refuse(r, "unknown key");
+    return *ret_key ? 0 : oidc_token_refuse(r, "unknown key");
 }
 
 static bool signature_ok(struct arena *arena, const struct jws *token, const json_t *key)
@@ -180,21 +180,21 @@ int oidc_identity_read(struct req *r,
     const char *fault;
 
     if (jws_parse(r->task.arena, exchange->id_token, &token) != 0)
-        return refuse(r, "form");
+        return oidc_token_refuse(r, "form");
     if (!algorithm_ok(client, token.alg))
-        return refuse(r, "algorithm");
+        return oidc_token_refuse(r, "algorithm");
     TRY(load_key(r, client, &token, &key));
     if (!signature_ok(r->task.arena, &token, key))
-        return refuse(r, "signature");
+        return oidc_token_refuse(r, "signature");
     fault = claims_fault(client, &token);
     if (fault)
-        return refuse(r, fault);
+        return oidc_token_refuse(r, fault);
     if (!ct_eq(jws_claim_str(&token, "nonce"), nonce))
-        return refuse(r, "nonce");
+        return oidc_token_refuse(r, "nonce");
     if (!at_hash_ok(r->task.arena, &token, exchange->access_token))
-        return refuse(r, "at_hash");
+        return oidc_token_refuse(r, "at_hash");
     read_claims(r->task.arena, client, &token, ret_identity);
     if (!ret_identity->subject.len || ret_identity->subject.len > SUBJECT_MAX)
-        return refuse(r, "subject");
+        return oidc_token_refuse(r, "subject");
     return 0;
 }

@@ -49,7 +49,7 @@ static void run_hash(void *arg)
     job->hash = password_hash(job->arena, job->password);
 }
 
-static void run_check(void *arg)
+static void password_run_check(void *arg)
 {
     struct job *job = arg;
 
@@ -99,7 +99,7 @@ int auth_password_check(
     struct job *job = ARENA_NEW(r->task.arena, job);
 
     *job = (struct job){.arena = r->task.arena, .password = password, .hash = hash};
-    TRY(run_hashing(r, run_check, job));
+    TRY(run_hashing(r, password_run_check, job));
     metric_add(checked, 1);
     *ret_right = job->result != PASSWORD_WRONG;
     *ret_rehash = job->result == PASSWORD_OK_REHASH ? job->hash : STR_NONE;

@@ -16,11 +16,11 @@ static struct str successor_place(struct req *r, int64_t token_id)
 }
 
 /* Signs for the session of the locked row and ends the transaction. */
-AWAITS static int finish(struct req *r,
-                         const struct row *token,
-                         const struct rows *user,
-                         const struct rows *key,
-                         struct auth_tokens *tokens)
+AWAITS static int refresh_finish(struct req *r,
+                                 const struct row *token,
+                                 const struct rows *user,
+                                 const struct rows *key,
+                                 struct auth_tokens *tokens)
 {
     TRY(sql_commit(r));
     tokens->user = *user;
@@ -28,7 +28,7 @@ AWAITS static int finish(struct req *r,
         r, row_i64(token, "session_id"), row_time(token, "session_expires_at"), key, tokens);
 }
 
-AWAITS static int rotate(struct req *r, const struct row *token, struct auth_tokens *tokens)
+AWAITS static int refresh_rotate(struct req *r, const struct row *token, struct auth_tokens *tokens)
 {
     int64_t id = row_i64(token, "id");
     int64_t session_id = row_i64(token, "session_id");
@@ -47,7 +47,7 @@ AWAITS static int rotate(struct req *r, const struct row *token, struct auth_tok
         db_call(SQL_SIGNING_KEY_ACTIVE()),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    return finish(r, token, &calls[4].rows, &calls[5].rows, tokens);
+    return refresh_finish(r, token, &calls[4].rows, &calls[5].rows, tokens);
 }
 
 /* The successor, when this second use is within the grace time. */
@@ -107,11 +107,11 @@ AWAITS static int repeat(struct req *r, const struct rows *locked, struct auth_t
         db_call(SQL_SIGNING_KEY_ACTIVE()),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    return finish(r, &token, &calls[0].rows, &calls[1].rows, tokens);
+    return refresh_finish(r, &token, &calls[0].rows, &calls[1].rows, tokens);
 }
 
 /* A token that is none is a guess, counted as one of a sign-in is. */
-AWAITS static int refuse_unknown(struct req *r)
+AWAITS static int refresh_refuse_unknown(struct req *r)
 {
     TRY(rate_limit_address(r, "refresh"));
     return fail(r, PROBLEM_REFRESH_TOKEN_INVALID, "The refresh token is not valid here.");
@@ -119,14 +119,14 @@ AWAITS static int refuse_unknown(struct req *r)
 
 /* Guesses cost a read at most; a session's own tokens are exchanged as often as an address signs
  * in. */
-AWAITS static int check_known(struct req *r, struct str hash)
+AWAITS static int refresh_check_known(struct req *r, struct str hash)
 {
     struct rows known;
 
     TRY(rate_limit_address_refused(r, "refresh"));
     TRY(sql_all(r, &known, SQL_REFRESH_KNOWN(.hash = hash)));
     if (!known.count)
-        return refuse_unknown(r);
+        return refresh_refuse_unknown(r);
     return rate_limit_sign_in(r,
                               "session",
                               sql_refresh_known_row(&known, 0).session,
@@ -140,8 +140,8 @@ int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *re
     struct rows locked;
 
     if (token.len > TOKEN_MAX)
-        return refuse_unknown(r);
-    TRY(check_known(r, hash));
+        return refresh_refuse_unknown(r);
+    TRY(refresh_check_known(r, hash));
     TRY(sql_begin(r));
     TRY(sql_all(
         r,
@@ -149,7 +149,7 @@ int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *re
         SQL_REFRESH_LOCK(.hash = hash,
                          .lives_seconds = r->scope->project->settings.refresh_token_seconds)));
     if (!locked.count)
-        return refuse_unknown(r);
+        return refresh_refuse_unknown(r);
     const struct row row = rows_at(&locked, 0);
     if (row_bool(&row, "ended"))
         return fail(r, PROBLEM_SESSION_EXPIRED, "The session has ended; sign in again.");
@@ -160,7 +160,7 @@ int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *re
         return fail(
             r, PROBLEM_SESSION_EXPIRED, "The refresh token was not used in time; sign in again.");
     else
-        TRY(rotate(r, &row, &tokens));
+        TRY(refresh_rotate(r, &row, &tokens));
     *ret_tokens = tokens;
     return 0;
 }

@@ -22,7 +22,7 @@
 
 /* --- what is asked for --- */
 
-static bool key_ok(struct str key)
+static bool idempotency_key_ok(struct str key)
 {
     for (size_t i = 0; i < key.len; i++) {
         if (key.ptr[i] < ' ' || key.ptr[i] > '~')
@@ -48,7 +48,7 @@ static struct str header_key(const struct req *r, bool *ret_several)
 }
 
 /* *ret_key is STR_NONE when the caller gave none. */
-static int read_key(struct req *r, const struct in_str *body_key, struct str *ret_key)
+static int idempotency_read_key(struct req *r, const struct in_str *body_key, struct str *ret_key)
 {
     bool several;
     struct str header = header_key(r, &several);
@@ -60,7 +60,7 @@ static int read_key(struct req *r, const struct in_str *body_key, struct str *re
                           PROBLEM_VALIDATION_FAILED,
                           "the request carries two different idempotency keys");
     *ret_key = header.ptr ? header : member;
-    if (ret_key->ptr && !key_ok(*ret_key))
+    if (ret_key->ptr && !idempotency_key_ok(*ret_key))
         return fail_field(r,
                           header.ptr ? "Idempotency-Key" : BODY_MEMBER,
                           PROBLEM_PATTERN,
@@ -150,7 +150,7 @@ static void put_location(struct req *r, struct str target)
         pay_location(r, what, id);
 }
 
-static struct str place(struct req *r, const struct idem *idem)
+static struct str idempotency_place(struct req *r, const struct idem *idem)
 {
     struct arena *arena = r->task.arena;
     struct str request =
@@ -166,7 +166,8 @@ open_answer(struct req *r, const struct idem *idem, struct str sealed, struct st
     *ret_body = STR_NONE;
     if (!sealed.ptr)
         return 0;
-    int rc = data_key_open(&r->task, r->scope->project, sealed, place(r, idem), ret_body);
+    int rc =
+        data_key_open(&r->task, r->scope->project, sealed, idempotency_place(r, idem), ret_body);
     if (rc <= 0)
         return rc;
     log_error("idempotency.answer_unreadable", L_STR("project", r->scope->project->slug));
@@ -174,7 +175,7 @@ open_answer(struct req *r, const struct idem *idem, struct str sealed, struct st
 }
 
 AWAITS static int
-replay(struct req *r, const struct idem *idem, const struct sql_idem_look_row *found)
+idempotency_replay(struct req *r, const struct idem *idem, const struct sql_idem_look_row *found)
 {
     int status = (int)found->status.value;
     struct str body;
@@ -207,7 +208,7 @@ AWAITS static int answer_taken(struct req *r, const struct idem *idem, const str
                     PROBLEM_IDEMPOTENCY_MISMATCH,
                     "The first request with this idempotency key was a different one.");
     if (str_is(found.state, "done"))
-        return replay(r, idem, &found);
+        return idempotency_replay(r, idem, &found);
     resp_header_printf(r, "Retry-After", "%lld", (long long)found.left_seconds);
     return fail(r,
                 PROBLEM_IDEMPOTENCY_IN_PROGRESS,
@@ -239,7 +240,7 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
 
     idem.salt = arena_printf(arena, PROCESSOR_ONCE "%016llx", (unsigned long long)chance);
     *ret_idem = idem;
-    TRY(read_key(r, body_key, &idem.key));
+    TRY(idempotency_read_key(r, body_key, &idem.key));
     if (!idem.key.ptr)
         return 0;
     bool by_key = caller->kind == CALLER_KEY;
@@ -299,7 +300,7 @@ int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t 
     return affected ? 0 : taken_over(r);
 }
 
-AWAITS static int keep(struct req *r, struct idem *idem, int status)
+AWAITS static int idempotency_keep(struct req *r, struct idem *idem, int status)
 {
     struct str body = strbuf_view(&r->body);
     const struct aead_key *key = &r->scope->project->data_key;
@@ -311,8 +312,9 @@ AWAITS static int keep(struct req *r, struct idem *idem, int status)
                       .key = idem->key,
                       .token = idem->token,
                       .status = status,
-                      .response = body.len ? aead_seal(r->task.arena, key, body, place(r, idem))
-                                           : STR_NONE),
+                      .response =
+                          body.len ? aead_seal(r->task.arena, key, body, idempotency_place(r, idem))
+                                   : STR_NONE),
         &rows);
     if (rc == 0)
         idem->ended = true;
@@ -322,7 +324,7 @@ AWAITS static int keep(struct req *r, struct idem *idem, int status)
 /* Whoever has taken over keeps the same answer: it comes from the same call. */
 int idem_keep(struct req *r, struct idem *idem, int status)
 {
-    int rc = idem->key.len ? keep(r, idem, status) : 0;
+    int rc = idem->key.len ? idempotency_keep(r, idem, status) : 0;
 
     return rc > 0 ? fail_db(r, rc) : rc;
 }
@@ -346,7 +348,7 @@ void idem_release(struct req *r, struct idem *idem, bool forget)
 }
 
 /* What repeating the request cannot change. */
-static bool is_final(const struct req *r, int status)
+static bool idempotency_is_final(const struct req *r, int status)
 {
     if (status >= 200 && status < 300)
         return true;
@@ -363,8 +365,9 @@ int idem_end(struct req *r, struct idem *idem, int rc)
         (void)db_rollback(&r->task, r->scope->db);
         r->scope->db = &r->scope->project->db;
     }
-    if (rc > 0 && is_final(r, rc))
-        (void)keep(r, idem, rc); /* the answer holds without it, too: nothing was done */
+    if (rc > 0 && idempotency_is_final(r, rc))
+        (void)idempotency_keep(
+            r, idem, rc); /* the answer holds without it, too: nothing was done */
     idem_release(r, idem, false);
     return rc;
 }

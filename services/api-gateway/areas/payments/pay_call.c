@@ -94,7 +94,7 @@ AWAITS static int transact(struct pay_call *pay, call_fn fn)
     return rc;
 }
 
-AWAITS static int finish(struct pay_call *pay)
+AWAITS static int pay_call_finish(struct pay_call *pay)
 {
     int rc = transact(pay, record);
 
@@ -121,7 +121,7 @@ int pay_call_run(struct pay_call *pay)
     if (call->end == CALL_OPEN)
         return answer_open(pay);
     if (call->end != CALL_NOT_DONE)
-        return finish(pay);
+        return pay_call_finish(pay);
     int rc = transact(pay, take_back);
     if (rc)
         return rc > 0 ? fail_db(pay->r, rc) : rc;

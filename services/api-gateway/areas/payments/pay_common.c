@@ -129,7 +129,7 @@ static struct str field_of(struct str param)
     return param;
 }
 
-static int fail_invalid(struct req *r, const struct processor_reply *reply)
+static int pay_fail_invalid(struct req *r, const struct processor_reply *reply)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     struct str message = or_else(reply->message, "The processor does not accept these values.");
@@ -153,7 +153,7 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
     case PROCESSOR_DECLINED:
         return fail_declined(r, reply);
     case PROCESSOR_INVALID:
-        return fail_invalid(r, reply);
+        return pay_fail_invalid(r, reply);
     case PROCESSOR_NOT_FOUND:
         return fail_with(r,
                          PROBLEM_NOT_FOUND,
@@ -223,7 +223,7 @@ int pay_amount(struct req *r,
 
 /* --- metadata --- */
 
-static void release_json(void *json)
+static void pay_release_json(void *json)
 {
     json_decref(json);
 }
@@ -232,11 +232,11 @@ static json_t *new_object(struct req *r)
 {
     json_t *object = json_object();
 
-    arena_defer(r->task.arena, release_json, object);
+    arena_defer(r->task.arena, pay_release_json, object);
     return object;
 }
 
-static bool is_ours(struct str name)
+static bool pay_is_ours(struct str name)
 {
     return str_is(name, "project_id") || str_is(name, "payment_id") ||
            str_is(name, "subscription_id") || str_is(name, "plan_id") ||
@@ -275,7 +275,7 @@ static int add_metadata(struct req *r, json_t *metadata, struct str name, const 
 {
     struct str text = scalar(r, value);
 
-    if (is_ours(name))
+    if (pay_is_ours(name))
         return refuse_metadata(r, name, PROBLEM_READ_ONLY, "is set by the service");
     if (!name.len || characters(name) > METADATA_NAME_MAX || memchr(name.ptr, '[', name.len) ||
         memchr(name.ptr, ']', name.len))

@@ -24,7 +24,7 @@ static const struct field entitlement_fields[] = {
 /* clang-format on */
 static const struct schema entitlement_schema = SCHEMA_OUT("Entitlement", entitlement_fields);
 
-static void put_id(struct jw *w, const char *name, int64_t id)
+static void entitlements_put_id(struct jw *w, const char *name, int64_t id)
 {
     jw_lit(w, name);
     if (id)
@@ -58,8 +58,8 @@ AWAITS static int reply_entitlement(struct req *r, int64_t user_id)
     else
         jw_null(&w);
     JW_I64(&w, "trial_length_days", best.trial_length_days);
-    put_id(&w, "subscription_id", best.subscription_id);
-    put_id(&w, "plan_id", best.plan_id);
+    entitlements_put_id(&w, "subscription_id", best.subscription_id);
+    entitlements_put_id(&w, "plan_id", best.plan_id);
     JW_STR_OR_NULL(&w, "app_account_token", str_from(token));
     jw_obj_end(&w);
     return reply_json(r, 200);

@@ -135,7 +135,7 @@ static const struct schema out_schema = SCHEMA_OUT("Offer", out_fields);
             (to) = (member).null ? (none) : (some);                                                \
     } while (0)
 
-static void merge(const struct offer_in *in, struct sql_offer_lock_row *offer)
+static void offers_merge(const struct offer_in *in, struct sql_offer_lock_row *offer)
 {
     const struct in_i64 *trial = &in->trial_days;
     const struct in_i64 *most = &in->max_redemptions;
@@ -196,7 +196,8 @@ static const char *missing(const struct sql_offer_lock_row *offer)
     return offer->amount_minor.set ? NULL : "amount";
 }
 
-static int check(struct req *r, const struct offer_in *in, const struct sql_offer_lock_row *offer)
+static int
+offers_check(struct req *r, const struct offer_in *in, const struct sql_offer_lock_row *offer)
 {
     const char *member = missing(offer);
 
@@ -211,7 +212,7 @@ static int check(struct req *r, const struct offer_in *in, const struct sql_offe
 }
 
 /* As the body says it, else as it is stored; 0 = none. */
-static int64_t time_of(const struct in_str *in, int64_t stored_ms)
+static int64_t offers_time_of(const struct in_str *in, int64_t stored_ms)
 {
     int64_t at_ms = 0;
 
@@ -223,8 +224,8 @@ static int64_t time_of(const struct in_str *in, int64_t stored_ms)
 static int
 check_times(struct req *r, const struct offer_in *in, const struct sql_offer_lock_row *stored)
 {
-    int64_t starts_ms = time_of(&in->starts_at, stored->starts_ms);
-    int64_t ends_ms = time_of(&in->ends_at, stored->ends_ms);
+    int64_t starts_ms = offers_time_of(&in->starts_at, stored->starts_ms);
+    int64_t ends_ms = offers_time_of(&in->ends_at, stored->ends_ms);
 
     if (starts_ms && ends_ms && ends_ms <= starts_ms)
         return fail_field(r, "ends_at", PROBLEM_OUT_OF_RANGE, "must be later than starts_at");
@@ -232,15 +233,15 @@ check_times(struct req *r, const struct offer_in *in, const struct sql_offer_loc
 }
 
 /* What is wanted of it, put into `offer`. */
-static int take(struct req *r, const struct offer_in *in, struct sql_offer_lock_row *offer)
+static int offers_take(struct req *r, const struct offer_in *in, struct sql_offer_lock_row *offer)
 {
-    merge(in, offer);
+    offers_merge(in, offer);
     TRY(merge_amount(r, in, offer));
-    TRY(check(r, in, offer));
+    TRY(offers_check(r, in, offer));
     return check_times(r, in, offer);
 }
 
-static int fail_save(struct req *r, int rc)
+static int offers_fail_save(struct req *r, int rc)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -268,7 +269,8 @@ AWAITS static int offers_get(struct req *r)
 }
 
 /* Audit and the offer as it is now, in the open transaction. */
-AWAITS static int finish(struct req *r, const char *action, int64_t id, struct rows *ret_offer)
+AWAITS static int
+offers_finish(struct req *r, const char *action, int64_t id, struct rows *ret_offer)
 {
     struct db_call calls[] = {
         gateway_audit(r, action, "offer", id, STR_NONE),
@@ -287,7 +289,7 @@ AWAITS static int offers_create(struct req *r)
     struct rows rows;
 
     TRY(req_json(r, &create_schema, &in));
-    TRY(take(r, &in, &offer));
+    TRY(offers_take(r, &in, &offer));
     TRY(sql_begin(r));
     int rc = db_query(&r->task,
                       r->scope->db,
@@ -307,8 +309,8 @@ AWAITS static int offers_create(struct req *r)
                                     .is_active = offer.is_active),
                       &rows);
     if (rc)
-        return fail_save(r, rc);
-    TRY(finish(r, "offers.create", sql_offer_add_row(&rows, 0).id, &rows));
+        return offers_fail_save(r, rc);
+    TRY(offers_finish(r, "offers.create", sql_offer_add_row(&rows, 0).id, &rows));
     return reply_created(r, &rows);
 }
 
@@ -323,7 +325,7 @@ AWAITS static int offers_update(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_OFFER_LOCK(.id = id)));
     struct sql_offer_lock_row offer = sql_offer_lock_row(r->task.arena, &rows, 0);
-    TRY(take(r, &in, &offer));
+    TRY(offers_take(r, &in, &offer));
     int rc = db_query(&r->task,
                       r->scope->db,
                       SQL_OFFER_SAVE(.id = id,
@@ -343,8 +345,8 @@ AWAITS static int offers_update(struct req *r)
                                      .is_active = offer.is_active),
                       NULL);
     if (rc)
-        return fail_save(r, rc);
-    TRY(finish(r, "offers.update", id, &rows));
+        return offers_fail_save(r, rc);
+    TRY(offers_finish(r, "offers.update", id, &rows));
     return reply_row(r, 200, &rows);
 }
 

@@ -45,7 +45,7 @@ struct sync {
 /* --- the lease --- */
 
 /* co: *ret_ours is false while another has it. */
-AWAITS static int claim(struct sync *sync, int64_t id, bool *ret_ours)
+AWAITS static int sync_claim(struct sync *sync, int64_t id, bool *ret_ours)
 {
     struct rows claimed;
 
@@ -75,7 +75,7 @@ AWAITS static int extend(struct sync *sync)
     return 0;
 }
 
-AWAITS static int release(struct sync *sync)
+AWAITS static int sync_release(struct sync *sync)
 {
     return sql_exec(
         sync->r, NULL, SQL_PLAN_SYNC_RELEASE(.id = sync->plan.id, .sync_until = sync->lease));
@@ -83,8 +83,8 @@ AWAITS static int release(struct sync *sync)
 
 /* --- calls --- */
 
-AWAITS static int
-ask(struct sync *sync, const char *method, struct str path, const struct form *form, struct str key)
+AWAITS static int sync_ask(
+    struct sync *sync, const char *method, struct str path, const struct form *form, struct str key)
 {
     const struct processor_request request = {
         .method = method,
@@ -100,14 +100,14 @@ ask(struct sync *sync, const char *method, struct str path, const struct form *f
 
 /* What makes something: the same for the same state, so that a lost answer is heard again. */
 AWAITS static int
-call(struct sync *sync, const char *what, struct str path, const struct form *form)
+sync_call(struct sync *sync, const char *what, struct str path, const struct form *form)
 {
     struct arena *arena = sync->r->task.arena;
     struct str salt =
         arena_printf(arena, "%lld:%.*s", (long long)sync->plan.failures, STR_ARG(form_text(form)));
     struct str key = processor_key(arena, sync->r->scope->project, what, sync->plan.id, salt);
 
-    return ask(sync, "POST", path, form, key);
+    return sync_ask(sync, "POST", path, form, key);
 }
 
 struct str plan_fresh_key(struct req *r, const char *what, int64_t id)
@@ -121,7 +121,7 @@ struct str plan_fresh_key(struct req *r, const char *what, int64_t id)
 /* What sets something: it may have been set back since. */
 AWAITS static int call_again(struct sync *sync, struct str path, const struct form *form)
 {
-    return ask(sync, "POST", path, form, plan_fresh_key(sync->r, "plan", sync->plan.id));
+    return sync_ask(sync, "POST", path, form, plan_fresh_key(sync->r, "plan", sync->plan.id));
 }
 
 static struct str product_id(struct sync *sync)
@@ -169,7 +169,7 @@ AWAITS static int create_product(struct sync *sync)
         form_str(&form, "description", plan->description);
     form_bool(&form, "active", plan->active);
     form_map(&form, "metadata", pay_metadata(sync->r, "plan_id", plan->id));
-    rc = call(sync, "product", STR("/v1/products"), &form);
+    rc = sync_call(sync, "product", STR("/v1/products"), &form);
     if (rc == PROCESSOR_INVALID && str_is(sync->reply.code, "resource_already_exists"))
         rc = update_product(sync, id);
     if (rc == 0)
@@ -218,7 +218,7 @@ AWAITS static int find_price(struct sync *sync, struct str lookup, struct str *r
     form_init(&form, sync->r->task.arena);
     form_str(&form, "lookup_keys[0]", lookup);
     form_i64(&form, "limit", 1);
-    rc = ask(sync, "GET", STR("/v1/prices"), &form, STR_NONE);
+    rc = sync_ask(sync, "GET", STR("/v1/prices"), &form, STR_NONE);
     if (rc)
         return rc;
     *ret_price = jr_str(json_array_get(json_object_get(sync->reply.body, "data"), 0), "id");
@@ -243,7 +243,7 @@ AWAITS static int create_price(struct sync *sync, struct str *ret_price)
     form_i64(&form, "recurring[interval_count]", plan->interval_count);
     form_str(&form, "lookup_key", lookup);
     form_map(&form, "metadata", pay_metadata(sync->r, "plan_id", plan->id));
-    rc = call(sync, "price", STR("/v1/prices"), &form);
+    rc = sync_call(sync, "price", STR("/v1/prices"), &form);
     if (rc == PROCESSOR_INVALID)
         return find_price(sync, lookup, ret_price);
     if (rc)
@@ -404,7 +404,7 @@ AWAITS static int retire_noted(struct sync *sync, bool *ret_changed)
 }
 
 /* co: tells what the row said when it was read. *ret_rc: a PROCESSOR_* or PLAN_LEASE_LOST. */
-AWAITS static int tell(struct sync *sync, int *ret_rc)
+AWAITS static int sync_tell(struct sync *sync, int *ret_rc)
 {
     bool changed;
     int rc = sync_product(sync);
@@ -435,7 +435,7 @@ AWAITS static int tell_all(struct sync *sync, int64_t plan_id)
         TRY(read_state(sync, plan_id));
         if (in_step(&sync->plan))
             break;
-        TRY(tell(sync, &rc));
+        TRY(sync_tell(sync, &rc));
     }
     if (rc)
         log_warn("plan.not_synced",
@@ -456,7 +456,7 @@ AWAITS static int wait_lease(struct sync *sync, int64_t plan_id, bool *ret_ours)
         TRY(read_state(sync, plan_id));
         if (in_step(&sync->plan))
             return 0;
-        TRY(claim(sync, plan_id, ret_ours));
+        TRY(sync_claim(sync, plan_id, ret_ours));
         if (*ret_ours || clock_mono_ms() >= until_ms)
             return 0;
         TRY(task_sleep(&sync->r->task, POLL_MS));
@@ -483,7 +483,7 @@ int plan_sync(struct req *r, const struct payment_settings *settings, int64_t pl
     if (!ours)
         return 0;
     TRY(tell_all(sync, plan_id));
-    return release(sync);
+    return sync_release(sync);
 }
 
 /* co: the product becomes inactive, and every price of it that is known. */
@@ -505,7 +505,7 @@ AWAITS static int retire_all(struct sync *sync)
     }
     if (rc < 0)
         return rc;
-    TRY(release(sync));
+    TRY(sync_release(sync));
     return rc == PROCESSOR_NOT_FOUND ? 0 : rc;
 }
 
@@ -521,7 +521,7 @@ int plan_retire(struct req *r,
     TRY(read_state(sync, plan_id));
     if (!sync->plan.product.len || !payment_processor_ready(settings))
         return 0;
-    TRY(claim(sync, plan_id, &ours));
+    TRY(sync_claim(sync, plan_id, &ours));
     if (!ours)
         return fail(
             r, PROBLEM_CONFLICT, "The processor is being told of the plan; try again soon.");

@@ -114,7 +114,7 @@ struct plan {
     bool is_active;
 };
 
-static int merge(struct req *r, const struct plan_in *in, struct plan *plan)
+static int plans_merge(struct req *r, const struct plan_in *in, struct plan *plan)
 {
     if (in->plan_name.set)
         plan->plan_name = in->plan_name.value;
@@ -136,7 +136,7 @@ static int merge(struct req *r, const struct plan_in *in, struct plan *plan)
 }
 
 /* The tables' own names tell which of the unique members it was. */
-static int fail_save(struct req *r, int rc)
+static int plans_fail_save(struct req *r, int rc)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     const char *field = "plan_name";
@@ -171,7 +171,7 @@ AWAITS static int plans_create(struct req *r)
     int rc;
 
     TRY(req_json(r, &create_schema, &in));
-    TRY(merge(r, &in, &plan));
+    TRY(plans_merge(r, &in, &plan));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->scope->db,
@@ -187,7 +187,7 @@ AWAITS static int plans_create(struct req *r)
                                .store_product_id = plan.store_product_id),
                   &added);
     if (rc)
-        return fail_save(r, rc);
+        return plans_fail_save(r, rc);
     id = sql_plan_add_row(&added, 0).id;
     struct db_call audit =
         gateway_audit(r, "subscription_plans.create", "subscription_plan", id, STR_NONE);
@@ -232,7 +232,7 @@ AWAITS static int plans_update(struct req *r)
     TRY(req_json(r, &update_schema, &in));
     TRY(sql_begin(r));
     TRY(lock_plan(r, id, &plan));
-    TRY(merge(r, &in, &plan));
+    TRY(plans_merge(r, &in, &plan));
     rc = db_query(&r->task,
                   r->scope->db,
                   SQL_PLAN_SAVE(.id = id,
@@ -248,7 +248,7 @@ AWAITS static int plans_update(struct req *r)
                                 .store_product_id = plan.store_product_id),
                   NULL);
     if (rc)
-        return fail_save(r, rc);
+        return plans_fail_save(r, rc);
     struct db_call audit =
         gateway_audit(r, "subscription_plans.update", "subscription_plan", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));
@@ -259,7 +259,7 @@ AWAITS static int plans_update(struct req *r)
 
 /* --- removing --- */
 
-AWAITS static int check_unused(struct req *r, int64_t id)
+AWAITS static int plans_check_unused(struct req *r, int64_t id)
 {
     struct rows used;
 
@@ -284,7 +284,7 @@ AWAITS static int plans_delete(struct req *r)
     int rc;
 
     TRY(req_id(r, "id", &id));
-    TRY(check_unused(r, id));
+    TRY(plans_check_unused(r, id));
     TRY(pay_settings(r, false, &settings));
     rc = plan_retire(r, settings, id, &reply);
     /* Credentials that are not good any more must not keep a plan for ever. */
@@ -292,7 +292,7 @@ AWAITS static int plans_delete(struct req *r)
         return pay_fail(r, rc, &reply);
     TRY(sql_begin(r));
     TRY(lock_plan(r, id, &plan));
-    TRY(check_unused(r, id));
+    TRY(plans_check_unused(r, id));
     struct db_call calls[] = {
         db_call(SQL_PLAN_REMOVE(.id = id)),
         gateway_audit(r, "subscription_plans.delete", "subscription_plan", id, STR_NONE),

@@ -143,7 +143,7 @@ int subscription_reply(struct req *r, int status, int64_t id, struct str checkou
 static const struct walk_list walk = {
     &SQL_SUBSCRIPTIONS_DESC, &SQL_SUBSCRIPTIONS_ASC, &SQL_SUBSCRIPTIONS_COUNT, "id"};
 
-static struct opt_i64 number_of(const struct query *query, const char *name)
+static struct opt_i64 subscriptions_number_of(const struct query *query, const char *name)
 {
     int64_t number;
 
@@ -155,12 +155,13 @@ AWAITS static int subscriptions_list(struct req *r)
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return walk_reply(r,
-                      &walk,
-                      SQL_SUBSCRIPTIONS_ARGS(.status = query_get(query, "status"),
-                                             .plan_id = number_of(query, "plan_id"),
-                                             .subscriber_id = number_of(query, "subscriber_id"),
-                                             .provider = query_get(query, "provider")));
+    return walk_reply(
+        r,
+        &walk,
+        SQL_SUBSCRIPTIONS_ARGS(.status = query_get(query, "status"),
+                               .plan_id = subscriptions_number_of(query, "plan_id"),
+                               .subscriber_id = subscriptions_number_of(query, "subscriber_id"),
+                               .provider = query_get(query, "provider")));
 }
 
 AWAITS static int subscriptions_get(struct req *r)
@@ -200,7 +201,7 @@ static const struct field set_fields[] = {
 };
 static const struct schema set_schema = SCHEMA_OUT("SubscriptionUsersSet", set_fields);
 
-AWAITS static int users_list(struct req *r)
+AWAITS static int subscriptions_users_list(struct req *r)
 {
     struct subscription subscription;
     int64_t id;
@@ -300,7 +301,7 @@ static const struct route subscriptions_routes[] = {
         .query = page_query,
         .ok = {200, &user_schema, .list = true},
         .fails = {404},
-        .run = users_list,
+        .run = subscriptions_users_list,
         .class = CLASS_READ,
         .tag = "Subscriptions",
         .summary = "List the users whom a subscription gives access besides its subscriber",

@@ -3,7 +3,7 @@
 #include "base/num.h"
 #include "json/jr.h"
 
-AWAITS static int answer(struct pay_call *pay)
+AWAITS static int subscription_answer(struct pay_call *pay)
 {
     const struct call *call = &pay->call;
     struct subscription known;
@@ -25,7 +25,7 @@ struct pay_call subscription_call(struct req *r, struct idem *idem)
         .r = r,
         .idem = idem,
         .status = 201,
-        .answer = answer,
+        .answer = subscription_answer,
     };
 
     pay.call.creates = true;
@@ -48,7 +48,8 @@ AWAITS static int read_url(struct pay_call *pay, struct str session_id, struct s
 }
 
 /* The timer has settled it meanwhile: as it stands. */
-AWAITS static int answer_settled(struct pay_call *pay, const struct subscription *known)
+AWAITS static int subscription_answer_settled(struct pay_call *pay,
+                                              const struct subscription *known)
 {
     bool ended = subscription_has_ended(known);
     struct str url = STR_NONE;
@@ -76,6 +77,6 @@ int subscription_call_resume(struct pay_call *pay)
         return fail(pay->r, PROBLEM_IDEMPOTENCY_MISMATCH, NULL);
     TRY(subscription_load(pay->r, pay->call.id, &known));
     if (!known.call_key.len)
-        return answer_settled(pay, &known);
+        return subscription_answer_settled(pay, &known);
     return pay_call_repeat(pay, known.call_key, known.call_path, known.call_form);
 }

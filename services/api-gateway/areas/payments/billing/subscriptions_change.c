@@ -21,11 +21,11 @@ struct change {
 
 /* --- calls --- */
 
-AWAITS static int ask(struct req *r,
-                      struct change *change,
-                      const char *method,
-                      struct str path,
-                      const struct form *form)
+AWAITS static int change_ask(struct req *r,
+                             struct change *change,
+                             const char *method,
+                             struct str path,
+                             const struct form *form)
 {
     struct processor_request request = {.method = method, .path = path};
 
@@ -79,7 +79,7 @@ AWAITS static int write_own(const struct change *change, struct db *tx)
 
 /* co: the processor's answer, our own members and the audit row, at once. What the processor has
  * done is written down whatever else has changed meanwhile: its If-Match was looked at before. */
-AWAITS static int write_all(struct call *call, struct db *tx, void *arg)
+AWAITS static int change_write(struct call *call, struct db *tx, void *arg)
 {
     const struct change *change = arg;
 
@@ -95,9 +95,9 @@ AWAITS static int write_all(struct call *call, struct db *tx, void *arg)
     return db_batch(call->task, tx, &audit, 1, NULL);
 }
 
-AWAITS static int finish(struct req *r, struct change *change)
+AWAITS static int change_finish(struct req *r, struct change *change)
 {
-    int rc = call_transact(&change->call, write_all, change);
+    int rc = call_transact(&change->call, change_write, change);
 
     if (rc == 0)
         r->scope->begun = NULL;
@@ -119,7 +119,7 @@ AWAITS static int finish(struct req *r, struct change *change)
 AWAITS static int finish_answered(struct req *r, struct change *change)
 {
     change->object = change->call.reply.body;
-    return finish(r, change);
+    return change_finish(r, change);
 }
 
 /* --- cancelling and resuming --- */
@@ -156,7 +156,7 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
         return fail(r,
                     PROBLEM_PAYMENT_STATE,
                     "The subscription is being created; try again when that has ended.");
-    rc = ask(
+    rc = change_ask(
         r,
         change,
         "POST",
@@ -173,10 +173,10 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
 /* It is gone there already: as it is known there. */
 AWAITS static int cancel_now(struct req *r, struct change *change)
 {
-    int rc = ask(r, change, "DELETE", subscription_path(r, change), NULL);
+    int rc = change_ask(r, change, "DELETE", subscription_path(r, change), NULL);
 
     if (rc == PROCESSOR_NOT_FOUND)
-        rc = ask(r, change, "GET", subscription_path(r, change), NULL);
+        rc = change_ask(r, change, "GET", subscription_path(r, change), NULL);
     if (rc)
         return fail_call(r, change, rc);
     return finish_answered(r, change);
@@ -189,7 +189,7 @@ AWAITS static int set_period_end(struct req *r, struct change *change, bool canc
 
     form_init(&form, r->task.arena);
     form_bool(&form, "cancel_at_period_end", cancel);
-    rc = ask(r, change, "POST", subscription_path(r, change), &form);
+    rc = change_ask(r, change, "POST", subscription_path(r, change), &form);
     if (rc)
         return fail_call(r, change, rc);
     return finish_answered(r, change);
@@ -300,7 +300,7 @@ AWAITS static int move(struct req *r, struct change *change)
         return fail(r,
                     PROBLEM_DEPENDENCY_UNAVAILABLE,
                     "The processor does not know this plan yet; try again.");
-    rc = ask(r, change, "GET", subscription_path(r, change), NULL);
+    rc = change_ask(r, change, "GET", subscription_path(r, change), NULL);
     if (rc)
         return fail_call(r, change, rc);
     item = item_of(change->call.reply.body);
@@ -310,7 +310,7 @@ AWAITS static int move(struct req *r, struct change *change)
     form_str(&form, "items[0][id]", item);
     form_str(&form, "items[0][price]", price);
     form_i64(&form, "metadata[plan_id]", change->plan_id);
-    rc = ask(r, change, "POST", subscription_path(r, change), &form);
+    rc = change_ask(r, change, "POST", subscription_path(r, change), &form);
     if (rc)
         return fail_call(r, change, rc);
     change->object = change->call.reply.body;
@@ -362,7 +362,7 @@ AWAITS static int subscriptions_update(struct req *r)
         change->plan_id = in.plan_id.value;
         TRY(move(r, change));
     }
-    return finish(r, change);
+    return change_finish(r, change);
 }
 
 static const struct route subscriptions_change_routes[] = {

@@ -143,7 +143,7 @@ AWAITS static int take_template(struct req *r, int64_t id, struct draft *draft)
     return 0;
 }
 
-static bool given(const struct in_i64 *number)
+static bool subscription_given(const struct in_i64 *number)
 {
     return number->set && !number->null;
 }
@@ -153,13 +153,13 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
     const struct in_i64 *trial = &in->terms.trial_period_days;
 
     draft->terms = TERMS_NONE;
-    if (given(&in->plan_id) && given(&in->template_id))
+    if (subscription_given(&in->plan_id) && subscription_given(&in->template_id))
         return fail_field(
             r, "template_id", PROBLEM_VALIDATION_FAILED, "give a plan or a template, not both");
-    if (given(&in->plan_id)) {
+    if (subscription_given(&in->plan_id)) {
         TRY(no_terms(r, in, "plan"));
         TRY(take_plan(r, "plan_id", in->plan_id.value, draft));
-    } else if (given(&in->template_id)) {
+    } else if (subscription_given(&in->template_id)) {
         TRY(no_terms(r, in, "template"));
         TRY(take_template(r, in->template_id.value, draft));
     } else {
@@ -172,7 +172,7 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
         draft->name = in->name.value;
     if (in->description.set)
         draft->description = in->description.value;
-    if (given(trial))
+    if (subscription_given(trial))
         draft->terms.trial_period_days = trial->value;
     return 0;
 }
@@ -210,7 +210,7 @@ AWAITS static int take_payer(struct req *r, const struct create_in *in, struct d
     struct rows user;
 
     draft->email = email->set && !email->null ? email->value : STR_NONE;
-    draft->subscriber_id = given(&in->subscriber_id) ? in->subscriber_id.value : 0;
+    draft->subscriber_id = subscription_given(&in->subscriber_id) ? in->subscriber_id.value : 0;
     TRY(take_method(r, in->payment_method_id.value, draft));
     if (!in->subscriber_id.set && !draft->subscriber_id && !draft->email.len &&
         r->scope->caller->kind == CALLER_USER)
@@ -301,7 +301,8 @@ static void put_price(struct form *form, const struct draft *draft, bool checkou
 }
 
 /* Percent with two decimals at most; the processor takes no fixed part of recurring charges. */
-static void put_fee(struct req *r, struct form *form, const struct draft *draft, const char *key)
+static void
+subscription_put_fee(struct req *r, struct form *form, const struct draft *draft, const char *key)
 {
     const struct payment_settings *settings = draft->settings;
     long long points = (long long)settings->fee.basis_points;
@@ -334,7 +335,7 @@ static void checkout_form(struct req *r, struct form *form, const struct draft *
         form_str(form, "subscription_data[description]", draft->description);
     if (draft->terms.trial_period_days > 0)
         form_i64(form, "subscription_data[trial_period_days]", draft->terms.trial_period_days);
-    put_fee(r, form, draft, "subscription_data[application_fee_percent]");
+    subscription_put_fee(r, form, draft, "subscription_data[application_fee_percent]");
 }
 
 /* Refused as a whole when the first charge is: a subscription that waits for its payer would need a
@@ -351,10 +352,10 @@ static void charge_form(struct req *r, struct form *form, const struct draft *dr
     form_map(form, "metadata", pay_metadata_with(r, draft->metadata, "subscription_id", id));
     if (draft->terms.trial_period_days > 0)
         form_i64(form, "trial_period_days", draft->terms.trial_period_days);
-    put_fee(r, form, draft, "application_fee_percent");
+    subscription_put_fee(r, form, draft, "application_fee_percent");
 }
 
-AWAITS static int add_row(struct req *r, const struct draft *draft, int64_t *ret_id)
+AWAITS static int subscription_add_row(struct req *r, const struct draft *draft, int64_t *ret_id)
 {
     const struct terms *terms = &draft->terms;
     struct rows added;
@@ -427,7 +428,7 @@ take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t
                                             .trial_length_days = terms->trial_period_days));
 }
 
-AWAITS static int create(struct req *r, const struct create_in *in, struct idem *idem)
+AWAITS static int subscription_create(struct req *r, const struct create_in *in, struct idem *idem)
 {
     struct pay_call pay = subscription_call(r, idem);
     struct draft draft = {0};
@@ -447,7 +448,7 @@ AWAITS static int create(struct req *r, const struct create_in *in, struct idem 
                     &draft.success_url,
                     &draft.cancel_url);
     TRY(prepare_draft(r, &draft));
-    TRY(add_row(r, &draft, &pay.call.id));
+    TRY(subscription_add_row(r, &draft, &pay.call.id));
     if (in->offer_code.set && !in->offer_code.null)
         TRY(take_code(r, &in->offer_code, &draft, pay.call.id));
     form_init(&form, r->task.arena);
@@ -468,7 +469,7 @@ AWAITS static int subscriptions_create(struct req *r)
 
     TRY(req_json(r, &create_schema, &in));
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, create(r, &in, &idem));
+    return idem_end(r, &idem, subscription_create(r, &in, &idem));
 }
 
 static const struct route subscriptions_create_routes[] = {

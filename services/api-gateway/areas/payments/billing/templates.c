@@ -122,7 +122,7 @@ static int merge_plan(struct req *r, const struct template_in *in, struct templa
     return 0;
 }
 
-static int merge(struct req *r, const struct template_in *in, struct template *template)
+static int templates_merge(struct req *r, const struct template_in *in, struct template *template)
 {
     const struct in_i64 *trial = &in->terms.trial_period_days;
 
@@ -143,7 +143,7 @@ static int merge(struct req *r, const struct template_in *in, struct template *t
 }
 
 /* Terms of its own, or the plan's. */
-static struct opt_i64 own(const struct template *template, int64_t value)
+static struct opt_i64 templates_own(const struct template *template, int64_t value)
 {
     return template->plan_id ? NO_I64 : some_i64(value);
 }
@@ -152,10 +152,10 @@ static struct opt_i64 trial(const struct template *template)
 {
     int64_t days = template->terms.trial_period_days;
 
-    return template->trial_set ? some_i64(days) : own(template, days);
+    return template->trial_set ? some_i64(days) : templates_own(template, days);
 }
 
-static int fail_save(struct req *r, int rc)
+static int templates_fail_save(struct req *r, int rc)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -168,7 +168,7 @@ static int fail_save(struct req *r, int rc)
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("Another template has this name."), errors);
 }
 
-AWAITS static int finish(struct req *r, const char *action, int64_t id)
+AWAITS static int templates_finish(struct req *r, const char *action, int64_t id)
 {
     struct db_call audit = gateway_audit(r, action, "subscription_template", id, STR_NONE);
 
@@ -184,24 +184,25 @@ AWAITS static int templates_create(struct req *r)
     int rc;
 
     TRY(req_json(r, &create_schema, &in));
-    TRY(merge(r, &in, &template));
+    TRY(templates_merge(r, &in, &template));
     TRY(sql_begin(r));
-    rc = db_query(&r->task,
-                  r->scope->db,
-                  SQL_TEMPLATE_ADD(.name = template.name,
-                                   .description = template.description,
-                                   .plan_id = some_id(template.plan_id),
-                                   .amount_minor = own(&template, template.terms.amount_minor),
-                                   .currency = template.terms.currency,
-                                   .billing_interval = template.terms.billing_interval,
-                                   .interval_count = own(&template, template.terms.interval_count),
-                                   .trial_period_days = trial(&template),
-                                   .is_active = template.is_active),
-                  &added);
+    rc = db_query(
+        &r->task,
+        r->scope->db,
+        SQL_TEMPLATE_ADD(.name = template.name,
+                         .description = template.description,
+                         .plan_id = some_id(template.plan_id),
+                         .amount_minor = templates_own(&template, template.terms.amount_minor),
+                         .currency = template.terms.currency,
+                         .billing_interval = template.terms.billing_interval,
+                         .interval_count = templates_own(&template, template.terms.interval_count),
+                         .trial_period_days = trial(&template),
+                         .is_active = template.is_active),
+        &added);
     if (rc)
-        return fail_save(r, rc);
+        return templates_fail_save(r, rc);
     int64_t id = sql_template_add_row(&added, 0).id;
-    TRY(finish(r, "subscription_templates.create", id));
+    TRY(templates_finish(r, "subscription_templates.create", id));
     return reply_template(r, 201, id);
 }
 
@@ -240,23 +241,24 @@ AWAITS static int templates_update(struct req *r)
     TRY(req_json(r, &update_schema, &in));
     TRY(sql_begin(r));
     TRY(lock_template(r, id, &template));
-    TRY(merge(r, &in, &template));
-    rc = db_query(&r->task,
-                  r->scope->db,
-                  SQL_TEMPLATE_SAVE(.id = id,
-                                    .name = template.name,
-                                    .description = template.description,
-                                    .plan_id = some_id(template.plan_id),
-                                    .amount_minor = own(&template, template.terms.amount_minor),
-                                    .currency = template.terms.currency,
-                                    .billing_interval = template.terms.billing_interval,
-                                    .interval_count = own(&template, template.terms.interval_count),
-                                    .trial_period_days = trial(&template),
-                                    .is_active = template.is_active),
-                  NULL);
+    TRY(templates_merge(r, &in, &template));
+    rc = db_query(
+        &r->task,
+        r->scope->db,
+        SQL_TEMPLATE_SAVE(.id = id,
+                          .name = template.name,
+                          .description = template.description,
+                          .plan_id = some_id(template.plan_id),
+                          .amount_minor = templates_own(&template, template.terms.amount_minor),
+                          .currency = template.terms.currency,
+                          .billing_interval = template.terms.billing_interval,
+                          .interval_count = templates_own(&template, template.terms.interval_count),
+                          .trial_period_days = trial(&template),
+                          .is_active = template.is_active),
+        NULL);
     if (rc)
-        return fail_save(r, rc);
-    TRY(finish(r, "subscription_templates.update", id));
+        return templates_fail_save(r, rc);
+    TRY(templates_finish(r, "subscription_templates.update", id));
     return reply_template(r, 200, id);
 }
 
@@ -269,7 +271,7 @@ AWAITS static int templates_delete(struct req *r)
     TRY(sql_begin(r));
     TRY(lock_template(r, id, &template));
     TRY(sql_exec(r, NULL, SQL_TEMPLATE_REMOVE(.id = id)));
-    TRY(finish(r, "subscription_templates.delete", id));
+    TRY(templates_finish(r, "subscription_templates.delete", id));
     return reply_empty(r, 204);
 }
 

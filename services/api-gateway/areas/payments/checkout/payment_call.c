@@ -10,7 +10,7 @@
 
 /* --- the row --- */
 
-static struct str text_or_null(struct str text)
+static struct str payment_text_or_null(struct str text)
 {
     return text.len ? text : STR_NONE;
 }
@@ -25,9 +25,9 @@ int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_i
                 SQL_PAYMENT_ADD(.type = str_from(draft->type),
                                 .amount_minor = draft->amount_minor,
                                 .currency = draft->currency,
-                                .description = text_or_null(draft->description),
-                                .customer = text_or_null(draft->customer),
-                                .customer_email = text_or_null(draft->customer_email),
+                                .description = payment_text_or_null(draft->description),
+                                .customer = payment_text_or_null(draft->customer),
+                                .customer_email = payment_text_or_null(draft->customer_email),
                                 .subscriber_id = some_id(draft->subscriber_id),
                                 .payment_method_id = some_id(draft->payment_method_id),
                                 .platform_fee_minor = draft->fee_minor,
@@ -86,7 +86,7 @@ static void unknown(struct pay_call *pay)
     extend_problem(pay->r, pay->call.id, STR_NONE);
 }
 
-AWAITS static int answer(struct pay_call *pay)
+AWAITS static int payment_answer(struct pay_call *pay)
 {
     const struct processor_reply *reply = &pay->call.reply;
     const struct payment_extra extra = extra_of(&pay->call);
@@ -110,7 +110,7 @@ struct pay_call payment_call(struct req *r, struct idem *idem, bool creates)
         .r = r,
         .idem = idem,
         .status = creates ? 201 : 200,
-        .answer = answer,
+        .answer = payment_answer,
         .unknown = unknown,
     };
 
@@ -121,7 +121,7 @@ struct pay_call payment_call(struct req *r, struct idem *idem, bool creates)
 /* --- going on --- */
 
 /* Somebody else has settled it meanwhile: as it stands. */
-AWAITS static int answer_settled(struct pay_call *pay, struct payment *payment)
+AWAITS static int payment_answer_settled(struct pay_call *pay, struct payment *payment)
 {
     struct payment_extra extra;
     struct req *r = pay->r;
@@ -164,7 +164,7 @@ int payment_call_resume(struct pay_call *pay)
     TRY(payment_load_target(pay->r, pay->idem, &payment));
     pay->call.id = payment.id;
     if (!payment_call_is_ours(pay->idem, &payment))
-        return answer_settled(pay, &payment);
+        return payment_answer_settled(pay, &payment);
     return pay_call_repeat(pay, payment.call_key, payment.call_path, payment.call_form);
 }
 

@@ -71,7 +71,7 @@ static int join_open_call(struct req *r,
     return 0;
 }
 
-AWAITS static int begin(struct req *r, struct act *act, int64_t id, struct pay_call *pay)
+AWAITS static int intent_begin(struct req *r, struct act *act, int64_t id, struct pay_call *pay)
 {
     struct payment payment;
 
@@ -92,7 +92,7 @@ AWAITS static int begin(struct req *r, struct act *act, int64_t id, struct pay_c
 /* The abandoned request noted its call. While that is open it is repeated; if somebody else closed
  * it without it having been made it is made now: under its own key, so that it is not made
  * twice. */
-AWAITS static int go_on(struct req *r, struct act *act, struct pay_call *pay)
+AWAITS static int intent_go_on(struct req *r, struct act *act, struct pay_call *pay)
 {
     struct payment_extra extra;
     struct payment payment;
@@ -104,7 +104,7 @@ AWAITS static int go_on(struct req *r, struct act *act, struct pay_call *pay)
     if (!among(payment.status, act->states))
         return payment_reply(r, 200, &payment, &extra);
     pay->call.again = true;
-    TRY(begin(r, act, payment.id, pay));
+    TRY(intent_begin(r, act, payment.id, pay));
     return pay_call_run(pay);
 }
 
@@ -116,12 +116,12 @@ AWAITS static int run_act(struct req *r, struct act *act, struct idem *idem)
 
     TRY(pay_settings(r, act->ready, &pay.call.settings));
     if (idem->target.len)
-        return go_on(r, act, &pay);
+        return intent_go_on(r, act, &pay);
     TRY(payment_load_path(r, &payment));
     /* Not every change is told by an event: what is known here may be behind. */
     if (!among(payment.status, act->states) || !payment.intent_id.len)
         TRY(payment_reread(r, pay.call.settings, &payment, &extra));
-    TRY(begin(r, act, payment.id, &pay));
+    TRY(intent_begin(r, act, payment.id, &pay));
     return pay_call_run(&pay);
 }
 
@@ -215,7 +215,7 @@ AWAITS static int resolve_method(struct req *r, const json_t *id, struct act *ac
     return 0;
 }
 
-AWAITS static int confirm(struct req *r, struct act *act, struct idem *idem)
+AWAITS static int intent_confirm(struct req *r, struct act *act, struct idem *idem)
 {
     const struct confirm_in *in = act->in;
 
@@ -238,7 +238,7 @@ AWAITS static int intents_confirm(struct req *r)
 
     TRY(req_json(r, &confirm_schema, &in));
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, confirm(r, &act, &idem));
+    return idem_end(r, &idem, intent_confirm(r, &act, &idem));
 }
 
 /* --- capture --- */

@@ -81,11 +81,11 @@ static int no_such_method(struct req *r)
     return fail(r, PROBLEM_NOT_FOUND, "There is no such payment method.");
 }
 
-AWAITS static int find_row(struct req *r,
-                           int64_t id,
-                           struct str provider_id,
-                           struct payment_method *ret_method,
-                           bool *ret_found)
+AWAITS static int methods_find_row(struct req *r,
+                                   int64_t id,
+                                   struct str provider_id,
+                                   struct payment_method *ret_method,
+                                   bool *ret_found)
 {
     struct rows rows;
 
@@ -131,7 +131,7 @@ fetch_method(struct req *r, const struct payment_settings *settings, struct str 
 }
 
 /* Ours as an integer, the processor's as a text. */
-static bool read_id(const json_t *id, int64_t *ret_id, struct str *ret_provider_id)
+static bool methods_read_id(const json_t *id, int64_t *ret_id, struct str *ret_provider_id)
 {
     *ret_id = 0;
     *ret_provider_id = STR_NONE;
@@ -154,15 +154,15 @@ int payment_method_find(struct req *r,
     bool found = false;
     int64_t number;
 
-    if (!read_id(id, &number, &provider_id))
+    if (!methods_read_id(id, &number, &provider_id))
         return fail_field(r,
                           "payment_method_id",
                           PROBLEM_TYPE_MISMATCH,
                           "expected the id of a payment method, an integer or a text");
-    TRY(find_row(r, number, provider_id, ret_method, &found));
+    TRY(methods_find_row(r, number, provider_id, ret_method, &found));
     if (!found && provider_id.len && settings) {
         TRY(fetch_method(r, settings, provider_id));
-        TRY(find_row(r, 0, provider_id, ret_method, &found));
+        TRY(methods_find_row(r, 0, provider_id, ret_method, &found));
     }
     if (!found)
         return no_such_method(r);
@@ -438,7 +438,7 @@ AWAITS static int methods_delete(struct req *r)
 
     if (!path_id(r, &id, &provider_id))
         return no_such_method(r);
-    TRY(find_row(r, id, provider_id, &method, &found));
+    TRY(methods_find_row(r, id, provider_id, &method, &found));
     if (!found)
         return no_such_method(r);
     if (str_is(method.status, "detached"))

@@ -58,7 +58,7 @@ int payment_reply(struct req *r,
     return reply_json(r, status);
 }
 
-static void read_row(const struct rows *rows, struct payment *payment)
+static void payments_read_row(const struct rows *rows, struct payment *payment)
 {
     const struct sql_payment_row row = sql_payment_row(rows, 0);
 
@@ -88,7 +88,7 @@ int payment_load(struct req *r, int64_t id, bool lock, struct payment *ret_payme
 
     TRY(sql_one(
         r, &rows, lock ? &SQL_PAYMENT_LOCK : &SQL_PAYMENT_GET, SQL_PAYMENT_ID_ARGS(.id = id)));
-    read_row(&rows, ret_payment);
+    payments_read_row(&rows, ret_payment);
     return 0;
 }
 
@@ -103,11 +103,11 @@ int payment_load_path(struct req *r, struct payment *ret_payment)
     if (!str_starts(text, STR("pi_")))
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     TRY(sql_one(r, &rows, SQL_PAYMENT_BY_INTENT(.intent_id = text)));
-    read_row(&rows, ret_payment);
+    payments_read_row(&rows, ret_payment);
     return 0;
 }
 
-static void release_json(void *json)
+static void payments_release_json(void *json)
 {
     json_decref(json);
 }
@@ -121,7 +121,7 @@ int payment_amount(struct req *r,
     json_t *number = amount->set && !amount->null ? json_real(amount->value) : NULL;
 
     if (number)
-        arena_defer(r->task.arena, release_json, number);
+        arena_defer(r->task.arena, payments_release_json, number);
     return pay_amount(r, number, currency, ret_minor, ret_currency);
 }
 

@@ -32,8 +32,10 @@ static void put_charge(struct form *form, const struct payment_method *method)
     form_str(form, "automatic_payment_methods[allow_redirects]", STR("never"));
 }
 
-AWAITS static int
-charge(struct req *r, const struct charge_in *in, struct payment_draft *draft, struct idem *idem)
+AWAITS static int payments_charge_once(struct req *r,
+                                       const struct charge_in *in,
+                                       struct payment_draft *draft,
+                                       struct idem *idem)
 {
     struct pay_call pay = payment_call(r, idem, true);
     struct payment_method method;
@@ -71,7 +73,7 @@ AWAITS static int payments_charge(struct req *r)
     if (in.description.set && !in.description.null)
         draft.description = in.description.value;
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, charge(r, &in, &draft, &idem));
+    return idem_end(r, &idem, payments_charge_once(r, &in, &draft, &idem));
 }
 
 static const struct route payments_charge_routes[] = {

@@ -68,19 +68,19 @@ static const struct field create_fields[] = {
 };
 static const struct schema create_schema = SCHEMA("PaymentCreate", struct create_in, create_fields);
 
-static bool given(const struct in_str *text)
+static bool payment_given(const struct in_str *text)
 {
     return text->set && !text->null && text->value.len > 0;
 }
 
-static struct str text_of(const struct in_str *text)
+static struct str payment_text_of(const struct in_str *text)
 {
-    return given(text) ? text->value : STR_NONE;
+    return payment_given(text) ? text->value : STR_NONE;
 }
 
 static bool is_checkout(const struct create_in *in)
 {
-    return !given(&in->mode) || str_is(in->mode.value, "checkout");
+    return !payment_given(&in->mode) || str_is(in->mode.value, "checkout");
 }
 
 static bool saves(const struct create_in *in)
@@ -122,7 +122,7 @@ static void put_checkout(struct req *r,
         form_i64(form, "payment_intent_data[application_fee_amount]", draft->fee_minor);
     if (saves(in))
         form_str(form, "payment_intent_data[setup_future_usage]", STR("off_session"));
-    if (given(&in->capture_method))
+    if (payment_given(&in->capture_method))
         form_str(form, "payment_intent_data[capture_method]", in->capture_method.value);
 }
 
@@ -165,8 +165,8 @@ AWAITS static int draft_payment(struct req *r,
     bool subscriber = in->subscriber_id.set && !in->subscriber_id.null;
 
     draft->type = "one_off";
-    draft->description = text_of(&in->description);
-    draft->customer_email = text_of(&in->customer_email);
+    draft->description = payment_text_of(&in->description);
+    draft->customer_email = payment_text_of(&in->customer_email);
     draft->subscriber_id = subscriber ? in->subscriber_id.value : 0;
     draft->fee_minor = payment_fee(settings, draft->amount_minor, draft->currency);
     /* Who only pays once needs no account at the processor. */
@@ -175,8 +175,10 @@ AWAITS static int draft_payment(struct req *r,
     return pay_customer(r, settings, draft->subscriber_id, draft->customer_email, &draft->customer);
 }
 
-AWAITS static int
-create(struct req *r, const struct create_in *in, struct payment_draft *draft, struct idem *idem)
+AWAITS static int payment_create(struct req *r,
+                                 const struct create_in *in,
+                                 struct payment_draft *draft,
+                                 struct idem *idem)
 {
     struct pay_call pay = payment_call(r, idem, true);
     struct form form;
@@ -209,14 +211,14 @@ AWAITS static int payments_create(struct req *r)
     TRY(req_json(r, &create_schema, &in));
     TRY(payment_amount(r, &in.amount, in.currency.value, &draft.amount_minor, &draft.currency));
     TRY(pay_user_metadata(r, in.metadata.null ? NULL : in.metadata.value, &draft.metadata));
-    if (saves(&in) && !given(&in.customer_email) &&
+    if (saves(&in) && !payment_given(&in.customer_email) &&
         (!in.subscriber_id.set || in.subscriber_id.null))
         return fail_field(r,
                           "customer_email",
                           PROBLEM_REQUIRED,
                           "is required, or subscriber_id, to keep the payment method");
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, create(r, &in, &draft, &idem));
+    return idem_end(r, &idem, payment_create(r, &in, &draft, &idem));
 }
 
 static const struct route payments_create_routes[] = {

@@ -99,7 +99,7 @@ reply_status(struct req *r, int status, const struct processor_account *account,
 
 /* --- what the processor tells --- */
 
-static void take(struct str *text, struct str told)
+static void connect_take(struct str *text, struct str told)
 {
     if (told.len)
         *text = told;
@@ -111,9 +111,9 @@ static void merge_told(struct arena *arena,
                        struct processor_account *account)
 {
     account->account = told->id;
-    take(&account->business_type, told->business_type);
-    take(&account->country, told->country);
-    take(&account->email, told->email);
+    connect_take(&account->business_type, told->business_type);
+    connect_take(&account->country, told->country);
+    connect_take(&account->email, told->email);
     account->charges_enabled = told->charges_enabled;
     account->payouts_enabled = told->payouts_enabled;
     account->details_submitted = told->details_submitted;
@@ -121,7 +121,7 @@ static void merge_told(struct arena *arena,
         told->requirements ? jr_print(arena, told->requirements) : account->requirements;
 }
 
-static bool same(const struct processor_account *a, const struct processor_account *b)
+static bool connect_is_same(const struct processor_account *a, const struct processor_account *b)
 {
     return str_eq(a->account, b->account) && str_eq(a->business_type, b->business_type) &&
            str_eq(a->country, b->country) && str_eq(a->email, b->email) &&
@@ -129,7 +129,7 @@ static bool same(const struct processor_account *a, const struct processor_accou
            a->details_submitted == b->details_submitted && str_eq(a->requirements, b->requirements);
 }
 
-static void set_text(json_t *doc, const char *name, struct str text)
+static void connect_set_text(json_t *doc, const char *name, struct str text)
 {
     if (text.len)
         (void)json_object_set_new(doc, name, json_stringn(text.ptr, text.len));
@@ -142,10 +142,10 @@ static void set_account(json_t *doc,
 {
     char text[CLOCK_TEXT_BYTES];
 
-    set_text(doc, "account", account->account);
-    set_text(doc, "business_type", account->business_type);
-    set_text(doc, "country", account->country);
-    set_text(doc, "email", account->email);
+    connect_set_text(doc, "account", account->account);
+    connect_set_text(doc, "business_type", account->business_type);
+    connect_set_text(doc, "country", account->country);
+    connect_set_text(doc, "email", account->email);
     (void)json_object_set_new(doc, "charges_enabled", json_boolean(account->charges_enabled));
     (void)json_object_set_new(doc, "payouts_enabled", json_boolean(account->payouts_enabled));
     (void)json_object_set_new(doc, "details_submitted", json_boolean(account->details_submitted));
@@ -237,7 +237,7 @@ AWAITS static int connect_get(struct req *r)
         return reply_status(r, 200, known, false);
     struct processor_account account = *known;
     merge_told(r->task.arena, &told, &account);
-    if (!same(&account, known))
+    if (!connect_is_same(&account, known))
         TRY(keep_status(r, known, &told, &account, at_ms));
     return reply_status(r, 200, &account, true);
 }
@@ -320,8 +320,8 @@ AWAITS static int begin_creation(struct req *r, struct str form, struct creation
     creation->key = new_key(r);
     creation->ours = true;
     json_t *creating = json_object();
-    set_text(creating, "form", creation->form);
-    set_text(creating, "key", creation->key);
+    connect_set_text(creating, "form", creation->form);
+    connect_set_text(creating, "key", creation->key);
     (void)json_object_set_new(creating, "at", json_string(clock_format(at, clock_wall_ms())));
     (void)json_object_set_new(doc, "creating", creating);
     return save_doc(r, doc, NULL);
@@ -432,7 +432,7 @@ AWAITS static int create_once(struct req *r, struct str form)
     return reply_status(r, 201, &account, true);
 }
 
-static bool read_country(struct req *r, struct in_str *country)
+static bool connect_read_country(struct req *r, struct in_str *country)
 {
     country->value = arena_upper(r->task.arena, country->value);
     return ascii_only(country->value, ASCII_UPPER, "");
@@ -443,7 +443,7 @@ AWAITS static int connect_create(struct req *r)
     struct connect_in in;
 
     TRY(req_json(r, &connect_schema, &in));
-    if (!read_country(r, &in.country))
+    if (!connect_read_country(r, &in.country))
         return fail_field(r, "country", PROBLEM_PATTERN, "must be a country of two letters");
     struct str form = account_form(r, &in);
     TRY(create_once(r, form));

@@ -108,7 +108,7 @@ static struct str hint(struct arena *arena, struct str secret)
     return arena_printf(arena, MASK "%.*s", (int)shown, secret.ptr + secret.len - shown);
 }
 
-static int reply_credentials(struct req *r, const struct processor_account *account)
+static int credentials_reply(struct req *r, const struct processor_account *account)
 {
     struct arena *arena = r->task.arena;
     struct jw w = resp_json(r);
@@ -148,7 +148,7 @@ AWAITS static int credentials_get(struct req *r)
     const struct payment_settings *settings;
 
     TRY(pay_settings_now(r, &settings));
-    return reply_credentials(r, &settings->processor);
+    return credentials_reply(r, &settings->processor);
 }
 
 /* --- changes --- */
@@ -174,12 +174,12 @@ static bool account_ok(struct str text)
     return true;
 }
 
-static bool masked(struct str text)
+static bool credentials_is_masked(struct str text)
 {
     return str_starts(text, STR(MASK));
 }
 
-static int check(struct req *r, const struct credentials_in *in)
+static int credentials_check(struct req *r, const struct credentials_in *in)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     const struct secret_in *secrets = in->webhook_secrets.items;
@@ -229,7 +229,7 @@ merge_secrets(struct req *r, const struct in_list *list, struct processor_accoun
 
     for (size_t i = 0; i < list->count; i++) {
         struct str secret = items[i].secret.value;
-        if (masked(secret))
+        if (credentials_is_masked(secret))
             secret = find_masked(r->task.arena, account, i, secret);
         if (!secret.len) {
             struct str field = arena_printf(r->task.arena, "webhook_secrets[%zu].secret", i);
@@ -251,7 +251,7 @@ static int merge_key(struct req *r, const struct in_str *key, struct processor_a
 {
     if (!key->set)
         return 0;
-    if (masked(key->value)) {
+    if (credentials_is_masked(key->value)) {
         if (!account->secret_key.len ||
             !str_eq(hint(r->task.arena, account->secret_key), key->value))
             return fail_field(
@@ -325,7 +325,7 @@ static struct str secret_text(struct req *r, const struct processor_account *acc
     return strbuf_view(&out);
 }
 
-static struct str changed_members(struct req *r, const struct credentials_in *in)
+static struct str credentials_changed_members(struct req *r, const struct credentials_in *in)
 {
     const struct changed_member members[] = {
         {"mode", in->mode.set},
@@ -352,7 +352,7 @@ AWAITS static int credentials_update(struct req *r)
     json_t *doc = NULL;
 
     TRY(req_json(r, &in_schema, &in));
-    TRY(check(r, &in));
+    TRY(credentials_check(r, &in));
     TRY(register_project(r));
     TRY(sql_begin(r));
     TRY(pay_lock_processor(r, &doc, &account));
@@ -366,12 +366,13 @@ AWAITS static int credentials_update(struct req *r)
                              PAYMENT_SETTINGS_PROCESSOR,
                              jr_print(arena, doc),
                              secret_text(r, &account)),
-        gateway_audit(r, "processor_credentials.update", "processor", 0, changed_members(r, &in)),
+        gateway_audit(
+            r, "processor_credentials.update", "processor", 0, credentials_changed_members(r, &in)),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
     gateway_touch(r);
-    return reply_credentials(r, &account);
+    return credentials_reply(r, &account);
 }
 
 /* The account stays at the processor; its id, given again, connects it again. */

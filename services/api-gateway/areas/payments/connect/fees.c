@@ -128,11 +128,11 @@ static const struct schema calculate_out_schema = SCHEMA_OUT("FeeEstimate", calc
 /* --- numbers of bodies --- */
 
 /* Faults go to `errors`. Left out or null: 0. */
-static int64_t read_number(struct req *r,
-                           const struct in_f64 *in,
-                           const char *field,
-                           struct str currency,
-                           struct schema_errors *errors)
+static int64_t fees_read_number(struct req *r,
+                                const struct in_f64 *in,
+                                const char *field,
+                                struct str currency,
+                                struct schema_errors *errors)
 {
     char text[32];
     int64_t minor = 0;
@@ -184,7 +184,7 @@ static void put_rate(struct jw *w, const char *name, int64_t points)
 }
 
 /* With the audit row; the open transaction, if there is one, is committed. */
-AWAITS static int save(struct req *r, const char *key, const char *action, struct str doc)
+AWAITS static int fees_save(struct req *r, const char *key, const char *action, struct str doc)
 {
     struct db_call calls[] = {
         payment_settings_put(r->task.arena, r->scope->project, key, doc, STR_NONE),
@@ -199,7 +199,7 @@ AWAITS static int save(struct req *r, const char *key, const char *action, struc
 
 /* --- the platform's fee --- */
 
-static void put_fee(struct jw *w, const struct platform_fee *fee)
+static void fees_put(struct jw *w, const struct platform_fee *fee)
 {
     put_rate(w, "percent", fee->basis_points);
     money_json(w, "fixed", fee->fixed_minor, fee->currency);
@@ -211,7 +211,7 @@ static int reply_fee(struct req *r, const struct platform_fee *fee)
     struct jw w = resp_json(r);
 
     jw_obj(&w);
-    put_fee(&w, fee);
+    fees_put(&w, fee);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }
@@ -249,7 +249,7 @@ static struct str fee_doc(struct req *r, const struct platform_fee *fee)
     strbuf_init(&out, r->task.arena, DOC_BYTES);
     jw_init(&w, &out);
     jw_obj(&w);
-    put_fee(&w, fee);
+    fees_put(&w, fee);
     jw_obj_end(&w);
     return strbuf_view(&out);
 }
@@ -270,10 +270,10 @@ AWAITS static int fees_update(struct req *r)
     keep_stored(r, doc, &in);
     fee.currency = read_currency(r, in.currency.value, "currency", errors);
     fee.basis_points = read_rate(r, &in.percent, "percent", errors);
-    fee.fixed_minor = read_number(r, &in.fixed, "fixed", fee.currency, errors);
+    fee.fixed_minor = fees_read_number(r, &in.fixed, "fixed", fee.currency, errors);
     if (errors->count)
         return fail_fields(r, errors);
-    TRY(save(r, PAYMENT_SETTINGS_FEES, "platform_fee.update", fee_doc(r, &fee)));
+    TRY(fees_save(r, PAYMENT_SETTINGS_FEES, "platform_fee.update", fee_doc(r, &fee)));
     return reply_fee(r, &fee);
 }
 
@@ -323,7 +323,7 @@ AWAITS static int schedule_get(struct req *r)
 }
 
 /* Upper case, or STR_NONE. */
-static struct str read_country(struct arena *arena, struct str text)
+static struct str fees_read_country(struct arena *arena, struct str text)
 {
     struct str country = arena_upper(arena, text);
     bool code = text.len == 2 && ascii_only(country, ASCII_UPPER, "");
@@ -332,16 +332,16 @@ static struct str read_country(struct arena *arena, struct str text)
                                                                                 : STR_NONE;
 }
 
-static void read_row(struct req *r,
-                     const struct row_in *in,
-                     size_t index,
-                     struct processor_fee *row,
-                     struct schema_errors *errors)
+static void fees_read_row(struct req *r,
+                          const struct row_in *in,
+                          size_t index,
+                          struct processor_fee *row,
+                          struct schema_errors *errors)
 {
     struct arena *arena = r->task.arena;
 #define AT(member) arena_printf(arena, "rows[%zu]." member, index).ptr
 
-    row->country = read_country(arena, in->country.value);
+    row->country = fees_read_country(arena, in->country.value);
     if (!row->country.len)
         schema_error_add(arena,
                          errors,
@@ -350,7 +350,7 @@ static void read_row(struct req *r,
                          "must be a country of two letters, EEA or *");
     row->currency = read_currency(r, in->currency.value, AT("currency"), errors);
     row->basis_points = read_rate(r, &in->percent, AT("percent"), errors);
-    row->fixed_minor = read_number(r, &in->fixed, AT("fixed"), row->currency, errors);
+    row->fixed_minor = fees_read_number(r, &in->fixed, AT("fixed"), row->currency, errors);
     row->international_basis_points =
         read_rate(r, &in->international_percent, AT("international_percent"), errors);
     row->conversion_basis_points =
@@ -360,13 +360,13 @@ static void read_row(struct req *r,
 #undef AT
 }
 
-static int read_rows(struct req *r, const struct in_list *in, struct processor_fee *rows)
+static int fees_read_rows(struct req *r, const struct in_list *in, struct processor_fee *rows)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     const struct row_in *items = in->items;
 
     for (size_t i = 0; i < in->count; i++) {
-        read_row(r, &items[i], i, &rows[i], errors);
+        fees_read_row(r, &items[i], i, &rows[i], errors);
         for (size_t k = 0; k < i; k++)
             if (rows[i].country.len && str_eq(rows[k].country, rows[i].country))
                 schema_error_add(r->task.arena,
@@ -400,12 +400,12 @@ AWAITS static int schedule_update(struct req *r)
     if (!in.rows.null && !in.rows.count)
         return fail_field(r, "rows", PROBLEM_OUT_OF_RANGE, "must not be empty");
     struct processor_fee *rows = ARENA_ARRAY(r->task.arena, rows, in.rows.count + 1);
-    TRY(read_rows(r, &in.rows, rows));
+    TRY(fees_read_rows(r, &in.rows, rows));
     TRY(sql_begin(r));
-    TRY(save(r,
-             PAYMENT_SETTINGS_SCHEDULE,
-             "processor_fees.update",
-             schedule_doc(r, rows, in.rows.count)));
+    TRY(fees_save(r,
+                  PAYMENT_SETTINGS_SCHEDULE,
+                  "processor_fees.update",
+                  schedule_doc(r, rows, in.rows.count)));
     TRY(pay_settings(r, false, &settings));
     struct payment_settings shown = *settings;
     shown.schedule = rows;
@@ -429,7 +429,7 @@ AWAITS static int fees_calculate(struct req *r)
     TRY(pay_settings(r, false, &settings));
     struct str country = settings->processor.country;
     if (in.country.value.len) {
-        country = read_country(r->task.arena, in.country.value);
+        country = fees_read_country(r->task.arena, in.country.value);
         if (!country.len)
             return fail_field(
                 r, "country", PROBLEM_PATTERN, "must be a country of two letters, EEA or *");

@@ -75,7 +75,7 @@ static int read_storefronts(struct req *r, struct in_strs *in)
     return 0;
 }
 
-static void set_text(json_t *doc, const char *name, const struct in_str *in)
+static void settings_set_text(json_t *doc, const char *name, const struct in_str *in)
 {
     if (in->set && in->value.len)
         (void)json_object_set_new(doc, name, json_stringn(in->value.ptr, in->value.len));
@@ -84,7 +84,7 @@ static void set_text(json_t *doc, const char *name, const struct in_str *in)
 }
 
 /* Null restores the default, which is what a document without the member has. */
-static void merge(json_t *doc, const struct settings_in *in)
+static void settings_merge(json_t *doc, const struct settings_in *in)
 {
     if (in->grace_days.set && in->grace_days.null)
         (void)json_object_del(doc, "grace_days");
@@ -100,8 +100,8 @@ static void merge(json_t *doc, const struct settings_in *in)
                                                      in->web_checkout_storefronts.items[i].len));
         (void)json_object_set_new(doc, "web_checkout_storefronts", list);
     }
-    set_text(doc, "success_url", &in->success_url);
-    set_text(doc, "cancel_url", &in->cancel_url);
+    settings_set_text(doc, "success_url", &in->success_url);
+    settings_set_text(doc, "cancel_url", &in->cancel_url);
 }
 
 AWAITS static int settings_update(struct req *r)
@@ -117,7 +117,7 @@ AWAITS static int settings_update(struct req *r)
         &r->task, r->scope->db, r->scope->project, PAYMENT_SETTINGS_OPTIONS, &doc, NULL);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
-    merge(doc, &in);
+    settings_merge(doc, &in);
     struct str text = jr_print(arena, doc);
     struct db_call calls[] = {
         payment_settings_put(arena, r->scope->project, PAYMENT_SETTINGS_OPTIONS, text, STR_NONE),

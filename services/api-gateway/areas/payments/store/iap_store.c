@@ -104,7 +104,7 @@ static void put_members(struct jw *w, const struct store_account *account)
     jw_arr_end(w);
 }
 
-static int reply_credentials(struct req *r, const struct store_account *account)
+static int iap_reply(struct req *r, const struct store_account *account)
 {
     struct jw w = resp_json(r);
 
@@ -126,7 +126,7 @@ AWAITS static int store_get(struct req *r)
     const struct payment_settings *settings;
 
     TRY(pay_settings_now(r, &settings));
-    return reply_credentials(r, &settings->store);
+    return iap_reply(r, &settings->store);
 }
 
 /* --- changes --- */
@@ -202,7 +202,7 @@ check_whole(struct req *r, const struct store_account *account, struct schema_er
 }
 
 /* Into what is stored, or the 400 that names what is wrong. */
-static int merge(struct req *r, const struct store_in *in, struct store_account *account)
+static int iap_merge(struct req *r, const struct store_in *in, struct store_account *account)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     bool other_key = in->key_id.set && !str_eq(in->key_id.value, account->key_id);
@@ -256,7 +256,7 @@ static struct str sealed_text(struct req *r, const struct store_account *account
     return strbuf_view(&text);
 }
 
-static struct str changed_members(struct req *r, const struct store_in *in)
+static struct str iap_changed_members(struct req *r, const struct store_in *in)
 {
     const struct changed_member members[] = {
         {"issuer_id", in->issuer_id.set},
@@ -298,19 +298,19 @@ AWAITS static int store_put(struct req *r)
         return rc > 0 ? fail_db(r, rc) : rc;
     TRY(sql_begin(r));
     TRY(lock_account(r, &account));
-    TRY(merge(r, &in, &account));
+    TRY(iap_merge(r, &in, &account));
     struct db_call calls[] = {
         payment_settings_put(r->task.arena,
                              r->scope->project,
                              PAYMENT_SETTINGS_STORE,
                              stored_text(r, &account),
                              sealed_text(r, &account)),
-        gateway_audit(r, "iap_store.update", "iap_store", 0, changed_members(r, &in)),
+        gateway_audit(r, "iap_store.update", "iap_store", 0, iap_changed_members(r, &in)),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
     gateway_touch(r);
-    return reply_credentials(r, &account);
+    return iap_reply(r, &account);
 }
 
 AWAITS static int store_delete(struct req *r)
