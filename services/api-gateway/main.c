@@ -174,7 +174,7 @@ static uint64_t bodies_bytes(const struct app_conf *conf)
 }
 
 /* Each pool is bounded by itself: together they are what a process may take. */
-static const char *check(const struct conf_common *common)
+static const char *gateway_check(const struct conf_common *common)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)common;
     uint64_t least = db_answers_least(common->answer_bytes);
@@ -191,7 +191,7 @@ static const char *check(const struct conf_common *common)
     return NULL;
 }
 
-static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
+static int gateway_start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)app->conf;
     struct http_config config = {
@@ -251,7 +251,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     return 0;
 }
 
-static void measure(struct app *app UNUSED)
+static void gateway_measure(struct app *app UNUSED)
 {
     const struct http_stats *stats = server ? http_server_stats(server) : NULL;
 
@@ -262,12 +262,12 @@ static void measure(struct app *app UNUSED)
     metric_set(m.parse_errors, (int64_t)stats->parse_errors);
 }
 
-static void drain(struct app *app, loop_fn done, void *arg)
+static void gateway_drain(struct app *app, loop_fn done, void *arg)
 {
     http_server_drain(server, app->conf->drain_timeout_ms, done, arg);
 }
 
-static void stop(struct app *app UNUSED)
+static void gateway_stop(struct app *app UNUSED)
 {
     http_server_stop(server);
     docs_text_forget();
@@ -305,12 +305,12 @@ static const struct daemon gateway = {
     .conf = &app_conf_spec,
     .flags = flags,
     .jobs = jobs,
-    .check = check,
+    .check = gateway_check,
     .prepare = prepare_gateway,
-    .start = start,
-    .drain = drain,
-    .stop = stop,
-    .measure = measure,
+    .start = gateway_start,
+    .drain = gateway_drain,
+    .stop = gateway_stop,
+    .measure = gateway_measure,
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* Helpers of app.h that handlers of all areas use. */
 #include "app.h"
 
-static void unref_model(void *model)
+static void request_unref_model(void *model)
 {
     model_unref(model);
 }
@@ -9,7 +9,7 @@ static void unref_model(void *model)
 void gateway_hold_model(struct req *r)
 {
     r->scope->model = model_ref(r->scope->project->model);
-    arena_defer(r->task.arena, unref_model, r->scope->project->model);
+    arena_defer(r->task.arena, request_unref_model, r->scope->project->model);
 }
 
 bool gateway_recheck(struct req *r)

@@ -28,7 +28,7 @@ static bool is_zero(struct str text)
     return true;
 }
 
-static bool is_id(struct str text)
+static bool traceparent_is_id(struct str text)
 {
     return is_hex(text) && !is_zero(text);
 }
@@ -47,8 +47,8 @@ static bool is_traceparent(struct str text)
         return false;
     return text.ptr[TRACE_ID_AT - 1] == '-' && text.ptr[PARENT_AT - 1] == '-' &&
            text.ptr[FLAGS_AT - 1] == '-' &&
-           is_id((struct str){text.ptr + TRACE_ID_AT, TRACE_ID_LEN}) &&
-           is_id((struct str){text.ptr + PARENT_AT, PARENT_LEN}) &&
+           traceparent_is_id((struct str){text.ptr + TRACE_ID_AT, TRACE_ID_LEN}) &&
+           traceparent_is_id((struct str){text.ptr + PARENT_AT, PARENT_LEN}) &&
            is_hex((struct str){text.ptr + FLAGS_AT, 2});
 }
 

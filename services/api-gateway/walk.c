@@ -31,7 +31,7 @@ static struct str print_cursor(struct arena *arena, const struct walk *walk, int
     return codec_b64url(arena, (struct str){text, len});
 }
 
-static bool read_cursor(struct arena *arena, struct str cursor, struct walk *walk)
+static bool walk_read_cursor(struct arena *arena, struct str cursor, struct walk *walk)
 {
     struct str text;
 
@@ -43,7 +43,7 @@ static bool read_cursor(struct arena *arena, struct str cursor, struct walk *wal
     return num_parse_i64((struct str){text.ptr + 1, text.len - 1}, &walk->behind);
 }
 
-static int refuse(struct req *r, const char *param, const char *message)
+static int walk_refuse(struct req *r, const char *param, const char *message)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -87,13 +87,13 @@ static int read_walk(struct req *r, const struct walk_list *list, struct walk *w
         sort = (struct str){sort.ptr + 1, sort.len - 1};
     }
     if (sort.len && !goes_along(r, list, sort))
-        return refuse(
+        return walk_refuse(
             r, "sort", arena_printf(r->task.arena, "this list sorts by %s", list->key).ptr);
     walk->behind = walk->ascending ? 0 : INT64_MAX;
     struct str cursor = query_get(query, "cursor");
     walk->along = cursor.ptr != NULL;
-    if (walk->along && !read_cursor(r->task.arena, cursor, walk))
-        return refuse(r, "cursor", "is not a cursor of this list");
+    if (walk->along && !walk_read_cursor(r->task.arena, cursor, walk))
+        return walk_refuse(r, "cursor", "is not a cursor of this list");
     /* The answer would be the same on every page. */
     if (walk->along && !query_get(query, "count").ptr)
         walk->page.count = false;

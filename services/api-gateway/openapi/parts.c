@@ -165,7 +165,7 @@ static const struct {
      "Repeated within 24 hours with the same key, the request has its effect once"},
 };
 
-static void put_header(struct jw *w, size_t index)
+static void parts_put_header(struct jw *w, size_t index)
 {
     jw_obj(w);
     JW_CSTR(w, "name", headers[index].name);
@@ -186,7 +186,7 @@ void openapi_headers(struct jw *w, unsigned bits, bool by_name)
         if (by_name)
             openapi_ref(w, "parameters", str_from(headers[i].component));
         else
-            put_header(w, i);
+            parts_put_header(w, i);
     }
 }
 
@@ -196,7 +196,7 @@ void openapi_header_components(struct jw *w, unsigned bits)
         if (!(bits & headers[i].bit))
             continue;
         jw_lit(w, headers[i].component);
-        put_header(w, i);
+        parts_put_header(w, i);
     }
 }
 

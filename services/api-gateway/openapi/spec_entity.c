@@ -36,7 +36,7 @@ static bool is_taken(struct str name)
     return false;
 }
 
-static void free_map(void *map)
+static void spec_entity_free_map(void *map)
 {
     map_free(map);
 }
@@ -46,7 +46,7 @@ static struct map *plain_names(const struct openapi *about)
 {
     struct map *oldest = map_new();
 
-    arena_defer(about->arena, free_map, oldest);
+    arena_defer(about->arena, spec_entity_free_map, oldest);
     for (size_t i = 0; i < about->model->entity_count; i++) {
         const struct entity *entity = &about->model->entities[i];
         struct str name = folded(about->arena, entity->name);
@@ -106,7 +106,7 @@ static struct access field_access(const struct entity_doc *doc, const struct mod
     return access;
 }
 
-static bool is_shown(struct access access)
+static bool spec_entity_is_shown(struct access access)
 {
     return access.reads || access.creates || access.updates;
 }
@@ -123,7 +123,8 @@ static void put_text_type(struct jw *w, const struct model_field *field, const c
 }
 
 /* To the last digit: a bound of a decimal has more of them than a double. */
-static void put_bound(struct jw *w, const char *key, const struct model_field *field, bool most)
+static void
+spec_entity_put_bound(struct jw *w, const char *key, const struct model_field *field, bool most)
 {
     struct str text = most ? field->max_text : field->min_text;
 
@@ -141,9 +142,9 @@ static void put_number_type(struct jw *w, const struct model_field *field)
     if (field->type != TYPE_DECIMAL)
         JW_CSTR(w, "format", field->type == TYPE_INTEGER ? "int64" : "double");
     if (field->has_min)
-        put_bound(w, "minimum", field, false);
+        spec_entity_put_bound(w, "minimum", field, false);
     if (field->has_max)
-        put_bound(w, "maximum", field, true);
+        spec_entity_put_bound(w, "maximum", field, true);
 }
 
 /* An enum that takes null must list it (OpenAPI 3.0.3, proposal "clarify nullable"). */
@@ -270,7 +271,8 @@ static void put_description(struct jw *w, const struct model_field *field)
         JW_STR(w, "description", text);
 }
 
-static void put_field(struct jw *w, const struct model_field *field, struct access access)
+static void
+spec_entity_put_field(struct jw *w, const struct model_field *field, struct access access)
 {
     bool nullable = !field->required && !field->many;
 
@@ -319,10 +321,10 @@ AWAITS static int put_properties(struct jw *w, const struct entity_doc *doc)
     for (size_t i = 0; i < doc->entity->field_count; i++) {
         const struct model_field *field = &doc->entity->fields[i];
         struct access access = field_access(doc, field);
-        if (field->system || !is_shown(access))
+        if (field->system || !spec_entity_is_shown(access))
             continue;
         jw_key(w, field->name);
-        put_field(w, field, access);
+        spec_entity_put_field(w, field, access);
         TRY(openapi_slice(doc->about));
     }
     jw_obj_end(w);

@@ -61,10 +61,10 @@ put_filter(struct jw *w, const struct query_param *param, const struct entity_do
     return 0;
 }
 
-AWAITS static int put_parameters(const struct model_doc *m,
-                                 const struct operation *operation,
-                                 const struct route *route,
-                                 const struct entity_doc *doc)
+AWAITS static int spec_model_put_parameters(const struct model_doc *m,
+                                            const struct operation *operation,
+                                            const struct route *route,
+                                            const struct entity_doc *doc)
 {
     struct jw *w = m->w;
     const struct query_param *param = route->query;
@@ -123,7 +123,8 @@ static void content_end(struct jw *w)
     jw_obj_end(w);
 }
 
-AWAITS static int put_body(struct jw *w, const struct route *route, const struct entity_doc *doc)
+AWAITS static int
+spec_model_put_body(struct jw *w, const struct route *route, const struct entity_doc *doc)
 {
     jw_lit(w, "requestBody");
     jw_obj(w);
@@ -138,7 +139,8 @@ AWAITS static int put_body(struct jw *w, const struct route *route, const struct
     return 0;
 }
 
-AWAITS static int put_success(struct jw *w, const struct route *route, const struct entity_doc *doc)
+AWAITS static int
+spec_model_put_success(struct jw *w, const struct route *route, const struct entity_doc *doc)
 {
     jw_key(w, arena_printf(w->out->arena, "%d", route->ok.status));
     jw_obj(w);
@@ -174,7 +176,8 @@ static struct str needs(struct arena *arena, const struct route *route, const st
                         perm_action_name(action));
 }
 
-AWAITS static int put_operation(struct model_doc *m, size_t index, const struct entity_doc *doc)
+AWAITS static int
+spec_model_put_operation(struct model_doc *m, size_t index, const struct entity_doc *doc)
 {
     const struct operation *operation = &operations[index];
     const struct route *route = m->routes[index];
@@ -193,19 +196,20 @@ AWAITS static int put_operation(struct model_doc *m, size_t index, const struct 
            "summary",
            arena_printf(w->out->arena, "%s %.*s", operation->summary, STR_ARG(doc->entity->name)));
     JW_STR(w, "description", needs(w->out->arena, route, doc->entity));
-    TRY(put_parameters(m, operation, route, doc));
+    TRY(spec_model_put_parameters(m, operation, route, doc));
     if (route->body != NULL)
-        TRY(put_body(w, route, doc));
+        TRY(spec_model_put_body(w, route, doc));
     jw_lit(w, "responses");
     jw_obj(w);
-    TRY(put_success(w, route, doc));
+    TRY(spec_model_put_success(w, route, doc));
     openapi_failures(w, route, &m->statuses);
     jw_obj_end(w);
     jw_obj_end(w);
     return openapi_slice(m->about);
 }
 
-AWAITS static int put_paths(struct model_doc *m, const struct entity_doc *docs, size_t count)
+AWAITS static int
+spec_model_put_paths(struct model_doc *m, const struct entity_doc *docs, size_t count)
 {
     struct jw *w = m->w;
 
@@ -221,7 +225,7 @@ AWAITS static int put_paths(struct model_doc *m, const struct entity_doc *docs, 
                                     operations[k].has_id ? "/{id}" : ""));
                 jw_obj(w);
             }
-            TRY(put_operation(m, k, &docs[i]));
+            TRY(spec_model_put_operation(m, k, &docs[i]));
             if (operations[k].closes_path)
                 jw_obj_end(w);
         }
@@ -233,7 +237,8 @@ AWAITS static int put_paths(struct model_doc *m, const struct entity_doc *docs, 
 /* --- the document --- */
 
 /* Components that nothing refers to are left out: a model may have no entity. */
-AWAITS static int put_components(struct model_doc *m, const struct entity_doc *docs, size_t count)
+AWAITS static int
+spec_model_put_components(struct model_doc *m, const struct entity_doc *docs, size_t count)
 {
     struct jw *w = m->w;
 
@@ -259,7 +264,7 @@ AWAITS static int put_components(struct model_doc *m, const struct entity_doc *d
     return 0;
 }
 
-static void put_tags(struct jw *w, const struct entity_doc *docs, size_t count)
+static void spec_model_put_tags(struct jw *w, const struct entity_doc *docs, size_t count)
 {
     jw_lit(w, "tags");
     jw_arr(w);
@@ -293,11 +298,11 @@ int openapi_model(struct jw *w, const struct openapi *about)
     for (size_t i = 0; i < ARRAY_LEN(operations); i++)
         m.routes[i] = route_by_id(operations[i].route_id);
     jw_obj(w);
-    put_tags(w, docs, count);
+    spec_model_put_tags(w, docs, count);
     jw_lit(w, "security");
     jw_raw(w, STR("[{\"" OPENAPI_BEARER "\":[]}]"));
-    TRY(put_paths(&m, docs, count));
-    TRY(put_components(&m, docs, count));
+    TRY(spec_model_put_paths(&m, docs, count));
+    TRY(spec_model_put_components(&m, docs, count));
     jw_obj_end(w);
     return openapi_slice(about);
 }

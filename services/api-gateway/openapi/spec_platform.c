@@ -67,7 +67,7 @@ static size_t count_routes(void)
     return count;
 }
 
-static void free_map(void *map)
+static void spec_platform_free_map(void *map)
 {
     map_free(map);
 }
@@ -80,7 +80,7 @@ static void collect_routes(struct platform_doc *p)
     const struct route **all = ARENA_ARRAY(p->arena, all, total);
     size_t count = 0;
 
-    arena_defer(p->arena, free_map, seen);
+    arena_defer(p->arena, spec_platform_free_map, seen);
     for (size_t i = 0; i < route_table_count; i++) {
         for (size_t k = 0; k < route_tables[i]->count; k++) {
             if (is_documented(route_tables[i], &route_tables[i]->routes[k]))
@@ -145,7 +145,7 @@ static void put_path_params(struct jw *w, const struct route *route)
     }
 }
 
-static void put_parameters(struct jw *w, const struct route *route)
+static void spec_platform_put_parameters(struct jw *w, const struct route *route)
 {
     const struct query_param *param = route->query;
     bool in_path = strchr(route->path, '{') != NULL;
@@ -185,7 +185,7 @@ static void put_plain(struct jw *w, const char *type)
                : STR("{\"type\":\"string\",\"format\":\"binary\"}"));
 }
 
-static void put_body(struct jw *w, const struct route *route)
+static void spec_platform_put_body(struct jw *w, const struct route *route)
 {
     bool multipart = route->body_type && str_is(str_from(route->body_type), "multipart/form-data");
 
@@ -207,7 +207,7 @@ static void put_body(struct jw *w, const struct route *route)
     jw_obj_end(w);
 }
 
-static void put_success(struct jw *w, const struct route *route)
+static void spec_platform_put_success(struct jw *w, const struct route *route)
 {
     const struct route_ok *ok = &route->ok;
     const char *type = ok->content_type ? ok->content_type : "application/json";
@@ -301,7 +301,7 @@ static const char *method_key(enum http_method method)
     PANIC("method %d is not for documents", (int)method);
 }
 
-AWAITS static int put_operation(struct platform_doc *p, const struct route *route)
+AWAITS static int spec_platform_put_operation(struct platform_doc *p, const struct route *route)
 {
     struct jw *w = p->w;
     struct str description = description_of(p->arena, route);
@@ -318,11 +318,11 @@ AWAITS static int put_operation(struct platform_doc *p, const struct route *rout
         JW_STR(w, "description", description);
     jw_lit(w, "security");
     jw_raw(w, security_of(route->auth));
-    put_parameters(w, route);
-    put_body(w, route);
+    spec_platform_put_parameters(w, route);
+    spec_platform_put_body(w, route);
     jw_lit(w, "responses");
     jw_obj(w);
-    put_success(w, route);
+    spec_platform_put_success(w, route);
     openapi_failures(w, route, &p->statuses);
     jw_obj_end(w);
     jw_obj_end(w);
@@ -331,7 +331,7 @@ AWAITS static int put_operation(struct platform_doc *p, const struct route *rout
     return openapi_slice(p->about);
 }
 
-AWAITS static int put_paths(struct platform_doc *p)
+AWAITS static int spec_platform_put_paths(struct platform_doc *p)
 {
     const char *open = NULL;
 
@@ -346,7 +346,7 @@ AWAITS static int put_paths(struct platform_doc *p)
             jw_lit(p->w, open);
             jw_obj(p->w);
         }
-        TRY(put_operation(p, route));
+        TRY(spec_platform_put_operation(p, route));
     }
     if (open != NULL)
         jw_obj_end(p->w);
@@ -365,11 +365,11 @@ static struct str tag_description(struct arena *arena, const char *tag)
     return arena_printf(arena, "Endpoints of the area %s", tag);
 }
 
-static void put_tags(struct platform_doc *p)
+static void spec_platform_put_tags(struct platform_doc *p)
 {
     struct map *seen = map_new();
 
-    arena_defer(p->arena, free_map, seen);
+    arena_defer(p->arena, spec_platform_free_map, seen);
     jw_lit(p->w, "tags");
     jw_arr(p->w);
     for (size_t i = 0; i < p->route_count; i++) {
@@ -395,7 +395,7 @@ static void put_security_schemes(struct jw *w)
     jw_obj_end(w);
 }
 
-AWAITS static int put_components(struct platform_doc *p)
+AWAITS static int spec_platform_put_components(struct platform_doc *p)
 {
     struct jw *w = p->w;
 
@@ -430,12 +430,12 @@ int openapi_platform(struct jw *w, const struct openapi *about)
     p->arena = about->arena;
     p->about = about;
     p->by_name = map_new();
-    arena_defer(p->arena, free_map, p->by_name);
+    arena_defer(p->arena, spec_platform_free_map, p->by_name);
     collect_routes(p);
     jw_obj(w);
-    put_tags(p);
-    TRY(put_paths(p));
-    TRY(put_components(p));
+    spec_platform_put_tags(p);
+    TRY(spec_platform_put_paths(p));
+    TRY(spec_platform_put_components(p));
     jw_obj_end(w);
     return openapi_slice(about);
 }

@@ -9,7 +9,7 @@
 #define RECHECK_MS  5000
 #define KEY_MAX_LEN 128
 
-AWAITS static int read_key(struct req *r, struct str key, struct credential *ret)
+AWAITS static int apikey_read_key(struct req *r, struct str key, struct credential *ret)
 {
     /* Before the row is read: a change after it counts as later. */
     int64_t asked_ms = clock_mono_ms();
@@ -40,7 +40,7 @@ int auth_apikey_check(struct req *r, struct str key, struct caller *caller)
     if (known)
         credential = *known;
     if (!known || clock_mono_ms() - credential.checked_ms > RECHECK_MS) {
-        TRY(read_key(r, key, &credential));
+        TRY(apikey_read_key(r, key, &credential));
         project_credential_put(r->scope->project, key, &credential);
     }
     if (credential.expires_ms <= clock_wall_ms())

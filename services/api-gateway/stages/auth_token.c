@@ -14,7 +14,7 @@
 #define RECHECK_MS   5000
 #define CLOCK_LEEWAY 30 /* seconds between our clocks */
 
-static int refuse(struct req *r)
+static int token_refuse(struct req *r)
 {
     return refusal(r, REFUSE_TOKEN, "The access token is not valid here.");
 }
@@ -31,15 +31,15 @@ AWAITS static int verify_signature(struct req *r, const struct jws *token)
     struct ec_key *key;
 
     if (!token->kid.len || token->kid.len > 64)
-        return refuse(r);
+        return token_refuse(r);
     TRY(sql_all(r, &key_row, SQL_SIGNING_KEY(.key = token->kid)));
     if (!key_row.count)
-        return refuse(r);
+        return token_refuse(r);
     const struct sql_signing_key_row point = sql_signing_key_row(&key_row, 0);
     if (ec_key_from_jwk(r->task.arena, point.x, point.y, &key) != 0)
-        return refuse(r);
+        return token_refuse(r);
     arena_defer(r->task.arena, ec_key_free_deferred, key);
-    return jws_verify_es256(token, key) == 0 ? 0 : refuse(r);
+    return jws_verify_es256(token, key) == 0 ? 0 : token_refuse(r);
 }
 
 AWAITS static int check_session(struct req *r, struct credential *credential)
@@ -69,7 +69,7 @@ static bool issuer_ok(struct req *r, struct str iss)
             str_ends(iss, path));
 }
 
-AWAITS static int verify(struct req *r, struct str text, struct credential *ret)
+AWAITS static int token_verify(struct req *r, struct str text, struct credential *ret)
 {
     struct jws_expect expect = {
         .aud = r->scope->project->slug,
@@ -82,16 +82,16 @@ AWAITS static int verify(struct req *r, struct str text, struct credential *ret)
     int rc;
 
     if (jws_parse(r->task.arena, text, &token) != 0)
-        return refuse(r);
+        return token_refuse(r);
     TRY(verify_signature(r, &token));
     rc = jws_claims_check(&token, &expect);
     if (rc)
-        return rc == JWS_EXPIRED ? expired(r) : refuse(r);
+        return rc == JWS_EXPIRED ? expired(r) : token_refuse(r);
     if (!issuer_ok(r, jws_claim_str(&token, "iss")))
-        return refuse(r);
+        return token_refuse(r);
     if (!num_parse_i64(jws_claim_str(&token, "sub"), &ret->user_id) ||
         !jws_claim_i64(&token, "sid", &ret->session_id) || !jws_claim_i64(&token, "exp", &exp))
-        return refuse(r);
+        return token_refuse(r);
     ret->expires_ms = exp * 1000;
     return check_session(r, ret);
 }
@@ -104,7 +104,7 @@ int auth_token_check(struct req *r, struct str token, struct caller *caller)
     if (known)
         credential = *known;
     if (!known) {
-        TRY(verify(r, token, &credential));
+        TRY(token_verify(r, token, &credential));
         project_credential_put(r->scope->project, token, &credential);
     } else if (clock_mono_ms() - credential.checked_ms > RECHECK_MS) {
         TRY(check_session(r, &credential));

@@ -55,7 +55,7 @@ static const struct route *shown_by(const struct route *route)
     return replaces(route) && route->auth != AUTH_OPERATOR ? beside(route, shows_one) : NULL;
 }
 
-static bool is_shown(const struct route *route)
+static bool conditional_is_shown(const struct route *route)
 {
     return shows_one(route) && route->auth != AUTH_OPERATOR && beside(route, replaces) != NULL;
 }
@@ -64,7 +64,7 @@ bool conditional_tagged(const struct route *route)
 {
     const struct route *shown = shown_by(route);
 
-    return is_shown(route) ||
+    return conditional_is_shown(route) ||
            (shown && route->ok.status == 200 && route->ok.schema == shown->ok.schema);
 }
 
@@ -72,7 +72,7 @@ unsigned conditional_headers(const struct route *route)
 {
     unsigned own = route->headers;
 
-    if (is_shown(route))
+    if (conditional_is_shown(route))
         own |= HEADER_IF_NONE_MATCH;
     if (shown_by(route))
         own |= HEADER_IF_MATCH;
@@ -162,7 +162,7 @@ AWAITS static int current_tag(struct req *r, const struct route *shown, struct s
 }
 
 /* What is not there is for the handler to say. */
-AWAITS static int check(struct req *r, const struct route *shown)
+AWAITS static int conditional_check(struct req *r, const struct route *shown)
 {
     struct str wanted = req_header(r, "if-match");
     struct str tag;
@@ -192,12 +192,12 @@ AWAITS static int in_transaction(struct req *r)
     struct rows locked;
 
     TRY(sql_one(r, &locked, SQL_RESOURCE_LOCK(.key = lock_key(r))));
-    return check(r, shown_by(r->route));
+    return conditional_check(r, shown_by(r->route));
 }
 
 /* --- the request --- */
 
-static int answered(struct req *r, int rc)
+static int conditional_answered(struct req *r, int rc)
 {
     if (rc != 200 || r->streaming || !conditional_tagged(r->route))
         return rc;
@@ -213,11 +213,11 @@ int conditional_run(struct req *r)
 
     if (shown) {
         r->scope->begun = in_transaction;
-        TRY(check(r, shown)); /* before anything else is done, or anybody asked */
+        TRY(conditional_check(r, shown)); /* before anything else is done, or anybody asked */
     }
     int rc = handler_run(r);
     /* A writer that changed something outside of sql_begin() would pass by its conditions. */
     if (r->scope->begun && rc >= 200 && rc < 300 && r->task.lasting != lasting)
         log_error("conditional.unlocked", L_CSTR("route", r->route->id));
-    return answered(r, rc);
+    return conditional_answered(r, rc);
 }

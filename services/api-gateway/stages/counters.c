@@ -57,7 +57,7 @@ static uint64_t current_minute(void)
 }
 
 /* Adds to a count of the current minute; returns what it is then. */
-static uint32_t add(_Atomic uint64_t *count, uint32_t amount)
+static uint32_t counters_count(_Atomic uint64_t *count, uint32_t amount)
 {
     uint64_t minute = current_minute();
     uint64_t seen = atomic_fetch_add(count, amount);
@@ -85,7 +85,7 @@ static struct slot *find_slot(struct slot *slots, size_t size, uint64_t key, boo
     return NULL;
 }
 
-static bool take_slot(struct slot *slot, uint64_t key)
+static bool counters_take_slot(struct slot *slot, uint64_t key)
 {
     uint64_t found = atomic_load(&slot->key);
 
@@ -98,20 +98,20 @@ static bool take_slot(struct slot *slot, uint64_t key)
 }
 
 /* Counts one more slot for a project; false when it has its share. */
-static bool may_take(uint64_t owner)
+static bool counters_may_take(uint64_t owner)
 {
     bool is_new;
     struct slot *slot = find_slot(counters->owners, OWNERS, owner, &is_new);
-    uint32_t used = add(&counters->used, 0);
+    uint32_t used = counters_count(&counters->used, 0);
     uint32_t room = used < SLOTS_SHARED ? SLOTS_SHARED - used : 0;
 
-    if (!slot || !take_slot(slot, owner))
+    if (!slot || !counters_take_slot(slot, owner))
         return false;
-    uint32_t own = add(&slot->count, 0);
+    uint32_t own = counters_count(&slot->count, 0);
     if (own >= SLOTS_OF_ONE || own >= room)
         return false;
-    (void)add(&slot->count, 1);
-    (void)add(&counters->used, 1);
+    (void)counters_count(&slot->count, 1);
+    (void)counters_count(&counters->used, 1);
     return true;
 }
 
@@ -130,7 +130,7 @@ static _Atomic uint64_t *counter_of(const struct counters_group *group, uint64_t
     bool is_new;
     struct slot *slot = find_slot(counters->slots, SLOTS, key, &is_new);
 
-    if (slot && is_new && (!may_take(owner) || !take_slot(slot, key)))
+    if (slot && is_new && (!counters_may_take(owner) || !counters_take_slot(slot, key)))
         slot = NULL;
     if (slot)
         return &slot->count;
@@ -140,7 +140,7 @@ static _Atomic uint64_t *counter_of(const struct counters_group *group, uint64_t
 
 uint32_t counters_add(const struct counters_group *group, uint64_t key, uint32_t amount)
 {
-    return add(counter_of(group, key ? key : 1), amount);
+    return counters_count(counter_of(group, key ? key : 1), amount);
 }
 
 void counters_note(const struct counters_group *group, uint64_t key, int64_t until_s)

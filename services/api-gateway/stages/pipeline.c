@@ -8,7 +8,7 @@
 #include "stages/conditional.h"
 
 /* Names of nothing are looked up few at a time, and not for ever. */
-AWAITS static int look_up(struct req *r, struct str slug)
+AWAITS static int pipeline_look_up(struct req *r, struct str slug)
 {
     bool known = project_known(gateway_directory(), slug);
 
@@ -21,9 +21,9 @@ AWAITS static int look_up(struct req *r, struct str slug)
 }
 
 /* A wrong or deleted project is 404 before anything else is looked at. */
-AWAITS static int find_project(struct req *r, struct str slug)
+AWAITS static int pipeline_find_project(struct req *r, struct str slug)
 {
-    TRY(admission_take_project(r, look_up(r, slug)));
+    TRY(admission_take_project(r, pipeline_look_up(r, slug)));
     gateway_hold_model(r);
     return 0;
 }
@@ -40,7 +40,7 @@ static struct str path_project(struct req *r)
 }
 
 /* Pages of other origins must be able to read these answers, too. */
-AWAITS static int answer_unmatched(struct req *r, int rc, struct str allow)
+AWAITS static int pipeline_answer_unmatched(struct req *r, int rc, struct str allow)
 {
     struct str slug = path_project(r);
 
@@ -101,7 +101,7 @@ static size_t answer_max(const struct req *r)
 
 /* While its body is on the way, a request is nobody's but its address's: the seat is given up. A
  * body of another type is refused by the handler, unread. */
-AWAITS static int wait_for_body(struct req *r, struct seat **seat)
+AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
 {
     struct str body = STR_NONE;
 
@@ -127,7 +127,7 @@ AWAITS static int run_project_route(struct req *r)
     struct seat *seat;
     int rc;
 
-    TRY(find_project(r, r->params[0]));
+    TRY(pipeline_find_project(r, r->params[0]));
     if (req_header(r, "origin").len)
         TRY(cors_run(r, r->params[0], STR_NONE));
     TRY(admission_enter(r, admission_of(r), &seat));
@@ -137,7 +137,7 @@ AWAITS static int run_project_route(struct req *r)
     TRY(rc);
     TRY(rate_limit_run(r));
     r->body.max = answer_max(r);
-    TRY(wait_for_body(r, &seat));
+    TRY(pipeline_wait_for_body(r, &seat));
     return conditional_run(r);
 }
 
@@ -188,7 +188,7 @@ AWAITS static int run_base_url(struct req *r, int refusal)
     r->path = arena_printf(r->task.arena, "%.*s/", STR_ARG(path));
     int rc = router_match(gateway_router, r, &allow);
     if (rc == 0 && r->route->auth != AUTH_OPERATOR)
-        rc = look_up(r, r->params[0]);
+        rc = pipeline_look_up(r, r->params[0]);
     else
         rc = PROJECT_NOT_FOUND;
     if (rc < 0)
@@ -212,7 +212,7 @@ AWAITS static int run_stages(struct req *r)
     peer_set(r);
     rc = router_match(gateway_router, r, &allow);
     if (rc)
-        return answer_unmatched(r, rc, allow);
+        return pipeline_answer_unmatched(r, rc, allow);
     r->task.log.route = r->route->id;
     if (r->route->auth == AUTH_OPERATOR) {
         rc = check_operator(r);

@@ -22,7 +22,7 @@ void rate_limit_prepare(void)
     counters_prepare();
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t rate_limit_mix(uint64_t hash, uint64_t value)
 {
     return counters_mix(hash, value);
 }
@@ -39,7 +39,7 @@ static void put_limit(struct req *r, int64_t limit, int64_t left, int64_t second
     resp_header_printf(r, "RateLimit-Reset", "%lld", (long long)seconds);
 }
 
-static int refuse(struct req *r, int64_t limit, int64_t seconds)
+static int rate_limit_refuse(struct req *r, int64_t limit, int64_t seconds)
 {
     resp_header_printf(r, "Retry-After", "%lld", (long long)seconds);
     return refusal(
@@ -62,7 +62,7 @@ static int64_t class_limit(const struct project_settings *settings, enum route_c
 }
 
 /* What a user does to sessions and the account: as often as an address may sign in. */
-static int64_t limit_of(const struct req *r)
+static int64_t rate_limit_of(const struct req *r)
 {
     const struct project_settings *settings = &r->scope->project->settings;
 
@@ -108,34 +108,35 @@ struct str rate_limit_network(struct req *r)
 static uint64_t principal_key(struct req *r)
 {
     const struct caller *caller = r->scope->caller;
-    uint64_t key = mix(counters_seed(), (uint64_t)r->scope->project->number);
+    uint64_t key = rate_limit_mix(counters_seed(), (uint64_t)r->scope->project->number);
 
-    key = mix(key, (uint64_t)r->route->class);
+    key = rate_limit_mix(key, (uint64_t)r->route->class);
     if (caller->kind == CALLER_NONE)
-        return mix(key, str_hash(rate_limit_network(r)));
-    key = mix(key, (uint64_t)caller->kind);
-    return mix(key, (uint64_t)(caller->kind == CALLER_KEY ? caller->key_id : caller->user_id));
+        return rate_limit_mix(key, str_hash(rate_limit_network(r)));
+    key = rate_limit_mix(key, (uint64_t)caller->kind);
+    return rate_limit_mix(
+        key, (uint64_t)(caller->kind == CALLER_KEY ? caller->key_id : caller->user_id));
 }
 
 int rate_limit_run(struct req *r)
 {
     const struct counters_group group = {
         r->scope->project->number, r->scope->caller->kind == CALLER_NONE, r->route->class};
-    int64_t limit = limit_of(r);
+    int64_t limit = rate_limit_of(r);
     int64_t seen;
 
     if (limit <= 0)
         return 0;
     seen = counters_add(&group, principal_key(r), 1);
     put_limit(r, limit, seen < limit ? limit - seen : 0, seconds_left());
-    return seen > limit ? refuse(r, limit, seconds_left()) : 0;
+    return seen > limit ? rate_limit_refuse(r, limit, seconds_left()) : 0;
 }
 
 static const struct counters_group lookups = {.strangers = true, .class = CLASS_READ};
 
 int rate_limit_lookup(struct req *r)
 {
-    uint64_t key = mix(counters_seed() ^ 2, str_hash(rate_limit_network(r)));
+    uint64_t key = rate_limit_mix(counters_seed() ^ 2, str_hash(rate_limit_network(r)));
 
     if (counters_add(&lookups, key, 0) < MISSES_MAX)
         return 0;
@@ -145,7 +146,8 @@ int rate_limit_lookup(struct req *r)
 
 void rate_limit_missed(struct req *r)
 {
-    (void)counters_add(&lookups, mix(counters_seed() ^ 2, str_hash(rate_limit_network(r))), 1);
+    (void)counters_add(
+        &lookups, rate_limit_mix(counters_seed() ^ 2, str_hash(rate_limit_network(r))), 1);
 }
 
 /* One command, so that a counter never lives without its end: the count and, below 100, the seconds
@@ -171,7 +173,7 @@ count_in_redis(struct req *r, struct str name, int64_t *ret_seen, int64_t *ret_s
 
 static uint64_t refused_key(struct str name, int64_t limit)
 {
-    return mix(mix(counters_seed() ^ 1, str_hash(name)), (uint64_t)limit);
+    return rate_limit_mix(rate_limit_mix(counters_seed() ^ 1, str_hash(name)), (uint64_t)limit);
 }
 
 /* Names and addresses of sign-in are anybody's. */
@@ -212,7 +214,7 @@ static int refuse_again(struct req *r, struct str name, int64_t per_minute)
     if (!seconds)
         return 0;
     put_limit(r, per_minute, 0, seconds);
-    return refuse(r, per_minute, seconds);
+    return rate_limit_refuse(r, per_minute, seconds);
 }
 
 int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t per_minute)
@@ -226,12 +228,12 @@ int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t
         return 0;
     TRY(refuse_again(r, name, per_minute));
     if (!count_in_redis(r, name, &seen, &seconds))
-        seen = counters_add(&group, mix(counters_seed(), str_hash(name)), 1);
+        seen = counters_add(&group, rate_limit_mix(counters_seed(), str_hash(name)), 1);
     if (seen <= per_minute)
         return 0;
     remember_refusal(r, refused_key(name, per_minute), seconds);
     put_limit(r, per_minute, 0, seconds);
-    return refuse(r, per_minute, seconds);
+    return rate_limit_refuse(r, per_minute, seconds);
 }
 
 int rate_limit_address(struct req *r, const char *scope)

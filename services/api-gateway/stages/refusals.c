@@ -59,7 +59,7 @@ static bool applies(const struct route *route, enum refusal_when when)
 }
 
 /* Keeps the list ascending and each status once. */
-static size_t add(int *statuses, size_t count, int status)
+static size_t refusals_add(int *statuses, size_t count, int status)
 {
     size_t at = count;
 
@@ -80,13 +80,13 @@ size_t refusal_statuses(const struct route *route, int ret[REFUSAL_STATUSES_MAX]
 
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
         if (applies(route, refusals[i].when))
-            count = add(ret, count, problem_info(refusals[i].problem)->status);
+            count = refusals_add(ret, count, problem_info(refusals[i].problem)->status);
     }
     if (applies(route, WHEN_IF_NONE_MATCH))
-        count = add(ret, count, NOT_MODIFIED);
+        count = refusals_add(ret, count, NOT_MODIFIED);
     for (size_t i = 0; i < ARRAY_LEN(route->fails); i++) {
         if (route->fails[i] && route->fails[i] != route->ok.status)
-            count = add(ret, count, route->fails[i]);
+            count = refusals_add(ret, count, route->fails[i]);
     }
     return count;
 }

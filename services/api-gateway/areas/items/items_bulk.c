@@ -182,13 +182,13 @@ add_member(struct body_filter *in, struct body_keys keys, struct str key, const 
     return add_filter(in, keys, value);
 }
 
-static struct str scalar_text(const struct body_filter *in, const json_t *value)
+static struct str items_scalar_text(const struct body_filter *in, const json_t *value)
 {
     return json_is_string(value) ? (struct str){json_string_value(value), json_string_length(value)}
                                  : jr_print(in->r->task.arena, value);
 }
 
-static bool takes_list(const struct body_keys *keys)
+static bool items_takes_list(const struct body_keys *keys)
 {
     enum filter_op op = keys->count ? filter_op_find(keys->items[keys->count - 1]) : OP_COUNT;
     enum operator_takes takes = op < OP_COUNT ? filter_operator(op)->takes : TAKES_NONE;
@@ -198,17 +198,17 @@ static bool takes_list(const struct body_keys *keys)
 
 /* An array of scalars: what some operators take. What cannot be one is refused: a delete must never
  * take it for something else. */
-static int read_list(struct body_filter *in,
-                     const struct body_keys *keys,
-                     const json_t *value,
-                     struct records_condition *condition)
+static int items_read_list(struct body_filter *in,
+                           const struct body_keys *keys,
+                           const json_t *value,
+                           struct records_condition *condition)
 {
     size_t count = json_array_size(value);
     struct str *texts = ARENA_ARRAY(in->r->task.arena, texts, count);
     json_t *member;
     size_t i;
 
-    if (!takes_list(keys) || !count)
+    if (!items_takes_list(keys) || !count)
         return fail_field(in->r,
                           "filter",
                           PROBLEM_TYPE_MISMATCH,
@@ -218,7 +218,7 @@ static int read_list(struct body_filter *in,
         if (json_is_object(member) || json_is_array(member) || json_is_null(member))
             return fail_field(
                 in->r, "filter", PROBLEM_TYPE_MISMATCH, "lists must hold texts or numbers");
-        texts[i] = scalar_text(in, member);
+        texts[i] = items_scalar_text(in, member);
     }
     condition->list = texts;
     condition->list_count = count;
@@ -231,14 +231,14 @@ static int add_condition(struct body_filter *in, const struct body_keys *keys, c
         items_condition(in->r->task.arena, keys->items, keys->count);
 
     if (json_is_array(value))
-        TRY(read_list(in, keys, value, &condition));
+        TRY(items_read_list(in, keys, value, &condition));
     if (in->count == BODY_CONDITIONS)
         return fail_field(in->r, "filter", PROBLEM_OUT_OF_RANGE, "has too many conditions");
     if (json_is_null(value))
         return fail_field(
             in->r, "filter", PROBLEM_TYPE_MISMATCH, "holds null; write {\"null\":true}");
     if (!json_is_array(value))
-        condition.value = scalar_text(in, value);
+        condition.value = items_scalar_text(in, value);
     in->items[in->count++] = condition;
     return 0;
 }

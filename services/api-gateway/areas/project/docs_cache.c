@@ -143,7 +143,7 @@ AWAITS static int on_slice(void *arg)
 typedef int (*write_fn)(struct jw *w, const struct openapi *about);
 
 /* One reference; DOCS_TOO_LARGE, or what an await said. */
-AWAITS static int make(struct req *r, write_fn write, size_t max, struct kept **ret_kept)
+AWAITS static int docs_cache_make(struct req *r, write_fn write, size_t max, struct kept **ret_kept)
 {
     struct arena *arena = arena_new(0);
     struct kept *kept = ARENA_NEW(arena, kept);
@@ -178,7 +178,7 @@ AWAITS static int make(struct req *r, write_fn write, size_t max, struct kept **
 
 /* --- kept --- */
 
-static void let_go(struct kept *kept)
+static void docs_cache_let_go(struct kept *kept)
 {
     (void)map_remove(cache.by_key, (struct str){kept->key, KEY_BYTES});
     list_remove(&kept->link);
@@ -203,7 +203,7 @@ static void let_go_outdated(int64_t project, int64_t version)
     LIST_FOR (it, &cache.used) {
         struct kept *kept = LIST_ITEM(it, struct kept, link);
         if (kept->project == project && kept->version < version)
-            let_go(kept);
+            docs_cache_let_go(kept);
     }
 }
 
@@ -219,14 +219,14 @@ static bool make_room(struct req *r, struct kept *kept)
         kept->share = NULL;
         if (!oldest)
             return false;
-        let_go(oldest);
+        docs_cache_let_go(oldest);
     }
     return true;
 }
 
 /* What a data model document depends on: project, version, and for each entity what the caller may
  * do and which fields it may know. */
-static struct str key_of(struct req *r)
+static struct str docs_cache_key_of(struct req *r)
 {
     struct arena *arena = r->task.arena;
     const struct model *model = r->scope->model;
@@ -249,7 +249,7 @@ static struct str key_of(struct req *r)
     return (struct str){key, KEY_BYTES};
 }
 
-static bool find(struct req *r, struct str key, const struct docs_text **ret_text)
+static bool docs_cache_find(struct req *r, struct str key, const struct docs_text **ret_text)
 {
     struct kept *kept = map_get(cache.by_key, key);
 
@@ -275,7 +275,7 @@ static int refuse_busy(struct req *r)
 AWAITS static int make_model(struct req *r, struct str key, const struct docs_text **ret_text)
 {
     struct kept *kept;
-    int rc = make(r, openapi_model, cache.bytes.config.per_owner, &kept);
+    int rc = docs_cache_make(r, openapi_model, cache.bytes.config.per_owner, &kept);
 
     if (rc == DOCS_TOO_LARGE)
         return refuse_large(r);
@@ -310,11 +310,11 @@ int docs_text_model(struct req *r, const struct docs_text **ret_text)
     int rc = 0;
 
     cache_prepare();
-    key = key_of(r);
-    if (find(r, key, ret_text))
+    key = docs_cache_key_of(r);
+    if (docs_cache_find(r, key, ret_text))
         return 0;
     TRY(begin_making(r, &turn));
-    if (!find(r, key, ret_text)) /* whoever was before may have made it */
+    if (!docs_cache_find(r, key, ret_text)) /* whoever was before may have made it */
         rc = make_model(r, key, ret_text);
     shares_release(&cache.making, turn, 1);
     return rc;
@@ -329,7 +329,7 @@ int docs_text_platform(struct req *r, const struct docs_text **ret_text)
     if (!cache.platform) {
         TRY(begin_making(r, &turn));
         if (!cache.platform)
-            rc = make(r, openapi_platform, PLATFORM_MAX, &cache.platform);
+            rc = docs_cache_make(r, openapi_platform, PLATFORM_MAX, &cache.platform);
         shares_release(&cache.making, turn, 1);
         TRY(rc);
     }
@@ -344,7 +344,7 @@ void docs_text_forget(void)
     if (!cache.ready)
         return;
     while ((kept = oldest_idle(0)) != NULL)
-        let_go(kept);
+        docs_cache_let_go(kept);
     if (cache.platform)
         unref(cache.platform);
     cache.platform = NULL;

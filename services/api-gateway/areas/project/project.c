@@ -41,7 +41,7 @@ check_issuer(struct arena *arena, const struct project_in *in, struct schema_err
                          "must be a public http or https URL");
 }
 
-static struct str changed_members(struct req *r, const struct project_in *in)
+static struct str project_changed_members(struct req *r, const struct project_in *in)
 {
     const struct changed_member members[] = {
         {"name", in->name.set},
@@ -76,7 +76,7 @@ AWAITS static int project_update(struct req *r)
     if (errors->count)
         return fail_fields(r, errors);
     TRY(check_admins(r, &in));
-    audit = gateway_audit(r, "project.update", "project", 0, changed_members(r, &in));
+    audit = gateway_audit(r, "project.update", "project", 0, project_changed_members(r, &in));
     TRY(sql_begin(r));
     rc = project_settings_save(
         &r->task, gateway_directory(), r->scope->project, r->scope->db, &in, &audit);

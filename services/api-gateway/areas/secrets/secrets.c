@@ -76,7 +76,7 @@ static const struct schema out_schema = SCHEMA_OUT("Secret", out_fields);
 
 /* --- helpers --- */
 
-static bool name_ok(struct str name)
+static bool secrets_name_ok(struct str name)
 {
     return name.len > 0 && name.len <= NAME_BYTES_MAX && !ascii_is(name.ptr[0], ASCII_DIGIT) &&
            ascii_only(name, ASCII_ALNUM, "_");
@@ -101,7 +101,7 @@ static struct db_call audit(struct req *r, const char *action, struct str name)
 }
 
 /* A host as a URL has it: a name, or an address, IPv6 in brackets. */
-static bool host_ok(struct str host)
+static bool secrets_host_ok(struct str host)
 {
     bool address = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
 
@@ -110,7 +110,7 @@ static bool host_ok(struct str host)
 }
 
 /* What of a body its schema cannot say; hosts are lower case afterwards. */
-static int check_value(struct req *r, struct secret_in *in)
+static int secrets_check_value(struct req *r, struct secret_in *in)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -125,7 +125,7 @@ static int check_value(struct req *r, struct secret_in *in)
     for (size_t i = 0; i < in->hosts.count; i++) {
         struct str *host = &in->hosts.items[i];
         *host = arena_lower(r->task.arena, *host);
-        if (!host_ok(*host))
+        if (!secrets_host_ok(*host))
             schema_error_add(r->task.arena,
                              errors,
                              arena_printf(r->task.arena, "allowed_hosts[%zu]", i),
@@ -163,7 +163,7 @@ AWAITS static int secrets_get(struct req *r)
     struct str name = req_param(r, "name");
     struct rows rows;
 
-    if (!name_ok(name))
+    if (!secrets_name_ok(name))
         return no_such_secret(r);
     TRY(sql_all(r, &rows, &SQL_SECRET_GET, PARAMS(P_STR(name))));
     return rows.count ? reply_row(r, 200, &rows) : no_such_secret(r);
@@ -183,10 +183,10 @@ AWAITS static int secrets_create(struct req *r)
     struct rows rows;
 
     TRY(req_json(r, &create_schema, &in));
-    if (!name_ok(in.name.value))
+    if (!secrets_name_ok(in.name.value))
         return fail_field(
             r, "name", PROBLEM_PATTERN, "must be a letter or _, then letters, digits and _");
-    TRY(check_value(r, &in));
+    TRY(secrets_check_value(r, &in));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, &SQL_SECRETS_COUNT, NULL, 0));
     if (rows_i64(&rows, 0, 0) >= SECRETS_MAX)
@@ -213,9 +213,9 @@ AWAITS static int secrets_update(struct req *r)
     struct rows rows;
 
     TRY(req_json(r, &update_schema, &in));
-    if (!name_ok(name))
+    if (!secrets_name_ok(name))
         return no_such_secret(r);
-    TRY(check_value(r, &in));
+    TRY(secrets_check_value(r, &in));
     TRY(sql_begin(r));
     TRY(sql_all(r,
                 &rows,
@@ -254,7 +254,7 @@ static bool uses(struct arena *arena, const struct rows *mentions, size_t row, s
     return false;
 }
 
-AWAITS static int check_unused(struct req *r, const struct rows *mentions, struct str name)
+AWAITS static int secrets_check_unused(struct req *r, const struct rows *mentions, struct str name)
 {
     struct strbuf list;
     size_t users = 0;
@@ -283,13 +283,13 @@ AWAITS static int secrets_delete(struct req *r)
     struct str name = req_param(r, "name");
     struct rows rows;
 
-    if (!name_ok(name))
+    if (!secrets_name_ok(name))
         return no_such_secret(r);
     TRY(sql_begin(r));
     /* Workflows are saved under this lock: none that uses the secret comes between. */
     TRY(sql_one(r, &rows, SQL_MODEL_LOCK()));
     TRY(sql_all(r, &rows, &SQL_SECRET_MENTIONS, PARAMS(P_STR(name))));
-    TRY(check_unused(r, &rows, name));
+    TRY(secrets_check_unused(r, &rows, name));
     TRY(sql_all(r, &rows, &SQL_SECRET_REMOVE, PARAMS(P_STR(name))));
     if (!rows.count)
         return no_such_secret(r);
