@@ -6,7 +6,8 @@ select :big::bigint as big:bigint, :big_none::bigint? as big_none:bigint?, :whol
   :real_none::float8? as real_none:float8?, :words::text as words:text, :words_none::text? as words_none:text?,
   :doc::jsonb as doc:jsonb, :sum::numeric as sum:numeric, :at::timestamptz as at:timestamptz,
   :at_none::timestamptz? as at_none:timestamptz?, :bytes::bytea as bytes:bytea, :ids::bigint[] as ids:bigint[],
-  :names::text[] as names:text[];
+  :names::text[] as names:text[], :ids_none::bigint[]? as ids_none:bigint[]?,
+  :names_none::text[]? as names_none:text[]?;
 
 -- A parameter has one number wherever it stands.
 -- name: st_again :one

@@ -13,7 +13,9 @@ static void all_types(struct task *task, struct db *db, void *arg)
     (void)arg;
     assert_int_equal(db_query(task,
                               db,
-                              SQL_ST_ALL(.names = sql_strs(names, 3),
+                              SQL_ST_ALL(.names_none = sql_strs(NULL, 0),
+                                         .ids_none = sql_i64s(NULL, 0),
+                                         .names = sql_strs(names, 3),
                                          .ids = sql_i64s(ids, 3),
                                          .bytes = ((struct str){"\0\xff\\x", 4}),
                                          .at_none = 0,
@@ -34,6 +36,7 @@ static void all_types(struct task *task, struct db *db, void *arg)
     struct sql_st_all_row row = sql_st_all_row(task->arena, &rows, 0);
     assert_true(row.big == INT64_MIN && row.whole == -5 && row.flag && row.real == 0.1);
     assert_false(row.big_none.set || row.flag_none.set || row.real_none.set);
+    assert_true(!row.ids_none.items && !row.names_none.items);
     assert_true(str_is(row.words, "Zoë 'quoted' \\ text") && !row.words_none.ptr);
     assert_true(str_is(row.doc, "{\"a\": [1]}") && str_is(row.sum, "12345678901234567890.50"));
     assert_true(row.at == 1769860800123 && row.at_none == 0);
@@ -49,6 +52,8 @@ static void all_types(struct task *task, struct db *db, void *arg)
 /* What may be null and is not: 0 and false are values of their own. */
 static void given(struct task *task, struct db *db, void *arg)
 {
+    const int64_t id = 1;
+    const struct str name = STR("a");
     struct rows rows;
 
     (void)arg;
@@ -69,7 +74,9 @@ static void given(struct task *task, struct db *db, void *arg)
                                          .at_none = 1,
                                          .bytes = STR(""),
                                          .ids = sql_i64s(NULL, 0),
-                                         .names = sql_strs(NULL, 0)),
+                                         .names = sql_strs(NULL, 0),
+                                         .ids_none = sql_i64s(&id, 0),
+                                         .names_none = sql_strs(&name, 0)),
                               &rows),
                      0);
     struct sql_st_all_row row = sql_st_all_row(task->arena, &rows, 0);
@@ -77,6 +84,8 @@ static void given(struct task *task, struct db *db, void *arg)
     assert_true(row.big_none.value == 0 && !row.flag_none.value && row.real_none.value == 0);
     assert_true(row.words_none.ptr && row.words_none.len == 0 && row.at_none == 1);
     assert_int_equal(row.ids.count + row.names.count + row.bytes.len, 0);
+    assert_true(row.ids_none.items && row.names_none.items);
+    assert_int_equal(row.ids_none.count + row.names_none.count, 0);
     assert_true(some_id(7).set && !some_id(0).set);
 }
 

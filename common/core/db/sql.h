@@ -84,8 +84,8 @@ struct db_param {
 /* --- what statements with named parameters and columns are called with and read as
  * (scripts/sqlgen) --- */
 
-/* Numbers that may be null. Texts without ptr, times of 0 and columns of arrays without items are
- * null as they are. */
+/* Numbers that may be null. Texts without ptr, times of 0 and arrays without items are null as they
+ * are. */
 struct opt_i64 {
     int64_t value;
     bool set;
@@ -145,6 +145,8 @@ static inline struct sql_strs sql_strs(const struct str *items, size_t count)
 #define P_OPT_TIME(v) ((v) != 0 ? P_TIME(v) : P_NULL)
 #define P_SQL_I64S(v) P_I64S((v).items, (v).count)
 #define P_SQL_STRS(v) P_STRS((v).items, (v).count)
+#define P_OPT_I64S(v) ((v).items ? P_SQL_I64S(v) : P_NULL)
+#define P_OPT_STRS(v) ((v).items ? P_SQL_STRS(v) : P_NULL)
 
 /* Members are named, not counted. (clang does not know it.) */
 #ifdef __clang__

@@ -141,11 +141,6 @@ static int secrets_check_value(struct req *r, struct secret_in *in)
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
-static struct db_param hosts_param(const struct secret_in *in)
-{
-    return in->hosts.set && !in->hosts.null ? P_STRS(in->hosts.items, in->hosts.count) : P_NULL;
-}
-
 static int no_such_secret(struct req *r)
 {
     return fail(r, PROBLEM_NOT_FOUND, "There is no such secret.");
@@ -155,7 +150,7 @@ static int no_such_secret(struct req *r)
 
 AWAITS static int secrets_list(struct req *r)
 {
-    return reply_page(r, "name", &SQL_SECRETS_LIST, NULL, 0);
+    return reply_page(r, "name", SQL_SECRETS_LIST());
 }
 
 AWAITS static int secrets_get(struct req *r)
@@ -165,7 +160,7 @@ AWAITS static int secrets_get(struct req *r)
 
     if (!secrets_name_ok(name))
         return no_such_secret(r);
-    TRY(sql_all(r, &rows, &SQL_SECRET_GET, PARAMS(P_STR(name))));
+    TRY(sql_all(r, &rows, SQL_SECRET_GET(.name = name)));
     return rows.count ? reply_row(r, 200, &rows) : no_such_secret(r);
 }
 
@@ -188,15 +183,14 @@ AWAITS static int secrets_create(struct req *r)
             r, "name", PROBLEM_PATTERN, "must be a letter or _, then letters, digits and _");
     TRY(secrets_check_value(r, &in));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, &SQL_SECRETS_COUNT, NULL, 0));
-    if (rows_i64(&rows, 0, 0) >= SECRETS_MAX)
+    TRY(sql_one(r, &rows, SQL_SECRETS_COUNT()));
+    if (sql_secrets_count_row(&rows, 0).secrets >= SECRETS_MAX)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d secrets.", SECRETS_MAX);
     TRY(sql_all(r,
                 &rows,
-                &SQL_SECRET_ADD,
-                PARAMS(P_STR(in.name.value),
-                       P_BYTES(seal(r, in.name.value, in.value.value)),
-                       hosts_param(&in))));
+                SQL_SECRET_ADD(.name = in.name.value,
+                               .sealed = seal(r, in.name.value, in.value.value),
+                               .allowed_hosts = sql_strs(in.hosts.items, in.hosts.count))));
     if (!rows.count)
         return name_taken(r);
     struct db_call told = audit(r, "secrets.create", in.name.value);
@@ -219,11 +213,10 @@ AWAITS static int secrets_update(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_all(r,
                 &rows,
-                &SQL_SECRET_SET,
-                PARAMS(P_STR(name),
-                       P_BYTES(seal(r, name, in.value.value)),
-                       hosts_param(&in),
-                       P_BOOL(in.hosts.set))));
+                SQL_SECRET_SET(.name = name,
+                               .sealed = seal(r, name, in.value.value),
+                               .allowed_hosts = sql_strs(in.hosts.items, in.hosts.count),
+                               .set_hosts = in.hosts.set)));
     if (!rows.count)
         return no_such_secret(r);
     struct db_call told = audit(r, "secrets.update", name);
@@ -235,7 +228,7 @@ AWAITS static int secrets_update(struct req *r)
 /* --- delete --- */
 
 /* A definition that cannot be read any more is taken to use what it mentions. */
-static bool uses(struct arena *arena, const struct rows *mentions, size_t row, struct str name)
+static bool uses(struct arena *arena, struct str text, struct str name)
 {
     struct schema_errors errors = {0};
     struct definition_secret *used;
@@ -243,7 +236,7 @@ static bool uses(struct arena *arena, const struct rows *mentions, size_t row, s
     struct jr_error error;
     json_t *doc;
 
-    if (jr_parse(arena, rows_str(mentions, row, rows_column(mentions, "doc")), &doc, &error) != 0 ||
+    if (jr_parse(arena, text, &doc, &error) != 0 ||
         !definition_parse(arena, doc, &definition, &errors))
         return true;
     size_t count = definition_secrets(arena, &definition, &used);
@@ -261,14 +254,15 @@ AWAITS static int secrets_check_unused(struct req *r, const struct rows *mention
 
     strbuf_init(&list, r->task.arena, (size_t)NAMED_MAX * 1024);
     for (size_t i = 0; i < mentions->count; i++) {
+        const struct sql_secret_mentions_row workflow = sql_secret_mentions_row(mentions, i);
         TRY(task_yield_if_due(&r->task));
-        if (!uses(r->task.arena, mentions, i, name) || users++ >= NAMED_MAX)
+        if (!uses(r->task.arena, workflow.doc, name) || users++ >= NAMED_MAX)
             continue;
         strbuf_printf(&list,
                       "%s%.*s (%lld)",
                       users > 1 ? ", " : "",
-                      STR_ARG(rows_str(mentions, i, rows_column(mentions, "name"))),
-                      (long long)rows_i64(mentions, i, rows_column(mentions, "id")));
+                      STR_ARG(workflow.name),
+                      (long long)workflow.id);
     }
     if (users == 0)
         return 0;
@@ -288,9 +282,9 @@ AWAITS static int secrets_delete(struct req *r)
     TRY(sql_begin(r));
     /* Workflows are saved under this lock: none that uses the secret comes between. */
     TRY(sql_one(r, &rows, SQL_MODEL_LOCK()));
-    TRY(sql_all(r, &rows, &SQL_SECRET_MENTIONS, PARAMS(P_STR(name))));
+    TRY(sql_all(r, &rows, SQL_SECRET_MENTIONS(.name = name)));
     TRY(secrets_check_unused(r, &rows, name));
-    TRY(sql_all(r, &rows, &SQL_SECRET_REMOVE, PARAMS(P_STR(name))));
+    TRY(sql_all(r, &rows, SQL_SECRET_REMOVE(.name = name)));
     if (!rows.count)
         return no_such_secret(r);
     struct db_call told = audit(r, "secrets.delete", name);
