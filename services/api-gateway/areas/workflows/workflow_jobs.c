@@ -21,15 +21,15 @@ static const struct walk_list workflow_jobs = {
     &SQL_RUNS_OF_WORKFLOW_DESC, &SQL_RUNS_OF_WORKFLOW_ASC, &SQL_RUNS_OF_WORKFLOW_COUNT, "id"};
 
 /* Who asks, as the statements take it. A key sees what it saved itself: its user may hold more. */
-static struct db_param viewer(struct req *r)
+static struct sql_i64s viewer(struct req *r)
 {
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, 2);
 
     ids[0] = r->scope->caller->user_id;
     ids[1] = r->scope->caller->key_id;
     if (caller_is_admin(r->scope->caller))
-        return P_I64S(ids, 0);
-    return P_I64S(ids, r->scope->caller->kind == CALLER_KEY ? 2 : 1);
+        return sql_i64s(ids, 0);
+    return sql_i64s(ids, r->scope->caller->kind == CALLER_KEY ? 2 : 1);
 }
 
 AWAITS static int jobs_list(struct req *r)
@@ -37,7 +37,10 @@ AWAITS static int jobs_list(struct req *r)
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return walk_reply(r, &project_jobs, PARAMS(viewer(r), P_STR(query_get(query, "status"))));
+    return walk_reply(
+        r,
+        &project_jobs,
+        SQL_RUNS_OF_PROJECT_ARGS(.viewer = viewer(r), .status = query_get(query, "status")));
 }
 
 AWAITS static int jobs_of_workflow(struct req *r)
@@ -48,44 +51,37 @@ AWAITS static int jobs_of_workflow(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_query(r, &query));
-    TRY(sql_one(r, &known, &SQL_RUNS_WORKFLOW_KNOWN, PARAMS(P_I64(id))));
-    if (!rows_bool(&known, 0, 0))
+    TRY(sql_one(r, &known, SQL_RUNS_WORKFLOW_KNOWN(.workflow_id = id)));
+    if (!sql_runs_workflow_known_row(&known, 0).known)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
-    return walk_reply(
-        r, &workflow_jobs, PARAMS(viewer(r), P_STR(query_get(query, "status")), P_I64(id)));
+    return walk_reply(r,
+                      &workflow_jobs,
+                      SQL_RUNS_OF_WORKFLOW_ARGS(.viewer = viewer(r),
+                                                .status = query_get(query, "status"),
+                                                .workflow_id = id));
 }
 
 /* --- one job --- */
 
-enum {
-    DATA_SEEN,
-    DATA_ENTITY_ID,
-    DATA_EVENT,
-    DATA_ADMITTED,
-    DATA_VALUE,
-    DATA_AT
-}; /* of run_data */
-
 /* What the caller may see of the trigger's data, as JSON text; STR_NONE when that is nothing. An
  * event's record is shown as the job sees it: without what its editor may not read. */
-AWAITS static struct str visible_data(struct req *r, const struct rows *found)
+AWAITS static struct str visible_data(struct req *r, const struct sql_run_data_row *found)
 {
-    struct str text = rows_str(found, 0, DATA_VALUE);
-    int64_t entity_id = rows_i64(found, 0, DATA_ENTITY_ID);
-    struct str event = rows_str(found, 0, DATA_EVENT);
+    int64_t entity_id = found->entity_id.value;
     struct jr_error error;
     json_t *data;
 
-    if (caller_is_admin(r->scope->caller) || !text.ptr || (!event.len && entity_id == 0))
-        return text;
+    if (caller_is_admin(r->scope->caller) || !found->data.ptr ||
+        (!found->event.len && entity_id == 0))
+        return found->data;
     const struct entity *entity = entity_id ? model_entity_by_id(r->scope->model, entity_id) : NULL;
-    if (!rows_bool(found, 0, DATA_ADMITTED) || !trigger_allowed(r->scope->caller, event, entity))
+    if (!found->admitted || !trigger_allowed(r->scope->caller, found->event, entity))
         return STR_NONE;
     if (!entity)
-        return text;
-    if (jr_parse_beside(&r->task, r->task.arena, text, true, &data, &error) != 0)
+        return found->data;
+    if (jr_parse_beside(&r->task, r->task.arena, found->data, true, &data, &error) != 0)
         return STR_NONE;
-    const struct trigger_view view = {r->scope->caller, entity, rows_time(found, 0, DATA_AT)};
+    const struct trigger_view view = {r->scope->caller, entity, found->at};
     trigger_trim(&view, data);
     return jr_print(r->task.arena, data);
 }
@@ -110,23 +106,23 @@ AWAITS static int reply_job(struct req *r, int status, int64_t id)
     struct rows job;
     struct jw w;
 
-    TRY(sql_one(r, &job, &SQL_RUN_GET, PARAMS(viewer(r), P_I64(id))));
+    TRY(sql_one(r, &job, SQL_RUN_GET(.viewer = viewer(r), .id = id)));
     struct db_call calls[] = {
-        {.sql = &SQL_RUN_TRIGGER, PARAMS(P_I64(id))},
-        {.sql = &SQL_RUN_DATA, PARAMS(viewer(r), P_I64(id))},
-        {.sql = &SQL_RUN_STEPS, PARAMS(viewer(r), P_I64(id))},
+        db_call(SQL_RUN_TRIGGER(.id = id)),
+        db_call(SQL_RUN_DATA(.viewer = viewer(r), .id = id)),
+        db_call(SQL_RUN_STEPS(.viewer = viewer(r), .id = id)),
     };
-    const struct rows *found = &calls[1].rows;
     const struct rows *steps = &calls[2].rows;
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    if (!calls[0].rows.count || !found->count)
+    if (!calls[0].rows.count || !calls[1].rows.count)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
-    struct str data = visible_data(r, found);
-    bool withheld = !data.ptr && rows_str(found, 0, DATA_VALUE).ptr;
+    const struct sql_run_data_row found = sql_run_data_row(&calls[1].rows, 0);
+    struct str data = visible_data(r, &found);
+    bool withheld = !data.ptr && found.data.ptr;
     w = resp_json(r);
     jw_obj(&w);
     rows_json_members(&w, &job, 0);
-    JW_BOOL(&w, "data_hidden", !rows_bool(found, 0, DATA_SEEN) || withheld);
+    JW_BOOL(&w, "data_hidden", !found.seen || withheld);
     write_trigger(&w, &calls[0].rows, data);
     jw_lit(&w, "steps");
     rows_json_array(&r->task, &w, steps, steps->count);
@@ -151,15 +147,17 @@ AWAITS static int jobs_cancel(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &found, &SQL_RUN_PATIENCE, PARAMS()));
-    TRY(sql_all(r, &found, &SQL_RUN_CANCEL, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &found, SQL_RUN_PATIENCE()));
+    TRY(sql_all(r, &found, SQL_RUN_CANCEL(.id = id)));
     if (!found.count) {
-        TRY(sql_one(r, &found, &SQL_RUN_STATUS, PARAMS(viewer(r), P_I64(id))));
-        return fail(
-            r, PROBLEM_CONFLICT, "The job has ended: it is %.*s.", STR_ARG(rows_str(&found, 0, 0)));
+        TRY(sql_one(r, &found, SQL_RUN_STATUS(.viewer = viewer(r), .id = id)));
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The job has ended: it is %.*s.",
+                    STR_ARG(sql_run_status_row(&found, 0).status));
     }
     struct db_call calls[] = {
-        {.sql = &SQL_RUN_CLOSE_STEPS, PARAMS(P_I64(id))},
+        db_call(SQL_RUN_CLOSE_STEPS(.id = id)),
         gateway_audit(r, "jobs.cancel", "job", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
@@ -186,53 +184,38 @@ static const struct field retry_fields[] = {
 };
 static const struct schema retry_schema = SCHEMA("JobRetry", struct retry_in, retry_fields);
 
-/* Columns of run_lock. */
-enum {
-    LOCK_STATUS,
-    LOCK_REASON,
-    LOCK_RUN,
-    LOCK_ENABLED,
-    LOCK_KEPT,
-    LOCK_ENDED_IN,
-    LOCK_KEYS,
-    LOCK_START,
-    LOCK_OWN
-};
-
 /* Why the job in `job` (run_lock) cannot be retried, as an answer. */
-static int check_retry(struct req *r, const struct rows *job)
+static int check_retry(struct req *r, const struct sql_run_lock_row *job)
 {
-    struct str status = rows_str(job, 0, LOCK_STATUS);
-    bool skipped = str_is(status, "skipped");
+    bool skipped = str_is(job->status, "skipped");
 
-    if (!str_is(status, "failed") && !str_is(status, "cancelled") && !skipped)
+    if (!str_is(job->status, "failed") && !str_is(job->status, "cancelled") && !skipped)
         return fail(r,
                     PROBLEM_CONFLICT,
                     "The job is %.*s; failed, cancelled and skipped ones can be retried.",
-                    STR_ARG(status));
-    if (skipped && str_is(rows_str(job, 0, LOCK_REASON), "loop_guard"))
+                    STR_ARG(job->status));
+    if (skipped && str_is(job->reason, "loop_guard"))
         return fail(r, PROBLEM_CONFLICT, "The job would go on with a loop of events (loop_guard).");
-    if (!rows_bool(job, 0, LOCK_KEPT))
+    if (!job->kept)
         return fail(r, PROBLEM_CONFLICT, "Its workflow has been deleted.");
-    if (!rows_bool(job, 0, LOCK_ENABLED))
+    if (!job->enabled.value)
         return fail(r, PROBLEM_WORKFLOW_DISABLED, "Enable the workflow before retrying its jobs.");
-    if (rows_i64(job, 0, LOCK_RUN) >= RUNS_MAX)
+    if (job->run >= RUNS_MAX)
         return fail(r, PROBLEM_CONFLICT, "A job runs at most %d times; start a new one.", RUNS_MAX);
     return 0;
 }
 
 /* The step to begin with; STR_NONE = the start step. */
-static int
-find_step(struct req *r, const struct rows *job, const struct in_str *wanted, struct str *ret_step)
+static int find_step(struct req *r,
+                     const struct sql_run_lock_row *job,
+                     const struct in_str *wanted,
+                     struct str *ret_step)
 {
-    struct str *keys;
-    size_t count = rows_strs(r->task.arena, job, 0, LOCK_KEYS, &keys);
-    struct str step =
-        wanted->set && !wanted->null ? wanted->value : rows_str(job, 0, LOCK_ENDED_IN);
+    struct str step = wanted->set && !wanted->null ? wanted->value : job->ended_in;
 
     *ret_step = STR_NONE;
-    for (size_t i = 0; i < count; i++) {
-        if (str_eq(keys[i], step))
+    for (size_t i = 0; i < job->keys.count; i++) {
+        if (str_eq(job->keys.items[i], step))
             *ret_step = step;
     }
     if (!ret_step->ptr && wanted->set && !wanted->null)
@@ -245,16 +228,16 @@ find_step(struct req *r, const struct rows *job, const struct in_str *wanted, st
 }
 
 /* A step may stand behind a condition that has not held, and runs with its editor's rights. */
-static int check_own(struct req *r, const struct rows *job, const struct in_str *wanted)
+static int check_own(struct req *r, const struct sql_run_lock_row *job, const struct in_str *wanted)
 {
     if (caller_can(r->scope->caller, PERM_SVC_WORKFLOWS_UPDATE))
         return 0;
-    if (!rows_bool(job, 0, LOCK_OWN))
+    if (!job->own.value)
         return fail(r,
                     PROBLEM_FORBIDDEN,
                     "Jobs that one has not started oneself are retried with svc_workflows:update.");
-    if (!wanted->set || wanted->null || str_eq(wanted->value, rows_str(job, 0, LOCK_ENDED_IN)) ||
-        str_eq(wanted->value, rows_str(job, 0, LOCK_START)))
+    if (!wanted->set || wanted->null || str_eq(wanted->value, job->ended_in) ||
+        str_eq(wanted->value, job->start_step))
         return 0;
     return fail(r,
                 PROBLEM_FORBIDDEN,
@@ -267,32 +250,35 @@ AWAITS static int check_room(struct req *r)
     int64_t most = daemon_app()->conf->queued_jobs;
     struct rows room;
 
-    TRY(sql_one(r, &room, &SQL_RUN_ROOM, PARAMS(P_I64(most))));
-    return rows_bool(&room, 0, 0) ? 0 : fail_queue_full(r, most);
+    TRY(sql_one(r, &room, SQL_RUN_ROOM(.most = most)));
+    return sql_run_room_row(&room, 0).room ? 0 : fail_queue_full(r, most);
 }
 
 AWAITS static int jobs_retry(struct req *r)
 {
     struct retry_in in;
-    struct rows job;
+    struct rows rows;
     struct str step;
     int64_t id;
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &retry_schema, &in));
     TRY(sql_begin(r));
-    const struct db_param key =
-        r->scope->caller->kind == CALLER_KEY ? P_I64(r->scope->caller->key_id) : P_NULL;
+    const struct caller *caller = r->scope->caller;
     TRY(sql_one(r,
-                &job,
-                &SQL_RUN_LOCK,
-                PARAMS(viewer(r), P_I64(id), P_I64(r->scope->caller->user_id), key)));
+                &rows,
+                SQL_RUN_LOCK(.viewer = viewer(r),
+                             .id = id,
+                             .actor_id = caller->user_id,
+                             .actor_key_id =
+                                 caller->kind == CALLER_KEY ? some_i64(caller->key_id) : NO_I64)));
+    const struct sql_run_lock_row job = sql_run_lock_row(r->task.arena, &rows, 0);
     TRY(check_own(r, &job, &in.from_step));
     TRY(check_retry(r, &job));
     TRY(check_room(r));
     TRY(find_step(r, &job, &in.from_step, &step));
     struct db_call calls[] = {
-        {.sql = &SQL_RUN_AGAIN, PARAMS(P_I64(id), P_STR(step))},
+        db_call(SQL_RUN_AGAIN(.id = id, .step = step)),
         gateway_audit(r, "jobs.retry", "job", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));

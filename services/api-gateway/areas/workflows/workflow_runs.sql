@@ -11,63 +11,68 @@ j.id, j.workflow_id, j.version as workflow_version, j.status, j.run, j.attempt, 
 jsonb_build_object('kind', j.trigger_kind, 'event', j.trigger_event, 'id', j.trigger_id, 'entity_name', j.trigger_entity)
 
 -- part: of_workflow
-from {p}.jobs j where {known} and ($2::text is null or j.status = $2::text) and j.workflow_id = $3::bigint
+from {p}.jobs j
+where {known} and (:status::text? is null or j.status = :status::text) and j.workflow_id = :workflow_id::bigint
 
 -- part: of_project
-from {p}.jobs j where {known} and ($2::text is null or j.status = $2::text)
+from {p}.jobs j where {known} and (:status::text? is null or j.status = :status::text)
 
--- Who asks, $1: no number = whoever sees everything, else {user} or {user, key}. Data of a job is for those in whose name
--- it ran: the user who saved its version, or the key with which that was done.
+-- Who asks, :viewer: no number = whoever sees everything, else {user} or {user, key}. Data of a job is for those in
+-- whose name it ran: the user who saved its version, or the key with which that was done.
 -- part: seen
-(cardinality($1::bigint[]) = 0 or exists (
+(cardinality(:viewer::bigint[]) = 0 or exists (
   select 1 from {p}.workflow_versions v
-  where v.workflow_id = j.workflow_id and v.version = j.version and v.editor_id = ($1::bigint[])[1]
-    and (cardinality($1::bigint[]) = 1 or v.editor_key_id = ($1::bigint[])[2])))
+  where v.workflow_id = j.workflow_id and v.version = j.version and v.editor_id = (:viewer::bigint[])[1]
+    and (cardinality(:viewer::bigint[]) = 1 or v.editor_key_id = (:viewer::bigint[])[2])))
 
 -- A job that its editor was not permitted to run would tell that there was such an event.
 -- part: known
-(cardinality($1::bigint[]) = 0 or j.reason is distinct from 'not_permitted')
+(cardinality(:viewer::bigint[]) = 0 or j.reason is distinct from 'not_permitted')
 
 -- A key's own jobs are those it started; its user's are those of all their keys, too.
 -- part: started
-(j.actor_id = $3::bigint and ($4::bigint is null or j.actor_key_id = $4::bigint))
+(j.actor_id = :actor_id::bigint and (:actor_key_id::bigint? is null or j.actor_key_id = :actor_key_id::bigint))
 
--- name: runs_of_workflow_desc :many
-select {columns}, {trigger} as trigger {of_workflow} and j.id < $4::bigint order by j.id desc limit $5::bigint offset $6::bigint
+-- name: runs_of_workflow_desc :many args(runs_of_workflow)
+select {columns}, {trigger} as trigger {of_workflow} and j.id < :behind::bigint
+order by j.id desc limit :limit::bigint offset :offset::bigint
 
--- name: runs_of_workflow_asc :many
-select {columns}, {trigger} as trigger {of_workflow} and j.id > $4::bigint order by j.id limit $5::bigint offset $6::bigint
+-- name: runs_of_workflow_asc :many args(runs_of_workflow)
+select {columns}, {trigger} as trigger {of_workflow} and j.id > :behind::bigint
+order by j.id limit :limit::bigint offset :offset::bigint
 
--- name: runs_of_workflow_count :one
+-- name: runs_of_workflow_count :one args(runs_of_workflow)
 select count(*) as total_items {of_workflow}
 
--- name: runs_of_project_desc :many
-select {columns}, {trigger} as trigger {of_project} and j.id < $3::bigint order by j.id desc limit $4::bigint offset $5::bigint
+-- name: runs_of_project_desc :many args(runs_of_project)
+select {columns}, {trigger} as trigger {of_project} and j.id < :behind::bigint
+order by j.id desc limit :limit::bigint offset :offset::bigint
 
--- name: runs_of_project_asc :many
-select {columns}, {trigger} as trigger {of_project} and j.id > $3::bigint order by j.id limit $4::bigint offset $5::bigint
+-- name: runs_of_project_asc :many args(runs_of_project)
+select {columns}, {trigger} as trigger {of_project} and j.id > :behind::bigint
+order by j.id limit :limit::bigint offset :offset::bigint
 
--- name: runs_of_project_count :one
+-- name: runs_of_project_count :one args(runs_of_project)
 select count(*) as total_items {of_project}
 
 -- A workflow that is gone is known by its jobs.
 -- name: runs_workflow_known :one
-select exists (select 1 from {p}.workflows w where w.id = $1::bigint)
-  or exists (select 1 from {p}.jobs j where j.workflow_id = $1::bigint) as known
+select exists (select 1 from {p}.workflows w where w.id = :workflow_id::bigint)
+  or exists (select 1 from {p}.jobs j where j.workflow_id = :workflow_id::bigint) as known:boolean
 
 -- name: run_get :opt
-select {columns} from {p}.jobs j where j.id = $2::bigint and {known}
+select {columns} from {p}.jobs j where j.id = :id::bigint and {known}
 
 -- name: run_trigger :opt
 select j.trigger_kind as kind, j.trigger_event as event, j.trigger_id as id, j.trigger_entity as entity_name
-from {p}.jobs j where j.id = $1::bigint
+from {p}.jobs j where j.id = :id::bigint
 
 -- An event's data is shown once the editor's rights have been looked at: a step has run.
 -- name: run_data :opt
-select {seen} as seen, j.trigger_entity_id as entity_id, j.trigger_event as event,
-  j.trigger_kind <> 'event' or exists (select 1 from {p}.job_steps s where s.job_id = j.id) as admitted,
-  case when {seen} then j.trigger_data end as data, j.trigger_at as at
-from {p}.jobs j where j.id = $2::bigint
+select {seen} as seen:boolean, j.trigger_entity_id as entity_id:bigint?, j.trigger_event as event:text?,
+  j.trigger_kind <> 'event' or exists (select 1 from {p}.job_steps s where s.job_id = j.id) as admitted:boolean,
+  case when {seen} then j.trigger_data end as data:jsonb?, j.trigger_at as at:timestamptz?
+from {p}.jobs j where j.id = :id::bigint
 
 -- part: size
 (coalesce(octet_length(t.input::text), 0) + coalesce(octet_length(t.output::text), 0))::bigint
@@ -77,10 +82,10 @@ from {p}.jobs j where j.id = $2::bigint
 -- name: run_steps :many
 with recursive shown (seq, bytes, place) as (
   select t.seq, {size}, 1 from {p}.job_steps t
-  where t.job_id = $2::bigint and t.seq = (select max(m.seq) from {p}.job_steps m where m.job_id = $2::bigint)
+  where t.job_id = :id::bigint and t.seq = (select max(m.seq) from {p}.job_steps m where m.job_id = :id::bigint)
   union all
-  select t.seq, b.bytes + {size}, b.place + 1 from shown b join {p}.job_steps t on t.job_id = $2::bigint
-    and t.seq = (select max(m.seq) from {p}.job_steps m where m.job_id = $2::bigint and m.seq < b.seq)
+  select t.seq, b.bytes + {size}, b.place + 1 from shown b join {p}.job_steps t on t.job_id = :id::bigint
+    and t.seq = (select max(m.seq) from {p}.job_steps m where m.job_id = :id::bigint and m.seq < b.seq)
   where b.place < 1000 and b.bytes <= 8388608)
 select s.key, s.action, s.run, s.status, s.started_at, s.finished_at,
        case when {seen} then s.input end as input, case when {seen} then s.output end as output,
@@ -88,7 +93,7 @@ select s.key, s.action, s.run, s.status, s.started_at, s.finished_at,
             else s.error - '{message,response,errors}'::text[] end as error,
        case when {seen} then s.log end as log
 from shown b
-join {p}.job_steps s on s.job_id = $2::bigint and s.seq = b.seq
+join {p}.job_steps s on s.job_id = :id::bigint and s.seq = b.seq
 join {p}.jobs j on j.id = s.job_id
 where b.place = 1 or b.bytes <= 8388608
 order by s.seq
@@ -100,43 +105,46 @@ select set_config('lock_timeout', '4500', true)
 -- name: run_cancel :opt
 update {p}.jobs j
 set status = 'cancelled', token = j.token + 1, finished_at = now(), lease_until = null, runner = null
-where j.id = $1::bigint and j.status in ('queued', 'running', 'waiting')
+where j.id = :id::bigint and j.status in ('queued', 'running', 'waiting')
 returning j.id
 
 -- name: run_status :opt
-select j.status from {p}.jobs j where j.id = $2::bigint and {known}
+select j.status:text from {p}.jobs j where j.id = :id::bigint and {known}
 
 -- name: run_close_steps :exec
 update {p}.job_steps s
 set status = 'interrupted', finished_at = now(),
   error = jsonb_build_object('code', 'interrupted', 'message', 'The job was cancelled while this was under way.')
-where s.job_id = $1::bigint and s.status = 'sent'
+where s.job_id = :id::bigint and s.status = 'sent'
 
 -- A failed job names the step that failed; a cancelled one may have been cut off inside a step.
 -- name: run_lock :opt
-select j.status, j.reason, j.run, w.enabled, v.version is not null as kept,
+select j.status:text, j.reason:text?, j.run:smallint, w.enabled:boolean?, v.version is not null as kept:boolean,
        coalesce(j.error ->> 'step_key',
                 (select s.key from {p}.job_steps s
                  where s.job_id = j.id and s.run = j.run
                    and (s.status in ('interrupted', 'cancelled') or (j.status = 'failed' and s.status = 'failed'))
-                 order by s.seq desc limit 1)) as ended_in,
-       array(select s.value ->> 'key' from jsonb_array_elements(v.doc -> 'steps') s) as keys,
-       v.doc ->> 'start_step' as start_step, j.trigger_kind in ('manual', 'api') and {started} as own
+                 order by s.seq desc limit 1)) as ended_in:text?,
+       array(select s.value ->> 'key' from jsonb_array_elements(v.doc -> 'steps') s) as keys:text[],
+       v.doc ->> 'start_step' as start_step:text?,
+       j.trigger_kind in ('manual', 'api') and {started} as own:boolean?
 from {p}.jobs j
 left join {p}.workflows w on w.id = j.workflow_id
 left join {p}.workflow_versions v on v.workflow_id = j.workflow_id and v.version = j.version
-where j.id = $2::bigint and {known}
+where j.id = :id::bigint and {known}
 for update of j
 
 -- name: run_again :exec
 update {p}.jobs j
-set status = 'queued', run = j.run + 1, attempt = 0, suspect = false, token = j.token + 1, resume_step = $2::text, runner = null,
-  lease_until = null, error = null, reason = null, queued_at = now(), started_at = null, finished_at = null
-where j.id = $1::bigint
+set status = 'queued', run = j.run + 1, attempt = 0, suspect = false, token = j.token + 1, resume_step = :step::text?,
+  runner = null, lease_until = null, error = null, reason = null,
+  queued_at = now(), started_at = null, finished_at = null
+where j.id = :id::bigint
 
 -- Whether one more job may wait: as in job_start.sql.
 -- name: run_room :one
-select coalesce(l.last - l.first + 1, 0) < $1::bigint
-  or (select count(*) from (select 1 from {p}.jobs q where q.status = 'queued' limit $1::bigint) c) < $1::bigint as room
+select coalesce(l.last - l.first + 1, 0) < :most::bigint
+  or (select count(*) from (select 1 from {p}.jobs q where q.status = 'queued' limit :most::bigint) c) < :most::bigint
+    as room:boolean
 from (select (select q.id from {p}.jobs q where q.status = 'queued' order by q.id desc limit 1) as last,
              (select q.id from {p}.jobs q where q.status = 'queued' order by q.id limit 1) as first) l

@@ -62,7 +62,7 @@ AWAITS static int workflows_trigger(struct req *r)
     TRY(req_id(r, "id", &start.workflow_id));
     TRY(queue_job(r, &start, &job_id));
     if (!job_id) {
-        TRY(sql_one(r, &workflow, &SQL_WORKFLOW_EXISTS, PARAMS(P_I64(start.workflow_id))));
+        TRY(sql_one(r, &workflow, SQL_WORKFLOW_EXISTS(.id = start.workflow_id)));
         return fail(r, PROBLEM_WORKFLOW_DISABLED, "Enable the workflow before starting it.");
     }
     resp_header_printf(r,

@@ -22,20 +22,20 @@ AWAITS static int workflows_list(struct req *r)
 
     TRY(req_query(r, &query));
     struct str enabled = query_get(query, "enabled");
-    return reply_page(r,
-                      "id",
-                      &SQL_WORKFLOWS_LIST,
-                      PARAMS(enabled.ptr ? P_BOOL(str_is(enabled, "true")) : P_NULL,
-                             P_STR(query_get(query, "kind"))));
+    return reply_page(
+        r,
+        "id",
+        SQL_WORKFLOWS_LIST(.enabled = enabled.ptr ? some_bool(str_is(enabled, "true")) : NO_BOOL,
+                           .kind = query_get(query, "kind")));
 }
 
 AWAITS static int read_body(struct req *r, int64_t id, int64_t *ret_version)
 {
     struct rows workflow;
 
-    TRY(sql_one(r, &workflow, &SQL_WORKFLOW_GET, PARAMS(P_I64(id))));
+    TRY(sql_one(r, &workflow, SQL_WORKFLOW_GET(.id = id)));
     (void)reply_row(r, 200, &workflow);
-    *ret_version = rows_i64(&workflow, 0, rows_column(&workflow, "version"));
+    *ret_version = sql_workflow_row(&workflow, 0).version;
     return 0;
 }
 
@@ -95,14 +95,13 @@ struct removal {
 AWAITS static int remove_workflow(struct req *r, void *arg, struct model_audit *audit)
 {
     struct removal *removal = arg;
-    const struct db_param id = P_I64(removal->id);
     struct rows workflow;
 
-    TRY(sql_one(r, &workflow, &SQL_WORKFLOW_LOCK, &id, 1));
-    TRY(workflow_check_version(r, &removal->match, rows_i64(&workflow, 0, 0)));
+    TRY(sql_one(r, &workflow, SQL_WORKFLOW_LOCK(.id = removal->id)));
+    TRY(workflow_check_version(r, &removal->match, sql_workflow_lock_row(&workflow, 0).version));
     struct db_call calls[] = {
-        {.sql = &SQL_WORKFLOW_UNLISTEN, .params = &id, .param_count = 1},
-        {.sql = &SQL_WORKFLOW_REMOVE, .params = &id, .param_count = 1},
+        db_call(SQL_WORKFLOW_UNLISTEN(.workflow_id = removal->id)),
+        db_call(SQL_WORKFLOW_REMOVE(.id = removal->id)),
         db_call(SQL_STOP_MARK(.workflow_id = removal->id,
                               .deleted = true)), /* what these two leave is a runner's */
         db_call(SQL_STOP_QUEUED(.workflow_id = removal->id, .deleted = true)),
@@ -142,8 +141,8 @@ AWAITS static int workflows_versions(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(sql_one(r, &workflow, &SQL_WORKFLOW_EXISTS, PARAMS(P_I64(id))));
-    return walk_reply(r, &versions, PARAMS(P_I64(id)));
+    TRY(sql_one(r, &workflow, SQL_WORKFLOW_EXISTS(.id = id)));
+    return walk_reply(r, &versions, SQL_WORKFLOW_VERSIONS_ARGS(.workflow_id = id));
 }
 
 AWAITS static int workflows_version_get(struct req *r)
@@ -154,7 +153,7 @@ AWAITS static int workflows_version_get(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_id(r, "version", &number));
-    TRY(sql_one(r, &version, &SQL_WORKFLOW_VERSION_GET, PARAMS(P_I64(id), P_I64(number))));
+    TRY(sql_one(r, &version, SQL_WORKFLOW_VERSION_GET(.workflow_id = id, .version = number)));
     return reply_row(r, 200, &version);
 }
 

@@ -1,103 +1,108 @@
 -- Workflows with their newest version; the trigger shows the entity's name of today, null when it is gone.
 
 -- part: workflow
-select w.id, w.name, w.enabled, w.version,
+select w.id:bigint, w.name:text, w.enabled:boolean, w.version:integer,
        case when w.entity_id is null then v.doc -> 'trigger'
-            else (v.doc -> 'trigger') || jsonb_build_object('entity', e.name) end as trigger,
-       v.doc ->> 'start_step' as start_step, v.doc -> 'steps' as steps, w.editor_id,
-       w.created_at, w.updated_at, w.next_fire_at
+            else (v.doc -> 'trigger') || jsonb_build_object('entity', e.name) end as trigger:jsonb,
+       v.doc ->> 'start_step' as start_step:text, v.doc -> 'steps' as steps:jsonb, w.editor_id:bigint,
+       w.created_at:timestamptz, w.updated_at:timestamptz, w.next_fire_at:timestamptz?
 from {p}.workflows w
 join {p}.workflow_versions v on v.workflow_id = w.id and v.version = w.version
 left join {p}.entities e on e.id = w.entity_id
 
--- name: workflows_list :page sort(id,name,created_at,updated_at)
+-- name: workflows_list :page sort(id,name,created_at,updated_at) row(workflow)
 {workflow}
-where ($1::boolean is null or w.enabled = $1::boolean) and ($2::text is null or w.trigger_kind = $2::text)
+where (:enabled::boolean? is null or w.enabled = :enabled::boolean)
+  and (:kind::text? is null or w.trigger_kind = :kind::text)
 
--- name: workflow_get :opt
+-- name: workflow_get :opt row(workflow)
 {workflow}
-where w.id = $1::bigint
+where w.id = :id::bigint
 
 -- name: workflow_exists :opt
-select w.enabled from {p}.workflows w where w.id = $1::bigint
+select w.enabled from {p}.workflows w where w.id = :id::bigint
 
 -- name: workflows_count :one
-select count(*) as workflows from {p}.workflows
+select count(*) as workflows:bigint from {p}.workflows
 
 -- Saving: under the lock of the model, so that one save of a project comes after the other.
 
 -- name: workflow_lock :opt
-select w.version, w.enabled, w.entity_id, w.cron, w.timezone, w.next_fire_at,
-       v.doc || jsonb_build_object('name', w.name) as doc, e.name as entity
+select w.version:integer, w.enabled:boolean, w.entity_id:bigint?, w.cron:text?, w.timezone:text?,
+       w.next_fire_at:timestamptz?, v.doc || jsonb_build_object('name', w.name) as doc:jsonb, e.name as entity:text?
 from {p}.workflows w
 join {p}.workflow_versions v on v.workflow_id = w.id and v.version = w.version
 left join {p}.entities e on e.id = w.entity_id
-where w.id = $1::bigint
+where w.id = :id::bigint
 for update of w
 
--- name: workflow_add :one
+-- name: workflow_add :one row(saved_workflow)
 insert into {p}.workflows (name, enabled, trigger_kind, event, entity_id, category, filter, route, cron, timezone,
   next_fire_at, editor_id, editor_key_id)
-values ($1::text, $2::boolean, $3::text, $4::text, $5::bigint, $6::text, $7::jsonb, $8::text, $9::text, $10::text,
-  $11::timestamptz, $12::bigint, $13::bigint)
-returning id, version, editor_id, editor_key_id
+values (:name::text, :enabled::boolean, :trigger_kind::text, :event::text?, :entity_id::bigint?, :category::text?,
+  :filter::jsonb?, :route::text?, :cron::text?, :timezone::text?, :next_fire_at::timestamptz?, :editor_id::bigint,
+  :editor_key_id::bigint?)
+returning id as id:bigint, version as version:integer, editor_id as editor_id:bigint,
+  editor_key_id as editor_key_id:bigint?
 
--- Who changes nothing of what happens ($15) is not its editor.
--- name: workflow_save :one
+-- Who changes nothing of what happens (not :adopts) is not its editor.
+-- name: workflow_save :one row(saved_workflow)
 update {p}.workflows
-set name = $1::text, enabled = $2::boolean, trigger_kind = $3::text, event = $4::text, entity_id = $5::bigint,
-  category = $6::text, filter = $7::jsonb, route = $8::text, cron = $9::text, timezone = $10::text,
-  next_fire_at = $11::timestamptz, editor_id = case when $15::boolean then $12::bigint else editor_id end,
-  editor_key_id = case when $15::boolean then $13::bigint else editor_key_id end, version = version + 1,
-  updated_at = greatest(now(), updated_at)
-where id = $14::bigint
-returning id, version, editor_id, editor_key_id
+set name = :name::text, enabled = :enabled::boolean, trigger_kind = :trigger_kind::text, event = :event::text?,
+  entity_id = :entity_id::bigint?, category = :category::text?, filter = :filter::jsonb?, route = :route::text?,
+  cron = :cron::text?, timezone = :timezone::text?, next_fire_at = :next_fire_at::timestamptz?,
+  editor_id = case when :adopts::boolean then :editor_id::bigint else editor_id end,
+  editor_key_id = case when :adopts::boolean then :editor_key_id::bigint? else editor_key_id end,
+  version = version + 1, updated_at = greatest(now(), updated_at)
+where id = :id::bigint
+returning id as id:bigint, version as version:integer, editor_id as editor_id:bigint,
+  editor_key_id as editor_key_id:bigint?
 
 -- name: workflow_version_add :exec
 insert into {p}.workflow_versions (workflow_id, version, doc, editor_id, editor_key_id)
-values ($1::bigint, $2::integer, $3::jsonb, $4::bigint, $5::bigint)
+values (:workflow_id::bigint, :version::integer, :doc::jsonb, :editor_id::bigint, :editor_key_id::bigint?)
 
 -- name: workflow_unlisten :exec
-delete from {p}.event_listeners where source = 'workflow:' || $1::bigint::text
+delete from {p}.event_listeners where source = 'workflow:' || :workflow_id::bigint::text
 
 -- name: workflow_listen :exec
 insert into {p}.event_listeners (source, entity_id, event)
-values ('workflow:' || $1::bigint::text, $2::bigint, $3::text)
+values ('workflow:' || :workflow_id::bigint::text, :entity_id::bigint, :event::text)
 
 -- name: workflow_secrets :many
-select s.name from {p}.secrets s where s.name = any($1::text[])
+select s.name:text from {p}.secrets s where s.name = any(:names::text[])
 
 -- name: workflow_now :one
-select now() as at
+select now() as at:timestamptz
 
 -- Removing: the history stays.
 
 -- name: workflow_remove :exec
-delete from {p}.workflows w where w.id = $1::bigint
+delete from {p}.workflows w where w.id = :id::bigint
 
 -- Versions.
 
 -- part: version
-from {p}.workflow_versions v where v.workflow_id = $1::bigint
+from {p}.workflow_versions v where v.workflow_id = :workflow_id::bigint
 
--- name: workflow_versions_desc :many
-select v.version, v.editor_id, v.created_at {version} and v.version < $2::bigint
-order by v.version desc limit $3::bigint offset $4::bigint
+-- name: workflow_versions_desc :many args(workflow_versions)
+select v.version, v.editor_id, v.created_at {version} and v.version < :behind::bigint
+order by v.version desc limit :limit::bigint offset :offset::bigint
 
--- name: workflow_versions_asc :many
-select v.version, v.editor_id, v.created_at {version} and v.version > $2::bigint
-order by v.version limit $3::bigint offset $4::bigint
+-- name: workflow_versions_asc :many args(workflow_versions)
+select v.version, v.editor_id, v.created_at {version} and v.version > :behind::bigint
+order by v.version limit :limit::bigint offset :offset::bigint
 
--- name: workflow_versions_count :one
+-- name: workflow_versions_count :one args(workflow_versions)
 select count(*) as total_items {version}
 
 -- name: workflow_version_get :opt
 select v.version, v.doc ->> 'name' as name, v.doc -> 'trigger' as trigger, v.doc ->> 'start_step' as start_step,
        v.doc -> 'steps' as steps, v.editor_id, v.created_at
-{version} and v.version = $2::bigint
+{version} and v.version = :version::bigint
 
 -- The control schema: where runners look, and when. Never later than the first tick of the project.
 
 -- name: workflow_project_due :exec
-insert into platform.workflow_projects as p (number, next_fire_at) values ($1::bigint, $2::timestamptz)
+insert into platform.workflow_projects as p (number, next_fire_at) values (:number::bigint, :next_fire_at::timestamptz?)
 on conflict (number) do update set next_fire_at = least(p.next_fire_at, excluded.next_fire_at)

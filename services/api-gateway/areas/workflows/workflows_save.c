@@ -14,7 +14,6 @@
 #include "workflows_sql.h"
 
 #define WORKFLOWS_MAX 1000
-#define ROW_PARAMS    15 /* of a change; the last two are its own */
 
 struct save {
     const struct workflow_in *in;
@@ -34,21 +33,11 @@ struct draft {
     struct str doc;
 };
 
-/* What is stored, as columns of workflow_lock; no row = new. */
+/* What is stored; not found = new. */
 struct stored {
-    struct rows row;
+    struct sql_workflow_lock_row row;
     bool found;
     json_t *doc; /* as it is stored, whatever becomes of it; NULL = new */
-};
-enum {
-    COL_VERSION,
-    COL_ENABLED,
-    COL_ENTITY_ID,
-    COL_CRON,
-    COL_TIMEZONE,
-    COL_FIRE,
-    COL_DOC,
-    COL_ENTITY
 };
 
 static void free_json(void *value)
@@ -72,12 +61,11 @@ static json_t *text(struct str value)
 static int stored_doc(struct req *r, const struct stored *stored, json_t **ret_doc)
 {
     struct jr_error error;
-    struct str entity = rows_str(&stored->row, 0, COL_ENTITY);
 
-    if (jr_parse_stored(r->task.arena, rows_str(&stored->row, 0, COL_DOC), ret_doc, &error) != 0)
+    if (jr_parse_stored(r->task.arena, stored->row.doc, ret_doc, &error) != 0)
         return fail_internal(r, -EBADMSG);
-    if (entity.ptr)
-        put(json_object_get(*ret_doc, "trigger"), "entity", text(entity));
+    if (stored->row.entity.ptr)
+        put(json_object_get(*ret_doc, "trigger"), "entity", text(stored->row.entity));
     return 0;
 }
 
@@ -108,7 +96,7 @@ static int
 merge(struct req *r, const struct workflow_in *in, struct stored *stored, json_t **ret_doc)
 {
     json_t *doc = NULL;
-    bool enabled = !stored->found || rows_bool(&stored->row, 0, COL_ENABLED);
+    bool enabled = !stored->found || stored->row.enabled;
 
     if (stored->found) {
         TRY(stored_doc(r, stored, &doc));
@@ -183,7 +171,7 @@ static bool is_other(const struct workflow_in *in, const struct stored *stored, 
 static bool listed(const struct rows *rows, struct str name)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        if (str_eq(rows_str(rows, i, 0), name))
+        if (str_eq(sql_workflow_secrets_row(rows, i).name, name))
             return true;
     }
     return false;
@@ -215,7 +203,7 @@ check_secrets(struct req *r, const struct draft *draft, struct schema_errors *er
         return draft->adopts ? fail_secret(r, definition, secrets[0].step) : 0;
     for (size_t i = 0; i < count; i++)
         names[i] = secrets[i].name;
-    TRY(sql_all(r, &known, &SQL_WORKFLOW_SECRETS, PARAMS(P_STRS(names, count))));
+    TRY(sql_all(r, &known, SQL_WORKFLOW_SECRETS(.names = sql_strs(names, count))));
     for (size_t i = 0; i < count; i++) {
         if (listed(&known, names[i]))
             continue;
@@ -255,9 +243,7 @@ AWAITS static int check(struct req *r,
     }
     if (definition_of_records(&draft->definition)) {
         entity = model_entity(r->scope->model, draft->definition.entity);
-        draft->entity_id = entity          ? entity->id
-                           : stored->found ? rows_i64(&stored->row, 0, COL_ENTITY_ID)
-                                           : 0;
+        draft->entity_id = entity ? entity->id : stored->found ? stored->row.entity_id.value : 0;
     }
     (void)json_object_del(doc, "enabled");
     draft->doc = jr_print(arena, doc);
@@ -276,10 +262,9 @@ AWAITS static int check(struct req *r,
 /* The same schedule goes on: a tick that is due, and not taken yet, is not lost by a save. */
 static bool same_schedule(const struct stored *stored, const struct definition *definition)
 {
-    return stored->found && rows_bool(&stored->row, 0, COL_ENABLED) &&
-           !rows_null(&stored->row, 0, COL_FIRE) &&
-           str_eq(rows_str(&stored->row, 0, COL_CRON), definition->cron_text) &&
-           str_eq(rows_str(&stored->row, 0, COL_TIMEZONE), definition->timezone);
+    return stored->found && stored->row.enabled && stored->row.next_fire_at &&
+           str_eq(stored->row.cron, definition->cron_text) &&
+           str_eq(stored->row.timezone, definition->timezone);
 }
 
 /* By the database's clock, as runners fire by it. */
@@ -293,12 +278,12 @@ AWAITS static int next_tick(struct req *r, const struct stored *stored, struct d
     if (definition->kind != TRIGGER_TIMED || !definition->enabled)
         return 0;
     if (same_schedule(stored, definition)) {
-        draft->fire_ms = rows_time(&stored->row, 0, COL_FIRE);
+        draft->fire_ms = stored->row.next_fire_at;
         return 0;
     }
-    TRY(sql_one(r, &now, &SQL_WORKFLOW_NOW, PARAMS()));
-    at_ms =
-        cron_next(&definition->cron, timezone_find(definition->timezone), rows_time(&now, 0, 0));
+    TRY(sql_one(r, &now, SQL_WORKFLOW_NOW()));
+    at_ms = cron_next(
+        &definition->cron, timezone_find(definition->timezone), sql_workflow_now_row(&now, 0).at);
     if (at_ms < 0)
         return fail_field(
             r, "trigger.cron", PROBLEM_VALIDATION_FAILED, "no time fits within eight years");
@@ -311,42 +296,32 @@ AWAITS static int next_tick(struct req *r, const struct stored *stored, struct d
  * because a runner that looked in between did not see the tick. */
 AWAITS static int tell_runners(struct req *r, int64_t fire_ms)
 {
-    return db_query(&r->task,
-                    directory_control(gateway_directory()),
-                    &SQL_WORKFLOW_PROJECT_DUE,
-                    PARAMS(P_I64(r->scope->project->number), fire_ms ? P_TIME(fire_ms) : P_NULL),
-                    NULL);
+    return db_query(
+        &r->task,
+        directory_control(gateway_directory()),
+        SQL_WORKFLOW_PROJECT_DUE(.number = r->scope->project->number, .next_fire_at = fire_ms),
+        NULL);
 }
 
 /* --- rows
  * -----------------------------------------------------------------------------------------
  */
 
-static struct db_param given(struct str value)
+static struct str event_of(const struct definition *definition)
 {
-    return value.len ? P_STR(value) : P_NULL;
+    return definition->kind == TRIGGER_EVENT ? str_from(event_name(definition->event)) : STR_NONE;
 }
 
-static void row_params(struct req *r, const struct draft *draft, struct db_param *params)
+/* Events of no records may have one; empty = any. */
+static struct str category_of(const struct definition *definition)
 {
-    const struct definition *definition = &draft->definition;
-    bool event = definition->kind == TRIGGER_EVENT;
-    bool timed = definition->kind == TRIGGER_TIMED;
+    return definition->entity.len && !definition_of_records(definition) ? definition->entity
+                                                                        : STR_NONE;
+}
 
-    params[0] = P_STR(definition->name);
-    params[1] = P_BOOL(definition->enabled);
-    params[2] = P_CSTR(trigger_kind_name(definition->kind));
-    params[3] = event ? P_CSTR(event_name(definition->event)) : P_NULL;
-    params[4] = draft->entity_id ? P_I64(draft->entity_id) : P_NULL;
-    params[5] = event && !definition_of_records(definition) ? given(definition->entity) : P_NULL;
-    params[6] =
-        event && definition->filter ? P_STR(jr_print(r->task.arena, definition->filter)) : P_NULL;
-    params[7] = definition->kind == TRIGGER_API ? given(definition->route) : P_NULL;
-    params[8] = timed ? P_STR(definition->cron_text) : P_NULL;
-    params[9] = timed ? P_STR(definition->timezone) : P_NULL;
-    params[10] = draft->fire_ms ? P_TIME(draft->fire_ms) : P_NULL;
-    params[11] = P_I64(r->scope->caller->user_id);
-    params[12] = r->scope->caller->key_id ? P_I64(r->scope->caller->key_id) : P_NULL;
+static struct str filter_of(struct arena *arena, const struct definition *definition)
+{
+    return definition->filter ? jr_print(arena, definition->filter) : STR_NONE;
 }
 
 static int fail_route(struct req *r)
@@ -362,50 +337,85 @@ static int fail_route(struct req *r)
 }
 
 /* The version, and who hears of what from now on. */
-AWAITS static int write_parts(struct req *r, const struct draft *draft, const struct rows *saved)
+AWAITS static int
+write_parts(struct req *r, const struct draft *draft, const struct sql_saved_workflow_row *saved)
 {
-    int64_t id = rows_i64(saved, 0, 0);
     const struct definition *definition = &draft->definition;
     bool listens = definition_of_records(definition) && definition->enabled;
     struct db_call calls[] = {
-        {.sql = &SQL_WORKFLOW_VERSION_ADD,
-         PARAMS(P_I64(id),
-                P_I64(rows_i64(saved, 0, 1)),
-                P_STR(draft->doc),
-                P_I64(rows_i64(saved, 0, 2)),
-                rows_null(saved, 0, 3) ? P_NULL : P_I64(rows_i64(saved, 0, 3)))},
-        {.sql = &SQL_WORKFLOW_UNLISTEN, PARAMS(P_I64(id))},
-        {.sql = &SQL_WORKFLOW_LISTEN,
-         PARAMS(P_I64(id),
-                P_I64(draft->entity_id),
-                P_CSTR(listens ? event_name(definition->event) : NULL))},
+        db_call(SQL_WORKFLOW_VERSION_ADD(.workflow_id = saved->id,
+                                         .version = saved->version,
+                                         .doc = draft->doc,
+                                         .editor_id = saved->editor_id,
+                                         .editor_key_id = saved->editor_key_id)),
+        db_call(SQL_WORKFLOW_UNLISTEN(.workflow_id = saved->id)),
+        db_call(SQL_WORKFLOW_LISTEN(.workflow_id = saved->id,
+                                    .entity_id = draft->entity_id,
+                                    .event = event_of(definition))),
     };
 
     return sql_batch(r, calls, listens ? 3 : 2);
 }
 
+AWAITS static int add_row(struct req *r, const struct draft *draft, struct rows *ret_row)
+{
+    const struct definition *definition = &draft->definition;
+
+    return db_query(&r->task,
+                    r->scope->db,
+                    SQL_WORKFLOW_ADD(.name = definition->name,
+                                     .enabled = definition->enabled,
+                                     .trigger_kind = str_from(trigger_kind_name(definition->kind)),
+                                     .event = event_of(definition),
+                                     .entity_id = some_id(draft->entity_id),
+                                     .category = category_of(definition),
+                                     .filter = filter_of(r->task.arena, definition),
+                                     .route = definition->route,
+                                     .cron = definition->cron_text,
+                                     .timezone = definition->timezone,
+                                     .next_fire_at = draft->fire_ms,
+                                     .editor_id = r->scope->caller->user_id,
+                                     .editor_key_id = some_id(r->scope->caller->key_id)),
+                    ret_row);
+}
+
+AWAITS static int
+change_row(struct req *r, const struct draft *draft, int64_t id, struct rows *ret_row)
+{
+    const struct definition *definition = &draft->definition;
+
+    return db_query(&r->task,
+                    r->scope->db,
+                    SQL_WORKFLOW_SAVE(.id = id,
+                                      .name = definition->name,
+                                      .enabled = definition->enabled,
+                                      .trigger_kind = str_from(trigger_kind_name(definition->kind)),
+                                      .event = event_of(definition),
+                                      .entity_id = some_id(draft->entity_id),
+                                      .category = category_of(definition),
+                                      .filter = filter_of(r->task.arena, definition),
+                                      .route = definition->route,
+                                      .cron = definition->cron_text,
+                                      .timezone = definition->timezone,
+                                      .next_fire_at = draft->fire_ms,
+                                      .adopts = draft->adopts,
+                                      .editor_id = r->scope->caller->user_id,
+                                      .editor_key_id = some_id(r->scope->caller->key_id)),
+                    ret_row);
+}
+
 AWAITS static int write_rows(struct req *r, const struct draft *draft, int64_t id, int64_t *ret_id)
 {
-    struct db_param params[ROW_PARAMS];
     struct rows row;
-    bool add = id == 0;
-    int rc;
+    int rc = id ? change_row(r, draft, id, &row) : add_row(r, draft, &row);
 
-    row_params(r, draft, params);
-    params[ROW_PARAMS - 2] = P_I64(id);
-    params[ROW_PARAMS - 1] = P_BOOL(draft->adopts);
-    rc = db_query(&r->task,
-                  r->scope->db,
-                  add ? &SQL_WORKFLOW_ADD : &SQL_WORKFLOW_SAVE,
-                  params,
-                  add ? ROW_PARAMS - 2 : ROW_PARAMS,
-                  &row);
     if (rc == DB_UNIQUE)
         return fail_route(r);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
-    *ret_id = rows_i64(&row, 0, 0);
-    return write_parts(r, draft, &row);
+    const struct sql_saved_workflow_row saved = sql_saved_workflow_row(&row, 0);
+    *ret_id = saved.id;
+    return write_parts(r, draft, &saved);
 }
 
 /* --- the change
@@ -424,15 +434,16 @@ int workflow_check_version(struct req *r, const struct items_match *match, int64
 
 AWAITS static int read_stored(struct req *r, const struct save *save, struct stored *stored)
 {
-    struct rows count;
+    struct rows rows;
 
     *stored = (struct stored){.found = save->id != 0};
     if (stored->found) {
-        TRY(sql_one(r, &stored->row, &SQL_WORKFLOW_LOCK, PARAMS(P_I64(save->id))));
-        return workflow_check_version(r, &save->match, rows_i64(&stored->row, 0, COL_VERSION));
+        TRY(sql_one(r, &rows, SQL_WORKFLOW_LOCK(.id = save->id)));
+        stored->row = sql_workflow_lock_row(&rows, 0);
+        return workflow_check_version(r, &save->match, stored->row.version);
     }
-    TRY(sql_one(r, &count, &SQL_WORKFLOWS_COUNT, PARAMS()));
-    if (rows_i64(&count, 0, 0) >= WORKFLOWS_MAX)
+    TRY(sql_one(r, &rows, SQL_WORKFLOWS_COUNT()));
+    if (sql_workflows_count_row(&rows, 0).workflows >= WORKFLOWS_MAX)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d workflows.", WORKFLOWS_MAX);
     return 0;
 }
@@ -449,7 +460,7 @@ AWAITS static int stop_or_go(struct req *r,
     };
     struct db_call go = db_call(SQL_STOP_UNMARK(.workflow_id = save->saved_id));
 
-    if (!stored->found || rows_bool(&stored->row, 0, COL_ENABLED) == draft->definition.enabled)
+    if (!stored->found || stored->row.enabled == draft->definition.enabled)
         return 0;
     return draft->definition.enabled ? sql_batch(r, &go, 1) : sql_batch(r, stop, ARRAY_LEN(stop));
 }
