@@ -8,6 +8,8 @@
 
 #include "db/conn_private.h"
 #include "db/db.h"
+#include "db/sqlstate_private.h"
+#include "db/stmt_private.h"
 #include "pg.h"
 
 static struct arena *arena;

@@ -12,6 +12,7 @@
 #include "pg.h"
 #include "redis/link_private.h"
 #include "redis/redis.h"
+#include "redis/url_private.h"
 
 static struct redis *redis;
 static const char *url;

@@ -6,6 +6,9 @@
  * connection until libuv has closed it.
  */
 #include "db/conn_private.h"
+#include "db/pipe_private.h"
+#include "db/resolve_private.h"
+#include "db/stmt_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/list.h"
 #include "db/sql.h"
+#include "db/stmt_private.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 
@@ -71,66 +72,6 @@ struct item {
     struct db_op *op;
     struct db_wait *wait; /* ITEM_SYNC of a leased group */
 };
-
-/* --- prepared statements of a connection (stmt.c) --- */
-enum { STMT_MAX = 2048, STMT_BUCKETS = 2048, STMT_NAME_BYTES = 64 };
-
-struct stmt {
-    struct list lru; /* newest last; or in `evicted` */
-    struct stmt *next;
-    uint64_t key;
-    unsigned seq;
-    unsigned in_flight;
-    char name[STMT_NAME_BYTES];
-};
-
-struct stmt_cache {
-    struct stmt *buckets[STMT_BUCKETS];
-    struct list lru;
-    struct list evicted; /* to be deallocated with the next group */
-    unsigned count;
-    unsigned seq;
-};
-
-void stmt_cache_init(struct stmt_cache *cache);
-void stmt_cache_done(struct stmt_cache *cache);
-/* Borrowed, NULL when it is not prepared. */
-struct stmt *stmt_find(struct stmt_cache *cache, uint64_t key);
-/* The same without making it the newest. */
-struct stmt *stmt_peek(const struct stmt_cache *cache, uint64_t key);
-/* One of it was answered; nothing when it is no longer the one with this number. */
-void stmt_answered(const struct stmt_cache *cache, uint64_t key, unsigned seq);
-/* Names a new one; beyond STMT_MAX the least recently used is evicted. A name is never used twice
- * on a connection. */
-struct stmt *
-stmt_add(struct stmt_cache *cache, const struct sql *sql, int64_t schema, uint64_t key);
-/* Forgets it if it is still the one with this number; `on_server` = it has to be deallocated
- * there. */
-void stmt_drop(struct stmt_cache *cache, uint64_t key, unsigned seq, bool on_server);
-uint64_t stmt_key(const struct sql *sql, int64_t schema);
-/* The text with {p} filled in, arena-owned. */
-char *stmt_text(struct arena *arena, const char *text, int64_t schema);
-
-/* --- parameters as libpq wants them (params.c) --- */
-struct wire {
-    const char **values;
-    int *lengths;
-    int *formats;
-    int count;
-};
-/* False when a text holds a NUL byte, which PostgreSQL cannot store. */
-bool params_valid(const struct db_param *params, size_t count);
-/* Encodes into the arena; params_valid() holds. */
-void params_encode(struct arena *arena,
-                   const struct db_param *params,
-                   size_t count,
-                   struct wire *ret_wire);
-
-/* --- errors (sqlstate.c) --- */
-/* The DB_* of a SQLSTATE; NULL (the connection broke) is DB_UNAVAILABLE. */
-int sqlstate_result(const char *sqlstate);
-/* The first u_<id>, fk_<id> or ck_<id> in a message, borrowed; STR_NONE when there is none. */
-struct str sqlstate_constraint(const char *message);
 
 /* --- connection (conn.c) --- */
 enum conn_state { CONN_CONNECTING, CONN_READY, CONN_LOST };
@@ -207,36 +148,3 @@ bool conn_read(struct db_conn *conn);
 
 /* After sending: waits for room in the socket when libpq could not write everything. */
 void conn_flush(struct db_conn *conn);
-
-/* --- names (resolve.c): hosts of a DSN looked up off the loop --- */
-/* Calls done(conn, hosts, addresses, ports) with lists for libpq, or done(conn, NULL, reason,
- * NULL). */
-typedef void (*resolve_fn)(struct db_conn *conn,
-                           const char *hosts,
-                           const char *addresses,
-                           const char *ports);
-/* Sets conn->resolve; frees itself after done() (which may come at once) or resolve_cancel(). */
-void resolve_start(struct db_conn *conn, const char *hosts, const char *ports, resolve_fn done);
-/* done() will not be called. */
-void resolve_cancel(struct resolve *resolve);
-
-/* --- sending and receiving (pipe.c) --- */
-/* Queue in libpq; nothing leaves before pipe_sync(). A failure shows as a lost connection later. */
-void pipe_op(struct db_conn *conn, struct db_op *op);
-/* A command without parameters or a waiter. */
-void pipe_plain(struct db_conn *conn, const char *text);
-/* Ends the group and flushes; `wait` (may be NULL) is told when everything before it is
- * answered. */
-void pipe_sync(struct db_conn *conn, struct db_wait *wait);
-/* Handles every result that has arrived. */
-void pipe_receive(struct db_conn *conn);
-/* Nobody waits for it any more; its result will be dropped. */
-void pipe_forget(struct db_conn *conn, const struct db_op *op);
-void pipe_forget_wait(struct db_conn *conn, const struct db_wait *wait);
-/* Ends everything in flight with OP_LOST. */
-void pipe_fail(struct db_conn *conn);
-struct item *pipe_at(struct db_conn *conn, unsigned index);
-/* An op's rows are no longer counted: they are gone, or come again. */
-void op_uncount(struct db_op *op);
-/* Ends an op: takes the result, tells the waiter. */
-void op_end(struct db_op *op, int rc, PGresult *result);

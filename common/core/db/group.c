@@ -9,7 +9,10 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "db/group_private.h"
+#include "db/pipe_private.h"
 #include "db/server_private.h"
+#include "db/stmt_private.h"
 
 /* --- queue --- */
 

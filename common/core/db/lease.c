@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "db/lease_private.h"
+#include "db/pipe_private.h"
+#include "db/query_private.h"
 #include "db/server_private.h"
 
 enum {

@@ -9,6 +9,7 @@
 #include "base/panic.h"
 #include "db/conn_private.h"
 #include "db/db.h"
+#include "db/params_private.h"
 
 static bool has_nul(struct str text)
 {

@@ -1,6 +1,7 @@
 /* A piece of a large result: read on a lease, handed over when no connection is held any more. */
 #include "base/clock.h"
 #include "base/panic.h"
+#include "db/query_private.h"
 #include "db/server_private.h"
 
 int db_piece(struct task *task,

@@ -10,7 +10,13 @@
 #include "base/panic.h"
 #include "db/answer_private.h"
 #include "db/conn_private.h"
+#include "db/group_private.h"
+#include "db/params_private.h"
+#include "db/pipe_private.h"
+#include "db/probe_private.h"
 #include "db/server_private.h"
+#include "db/sqlstate_private.h"
+#include "db/stmt_private.h"
 
 /* --- ring --- */
 

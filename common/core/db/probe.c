@@ -3,6 +3,10 @@
  * lock and computing look the same from here, so the server is asked about what has been running
  * for long, on a shared connection, for nobody.
  */
+#include "db/group_private.h"
+#include "db/pipe_private.h"
+#include "db/probe_private.h"
+#include "db/query_private.h"
 #include "db/server_private.h"
 
 /* Only sessions of our own role say what they wait for, and behind a pooler there may be none of

@@ -8,6 +8,7 @@
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "db/conn_private.h"
+#include "db/resolve_private.h"
 
 enum { LIST_BYTES = 16384 };
 

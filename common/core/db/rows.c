@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
-#include "db/array_private.h"
-#include "db/time_text_private.h"
+#include "db/rows_json_private.h"
+#include "db/rows_private.h"
 
 bool rows_null(const struct rows *rows, size_t row, size_t column)
 {

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "db/array_private.h"
 #include "db/rows.h"
-#include "db/time_text_private.h"
+#include "db/rows_json_private.h"
+#include "db/rows_private.h"
 
 /* Type numbers of pg_type; fixed since long. */
 enum {

@@ -2,6 +2,10 @@
  * Servers: pools that grow on demand, reconnecting with backoff, and the coarse clock that runs
  * while there is work.
  */
+#include "db/group_private.h"
+#include "db/lease_private.h"
+#include "db/pipe_private.h"
+#include "db/probe_private.h"
 #include "db/server_private.h"
 
 #include <errno.h>

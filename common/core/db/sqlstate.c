@@ -4,6 +4,7 @@
 #include "base/ascii.h"
 #include "db/conn_private.h"
 #include "db/db.h"
+#include "db/sqlstate_private.h"
 
 struct state_rule {
     const char *prefix; /* whole state or its first characters; the first match counts */

@@ -8,6 +8,7 @@
 
 #include "base/panic.h"
 #include "db/conn_private.h"
+#include "db/stmt_private.h"
 
 static uint64_t stmt_mix(uint64_t a, uint64_t b)
 {

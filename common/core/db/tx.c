@@ -10,6 +10,9 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "base/rand.h"
+#include "db/lease_private.h"
+#include "db/pipe_private.h"
+#include "db/query_private.h"
 #include "loop/task.h"
 
 /* A thousand statements take ten milliseconds to be sent. */

@@ -2,7 +2,11 @@
 #include <stdlib.h>
 
 #include "base/panic.h"
+#include "redis/cluster_private.h"
+#include "redis/cmd_private.h"
 #include "redis/link_private.h"
+#include "redis/subscribe_private.h"
+#include "redis/url_private.h"
 
 enum { CMD_MS = 1000 };
 

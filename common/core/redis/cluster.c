@@ -9,8 +9,11 @@
 
 #include "base/num.h"
 #include "base/panic.h"
+#include "redis/cluster_private.h"
+#include "redis/cmd_private.h"
 #include "redis/link_private.h"
 #include "redis/slot_private.h"
+#include "redis/url_private.h"
 
 enum {
     NODES_MAX = 1024,

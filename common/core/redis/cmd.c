@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "base/panic.h"
+#include "redis/cluster_private.h"
+#include "redis/cmd_private.h"
 #include "redis/link_private.h"
 
 enum { REDIRECTS_MAX = 5, ARGS_MAX = 4096 };

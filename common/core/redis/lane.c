@@ -3,6 +3,8 @@
 
 #include "base/num.h"
 #include "base/panic.h"
+#include "redis/cluster_private.h"
+#include "redis/cmd_private.h"
 #include "redis/link_private.h"
 
 enum { CMD_MS = 1000, REDIRECTS_MAX = 5 };

@@ -1,5 +1,7 @@
 /* Connections to Redis: name lookup off the loop, hiredis on a uv_poll handle, reconnecting. */
+#include "redis/cmd_private.h"
 #include "redis/link_private.h"
+#include "redis/url_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "base/rand.h"
+#include "redis/cluster_private.h"
 #include "redis/link_private.h"
+#include "redis/subscribe_private.h"
 
 enum { BEAT_MS = 4000, SILENT_MS = 11000 };
 

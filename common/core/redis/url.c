@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "redis/link_private.h"
+#include "redis/url_private.h"
 
 static char *copy(struct str text)
 {
