@@ -47,14 +47,14 @@ struct run {
 
 static struct db_call done_call(struct arena *arena, const struct run *run, const char *state)
 {
-    struct db_param *params = ARENA_ARRAY(arena, params, 5);
+    const struct applied *applied = &run->applied;
 
-    params[0] = P_I64(run->event->item.id);
-    params[1] = P_I64(run->event->item.token);
-    params[2] = P_CSTR(state);
-    params[3] = P_STR(run->applied.object.len ? run->applied.object : STR_NONE);
-    params[4] = P_STR(run->applied.effect.len ? run->applied.effect : STR_NONE);
-    return (struct db_call){.sql = &SQL_EVENT_DONE, .params = params, .param_count = 5};
+    return db_call_new(arena,
+                       SQL_EVENT_DONE(.id = run->event->item.id,
+                                      .token = run->event->item.token,
+                                      .state = str_from(state),
+                                      .object = applied->object.len ? applied->object : STR_NONE,
+                                      .effect = applied->effect.len ? applied->effect : STR_NONE));
 }
 
 AWAITS static int lock(struct run *run, struct db *tx)
@@ -63,8 +63,7 @@ AWAITS static int lock(struct run *run, struct db *tx)
 
     TRY(db_query(run->task,
                  tx,
-                 &SQL_EVENT_LOCK,
-                 PARAMS(P_I64(run->event->item.id), P_I64(run->event->item.token)),
+                 SQL_EVENT_LOCK(.id = run->event->item.id, .token = run->event->item.token),
                  &rows));
     return rows.count == 1 ? 0 : EVENT_LOST;
 }
@@ -186,14 +185,14 @@ note_failure(struct task *task, struct event *event, struct project *project, in
              L_STR("reason", reason));
     /* The task's own time may be over. */
     task->deadline_ms = clock_mono_ms() + 5000;
-    int noted = db_query(task,
-                         &project->db,
-                         &SQL_EVENT_FAILED,
-                         PARAMS(P_I64(event->item.id),
-                                P_I64(event->item.token),
-                                P_STR(reason),
-                                dead ? P_NULL : P_I64(backoff_ms(event->item.token))),
-                         NULL);
+    int noted = db_query(
+        task,
+        &project->db,
+        SQL_EVENT_FAILED(.id = event->item.id,
+                         .token = event->item.token,
+                         .error = reason,
+                         .again_ms = dead ? NO_I64 : some_i64(backoff_ms(event->item.token))),
+        NULL);
     if (noted != 0) /* its lease ends, and it comes back */
         return;
     work_stats()->failed += !dead;
@@ -243,13 +242,13 @@ AWAITS static enum queue_outcome end(struct run *run, int rc)
 void event_from_row(struct queue_item *item)
 {
     struct event *event = CONTAINER_OF(item, struct event, item);
-    const struct row row = rows_at(&item->rows, 0);
+    const struct sql_event_row row = sql_event_row(&item->rows, 0);
 
-    event->received_ms = row_time(&row, "received_at");
-    event->store = str_is(row_str(&row, "source"), "iap_store");
-    event->event_id = row_str(&row, "event_id");
-    event->type = row_str(&row, "type");
-    event->payload = row_str(&row, "payload");
+    event->received_ms = row.received_at;
+    event->store = str_is(row.source, "iap_store");
+    event->event_id = row.event_id;
+    event->type = row.type;
+    event->payload = row.payload;
 }
 
 enum queue_outcome event_run(struct task *task, struct queue_item *item)

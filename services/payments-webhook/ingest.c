@@ -151,16 +151,15 @@ AWAITS static int store(struct req *r, enum source source, const struct record *
     struct rows rows;
     int rc = db_query(&r->task,
                       r->scope->db,
-                      &SQL_EVENT_STORE,
-                      PARAMS(P_CSTR(source_names[source]),
-                             P_STR(record->id),
-                             P_STR(record->type),
-                             P_STR(record->subtype),
-                             P_STR(record->api_version),
-                             P_STR(record->account),
-                             P_TIME(record->created_ms),
-                             P_STR(record->payload),
-                             P_BOOL(record->supported)),
+                      SQL_EVENT_STORE(.source = str_from(source_names[source]),
+                                      .event_id = record->id,
+                                      .type = record->type,
+                                      .subtype = record->subtype,
+                                      .api_version = record->api_version,
+                                      .account = record->account,
+                                      .created_at = record->created_ms,
+                                      .payload = record->payload,
+                                      .supported = record->supported),
                       &rows);
 
     if (rc == DB_CHECK)

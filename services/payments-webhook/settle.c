@@ -62,15 +62,22 @@ AWAITS static int answered(struct settle *s, struct db *db)
 {
     const struct call *call = &s->call;
 
-    return db_query(
-        call->task, db, s->kind->answered, PARAMS(P_I64(call->id), P_STR(call->key)), NULL);
+    return db_query(call->task,
+                    db,
+                    s->kind->answered,
+                    SQL_SETTLE_ANSWERED_ARGS(.id = call->id, .call_key = call->key),
+                    NULL);
 }
 
 AWAITS static int later(struct settle *s)
 {
     const struct call *call = &s->call;
 
-    return db_query(call->task, &call->project->db, s->kind->later, PARAMS(P_I64(call->id)), NULL);
+    return db_query(call->task,
+                    &call->project->db,
+                    s->kind->later,
+                    SQL_SETTLE_LATER_ARGS(.id = call->id),
+                    NULL);
 }
 
 /* What the processor answered, and the row's own bookkeeping, in one transaction. */
@@ -288,25 +295,26 @@ AWAITS static int settle_some(struct task *task,
     struct rows rows;
 
     *ret_count = 0;
-    TRY(db_query(task, &project->db, kind->claim, PARAMS(P_I64(ROWS_AT_ONCE)), &rows));
+    TRY(db_query(
+        task, &project->db, kind->claim, SQL_SETTLE_CLAIM_ARGS(.most = ROWS_AT_ONCE), &rows));
     struct settle *settles = ARENA_ARRAY(task->arena, settles, rows.count);
     struct task_call *calls = ARENA_ARRAY(task->arena, calls, rows.count);
     for (size_t i = 0; i < rows.count; i++) {
-        const struct row row = rows_at(&rows, i);
+        const struct sql_settle_row row = sql_settle_row(&rows, i);
         settles[i] = (struct settle){
             .kind = kind,
-            .age_ms = row_i64(&row, "age_ms"),
-            .object_id = row_str(&row, "object_id"),
-            .session_id = row_str(&row, "session_id"),
-            .customer = row_str(&row, "customer"),
+            .age_ms = row.age_ms,
+            .object_id = row.object_id,
+            .session_id = row.session_id,
+            .customer = row.customer,
             .call = {.directory = webhook_directory(),
                      .project = project,
                      .settings = settings,
                      .kind = kind->call,
-                     .id = row_i64(&row, "id"),
-                     .key = row_str(&row, "call_key"),
-                     .path = row_str(&row, "call_path"),
-                     .form = row_str(&row, "call_form"),
+                     .id = row.id,
+                     .key = row.call_key,
+                     .path = row.call_path,
+                     .form = row.call_form,
                      .creates = true,
                      .again = true},
         };

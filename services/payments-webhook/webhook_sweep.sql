@@ -6,14 +6,14 @@ from platform.payment_projects f join platform.projects p on p.number = f.number
 where p.state = 'active' order by f.number
 
 -- name: pay_sweep_look :one
-select d.first_at is not null as due,
-  c.crashed as crashed, c.crashed as expired,
+select d.first_at is not null as due:boolean, c.crashed as crashed:boolean, c.crashed as expired:boolean,
   case when d.first_at is null then 0 else
-    (select count(*) from (select 1 from {p}.webhook_events e where e.next_attempt_at is not null limit 100000) c) end as backlog,
-  coalesce((extract(epoch from now() - d.first_at) * 1000)::bigint, 0) as oldest_ms,
-  (select count(*) from (select 1 from {p}.webhook_events e where e.state = 'dead' limit 1000) c) as dead,
+    (select count(*) from (select 1 from {p}.webhook_events e where e.next_attempt_at is not null limit 100000) c) end
+    as backlog:bigint,
+  coalesce((extract(epoch from now() - d.first_at) * 1000)::bigint, 0) as oldest_ms:bigint,
+  (select count(*) from (select 1 from {p}.webhook_events e where e.state = 'dead' limit 1000) c) as dead:bigint,
   exists (select 1 from {p}.payments y where y.settle_at <= now())
-    or exists (select 1 from {p}.subscriptions s where s.settle_at <= now()) as settle
+    or exists (select 1 from {p}.subscriptions s where s.settle_at <= now()) as settle:boolean
 from (select min(e.next_attempt_at) as first_at from {p}.webhook_events e where e.next_attempt_at <= now()) d,
   (select exists (select 1 from {p}.webhook_events e
      where e.next_attempt_at <= now() and e.state = 'received' and e.attempts > 0) as crashed) c

@@ -2,36 +2,36 @@
 
 -- part: claimed
 update {p}.webhook_events w set state = 'received', attempts = w.attempts + 1,
-  next_attempt_at = now() + $2::bigint * interval '1 millisecond',
+  next_attempt_at = now() + :lease_ms::bigint * interval '1 millisecond',
   error = case when w.state = 'received' and w.attempts > 0 then {crashed} else w.error end
 from due d where w.id = d.id
-returning w.id as id, w.source as source, w.event_id as event_id, w.type as type, w.attempts as token,
-  w.received_at as received_at, w.payload as payload
+returning w.id:bigint, w.source:text, w.event_id:text, w.type:text, w.attempts as token:smallint,
+  w.received_at:timestamptz, w.payload:text
 
 -- part: crashed
 'it ended the process that applied it'
 
 -- The claim is a lease: it ends by itself. An event in state received with attempts behind it was left by a process that
 -- ended with it.
--- name: events_claim :many
+-- name: events_claim :many row(event)
 with due as (
   select e.id from {p}.webhook_events e
   where e.next_attempt_at <= now() and not (e.state = 'received' and e.attempts > 0)
-  order by e.next_attempt_at limit $1::bigint for update skip locked)
+  order by e.next_attempt_at limit :most::bigint for update skip locked)
 {claimed}
 
--- name: events_claim_crashed :many
+-- name: events_claim_crashed :many row(event)
 with due as (
   select e.id from {p}.webhook_events e
   where e.next_attempt_at <= now() and e.state = 'received' and e.attempts > 0
-  order by e.next_attempt_at limit $1::bigint for update skip locked)
+  order by e.next_attempt_at limit :most::bigint for update skip locked)
 {claimed}
 
 -- One that failed in another way before is not blamed until it was left behind twice.
 -- name: events_quarantine :many
 update {p}.webhook_events w set state = 'dead', next_attempt_at = null, error = {crashed}
 where w.id in (select e.id from {p}.webhook_events e
-  where e.next_attempt_at <= now() and e.state = 'received' and e.attempts >= $1::smallint
+  where e.next_attempt_at <= now() and e.state = 'received' and e.attempts >= :attempts::smallint
     and (e.error is null or e.error = {crashed})
   order by e.next_attempt_at limit 100 for update skip locked)
 returning w.id as id, w.attempts as attempt, true as quarantined
@@ -40,22 +40,23 @@ returning w.id as id, w.attempts as attempt, true as quarantined
 -- name: events_release :exec
 update {p}.webhook_events w set attempts = w.attempts - 1, next_attempt_at = now(),
   state = case when w.attempts > 1 then 'failed' else 'received' end
-from unnest($1::bigint[], $2::bigint[]) as g (id, attempts)
+from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, attempts)
 where w.id = g.id and w.attempts = g.attempts and w.state = 'received'
 
 -- Nobody else is at it, and it is still ours. Waits: our own attempt before this one may still be rolling back.
 -- name: event_lock :opt
 select e.id from {p}.webhook_events e
-where e.id = $1::bigint and e.attempts = $2::smallint and e.state = 'received'
+where e.id = :id::bigint and e.attempts = :token::smallint and e.state = 'received'
 for update
 
 -- name: event_done :exec
 update {p}.webhook_events w
-set state = $3::text, next_attempt_at = null, applied_at = now(), object = $4::text, effect = $5::text, error = null
-where w.id = $1::bigint and w.attempts = $2::smallint
+set state = :state::text, next_attempt_at = null, applied_at = now(), object = :object::text?,
+  effect = :effect::text?, error = null
+where w.id = :id::bigint and w.attempts = :token::smallint
 
 -- name: event_failed :exec
 update {p}.webhook_events w
-set state = case when $4::bigint is null then 'dead' else 'failed' end, error = $3::text,
-  next_attempt_at = case when $4::bigint is not null then now() + $4::bigint * interval '1 millisecond' end
-where w.id = $1::bigint and w.attempts = $2::smallint and w.state = 'received'
+set state = case when :again_ms::bigint? is null then 'dead' else 'failed' end, error = :error::text,
+  next_attempt_at = case when :again_ms::bigint? is not null then now() + :again_ms::bigint? * interval '1 millisecond' end
+where w.id = :id::bigint and w.attempts = :token::smallint and w.state = 'received'

@@ -43,13 +43,13 @@ AWAITS static int looked(struct task *task UNUSED,
                          const struct row *project UNUSED,
                          const struct row *found)
 {
-    int64_t oldest_ms = row_i64(found, "oldest_ms");
+    const struct sql_pay_sweep_look_row look = sql_pay_sweep_look_row(found->rows, found->index);
 
-    w.next.backlog += row_i64(found, "backlog");
-    w.next.dead += row_i64(found, "dead");
-    if (oldest_ms > w.next.oldest_ms)
-        w.next.oldest_ms = oldest_ms;
-    if (row_bool(found, "settle"))
+    w.next.backlog += look.backlog;
+    w.next.dead += look.dead;
+    if (look.oldest_ms > w.next.oldest_ms)
+        w.next.oldest_ms = look.oldest_ms;
+    if (look.settle)
         queue_due(w.settlements, db->schema);
     return 0;
 }

@@ -148,13 +148,14 @@ static int piece(const struct rows *rows, void *arg)
     return 0;
 }
 
-/* Pages and pieces are read as the statement they are of; a count is not. */
+/* Pages, pieces and kept rows are read as the statement they are of; a count is not. */
 static void pages(struct task *task, struct db *db, void *arg)
 {
     int64_t second = 0;
     const struct db_piece whole = {.bytes = 4096, .timeout_ms = 1000, .fn = piece, .arg = &second};
     const struct db_param params[] = {P_I64(9), P_I64(2), P_I64(3)};
     struct rows rows;
+    struct rows kept;
 
     (void)arg;
     const struct sql *page = db_sql_page(task->arena, &SQL_ST_PAGE, "n", true);
@@ -167,6 +168,8 @@ static void pages(struct task *task, struct db *db, void *arg)
     const struct db_param walked[] = {P_I64(9), P_I64(4), P_I64(2), P_I64(1)};
     assert_int_equal(db_query(task, db, &SQL_ST_WALK, walked, 4, &rows), 0);
     assert_int_equal(sql_st_walk_row(&rows, 0).n, 6);
+    rows_keep(task->arena, &rows, 0, &kept);
+    assert_int_equal(sql_st_walk_row(&kept, 0).n, 6);
     assert_int_equal(db_query(task, db, SQL_ST_WALK_COUNT(.last = 9), &rows), 0);
 }
 

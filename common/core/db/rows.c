@@ -256,7 +256,8 @@ void rows_keep(struct arena *arena, const struct rows *rows, size_t row, struct 
     if (!done)
         PANIC("out of memory (rows)");
     arena_defer(arena, clear, kept);
-    *ret_row = (struct rows){.result = kept, .count = 1, .columns = rows->columns};
+    *ret_row =
+        (struct rows){.result = kept, .count = 1, .columns = rows->columns, .shape = rows->shape};
 }
 
 bool rows_has(const struct rows *rows, const char *name)
