@@ -326,14 +326,25 @@ static void test_calls(void **state)
     struct db_call call = events_outbox_call(arena, &row);
     assert_int_equal(call.param_count, call.sql->arity);
     assert_true(str_is(call.params[1].str, "EntityDeleted"));
+    assert_int_equal(call.params[3].kind, PARAM_NULL);
     assert_int_equal(call.params[5].kind, PARAM_NULL);
-    assert_int_equal(call.params[7].kind, PARAM_NULL);
     row.actor_id = 4;
     row.traceparent = STR("00-ab");
     call = events_outbox_call(arena, &row);
-    assert_int_equal(call.params[5].i64, 4);
-    assert_int_equal(call.params[6].i64, 3);
-    assert_true(str_is(call.params[7].str, "00-ab"));
+    assert_int_equal(call.params[3].i64, 4);
+    assert_int_equal(call.params[4].i64, 3);
+    assert_true(str_is(call.params[5].str, "00-ab"));
+    assert_int_equal(call.params[OUTBOX_PARAMS].i64, 77);
+    assert_true(str_starts(str_from(call.sql->text), events_outbox_head()));
+    assert_true(str_ends(events_outbox_head(), STR("$7::bigint, ")));
+
+    /* Of no entity: what nobody asked for is asked by the statement itself. */
+    row = (struct outbox_row){.event = EVENT_PAYMENT_CREATED, .payload = STR("{}")};
+    call = events_outbox_call(arena, &row);
+    assert_int_equal(call.param_count, call.sql->arity);
+    assert_int_equal(call.params[0].i64, CONSUMER_WORKFLOWS);
+    assert_int_equal(call.params[2].i64, 0);
+    assert_non_null(strstr(call.sql->text, "w.event = $2::text"));
 
     call = audit_call(arena, &key, "roles.delete", "role", 4, STR_NONE, STR("req-1"));
     assert_int_equal(call.param_count, call.sql->arity);

@@ -154,7 +154,8 @@ void applied_add_event(struct apply_source *source,
                        enum event_kind event,
                        struct str payload)
 {
-    struct db_call call = events_outbox_plain_call(source->task->arena, event, payload);
+    struct db_call call = events_outbox_call(
+        source->task->arena, &(struct outbox_row){.event = event, .payload = payload});
 
     applied->rings |= 1U << apply_add(source, applied, call);
 }

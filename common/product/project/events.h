@@ -9,10 +9,10 @@
 #include "project/project.h"
 
 struct outbox_row {
-    const struct entity *entity;
+    const struct entity *entity; /* NULL: an event of none (EVENT_PAYMENT_SUCCEEDED ...) */
     enum event_kind event;
     int64_t record_id;
-    struct str payload; /* the record as JSON text */
+    struct str payload; /* JSON text: the record, or what the event is about */
     int64_t actor_id;   /* 0 = none */
     int depth;
     int64_t root;           /* what began the chain of events that it belongs to, 0 = this one */
@@ -20,11 +20,13 @@ struct outbox_row {
 };
 
 /* any: the call that adds one outbox row; parameters live in `arena`, the texts stay the caller's,
- * who puts it behind the change in the same db_batch or transaction. */
+ * who puts it behind the change in the same db_batch or transaction. Of an entity it is added in
+ * any case; of none when an enabled workflow listens to it at that moment: rows.affected tells. */
 struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *row);
-/* any: the same for an event of no entity (EVENT_PAYMENT_SUCCEEDED ...). The row is added when an
- * enabled workflow listens to it at that moment: rows.affected of the call tells. */
-struct db_call
-events_outbox_plain_call(struct arena *arena, enum event_kind event, struct str payload);
+/* any: the beginning of that statement for a record whose id and payload PostgreSQL makes: the SQL
+ * of both follows, with a comma between; their own parameters are numbered behind the first
+ * OUTBOX_PARAMS of events_outbox_call(), which are the statement's, too. */
+struct str events_outbox_head(void);
+#define OUTBOX_PARAMS 7
 /* any: fire and forget: tells the consumers that the project has outbox rows. */
 void events_ring(struct directory *directory, const struct project *project);

@@ -88,31 +88,18 @@ static struct db_call create_event_call_of(struct records_ctx *ctx,
                                            const struct columns *plan,
                                            const struct write_row *row)
 {
-    struct arena *arena = ctx->task->arena;
+    const struct outbox_row event = write_outbox_row(ctx, entity, EVENT_CREATED);
+    const struct db_call told = events_outbox_call(ctx->task->arena, &event);
     struct sql_params params;
     struct strbuf sql;
 
-    sql_start(arena, &sql, &params);
-    strbuf_printf(&sql,
-                  "insert into {p}.outbox (event, record_id, pending, entity_id, actor_id, depth,"
-                  " root, trace, payload) values ('%s', ",
-                  event_name(EVENT_CREATED));
+    sql_start(ctx->task->arena, &sql, &params);
+    for (size_t i = 0; i < OUTBOX_PARAMS; i++)
+        (void)sql_params_add(&params, told.params[i]);
+    strbuf_str(&sql, events_outbox_head());
     create_event_put_id(entity, &sql);
     strbuf_str(&sql, STR(", "));
-    sql_bind(&sql, &params, P_I64(entity_consumers(entity, EVENT_CREATED)), "smallint");
-    strbuf_str(&sql, STR(", "));
-    sql_bind(&sql, &params, P_I64(entity->id), "bigint");
-    strbuf_str(&sql, STR(", "));
-    sql_bind(&sql, &params, write_author(ctx), "bigint");
-    strbuf_str(&sql, STR(", "));
-    sql_bind(&sql, &params, P_I64(ctx->depth), "smallint");
-    strbuf_str(&sql, STR(", "));
-    sql_bind(&sql, &params, ctx->root ? P_I64(ctx->root) : P_NULL, "bigint");
-    strbuf_str(&sql, STR(", "));
-    sql_bind(&sql, &params, ctx->traceparent.len ? P_STR(ctx->traceparent) : P_NULL, "text");
-    strbuf_str(&sql, STR(", "));
     put_payload(ctx, plan, row, &sql, &params);
-    strbuf_char(&sql, ')');
     return write_call(ctx, "items.announce", &sql, &params, true);
 }
 

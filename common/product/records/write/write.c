@@ -7,7 +7,6 @@
 #include "base/panic.h"
 #include "crypto/digest.h"
 #include "loop/task.h"
-#include "project/events.h"
 #include "records/read/columns.h"
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
@@ -198,6 +197,19 @@ AWAITS static int payload_of(struct records_ctx *ctx,
     return 0;
 }
 
+struct outbox_row
+write_outbox_row(const struct records_ctx *ctx, const struct entity *entity, enum event_kind event)
+{
+    return (struct outbox_row){
+        .entity = entity,
+        .event = event,
+        .actor_id = ctx->caller->user_id,
+        .depth = ctx->depth,
+        .root = ctx->root,
+        .traceparent = ctx->traceparent,
+    };
+}
+
 /* Outbox rows that are sent together, in memory of their own. */
 struct outbox {
     struct arena *arena;
@@ -221,16 +233,9 @@ AWAITS static int fill_outbox(struct records_ctx *ctx,
             outbox->arena = arena_new(0);
         struct str payload = STR_NONE;
         TRY(payload_of(ctx, outbox->arena, plan, rows, i, &payload));
-        const struct outbox_row row = {
-            .entity = plan->entity,
-            .event = events->event,
-            .record_id = rows_i64(rows, i, COLUMNS_ID),
-            .payload = payload,
-            .actor_id = ctx->caller->user_id,
-            .depth = ctx->depth,
-            .root = ctx->root,
-            .traceparent = ctx->traceparent,
-        };
+        struct outbox_row row = write_outbox_row(ctx, plan->entity, events->event);
+        row.record_id = rows_i64(rows, i, COLUMNS_ID);
+        row.payload = payload;
         outbox->calls[outbox->count++] = events_outbox_call(outbox->arena, &row);
         outbox->bytes += row.payload.len;
         bool end = i + 1 == rows->count;

@@ -5,6 +5,7 @@
  * same transaction. Statements that need no company run on ctx->db alone, all others in
  * write_transaction().
  */
+#include "project/events.h"
 #include "records/read/columns.h"
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
@@ -83,6 +84,9 @@ int write_payload_plan(struct records_ctx *ctx,
                        const struct entity *entity,
                        struct records_ctx *ret_system,
                        struct columns *ret_plan) MUSTCHECK;
+/* any: what the outbox row of a change says of its origin; record and payload are the caller's. */
+struct outbox_row
+write_outbox_row(const struct records_ctx *ctx, const struct entity *entity, enum event_kind event);
 /* co: adds the outbox rows to the transaction; nothing when nobody listens. WRITE_COMMITTED when
  * that was its end. */
 AWAITS int write_events(struct records_ctx *ctx,
