@@ -46,7 +46,8 @@ static const struct field line_fields[] = {
      .max = 99},
 };
 static const struct schema line_schema = SCHEMA("Line", struct line, line_fields);
-static const struct schema raw_schema = {.name = "Raw", .raw = "{\"type\":\"object\"}"};
+static const struct field raw_field = {.type = FIELD_MAP};
+static const struct schema raw_schema = {.name = "Raw", .value = &raw_field};
 
 static const struct field order_fields[] = {
     {.name = "name",

@@ -23,7 +23,8 @@ static const struct field part_fields[] = {
     {.name = "price", FIELD_AT(struct part_in, price), .type = FIELD_F64, .nullable = true},
 };
 static const struct schema part_schema = SCHEMA("Part", struct part_in, part_fields);
-static const struct schema any_schema = {.name = "Any", .raw = "{}"};
+static const struct field any_field = {.type = FIELD_JSON};
+static const struct schema any_schema = {.name = "Any", .value = &any_field};
 
 struct thing_in {
     struct in_str name;

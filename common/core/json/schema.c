@@ -401,7 +401,7 @@ static void read_texts(const struct walk *walk,
 /* Nothing is known here of what is inside. */
 static bool is_loose(const struct schema *schema)
 {
-    return schema->raw != NULL || schema->loose;
+    return schema->value != NULL || schema->loose;
 }
 
 /* A value of a sub-schema; false when it is no object. A loose one documents any shape in a

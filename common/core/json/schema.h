@@ -109,9 +109,9 @@ struct schema {
     const char *example; /* JSON text */
     bool loose; /* what reads it checks it: decoded as raw ones are, the fields are for documents
                    only */
-    /* Filled for documents whose shape is not fixed (records): raw JSON schema text; fields unused.
+    /* Instead of fields: one value, whatever its shape (records, data). Nothing inside is checked.
      */
-    const char *raw;
+    const struct field *value;
 };
 #define SCHEMA(component, type, array)                                                             \
     {                                                                                              \

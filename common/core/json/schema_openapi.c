@@ -144,7 +144,7 @@ static void openapi_write_object(struct jw *w, const struct schema *schema);
 /* NOLINTNEXTLINE(misc-no-recursion): over static data */
 static void write_object_ref(struct jw *w, const struct field *field)
 {
-    if (field->nullable && field->sub->raw == NULL) {
+    if (field->nullable && field->sub->value == NULL) {
         openapi_write_object(w, field->sub);
         return;
     }
@@ -249,8 +249,8 @@ static void openapi_write_object(struct jw *w, const struct schema *schema)
 
 void schema_openapi(struct jw *w, const struct schema *schema)
 {
-    if (schema->raw != NULL) {
-        jw_raw(w, str_from(schema->raw));
+    if (schema->value != NULL) {
+        write_field(w, schema->value);
         return;
     }
     jw_obj(w);

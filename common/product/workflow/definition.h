@@ -31,7 +31,10 @@
 #include "workflow/condition.h"
 #include "workflow/cron.h"
 
-enum trigger_kind { TRIGGER_TIMED, TRIGGER_EVENT, TRIGGER_MANUAL, TRIGGER_API };
+enum trigger_kind {
+#define TRIGGER(constant, name, read, ...) constant,
+#include "catalog/trigger.def"
+};
 const char *trigger_kind_name(enum trigger_kind kind);
 
 enum step_action {

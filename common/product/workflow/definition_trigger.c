@@ -2,26 +2,7 @@
 #include "base/ascii.h"
 #include "workflow/definition_private.h"
 
-static const char *const kinds[] = {
-    [TRIGGER_TIMED] = "timed",
-    [TRIGGER_EVENT] = "event",
-    [TRIGGER_MANUAL] = "manual",
-    [TRIGGER_API] = "api",
-};
-
-const char *trigger_kind_name(enum trigger_kind kind)
-{
-    return kinds[kind];
-}
-
 /* --- members --- */
-
-static const char *const members[][6] = {
-    [TRIGGER_TIMED] = {"kind", "cron", "timezone", NULL},
-    [TRIGGER_EVENT] = {"kind", "event", "entity", "filter", NULL},
-    [TRIGGER_MANUAL] = {"kind", NULL},
-    [TRIGGER_API] = {"kind", "route", NULL},
-};
 
 static bool trigger_read_text(const struct check *in,
                               const struct place *trigger,
@@ -127,10 +108,34 @@ static void read_route(const struct check *in, const struct place *trigger, cons
             "with a letter or a digit");
 }
 
+/* --- kinds --- */
+
+#define MEMBERS_MAX 5
+
+static const struct {
+    const char *name;
+    const char *members[MEMBERS_MAX]; /* the last is NULL */
+    void (*read)(const struct check *in, const struct place *trigger, const json_t *object);
+} kinds[] = {
+#define TRIGGER(constant, name, read, ...) [constant] = {name, {"kind", __VA_ARGS__}, read},
+#include "catalog/trigger.def"
+};
+
+static const char must_be[] = "must be one of: "
+#define FIRST_TRIGGER(constant, name, read, ...) name
+#define TRIGGER(constant, name, read, ...)       ", " name
+#include "catalog/trigger.def"
+    ;
+
+const char *trigger_kind_name(enum trigger_kind kind)
+{
+    return kinds[kind].name;
+}
+
 static int find_kind(const json_t *value)
 {
     for (size_t i = 0; json_is_string(value) && i < ARRAY_LEN(kinds); i++)
-        if (str_is(json_text(value), kinds[i]))
+        if (str_is(json_text(value), kinds[i].name))
             return (int)i;
     return -1;
 }
@@ -149,18 +154,12 @@ void check_trigger(struct check *in, const json_t *trigger)
     const json_t *value = check_member(trigger, "kind");
     int kind = find_kind(value);
     if (kind < 0) {
-        check_fail(in,
-                   &kind_at,
-                   value == NULL ? PROBLEM_REQUIRED : PROBLEM_OUT_OF_RANGE,
-                   "must be one of: timed, event, manual, api");
+        check_fail(
+            in, &kind_at, value == NULL ? PROBLEM_REQUIRED : PROBLEM_OUT_OF_RANGE, "%s", must_be);
         return;
     }
     in->definition->kind = (enum trigger_kind)kind;
-    check_known(in, &at, trigger, members[kind]);
-    if (kind == TRIGGER_TIMED)
-        read_timed(in, &at, trigger);
-    else if (kind == TRIGGER_EVENT)
-        trigger_read_event(in, &at, trigger);
-    else if (kind == TRIGGER_API)
-        read_route(in, &at, trigger);
+    check_known(in, &at, trigger, kinds[kind].members);
+    if (kinds[kind].read != NULL)
+        kinds[kind].read(in, &at, trigger);
 }

@@ -107,7 +107,7 @@ static void collect_members(struct platform_doc *p, const struct schema *schema)
 {
     for (size_t i = 0; i < schema->count; i++) {
         const struct field *field = &schema->fields[i];
-        if (field->type == FIELD_OBJ && field->nullable && field->sub->raw == NULL)
+        if (field->type == FIELD_OBJ && field->nullable && field->sub->value == NULL)
             collect_members(p, field->sub);
         else
             collect_schema(p, field->sub);
@@ -124,7 +124,7 @@ static void collect_schema(struct platform_doc *p, const struct schema *schema)
         return;
     known = map_get(p->by_name, str_from(schema->name));
     if (known != NULL) {
-        MUST(known->fields == schema->fields && known->raw == schema->raw);
+        MUST(known->fields == schema->fields && known->value == schema->value);
         return;
     }
     (void)map_put(p->by_name, str_from(schema->name), (void *)schema);

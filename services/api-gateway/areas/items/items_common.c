@@ -59,7 +59,7 @@ const struct query_param items_one_query[] = {
 const struct schema record_schema = {
     .name = "Record",
     .doc = "A record of the entity; its members are described by the data model document",
-    .raw = "{\"type\":\"object\",\"additionalProperties\":true}",
+    .value = &(const struct field){.type = FIELD_MAP},
 };
 
 struct records_ctx *items_ctx(struct req *r)

@@ -10,8 +10,9 @@
 
 static const struct schema data_schema = {
     .name = "TriggerData",
-    .raw = "{\"description\":\"Any JSON value: $svc.trigger.data\","
-           "\"example\":{\"name\":\"Ada\"}}",
+    .value = &(const struct field){.type = FIELD_JSON,
+                                   .doc = "Any JSON value: $svc.trigger.data",
+                                   .example = "{\"name\":\"Ada\"}"},
 };
 
 static const struct field started_fields[] = {

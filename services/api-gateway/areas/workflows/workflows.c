@@ -8,11 +8,13 @@
 #include "workflow_stops_sql.h"
 #include "workflows_sql.h"
 
-static const char *const kinds[] = {"timed", "event", "manual", "api", NULL};
 static const struct query_param list_query[] = {
     PAGE_QUERY,
     {.name = "enabled", .type = FIELD_BOOL, .doc = "Only enabled, or only disabled ones"},
-    {.name = "kind", .type = FIELD_STR, .values = kinds, .doc = "Only with this kind of trigger"},
+    {.name = "kind",
+     .type = FIELD_STR,
+     .values = workflow_trigger_kinds,
+     .doc = "Only with this kind of trigger"},
     {0},
 };
 

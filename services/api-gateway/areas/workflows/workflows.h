@@ -25,6 +25,7 @@ extern const struct schema workflow_version_listed_schema;
 extern const struct schema job_schema;
 extern const struct schema job_listed_schema;
 extern const char *const job_statuses[];
+extern const char *const workflow_trigger_kinds[];
 
 /* co: saves a new workflow (id 0) or changes one, checked whole, and makes the caller its editor.
  * An id that is not there, a stale If-Match, and everything that is wrong with the workflow are

@@ -3,7 +3,11 @@
 #include "areas/workflows/workflows.h"
 
 /* clang-format off: tables of catalog/ are included in the middle of texts */
-static const char *const trigger_kinds[] = {"timed", "event", "manual", "api", NULL};
+const char *const workflow_trigger_kinds[] = {
+#define TRIGGER(constant, name, read, ...) name,
+#include "catalog/trigger.def"
+    NULL,
+};
 static const char *const events[] = {
 #define EVENT(constant, name, subject, bit) name,
 #include "catalog/event.def"
@@ -30,7 +34,7 @@ static const struct field trigger_fields[] = {
     {.name = "kind",
      .type = FIELD_STR,
      .required = true,
-     .values = trigger_kinds,
+     .values = workflow_trigger_kinds,
      .doc = "What starts it. Any enabled workflow can be started by hand as well"},
     {.name = "cron",
      .type = FIELD_STR,
@@ -233,7 +237,7 @@ static const char *const step_statuses[] = {
     "sent", "succeeded", "failed", "skipped", "interrupted", "cancelled", NULL};
 
 #define JOB_TRIGGER_MEMBERS                                                                        \
-    {.name = "kind", .type = FIELD_STR, .required = true, .values = trigger_kinds},                \
+    {.name = "kind", .type = FIELD_STR, .required = true, .values = workflow_trigger_kinds},       \
         {.name = "event",                                                                          \
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
