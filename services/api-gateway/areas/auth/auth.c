@@ -93,11 +93,11 @@ find_account(struct req *r, struct str email, struct rows *ret_account, struct s
                                  .network = wide ? network : STR_NONE)));
     *ret_hash = auth_password_of_nobody(r, email);
     if (ret_account->count) {
-        const struct row account = rows_at(ret_account, 0);
-        counted = row_str(&account, "email"); /* however it was written */
-        if (!row_null(&account, "password_hash"))
-            *ret_hash = row_str(&account, "password_hash");
-        if (row_bool(&account, "known_address"))
+        const struct sql_auth_account_row account = sql_auth_account_row(ret_account, 0);
+        counted = account.email; /* however it was written */
+        if (account.password_hash.ptr)
+            *ret_hash = account.password_hash;
+        if (account.known_address)
             counted = arena_printf(r->task.arena, "%.*s %.*s", STR_ARG(counted), STR_ARG(network));
     }
     return rate_limit_sign_in(
@@ -121,9 +121,9 @@ AWAITS static int sign_in(struct req *r, struct str email, struct str password)
     TRY(auth_password_check(r, hash, password, &right, &new_hash));
     if (!right || !account.count)
         return fail(r, PROBLEM_INVALID_CREDENTIALS, "The e-mail address or the password is wrong.");
-    const struct row row = rows_at(&account, 0);
-    TRY(auth_account_check(r, row_str(&row, "status"), row_bool(&row, "confirmed")));
-    TRY(auth_session_start(r, row_i64(&row, "id"), hash, new_hash, &tokens));
+    const struct sql_auth_account_row row = sql_auth_account_row(&account, 0);
+    TRY(auth_account_check(r, row.status, row.confirmed));
+    TRY(auth_session_start(r, row.id, hash, new_hash, &tokens));
     return auth_tokens_reply(r, &tokens);
 }
 

@@ -1,14 +1,14 @@
 -- Sign-in, sessions, refresh tokens and signing keys.
 
 -- name: auth_account :opt
-select u.id as id, u.email as email, u.password_hash as password_hash, u.status as status,
-  u.email_confirmed_at is not null as confirmed,
+select u.id:bigint, u.email:text, u.password_hash:text?, u.status:text,
+  u.email_confirmed_at is not null as confirmed:boolean,
   exists (select 1 from {p}.sessions s
           where s.user_id = u.id
             and (s.address = :address::text
               or case when :network::text? is not null
               and s.address like '%:%' then s.address::inet <<= :network::text::inet end))
-    as known_address
+    as known_address:boolean
 from {p}.users u
 where u.email = lower(normalize(:email::text))
 
@@ -32,16 +32,15 @@ set last_sign_in_at = now(),
 where u.id = :id::bigint
 
 -- name: account_user :opt
-select u.id as id, u.email as email, u.status as status, u.email_confirmed_at as email_confirmed_at,
-  u.last_sign_in_at as last_sign_in_at,
-  array(select ur.role_id from {p}.user_roles ur where ur.user_id = u.id order by ur.role_id) as role_ids,
-  array(select gm.group_id from {p}.group_members gm where gm.user_id = u.id order by gm.group_id) as group_ids,
-  u.metadata as metadata, u.created_at as created_at, u.updated_at as updated_at
+select u.id:bigint, u.email:text, u.status:text, u.email_confirmed_at:timestamptz?, u.last_sign_in_at:timestamptz?,
+  array(select ur.role_id from {p}.user_roles ur where ur.user_id = u.id order by ur.role_id) as role_ids:bigint[],
+  array(select gm.group_id from {p}.group_members gm where gm.user_id = u.id order by gm.group_id) as group_ids:bigint[],
+  u.metadata:jsonb, u.created_at:timestamptz, u.updated_at:timestamptz
 from {p}.users u
 where u.id = :id::bigint
 
 -- name: signing_key_active :opt
-select k.key as kid, k.sealed as sealed
+select k.key as kid:text, k.sealed:bytea?
 from {p}.settings k
 where k.kind = 'signing_key' and (k.doc ->> 'active')::boolean
 order by k.id desc
@@ -51,13 +50,13 @@ limit 1
 select t.session_id::text as session:text from {p}.refresh_tokens t where t.hash = :hash::bytea
 
 -- name: refresh_lock :opt
-select t.id as id, t.session_id as session_id, t.used_at is not null as used, t.successor as successor,
-  t.created_at + :lives_seconds::bigint * interval '1 second' <= clock_timestamp() as expired,
-  coalesce(t.used_at > clock_timestamp() - interval '10 seconds', false) as just_used,
-  coalesce(t.used_at > clock_timestamp() - interval '60 seconds', false) as recently_used,
-  s.user_id as user_id, s.expires_at as session_expires_at,
-  s.revoked_at is not null or s.expires_at <= clock_timestamp() as ended,
-  u.status as status, u.email_confirmed_at is not null as confirmed
+select t.id:bigint, t.session_id:bigint, t.used_at is not null as used:boolean, t.successor:bytea?,
+  t.created_at + :lives_seconds::bigint * interval '1 second' <= clock_timestamp() as expired:boolean,
+  coalesce(t.used_at > clock_timestamp() - interval '10 seconds', false) as just_used:boolean,
+  coalesce(t.used_at > clock_timestamp() - interval '60 seconds', false) as recently_used:boolean,
+  s.user_id:bigint, s.expires_at as session_expires_at:timestamptz,
+  s.revoked_at is not null or s.expires_at <= clock_timestamp() as ended:boolean,
+  u.status:text, u.email_confirmed_at is not null as confirmed:boolean
 from {p}.refresh_tokens t
   join {p}.sessions s on s.id = t.session_id
   join {p}.users u on u.id = s.user_id

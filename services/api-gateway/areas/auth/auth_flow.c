@@ -73,23 +73,21 @@ int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)
         return invalid(r);
     struct str hash = auth_secret_hash(arena, state);
     TRY(sql_all(r, &rows, SQL_FLOW_TAKE(.state_hash = hash)));
-    const struct row row = rows_at(&rows, 0);
-    if (!rows.count || !row_bool(&row, "live") ||
-        data_key_open(&r->task,
-                      r->scope->project,
-                      rows_bytes(arena, &rows, 0, rows_column(&rows, "sealed")),
-                      flow_place(r, hash),
-                      &secrets) != 0)
+    if (!rows.count)
+        return invalid(r);
+    const struct sql_flow_take_row row = sql_flow_take_row(arena, &rows, 0);
+    if (!row.live ||
+        data_key_open(&r->task, r->scope->project, row.sealed, flow_place(r, hash), &secrets) != 0)
         return invalid(r);
     *ret_flow = (struct auth_flow){
         .state = state,
         .nonce = str_split(&secrets, '.'),
         .code_verifier = secrets,
-        .redirect_to = row_str(&row, "redirect_to"),
-        .issuer = row_str(&row, "issuer"),
-        .client_id = row_str(&row, "client_id"),
-        .code_challenge = row_str(&row, "code_challenge"),
-        .user_id = row_i64(&row, "user_id"),
+        .redirect_to = row.redirect_to,
+        .issuer = row.issuer,
+        .client_id = row.client_id,
+        .code_challenge = row.code_challenge,
+        .user_id = row.user_id,
     };
     return 0;
 }

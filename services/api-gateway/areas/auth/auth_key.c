@@ -35,8 +35,10 @@ static struct str auth_key_place(struct req *r, struct str kid)
 }
 
 /* Borrowed until the next call; NULL when the stored key cannot be opened. */
-AWAITS static const struct ec_key *key_open(struct req *r, struct str kid, const struct rows *row)
+AWAITS static const struct ec_key *key_open(struct req *r,
+                                            const struct sql_signing_key_active_row *row)
 {
+    const struct str kid = row->kid;
     struct opened *slot = auth_key_slot_of(r->scope->project->number, kid);
     struct str der;
     struct ec_key *key;
@@ -45,8 +47,8 @@ AWAITS static const struct ec_key *key_open(struct req *r, struct str kid, const
         return slot->key;
     if (kid.len > KID_MAX)
         return NULL;
-    struct str sealed = rows_bytes(r->task.arena, row, 0, rows_column(row, "sealed"));
-    if (data_key_open(&r->task, r->scope->project, sealed, auth_key_place(r, kid), &der) != 0 ||
+    if (data_key_open(&r->task, r->scope->project, row->sealed, auth_key_place(r, kid), &der) !=
+            0 ||
         ec_key_from_pkcs8(der, &key) != 0)
         return NULL;
     explicit_bzero((char *)der.ptr, der.len);
@@ -59,14 +61,17 @@ AWAITS static const struct ec_key *key_open(struct req *r, struct str kid, const
 
 int auth_key_sign(struct req *r, const struct rows *key, struct str claims, struct str *ret_token)
 {
-    struct str kid = key->count ? rows_str(key, 0, rows_column(key, "kid")) : STR_NONE;
-    const struct ec_key *private = kid.len ? key_open(r, kid, key) : NULL;
+    struct sql_signing_key_active_row row = {0};
+
+    if (key->count)
+        row = sql_signing_key_active_row(r->task.arena, key, 0);
+    const struct ec_key *private = row.kid.len ? key_open(r, &row) : NULL;
 
     if (!private) {
-        log_error("auth.signing_key_unusable", L_STR("kid", kid));
+        log_error("auth.signing_key_unusable", L_STR("kid", row.kid));
         return fail_internal(r, -EINVAL);
     }
-    *ret_token = jws_sign_es256_typ(r->task.arena, private, kid, STR("at+jwt"), claims);
+    *ret_token = jws_sign_es256_typ(r->task.arena, private, row.kid, STR("at+jwt"), claims);
     return 0;
 }
 

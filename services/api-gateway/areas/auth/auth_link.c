@@ -73,21 +73,19 @@ AWAITS static int auth_link_confirm(struct req *r, struct auth_link *link)
 AWAITS static int adopt(struct req *r,
                         const struct oidc_client *client,
                         const struct oidc_identity *identity,
-                        const struct row *account,
+                        const struct sql_account_by_email_row *account,
                         struct auth_link *link)
 {
-    struct str status = row_str(account, "status");
-
-    link->user_id = row_i64(account, "id");
-    link->is_new = str_is(status, "invited");
-    if (str_is(status, "suspended"))
+    link->user_id = account->id;
+    link->is_new = str_is(account->status, "invited");
+    if (str_is(account->status, "suspended"))
         return fail(r, PROBLEM_USER_SUSPENDED, "This account is suspended.");
     bool trusted = identity->authoritative || r->scope->project->settings.link_verified_email;
-    if (!trusted && (!link->is_new || row_bool(account, "is_admin")))
+    if (!trusted && (!link->is_new || account->is_admin))
         return fail(r,
                     PROBLEM_IDENTITY_LINK_REQUIRED,
                     "An account has this address; sign in to it and link the identity there.");
-    if (!str_is(status, "active") || !row_bool(account, "confirmed"))
+    if (!str_is(account->status, "active") || !account->confirmed)
         TRY(auth_link_confirm(r, link));
     return auth_link_attach(r, client, identity, "auth.identity_linked", link->user_id);
 }
@@ -95,13 +93,13 @@ AWAITS static int adopt(struct req *r,
 /* The identity is known: its account, whatever its address is today. */
 AWAITS static int known(struct req *r,
                         const struct oidc_identity *identity,
-                        const struct row *account,
+                        const struct sql_identity_find_row *account,
                         struct auth_link *link)
 {
-    link->user_id = row_i64(account, "id");
+    link->user_id = account->id;
     if (link->link_user_id && link->link_user_id != link->user_id)
         return fail(r, PROBLEM_CONFLICT, "This identity belongs to another account.");
-    TRY(auth_account_check(r, row_str(account, "status"), row_bool(account, "confirmed")));
+    TRY(auth_account_check(r, account->status, account->confirmed));
     return sql_exec(r,
                     NULL,
                     SQL_ACCOUNT_PROFILE(.id = link->user_id,
@@ -119,7 +117,7 @@ int auth_link_find(struct req *r,
     TRY(sql_all(
         r, &found, SQL_IDENTITY_FIND(.issuer = client->issuer, .subject = identity->subject)));
     if (found.count) {
-        const struct row account = rows_at(&found, 0);
+        const struct sql_identity_find_row account = sql_identity_find_row(&found, 0);
         return known(r, identity, &account, link);
     }
     if (!identity->email_verified)
@@ -133,6 +131,6 @@ int auth_link_find(struct req *r,
     TRY(sql_all(r, &found, SQL_ACCOUNT_BY_EMAIL(.email = identity->email)));
     if (!found.count)
         return auth_link_create(r, client, identity, link);
-    const struct row account = rows_at(&found, 0);
+    const struct sql_account_by_email_row account = sql_account_by_email_row(&found, 0);
     return adopt(r, client, identity, &account, link);
 }

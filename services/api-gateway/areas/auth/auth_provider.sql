@@ -10,21 +10,21 @@ values (:state_hash::bytea, :doc::jsonb, :sealed::bytea, now() + interval '10 mi
 -- name: flow_take :opt
 delete from {p}.auth_flows f
 where f.state_hash = :state_hash::bytea
-returning f.doc ->> 'redirect_to' as redirect_to, f.doc ->> 'issuer' as issuer, f.doc ->> 'client_id' as client_id,
-  f.doc ->> 'code_challenge' as code_challenge, coalesce((f.doc ->> 'user_id')::bigint, 0) as user_id,
-  f.sealed as sealed, f.expires_at > now() as live
+returning f.doc ->> 'redirect_to' as redirect_to:text?, f.doc ->> 'issuer' as issuer:text,
+  f.doc ->> 'client_id' as client_id:text, f.doc ->> 'code_challenge' as code_challenge:text?,
+  coalesce((f.doc ->> 'user_id')::bigint, 0) as user_id:bigint, f.sealed:bytea, f.expires_at > now() as live:boolean
 
 -- name: identity_find :opt
-select u.id as id, u.status as status, u.email_confirmed_at is not null as confirmed
+select u.id:bigint, u.status:text, u.email_confirmed_at is not null as confirmed:boolean
 from {p}.identities i
   join {p}.users u on u.id = i.user_id
 where i.issuer = :issuer::text and i.subject = :subject::text
 for update of u
 
 -- name: account_by_email :opt
-select u.id as id, u.status as status, u.email_confirmed_at is not null as confirmed,
+select u.id:bigint, u.status:text, u.email_confirmed_at is not null as confirmed:boolean,
   exists (select 1 from {p}.user_roles m join {p}.roles r on r.id = m.role_id
-          where m.user_id = u.id and r.is_admin) as is_admin
+          where m.user_id = u.id and r.is_admin) as is_admin:boolean
 from {p}.users u
 where u.email = lower(normalize(:email::text))
 for update of u

@@ -17,21 +17,21 @@ static struct str successor_place(struct req *r, int64_t token_id)
 
 /* Signs for the session of the locked row and ends the transaction. */
 AWAITS static int refresh_finish(struct req *r,
-                                 const struct row *token,
+                                 const struct sql_refresh_lock_row *token,
                                  const struct rows *user,
                                  const struct rows *key,
                                  struct auth_tokens *tokens)
 {
     TRY(sql_commit(r));
     tokens->user = *user;
-    return auth_session_issue(
-        r, row_i64(token, "session_id"), row_time(token, "session_expires_at"), key, tokens);
+    return auth_session_issue(r, token->session_id, token->session_expires_at, key, tokens);
 }
 
-AWAITS static int refresh_rotate(struct req *r, const struct row *token, struct auth_tokens *tokens)
+AWAITS static int
+refresh_rotate(struct req *r, const struct sql_refresh_lock_row *token, struct auth_tokens *tokens)
 {
-    int64_t id = row_i64(token, "id");
-    int64_t session_id = row_i64(token, "session_id");
+    int64_t id = token->id;
+    int64_t session_id = token->session_id;
     struct arena *arena = r->task.arena;
 
     tokens->refresh_token = auth_secret_new(arena);
@@ -43,7 +43,7 @@ AWAITS static int refresh_rotate(struct req *r, const struct row *token, struct 
         db_call(SQL_REFRESH_ADD(.session_id = session_id, .parent_id = id, .hash = hash)),
         db_call(SQL_REFRESH_FORGET(.session_id = session_id)),
         db_call(SQL_SESSION_USED(.id = session_id, .address = str_from(r->peer))),
-        db_call(SQL_ACCOUNT_USER(.id = row_i64(token, "user_id"))),
+        db_call(SQL_ACCOUNT_USER(.id = token->user_id)),
         db_call(SQL_SIGNING_KEY_ACTIVE()),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
@@ -52,36 +52,30 @@ AWAITS static int refresh_rotate(struct req *r, const struct row *token, struct 
 
 /* The successor, when this second use is within the grace time. */
 AWAITS static int
-find_successor(struct req *r, const struct rows *locked, struct str *ret_successor)
+find_successor(struct req *r, const struct sql_refresh_lock_row *token, struct str *ret_successor)
 {
-    const struct row token = rows_at(locked, 0);
-    int64_t id = row_i64(&token, "id");
-    size_t sealed = rows_column(locked, "successor");
+    int64_t id = token->id;
     struct rows child;
 
     *ret_successor = STR_NONE;
-    if (rows_null(locked, 0, sealed) || !row_bool(&token, "recently_used"))
+    if (!token->successor.ptr || !token->recently_used)
         return 0;
     /* A statement of its own: the lock was waited for, and the child is newer than its snapshot. */
-    TRY(sql_all(r,
-                &child,
-                SQL_REFRESH_CHILD(.session_id = row_i64(&token, "session_id"), .parent_id = id)));
-    if (!row_bool(&token, "just_used") && !(child.count && sql_refresh_child_row(&child, 0).unused))
+    TRY(sql_all(r, &child, SQL_REFRESH_CHILD(.session_id = token->session_id, .parent_id = id)));
+    if (!token->just_used && !(child.count && sql_refresh_child_row(&child, 0).unused))
         return 0;
-    if (data_key_open(&r->task,
-                      r->scope->project,
-                      rows_bytes(r->task.arena, locked, 0, sealed),
-                      successor_place(r, id),
-                      ret_successor) != 0)
+    if (data_key_open(
+            &r->task, r->scope->project, token->successor, successor_place(r, id), ret_successor) !=
+        0)
         *ret_successor = STR_NONE;
     return 0;
 }
 
-AWAITS static int end_stolen_session(struct req *r, const struct row *token)
+AWAITS static int end_stolen_session(struct req *r, const struct sql_refresh_lock_row *token)
 {
-    int64_t session_id = row_i64(token, "session_id");
+    int64_t session_id = token->session_id;
     struct str detail =
-        arena_printf(r->task.arena, "{\"user_id\":%lld}", (long long)row_i64(token, "user_id"));
+        arena_printf(r->task.arena, "{\"user_id\":%lld}", (long long)token->user_id);
     struct db_call calls[] = {
         db_call(SQL_SESSION_REVOKE(.id = session_id)),
         gateway_audit(r, "auth.refresh_token_reused", "session", session_id, detail),
@@ -95,19 +89,18 @@ AWAITS static int end_stolen_session(struct req *r, const struct row *token)
         r, PROBLEM_REFRESH_TOKEN_REUSED, "This token was used before; the session has ended.");
 }
 
-AWAITS static int repeat(struct req *r, const struct rows *locked, struct auth_tokens *tokens)
+AWAITS static int
+repeat(struct req *r, const struct sql_refresh_lock_row *token, struct auth_tokens *tokens)
 {
-    const struct row token = rows_at(locked, 0);
-
-    TRY(find_successor(r, locked, &tokens->refresh_token));
+    TRY(find_successor(r, token, &tokens->refresh_token));
     if (!tokens->refresh_token.ptr)
-        return end_stolen_session(r, &token);
+        return end_stolen_session(r, token);
     struct db_call calls[] = {
-        db_call(SQL_ACCOUNT_USER(.id = row_i64(&token, "user_id"))),
+        db_call(SQL_ACCOUNT_USER(.id = token->user_id)),
         db_call(SQL_SIGNING_KEY_ACTIVE()),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    return refresh_finish(r, &token, &calls[0].rows, &calls[1].rows, tokens);
+    return refresh_finish(r, token, &calls[0].rows, &calls[1].rows, tokens);
 }
 
 /* A token that is none is a guess, counted as one of a sign-in is. */
@@ -150,13 +143,13 @@ int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *re
                          .lives_seconds = r->scope->project->settings.refresh_token_seconds)));
     if (!locked.count)
         return refresh_refuse_unknown(r);
-    const struct row row = rows_at(&locked, 0);
-    if (row_bool(&row, "ended"))
+    const struct sql_refresh_lock_row row = sql_refresh_lock_row(r->task.arena, &locked, 0);
+    if (row.ended)
         return fail(r, PROBLEM_SESSION_EXPIRED, "The session has ended; sign in again.");
-    TRY(auth_account_check(r, row_str(&row, "status"), row_bool(&row, "confirmed")));
-    if (row_bool(&row, "used"))
-        TRY(repeat(r, &locked, &tokens));
-    else if (row_bool(&row, "expired"))
+    TRY(auth_account_check(r, row.status, row.confirmed));
+    if (row.used)
+        TRY(repeat(r, &row, &tokens));
+    else if (row.expired)
         return fail(
             r, PROBLEM_SESSION_EXPIRED, "The refresh token was not used in time; sign in again.");
     else

@@ -76,7 +76,7 @@ static struct str plain_user_agent(struct req *r)
 static struct str
 access_claims(struct req *r, int64_t session_id, int64_t now_s, const struct auth_tokens *tokens)
 {
-    const struct rows *user = &tokens->user;
+    const struct sql_account_user_row user = sql_account_user_row(r->task.arena, &tokens->user, 0);
     struct strbuf text;
     struct jw w;
 
@@ -85,10 +85,13 @@ access_claims(struct req *r, int64_t session_id, int64_t now_s, const struct aut
     jw_obj(&w);
     JW_STR(&w, "iss", gateway_base_url(r));
     JW_STR(&w, "aud", r->scope->project->slug);
-    JW_STR(&w, "sub", rows_str(user, 0, rows_column(user, "id")));
+    JW_STR(&w, "sub", arena_printf(r->task.arena, "%lld", (long long)user.id));
     JW_I64(&w, "sid", session_id);
     jw_lit(&w, "role_ids");
-    rows_json_value(&w, user, 0, rows_column(user, "role_ids"));
+    jw_arr(&w);
+    for (size_t i = 0; i < user.role_ids.count; i++)
+        jw_i64(&w, user.role_ids.items[i]);
+    jw_arr_end(&w);
     JW_I64(&w, "iat", now_s);
     JW_I64(&w, "exp", tokens->expires_at);
     jw_obj_end(&w);
