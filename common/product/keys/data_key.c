@@ -155,33 +155,30 @@ static int data_key_read(struct arena *arena,
 int key_ring_read(struct arena *arena,
                   const struct master_keys *masters,
                   int64_t project,
-                  const struct rows *rows,
+                  struct sql_i64s ids,
+                  struct sql_strs texts,
                   const struct key_ring *known,
                   struct key_ring *ret_ring)
 {
     struct key_ring ring = {0};
-    struct str *texts;
-    int64_t *ids;
-    size_t count = rows_i64s(arena, rows, 0, rows_column(rows, "key_ids"), &ids);
     int rc = AEAD_BAD;
 
-    (void)rows_strs(arena, rows, 0, rows_column(rows, "key_texts"), &texts);
-    ring.keys = calloc(count + 1, sizeof(*ring.keys));
+    ring.keys = calloc(ids.count + 1, sizeof(*ring.keys));
     if (ring.keys == NULL)
         PANIC("out of memory");
-    for (size_t i = 0; i < count; i++) {
-        const struct aead_key *old = known ? key_ring_find(known, (uint32_t)ids[i]) : NULL;
+    for (size_t i = 0; i < ids.count; i++) {
+        const uint32_t id = (uint32_t)ids.items[i];
+        const struct aead_key *old = known ? key_ring_find(known, id) : NULL;
         struct aead_key *key = &ring.keys[ring.count];
         rc = 0;
         if (old)
             *key = *old;
         else
-            rc = data_key_read(arena, masters, project, (uint32_t)ids[i], texts[i], key);
+            rc = data_key_read(arena, masters, project, id, texts.items[i], key);
         if (rc == 0)
             ring.count++;
         else
-            log_error(
-                "project.data_key_unreadable", L_I64("number", project), L_I64("key", ids[i]));
+            log_error("project.data_key_unreadable", L_I64("number", project), L_I64("key", id));
     }
     if (rc != 0) {
         key_ring_done(&ring);
@@ -197,17 +194,20 @@ int key_ring_load(struct task *task,
                   struct key_ring *ret_ring,
                   bool *ret_unfinished)
 {
+    struct sql_data_keys_list_row row;
     struct rows rows;
-    int64_t *ids;
 
     TRY(db_query(task, db, SQL_DATA_KEYS_LIST(), &rows));
-    if (rows_i64s(task->arena, &rows, 0, rows_column(&rows, "key_ids"), &ids) == 0) {
+    row = sql_data_keys_list_row(task->arena, &rows, 0);
+    if (row.key_ids.count == 0) {
         TRY(data_key_adopt(task, masters, db));
         TRY(db_query(task, db, SQL_DATA_KEYS_LIST(), &rows));
+        row = sql_data_keys_list_row(task->arena, &rows, 0);
     }
-    if (key_ring_read(task->arena, masters, db->schema, &rows, NULL, ret_ring) != 0)
+    if (key_ring_read(
+            task->arena, masters, db->schema, row.key_ids, row.key_texts, NULL, ret_ring) != 0)
         return ERROR(DB_FAILED);
     if (ret_unfinished)
-        *ret_unfinished = rows_bool(&rows, 0, rows_column(&rows, "unfinished"));
+        *ret_unfinished = row.unfinished;
     return 0;
 }

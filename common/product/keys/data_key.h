@@ -48,12 +48,13 @@ int data_key_unwrap(struct arena *arena,
  * (DB_FAILED: what the project has sealed opens with none of our master keys). */
 AWAITS int data_key_adopt(struct task *task, const struct master_keys *masters, struct db *db)
     MUSTCHECK;
-/* any: reads the columns key_ids and key_texts; keys that `known` has are copied. A key that cannot
+/* any: opens the keys of these ids; those that `known` has are copied. A key that cannot
  * be unwrapped is left out, but not the newest: 0, or AEAD_BAD (also when there are none). */
 int key_ring_read(struct arena *arena,
                   const struct master_keys *masters,
                   int64_t project,
-                  const struct rows *rows,
+                  struct sql_i64s ids,
+                  struct sql_strs texts,
                   const struct key_ring *known,
                   struct key_ring *ret_ring) MUSTCHECK;
 /* co: the keys of a project, adopted if need be. 0, or a DB_*. *ret_unfinished (may be NULL): an

@@ -1,9 +1,10 @@
 -- Data keys of a project, and what they seal. Statements over sealed columns are built in keys/rotate.c.
 
 -- name: data_keys_list :one
-select coalesce(array_agg(k.id::bigint order by k.id), '{}') as key_ids,
-  coalesce(array_agg(encode(k.wrapped, 'hex') order by k.id), '{}') as key_texts,
-  coalesce(bool_or(k.retired_at is null and k.id < (select max(n.id) from {p}.data_keys n)), false) as unfinished
+select coalesce(array_agg(k.id::bigint order by k.id), '{}') as key_ids:bigint[],
+  coalesce(array_agg(encode(k.wrapped, 'hex') order by k.id), '{}') as key_texts:text[],
+  coalesce(bool_or(k.retired_at is null and k.id < (select max(n.id) from {p}.data_keys n)), false)
+    as unfinished:boolean
 from {p}.data_keys k;
 
 -- name: data_keys_all :many

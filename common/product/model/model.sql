@@ -2,14 +2,14 @@
 -- many: a line each, so that they can be read one by one.
 
 -- name: model_load :one
-select m.model_version as model_version,
+select m.model_version:bigint,
   (select coalesce(json_agg(json_build_object(
       'id', e.id, 'name', e.name, 'label', e.label,
       'row_level_security', e.row_level_security, 'public_read', e.public_read, 'searchable', e.searchable,
       'granted', e.granted or exists (select 1 from {p}.record_grants g where g.entity_id = e.id),
       'created', (extract(epoch from e.created_at) * 1000)::bigint,
       'updated', (extract(epoch from e.updated_at) * 1000)::bigint) order by e.id), '[]')
-    from {p}.entities e) as entities,
+    from {p}.entities e) as entities:json,
   (select coalesce(string_agg(json_build_object(
       'id', f.id, 'entity', f.entity_id, 'name', f.name, 'type', f.type,
       'required', f.required, 'unique', f.is_unique, 'indexed', f.indexed,
@@ -17,9 +17,9 @@ select m.model_version as model_version,
       'default', f.default_value::text, 'options', f.options::text, 'target', f.target_id,
       'created', (extract(epoch from f.created_at) * 1000)::bigint,
       'updated', (extract(epoch from f.updated_at) * 1000)::bigint)::text, e'\n' order by f.entity_id, f.id), '')
-    from {p}.fields f) as fields,
+    from {p}.fields f) as fields:text,
   (select coalesce(json_agg(json_build_object('name', s.key, 'values', s.doc -> 'values')), '[]')
-    from {p}.settings s where s.kind = 'enum') as enums,
+    from {p}.settings s where s.kind = 'enum') as enums:json,
   (select coalesce(json_agg(json_build_object('source', l.source, 'entity', l.entity_id, 'event', l.event)), '[]')
-    from {p}.event_listeners l) as listeners
+    from {p}.event_listeners l) as listeners:json
 from {p}.meta m;

@@ -41,12 +41,12 @@ static struct map *new_map(struct arena *arena)
 }
 
 /* An array that PostgreSQL printed: anything else is a defect of ours. */
-static const json_t *parse_array(struct arena *arena, const struct rows *rows, const char *column)
+static const json_t *parse_array(struct arena *arena, struct str text, const char *column)
 {
     struct jr_error error;
     json_t *root;
 
-    int rc = jr_parse(arena, rows_str(rows, 0, rows_column(rows, column)), &root, &error);
+    int rc = jr_parse(arena, text, &root, &error);
     if (rc != 0 || !json_is_array(root))
         PANIC("model: column %s is no JSON array: %s", column, rc != 0 ? error.text : "");
     return root;
@@ -418,23 +418,24 @@ int model_load(struct task *task, struct db *db, struct model **ret_model)
     if (rc != 0)
         return rc;
 
+    const struct sql_model_load_row row = sql_model_load_row(&rows, 0);
     struct arena *arena = arena_new(0);
     struct model *model = ARENA_NEW(arena, model);
     model->arena = arena;
     model->refs = 1;
     model->by_name = new_map(arena);
     model->statements = new_map(arena);
-    model->version = rows_i64(&rows, 0, rows_column(&rows, "model_version"));
-    load_enums(model, parse_array(arena, &rows, "enums"));
-    load_entities(model, parse_array(arena, &rows, "entities"));
+    model->version = row.model_version;
+    load_enums(model, parse_array(arena, row.enums, "enums"));
+    load_entities(model, parse_array(arena, row.entities, "entities"));
     struct arena *scratch = arena_new(0);
-    rc = load_fields(task, scratch, model, rows_str(&rows, 0, rows_column(&rows, "fields")));
+    rc = load_fields(task, scratch, model, row.fields);
     arena_free(scratch);
     if (rc != 0) {
         model_unref(model);
         return rc;
     }
-    load_listeners(model, parse_array(arena, &rows, "listeners"));
+    load_listeners(model, parse_array(arena, row.listeners, "listeners"));
     load_referrers(model);
     *ret_model = model;
     return 0;

@@ -28,13 +28,13 @@ update platform.projects set name = coalesce(:name::text?, name), updated_at = g
 where number = :number::bigint;
 
 -- name: project_state :one
-select m.model_version as model_version, s.doc as doc, s.sealed as sealed,
-  array(select k.id::bigint from {p}.data_keys k order by k.id) as key_ids,
-  array(select encode(k.wrapped, 'hex') from {p}.data_keys k order by k.id) as key_texts
+select m.model_version:bigint, s.doc:jsonb?, s.sealed:bytea?,
+  array(select k.id::bigint from {p}.data_keys k order by k.id) as key_ids:bigint[],
+  array(select encode(k.wrapped, 'hex') from {p}.data_keys k order by k.id) as key_texts:text[]
 from {p}.meta m left join {p}.settings s on s.kind = 'setting' and s.key = 'project';
 
 -- name: project_settings_lock :one
-select s.doc as doc, s.sealed as sealed
+select s.doc:jsonb?, s.sealed:bytea?
 from {p}.settings s where s.kind = 'setting' and s.key = 'project' for update;
 
 -- name: project_settings_set :exec

@@ -169,8 +169,10 @@ void project_cache_drop(struct project *project);
 
 /* co: data keys as the state row has them, adopted if there are none; new ones are added to the
  * project's. A DB_* (DB_FAILED: the newest cannot be unwrapped) or a negative. */
-AWAITS int data_keys_take(struct task *task, struct project *project, const struct rows *state)
-    MUSTCHECK;
+AWAITS int data_keys_take(struct task *task,
+                          struct project *project,
+                          struct sql_i64s ids,
+                          struct sql_strs texts) MUSTCHECK;
 /* any: wipes them. */
 void data_keys_drop(struct project *project);
 /* co: reads settings, data keys (and the model's version) of a project into `arena`. A DB_* or a

@@ -388,14 +388,14 @@ static struct str secret_place(struct arena *arena, const struct project *projec
     return place_setting(arena, project->number, STR("setting"), STR("project"));
 }
 
-/* Columns "doc" and "sealed" of the first row. A stored value that today's bounds refuse falls back
+/* A stored value that today's bounds refuse falls back
  * to its default: a project must come up whatever an older release has written. */
 static void parse_stored(struct arena *arena,
                          const struct project *project,
-                         const struct rows *rows,
+                         struct str text,
+                         struct str sealed,
                          struct project_settings *ret_settings)
 {
-    const struct row row = rows_at(rows, 0);
     struct schema_errors errors = {0};
     struct project_settings_in settings;
     struct project_in in = {.settings = {.set = true, .value = &settings}};
@@ -403,7 +403,7 @@ static void parse_stored(struct arena *arena,
     json_t *doc;
 
     project_settings_default(ret_settings);
-    if (row_null(&row, "doc") || jr_parse(arena, row_str(&row, "doc"), &doc, &error) != 0)
+    if (!text.ptr || jr_parse(arena, text, &doc, &error) != 0)
         return;
     json_t *origins = json_object_get(doc, "allowed_origins");
     in.allowed_origins.set = json_is_array(origins);
@@ -419,13 +419,12 @@ static void parse_stored(struct arena *arena,
         log_debug("settings.stored_bad", L_STR("field", errors.items[0].field));
     project_settings_merge(ret_settings, &in);
 
-    size_t sealed = rows_column(rows, "sealed");
-    if (rows_null(rows, 0, sealed))
+    if (!sealed.ptr)
         return;
     if (aead_open(arena,
                   project->data_keys,
                   project->data_key_count,
-                  rows_bytes(arena, rows, 0, sealed),
+                  sealed,
                   secret_place(arena, project),
                   &ret_settings->oidc_client_secret) != 0)
         log_warn("settings.secret_unreadable", L_STR("project", project->slug));
@@ -442,12 +441,13 @@ int settings_read(struct task *task,
     int rc = db_query(task, &project->db, SQL_PROJECT_STATE(), &rows);
     if (rc != 0)
         return rc;
-    rc = data_keys_take(task, project, &rows);
+    const struct sql_project_state_row row = sql_project_state_row(task->arena, &rows, 0);
+    rc = data_keys_take(task, project, row.key_ids, row.key_texts);
     if (rc != 0)
         return rc;
-    parse_stored(arena, project, &rows, ret_settings);
+    parse_stored(arena, project, row.doc, row.sealed, ret_settings);
     cut_rates(ret_settings);
-    *ret_model_version = rows_i64(&rows, 0, rows_column(&rows, "model_version"));
+    *ret_model_version = row.model_version;
     return 0;
 }
 
@@ -485,15 +485,16 @@ int project_settings_save(struct task *task,
     struct db_call calls[2] = {{0}};
 
     TRY(db_query(task, tx, SQL_PROJECT_SETTINGS_LOCK(), &rows));
-    parse_stored(task->arena, project, &rows, &settings);
+    const struct sql_project_settings_lock_row row =
+        sql_project_settings_lock_row(task->arena, &rows, 0);
+    parse_stored(task->arena, project, row.doc, row.sealed, &settings);
     project_settings_merge(&settings, in);
 
     /* What is not changed stays as it is sealed: it may be by a key that this process does not know
      * yet. */
-    size_t column = rows_column(&rows, "sealed");
     struct str sealed = STR_NONE;
     if (keeps_secret(in))
-        sealed = rows_null(&rows, 0, column) ? STR_NONE : rows_bytes(task->arena, &rows, 0, column);
+        sealed = row.sealed;
     else if (settings.oidc_client_secret.len > 0)
         sealed = aead_seal(task->arena,
                            &project->data_key,

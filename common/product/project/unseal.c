@@ -25,20 +25,25 @@ int data_key_open(struct task *task,
         task->arena, project->data_keys, project->data_key_count, sealed, place, ret_plain);
 }
 
-int data_keys_take(struct task *task, struct project *project, const struct rows *state)
+int data_keys_take(struct task *task,
+                   struct project *project,
+                   struct sql_i64s ids,
+                   struct sql_strs texts)
 {
     const struct master_keys *masters = &project->cache->directory->masters;
     const struct key_ring known = {project->data_keys, project->data_key_count};
     struct key_ring old = known;
     struct key_ring ring;
-    struct rows rows = *state;
-    int64_t *ids;
+    struct rows rows;
 
-    if (rows_i64s(task->arena, &rows, 0, rows_column(&rows, "key_ids"), &ids) == 0) {
+    if (ids.count == 0) {
         TRY(data_key_adopt(task, masters, &project->db));
         TRY(db_query(task, &project->db, SQL_DATA_KEYS_LIST(), &rows));
+        const struct sql_data_keys_list_row row = sql_data_keys_list_row(task->arena, &rows, 0);
+        ids = row.key_ids;
+        texts = row.key_texts;
     }
-    if (key_ring_read(task->arena, masters, project->number, &rows, &known, &ring) != 0)
+    if (key_ring_read(task->arena, masters, project->number, ids, texts, &known, &ring) != 0)
         return ERROR(DB_FAILED);
     project->data_keys = ring.keys;
     project->data_key_count = ring.count;

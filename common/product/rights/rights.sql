@@ -4,22 +4,22 @@
 -- tables of keys, too. The model's version comes along: see project_cache.c.
 
 -- part: rights_columns
-u.id as user_id, u.email as email,
+u.id as user_id:bigint, u.email:text,
   (u.status = 'active' and (u.email_confirmed_at is not null or not coalesce(
     (select (s.doc ->> 'require_confirmed_email')::boolean from {p}.settings s
-      where s.kind = 'setting' and s.key = 'project'), false))) as active,
-  coalesce(held.is_admin, false) as is_admin,
-  coalesce(held.api_access, false) as api_access,
-  coalesce(held.ids, '{}') as role_ids,
+      where s.kind = 'setting' and s.key = 'project'), false))) as active:boolean,
+  coalesce(held.is_admin, false) as is_admin:boolean,
+  coalesce(held.api_access, false) as api_access:boolean,
+  coalesce(held.ids, '{}') as role_ids:bigint[],
   (select coalesce(array_agg(gm.group_id order by gm.group_id), '{}')
-    from {p}.group_members gm where gm.user_id = u.id) as group_ids,
+    from {p}.group_members gm where gm.user_id = u.id) as group_ids:bigint[],
   (select coalesce(array_agg(distinct rp.permission), '{}')
     from {p}.user_roles ur join {p}.role_permissions rp on rp.role_id = ur.role_id
-    where ur.user_id = u.id and rp.entity_id = 0) as permissions,
-  coalesce(granted.entities, '{}') as entities,
-  coalesce(granted.actions, '{}') as actions,
-  coalesce(granted.fields, '{}') as fields,
-  (select m.model_version from {p}.meta m where m.id = 1) as model_version
+    where ur.user_id = u.id and rp.entity_id = 0) as permissions:text[],
+  coalesce(granted.entities, '{}') as entities:bigint[],
+  coalesce(granted.actions, '{}') as actions:text[],
+  coalesce(granted.fields, '{}') as fields:text[],
+  (select m.model_version from {p}.meta m where m.id = 1) as model_version:bigint
 
 -- part: rights_held
 left join lateral (
@@ -37,18 +37,18 @@ left join lateral (
     on fa.role_id = rp.role_id and fa.entity_id = rp.entity_id and fa.action = rp.permission
   where ur.user_id = u.id) granted on true
 
--- name: rights_of_user :opt
-select {rights_columns}
+-- name: rights_of_user :opt row(rights)
+select {rights_columns},
+  false as key_valid:boolean, '{}'::bigint[] as key_entities:bigint[], '{}'::text[] as key_permissions:text[]
 from {p}.users u
 {rights_held}
 where u.id = :id::bigint;
 
--- name: rights_of_key :opt
+-- name: rights_of_key :opt row(rights)
 select {rights_columns},
-  k.id is not null as key_found,
-  coalesce(k.expires_at > now(), false) as key_alive,
-  coalesce(listed.entities, '{}') as key_entities,
-  coalesce(listed.permissions, '{}') as key_permissions
+  coalesce(k.expires_at > now(), false) as key_valid:boolean,
+  coalesce(listed.entities, '{}') as key_entities:bigint[],
+  coalesce(listed.permissions, '{}') as key_permissions:text[]
 from {p}.users u
 left join {p}.api_keys k on k.id = :id::bigint and k.user_id = u.id
 {rights_held}

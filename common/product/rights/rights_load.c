@@ -13,20 +13,6 @@
 #include "rights/rights.h"
 #include "rights_sql.h"
 
-static size_t read_column(struct arena *scratch,
-                          const struct rows *rows,
-                          const char *name,
-                          struct str **ret_items)
-{
-    return rows_strs(scratch, rows, 0, rows_column(rows, name), ret_items);
-}
-
-static size_t
-rights_read_ids(struct arena *arena, const struct rows *rows, const char *name, int64_t **ret_items)
-{
-    return rows_i64s(arena, rows, 0, rows_column(rows, name), ret_items);
-}
-
 /* --- field rules --- */
 
 /* Adds "3 8 15" to the rule, keeping the ids sorted and unique. */
@@ -76,19 +62,16 @@ static uint64_t field_key(const struct entity_right *right)
 /* --- entities --- */
 
 /* Grants come ordered by entity. */
-static void
-rights_read_grants(struct arena *scratch, struct rights *rights, const struct rows *rows)
+static void rights_read_grants(struct rights *rights, const struct sql_rights_row *row)
 {
-    int64_t *ids;
-    struct str *actions;
-    struct str *fields;
-    size_t count = rights_read_ids(scratch, rows, "entities", &ids);
+    const int64_t *ids = row->entities.items;
+    const struct str *fields = row->fields.items;
+    size_t count = row->entities.count;
 
-    MUST(read_column(scratch, rows, "actions", &actions) == count);
-    MUST(read_column(scratch, rows, "fields", &fields) == count);
+    MUST(row->actions.count == count && row->fields.count == count);
     rights->entities = ARENA_ARRAY(rights->arena, rights->entities, count);
     for (size_t i = 0; i < count; i++) {
-        int action = perm_action_find(actions[i]);
+        int action = perm_action_find(row->actions.items[i]);
         if (action < 0 || action > ACT_DELETE)
             continue;
         if (rights->entity_count == 0 ||
@@ -131,17 +114,17 @@ static struct entity_right key_entity(const struct rights *creator, int64_t enti
 }
 
 /* What the key's list names, cut by what its creator holds. The list comes ordered by entity. */
-static void cut_to_key(struct arena *scratch, struct rights *rights, const struct rows *rows)
+static void cut_to_key(struct rights *rights, const struct sql_rights_row *row)
 {
     const struct caller creator = {.kind = CALLER_USER, .rights = rights};
     struct perm_set listed = {{0}};
-    struct str *names;
-    int64_t *ids;
+    const struct str *names = row->key_permissions.items;
+    const int64_t *ids = row->key_entities.items;
     size_t kept = 0;
-    size_t count = rights_read_ids(scratch, rows, "key_entities", &ids);
+    size_t count = row->key_entities.count;
     struct entity_right *entities = ARENA_ARRAY(rights->arena, entities, count);
 
-    MUST(read_column(scratch, rows, "key_permissions", &names) == count);
+    MUST(row->key_permissions.count == count);
     for (size_t i = 0; i < count; i++) {
         if (ids[i] == 0) {
             enum perm perm = perm_find(names[i]);
@@ -164,13 +147,10 @@ static void cut_to_key(struct arena *scratch, struct rights *rights, const struc
 
 /* --- the whole --- */
 
-static void read_permissions(struct arena *scratch, struct rights *rights, const struct rows *rows)
+static void read_permissions(struct rights *rights, struct sql_strs names)
 {
-    struct str *names;
-    size_t count = read_column(scratch, rows, "permissions", &names);
-
-    for (size_t i = 0; i < count; i++) {
-        enum perm perm = perm_find(names[i]);
+    for (size_t i = 0; i < names.count; i++) {
+        enum perm perm = perm_find(names.items[i]);
         if (perm != PERM_NONE)
             perm_set_add(&rights->perms, perm);
     }
@@ -178,33 +158,43 @@ static void read_permissions(struct arena *scratch, struct rights *rights, const
         perm_set_add(&rights->perms, (enum perm)perm);
 }
 
-static struct rights *
-read_rights(struct arena *scratch, const struct rows *rows, int64_t key_id, int64_t asked_ms)
+static int64_t *keep_ids(struct arena *arena, struct sql_i64s ids)
 {
-    const struct row row = rows_at(rows, 0);
+    int64_t *items = ARENA_ARRAY(arena, items, ids.count);
+
+    if (ids.count > 0)
+        memcpy(items, ids.items, ids.count * sizeof(*items));
+    return items;
+}
+
+static struct rights *
+read_rights(const struct sql_rights_row *row, int64_t key_id, int64_t asked_ms)
+{
     struct arena *arena = arena_new(1024);
     struct rights *rights = ARENA_NEW(arena, rights);
 
     rights->arena = arena;
     rights->refs = 1;
-    rights->user_id = row_i64(&row, "user_id");
+    rights->user_id = row->user_id;
     rights->key_id = key_id;
-    rights->email = arena_dup(arena, row_str(&row, "email"));
-    rights->active = row_bool(&row, "active");
+    rights->email = arena_dup(arena, row->email);
+    rights->active = row->active;
     rights->loaded_ms = asked_ms;
-    rights->model_version = row_i64(&row, "model_version");
-    rights->role_count = rights_read_ids(arena, rows, "role_ids", &rights->role_ids);
-    rights->group_count = rights_read_ids(arena, rows, "group_ids", &rights->group_ids);
+    rights->model_version = row->model_version;
+    rights->role_ids = keep_ids(arena, row->role_ids);
+    rights->role_count = row->role_ids.count;
+    rights->group_ids = keep_ids(arena, row->group_ids);
+    rights->group_count = row->group_ids.count;
     if (!rights->active)
         return rights; /* who may not call holds nothing */
 
-    rights->is_admin = row_bool(&row, "is_admin");
+    rights->is_admin = row->is_admin;
     rights->all_rows = rights->is_admin;
-    rights->api_access = rights->is_admin || row_bool(&row, "api_access");
-    read_permissions(scratch, rights, rows);
-    rights_read_grants(scratch, rights, rows);
+    rights->api_access = rights->is_admin || row->api_access;
+    read_permissions(rights, row->permissions);
+    rights_read_grants(rights, row);
     if (key_id != 0)
-        cut_to_key(scratch, rights, rows);
+        cut_to_key(rights, row);
     for (size_t i = 0; i < rights->entity_count; i++)
         finish_right(&rights->entities[i]);
     rights->is_admin = rights->is_admin && key_id == 0;
@@ -223,9 +213,9 @@ int rights_load(
         return rc;
     if (rows.count == 0)
         return RIGHTS_GONE;
-    const struct row row = rows_at(&rows, 0);
-    if (key_id != 0 && !(row_bool(&row, "key_found") && row_bool(&row, "key_alive")))
+    const struct sql_rights_row row = sql_rights_row(task->arena, &rows, 0);
+    if (key_id != 0 && !row.key_valid)
         return RIGHTS_GONE;
-    *ret_rights = read_rights(task->arena, &rows, key_id, asked_ms);
+    *ret_rights = read_rights(&row, key_id, asked_ms);
     return 0;
 }
