@@ -9,6 +9,7 @@
 #include "base/panic.h"
 #include "db/answer.h"
 #include "fetch/fetch.h"
+#include "http/router.h"
 #include "http/server.h"
 #include "metrics/metrics.h"
 #include "payments/processor.h"

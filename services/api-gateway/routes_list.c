@@ -2,6 +2,7 @@
 #include "routes_list.h"
 
 #include "http/route.h"
+#include "http/router.h"
 
 const char *routes_list_auth(const struct route *route)
 {

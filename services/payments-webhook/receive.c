@@ -6,6 +6,7 @@
 #include "app/reply.h"
 #include "app/request.h"
 #include "base/clock.h"
+#include "http/router.h"
 #include "ingest.h"
 #include "metrics/metrics.h"
 

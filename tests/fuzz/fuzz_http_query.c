@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "http/query.h"
 #include "http/route.h"
+#include "http/router.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

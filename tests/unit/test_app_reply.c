@@ -13,6 +13,7 @@
 
 #include "app/reply.h"
 #include "catalog/problem.h"
+#include "http/resp.h"
 
 static struct arena *arena;
 

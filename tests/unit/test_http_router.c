@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "http/route.h"
+#include "http/router.h"
 
 static const struct route org_routes[] = {
     {.method = HTTP_GET_M, .path = "/menus", .id = "menus_list"},

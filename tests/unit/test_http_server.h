@@ -20,6 +20,7 @@
 
 #include "base/num.h"
 #include "http/query.h"
+#include "http/resp.h"
 #include "http/server.h"
 #include "loop/signals.h"
 

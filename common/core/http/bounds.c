@@ -1,8 +1,6 @@
 /* What clients of one server share: connections, unfinished bodies, unread answers. */
 #include "http/bounds_private.h"
 
-#include <arpa/inet.h>
-
 #include "base/num.h"
 
 static void bounds_make(struct http_server *server,
@@ -36,23 +34,6 @@ void bounds_done(struct http_server *server)
     shares_done(&server->connections);
     shares_done(&server->bodies);
     shares_done(&server->body_bytes);
-}
-
-/* Whoever has one IPv6 address has 2^64 of them. */
-struct share_owner http_address_owner(const char *text)
-{
-    struct in6_addr address = {0};
-    struct share_owner owner;
-
-    if (inet_pton(AF_INET6, text, &address) == 1) {
-        memset(&address.s6_addr[8], 0, 8);
-    } else {
-        address.s6_addr[10] = address.s6_addr[11] = 0xff;
-        (void)inet_pton(AF_INET, text, &address.s6_addr[12]);
-    }
-    memcpy(&owner.project, &address.s6_addr[0], sizeof(owner.project));
-    memcpy(&owner.part, &address.s6_addr[8], sizeof(owner.part));
-    return owner;
 }
 
 /* Holds on to more of the same; false when there is no more. */

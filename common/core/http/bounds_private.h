@@ -17,15 +17,15 @@ void bounds_done(struct http_server *server);
 bool bounds_connect(struct http_conn *conn);
 void bounds_disconnect(struct http_conn *conn);
 
-/* body.c: a body that its handler waits for; false when the address has too many of them. Once an
- * exchange. */
+/* req_body.c: a body that its handler waits for; false when the address has too many of them. Once
+ * an exchange. */
 bool bounds_await_body(struct exchange *ex);
 /* Bytes of the body that are here, of one that is not here whole; false when they are too many. */
 bool bounds_hold_body(struct exchange *ex, uint64_t bytes);
 /* The body is whole, or nobody waits for it any more. */
 void bounds_release_body(struct exchange *ex);
 
-/* resp.c, stream.c: bytes of an answer that its client has not read yet, unless they are counted
- * already; false when those of the project are too many. */
+/* resp.c, resp_stream.c: bytes of an answer that its client has not read yet, unless they are
+ * counted already; false when those of the project are too many. */
 bool bounds_hold_unsent(struct exchange *ex, uint64_t bytes);
 void bounds_release_unsent(struct exchange *ex);

@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "base/panic.h"
+#include "http/exchange_private.h"
+#include "http/req_body_private.h"
+#include "http/server_private.h"
 
 #define CONN_MAGIC       0x6e6e6f63U
 #define READ_BYTES       65536U

@@ -8,6 +8,9 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "http/bounds_private.h"
+#include "http/exchange_private.h"
+#include "http/resp_private.h"
+#include "http/server_private.h"
 
 #define BODY_BYTES_MAX    268435456U
 #define HEADERS_BYTES_MAX 16384U

@@ -12,7 +12,6 @@
 #include "base/result.h"
 #include "base/str.h"
 #include "base/strbuf.h"
-#include "json/jw.h"
 #include "loop/task.h"
 
 struct http_conn;
@@ -93,26 +92,4 @@ AWAITS int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_
 /* co: the next piece of a streamed body, valid until the next call; empty at the end. Same results.
  * The connection stops reading from the socket while a piece waits (backpressure). */
 AWAITS int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
-    MUSTCHECK;
-
-/* any: adds a response header; name and value are trusted not to hold CR or LF (panics if they do).
- */
-void resp_header(struct req *req, const char *name, struct str value);
-void resp_header_printf(struct req *req, const char *name, const char *format, ...)
-    PRINTF_LIKE(3, 4);
-/* any: adds the ETag; true when If-None-Match names it (weak comparison, RFC 9110 section 13.1.2).
- */
-bool resp_etag(struct req *req, struct str etag);
-/* any: a writer over req->body. */
-struct jw resp_json(struct req *req);
-
-/* Streamed responses: begin sends the head (chunked), or says -EAGAIN, for the handler to pass on:
- * clients of the project have not read enough of what they asked for before (503). Write awaits
- * while more than 256 KB are queued on the socket, end finishes. After begin the status cannot
- * change; an error ends the connection. */
-AWAITS int resp_stream_begin(struct req *req, int status, struct str content_type) MUSTCHECK;
-AWAITS int resp_stream_write(struct req *req, struct str piece) MUSTCHECK;
-AWAITS int resp_stream_end(struct req *req) MUSTCHECK;
-/* co: sends a file's bytes [offset, offset+length) with Content-Length; reads off the loop. */
-AWAITS int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t length)
     MUSTCHECK;

@@ -6,6 +6,9 @@
 #include "base/panic.h"
 #include "catalog/problem.h"
 #include "http/bounds_private.h"
+#include "http/exchange_private.h"
+#include "http/resp.h"
+#include "http/resp_private.h"
 
 #define HEAD_ROOM  384U /* the lines below without their variable parts */
 #define STATUS_MIN 100

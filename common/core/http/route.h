@@ -86,24 +86,3 @@ struct route {
     const char *summary;
     const char *doc;
 };
-
-/* Segment trie over tables; built once at start. */
-struct router;
-
-/* Returns owned. Panics on duplicate method+path, duplicate ids, more than REQ_PARAMS_MAX
- * parameters. `mount` prefixes every path of the table, may hold parameters ("/org/{project_id}"),
- * "" for none. PUT routes answer PATCH as well; GET routes answer HEAD. */
-struct router *router_new(void);
-void router_add(struct router *router, const char *mount, const struct route *routes, size_t count);
-void router_free(struct router *router);
-
-/* any: decodes the path once, matches, fills req->route and req->params. ROUTER_METHOD leaves the
- * allowed methods in *ret_allow (arena), for 405 and OPTIONS. Literal segments win over parameters.
- * ROUTER_BAD_PATH: broken escapes, encoded '/', NUL, '.' or '..' segments, empty segments, not
- * UTF-8. */
-int router_match(const struct router *router, struct req *req, struct str *ret_allow) MUSTCHECK;
-/* All routes with their mounts, in table order: *cursor from 0, false at the end. */
-bool router_next(const struct router *router,
-                 size_t *cursor,
-                 const char **ret_mount,
-                 const struct route **ret_route);

@@ -9,6 +9,7 @@
 #include "base/codec.h"
 #include "base/map.h"
 #include "base/panic.h"
+#include "http/router.h"
 
 #define SEGMENTS_MAX 32
 #define METHODS      ((size_t)HTTP_OTHER_M)

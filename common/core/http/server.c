@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 
 #include "base/panic.h"
 #include "http/bounds_private.h"
+#include "http/exchange_private.h"
+#include "http/server_private.h"
 
 #define BACKLOG           1024
 #define ACCEPTS_PER_EVENT 64
@@ -51,6 +54,23 @@ void server_arena_give(struct http_server *server, struct arena *arena)
     }
     arena_reset(arena);
     server->arenas[server->arena_count++] = arena;
+}
+
+/* Whoever has one IPv6 address has 2^64 of them. */
+struct share_owner http_address_owner(const char *text)
+{
+    struct in6_addr address = {0};
+    struct share_owner owner;
+
+    if (inet_pton(AF_INET6, text, &address) == 1) {
+        memset(&address.s6_addr[8], 0, 8);
+    } else {
+        address.s6_addr[10] = address.s6_addr[11] = 0xff;
+        (void)inet_pton(AF_INET, text, &address.s6_addr[12]);
+    }
+    memcpy(&owner.project, &address.s6_addr[0], sizeof(owner.project));
+    memcpy(&owner.part, &address.s6_addr[8], sizeof(owner.part));
+    return owner;
 }
 
 /* --- listening --- */

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 
 #define CPU_EVERY_US 1000 /* a read of the thread's clock is a system call */
-#define YIELD_US     1000
 
 static struct {
     watch_fn fn;
@@ -48,15 +47,4 @@ void watch_end(const struct task *task)
             watch.fn(task, used_us);
     }
     watch.since_us = now_us;
-}
-
-int task_yield_if_due(struct task *task)
-{
-    return clock_mono_us() - watch.since_us < YIELD_US ? 0 : task_sleep(task, 0);
-}
-
-void task_pause_if_due(struct task *task)
-{
-    if (task_yield_if_due(task) != 0)
-        return;
 }

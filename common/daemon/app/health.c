@@ -7,6 +7,7 @@
 #include "app/reply.h"
 #include "bus/bus.h"
 #include "fetch/fetch.h"
+#include "http/resp.h"
 #include "metrics/metrics.h"
 #include "metrics/shares_metrics.h"
 #include "redis/redis.h"

@@ -6,6 +6,7 @@
 
 #include "catalog/problem.h"
 #include "db/problem.h"
+#include "http/resp.h"
 #include "http/server.h"
 
 #define PROBLEM_TYPE STR("application/problem+json")

@@ -21,7 +21,7 @@
 #include "app/scope.h"
 #include "db/db.h"
 #include "http/page.h"
-#include "http/req.h"
+#include "http/resp.h"
 #include "http/route.h"
 #include "json/schema.h"
 

@@ -3,6 +3,7 @@
 
 #include "app/daemon.h"
 #include "app/reply.h"
+#include "http/resp.h"
 #include "project/project.h"
 
 static int done(struct req *r, int rc)

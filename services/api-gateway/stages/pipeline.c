@@ -5,6 +5,7 @@
 #include "app/admission.h"
 #include "crypto/ct.h"
 #include "db/answer.h"
+#include "http/router.h"
 #include "stages/conditional.h"
 
 /* Names of nothing are looked up few at a time, and not for ever. */

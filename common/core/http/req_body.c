@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "http/bounds_private.h"
+#include "http/req_body_private.h"
 
 #define FIRST_BYTES    4096U
 #define RATE_WINDOW_MS 5000

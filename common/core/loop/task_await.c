@@ -6,6 +6,9 @@
 #include "base/panic.h"
 #include "loop/co_private.h"
 #include "loop/task.h"
+#include "loop/watch.h"
+
+#define YIELD_US 1000
 
 static void await_on_due(void *arg)
 {
@@ -97,4 +100,15 @@ int task_sleep(struct task *task, int64_t delay_ms)
     int rc = await_wait(task, &await, 0);
     loop_timer_stop(&timer);
     return rc;
+}
+
+int task_yield_if_due(struct task *task)
+{
+    return clock_mono_us() - watch_since_us() < YIELD_US ? 0 : task_sleep(task, 0);
+}
+
+void task_pause_if_due(struct task *task)
+{
+    if (task_yield_if_due(task) != 0)
+        return;
 }

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include "http/bounds_private.h"
+#include "http/exchange_private.h"
+#include "http/resp.h"
+#include "http/resp_private.h"
 #include "loop/work.h"
 
 #define FILE_PIECE_BYTES 131072U

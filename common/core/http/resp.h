@@ -1,0 +1,26 @@
+#pragma once
+/* The response of a request: headers and body of struct req, or a stream. */
+#include "http/req.h"
+#include "json/jw.h"
+
+/* any: adds a response header; name and value are trusted not to hold CR or LF (panics if they do).
+ */
+void resp_header(struct req *req, const char *name, struct str value);
+void resp_header_printf(struct req *req, const char *name, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+/* any: adds the ETag; true when If-None-Match names it (weak comparison, RFC 9110 section 13.1.2).
+ */
+bool resp_etag(struct req *req, struct str etag);
+/* any: a writer over req->body. */
+struct jw resp_json(struct req *req);
+
+/* Streamed responses: begin sends the head (chunked), or says -EAGAIN, for the handler to pass on:
+ * clients of the project have not read enough of what they asked for before (503). Write awaits
+ * while more than 256 KB are queued on the socket, end finishes. After begin the status cannot
+ * change; an error ends the connection. */
+AWAITS int resp_stream_begin(struct req *req, int status, struct str content_type) MUSTCHECK;
+AWAITS int resp_stream_write(struct req *req, struct str piece) MUSTCHECK;
+AWAITS int resp_stream_end(struct req *req) MUSTCHECK;
+/* co: sends a file's bytes [offset, offset+length) with Content-Length; reads off the loop. */
+AWAITS int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t length)
+    MUSTCHECK;
