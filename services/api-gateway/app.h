@@ -57,7 +57,7 @@ AWAITS void gateway_touch(struct req *r);
 /* any: r->scope->model is the project's model as of now, held until the request ends. */
 void gateway_hold_model(struct req *r);
 /* co: before something is refused: whether another process has changed the project since; then
- * r->scope->model and the caller's rights are as they are now. False when it cannot be told. */
+ * r->scope->model and the caller's rights are as they are now. False when that is not known. */
 AWAITS bool gateway_recheck(struct req *r);
 /* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything
  * begins again if the model is old. On routes of records it is r->scope->entity already. */

@@ -98,7 +98,7 @@ AWAITS static int attempt(struct run *run)
     return rc;
 }
 
-/* An order that cannot be told asks for one reading; two that met head-on go again. */
+/* An order that is not known asks for one reading; two that met head-on go again. */
 AWAITS static int apply(struct run *run)
 {
     struct db_tries tries = {0};
@@ -199,7 +199,7 @@ note_failure(struct task *task, struct event *event, struct project *project, in
     work_stats()->dead += dead;
 }
 
-AWAITS static void tell(struct run *run)
+AWAITS static void after_commit(struct run *run)
 {
     struct event *event = run->event;
     struct project *project = run->source.project;
@@ -208,8 +208,8 @@ AWAITS static void tell(struct run *run)
     work_stats()->applied += !ignored;
     work_stats()->ignored += ignored;
     metric_observe(latency, (double)(clock_wall_ms() - event->received_ms) / 1000.0);
-    if (run->applied.rang)
-        events_ring(webhook_directory(), project);
+    if (run->applied.emitted)
+        events_notify(webhook_directory(), project);
     if (run->applied.woke)
         queue_due(work_events(), event->item.db.schema);
     if (run->applied.touch)
@@ -220,7 +220,7 @@ AWAITS static enum queue_outcome end(struct run *run, int rc)
 {
     switch (rc) {
     case 0:
-        tell(run);
+        after_commit(run);
         return QUEUE_DONE;
     case EVENT_LOST:
     case DB_UNKNOWN: /* applied or not: if not, it comes back */

@@ -23,7 +23,7 @@
 #define THIN_EVENT    "v2.core.event"
 #define CREATED_MAX_S INT64_C(253402300799) /* the last second of the year 9999 */
 
-/* How a request ended, as metrics tell it. */
+/* How a request ended, as metrics name it. */
 enum outcome {
     STORED,
     DUPLICATE,
@@ -78,8 +78,8 @@ static void count_event(enum source source, enum outcome outcome)
 
 /* --- what both have in common --- */
 
-/* The sender tries again by itself; it must never be told that an event is stored when it may not
- * be. */
+/* The sender tries again by itself; it must never be answered that an event is stored when it may
+ * not be. */
 static int unavailable(struct req *r, enum source source)
 {
     count_event(source, UNAVAILABLE);
@@ -145,7 +145,7 @@ struct record {
 };
 
 /* The one statement of a request. Committed when it returns; a connection that was lost meanwhile
- * leaves it open whether the row is there, and the sender's next try tells. */
+ * leaves it open whether the row is there, and the sender's next try decides. */
 AWAITS static int store(struct req *r, enum source source, const struct record *record)
 {
     struct rows rows;
@@ -224,7 +224,7 @@ static struct str text_of(const struct skim *members, enum member member)
     return found->kind == SKIM_STRING && found->text.len > 0 ? found->text : STR_NONE;
 }
 
-/* Why an event is not this project's, NULL when it is, or when only its object can tell. */
+/* Why an event is not this project's, NULL when it is, or when only its object can say. */
 static const char *foreign(const struct project *project,
                            const struct processor_account *account,
                            const struct skim *members)

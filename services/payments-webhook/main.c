@@ -122,7 +122,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     return 0;
 }
 
-/* Requests first: what they store is still rung for others. */
+/* Requests first: others are still notified of what they store. */
 static struct {
     loop_fn done;
     void *arg;

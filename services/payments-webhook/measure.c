@@ -45,7 +45,7 @@ void measure(struct app *app)
     static const struct work_stats nothing;
     const struct work_stats *work = work_stats();
     const struct queue_stats *events = queue_stats(work_events());
-    /* Gauges are summed over the workers, and each sees the same: one tells. */
+    /* Gauges are summed over the workers, and each sees the same: one reports. */
     const struct work_stats *seen = app->worker == 0 ? work : &nothing;
     const struct settle_stats *settle = settle_stats();
     struct metric **next = metrics;

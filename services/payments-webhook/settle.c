@@ -1,4 +1,4 @@
-/* What became of calls and payments that nobody told us. */
+/* Calls and payments whose end no event announced. */
 #include "settle.h"
 
 #include "app.h"
@@ -14,7 +14,7 @@
 #define ROUNDS        20
 #define KEY_LIFE_MS   (INT64_C(23) * 3600 * 1000) /* the processor forgets a key after 24 h */
 #define SEARCH_AGE_MS 120000 /* the processor is not at a call any more that began before */
-#define SEARCH_ROWS   100    /* of a customer's newest objects: all that it tells at once */
+#define SEARCH_ROWS   100    /* of a customer's newest objects: all that it returns at once */
 
 /* Payments and subscriptions are asked about alike. */
 struct kind {
@@ -114,7 +114,7 @@ AWAITS static int write_failure(struct call *call, struct db *tx, void *arg)
     return call_fail(call, tx, failure->code, failure->message, &failure->failed);
 }
 
-/* It never was, or will never be known: failed, and told as such. */
+/* It never was, or will never be known: failed, with the event for that. */
 AWAITS static int give_up(struct settle *s, struct str code, struct str message)
 {
     struct failure failure = {.code = code, .message = message};

@@ -26,7 +26,7 @@ update {p}.payments p set call_key = null, call_path = null, call_form = null,
     else now() + least(greatest((now() - p.created_at) / 2, interval '30 seconds'), interval '6 hours') end
 where p.id = :id::bigint and p.call_key is not distinct from :call_key::text?
 
--- A subscription that gives access is read an hour behind the end of its period, should nobody tell of the next, and
+-- A subscription that gives access is read an hour behind the end of its period, should no event announce the next, and
 -- each day until somebody does.
 -- name: settle_subscription_answered :exec args(settle_answered)
 update {p}.subscriptions s set call_key = null, call_path = null, call_form = null,

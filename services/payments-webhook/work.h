@@ -5,7 +5,7 @@
  * The claim of an event counts the attempt and moves next_attempt_at ahead by lease_ms, so what a
  * process leaves behind when it dies comes back by itself, and an event that takes every process
  * down with it ends as dead. What came back that way is claimed one at a time, beside the others:
- * the next crash has one suspect. A sweep also finds rows to settle, and counts what waits.
+ * the next crash has one cause. A sweep also finds rows to settle, and counts what waits.
  */
 #include "app.h"
 #include "queue/queue.h"

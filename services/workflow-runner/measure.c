@@ -26,7 +26,7 @@
     M(counter,                                                                                     \
       JOBS "rescued_total",                                                                        \
       "",                                                                                          \
-      "Jobs taken from runners that fell silent",                                                  \
+      "Jobs taken from runners whose leases timed out",                                            \
       jobs->rescued)                                                                               \
     M(counter,                                                                                     \
       JOBS "quarantined_total",                                                                    \

@@ -332,12 +332,12 @@ static void skip(struct run *run, const struct step *step, int *ret_next)
     *ret_next = run_next(step, true);
 }
 
-/* The error of a step that had been sent when its runner fell silent: nobody knows what became of
- * it. */
+/* The error of a step that had been sent when its runner's lease timed out: nobody knows what
+ * became of it. */
 static json_t *interrupt(struct run *run, const struct step *step, const struct past *past)
 {
     static const char text[] =
-        "{\"code\":\"interrupted\",\"message\":\"The runner fell silent after this "
+        "{\"code\":\"interrupted\",\"message\":\"The runner stopped after this "
         "step had been sent; it is not sent again.\"}";
     struct ledger_step row = {
         .seq = past->seq,

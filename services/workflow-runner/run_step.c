@@ -236,8 +236,8 @@ AWAITS static int commit(struct step_call *call, const struct step_outcome *outc
     if (rc == 0 && committed) {
         run->pending_count = 0;
         run->finished = last;
-        if (call->ring_events)
-            events_ring(runner_directory(), call->job->item.project);
+        if (call->notify_events)
+            events_notify(runner_directory(), call->job->item.project);
         return 0;
     }
     run->pending_count = waiting;

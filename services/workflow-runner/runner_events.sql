@@ -67,7 +67,7 @@ fitted as (
   select j.*, case when j.reason is not null then j.reason
     when row_number() over (partition by j.reason order by j.at) > $6::bigint then 'fan_out_guard' end as why
   from judged j),
-told as (
+ranked as (
   select f.*, row_number() over (partition by f.workflow_id, f.why order by f.at) as nth from fitted f),
 made as (
   insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
@@ -75,14 +75,14 @@ made as (
   select t.workflow_id, t.version, case when t.why is null then 'queued' else 'skipped' end, t.why,
     case when t.why is not null then now() end, 'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'),
     nullif(o.entity_id, 0), o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, t.root
-  from told t join {p}.outbox o on o.id = t.event_id
+  from ranked t join {p}.outbox o on o.id = t.event_id
   left join {p}.entities e on e.id = o.entity_id
   where t.why is distinct from 'fan_out_guard' or t.nth = 1
   on conflict (workflow_id, origin) where origin is not null do nothing
   returning status)
 select (select count(*) from made where made.status = 'queued') as made,
-  (select count(*) from told t where t.why = 'fan_out_guard') as guarded,
-  (select min(t.workflow_id) from told t where t.why = 'fan_out_guard') as workflow_id
+  (select count(*) from ranked t where t.why = 'fan_out_guard') as guarded,
+  (select min(t.workflow_id) from ranked t where t.why = 'fan_out_guard') as workflow_id
 
 -- name: events_taken :exec
 update {p}.outbox set pending = (pending & ~1)::smallint,

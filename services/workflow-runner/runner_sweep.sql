@@ -45,7 +45,7 @@ select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events,
 select distinct j.runner as runner from {p}.jobs j
 where j.status in ('running', 'waiting') and j.lease_until < now() and j.runner is not null limit 1000
 
--- Jobs whose runner died go back to the queue as suspects, without the attempt when others may have been the cause:
+-- Jobs whose runner died go back to the queue marked as suspect, to be run alone, without the attempt when others may have been the cause:
 -- neither ran it as a suspect, alone, nor is the runner one of $2. One that took its runner down too often does not, and
 -- what it had sent is not under way any more.
 -- name: sweep_rescue :many

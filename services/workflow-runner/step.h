@@ -40,9 +40,9 @@ struct step_call {
     struct db *tx;         /* step_begin() */
     struct shares *shares; /* its turn at what all share: given back when the attempt is over */
     struct share *share;
-    int64_t waited_ms; /* for it */
-    bool sent;         /* step_sent() */
-    bool ring_events;  /* outbox rows may have been written: ring after the commit */
+    int64_t waited_ms;  /* for it */
+    bool sent;          /* step_sent() */
+    bool notify_events; /* outbox rows may have been written: notify after the commit */
     struct step_error error;
 };
 

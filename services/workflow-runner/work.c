@@ -87,7 +87,7 @@ AWAITS static int stop_workflows(struct task *task, int64_t number)
     return 0;
 }
 
-/* A save that raced a tick, or a gateway that died before it told: the project's own rows are
+/* A save that raced a tick, or a gateway that died before it notified: the project's own rows are
  * right. */
 AWAITS static void
 correct_fire_hint(struct task *task, const struct row *project, int64_t wanted_ms)

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(entry.traceparent, 256);
         if (entry.project <= 0 || entry.row_id < 0 || entry.occurred_ms < 0)
             abort();
-        const struct bus_bell bell = {
+        const struct bus_notification notification = {
             .project = entry.project,
             .kind = arena_cstr(arena, entry.kind),
             .id = entry.id,
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             .depth = entry.depth,
             .traceparent = entry.traceparent,
         };
-        struct str packed = wire_pack(arena, BUS_JOB, &bell, entry.occurred_ms);
+        struct str packed = wire_pack(arena, BUS_JOB, &notification, entry.occurred_ms);
         if (wire_unpack(arena, packed, &again) != 0 || again.project != entry.project ||
             again.row_id != entry.row_id || again.depth != entry.depth ||
             again.occurred_ms != entry.occurred_ms || !str_eq(again.kind, entry.kind) ||

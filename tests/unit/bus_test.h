@@ -121,80 +121,87 @@ make_groups(struct task *task, struct redis *redis, const char *topic, const cha
 
 /* --- a consumer that remembers --- */
 
-#define HEARD_MAX 20000
+#define RECEIVED_MAX 20000
 
-struct ear {
-    unsigned calls, heard; /* heard: entries of calls that returned 0 */
-    int rc;                /* of the handler */
-    unsigned fail_first;   /* so many calls fail */
-    int64_t delay_ms;      /* each call */
-    int64_t last_us;       /* when the last call began */
+struct subscriber {
+    unsigned calls, received; /* received: entries of calls that returned 0 */
+    int rc;                   /* of the handler */
+    unsigned fail_first;      /* so many calls fail */
+    int64_t delay_ms;         /* each call */
+    int64_t last_us;          /* when the last call began */
     unsigned most_deliveries;
     unsigned running, most_running;
-    uint8_t seen[HEARD_MAX]; /* by row_id: how often */
-    struct bus_entry last;   /* texts are gone */
+    uint8_t seen[RECEIVED_MAX]; /* by row_id: how often */
+    struct bus_entry last;      /* texts are gone */
     char kind[32], id[32], traceparent[64];
 };
 
-UNUSED static int hear(struct task *task, const struct bus_entry *entries, size_t count, void *arg)
+UNUSED static int
+on_entries(struct task *task, const struct bus_entry *entries, size_t count, void *arg)
 {
-    struct ear *ear = arg;
+    struct subscriber *subscriber = arg;
 
-    ear->last_us = clock_mono_us();
-    ear->calls++;
-    ear->last = entries[count - 1];
-    (void)snprintf(ear->kind, sizeof(ear->kind), "%.*s", STR_ARG(ear->last.kind));
-    (void)snprintf(ear->id, sizeof(ear->id), "%.*s", STR_ARG(ear->last.id));
+    subscriber->last_us = clock_mono_us();
+    subscriber->calls++;
+    subscriber->last = entries[count - 1];
     (void)snprintf(
-        ear->traceparent, sizeof(ear->traceparent), "%.*s", STR_ARG(ear->last.traceparent));
+        subscriber->kind, sizeof(subscriber->kind), "%.*s", STR_ARG(subscriber->last.kind));
+    (void)snprintf(subscriber->id, sizeof(subscriber->id), "%.*s", STR_ARG(subscriber->last.id));
+    (void)snprintf(subscriber->traceparent,
+                   sizeof(subscriber->traceparent),
+                   "%.*s",
+                   STR_ARG(subscriber->last.traceparent));
     for (size_t i = 0; i < count; i++) {
-        if (entries[i].deliveries > ear->most_deliveries)
-            ear->most_deliveries = entries[i].deliveries;
+        if (entries[i].deliveries > subscriber->most_deliveries)
+            subscriber->most_deliveries = entries[i].deliveries;
         assert_in_range(entries[i].partition, 0, BUS_PARTITIONS - 1);
         assert_int_equal(entries[i].partition, entries[0].partition);
     }
-    if (++ear->running > ear->most_running)
-        ear->most_running = ear->running;
-    int rc = ear->delay_ms > 0 ? task_sleep(task, ear->delay_ms) : 0;
-    ear->running--;
-    if (rc == 0 && ear->fail_first > 0) {
-        ear->fail_first--;
+    if (++subscriber->running > subscriber->most_running)
+        subscriber->most_running = subscriber->running;
+    int rc = subscriber->delay_ms > 0 ? task_sleep(task, subscriber->delay_ms) : 0;
+    subscriber->running--;
+    if (rc == 0 && subscriber->fail_first > 0) {
+        subscriber->fail_first--;
         rc = 1;
     }
     if (rc == 0)
-        rc = ear->rc;
+        rc = subscriber->rc;
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        ear->heard++;
-        if (entries[i].row_id < HEARD_MAX)
-            ear->seen[entries[i].row_id]++;
+        subscriber->received++;
+        if (entries[i].row_id < RECEIVED_MAX)
+            subscriber->seen[entries[i].row_id]++;
     }
     return rc;
 }
 
-/* A bus whose consumer of topic evt, group tests, tells `ear`; retry_ms 0 = as usual. */
-UNUSED static struct bus *start_bus(struct redis *redis, struct ear *ear, int64_t retry_ms)
+/* A bus whose consumer of topic evt, group tests, calls `subscriber`; retry_ms 0 = as usual. */
+UNUSED static struct bus *
+start_bus(struct redis *redis, struct subscriber *subscriber, int64_t retry_ms)
 {
     struct bus *bus = bus_new(redis);
     const struct bus_consumer consumer = {
         .topic = BUS_EVT,
         .group = "tests",
-        .handle = hear,
-        .arg = ear,
+        .handle = on_entries,
+        .arg = subscriber,
         .retry_ms = retry_ms,
         .max_deliveries = 4,
     };
 
-    memset(ear, 0, sizeof(*ear));
+    memset(subscriber, 0, sizeof(*subscriber));
     bus_consume(bus, &consumer);
     return bus;
 }
 
-UNUSED static void wait_heard(struct task *task, const struct ear *ear, unsigned least)
+UNUSED static void
+wait_received(struct task *task, const struct subscriber *subscriber, unsigned least)
 {
-    for (int64_t end = clock_mono_ms() + PATIENCE_MS; ear->heard < least && clock_mono_ms() < end;)
+    for (int64_t end = clock_mono_ms() + PATIENCE_MS;
+         subscriber->received < least && clock_mono_ms() < end;)
         pause_ms(task, 2);
-    if (ear->heard < least)
-        fail_msg("heard %u of %u", ear->heard, least);
+    if (subscriber->received < least)
+        fail_msg("received %u of %u", subscriber->received, least);
 }
 
 UNUSED static void wait_up(struct task *task, const struct bus *bus, bool up)
@@ -219,16 +226,16 @@ UNUSED static void end_bus(struct task *task, struct bus *bus)
     bus_free(bus);
 }
 
-UNUSED static void ring(struct bus *bus, int64_t row_id)
+UNUSED static void notify(struct bus *bus, int64_t row_id)
 {
     char id[24];
 
     (void)snprintf(id, sizeof(id), "e%lld", (long long)row_id);
-    bus_ring(bus,
-             BUS_EVT,
-             &(struct bus_bell){.project = 1 + row_id % 100,
-                                .partition = (int)(row_id % BUS_PARTITIONS),
-                                .kind = "event.pending",
-                                .id = str_from(id),
-                                .row_id = row_id});
+    bus_notify(bus,
+               BUS_EVT,
+               &(struct bus_notification){.project = 1 + row_id % 100,
+                                          .partition = (int)(row_id % BUS_PARTITIONS),
+                                          .kind = "event.pending",
+                                          .id = str_from(id),
+                                          .row_id = row_id});
 }

@@ -10,7 +10,7 @@
 
 #define AT        1760000000LL /* seconds: when the stories begin */
 #define STORY_MAX 6
-#define REPEATED  5 /* one order of as many is told twice */
+#define REPEATED  5 /* one order of as many is applied twice */
 
 struct world_of_payments {
     struct task *task;
@@ -186,7 +186,8 @@ static void deliver_all(struct world_of_payments *world, const struct str *event
         assert_false(early[j]);
 }
 
-/* Everything that a story leaves behind, but for what counts rows and tells the time of work. */
+/* Everything that a story leaves behind, but for what counts rows and depends on the time of work.
+ */
 static struct str state_of(struct world_of_payments *world)
 {
     return text(
@@ -204,7 +205,7 @@ static struct str state_of(struct world_of_payments *world)
         "E'\\n' order by m.provider_id, m.setup_id) from {p}.payment_methods m))");
 }
 
-static int64_t told(struct world_of_payments *world, const char *event)
+static int64_t emitted(struct world_of_payments *world, const char *event)
 {
     return number(world->task,
                   &world->project->db,
@@ -218,7 +219,7 @@ struct story {
     void (*begin)(struct world_of_payments *world); /* rows of our own; may be NULL */
     struct str events[STORY_MAX];
     size_t count;
-    const char *once; /* an event that is told exactly once; NULL = none is */
+    const char *once; /* an event that is emitted exactly once; NULL = none is */
 };
 
 /* A second time, from the end, changes nothing. */
@@ -260,7 +261,7 @@ static void check_order(struct world_of_payments *world,
         fail_msg("in this order:\n%.*s\nelse\n%.*s", STR_ARG(after), STR_ARG(*state));
     }
     if (story->once != NULL)
-        assert_int_equal(told(world, story->once), 1);
+        assert_int_equal(emitted(world, story->once), 1);
     struct arena *own = world->task->arena;
     world->task->arena = arena;
     arena_free(own);

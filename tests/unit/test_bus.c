@@ -1,27 +1,28 @@
-/* Passing entries on: what is rung is heard, soon, by one of those who listen, and then trimmed. */
+/* Passing entries on: each is received soon by one consumer of each group, and then trimmed. */
 #include "bus_test.h"
 
 /* --- one producer, one consumer --- */
 
 static void passes(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 400);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 400);
 
     assert_false(bus_up(bus));
     wait_up(task, bus, true);
     for (int i = 1; i <= 5; i++)
-        bus_ring(bus,
-                 BUS_EVT,
-                 &(struct bus_bell){
-                     .project = 7, .partition = 3, .kind = "event.pending", .depth = (unsigned)i});
-    wait_heard(task, &ear, 1);
-    assert_int_equal(ear.last.project, 7);
-    assert_int_equal(ear.last.partition, 3);
-    assert_int_equal(ear.last.deliveries, 1);
-    assert_int_equal(ear.last.depth, 5); /* of those that became one, the deepest */
-    assert_string_equal(ear.kind, "event.pending");
-    assert_int_equal(bus_stats(bus)->rung, 5);
+        bus_notify(
+            bus,
+            BUS_EVT,
+            &(struct bus_notification){
+                .project = 7, .partition = 3, .kind = "event.pending", .depth = (unsigned)i});
+    wait_received(task, &subscriber, 1);
+    assert_int_equal(subscriber.last.project, 7);
+    assert_int_equal(subscriber.last.partition, 3);
+    assert_int_equal(subscriber.last.deliveries, 1);
+    assert_int_equal(subscriber.last.depth, 5); /* of those that became one, the deepest */
+    assert_string_equal(subscriber.kind, "event.pending");
+    assert_int_equal(bus_stats(bus)->notified, 5);
     assert_int_equal(bus_stats(bus)->coalesced, 4);
 
     int64_t sum_us = 0;
@@ -30,14 +31,14 @@ static void passes(struct task *task, struct redis *redis)
     for (int i = 0; i < 50; i++) {
         pause_ms(task, 10);
         int64_t start_us = clock_mono_us();
-        ring(bus, 100 + i);
-        wait_heard(task, &ear, 2 + (unsigned)i);
-        int64_t took_us = ear.last_us - start_us;
+        notify(bus, 100 + i);
+        wait_received(task, &subscriber, 2 + (unsigned)i);
+        int64_t took_us = subscriber.last_us - start_us;
         sum_us += took_us;
         worst_us = took_us > worst_us ? took_us : worst_us;
         best_us = took_us < best_us ? took_us : best_us;
     }
-    print_message("ring to handler: mean %lld us, worst %lld us\n",
+    print_message("notify to handler: mean %lld us, worst %lld us\n",
                   (long long)sum_us / 50,
                   (long long)worst_us);
     assert_in_range(best_us, 1, 9000); /* a busy machine spoils some */
@@ -56,62 +57,62 @@ static void test_passes(void **state)
     run(passes);
 }
 
-/* --- bells of a turn --- */
+/* --- notifications of a turn --- */
 
-static void bells(struct task *task, struct redis *redis)
+static void notifications(struct task *task, struct redis *redis)
 {
     struct bus *bus = bus_new(redis);
-    struct bus_bell bell = {.project = 1, .partition = 0, .kind = "job.queued"};
+    struct bus_notification notification = {.project = 1, .partition = 0, .kind = "job.queued"};
 
     /* Where no group ever was nobody listens: nothing is left there. */
-    bus_ring(bus, BUS_SEARCH, &bell);
+    bus_notify(bus, BUS_SEARCH, &notification);
     make_groups(task, redis, "job", "tests");
     make_groups(task, redis, "evt", "tests");
     make_groups(task, redis, "pay", "tests");
     pause_ms(task, 50);
     for (int i = 0; i < 1000; i++) {
-        bell.project = 1 + i % 3;
-        bus_ring(bus, BUS_JOB, &bell); /* three */
-        bus_ring(bus, BUS_EVT, &bell); /* three of another topic */
+        notification.project = 1 + i % 3;
+        bus_notify(bus, BUS_JOB, &notification); /* three */
+        bus_notify(bus, BUS_EVT, &notification); /* three of another topic */
     }
-    bell.kind = "job.other";
-    bus_ring(bus, BUS_JOB, &bell);
-    bell.id = STR("j1");
-    bus_ring(bus, BUS_JOB, &bell);
-    bus_ring(bus, BUS_JOB, &bell); /* what has an id is never joined */
-    bus_ring(NULL, BUS_JOB, &bell);
+    notification.kind = "job.other";
+    bus_notify(bus, BUS_JOB, &notification);
+    notification.id = STR("j1");
+    bus_notify(bus, BUS_JOB, &notification);
+    bus_notify(bus, BUS_JOB, &notification); /* what has an id is never joined */
+    bus_notify(NULL, BUS_JOB, &notification);
     WAIT_FOR(task, entries_left(task, redis, "job", false) == 6);
     assert_int_equal(entries_left(task, redis, "evt", false), 3);
     assert_int_equal(ask(task, redis, "EXISTS search:{p0}"), 0);
-    assert_int_equal(bus_stats(bus)->rung, 2004);
+    assert_int_equal(bus_stats(bus)->notified, 2004);
     assert_int_equal(bus_stats(bus)->coalesced, 1994);
 
     for (int i = 0; i < 5000; i++)
-        bus_ring(bus, BUS_JOB, &bell);
+        bus_notify(bus, BUS_JOB, &notification);
     WAIT_FOR(task, entries_left(task, redis, "job", false) == 6 + 4096);
     assert_int_equal(bus_stats(bus)->dropped, 5000 - 4096);
-    /* Rung in the turn in which the bus goes: still sent. */
-    bus_ring(bus, BUS_PAY, &bell);
+    /* Given in the turn in which the bus is freed: still sent. */
+    bus_notify(bus, BUS_PAY, &notification);
     bus_free(bus);
     WAIT_FOR(task, entries_left(task, redis, "pay", false) == 1);
 }
 
-static void test_bells(void **state)
+static void test_notifications(void **state)
 {
     (void)state;
-    run(bells);
+    run(notifications);
 }
 
 /* --- several consumers of a group share, groups do not --- */
 
 static void shares(struct task *task, struct redis *redis)
 {
-    static struct ear one, two, other;
+    static struct subscriber one, two, other;
     struct bus *first = start_bus(redis, &one, 5000);
     struct bus *second = start_bus(redis, &two, 5000);
     struct bus *third = bus_new(redis);
     const struct bus_consumer others = {
-        .topic = BUS_EVT, .group = "others", .handle = hear, .arg = &other, .batch = 10};
+        .topic = BUS_EVT, .group = "others", .handle = on_entries, .arg = &other, .batch = 10};
 
     bus_consume(third, &others);
     one.delay_ms = two.delay_ms = 1;
@@ -119,19 +120,22 @@ static void shares(struct task *task, struct redis *redis)
     wait_up(task, second, true);
     wait_up(task, third, true);
     for (int i = 0; i < 6000; i++) {
-        ring(third, i);
+        notify(third, i);
         if (i % 60 == 59)
             pause_ms(task, 1);
     }
-    WAIT_FOR(task, one.heard + two.heard >= 6000);
-    wait_heard(task, &other, 6000);
+    WAIT_FOR(task, one.received + two.received >= 6000);
+    wait_received(task, &other, 6000);
     for (int i = 0; i < 6000; i++) {
         assert_int_equal(one.seen[i] + two.seen[i], 1);
         assert_int_equal(other.seen[i], 1);
     }
-    print_message(
-        "shared: %u and %u, in %u and %u calls\n", one.heard, two.heard, one.calls, two.calls);
-    assert_true(one.heard > 300 && two.heard > 300);
+    print_message("shared: %u and %u, in %u and %u calls\n",
+                  one.received,
+                  two.received,
+                  one.calls,
+                  two.calls);
+    assert_true(one.received > 300 && two.received > 300);
     end_bus(task, first);
     end_bus(task, second);
     end_bus(task, third);
@@ -187,12 +191,12 @@ static void waits(struct task *task, struct redis *redis)
     wait_up(task, bus, true);
     for (unsigned round = 1; round <= 5; round++) {
         held = true;
-        ring(bus, 0);
+        notify(bus, 0);
         wait_calls(task, &slow_calls, 2 * round - 1);
-        ring(bus, 16); /* the same partition */
+        notify(bus, 16); /* the same partition */
         for (unsigned i = 1; i < 10; i++) {
             int64_t start_us = clock_mono_us();
-            ring(bus, i);
+            notify(bus, i);
             wait_calls(task, &quick_calls, 9 * (round - 1) + i);
             quick_best_us =
                 quick_us - start_us < quick_best_us ? quick_us - start_us : quick_best_us;
@@ -223,31 +227,31 @@ static void test_waits(void **state)
 
 static void stops(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 5000);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 5000);
 
     wait_up(task, bus, true);
-    ear.delay_ms = 200;
+    subscriber.delay_ms = 200;
     for (int i = 0; i < 32; i++)
-        ring(bus, i);
+        notify(bus, i);
     pause_ms(task, 50);
-    assert_int_equal(ear.heard, 0);
+    assert_int_equal(subscriber.received, 0);
     int64_t start_ms = clock_mono_ms();
     end_bus(task, bus); /* what was begun is finished */
     assert_in_range(clock_mono_ms() - start_ms, 100, 3000);
-    assert_in_range(ear.heard, 16, 32); /* of each partition what had been read */
+    assert_in_range(subscriber.received, 16, 32); /* of each partition what had been read */
     for (int i = 0; i < BUS_PARTITIONS; i++) {
         struct str words = arena_printf(task->arena, "XPENDING evt:{p%d} tests - + 10", i);
         assert_int_equal(ask(task, redis, words.ptr), 0);
     }
 
     /* At once, before it has begun; and without Redis. */
-    end_bus(task, start_bus(redis, &ear, 5000));
-    bus = start_bus(redis, &ear, 5000);
+    end_bus(task, start_bus(redis, &subscriber, 5000));
+    bus = start_bus(redis, &subscriber, 5000);
     redis_stop();
     WAIT_FOR(task, !redis_up(redis));
     end_bus(task, bus);
-    bus = start_bus(redis, &ear, 5000);
+    bus = start_bus(redis, &subscriber, 5000);
     pause_ms(task, 50);
     assert_false(bus_up(bus));
     end_bus(task, bus);
@@ -273,8 +277,8 @@ static int64_t commands_processed(struct task *task, struct redis *redis)
 
 static void idles(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 0);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 0);
 
     wait_up(task, bus, true);
     pause_ms(task, 100);
@@ -296,7 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_passes, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_bells, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_notifications, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_shares, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_waits, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_stops, with_redis, without_redis),

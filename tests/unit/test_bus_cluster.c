@@ -18,10 +18,10 @@ static int stop(void **state)
     return 0;
 }
 
-static void ring_all(struct task *task, struct bus *bus, int from, int count)
+static void notify_all(struct task *task, struct bus *bus, int from, int count)
 {
     for (int i = from; i < from + count; i++) {
-        ring(bus, i);
+        notify(bus, i);
         if (i % 16 == 15)
             pause_ms(task, 2);
     }
@@ -29,32 +29,32 @@ static void ring_all(struct task *task, struct bus *bus, int from, int count)
 
 static void passes(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 400);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 400);
 
     wait_up(task, bus, true);
     assert_int_equal(redis_mode(redis), REDIS_MODE_CLUSTER);
     for (int i = 0; i < 3; i++) /* every node has a share of the streams */
         assert_true(atoi(cluster_ask(i, "dbsize")) > 0);
-    ring_all(task, bus, 0, 800);
-    wait_heard(task, &ear, 800);
+    notify_all(task, bus, 0, 800);
+    wait_received(task, &subscriber, 800);
     int64_t sum_us = 0;
     for (int i = 0; i < 32; i++) {
         pause_ms(task, 10);
         int64_t start_us = clock_mono_us();
-        ring(bus, 800 + i);
-        wait_heard(task, &ear, 801 + (unsigned)i);
-        sum_us += ear.last_us - start_us;
+        notify(bus, 800 + i);
+        wait_received(task, &subscriber, 801 + (unsigned)i);
+        sum_us += subscriber.last_us - start_us;
     }
-    print_message("ring to handler: mean %lld us\n", (long long)sum_us / 32);
-    ear.rc = 1; /* dead letters, in the slot of their stream */
-    ring(bus, 900);
+    print_message("notify to handler: mean %lld us\n", (long long)sum_us / 32);
+    subscriber.rc = 1; /* dead letters, in the slot of their stream */
+    notify(bus, 900);
     WAIT_FOR(task, bus_stats(bus)->dead == 1);
     assert_int_equal(entries_left(task, redis, "evt", true), 1);
-    ear.rc = 0;
+    subscriber.rc = 0;
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     for (int i = 0; i < 832; i++)
-        assert_int_equal(ear.seen[i], 1);
+        assert_int_equal(subscriber.seen[i], 1);
     end_bus(task, bus);
 }
 
@@ -89,8 +89,8 @@ static void move_slot(const char *key, int from, int to)
 
 static void moves(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 1000);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 1000);
     const char *key = "evt:{p5}";
     int from = -1;
 
@@ -100,18 +100,18 @@ static void moves(struct task *task, struct redis *redis)
             from = i;
     }
     assert_in_range(from, 0, 2);
-    ring_all(task, bus, 0, 160);
+    notify_all(task, bus, 0, 160);
     move_slot(key, from, (from + 1) % 3);
-    ring_all(task, bus, 160, 160);
-    wait_heard(task, &ear, 320);
+    notify_all(task, bus, 160, 160);
+    wait_received(task, &subscriber, 320);
     pause_ms(task, 100);
     wait_up(task, bus, true);
     int64_t start_us = clock_mono_us();
-    ring(bus, 325); /* partition 5 */
-    wait_heard(task, &ear, 321);
-    assert_in_range(ear.last_us - start_us, 0, 3000000); /* less than a read blocks */
+    notify(bus, 325); /* partition 5 */
+    wait_received(task, &subscriber, 321);
+    assert_in_range(subscriber.last_us - start_us, 0, 3000000); /* less than a read blocks */
     for (int i = 0; i < 320; i++)
-        assert_in_range(ear.seen[i], 1, 2);
+        assert_in_range(subscriber.seen[i], 1, 2);
     end_bus(task, bus);
 }
 
@@ -123,25 +123,25 @@ static void test_moves(void **state)
 
 static void fails_over(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 1000);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 1000);
 
     wait_up(task, bus, true);
-    ring_all(task, bus, 0, 160);
-    wait_heard(task, &ear, 160);
+    notify_all(task, bus, 0, 160);
+    wait_received(task, &subscriber, 160);
     pause_ms(task, 200);
     cluster_kill(0);
     int64_t start_ms = clock_mono_ms();
     wait_up(task, bus, false);
-    ring_all(task, bus, 160, 160); /* some are lost with the node: bells are hints */
+    notify_all(task, bus, 160, 160); /* some are lost with the node: notifications are hints */
     wait_up(task, bus, true);
-    print_message("up again %lld ms after a node died; %llu bells dropped\n",
+    print_message("up again %lld ms after a node died; %llu notifications dropped\n",
                   (long long)(clock_mono_ms() - start_ms),
                   (unsigned long long)bus_stats(bus)->dropped);
     for (int round = 0; round < 16; round++) {
-        unsigned before = ear.heard;
-        ring(bus, 1000 + round);
-        wait_heard(task, &ear, before + 1);
+        unsigned before = subscriber.received;
+        notify(bus, 1000 + round);
+        wait_received(task, &subscriber, before + 1);
         pause_ms(task, 5);
     }
     end_bus(task, bus);

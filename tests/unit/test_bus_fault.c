@@ -1,5 +1,5 @@
 /* What goes wrong: consumers that die, entries that nobody can handle, a Redis that forgets, fills
- * up, falls silent or goes. */
+ * up, stops answering or goes. */
 #include "bus_test.h"
 
 /* Takes entries under a name that never comes back. */
@@ -15,12 +15,12 @@ static void read_as_ghost(struct task *task, struct redis *redis, int partition)
 
 static void claims(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
+    static struct subscriber subscriber;
     struct bus *producer = bus_new(redis);
 
     make_groups(task, redis, "evt", "tests");
     for (int i = 0; i < 64; i++)
-        ring(producer, i);
+        notify(producer, i);
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 64);
     for (int i = 0; i < BUS_PARTITIONS; i++)
         read_as_ghost(task, redis, i);
@@ -35,12 +35,12 @@ static void claims(struct task *task, struct redis *redis)
     assert_int_equal(redis_cmd(task, redis, NULL, REDIS_ARGS(STR("XDEL"), STR("evt:{p5}"), id)), 0);
 
     int64_t start_ms = clock_mono_ms();
-    struct bus *bus = start_bus(redis, &ear, 300);
-    wait_heard(task, &ear, 63);
+    struct bus *bus = start_bus(redis, &subscriber, 300);
+    wait_received(task, &subscriber, 63);
     print_message("claimed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
-    assert_int_equal(ear.heard, 63);
-    assert_int_equal(ear.most_deliveries, 2);
+    assert_int_equal(subscriber.received, 63);
+    assert_int_equal(subscriber.most_deliveries, 2);
     assert_int_equal(bus_stats(bus)->reclaimed, 63);
     assert_int_equal(bus_stats(bus)->lost, 1);
     assert_int_equal(bus_stats(bus)->acked, 63);
@@ -54,30 +54,30 @@ static void test_claims(void **state)
     run(claims);
 }
 
-/* Claimed entries are handled slowly; what is rung meanwhile comes right behind them. The best of
- * some rounds: a busy machine spoils one, not all. */
+/* Claimed entries are handled slowly; what is published meanwhile comes right behind them. The best
+ * of some rounds: a busy machine spoils one, not all. */
 static void claims_slowly(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
+    static struct subscriber subscriber;
     struct bus *producer = bus_new(redis);
     int64_t best_ms = INT64_MAX;
 
     make_groups(task, redis, "evt", "tests");
     for (int round = 0; round < 5 && best_ms > 260; round++) {
-        ring(producer, 3);
+        notify(producer, 3);
         WAIT_FOR(task, ask(task, redis, "XLEN evt:{p3}") == 1);
         read_as_ghost(task, redis, 3);
-        struct bus *bus = start_bus(redis, &ear, 200);
+        struct bus *bus = start_bus(redis, &subscriber, 200);
         wait_up(task, bus, true);
-        ear.delay_ms = 100;
-        WAIT_FOR(task, ear.calls == 1);
+        subscriber.delay_ms = 100;
+        WAIT_FOR(task, subscriber.calls == 1);
         int64_t start_ms = clock_mono_ms();
-        ring(bus, 19); /* the same partition */
-        wait_heard(task, &ear, 2);
+        notify(bus, 19); /* the same partition */
+        wait_received(task, &subscriber, 2);
         int64_t took_ms = clock_mono_ms() - start_ms;
         best_ms = took_ms < best_ms ? took_ms : best_ms;
-        assert_int_equal(ear.most_running, 1);
-        assert_int_equal(ear.last.deliveries, 1);
+        assert_int_equal(subscriber.most_running, 1);
+        assert_int_equal(subscriber.last.deliveries, 1);
         WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
         end_bus(task, bus);
     }
@@ -95,18 +95,18 @@ static void test_claims_slowly(void **state)
 
 static void repeats(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 100);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 100);
 
     wait_up(task, bus, true);
-    ear.fail_first = 20;
+    subscriber.fail_first = 20;
     for (int i = 0; i < 320; i++)
-        ring(bus, i);
-    wait_heard(task, &ear, 320);
+        notify(bus, i);
+    wait_received(task, &subscriber, 320);
     pause_ms(task, 200);
     for (int i = 0; i < 320; i++)
-        assert_int_equal(ear.seen[i], 1);
-    assert_true(ear.most_deliveries >= 2);
+        assert_int_equal(subscriber.seen[i], 1);
+    assert_true(subscriber.most_deliveries >= 2);
     assert_true(bus_stats(bus)->failed > 0);
     assert_int_equal(bus_stats(bus)->dead, 0);
     end_bus(task, bus);
@@ -129,18 +129,18 @@ static struct str field(const struct redis_reply *entry, const char *name)
     return STR_NONE;
 }
 
-static void buries(struct task *task, struct redis *redis)
+static void goes_to_dead_letters(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 60);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 60);
     struct redis_reply dead;
 
     wait_up(task, bus, true);
-    ear.rc = 1;
-    ring(bus, 2);
+    subscriber.rc = 1;
+    notify(bus, 2);
     WAIT_FOR(task, bus_stats(bus)->dead == 1);
-    assert_int_equal(ear.calls, 4); /* max_deliveries of start_bus() */
-    assert_int_equal(ear.most_deliveries, 4);
+    assert_int_equal(subscriber.calls, 4); /* max_deliveries of start_bus() */
+    assert_int_equal(subscriber.most_deliveries, 4);
     assert_int_equal(redis_cmd(task,
                                redis,
                                &dead,
@@ -153,7 +153,7 @@ static void buries(struct task *task, struct redis *redis)
     assert_true(field(&dead.items[0], "id").len > 0);
 
     /* Put back as it was, it is an entry like any other. */
-    ear.rc = 0;
+    subscriber.rc = 0;
     assert_int_equal(
         redis_cmd(
             task,
@@ -162,14 +162,14 @@ static void buries(struct task *task, struct redis *redis)
             REDIS_ARGS(
                 STR("XADD"), STR("evt:{p2}"), STR("*"), STR("e"), field(&dead.items[0], "e"))),
         0);
-    wait_heard(task, &ear, 1);
-    assert_int_equal(ear.last.row_id, 2);
-    assert_string_equal(ear.id, "e2");
+    wait_received(task, &subscriber, 1);
+    assert_int_equal(subscriber.last.row_id, 2);
+    assert_string_equal(subscriber.id, "e2");
 
     /* What is no envelope goes there at once, and holds up nothing. */
     (void)ask(task, redis, "XADD evt:{p3} * e nonsense");
     (void)ask(task, redis, "XADD evt:{p3} * project 7");
-    ring(bus, 3);
+    notify(bus, 3);
     char *large = arena_zalloc(task->arena, 1000000);
     assert_int_equal(
         redis_cmd(
@@ -183,43 +183,43 @@ static void buries(struct task *task, struct redis *redis)
     for (size_t i = 3; i < ARRAY_LEN(many); i++)
         many[i] = STR("f");
     assert_int_equal(redis_cmd(task, redis, NULL, ARRAY_LEN(many), many), 0);
-    wait_heard(task, &ear, 2);
+    wait_received(task, &subscriber, 2);
     WAIT_FOR(task, bus_stats(bus)->dead == 5);
     assert_int_equal(ask(task, redis, "XLEN evt:dead:{p3}"), 4);
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     end_bus(task, bus);
 }
 
-static void test_buries(void **state)
+static void test_goes_to_dead_letters(void **state)
 {
     (void)state;
-    run(buries);
+    run(goes_to_dead_letters);
 }
 
 /* --- trimming --- */
 
 static void trims(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    static struct ear late;
+    static struct subscriber subscriber;
+    static struct subscriber late;
 
     make_groups(task, redis, "evt", "late"); /* nobody reads it yet */
-    struct bus *bus = start_bus(redis, &ear, 100);
+    struct bus *bus = start_bus(redis, &subscriber, 100);
     wait_up(task, bus, true);
     for (int i = 0; i < 400; i++)
-        ring(bus, i);
-    wait_heard(task, &ear, 400);
+        notify(bus, i);
+    wait_received(task, &subscriber, 400);
     pause_ms(task, 300);
     assert_int_equal(entries_left(task, redis, "evt", false), 400);
 
     /* Now somebody does, but leaves what is in one partition unfinished. */
     struct bus *second = bus_new(redis);
     const struct bus_consumer consumer = {
-        .topic = BUS_EVT, .group = "late", .handle = hear, .arg = &late, .retry_ms = 100000};
+        .topic = BUS_EVT, .group = "late", .handle = on_entries, .arg = &late, .retry_ms = 100000};
     assert_int_equal(ask(task, redis, "XREADGROUP GROUP late ghost COUNT 1 STREAMS evt:{p7} >"), 1);
     memset(&late, 0, sizeof(late));
     bus_consume(second, &consumer);
-    wait_heard(task, &late, 399);
+    wait_received(task, &late, 399);
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 25); /* all of p7 */
     assert_int_equal(ask(task, redis, "XLEN evt:{p7}"), 25);
     end_bus(task, second);
@@ -241,14 +241,14 @@ static void test_trims(void **state)
 
 static void forgets(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 1000);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 1000);
     int64_t next = 0;
 
     wait_up(task, bus, true);
     for (int round = 0; round < 6; round++) {
         for (int i = 0; i < 100; i++) {
-            ring(bus, next++);
+            notify(bus, next++);
             if (i == 50 && round < 3)
                 (void)ask(task, redis, "FLUSHALL");
             for (int k = 0; i == 50 && round >= 3 && k < BUS_PARTITIONS; k++)
@@ -257,35 +257,35 @@ static void forgets(struct task *task, struct redis *redis)
                           arena_printf(task->arena, "XGROUP DESTROY evt:{p%d} tests", k).ptr);
             pause_ms(task, 2);
         }
-        /* What is rung from now on is heard. */
+        /* What is published from now on is received. */
         pause_ms(task, 300);
         wait_up(task, bus, true);
-        unsigned before = ear.heard;
+        unsigned before = subscriber.received;
         int64_t start_ms = clock_mono_ms();
         for (int i = 0; i < 16; i++)
-            ring(bus, next++);
-        wait_heard(task, &ear, before + 16);
+            notify(bus, next++);
+        wait_received(task, &subscriber, before + 16);
         assert_in_range(clock_mono_ms() - start_ms, 0, 3000); /* less than a read blocks */
     }
-    print_message("heard %u of %lld, groups made %llu\n",
-                  ear.heard,
+    print_message("received %u of %lld, groups made %llu\n",
+                  subscriber.received,
                   (long long)next,
                   (unsigned long long)bus_stats(bus)->group_made);
-    assert_true(ear.heard > next / 2);
+    assert_true(subscriber.received > next / 2);
     assert_in_range(bus_stats(bus)->group_made, 16, 16 * 12);
 
     /* Another kind of value in the place of a stream: the other fifteen go on. */
     (void)ask(task, redis, "SET evt:{p4} x");
     pause_ms(task, 300);
-    unsigned before = ear.heard;
+    unsigned before = subscriber.received;
     for (int i = 0; i < 16; i++)
-        ring(bus, 1000 + i);
-    wait_heard(task, &ear, before + 15);
-    wait_up(task, bus, false); /* bells are lost: look yourself */
+        notify(bus, 1000 + i);
+    wait_received(task, &subscriber, before + 15);
+    wait_up(task, bus, false); /* notifications are lost: consumers poll */
     (void)ask(task, redis, "DEL evt:{p4}");
     wait_up(task, bus, true);
-    ring(bus, 1004);
-    wait_heard(task, &ear, before + 16);
+    notify(bus, 1004);
+    wait_received(task, &subscriber, before + 16);
     end_bus(task, bus);
 }
 
@@ -299,20 +299,20 @@ static void test_forgets(void **state)
 
 static void fills_up(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 300);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 300);
 
     wait_up(task, bus, true);
     (void)ask(task, redis, "CONFIG SET maxmemory-policy noeviction");
-    ear.delay_ms = 100;
+    subscriber.delay_ms = 100;
     for (int i = 0; i < 160; i++)
-        ring(bus, i);
+        notify(bus, i);
     pause_ms(task, 20);
     (void)ask(task, redis, "CONFIG SET maxmemory 1");
     for (int i = 0; i < 10; i++)
-        ring(bus, 500 + i);
+        notify(bus, 500 + i);
     /* What was there is read and removed all the same. */
-    wait_heard(task, &ear, 160);
+    wait_received(task, &subscriber, 160);
     WAIT_FOR(task, bus_stats(bus)->dropped == 10);
     assert_true(bus_up(bus));
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
@@ -320,10 +320,10 @@ static void fills_up(struct task *task, struct redis *redis)
     (void)ask(task, redis, "FLUSHALL");
     pause_ms(task, 500);
     (void)ask(task, redis, "CONFIG SET maxmemory 0");
-    ear.delay_ms = 0;
+    subscriber.delay_ms = 0;
     wait_up(task, bus, true);
-    ring(bus, 600);
-    wait_heard(task, &ear, 161);
+    notify(bus, 600);
+    wait_received(task, &subscriber, 161);
     end_bus(task, bus);
 }
 
@@ -333,20 +333,20 @@ static void test_fills_up(void **state)
     run(fills_up);
 }
 
-/* --- a Redis that is silent, or gone --- */
+/* --- a Redis that does not answer, or is gone --- */
 
-static void falls_silent(struct task *task, struct redis *redis)
+static void stops_answering(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 0);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 0);
 
     wait_up(task, bus, true);
     (void)kill(redis_pid, SIGSTOP);
     int64_t start_ms = clock_mono_ms();
     for (int i = 0; i < 10; i++)
-        ring(bus, i);
+        notify(bus, i);
     wait_up(task, bus, false);
-    print_message("silence noticed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
+    print_message("timeout noticed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
     assert_in_range(clock_mono_ms() - start_ms, 500, 4000);
     pause_ms(task, 7000); /* the blocked read has noticed, too */
     assert_false(bus_up(bus));
@@ -354,50 +354,50 @@ static void falls_silent(struct task *task, struct redis *redis)
     start_ms = clock_mono_ms();
     wait_up(task, bus, true);
     print_message("up again after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
-    unsigned before = ear.heard;
-    ring(bus, 50);
-    wait_heard(task, &ear, before + 1);
+    unsigned before = subscriber.received;
+    notify(bus, 50);
+    wait_received(task, &subscriber, before + 1);
     end_bus(task, bus);
 }
 
-static void test_falls_silent(void **state)
+static void test_stops_answering(void **state)
 {
     (void)state;
-    run(falls_silent);
+    run(stops_answering);
 }
 
 static void restarts(struct task *task, struct redis *redis)
 {
-    static struct ear ear;
-    struct bus *bus = start_bus(redis, &ear, 0);
+    static struct subscriber subscriber;
+    struct bus *bus = start_bus(redis, &subscriber, 0);
 
     wait_up(task, bus, true);
     for (int round = 1; round <= 2; round++) {
         redis_stop();
         wait_up(task, bus, false);
         for (int i = 0; i < 10; i++)
-            ring(bus, i);
+            notify(bus, i);
         WAIT_FOR(task, bus_stats(bus)->dropped == 10U * (unsigned)round);
         (void)redis_start(); /* with nothing in it */
         int64_t start_ms = clock_mono_ms();
         wait_up(task, bus, true);
         print_message("up again after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
-        unsigned before = ear.heard;
+        unsigned before = subscriber.received;
         for (int i = 0; i < 16; i++)
-            ring(bus, i);
-        wait_heard(task, &ear, before + 16);
+            notify(bus, i);
+        wait_received(task, &subscriber, before + 16);
     }
     /* Connections cut, and reads ended by hand. */
     (void)ask(task, redis, "CLIENT KILL TYPE normal SKIPME yes");
     pause_ms(task, 1500);
-    unsigned before = ear.heard;
-    ring(bus, 1);
-    wait_heard(task, &ear, before + 1);
+    unsigned before = subscriber.received;
+    notify(bus, 1);
+    wait_received(task, &subscriber, before + 1);
     for (int id = 1; id < 40; id++)
         (void)ask(task, redis, arena_printf(task->arena, "CLIENT UNBLOCK %d ERROR", id).ptr);
     pause_ms(task, 500);
-    ring(bus, 2);
-    wait_heard(task, &ear, before + 2);
+    notify(bus, 2);
+    wait_received(task, &subscriber, before + 2);
     end_bus(task, bus);
 }
 
@@ -413,11 +413,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_claims, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_claims_slowly, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_repeats, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_buries, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_goes_to_dead_letters, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_trims, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_forgets, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_fills_up, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_falls_silent, with_redis, without_redis),
+        cmocka_unit_test_setup_teardown(test_stops_answering, with_redis, without_redis),
         cmocka_unit_test_setup_teardown(test_restarts, with_redis, without_redis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,7 +142,7 @@ static void test_round_trip(void **state)
 {
     char long_text[400];
     struct bus_entry entry;
-    struct bus_bell bell = {
+    struct bus_notification notification = {
         .project = INT64_MAX,
         .kind = "job.queued",
         .id = STR("j1"),
@@ -153,7 +153,7 @@ static void test_round_trip(void **state)
 
     (void)state;
     for (int topic = 0; topic < BUS_TOPICS; topic++) {
-        struct str bytes = wire_pack(arena, (enum bus_topic)topic, &bell, 123);
+        struct str bytes = wire_pack(arena, (enum bus_topic)topic, &notification, 123);
         assert_int_equal(wire_unpack(arena, bytes, &entry), 0);
         assert_int_equal(entry.project, INT64_MAX);
         assert_int_equal(entry.row_id, 1);
@@ -161,10 +161,10 @@ static void test_round_trip(void **state)
         assert_int_equal(entry.occurred_ms, 123);
         assert_true(str_is(entry.traceparent, TRACEPARENT));
     }
-    /* A text that no reader would take is left out, the bell rings all the same. */
+    /* A text that no reader would take is left out, the notification is sent all the same. */
     memset(long_text, 'x', sizeof(long_text));
-    bell.id = bell.traceparent = (struct str){long_text, sizeof(long_text)};
-    assert_int_equal(wire_unpack(arena, wire_pack(arena, BUS_JOB, &bell, 1), &entry), 0);
+    notification.id = notification.traceparent = (struct str){long_text, sizeof(long_text)};
+    assert_int_equal(wire_unpack(arena, wire_pack(arena, BUS_JOB, &notification, 1), &entry), 0);
     assert_int_equal(entry.id.len + entry.traceparent.len, 0);
     assert_string_equal(hex_of(STR("\x01\xff")), "01ff");
 }

@@ -104,7 +104,7 @@ static void variables_win(void **state)
     assert_int_equal(conf.body_bytes, 1 << 30);
 }
 
-static void wrong_values_are_told(void **state)
+static void wrong_values_are_reported(void **state)
 {
     (void)state;
     assert_says("GROUNDWORK_BATCH is \"0\", but must be a whole number from 1 to 500",
@@ -139,7 +139,7 @@ static void wrong_values_are_told(void **state)
     assert_int_equal(conf.batch, 0); /* nothing was written */
 }
 
-static void missing_and_unknown_are_told(void **state)
+static void missing_and_unknown_are_reported(void **state)
 {
     (void)state;
     assert_says(
@@ -260,8 +260,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         conf_test(defaults_apply),
         conf_test(variables_win),
-        conf_test(wrong_values_are_told),
-        conf_test(missing_and_unknown_are_told),
+        conf_test(wrong_values_are_reported),
+        conf_test(missing_and_unknown_are_reported),
         conf_test(secrets_stay_secret),
         conf_test(keys_come_in_two_spellings),
         conf_test(secrets_come_from_files),

@@ -122,7 +122,7 @@ static void a_result_has_its_name_and_its_place(void **state)
     json_decref(line);
 }
 
-static void another_results_place_is_not_told(void **state)
+static void another_results_place_is_not_logged(void **state)
 {
     const struct result_site site = {"common/x/y.c", 12, -EINVAL};
     (void)state;
@@ -246,7 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         captured_test(line_has_all_parts),
         captured_test(a_result_has_its_name_and_its_place),
-        captured_test(another_results_place_is_not_told),
+        captured_test(another_results_place_is_not_logged),
         captured_test(text_cannot_break_out_of_its_line),
         captured_test(levels_filter),
         captured_test(errors_leave_at_once_and_keep_errno),

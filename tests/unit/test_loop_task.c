@@ -161,19 +161,19 @@ static void share(struct task *task, void *arg)
     leave();
 }
 
-static void test_long_runs_are_told(void **state)
+static void test_long_runs_are_reported(void **state)
 {
     struct loop_timer timer;
 
     (void)state;
-    watch_tell(on_long);
+    watch_on_long_run(on_long);
     long_runs = 0;
     loop_timer_init(&timer, hog_callback, NULL);
     loop_timer_start(&timer, 1);
     running = 2;
     task_start(new_task(), hog, NULL);
     loop_run();
-    watch_tell(NULL);
+    watch_on_long_run(NULL);
     assert_int_equal(long_runs, 2);
     assert_non_null(strstr(trail, "hog"));
     assert_non_null(strstr(trail, "callbacks"));
@@ -184,10 +184,10 @@ static void test_computation_shares_the_loop(void **state)
     int64_t turns = 0;
 
     (void)state;
-    watch_tell(on_long);
+    watch_on_long_run(on_long);
     long_runs = 0;
     run(share, &turns);
-    watch_tell(NULL);
+    watch_on_long_run(NULL);
     assert_int_equal(long_runs, 0);
     assert_true(turns >= 3);
 }
@@ -758,7 +758,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LOOP_TEST(test_order),
         LOOP_TEST(test_started_by_task_runs_in_same_turn),
-        LOOP_TEST(test_long_runs_are_told),
+        LOOP_TEST(test_long_runs_are_reported),
         LOOP_TEST(test_computation_shares_the_loop),
         LOOP_TEST(test_yield_ends_early),
         LOOP_TEST(test_result),

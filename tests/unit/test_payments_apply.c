@@ -1,4 +1,4 @@
-/* Stories that the processor tells, in every order and twice: one state, each fact told once. */
+/* Events of the processor, in every order and twice: one state, each event emitted once. */
 #include <unistd.h>
 
 #include "payments_apply.h"
@@ -105,7 +105,7 @@ static void refunded(struct task *task, struct directory *one, struct directory 
            "customer_email, failure_code, call_key, settle_at, reference, extract(epoch from "
            "paid_at)::bigint) from {p}.payments",
            "7 refunded 2000 ch_1 5 ann@example.com pi_1 1760000002");
-    assert_int_equal(told(&world, "PaymentCreated"), 1);
+    assert_int_equal(emitted(&world, "PaymentCreated"), 1);
     world_end(&world, one);
 }
 
@@ -115,7 +115,7 @@ static void test_refunded(void **state)
     run(refunded);
 }
 
-/* A card is declined, another one is authorized: it is there to be captured, whatever is heard
+/* A card is declined, another one is authorized: it is there to be captured, whatever arrives
  * first. */
 static void authorized(struct task *task, struct directory *one, struct directory *two)
 {
@@ -390,9 +390,9 @@ static void subscribed(struct task *task, struct directory *one, struct director
            "select string_agg(concat_ws('>', from_status, to_status), ' ' order by at, id) from "
            "{p}.subscription_history where event_id = 'evt_3'",
            "incomplete>active");
-    assert_int_equal(told(&world, "SubscriptionActivated"), 1);
-    assert_int_equal(told(&world, "SubscriptionCreated"), 1);
-    assert_int_equal(told(&world, "PaymentCreated"), 1);
+    assert_int_equal(emitted(&world, "SubscriptionActivated"), 1);
+    assert_int_equal(emitted(&world, "SubscriptionCreated"), 1);
+    assert_int_equal(emitted(&world, "PaymentCreated"), 1);
     world_end(&world, one);
 }
 
@@ -696,13 +696,13 @@ static void answered(struct task *task, struct directory *one, struct directory 
     assert_int_equal(intent_read(json, &intent), 0);
     assert_int_equal(db_begin(task, &world.project->db, &tx), 0);
     assert_int_equal(apply_intent(&source, tx, &intent, &applied), 0);
-    assert_true(applied.rang);
+    assert_true(applied.emitted);
     assert_int_equal(db_commit(task, tx), 0);
     expect(&world,
            "select concat_ws(' ', status, failure_code) from {p}.payments",
            "failed card_declined");
-    assert_int_equal(told(&world, "PaymentFailed"), 1);
-    assert_int_equal(told(&world, "PaymentCreated"), 1);
+    assert_int_equal(emitted(&world, "PaymentFailed"), 1);
+    assert_int_equal(emitted(&world, "PaymentCreated"), 1);
     expect(&world,
            "select concat_ws(' ', payload ->> 'id', payload ->> 'amount', payload ->> "
            "'amount_minor', payload ->> 'status', record_id, entity_id, pending) from {p}.outbox "

@@ -252,7 +252,7 @@ static void test_touched(void **state)
     run(touched);
 }
 
-/* With Redis the hint makes it a matter of milliseconds; a ring leaves an entry in the stream. */
+/* With Redis a notification makes it a matter of milliseconds; it leaves an entry in the stream. */
 static void hinted(struct task *task, struct directory *one, struct directory *two)
 {
     struct project *changed = create(task, one, "hints");
@@ -281,8 +281,8 @@ static void hinted(struct task *task, struct directory *one, struct directory *t
         STR("XGROUP"), STR("CREATE"), stream, STR("readers"), STR("0"), STR("MKSTREAM")};
     struct str argv[] = {STR("XLEN"), stream};
     assert_int_equal(redis_cmd(task, directory_redis(one), &reply, ARRAY_LEN(group), group), 0);
-    events_ring(one, changed);
-    events_ring(one, changed); /* in the same turn: one entry */
+    events_notify(one, changed);
+    events_notify(one, changed); /* in the same turn: one entry */
     for (int i = 0; i < 200; i++) {
         assert_int_equal(task_sleep(task, 10), 0);
         assert_int_equal(redis_cmd(task, directory_redis(one), &reply, 2, argv), 0);

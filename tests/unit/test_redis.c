@@ -154,17 +154,17 @@ static void test_limits(void **state)
 /* --- subscriptions and restarts --- */
 
 static unsigned held;
-static unsigned heard;
+static unsigned received;
 static char last[32];
 
 static void on_message(struct str payload, void *arg)
 {
-    assert_ptr_equal(arg, &heard);
+    assert_ptr_equal(arg, &received);
     if (!payload.ptr) {
         held++;
         return;
     }
-    heard++;
+    received++;
     snprintf(last, sizeof(last), "%.*s", STR_ARG(payload));
 }
 
@@ -179,13 +179,13 @@ static void restarts(struct task *task)
 {
     struct redis_reply reply;
 
-    held = heard = 0;
-    redis_subscribe(redis, "news", on_message, &heard);
+    held = received = 0;
+    redis_subscribe(redis, "news", on_message, &received);
     wait_for(task, &held, 1);
-    redis_subscribe(redis, "more", on_message, &heard);
+    redis_subscribe(redis, "more", on_message, &received);
     wait_for(task, &held, 2);
     redis_post(redis, REDIS_ARGS(STR("PUBLISH"), STR("news"), STR("one")));
-    wait_for(task, &heard, 1);
+    wait_for(task, &received, 1);
     assert_string_equal(last, "one");
 
     redis_stop();
@@ -204,7 +204,7 @@ static void restarts(struct task *task)
         pause_ms(task, 10);
     assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), 0);
     redis_post(redis, REDIS_ARGS(STR("PUBLISH"), STR("more"), STR("two")));
-    wait_for(task, &heard, 2);
+    wait_for(task, &received, 2);
     assert_string_equal(last, "two");
 
     /* Killed by the server's own command, and stopped without a word. */

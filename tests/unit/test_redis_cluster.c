@@ -218,26 +218,26 @@ static void test_moves(void **state)
 
 /* --- a node dies, its replica takes over --- */
 
-static unsigned heard;
+static unsigned received;
 
 static void on_message(struct str payload, void *arg)
 {
     (void)arg;
     if (payload.ptr)
-        heard++;
+        received++;
 }
 
 static void fails_over(struct task *task)
 {
-    heard = 0;
+    received = 0;
     redis_subscribe(redis, "news", on_message, NULL);
     set_all(task, "before");
     cluster_follow(0, 3);
     pause_ms(task, 200); /* subscribed */
     redis_post(redis, REDIS_ARGS(STR("PUBLISH"), STR("news"), STR("1")));
-    for (int i = 0; i < 500 && heard == 0; i++)
+    for (int i = 0; i < 500 && received == 0; i++)
         pause_ms(task, 10);
-    assert_int_equal(heard, 1);
+    assert_int_equal(received, 1);
 
     cluster_kill(0);
     int64_t start_ms = clock_mono_ms();
@@ -268,11 +268,11 @@ static void fails_over(struct task *task)
     assert_true(redis_up(redis));
     set_all(task, "after");
     check_all(task, "after");
-    for (int i = 0; i < 100 && heard < 2; i++) {
+    for (int i = 0; i < 100 && received < 2; i++) {
         redis_post(redis, REDIS_ARGS(STR("PUBLISH"), STR("news"), STR("2")));
         pause_ms(task, 50);
     }
-    assert_true(heard >= 2);
+    assert_true(received >= 2);
 
     cluster_spawn(0); /* comes back as a replica of its own */
     pause_ms(task, 500);

@@ -1,15 +1,14 @@
 #pragma once
 /*
- * Passing work between services over Redis streams. PostgreSQL is the ledger, a stream the
- * doorbell: an entry says which project (and row) to look at, so a lost one costs the time until
- * the next sweep, and one delivered twice finds the work done. Nothing here is needed for
- * correctness.
+ * Notifications between services over Redis streams. PostgreSQL holds the truth: an entry only says
+ * which project (and row) to look at, so a lost one costs the time until the next sweep, and one
+ * delivered twice finds the work done. Nothing here is needed for correctness.
  *
  * Streams are "<topic>:{p<partition>}", 16 partitions a topic, the project's own; a consumer group
  * per service. Entries hold one field "e": a serialised Envelope (proto/envelope.proto).
  *
- * Producer:   bus_ring(bus, BUS_JOB, &(struct bus_bell){.project = 7, .partition = 3, .kind =
- * "job.queued"}); Consumer:   static int on_jobs(struct task *task, const struct bus_entry
+ * Producer:   bus_notify(bus, BUS_JOB, &(struct bus_notification){.project = 7, .partition = 3,
+ * .kind = "job.queued"}); Consumer:   static int on_jobs(struct task *task, const struct bus_entry
  * *entries, size_t count, void *arg); bus_consume(bus, &(struct bus_consumer){.topic = BUS_JOB,
  * .group = "workflow-runner", .handle = on_jobs});
  *
@@ -33,8 +32,8 @@ struct redis;
 enum bus_topic { BUS_EVT, BUS_JOB, BUS_PUSH, BUS_SEARCH, BUS_PAY, BUS_TOPICS };
 const char *bus_topic_name(enum bus_topic topic); /* "evt", "job", "push", "search", "pay" */
 
-/* What a producer says. Texts are borrowed for the call. */
-struct bus_bell {
+/* What a producer sends. Texts are borrowed for the call. */
+struct bus_notification {
     int64_t project;
     int partition;
     const char *kind; /* "event.pending" (BUS_EVT), "job.queued" (BUS_JOB), "push.queued",
@@ -50,10 +49,10 @@ struct bus *bus_new(struct redis *redis);
 /* any: after bus_stop()'s callback, or when nothing consumes. */
 void bus_free(struct bus *bus);
 
-/* any: fire and forget, at the end of this turn. Bells without id of one topic, project and kind
- * rung within a turn become one entry. Dropped and counted when Redis is away. bus may be NULL
+/* any: fire and forget, at the end of this turn. Notifications without id of one topic, project and
+ * kind sent within a turn become one entry. Dropped and counted when Redis is away. bus may be NULL
  * (tests). */
-void bus_ring(struct bus *bus, enum bus_topic topic, const struct bus_bell *bell);
+void bus_notify(struct bus *bus, enum bus_topic topic, const struct bus_notification *notification);
 
 /* An entry as a consumer sees it; valid until the handler returns. */
 struct bus_entry {
@@ -90,13 +89,13 @@ struct bus_consumer {
 void bus_consume(struct bus *bus, const struct bus_consumer *wanted);
 /* any: reads no more; done(arg) when the running handlers have ended. */
 void bus_stop(struct bus *bus, loop_fn done, void *arg);
-/* any: entries can be read now. While false, consumers poll the database instead (doorbells are
- * lost). */
+/* any: entries can be read now. While false, notifications are lost and consumers poll the database
+ * instead. */
 bool bus_up(const struct bus *bus);
 
 struct bus_stats {
-    uint64_t rung, dropped,
-        coalesced;        /* bells; dropped: Redis away, full, or too many in one turn */
+    uint64_t notified, dropped,
+        coalesced;        /* notifications; dropped: Redis away, full, or too many in one turn */
     uint64_t read, acked; /* entries */
     uint64_t failed;      /* entries whose handler did not return 0: they come again */
     uint64_t reclaimed;   /* entries taken over because they were left too long */

@@ -18,10 +18,10 @@
 #include "loop/task.h"
 #include "redis/redis.h"
 
-#define BUS_NAME_BYTES   32 /* "search:dead:{p15}" */
-#define BUS_BELLS_MAX    4096
-#define BUS_BELL_BUCKETS 64
-#define BUS_ID_BYTES     48 /* "1700000000000-18446744073709551615" */
+#define BUS_NAME_BYTES           32 /* "search:dead:{p15}" */
+#define BUS_NOTIFICATIONS_MAX    4096
+#define BUS_NOTIFICATION_BUCKETS 64
+#define BUS_ID_BYTES             48 /* "1700000000000-18446744073709551615" */
 
 struct consumer;
 struct reader;
@@ -84,11 +84,11 @@ struct consumer {
     bool look_failed;
 };
 
-struct bell {
-    struct list link; /* in bus->bells, in order */
+struct notification {
+    struct list link; /* in bus->notifications, in order */
     struct list same; /* in its bucket */
     enum bus_topic topic;
-    struct bus_bell bell; /* texts in bus->bell_arena */
+    struct bus_notification notification; /* texts in bus->notification_arena */
 };
 
 struct bus {
@@ -96,14 +96,14 @@ struct bus {
     struct bus_stats stats;
     struct list consumers;
 
-    struct list bells;
-    struct list buckets[BUS_BELL_BUCKETS];
-    size_t bell_count;
-    struct arena *bell_arena;
+    struct list notifications;
+    struct list buckets[BUS_NOTIFICATION_BUCKETS];
+    size_t notification_count;
+    struct arena *notification_arena;
     struct loop_hook flush;
-    struct loop_timer pace; /* bells wait for it */
-    int64_t flushed_ms;     /* mono: when bells last left */
-    unsigned in_flight;     /* posts that have not been told how they ended */
+    struct loop_timer pace; /* notifications wait for it */
+    int64_t flushed_ms;     /* mono: when notifications last left */
+    unsigned in_flight;     /* posts whose result is not known yet */
     bool freed;             /* by its owner; its memory goes when nothing points to it any more */
 
     unsigned running; /* readers, keepers, partitions: coroutines */
@@ -142,7 +142,7 @@ AWAITS int consumer_make_group(struct task *task, struct partition *partition) M
 void partition_take(struct partition *partition, const struct redis_reply *entries);
 /* any: claims abandoned entries and handles them; not busy before. */
 void partition_start_claim(struct partition *partition);
-/* any: told by a partition at its end (consume.c). */
+/* any: called by a partition at its end (consume.c). */
 void reader_freed(struct reader *reader);
 
 /* --- looking after (keep.c, trim.c) --- */

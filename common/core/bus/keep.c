@@ -1,7 +1,7 @@
 /*
  * Looking after the streams of a consumer, one partition after the other, all of them within a
  * quarter of the time after which an entry counts as abandoned. Each look is one cheap command when
- * nothing is the matter; it notices a silent Redis, too.
+ * nothing is the matter; it notices a Redis that does not answer, too.
  */
 #include "base/clock.h"
 #include "base/num.h"

@@ -61,8 +61,10 @@ copy_entries(struct arena *arena, const struct redis_reply *entries, size_t *ret
 
 /* --- ends of entries --- */
 
-AWAITS static int
-bury(struct task *task, struct partition *partition, const struct raw_entry *raw, const char *why)
+AWAITS static int dead_letter(struct task *task,
+                              struct partition *partition,
+                              const struct raw_entry *raw,
+                              const char *why)
 {
     struct bus *bus = partition->consumer->bus;
     char deliveries[20];
@@ -110,10 +112,10 @@ acknowledge(struct task *task, struct partition *partition, const struct str *id
 /* --- a batch --- */
 
 /* NULL = it can be handled. */
-static const char *reason_to_bury(struct task *task,
-                                  const struct partition *partition,
-                                  const struct raw_entry *raw,
-                                  struct bus_entry *ret_entry)
+static const char *dead_letter_reason(struct task *task,
+                                      const struct partition *partition,
+                                      const struct raw_entry *raw,
+                                      struct bus_entry *ret_entry)
 {
     if (raw->deliveries > partition->consumer->def.max_deliveries)
         return "delivered too often";
@@ -140,9 +142,9 @@ AWAITS static int partition_handle(struct task *task, struct partition *partitio
             TRY(acknowledge(task, partition, &raw->id, 1));
             continue;
         }
-        const char *why = reason_to_bury(task, partition, raw, &entries[count]);
+        const char *why = dead_letter_reason(task, partition, raw, &entries[count]);
         if (why)
-            TRY(bury(task, partition, raw, why));
+            TRY(dead_letter(task, partition, raw, why));
         else
             ids[count++] = raw->id;
     }

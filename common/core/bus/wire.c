@@ -72,21 +72,23 @@ static char *text_for(struct arena *arena, struct str text, size_t max)
     return arena_cstr(arena, text.len <= max ? text : STR(""));
 }
 
-struct str
-wire_pack(struct arena *arena, enum bus_topic topic, const struct bus_bell *bell, int64_t now_ms)
+struct str wire_pack(struct arena *arena,
+                     enum bus_topic topic,
+                     const struct bus_notification *notification,
+                     int64_t now_ms)
 {
     Groundwork__Envelope envelope = GROUNDWORK__ENVELOPE__INIT;
     union body body;
 
-    MUST(strlen(bell->kind) <= KIND_MAX);
-    envelope.project = bell->project;
-    envelope.kind = arena_strdup(arena, bell->kind);
-    envelope.id = text_for(arena, bell->id, ID_MAX);
-    envelope.traceparent = text_for(arena, bell->traceparent, TRACE_MAX);
+    MUST(strlen(notification->kind) <= KIND_MAX);
+    envelope.project = notification->project;
+    envelope.kind = arena_strdup(arena, notification->kind);
+    envelope.id = text_for(arena, notification->id, ID_MAX);
+    envelope.traceparent = text_for(arena, notification->traceparent, TRACE_MAX);
     envelope.occurred_at_ms = now_ms;
-    envelope.depth = bell->depth;
-    if (bell->row_id != 0)
-        wire_put_body(&envelope, &body, topic, bell->row_id);
+    envelope.depth = notification->depth;
+    if (notification->row_id != 0)
+        wire_put_body(&envelope, &body, topic, notification->row_id);
 
     size_t len = groundwork__envelope__get_packed_size(&envelope);
     uint8_t *bytes = arena_alloc(arena, len + 1);

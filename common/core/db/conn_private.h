@@ -7,7 +7,7 @@
  * has nobody waiting (cancelled, sent again elsewhere): its result is dropped. So a task may leave
  * at any time, and libpq's copy of what it sent is all that stays behind.
  *
- * A connection that is lost tells everybody waiting on it, leaves its pool and is freed later by
+ * A connection that is lost wakes everybody waiting on it, leaves its pool and is freed later by
  * the server (server_reap), or by its lease's owner when leased.
  */
 #include <libpq-fe.h>
@@ -33,7 +33,7 @@ struct db_op {
     size_t param_count;
     int64_t schema;
     uint64_t key;         /* of the statement in its schema */
-    struct db_wait *wait; /* NULL = the group's Sync tells the waiter */
+    struct db_wait *wait; /* NULL = the group's Sync wakes the waiter */
     struct db_conn *conn; /* in flight on, NULL = queued or ended */
     struct list link;     /* server->reads while queued */
     PGresult *result;     /* owned once ended; also of an error */
@@ -135,11 +135,11 @@ struct db_conn {
     uint32_t served[SERVED_SCHEMAS];
 };
 
-/* Starts connecting; the server hears server_conn_ready() or server_conn_lost(), perhaps at
+/* Starts connecting; the server's server_conn_ready() or server_conn_lost() is called, perhaps at
  * once. */
 struct db_conn *conn_new(struct db_server *server, enum conn_pool pool);
 void db_conn_open(struct db_conn *conn);
-/* Closes at once: everybody waiting on it gets OP_LOST and the server hears of it. Idempotent. The
+/* Closes at once: everybody waiting on it gets OP_LOST, and the server is notified. Idempotent. The
  * memory stays until conn_free(). `reason` NULL = on purpose. */
 void conn_close(struct db_conn *conn, const char *reason);
 void conn_free(struct db_conn *conn);

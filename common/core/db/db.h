@@ -93,7 +93,7 @@ db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count, 
  * and is rolled back when the arena dies without db_commit. BEGIN travels with the first statement.
  */
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
-/* co: this transaction's statements, and its silences, may take `ms` from now on instead of
+/* co: this transaction's statements, and its pauses, may take `ms` from now on instead of
  * statement_timeout_ms. */
 AWAITS int db_patience(struct task *task, struct db *tx, int64_t ms) MUSTCHECK;
 AWAITS int db_commit(struct task *task, struct db *tx) MUSTCHECK;

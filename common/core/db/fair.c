@@ -69,7 +69,7 @@ static void fair_add(struct fair_use *use, int64_t ms, int64_t now_ms)
     use->us += (uint64_t)ms * US_PER_MS;
 }
 
-static void forget_silent(struct fair *fair, int64_t now_ms)
+static void forget_inactive(struct fair *fair, int64_t now_ms)
 {
     while (!list_empty(&fair->recent)) {
         struct project_use *oldest = LIST_ITEM(fair->recent.next, struct project_use, recent);
@@ -99,7 +99,7 @@ void fair_used(struct fair *fair, int64_t schema, bool heavy, int64_t ms, int64_
 {
     if (schema == 0)
         return;
-    forget_silent(fair, now_ms);
+    forget_inactive(fair, now_ms);
     struct project_use *project = fair_find(fair, schema);
     int64_t used_ms = ms > 0 ? ms : 0;
     fair_add(&project->use, used_ms, now_ms);
@@ -112,7 +112,7 @@ void fair_used(struct fair *fair, int64_t schema, bool heavy, int64_t ms, int64_
 
 bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms)
 {
-    forget_silent(fair, now_ms);
+    forget_inactive(fair, now_ms);
     const struct project_use *project = map_get(fair->projects, fair_key_of(&schema));
     if (project == NULL || fair->count < 2)
         return false;

@@ -268,7 +268,7 @@ static void drop_row(struct db_conn *conn, PGresult *row, uint64_t bytes)
     conn_close(conn, NULL);
 }
 
-/* The answer would be too large. A read is told at once; a lease's group hears with its Sync. */
+/* The answer would be too large. A read fails at once; a lease's group with its Sync. */
 static void refuse_rows(struct db_conn *conn, struct item *item, int rc)
 {
     struct db_op *op = item->op;

@@ -235,7 +235,7 @@ static void reap(struct db_server *server)
 }
 
 /* Gives up connections whose server does not answer: the server's own timeout should have come. */
-static void check_silent(struct list *pool, int64_t now_ms)
+static void check_timeouts(struct list *pool, int64_t now_ms)
 {
     LIST_FOR (it, pool) {
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
@@ -297,8 +297,8 @@ static void server_on_tick(void *arg)
 
     server->ticking = false;
     reap(server);
-    check_silent(&server->read, now_ms);
-    check_silent(&server->write, now_ms);
+    check_timeouts(&server->read, now_ms);
+    check_timeouts(&server->write, now_ms);
     probe_tick(server, now_ms);
     group_check_stuck(server, now_ms);
     expire_reads(server, now_ms);

@@ -9,7 +9,7 @@
  *
  * A REMOVE for a socket we do not watch is normal.
  *
- * A poll error stops the handle by itself: libcurl is told, or the transfer would hang.
+ * A poll error stops the handle by itself: libcurl is notified, or the transfer would hang.
  */
 #include "fetch/fetch_loop_private.h"
 

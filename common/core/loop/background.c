@@ -36,7 +36,7 @@ struct arena *background_arena(struct background *background)
     return background->task.arena;
 }
 
-static void tell_waiting(void)
+static void wake_waiting(void)
 {
     loop_fn done = waiting;
 
@@ -54,7 +54,7 @@ static void background_free(void *arg)
     arena_free(background->task.arena);
     free(background);
     alive--;
-    tell_waiting();
+    wake_waiting();
 }
 
 static void background_main(struct task *task, void *arg)
@@ -85,5 +85,5 @@ void background_wait(loop_fn done, void *arg)
 {
     waiting = done;
     waiting_arg = arg;
-    tell_waiting();
+    wake_waiting();
 }

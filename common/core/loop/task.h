@@ -85,7 +85,7 @@ AWAITS int task_sleep(struct task *task, int64_t delay_ms) MUSTCHECK;
  * this one has lasted for a millisecond, else costs a look at the clock. Results as of
  * task_sleep(). Like every await: what another task can change is looked up again. */
 AWAITS int task_yield_if_due(struct task *task) MUSTCHECK;
-/* co: the same where what follows happens anyway: who was cancelled or is late hears of it at the
+/* co: the same where what follows happens anyway: who was cancelled or is late notices at the
  * next wait. */
 AWAITS void task_pause_if_due(struct task *task);
 

@@ -14,7 +14,7 @@ static struct {
     int64_t cpu_us;
 } watch;
 
-void watch_tell(watch_fn fn)
+void watch_on_long_run(watch_fn fn)
 {
     watch.fn = fn;
 }

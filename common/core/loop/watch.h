@@ -19,7 +19,7 @@
  * Called on the loop's own stack; the task has not gone yet, but may have ended. */
 typedef void (*watch_fn)(const struct task *task, int64_t cpu_us);
 
-/* any: who is told of long runs; NULL = nobody. */
-void watch_tell(watch_fn fn);
+/* any: what is called after a long run; NULL = nothing. */
+void watch_on_long_run(watch_fn fn);
 /* Since when the current run lasts, monotonic microseconds. */
 int64_t watch_since_us(void);

@@ -1,5 +1,5 @@
 #pragma once
-/* What the loop tells the watch. */
+/* What the loop reports to the watch. */
 #include "loop/watch.h"
 
 /* A run or a batch of callbacks has ended; the next begins. */

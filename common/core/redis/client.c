@@ -38,34 +38,34 @@ int redis_cmd(struct task *task,
 
 void redis_post(struct redis *redis, size_t argc, const struct str *argv)
 {
-    redis_post_told(redis, NULL, NULL, argc, argv);
+    redis_post_with(redis, NULL, NULL, argc, argv);
 }
 
-struct told {
-    redis_told_fn fn;
+struct post {
+    redis_posted_fn fn;
     void *arg;
 };
 
-static void client_tell(int rc, const redisReply *reply, void *arg)
+static void client_posted(int rc, const redisReply *reply, void *arg)
 {
-    struct told told = *(struct told *)arg;
+    struct post post = *(struct post *)arg;
 
     (void)reply;
     free(arg);
-    told.fn(rc, told.arg);
+    post.fn(rc, post.arg);
 }
 
-void redis_post_told(
-    struct redis *redis, redis_told_fn fn, void *arg, size_t argc, const struct str *argv)
+void redis_post_with(
+    struct redis *redis, redis_posted_fn fn, void *arg, size_t argc, const struct str *argv)
 {
-    struct told *told = NULL;
+    struct post *post = NULL;
 
     if (fn) {
-        told = malloc(sizeof(*told));
-        MUST(told != NULL);
-        *told = (struct told){fn, arg};
+        post = malloc(sizeof(*post));
+        MUST(post != NULL);
+        *post = (struct post){fn, arg};
     }
-    cmd_post(route(redis, argc, argv), CMD_MS, fn ? client_tell : NULL, told, argc, argv);
+    cmd_post(route(redis, argc, argv), CMD_MS, fn ? client_posted : NULL, post, argc, argv);
 }
 
 /* --- life --- */

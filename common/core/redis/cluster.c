@@ -206,7 +206,7 @@ static void on_slots(int rc, const redisReply *reply, void *arg)
         if (!redis_up(redis))
             learn_in(redis, LEARN_AGAIN_MS);
     } else if (rc == REDIS_ERROR && redis->mode == REDIS_MODE_UNKNOWN) {
-        /* "cluster support disabled"; or we may not ask, then MOVED will tell. */
+        /* "cluster support disabled"; or we may not ask, then MOVED will say. */
         redis->mode = REDIS_MODE_SINGLE;
     } else if (redis->mode == REDIS_MODE_CLUSTER) {
         learn_in(redis, LEARN_AGAIN_MS);

@@ -18,7 +18,7 @@ enum { REDIRECTS_MAX = 5, ARGS_MAX = 4096 };
 struct cmd {
     struct list queued; /* in link->queue until sent */
     struct link *link;
-    cmd_done_fn done; /* NULL once told, or when nobody asks */
+    cmd_done_fn done; /* NULL once called, or when nobody asks */
     void *arg;
     struct loop_timer timer;
     int64_t sent_ms;
@@ -70,7 +70,7 @@ static void cmd_free(struct cmd *cmd)
     free(cmd);
 }
 
-static void cmd_tell(struct cmd *cmd, int rc, const redisReply *reply)
+static void cmd_finish(struct cmd *cmd, int rc, const redisReply *reply)
 {
     cmd_done_fn done = cmd->done;
 
@@ -108,12 +108,12 @@ static void on_reply(redisAsyncContext *context, void *ptr, void *arg)
 
     (void)context;
     if (reply) {
-        cmd->link->heard_ms = clock_mono_ms();
+        cmd->link->last_reply_ms = clock_mono_ms();
         rc = reply->type == REDIS_REPLY_ERROR ? REDIS_ERROR : 0;
         if (redirect(cmd, reply))
             return;
     }
-    cmd_tell(cmd, rc, reply);
+    cmd_finish(cmd, rc, reply);
     cmd_free(cmd);
 }
 
@@ -122,14 +122,14 @@ static void on_timeout(void *arg)
     struct cmd *cmd = arg;
     struct link *link = cmd->link;
     bool queued = !list_empty(&cmd->queued);
-    /* Nothing at all was heard since: the connection may be dead without knowing. */
-    bool silent = !queued && link->heard_ms <= cmd->sent_ms;
+    /* No reply at all since then: the connection may be dead without an error. */
+    bool no_reply = !queued && link->last_reply_ms <= cmd->sent_ms;
 
     cmd->given_up = true;
-    cmd_tell(cmd, REDIS_UNAVAILABLE, NULL);
+    cmd_finish(cmd, REDIS_UNAVAILABLE, NULL);
     if (queued)
         cmd_free(cmd);
-    else if (silent && link->context)
+    else if (no_reply && link->context)
         link_drop(link);
 }
 
@@ -145,7 +145,7 @@ void cmd_send_queued(struct link *link)
         cmd->asking = false;
         if (redisAsyncFormattedCommand(link->context, on_reply, cmd, cmd->text, cmd->len) !=
             REDIS_OK) {
-            cmd_tell(cmd, REDIS_UNAVAILABLE, NULL);
+            cmd_finish(cmd, REDIS_UNAVAILABLE, NULL);
             cmd_free(cmd);
         }
     }
@@ -157,7 +157,7 @@ void cmd_fail_queued(struct link *link)
 
     while ((node = list_shift(&link->queue))) {
         struct cmd *cmd = LIST_ITEM(node, struct cmd, queued);
-        cmd_tell(cmd, REDIS_UNAVAILABLE, NULL);
+        cmd_finish(cmd, REDIS_UNAVAILABLE, NULL);
         cmd_free(cmd);
     }
 }

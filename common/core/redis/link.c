@@ -156,7 +156,7 @@ static void on_connect(const redisAsyncContext *context, int status)
     link->state = LINK_UP;
     link->failing = false;
     link->backoff.tries = 0;
-    link->heard_ms = clock_mono_ms();
+    link->last_reply_ms = clock_mono_ms();
     greet(link);
     if (link->on_up)
         link->on_up(link);
@@ -263,7 +263,7 @@ static void link_let_go(struct link *link)
     if (link->lookup)
         link->lookup->link = NULL;
     link->lookup = NULL;
-    /* Tells every command in flight, with no reply. */
+    /* Ends every command in flight, with no reply. */
     if (context)
         redisAsyncFree(context);
 }

@@ -36,11 +36,11 @@ struct link {
     struct list queue;          /* struct cmd waiting for the connection */
     uint8_t failed;             /* tries: each goes to the next of the host's addresses */
     struct backoff backoff;
-    int64_t heard_ms; /* monotonic: last reply */
-    bool failing;     /* the last try failed: nobody waits for the next */
-    bool follows;     /* its commands may be sent on to another node (cluster.c) */
-    /* Both may be NULL. Told when the connection is up, before what waited is sent, and when it is
-     * gone (also after a failed try). */
+    int64_t last_reply_ms; /* monotonic: last reply */
+    bool failing;          /* the last try failed: nobody waits for the next */
+    bool follows;          /* its commands may be sent on to another node (cluster.c) */
+    /* Both may be NULL. Called when the connection is up, before what waited is sent, and when it
+     * is gone (also after a failed try). */
     void (*on_up)(struct link *link);
     void (*on_down)(struct link *link);
 };
@@ -74,13 +74,13 @@ struct redis {
     struct list subscriptions;
     struct loop_timer heartbeat;
     char heartbeat_channel[48];
-    int64_t heartbeat_heard_ms;
+    int64_t heartbeat_received_ms;
 };
 
 void link_init(struct link *link, struct redis *redis, const struct address *address);
 /* Connects, now; again after every loss until link_close(). */
 void link_open(struct link *link);
-/* Gives the present connection up; its commands are told, a new try follows. */
+/* Gives the present connection up; its commands fail, a new try follows. */
 void link_drop(struct link *link);
 /* Gives the connection up for good, or until link_open(). */
 void link_close(struct link *link);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Redis on the loop (hiredis). A doorbell and a cache, never the truth: every call may fail and the
- * caller goes on without it.
+ * Redis on the loop (hiredis). For notifications and as a cache, never the truth: every call may
+ * fail and the caller goes on without it.
  *
  * One connection for commands, which share it and its round trips; one more for subscriptions, when
  * there are any; in a Redis Cluster one for commands to each node. A command goes to the node that
@@ -75,11 +75,11 @@ AWAITS int redis_cmd_within(struct task *task,
                             const struct str *argv) MUSTCHECK;
 /* any: fire and forget; dropped when there is no connection. */
 void redis_post(struct redis *redis, size_t argc, const struct str *argv);
-/* any: the same, and fn(rc, arg) hears how it ended: 0, REDIS_ERROR or REDIS_UNAVAILABLE. Once,
- * maybe before the call returns. It must not await, nor free `redis`. */
-typedef void (*redis_told_fn)(int rc, void *arg);
-void redis_post_told(
-    struct redis *redis, redis_told_fn fn, void *arg, size_t argc, const struct str *argv);
+/* any: the same, and fn(rc, arg) is called with how it ended: 0, REDIS_ERROR or REDIS_UNAVAILABLE.
+ * Once, maybe before the call returns. It must not await, nor free `redis`. */
+typedef void (*redis_posted_fn)(int rc, void *arg);
+void redis_post_with(
+    struct redis *redis, redis_posted_fn fn, void *arg, size_t argc, const struct str *argv);
 
 /*
  * A lane: a connection of its own for commands that block (XREADGROUP .. BLOCK), one at a time.
@@ -111,6 +111,6 @@ void redis_lane_wake(struct redis_lane *lane);
 /* loop: a message on the channel, borrowed; {NULL, 0} each time the subscription (again) holds:
  * messages before it may have been missed. Must not await; task_start() what takes longer. */
 typedef void (*redis_message_fn)(struct str payload, void *arg);
-/* any: for the life of `redis`; subscribes again after every reconnect. A connection that falls
- * silent is noticed within 15 s. */
+/* any: for the life of `redis`; subscribes again after every reconnect. A connection without
+ * answers is noticed within 15 s. */
 void redis_subscribe(struct redis *redis, const char *channel, redis_message_fn fn, void *arg);

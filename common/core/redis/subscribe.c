@@ -1,6 +1,6 @@
 /*
- * Subscriptions on a connection of their own. It may fall silent without an error, so a heartbeat
- * is published to ourselves on the other connection; hearing none for long means: connect again.
+ * Subscriptions on a connection of their own. It may die without an error, so a heartbeat is
+ * published to ourselves on the other connection; when none arrives for long, connect again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "redis/link_private.h"
 #include "redis/subscribe_private.h"
 
-enum { BEAT_MS = 4000, SILENT_MS = 11000 };
+enum { BEAT_MS = 4000, HEARTBEAT_TIMEOUT_MS = 11000 };
 
 struct subscription {
     struct list link;
@@ -33,12 +33,12 @@ static void send_subscribe(struct redis *redis, const char *channel)
 
 /* `payload` NULL: the subscription holds. */
 static void
-subscribe_tell(struct redis *redis, const redisReply *channel, const redisReply *payload)
+subscribe_deliver(struct redis *redis, const redisReply *channel, const redisReply *payload)
 {
     struct str name = {channel->str, channel->len};
 
     if (str_is(name, redis->heartbeat_channel)) {
-        redis->heartbeat_heard_ms = clock_mono_ms();
+        redis->heartbeat_received_ms = clock_mono_ms();
         return;
     }
     LIST_FOR (it, &redis->subscriptions) {
@@ -59,10 +59,10 @@ static void on_message(redisAsyncContext *context, void *ptr, void *arg)
         reply->element[1]->type != REDIS_REPLY_STRING)
         return;
     if (strcmp(reply->element[0]->str, "subscribe") == 0)
-        subscribe_tell(redis, reply->element[1], NULL);
+        subscribe_deliver(redis, reply->element[1], NULL);
     else if (strcmp(reply->element[0]->str, "message") == 0 &&
              reply->element[2]->type == REDIS_REPLY_STRING)
-        subscribe_tell(redis, reply->element[1], reply->element[2]);
+        subscribe_deliver(redis, reply->element[1], reply->element[2]);
 }
 
 static bool is_first_of_channel(struct redis *redis, const struct subscription *sub)
@@ -79,7 +79,7 @@ static void subscribe_all(struct link *link)
 {
     struct redis *redis = link->redis;
 
-    redis->heartbeat_heard_ms = clock_mono_ms();
+    redis->heartbeat_received_ms = clock_mono_ms();
     send_subscribe(redis, redis->heartbeat_channel);
     LIST_FOR (it, &redis->subscriptions) {
         struct subscription *sub = LIST_ITEM(it, struct subscription, link);
@@ -93,7 +93,8 @@ static void on_beat(void *arg)
     struct redis *redis = arg;
 
     loop_timer_start(&redis->heartbeat, BEAT_MS);
-    if (redis->messages.state == LINK_UP && clock_mono_ms() - redis->heartbeat_heard_ms > SILENT_MS)
+    if (redis->messages.state == LINK_UP &&
+        clock_mono_ms() - redis->heartbeat_received_ms > HEARTBEAT_TIMEOUT_MS)
         link_drop(&redis->messages);
     redis_post(redis, REDIS_ARGS(STR("PUBLISH"), str_from(redis->heartbeat_channel), STR("1")));
 }
@@ -147,7 +148,7 @@ void redis_subscribe(struct redis *redis, const char *channel, redis_message_fn 
         loop_timer_start(&redis->heartbeat, BEAT_MS);
         link_open(&redis->messages);
     } else if (redis->messages.state == LINK_UP) {
-        /* Once more for a channel known already: its callbacks hear that it holds. */
+        /* Once more for a channel known already: its callbacks learn that it holds. */
         send_subscribe(redis, channel);
     }
 }

@@ -16,7 +16,7 @@ static struct {
     struct metric *tasks, *stacks, *arenas, *lag_ms, *fetches, *redis_up;
     struct metric *db_statements, *db_groups, *db_in_flight, *db_waiting, *db_leased, *db_retries,
         *db_redispatched, *db_reconnects, *db_open;
-    struct metric *bus_up, *bus_rung, *bus_coalesced, *bus_dropped, *bus_read, *bus_acked,
+    struct metric *bus_up, *bus_notifications, *bus_coalesced, *bus_dropped, *bus_read, *bus_acked,
         *bus_failed, *bus_reclaimed, *bus_dead, *bus_lost, *bus_backlog, *bus_pending,
         *bus_oldest_ms;
     struct metric *projects, *rights_hits, *rights_misses, *token_hits, *token_misses, *model_loads;
@@ -25,11 +25,13 @@ static struct {
 static void prepare_bus(void)
 {
     m.bus_up = metric_gauge("groundwork_bus_up", "", "Workers whose streams can be read");
-    m.bus_rung = metric_counter("groundwork_bus_rung_total", "", "Bells rung");
-    m.bus_coalesced =
-        metric_counter("groundwork_bus_coalesced_total", "", "Bells that joined another's entry");
-    m.bus_dropped = metric_counter(
-        "groundwork_bus_dropped_total", "", "Bells not written: Redis away, full, or too many");
+    m.bus_notifications =
+        metric_counter("groundwork_bus_notifications_total", "", "Notifications given to the bus");
+    m.bus_coalesced = metric_counter(
+        "groundwork_bus_coalesced_total", "", "Notifications that joined an equal one's entry");
+    m.bus_dropped = metric_counter("groundwork_bus_dropped_total",
+                                   "",
+                                   "Notifications not written: Redis away, full, or too many");
     m.bus_read = metric_counter("groundwork_bus_read_total", "", "Entries read");
     m.bus_acked = metric_counter("groundwork_bus_acked_total", "", "Entries finished");
     m.bus_failed =
@@ -97,7 +99,7 @@ static void measure_bus(struct bus *bus, bool first)
     const struct bus_stats *stats = bus_stats(bus);
 
     metric_set(m.bus_up, bus_up(bus));
-    metric_set(m.bus_rung, (int64_t)stats->rung);
+    metric_set(m.bus_notifications, (int64_t)stats->notified);
     metric_set(m.bus_coalesced, (int64_t)stats->coalesced);
     metric_set(m.bus_dropped, (int64_t)stats->dropped);
     metric_set(m.bus_read, (int64_t)stats->read);

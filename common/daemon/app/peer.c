@@ -1,7 +1,7 @@
 /*
  * The address a request counts for. Clients may claim anything in X-Forwarded-For; it is read only
  * from a reverse proxy that the configuration trusts, from its end, up to the first address that is
- * not such a proxy itself (RFC 7239 section 5.2 tells the same of its own header).
+ * not such a proxy itself (RFC 7239 section 5.2 says the same of its own header).
  */
 #include <arpa/inet.h>
 #include <stdio.h>

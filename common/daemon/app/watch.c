@@ -33,5 +33,5 @@ static void on_long(const struct task *task, int64_t cpu_us)
 
 void watch_start(void)
 {
-    watch_tell(on_long);
+    watch_on_long_run(on_long);
 }

@@ -6,5 +6,5 @@
 
 /* Before fork. */
 void watch_prepare(void);
-/* In each worker: from here on long runs are told. */
+/* In each worker: from here on long runs are logged. */
 void watch_start(void);

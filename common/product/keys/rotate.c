@@ -541,9 +541,9 @@ int keys_rotate(struct task *task,
         return DATA_KEYS_LEFT;
     }
     for_all(task, &rotation, list, count, rotate_begin);
-    int64_t told_ms = clock_mono_ms();
+    int64_t changed_ms = clock_mono_ms();
     for_all(task, &rotation, list, count, seal_most);
-    int64_t wait_ms = told_ms + settle_ms - clock_mono_ms();
+    int64_t wait_ms = changed_ms + settle_ms - clock_mono_ms();
     if (rotation.left < count && wait_ms > 0)
         rc = task_sleep(task, wait_ms);
     if (rc != 0) {

@@ -16,8 +16,8 @@ static bool is(const char *status, const char *name)
     return strcmp(status, name) == 0;
 }
 
-/* What was refunded or is disputed did succeed, whatever was heard of first. */
-unsigned payment_told_due(const char *status)
+/* What was refunded or is disputed did succeed, whatever arrived first. */
+unsigned payment_events_due(const char *status)
 {
     if (is(status, "succeeded") || is(status, "partially_refunded") || is(status, "refunded") ||
         is(status, "disputed"))
@@ -26,7 +26,7 @@ unsigned payment_told_due(const char *status)
 }
 
 /* What is past due still gives access: it was activated. */
-static unsigned subscription_told_due(const char *status)
+static unsigned subscription_events_due(const char *status)
 {
     if (is(status, "active") || is(status, "trialing") || is(status, "past_due"))
         return EVENT_SUBSCRIPTION_CREATED_BIT | EVENT_SUBSCRIPTION_ACTIVATED_BIT;
@@ -35,7 +35,7 @@ static unsigned subscription_told_due(const char *status)
     return EVENT_SUBSCRIPTION_CREATED_BIT;
 }
 
-static unsigned method_told_due(const char *status)
+static unsigned method_events_due(const char *status)
 {
     if (is(status, "active"))
         return EVENT_METHOD_CAPTURED_BIT;
@@ -174,9 +174,9 @@ static struct str method_payload(struct arena *arena, const struct method_row *r
     return payload_end(&w);
 }
 
-/* --- telling --- */
+/* --- emitting --- */
 
-static void announce_tell(struct apply_source *source,
+static void announce_emit(struct apply_source *source,
                           struct applied *applied,
                           enum event_subject subject,
                           unsigned due,
@@ -191,12 +191,12 @@ void announce_payment_row(struct apply_source *source,
                           struct applied *applied,
                           struct payment_row *row)
 {
-    unsigned due = payment_told_due(row->status) & ~row->told;
+    unsigned due = payment_events_due(row->status) & ~row->emitted;
 
     if (due == 0 || !str_is(row->provider, "processor"))
         return;
-    announce_tell(source, applied, OF_PAYMENTS, due, payment_payload(source->task->arena, row));
-    row->told |= due;
+    announce_emit(source, applied, OF_PAYMENTS, due, payment_payload(source->task->arena, row));
+    row->emitted |= due;
 }
 
 /* It is one when the processor has it; until then it is a wish. */
@@ -204,79 +204,83 @@ void announce_subscription_row(struct apply_source *source,
                                struct applied *applied,
                                struct subscription_row *row)
 {
-    unsigned due = subscription_told_due(row->status) & ~row->told;
+    unsigned due = subscription_events_due(row->status) & ~row->emitted;
 
     if (due == 0 || !str_is(row->provider, "processor") || row->provider_subscription_id.len == 0)
         return;
-    announce_tell(
+    announce_emit(
         source, applied, OF_SUBSCRIPTIONS, due, subscription_payload(source->task->arena, row));
-    row->told |= due;
+    row->emitted |= due;
 }
 
-/* A method of which only the set-up was heard of is not known well enough to be shown. */
+/* A method of which only the set-up has arrived is not known well enough to be shown. */
 void announce_method_row(struct apply_source *source,
                          struct applied *applied,
                          struct method_row *row)
 {
-    unsigned due = method_told_due(row->status) & ~row->told;
+    unsigned due = method_events_due(row->status) & ~row->emitted;
 
     if (due == 0 || row->event_ms == 0)
         return;
-    announce_tell(source, applied, OF_METHODS, due, method_payload(source->task->arena, row));
-    row->told |= due;
+    announce_emit(source, applied, OF_METHODS, due, method_payload(source->task->arena, row));
+    row->emitted |= due;
 }
 
-/* One that somebody else has changed: read again, told, and its bits set. */
-struct told {
+/* One that somebody else has changed: read again, emitted, and its bits set. */
+struct emission {
     struct apply_source source;
     struct applied applied;
     struct rows rows;
 };
 
 AWAITS static int announce_begin(
-    struct told *told, struct task *task, struct db *tx, const struct sql *get, int64_t id)
+    struct emission *emission, struct task *task, struct db *tx, const struct sql *get, int64_t id)
 {
-    *told = (struct told){.source = {.task = task}};
-    return db_query(task, tx, get, SQL_APPLY_KEY_ARGS(.id = id), &told->rows);
+    *emission = (struct emission){.source = {.task = task}};
+    return db_query(task, tx, get, SQL_APPLY_KEY_ARGS(.id = id), &emission->rows);
 }
 
-AWAITS static int announce_end(struct told *told,
+AWAITS static int announce_end(struct emission *emission,
                                struct db *tx,
                                const struct sql *set,
                                int64_t id,
                                unsigned bits,
-                               bool *ret_rang)
+                               bool *ret_emitted)
 {
-    if (told->applied.call_count == 0)
+    if (emission->applied.call_count == 0)
         return 0;
-    applied_add(&told->source, &told->applied, set, SQL_APPLY_TOLD_ARGS(.told = bits, .id = id));
-    TRY(applied_write(&told->source, tx, &told->applied));
-    *ret_rang = *ret_rang || told->applied.rang;
+    applied_add(&emission->source,
+                &emission->applied,
+                set,
+                SQL_APPLY_EMITTED_ARGS(.emitted = bits, .id = id));
+    TRY(applied_write(&emission->source, tx, &emission->applied));
+    *ret_emitted = *ret_emitted || emission->applied.emitted;
     return 0;
 }
 
-int announce_payment(struct task *task, struct db *tx, int64_t id, bool *ret_rang)
+int announce_payment(struct task *task, struct db *tx, int64_t id, bool *ret_emitted)
 {
     struct payment_row row;
-    struct told told;
+    struct emission emission;
 
-    TRY(announce_begin(&told, task, tx, &SQL_APPLY_PAYMENT_GET, id));
-    if (told.rows.count == 0)
+    TRY(announce_begin(&emission, task, tx, &SQL_APPLY_PAYMENT_GET, id));
+    if (emission.rows.count == 0)
         return 0;
-    payment_row_read(&told.rows, 0, &row);
-    announce_payment_row(&told.source, &told.applied, &row);
-    return announce_end(&told, tx, &SQL_APPLY_PAYMENT_TOLD, id, row.told, ret_rang);
+    payment_row_read(&emission.rows, 0, &row);
+    announce_payment_row(&emission.source, &emission.applied, &row);
+    return announce_end(&emission, tx, &SQL_APPLY_PAYMENT_EMITTED, id, row.emitted, ret_emitted);
 }
 
-int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *ret_rang)
+int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *ret_emitted)
 {
     struct subscription_row row;
-    struct told told;
+    struct emission emission;
 
-    TRY(announce_begin(&told, task, tx, &SQL_APPLY_SUBSCRIPTION_GET, id));
-    if (told.rows.count == 0)
+    TRY(announce_begin(&emission, task, tx, &SQL_APPLY_SUBSCRIPTION_GET, id));
+    if (emission.rows.count == 0)
         return 0;
-    subscription_row_read(&told.rows, 0, &row);
-    announce_subscription_row(&told.source, &told.applied, &row);
-    return announce_end(&told, tx, &SQL_APPLY_SUBSCRIPTION_TOLD, id, row.told, ret_rang);
+    subscription_row_read(&emission.rows, 0, &row);
+    announce_subscription_row(&emission.source, &emission.applied, &row);
+    return announce_end(
+        &emission, tx, &SQL_APPLY_SUBSCRIPTION_EMITTED, id, row.emitted, ret_emitted);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The processor's objects into the project's rows: the one place where a payment, a subscription, a
- * saved method or the account changes by what the processor says, whether an event told it, an
+ * saved method or the account changes by what the processor says, whether an event brought it, an
  * answer to our call or a timer's reading.
  *
  * In any order, any number of times, with one final state: each row is locked and moves only
@@ -41,13 +41,13 @@ struct applied {
     /* Nothing here is known by it yet, and what will be may come: it is stored as ignored, .object
      * (such as "payment_intent:pi_1") with it, and what makes the row puts it back in the queue. */
     bool waits;
-    bool woke;  /* events that waited were put back in the queue: look at it after the commit */
-    bool rang;  /* outbox rows were written: events_ring() after the commit */
-    bool touch; /* project_touch() after the commit */
+    bool woke;    /* events that waited were put back in the queue: look at it after the commit */
+    bool emitted; /* outbox rows were written: events_notify() after the commit */
+    bool touch;   /* project_touch() after the commit */
     /* apply_event(): what is still to be written, by apply_commit(). */
     struct db_call *calls;
     size_t call_count;
-    unsigned rings, wakes; /* bit n: what calls[n] touches sets .rang, .woke */
+    unsigned emits, wakes; /* bit n: what calls[n] touches sets .emitted, .woke */
 };
 
 /* co: all in `tx`, which the caller commits; everything is written. 0, an APPLY_*, a
@@ -80,14 +80,14 @@ AWAITS int apply_account(struct apply_source *source,
 /* An event with what had to be read from the processor for it. */
 struct apply_plan {
     struct event_object event;
-    const json_t *fetched; /* the invoice of an invoice payment; the subscription whose order cannot
-                              be told or that is not known; or NULL */
+    const json_t *fetched; /* the invoice of an invoice payment; the subscription whose order is
+                              unclear or that is not known; or NULL */
     const json_t *fetched_subscription; /* of an invoice, when it is not known */
     int64_t fetched_ms;                 /* wall, before it was read */
     bool ask;   /* apply_event() came back with APPLY_AGAIN because it needs a reading */
     bool asked; /* which has been tried */
 };
-/* any: whether events of this type are applied: those that tell of payments, subscriptions,
+/* any: whether events of this type are applied: those about payments, subscriptions,
  * refunds, disputes and accounts, in all their spellings. */
 bool apply_knows(struct str type);
 /* co: outside of any transaction: reads what the event needs (an invoice; with .ask, the
@@ -106,7 +106,7 @@ AWAITS int apply_event(struct apply_source *source,
                        struct apply_plan *plan,
                        struct applied *ret) MUSTCHECK;
 /* co: what apply_event() decided, then `more` (whose rows are filled), then COMMIT, in one round
- * trip. Sets .rang and .woke. 0, or a result of db_batch_commit(): nothing has happened
+ * trip. Sets .emitted and .woke. 0, or a result of db_batch_commit(): nothing has happened
  * (DB_UNKNOWN: everything may have), and DB_CONFLICT means: repeat from the beginning. */
 AWAITS int apply_commit(struct apply_source *source,
                         struct db *tx,

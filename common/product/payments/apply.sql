@@ -7,7 +7,7 @@ select p.id:bigint, p.type:text, p.provider:text, p.amount_minor:bigint, p.curre
   p.payment_method_id:bigint?, p.subscription_id:bigint?, p.failure_code:text?, p.failure_message:text?,
   p.amount_refunded_minor:bigint, p.platform_fee_minor:bigint, p.disputes::text as disputes:text,
   p.paid_at:timestamptz?, p.metadata::text as metadata:text, p.event_at:timestamptz?, p.event_id:text?,
-  p.settle_at:timestamptz?, p.call_key is not null as calling:boolean, p.told:integer,
+  p.settle_at:timestamptz?, p.call_key is not null as calling:boolean, p.told as emitted:integer,
   p.created_at:timestamptz from {p}.payments p
 
 -- part: subscription
@@ -17,14 +17,14 @@ select s.id:bigint, s.plan_id:bigint?, s.subscriber_id:bigint?, s.customer_email
   s.trial_length_days:integer, s.status:text, s.current_period_start:timestamptz?, s.current_period_end:timestamptz?,
   s.trial_end:timestamptz?, s.cancel_at_period_end:boolean, s.canceled_at:timestamptz?, s.ended_at:timestamptz?,
   s.event_at:timestamptz?, s.event_rank:smallint, s.event_id:text?, s.settle_at:timestamptz?,
-  s.call_key is not null as calling:boolean, s.told:integer, s.metadata::text as metadata:text,
+  s.call_key is not null as calling:boolean, s.told as emitted:integer, s.metadata::text as metadata:text,
   s.created_at:timestamptz, s.updated_at:timestamptz from {p}.subscriptions s
 
 -- part: method
 select m.id:bigint, m.provider_id:text?, m.setup_id:text?, m.customer:text?, m.subscriber_id:bigint?,
   m.subscriber_email:text?, m.type:text, m.brand:text?, m.last4:text?, m.exp_month:smallint?, m.exp_year:smallint?,
   m.is_default:boolean, m.status:text, m.failure_code:text?, m.failure_message:text?, m.event_at:timestamptz?,
-  m.told:integer, m.created_at:timestamptz from {p}.payment_methods m
+  m.told as emitted:integer, m.created_at:timestamptz from {p}.payment_methods m
 
 -- Serializes those who make a row of one of the processor's objects, and those who find none.
 -- name: apply_alone :exec
@@ -62,7 +62,7 @@ values (:id::bigint, :type::text, :amount_minor::bigint, :currency::text, :statu
   :customer_email::text, :subscriber_id::bigint?, :subscription_id::bigint?, :failure_code::text,
   :failure_message::text, :amount_refunded_minor::bigint, :platform_fee_minor::bigint, :disputes::jsonb,
   :paid_at::timestamptz?, :metadata::jsonb, :event_at::timestamptz?, :event_id::text, :settle_at::timestamptz?,
-  :told::integer)
+  :emitted::integer)
 on conflict (id) do update set amount_minor = excluded.amount_minor, status = excluded.status,
   description = excluded.description, reference = excluded.reference, intent_id = excluded.intent_id,
   session_id = excluded.session_id, charge_id = excluded.charge_id,
@@ -77,8 +77,8 @@ on conflict (id) do update set amount_minor = excluded.amount_minor, status = ex
   call_form = case when :ended::boolean then null else p.call_form end,
   told = excluded.told, updated_at = greatest(now(), p.updated_at);
 
--- name: apply_payment_told :exec args(apply_told)
-update {p}.payments set told = told | :told::integer where id = :id::bigint;
+-- name: apply_payment_emitted :exec args(apply_emitted)
+update {p}.payments set told = told | :emitted::integer where id = :id::bigint;
 
 -- name: apply_subscription_lock :many row(subscription)
 {subscription}
@@ -116,7 +116,7 @@ values (:id::bigint, :plan_id::bigint?, :subscriber_id::bigint?, :customer_email
   :currency::text, :billing_interval::text, :interval_count::integer?, :trial_length_days::integer, :status::text,
   :current_period_start::timestamptz?, :current_period_end::timestamptz?, :trial_end::timestamptz?,
   :cancel_at_period_end::boolean, :canceled_at::timestamptz?, :ended_at::timestamptz?, :event_at::timestamptz?,
-  :event_rank::smallint, :event_id::text, :settle_at::timestamptz?, :told::integer, :metadata::jsonb)
+  :event_rank::smallint, :event_id::text, :settle_at::timestamptz?, :emitted::integer, :metadata::jsonb)
 on conflict (id) do update set plan_id = excluded.plan_id, subscriber_id = excluded.subscriber_id,
   customer_email = excluded.customer_email, customer = excluded.customer,
   provider_subscription_id = excluded.provider_subscription_id, session_id = excluded.session_id,
@@ -132,8 +132,8 @@ on conflict (id) do update set plan_id = excluded.plan_id, subscriber_id = exclu
   call_form = case when :settled::boolean then null else s.call_form end,
   told = excluded.told, updated_at = greatest(now(), s.updated_at);
 
--- name: apply_subscription_told :exec args(apply_told)
-update {p}.subscriptions set told = told | :told::integer where id = :id::bigint;
+-- name: apply_subscription_emitted :exec args(apply_emitted)
+update {p}.subscriptions set told = told | :emitted::integer where id = :id::bigint;
 
 -- name: apply_history_add :exec
 insert into {p}.subscription_history (subscription_id, at, from_status, to_status, event_id, detail)
@@ -165,7 +165,7 @@ insert into {p}.payment_methods as m (id, provider_id, setup_id, customer, subsc
   last4, exp_month, exp_year, status, failure_code, failure_message, event_at, told)
 values (:id::bigint, :provider_id::text, :setup_id::text, :customer::text, :subscriber_id::bigint?,
   :subscriber_email::text, :type::text, :brand::text, :last4::text, :exp_month::smallint?, :exp_year::smallint?,
-  :status::text, :failure_code::text, :failure_message::text, :event_at::timestamptz?, :told::integer)
+  :status::text, :failure_code::text, :failure_message::text, :event_at::timestamptz?, :emitted::integer)
 on conflict (id) do update set provider_id = excluded.provider_id, setup_id = excluded.setup_id,
   customer = excluded.customer, subscriber_id = excluded.subscriber_id,
   subscriber_email = excluded.subscriber_email, type = excluded.type, brand = excluded.brand,

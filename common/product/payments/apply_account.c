@@ -57,7 +57,7 @@ static struct str patch_of(struct apply_source *source, const struct account_obj
     return jw_done(&w) ? strbuf_view(&out) : STR_NONE;
 }
 
-/* Whose it is: the account that we know, or one that an answer to our own call tells us of. */
+/* Whose it is: the account that we know, or one that an answer to our own call names. */
 static bool account_is_ours(const struct apply_source *source,
                             const json_t *doc,
                             const struct account_object *account)

@@ -23,7 +23,7 @@ enum about {
     ABOUT_ACCOUNT,
 };
 
-/* The state that an event's name tells, whatever its object's generation calls it. */
+/* The state that an event's name means, whatever its object's generation calls it. */
 static const struct kind {
     const char *type;
     enum about about;
@@ -221,7 +221,7 @@ AWAITS static int session_apply(struct apply_source *source,
     if (str_is(session->mode, "subscription"))
         return subscription_session(source, tx, session, applied);
     if (str_is(session->mode, "setup")) {
-        applied_say(source, applied, "nothing: its set-up tells");
+        applied_say(source, applied, "nothing: its set-up event is applied instead");
         return 0;
     }
     TRY(session_facts(source, session, status, &facts));

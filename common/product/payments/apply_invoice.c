@@ -50,7 +50,7 @@ AWAITS static int invoice_look(struct apply_source *source,
     return 0;
 }
 
-/* The subscription as it was read, as if an answer had told it. */
+/* The subscription as it was read, as if it came in an answer. */
 AWAITS static int make_owner(struct apply_source *source,
                              struct db *tx,
                              struct apply_plan *plan,

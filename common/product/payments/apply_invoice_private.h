@@ -11,7 +11,7 @@ AWAITS int invoice_payment_apply(struct apply_source *source,
                                  const struct invoice_object *invoice,
                                  struct apply_plan *plan,
                                  struct applied *applied) MUSTCHECK;
-/* co: invoice.paid of generations that had no invoice payments, or told with its payments. */
+/* co: invoice.paid of generations that had no invoice payments, or sent with its payments. */
 AWAITS int invoice_paid_apply(struct apply_source *source,
                               struct db *tx,
                               const struct invoice_object *invoice,

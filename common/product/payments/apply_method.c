@@ -103,7 +103,7 @@ static void method_put(struct apply_source *source, struct applied *applied, str
                                      .failure_code = row->failure_code,
                                      .failure_message = row->failure_message,
                                      .event_at = row->event_ms,
-                                     .told = row->told));
+                                     .emitted = row->emitted));
 }
 
 static void method_say(struct apply_source *source,
@@ -118,7 +118,7 @@ static void method_say(struct apply_source *source,
     else if (strcmp(before, row->status) != 0)
         applied_say(source, applied, "method %lld: %s -> %s", id, before, row->status);
     else
-        applied_say(source, applied, "method %lld: %s, as told", id, row->status);
+        applied_say(source, applied, "method %lld: %s, as reported", id, row->status);
     applied->object = arena_printf(source->task->arena, "method:%lld", id);
 }
 

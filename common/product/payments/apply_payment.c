@@ -145,12 +145,13 @@ static bool move_disputes(struct arena *arena,
         return false;
     if (facts->dispute_id.len > 0) {
         struct str known = jr_str(disputes, arena_cstr(arena, facts->dispute_id));
-        struct str told = facts->dispute_status;
+        struct str reported = facts->dispute_status;
         /* Of two states on one side of its end the later in the alphabet: any rule would do. */
-        if (known.len == 0 || (payment_is_over(told) && !payment_is_over(known)) ||
-            (payment_is_over(told) == payment_is_over(known) && str_cmp(told, known) > 0)) {
-            json_object_set_new(
-                disputes, arena_cstr(arena, facts->dispute_id), json_stringn(told.ptr, told.len));
+        if (known.len == 0 || (payment_is_over(reported) && !payment_is_over(known)) ||
+            (payment_is_over(reported) == payment_is_over(known) && str_cmp(reported, known) > 0)) {
+            json_object_set_new(disputes,
+                                arena_cstr(arena, facts->dispute_id),
+                                json_stringn(reported.ptr, reported.len));
             row->disputes = jr_print(arena, disputes);
             moved = true;
         }
@@ -278,7 +279,7 @@ AWAITS static int payment_look(struct apply_source *source, struct db *tx, struc
     return 0;
 }
 
-/* There was none: alone with whoever else has heard of it, once more; and what a new one needs. */
+/* There was none: alone with whoever else has received it, once more; and what a new one needs. */
 AWAITS static int payment_look_alone(struct apply_source *source,
                                      struct db *tx,
                                      struct str object,
@@ -355,7 +356,7 @@ static void payment_put(struct apply_source *source,
                                       .event_at = row->event_ms,
                                       .event_id = row->event_id,
                                       .settle_at = settled ? 0 : row->settle_ms,
-                                      .told = row->told,
+                                      .emitted = row->emitted,
                                       .ended = ended));
 }
 
@@ -426,7 +427,7 @@ int payment_apply(struct apply_source *source,
     payment_say(source, applied, row, before, moved);
     if (!search.made && !str_eq(known, row->intent_id))
         stand_alone(source, applied, row->intent_id);
-    if (moved || search.made || (payment_told_due(row->status) & ~row->told) != 0)
+    if (moved || search.made || (payment_events_due(row->status) & ~row->emitted) != 0)
         payment_put(source, applied, row, before);
     if (!str_eq(known, row->intent_id))
         payment_wake(source, applied, row->intent_id);

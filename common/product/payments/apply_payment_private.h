@@ -1,6 +1,6 @@
 #pragma once
 /*
- * One payment row and what somebody says of it. What is said is a join: whatever order it is heard
+ * One payment row and what somebody says of it. What is said is a join: whatever order it arrives
  * in, the row ends the same.
  *  - An intent says everything (.whole). Of several, the one with the highest (rank of status,
  * time, event id) stands, with all of its details.

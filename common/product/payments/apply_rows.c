@@ -5,7 +5,7 @@
 #include "base/panic.h"
 #include "project/events.h"
 
-#define CALLS_MAX 24U /* far more than one object needs; also the bits of applied.rings */
+#define CALLS_MAX 24U /* far more than one object needs; also the bits of applied.emits */
 
 /* --- rows --- */
 
@@ -43,7 +43,7 @@ void payment_row_read(const struct rows *rows, size_t index, struct payment_row 
         .settle_ms = from.settle_at,
         .created_ms = from.created_at,
         .calling = from.calling,
-        .told = (unsigned)from.told,
+        .emitted = (unsigned)from.emitted,
     };
     MUST(ret->status != NULL); /* the table checks it */
 }
@@ -83,7 +83,7 @@ void subscription_row_read(const struct rows *rows, size_t index, struct subscri
         .updated_ms = from.updated_at,
         .cancel_at_period_end = from.cancel_at_period_end,
         .calling = from.calling,
-        .told = (unsigned)from.told,
+        .emitted = (unsigned)from.emitted,
     };
     MUST(ret->status != NULL);
 }
@@ -120,7 +120,7 @@ void method_row_read(const struct rows *rows, size_t index, struct method_row *r
         .event_ms = from.event_at,
         .created_ms = from.created_at,
         .is_default = from.is_default,
-        .told = (unsigned)from.told,
+        .emitted = (unsigned)from.emitted,
     };
     MUST(ret->status != NULL);
 }
@@ -157,7 +157,7 @@ void applied_add_event(struct apply_source *source,
     struct db_call call = events_outbox_call(
         source->task->arena, &(struct outbox_row){.event = event, .payload = payload});
 
-    applied->rings |= 1U << apply_add(source, applied, call);
+    applied->emits |= 1U << apply_add(source, applied, call);
 }
 
 void applied_add_wake(struct apply_source *source, struct applied *applied, struct str object)
@@ -180,11 +180,11 @@ static void written(struct applied *applied, const struct db_call *calls)
 {
     for (size_t i = 0; i < applied->call_count; i++) {
         bool touched = calls[i].rows.affected > 0;
-        applied->rang = applied->rang || (touched && (applied->rings >> i & 1U));
+        applied->emitted = applied->emitted || (touched && (applied->emits >> i & 1U));
         applied->woke = applied->woke || (touched && (applied->wakes >> i & 1U));
     }
     applied->call_count = 0;
-    applied->rings = 0;
+    applied->emits = 0;
     applied->wakes = 0;
 }
 

@@ -18,7 +18,7 @@ struct payment_row {
     int64_t subscriber_id, payment_method_id, subscription_id;
     int64_t paid_ms, event_ms, settle_ms, created_ms;
     bool calling; /* a call about it is not known to have ended */
-    unsigned told;
+    unsigned emitted;
 };
 
 struct subscription_row {
@@ -32,7 +32,7 @@ struct subscription_row {
     int64_t event_ms, event_rank, settle_ms, created_ms, updated_ms;
     bool cancel_at_period_end;
     bool calling;
-    unsigned told;
+    unsigned emitted;
 };
 
 struct method_row {
@@ -42,7 +42,7 @@ struct method_row {
         failure_message;
     int64_t subscriber_id, exp_month, exp_year, event_ms, created_ms;
     bool is_default;
-    unsigned told;
+    unsigned emitted;
 };
 
 /* any: of the statements that select their columns (apply.sql). */
@@ -65,7 +65,7 @@ static inline struct str key_str(struct str key)
 
 /* --- values --- */
 
-/* any: true when it is another one than before. fill: has one value, whoever tells it. */
+/* any: true when it is another one than before. fill: has one value, whatever its source. */
 static inline bool set_str(struct str *to, struct str value)
 {
     bool other = !str_eq(*to, value);
@@ -101,7 +101,7 @@ void applied_add(struct apply_source *source,
                  const struct sql *sql,
                  const struct db_param *params,
                  size_t param_count);
-/* any: the same of calls whose affected rows mean that somebody is to be told. */
+/* any: the same of calls whose affected rows mean that somebody is to be notified. */
 void applied_add_event(struct apply_source *source,
                        struct applied *applied,
                        enum event_kind event,
@@ -114,8 +114,8 @@ void applied_say(struct apply_source *source, struct applied *applied, const cha
 AWAITS int applied_write(struct apply_source *source, struct db *tx, struct applied *applied)
     MUSTCHECK;
 
-/* any: adds the events that the row's state is due and that were not told yet; sets row->told. The
- * row itself is written by the caller. */
+/* any: adds the events that the row's state is due and that were not emitted yet; sets
+ * row->emitted. The row itself is written by the caller. */
 void announce_payment_row(struct apply_source *source,
                           struct applied *applied,
                           struct payment_row *row);

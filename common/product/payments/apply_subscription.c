@@ -10,7 +10,7 @@
 #define SECOND_MS        1000
 #define DAY_MS           (INT64_C(24) * 3600 * 1000)
 #define READING_SPAN_MS  2000    /* between our clock and the processor's, and its cut to seconds */
-#define OVERDUE_MS       3600000 /* behind a period's end: nobody has told what came then */
+#define OVERDUE_MS       3600000 /* behind a period's end: no event said what came then */
 #define DETAIL_BYTES_MAX 1024
 
 /* --- how a row moves --- */
@@ -263,7 +263,7 @@ AWAITS static int subscription_look_alone(struct apply_source *source,
 
 /* --- how it is written --- */
 
-/* One that gives access is read when its period is over and nobody has told of the next; 0: never.
+/* One that gives access is read when its period is over and no event announced the next; 0: never.
  */
 static int64_t next_reading(const struct subscription_row *row, bool settled)
 {
@@ -311,7 +311,7 @@ subscription_put(struct apply_source *source, struct applied *applied, struct su
                                    .event_rank = row->event_rank,
                                    .event_id = row->event_id,
                                    .settle_at = next_reading(row, settled),
-                                   .told = row->told,
+                                   .emitted = row->emitted,
                                    .metadata = row->metadata.len ? row->metadata : STR("{}"),
                                    .settled = settled));
 }
@@ -360,7 +360,7 @@ static void subscription_say(struct apply_source *source,
     else if (strcmp(before, row->status) != 0)
         applied_say(source, applied, "subscription %lld: %s -> %s", id, before, row->status);
     else if (stands)
-        applied_say(source, applied, "subscription %lld: %s, as told", id, row->status);
+        applied_say(source, applied, "subscription %lld: %s, as reported", id, row->status);
     else
         applied_say(source, applied, "nothing: older than what subscription %lld knows", id);
     applied->object = arena_printf(source->task->arena, "subscription:%lld", id);

@@ -20,9 +20,9 @@ struct subscription_facts {
 
 enum { SUBSCRIPTION_RANK_READING = 200 };
 
-/* any: rank of an event's type and the status that it tells. */
+/* any: rank of an event's type and the status that it means. */
 int64_t subscription_rank(struct str event_type, const char *status);
-/* any, pure: whether the row and the event are of one instant, tell different things, and no rule
+/* any, pure: whether the row and the event are of one instant, say different things, and no rule
  * but a guess puts one behind the other. */
 bool subscription_in_doubt(const struct subscription_row *row,
                            const struct subscription_facts *facts);

@@ -1,4 +1,4 @@
-/* Calls that are noted, made, and brought home. */
+/* Calls: recorded, made, applied. */
 #include "payments/call.h"
 
 #include "base/clock.h"
@@ -132,13 +132,13 @@ int call_send(struct call *call)
     return 0;
 }
 
-/* --- bringing it home --- */
+/* --- applying the result --- */
 
 AWAITS static int call_transact_once(struct call *call, call_fn fn, void *arg)
 {
     struct db *tx;
 
-    call->rang = call->woke = false;
+    call->emitted = call->woke = false;
     TRY(db_begin(call->task, &call->project->db, &tx));
     int rc = fn(call, tx, arg);
     if (rc == 0)
@@ -155,8 +155,8 @@ int call_transact(struct call *call, call_fn fn, void *arg)
     do
         rc = call_transact_once(call, fn, arg);
     while (db_again(call->task, &tries, rc));
-    if (rc == 0 && call->rang)
-        events_ring(call->directory, call->project);
+    if (rc == 0 && call->emitted)
+        events_notify(call->directory, call->project);
     return rc;
 }
 
@@ -196,7 +196,7 @@ int call_apply(struct call *call, struct db *tx, const json_t *object, int64_t a
     call->intent = (struct intent_object){0};
     call->session = (struct session_object){0};
     TRY(apply_any(call, &source, tx, object, &applied));
-    call->rang = call->rang || applied.rang;
+    call->emitted = call->emitted || applied.emitted;
     call->woke = call->woke || applied.woke;
     return 0;
 }
@@ -218,7 +218,7 @@ int call_fail(
         *ret_failed = rows.count > 0;
     if (rows.count == 0)
         return 0;
-    return call->kind->announce(call->task, tx, call->id, &call->rang);
+    return call->kind->announce(call->task, tx, call->id, &call->emitted);
 }
 
 int call_record(struct call *call, struct db *tx)

@@ -5,12 +5,12 @@
  *
  *   call_note()      in the transaction that makes or changes the row: path, form and key are in
  *                    it, and when the timer may look at it. Then the caller commits.
- *   call_send()      outside of any transaction: makes it, and tells how it ended.
+ *   call_send()      outside of any transaction: makes it, and returns how it ended.
  *   call_transact()  what came of it, the closed call and whatever its caller adds, at once:
  *                    call_record() and call_close(), or call_take_back().
  *
  * Killed anywhere between, the row has what is needed to go on: under one key the processor does
- * nothing twice, and tells again what it did. Whoever comes next repeats the call: a caller with
+ * nothing twice, and answers again what it did. Whoever comes next repeats the call: a caller with
  * his idempotency key, or the timer of payments-webhook. How the caller is answered and when a call
  * is tried again are not known here.
  */
@@ -27,8 +27,8 @@ struct call_kind {
     const char *objects; /* the path of its objects at the processor */
     /* The rest is call.c's own. */
     const struct sql *note, *failed, *release, *not_begun;
-    int (*close)(const struct call *call, struct db *tx);                          /* AWAITS */
-    int (*announce)(struct task *task, struct db *tx, int64_t id, bool *ret_rang); /* AWAITS */
+    int (*close)(const struct call *call, struct db *tx);                             /* AWAITS */
+    int (*announce)(struct task *task, struct db *tx, int64_t id, bool *ret_emitted); /* AWAITS */
 };
 extern const struct call_kind call_payment, call_subscription;
 
@@ -64,9 +64,10 @@ struct call {
     /* Of what call_apply() applied last: .id empty = no such object. Texts borrow from it. */
     struct intent_object intent;
     struct session_object session;
-    /* Of the transaction: outbox rows were written (call_transact() tells their consumers); events
-     * that waited for this row were put back in the queue, to be looked at after the commit. */
-    bool rang, woke;
+    /* Of the transaction: outbox rows were written (call_transact() notifies their consumers);
+     * events that waited for this row were put back in the queue, to be looked at after the commit.
+     */
+    bool emitted, woke;
 };
 
 /* co: in `tx`, with the row locked or just made: notes the call in it. A key is made of `what` and
@@ -102,9 +103,9 @@ AWAITS int call_apply(struct call *call, struct db *tx, const json_t *object, in
 /* co: in `tx`, of a call that is done or refused: its object into the row; without one, the refusal
  * of a call that creates (call_fail()). Results of apply.h. */
 AWAITS int call_record(struct call *call, struct db *tx) MUSTCHECK;
-/* co: in `tx`: the row's object was never made and will not be: it fails, its history and the
- * workflows that listen are told, what it had redeemed is free. A row that has moved on meanwhile
- * stays: *ret_failed (may be NULL) is false. Results of db_query(). */
+/* co: in `tx`: the row's object was never made and will not be: it fails, with a row of history
+ * and an event for the workflows that listen; what it had redeemed is free. A row that has moved on
+ * meanwhile stays: *ret_failed (may be NULL) is false. Results of db_query(). */
 AWAITS int
 call_fail(struct call *call, struct db *tx, struct str code, struct str message, bool *ret_failed)
     MUSTCHECK;

@@ -21,7 +21,7 @@ set call_key = null, call_path = null, call_form = null, checkout_url = coalesce
     then null else settle_at end
 where id = :id::bigint and coalesce(call_key, :call_key::text) = :call_key::text
 
--- A checkout that is open is read again when it has ended, should nobody have told of it.
+-- A checkout that is open is read again when it has ended, should no event have announced it.
 -- name: call_subscription_close :exec
 update {p}.subscriptions s
 set call_key = null, call_path = null, call_form = null, session_id = coalesce(s.session_id, :session_id::text),
@@ -51,7 +51,7 @@ with failed as (
   where s.id = :id::bigint and s.call_key is not distinct from :call_key::text and s.provider_subscription_id is null
     and s.session_id is null and s.status = 'incomplete'
   returning s.id
-), told as (
+), history as (
   insert into {p}.subscription_history (subscription_id, at, from_status, to_status, detail)
   select f.id, now(), 'incomplete', 'incomplete_expired', jsonb_build_object('failure_code',
   :failure_code::text) from failed f

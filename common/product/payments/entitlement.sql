@@ -2,7 +2,7 @@
 
 -- A row of a store says in store_status what the store said; a payment that failed gives days of grace from the moment
 -- it was heard of, or until the store's own date. What the processor calls active is active until it says otherwise;
--- a store's subscription ends at its date, for nothing may be told of it then.
+-- a store's subscription ends at its date, for no event may arrive then.
 -- name: entitlement_best :opt
 with mine as (
   select s.id from {p}.subscriptions s where s.subscriber_id = :user_id::bigint

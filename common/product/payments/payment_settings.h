@@ -48,7 +48,7 @@ struct processor_account {
     struct str account; /* acct_...; empty: not created (CONNECT), unknown (OWN) */
     struct str business_type, country, email;
     bool charges_enabled, payouts_enabled, details_submitted;
-    struct str requirements; /* JSON text, as the processor told it; empty = it has not */
+    struct str requirements; /* JSON text, as the processor sent it; empty = it has not */
 };
 
 enum { STORE_PRODUCTION = 1, STORE_SANDBOX = 2 }; /* bits of .environments */

@@ -117,7 +117,7 @@ call_init(struct exchange *call, struct task *task, const struct processor_accou
 struct attempt {
     int rc; /* 0, a PROCESSOR_*, or a negative */
     bool again;
-    bool lost;        /* it may have been done although nothing was heard */
+    bool lost;        /* it may have been done although no answer came */
     bool turned_away; /* nothing was done */
 };
 
@@ -186,7 +186,7 @@ AWAITS static struct attempt processor_read_answer(struct exchange *call,
     if (response->status >= 200 && response->status < 300) {
         if (reply->body != NULL)
             return (struct attempt){.rc = 0};
-        /* Done, but what became of it cannot be read: the same key tells it again. */
+        /* Done, but what became of it cannot be read: the same key returns it again. */
         return (struct attempt){.rc = PROCESSOR_UNKNOWN, .again = true, .lost = true};
     }
     processor_read_error(arena, reply);

@@ -73,8 +73,8 @@ int64_t store_account_user(struct str token);
  * DER, arena-owned and secret. 0, or STORE_KEY_BAD. */
 int store_key_read(struct arena *arena, struct str pem, struct str *ret_der) MUSTCHECK;
 
-/* Failures of calls: STORE_API_REFUSED: its 4xx, *ret_reason tells people why; STORE_API_DOWN: no
- * answer, too many calls, or its 5xx. */
+/* Failures of calls: STORE_API_REFUSED: its 4xx, *ret_reason says why, in words for people;
+ * STORE_API_DOWN: no answer, too many calls, or its 5xx. */
 
 /* co: asks the store for a TEST notification: *ret_token names it (arena-owned). 0,
  * STORE_API_REFUSED, STORE_API_DOWN, or a negative. */
@@ -93,7 +93,7 @@ struct store_test_attempt {
 struct store_test {
     struct store_test_attempt attempts[STORE_ATTEMPTS_MAX];
     size_t attempt_count;
-    struct str uuid; /* of the notification, as the store tells it; empty = not told */
+    struct str uuid; /* of the notification, as the store sends it; empty = not sent */
 };
 /* co: 0, STORE_API_NOT_FOUND (no such token, or not sent yet), STORE_API_REFUSED, STORE_API_DOWN,
  * or a negative. */

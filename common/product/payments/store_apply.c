@@ -169,7 +169,7 @@ static struct str store_metadata(struct applying *a)
     return text.overflow ? STR("{}") : strbuf_view(&text);
 }
 
-/* store_status: what the API's statuses do not tell apart. */
+/* store_status: what the API's statuses do not distinguish. */
 static struct str store_word(const struct store_state *state)
 {
     struct str word = str_from(state->word);

@@ -81,7 +81,7 @@ int64_t store_state_end(const struct store_state *state);
 
 /* any: milliunits of a currency -> its minor units, half up. */
 int64_t store_minor(int64_t milli, struct str currency);
-/* any: the currency in lower case, arena-owned; "xxx" (none, ISO 4217) when the store told none. */
+/* any: the currency in lower case, arena-owned; "xxx" (none, ISO 4217) when the store sent none. */
 struct str store_currency(struct arena *arena, struct str currency);
 
 /* co: store_apply() of a one-time purchase. */

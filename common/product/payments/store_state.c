@@ -37,7 +37,7 @@ static bool is_current(const struct store_state *state, const struct store_fact 
     if (!may_be_earlier(fact))
         return true;
     if (fact->expires_ms != 0 && fact->renewal_ms > fact->expires_ms)
-        return false; /* a later one is running, told or not */
+        return false; /* a later one is running, reported or not */
     return state->transaction_id.len == 0 || str_eq(state->transaction_id, fact->transaction_id) ||
            fact->expires_ms > state->expires_ms;
 }
@@ -92,10 +92,10 @@ int64_t store_state_end(const struct store_state *state)
     return state->expires_ms;
 }
 
-/* --- the word --- */
+/* --- the status --- */
 
 /* data.status, which is authoritative where it is given. */
-static const char *word_by_status(int64_t status)
+static const char *status_by_status(int64_t status)
 {
     static const char *const words[] = {NULL, active, expired, billing_retry, in_grace, revoked};
 
@@ -138,7 +138,7 @@ static const char *word_by_dates(const struct store_state *state, const struct s
 static const char *
 word_of(const struct store_state *state, const struct store_fact *fact, bool current)
 {
-    const char *word = word_by_status(fact->status);
+    const char *word = status_by_status(fact->status);
     bool reversed = is_type(fact, "REFUND_REVERSED");
 
     if (!word)
@@ -207,7 +207,7 @@ void store_state_add(struct store_state *state, const struct store_fact *fact)
     take_renewal(state, fact);
     state->word = word_of(state, fact, current);
     set_ends(state, fact);
-    /* Told again, an end stays where it was, and so does a grace that is not told anew. */
+    /* Reported again, an end stays where it was, and so does a grace that is not reported anew. */
     if (state->word != before)
         return;
     if (state->word == in_grace && fact->grace_ms == 0)

@@ -51,14 +51,14 @@ struct directory *directory_new(const struct directory_config *config)
     directory->projects = map_new();
     directory->numbers = map_new();
     directory->loads = map_new();
-    list_init(&directory->flights);
+    list_init(&directory->singleflights);
     directory->control_ok_ms = clock_mono_ms();
 
     servers_open(&directory->servers, &config->db, config->control_dsn);
     directory->control = directory->servers.control;
     directory->pulse = new_pulse(config);
     epoch_start(directory);
-    doorbell_listen(directory);
+    epoch_subscribe(directory);
     return directory;
 }
 
@@ -85,7 +85,7 @@ static void close_now(struct directory *directory)
 
 void directory_close_when_idle(struct directory *directory)
 {
-    if (directory->closing && list_empty(&directory->flights))
+    if (directory->closing && list_empty(&directory->singleflights))
         close_now(directory);
 }
 
@@ -95,9 +95,9 @@ void directory_free(struct directory *directory)
         return;
     directory->closing = true;
     epoch_stop(directory);
-    doorbell_stop(directory);
-    LIST_FOR (node, &directory->flights)
-        task_cancel(&LIST_ITEM(node, struct flight, link)->task);
+    epoch_unsubscribe(directory);
+    LIST_FOR (node, &directory->singleflights)
+        task_cancel(&LIST_ITEM(node, struct singleflight, link)->task);
     directory_close_when_idle(directory);
 }
 

@@ -97,8 +97,8 @@ void epoch_read_now(struct directory *directory)
     directory->read_again = directory->reader != NULL;
     if (directory->reader != NULL)
         return;
-    directory->reader = flight_new(directory, READ_MS);
-    flight_run(directory->reader, epoch_read_run, read_end, directory);
+    directory->reader = singleflight_new(directory, READ_MS);
+    singleflight_run(directory->reader, epoch_read_run, read_end, directory);
 }
 
 int epoch_fresh(struct task *task, struct directory *directory)
@@ -110,7 +110,7 @@ int epoch_fresh(struct task *task, struct directory *directory)
     /* Nothing failed: this process itself stood still. One read tells. */
     if (directory->reader == NULL)
         epoch_read_now(directory);
-    return flight_join(task, directory->reader);
+    return singleflight_join(task, directory->reader);
 }
 
 int project_recheck(struct task *task, struct project *project, bool *ret_changed)
@@ -119,9 +119,9 @@ int project_recheck(struct task *task, struct project *project, bool *ret_change
     int64_t before = project->epoch;
 
     epoch_read_now(directory);
-    TRY(flight_join(task, directory->reader));
+    TRY(singleflight_join(task, directory->reader));
     if (directory->reader != NULL) /* the first had begun before we asked */
-        TRY(flight_join(task, directory->reader));
+        TRY(singleflight_join(task, directory->reader));
     if (project->cache->sync != NULL)
         TRY(project_sync_wait(task, project));
     *ret_changed = project->epoch != before;
@@ -157,7 +157,7 @@ static void epoch_on_tick(void *arg)
         return;
     directory->sweep_due_ms = now_ms + SWEEP_MS;
     directory->sweeping = true;
-    flight_run(flight_new(directory, SWEEP_MS), epoch_sweep_run, sweep_end, directory);
+    singleflight_run(singleflight_new(directory, SWEEP_MS), epoch_sweep_run, sweep_end, directory);
 }
 
 void epoch_start(struct directory *directory)

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Outbox rows: written in the transaction of the change, only when somebody listens. A row's
- * `pending` has a bit for each consumer that still has to take it. Redis is the doorbell:
- * events_ring() after commit; the consumers' sweepers find rows whose bell was lost.
+ * `pending` has a bit for each consumer that still has to take it. events_notify() after the commit
+ * notifies them over Redis; the consumers' sweepers find rows whose notification was lost.
  */
 #include "db/db.h"
 #include "model/model.h"
@@ -28,5 +28,5 @@ struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *
  * OUTBOX_PARAMS of events_outbox_call(), which are the statement's, too. */
 struct str events_outbox_head(void);
 #define OUTBOX_PARAMS 7
-/* any: fire and forget: tells the consumers that the project has outbox rows. */
-void events_ring(struct directory *directory, const struct project *project);
+/* any: fire and forget: notifies the consumers that the project has outbox rows. */
+void events_notify(struct directory *directory, const struct project *project);

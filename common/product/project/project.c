@@ -177,19 +177,19 @@ static void project_load_end(void *arg)
 
 static int project_load_join(struct task *task, struct directory *directory, struct str slug)
 {
-    struct flight *flight = map_get(directory->loads, slug);
+    struct singleflight *singleflight = map_get(directory->loads, slug);
 
-    if (flight == NULL) {
-        flight = flight_new(directory, LOAD_MS);
-        struct load *load = ARENA_NEW(flight->task.arena, load);
+    if (singleflight == NULL) {
+        singleflight = singleflight_new(directory, LOAD_MS);
+        struct load *load = ARENA_NEW(singleflight->task.arena, load);
         *load = (struct load){
             .directory = directory,
-            .slug = arena_dup(flight->task.arena, slug),
+            .slug = arena_dup(singleflight->task.arena, slug),
         };
-        (void)map_put(directory->loads, slug, flight);
-        flight_run(flight, project_load_run, project_load_end, load);
+        (void)map_put(directory->loads, slug, singleflight);
+        singleflight_run(singleflight, project_load_run, project_load_end, load);
     }
-    return flight_join(task, flight);
+    return singleflight_join(task, singleflight);
 }
 
 bool project_known(const struct directory *directory, struct str slug)
@@ -283,7 +283,7 @@ static int sync_once(struct task *task, struct project *project)
     return rc == 0 ? 0 : PROJECT_UNAVAILABLE;
 }
 
-/* Each flight serves the tickets drawn before it began; those drawn meanwhile are the next one's,
+/* Each run serves the tickets drawn before it began; those drawn meanwhile are the next one's,
  * so that nobody waits for those who came later. */
 static int sync_run(struct task *task, void *arg)
 {
@@ -304,8 +304,8 @@ static void sync_fly(struct project *project)
 {
     struct project_cache *cache = project->cache;
 
-    cache->sync = flight_new(cache->directory, LOAD_MS);
-    flight_run(cache->sync, sync_run, sync_end, project_ref(project));
+    cache->sync = singleflight_new(cache->directory, LOAD_MS);
+    singleflight_run(cache->sync, sync_run, sync_end, project_ref(project));
 }
 
 static void sync_end(void *arg)
@@ -331,7 +331,7 @@ int project_sync_wait(struct task *task, struct project *project)
     uint64_t ticket = cache->sync_wanted;
 
     while (cache->sync_done < ticket && cache->sync != NULL)
-        TRY(flight_join(task, cache->sync));
+        TRY(singleflight_join(task, cache->sync));
     return cache->sync_done < ticket ? PROJECT_UNAVAILABLE : 0;
 }
 

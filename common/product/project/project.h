@@ -62,7 +62,7 @@ struct directory_config {
     const char *control_dsn;
     struct db_config db;        /* template for servers; dsn = main server */
     struct redis *redis;        /* may be NULL */
-    struct bus *bus;            /* may be NULL: nobody hears of new outbox rows at once */
+    struct bus *bus;            /* may be NULL: nobody is notified of new outbox rows */
     struct aead_key master_key; /* wraps data keys; ids of master keys are set by the directory */
     const struct aead_key *old_master_keys; /* only unwrap; borrowed for the call */
     size_t old_master_key_count;            /* at most 3 */
@@ -84,7 +84,7 @@ void directory_server_add(struct directory *directory, const char *name, const c
 /* any: how large a record may be as it is stored. */
 int64_t directory_record_bytes(const struct directory *directory);
 struct redis *directory_redis(struct directory *directory);
-/* any: NULL when there is none (bus_ring() takes that) or the directory is closing. */
+/* any: NULL when there is none (bus_notify() takes that) or the directory is closing. */
 struct bus *directory_bus(struct directory *directory);
 
 /* co: the project with a reference held until the task's arena ends (project and its model
@@ -129,7 +129,7 @@ AWAITS int project_reload_model(struct task *task,
                                 struct project *project,
                                 const struct model **ret_model) MUSTCHECK;
 
-/* co: reads the epoch now, once for all who ask meanwhile. *ret_changed tells whether what was
+/* co: reads the epoch now, once for all who ask meanwhile. *ret_changed says whether what was
  * known of the project is outdated; then it has been read again. Before a refusal that another
  * process's change may have made wrong. PROJECT_UNAVAILABLE, or a negative. */
 AWAITS int project_recheck(struct task *task, struct project *project, bool *ret_changed) MUSTCHECK;

@@ -98,8 +98,8 @@ static int project_cache_load_run(struct task *task, void *arg)
     struct rights_entry *entry = map_get(cache->rights, project_cache_key_text(&key));
     if (rc == RIGHTS_GONE && entry != NULL && load->key.generation == cache->generation)
         rights_drop(cache, entry);
-    /* Whoever changed the model may have died before anybody was told: then rights, which are read
-     * again every five seconds, tell. */
+    /* Whoever changed the model may have died before anybody was notified: then rights, which are
+     * read again every five seconds, tell. */
     if (rc == 0 && rights->model_version > load->project->model->version)
         project_sync_start(load->project);
     if (rc == 0 && load->key.generation == cache->generation)
@@ -124,15 +124,15 @@ project_cache_load_join(struct task *task, struct project *project, const struct
     struct rights_key key = *wanted;
 
     key.generation = cache->generation;
-    struct flight *flight = map_get(cache->rights_loads, project_cache_key_text(&key));
-    if (flight == NULL) {
-        flight = flight_new(cache->directory, RIGHTS_FRESH_MS);
-        struct load *load = ARENA_NEW(flight->task.arena, load);
+    struct singleflight *singleflight = map_get(cache->rights_loads, project_cache_key_text(&key));
+    if (singleflight == NULL) {
+        singleflight = singleflight_new(cache->directory, RIGHTS_FRESH_MS);
+        struct load *load = ARENA_NEW(singleflight->task.arena, load);
         *load = (struct load){.project = project_ref(project), .key = key};
-        (void)map_put(cache->rights_loads, project_cache_key_text(&key), flight);
-        flight_run(flight, project_cache_load_run, project_cache_load_end, load);
+        (void)map_put(cache->rights_loads, project_cache_key_text(&key), singleflight);
+        singleflight_run(singleflight, project_cache_load_run, project_cache_load_end, load);
     }
-    return flight_join(task, flight);
+    return singleflight_join(task, singleflight);
 }
 
 static void unref_deferred(void *rights)

@@ -1,7 +1,7 @@
 /*
- * Creating and deleting projects. Both run in a flight, so that a caller who goes away does not
- * leave half of one behind; what a dying process leaves is finished by the next attempt (creating,
- * after 30 s) or by the sweep (deleting).
+ * Creating and deleting projects. Both run as a singleflight, so that a caller who goes away does
+ * not leave half of one behind; what a dying process leaves is finished by the next attempt
+ * (creating, after 30 s) or by the sweep (deleting).
  */
 #include "base/clock.h"
 #include "base/codec.h"
@@ -24,7 +24,7 @@
 #define KEY_DOC_BYTES 1024
 #define DDL_MS        60000
 
-/* Results of work inside the two flights: the caller's time is not theirs. */
+/* Results of work inside the two singleflights: the caller's deadline is not theirs. */
 static int outcome(int rc)
 {
     return rc < 0 ? DB_UNAVAILABLE : rc;
@@ -196,8 +196,8 @@ int project_create(struct task *task,
                    const struct project_create *in,
                    struct project **ret_project)
 {
-    struct flight *flight = flight_new(directory, CREATE_MS);
-    struct arena *arena = flight->task.arena;
+    struct singleflight *singleflight = singleflight_new(directory, CREATE_MS);
+    struct arena *arena = singleflight->task.arena;
     struct create *create = ARENA_NEW(arena, create);
 
     create->directory = directory;
@@ -207,8 +207,8 @@ int project_create(struct task *task,
         .admin_email = arena_dup(arena, in->admin_email),
         .admin_password_hash = arena_dup(arena, in->admin_password_hash),
     };
-    flight_run(flight, project_create_run, NULL, create);
-    int rc = flight_join(task, flight);
+    singleflight_run(singleflight, project_create_run, NULL, create);
+    int rc = singleflight_join(task, singleflight);
     if (rc == 0)
         rc = project_find(task, directory, in->slug, ret_project);
     return rc == PROJECT_UNAVAILABLE || rc == PROJECT_NOT_FOUND ? DB_UNAVAILABLE : rc;
@@ -297,10 +297,10 @@ static void delete_end(void *arg)
 
 int project_delete(struct task *task, struct directory *directory, struct project *project)
 {
-    struct flight *flight = flight_new(directory, DELETE_MS);
+    struct singleflight *singleflight = singleflight_new(directory, DELETE_MS);
 
-    flight_run(flight, project_delete_run, delete_end, project_ref(project));
-    int rc = flight_join(task, flight);
+    singleflight_run(singleflight, project_delete_run, delete_end, project_ref(project));
+    int rc = singleflight_join(task, singleflight);
     return rc == PROJECT_UNAVAILABLE ? DB_UNAVAILABLE : rc;
 }
 

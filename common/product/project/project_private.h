@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The directory's insides, shared loads ("flights") and what hangs off a project.
+ * The directory's insides, shared loads (singleflight) and what hangs off a project.
  *
- * A flight is background work that several tasks may wait for: it has a task of its own, so that
- * the first caller's disconnect does not fail the others, and a change that must be finished is
- * finished.
+ * A singleflight is background work that is done once for all tasks that wait for it. It has a task
+ * of its own, so that the first caller's disconnect does not fail the others, and a change that
+ * must be finished is finished.
  */
 #include "base/list.h"
 #include "base/map.h"
@@ -13,30 +13,33 @@
 #include "project/project.h"
 #include "servers/servers.h"
 
-/* --- flights --- */
+/* --- singleflights --- */
 
-typedef int (*flight_fn)(struct task *task, void *arg); /* AWAITS */
-typedef void (*flight_end_fn)(void *arg);
+typedef int (*singleflight_fn)(struct task *task, void *arg); /* AWAITS */
+typedef void (*singleflight_end_fn)(void *arg);
 
-struct flight {
+struct singleflight {
     struct task task;
     struct directory *directory;
-    struct list link;    /* in directory->flights */
-    struct list waiters; /* struct waiter of flight.c */
-    flight_fn fn;
-    flight_end_fn end;
+    struct list link;    /* in directory->singleflights */
+    struct list waiters; /* struct waiter of singleflight.c */
+    singleflight_fn fn;
+    singleflight_end_fn end;
     void *arg;
     struct loop_hook hook; /* frees it when its coroutine has ended */
 };
 
-/* any: a flight that does not run yet; its arena is for the argument. Ends by itself after
+/* any: a singleflight that does not run yet; its arena is for the argument. Ends by itself after
  * limit_ms. */
-struct flight *flight_new(struct directory *directory, int64_t limit_ms);
-/* any: runs fn(task, arg) and then end(arg) (may be NULL), which forgets the flight in its owner;
- * then the waiters wake with fn's result. Negative results become PROJECT_UNAVAILABLE. */
-void flight_run(struct flight *flight, flight_fn fn, flight_end_fn end, void *arg);
-/* co: fn's result, or -ECANCELED, -ETIMEDOUT of the waiting task; the flight goes on. */
-AWAITS int flight_join(struct task *task, struct flight *flight) MUSTCHECK;
+struct singleflight *singleflight_new(struct directory *directory, int64_t limit_ms);
+/* any: runs fn(task, arg) and then end(arg) (may be NULL), which removes the singleflight from its
+ * owner; then the waiters wake with fn's result. Negative results become PROJECT_UNAVAILABLE. */
+void singleflight_run(struct singleflight *singleflight,
+                      singleflight_fn fn,
+                      singleflight_end_fn end,
+                      void *arg);
+/* co: fn's result, or -ECANCELED, -ETIMEDOUT of the waiting task; the singleflight goes on. */
+AWAITS int singleflight_join(struct task *task, struct singleflight *singleflight) MUSTCHECK;
 
 /* --- the directory --- */
 
@@ -62,23 +65,23 @@ struct directory {
     struct db control; /* of the servers */
     struct master_keys masters;
     int64_t record_bytes;
-    struct redis *redis;   /* NULL = none, or closing */
-    struct bus *bus;       /* the same */
-    struct list listening; /* doorbell.c */
-    uintptr_t ear;
+    struct redis *redis;    /* NULL = none, or closing */
+    struct bus *bus;        /* the same */
+    struct list subscribed; /* epoch_notify.c */
+    uintptr_t subscriber_id;
     struct db_server
         *pulse; /* one connection to the same server, for the read of the epochs alone */
 
     struct map *projects; /* slug -> struct project, one reference each */
     struct map *numbers;  /* number (8 bytes) -> the same */
-    struct map *loads;    /* slug -> struct flight that loads it */
+    struct map *loads;    /* slug -> struct singleflight that loads it */
     struct missing missing[MISSING_SLOTS];
 
-    struct list flights;
+    struct list singleflights;
 
     struct loop_timer tick;
-    struct flight *reader; /* reads the epochs */
-    int64_t control_ok_ms; /* mono: control schema last read */
+    struct singleflight *reader; /* reads the epochs */
+    int64_t control_ok_ms;       /* mono: control schema last read */
     int64_t sweep_due_ms;
 
     struct directory_stats stats;
@@ -98,7 +101,7 @@ struct project *directory_by_number(const struct directory *directory, int64_t n
 bool directory_missing(const struct directory *directory, struct str slug);
 void directory_missing_set(struct directory *directory, struct str slug);
 void directory_missing_clear(struct directory *directory, struct str slug);
-/* any: last thing of directory_free(), and of the last flight after it. */
+/* any: last thing of directory_free(), and of the last singleflight after it. */
 void directory_close_when_idle(struct directory *directory);
 /* any: notes that the control schema was read just now (rc = 0), or could not be. */
 void directory_control_seen(struct directory *directory, int rc);
@@ -113,11 +116,11 @@ AWAITS int epoch_fresh(struct task *task, struct directory *directory) MUSTCHECK
 /* any: the next read now; one more when one is under way. */
 void epoch_read_now(struct directory *directory);
 
-/* --- hints by Redis (doorbell.c) --- */
+/* --- notifications over Redis (epoch_notify.c) --- */
 
-void doorbell_listen(struct directory *directory);
-void doorbell_stop(struct directory *directory);
-/* any: tells the other processes. */
+void epoch_subscribe(struct directory *directory);
+void epoch_unsubscribe(struct directory *directory);
+/* any: notifies the other processes. */
 void epoch_publish(struct directory *directory, int64_t number, int64_t epoch);
 
 /* --- projects --- */
@@ -137,17 +140,17 @@ struct project_cache {
 
     /* Synchronisation with the database: tickets are drawn before, and served by a sync begun
      * after. */
-    struct flight *sync;
+    struct singleflight *sync;
     uint64_t sync_wanted, sync_done;
-    bool sync_again; /* tickets were drawn while it flew */
-    bool touch_due;  /* our own change is still to be told to the control schema */
+    bool sync_again; /* tickets were drawn while it ran */
+    bool touch_due;  /* our own change is not yet in the control schema */
 
     /* Rights and credentials (project_cache.c). */
     uint64_t generation;
     int64_t dropped_ms; /* mono */
     struct map *rights;
     struct list rights_order; /* least recently used first */
-    struct map *rights_loads; /* generation, user, key -> struct flight */
+    struct map *rights_loads; /* generation, user, key -> struct singleflight */
     struct map *credentials;
     struct list credentials_order;
 };

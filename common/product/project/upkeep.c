@@ -5,7 +5,7 @@
 #include "migrations/migrate.h"
 #include "project/project_private.h"
 
-static void upkeep_tell(void *arg, int64_t number, int64_t epoch)
+static void upkeep_changed(void *arg, int64_t number, int64_t epoch)
 {
     epoch_publish(arg, number, epoch);
 }
@@ -15,7 +15,7 @@ static struct key_owners owners_of(struct directory *directory)
     return (struct key_owners){
         .servers = &directory->servers,
         .masters = &directory->masters,
-        .changed = upkeep_tell,
+        .changed = upkeep_changed,
         .arg = directory,
     };
 }

@@ -21,6 +21,6 @@ AWAITS int data_keys_rotate(struct task *task,
                             int64_t settle_ms,
                             void (*say)(const char *text),
                             struct str *ret_reason) MUSTCHECK;
-/* A process that has not heard of an epoch for five seconds serves nothing (project.h); statements
+/* A process that has not read the epochs for five seconds serves nothing (project.h); statements
  * under way then have five more. */
 #define DATA_KEY_SETTLE_MS 10000

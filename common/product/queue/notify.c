@@ -49,9 +49,9 @@ void queue_notify(struct queue *queue, const struct project *project)
 {
     if (queue->kind->group == NULL)
         return;
-    bus_ring(queue->config.bus,
-             queue->kind->topic,
-             &(struct bus_bell){.project = project->number,
-                                .partition = project->partition,
-                                .kind = queue->kind->message});
+    bus_notify(queue->config.bus,
+               queue->kind->topic,
+               &(struct bus_notification){.project = project->number,
+                                          .partition = project->partition,
+                                          .kind = queue->kind->message});
 }

@@ -20,7 +20,7 @@
  * Fair turns. Projects take turns for the slots (turns.h); one project's flood delays its own.
  * Notification. An entry of the bus says which project to look at; without one a sweep finds it.
  * Crash. Rows whose last process died are crashed: one of them may have taken it down. They are
- * claimed apart from the others and one at a time, so that the next crash has one suspect: here
+ * claimed apart from the others and one at a time, so that the next crash has one cause: here
  * (the kind has .claim_crashed), or in a process of its own (it has .crashed_put as well). One that
  * has ended too many processes is quarantined by .rescue.
  * Drain. Nothing new is claimed; what has not begun is given back, what runs is asked to
@@ -47,7 +47,7 @@ enum queue_state {
     QUEUE_STATES,
 };
 
-/* What became of an item, as its run tells. */
+/* What became of an item, as its run returns it. */
 enum queue_outcome {
     QUEUE_DONE,
     QUEUE_RELEASED, /* given back: somebody claims it again */
@@ -166,7 +166,7 @@ void queue_stop(struct queue *queue);
 
 /* any: the project may have such work. */
 void queue_due(struct queue *queue, int64_t number);
-/* any: tells other processes. */
+/* any: notifies other processes. */
 void queue_notify(struct queue *queue, const struct project *project);
 /* any: work was just stored by this process: it is done here, and where there is no room others are
  * told. */

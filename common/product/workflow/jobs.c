@@ -1,4 +1,4 @@
-/* Jobs as rows: started by hand or over a route; their bells and hints. */
+/* Jobs as rows: started by hand or over a route; their notifications. */
 #include "workflow/jobs.h"
 
 #include "base/num.h"
@@ -35,16 +35,16 @@ struct db_call job_start_call(struct arena *arena, const struct job_start *start
                                               .queued_max = start->queued_max));
 }
 
-void jobs_ring(struct directory *directory, const struct project *project, int64_t job_id)
+void jobs_notify(struct directory *directory, const struct project *project, int64_t job_id)
 {
-    bus_ring(directory_bus(directory),
-             BUS_JOB,
-             &(struct bus_bell){
-                 .project = project->number,
-                 .partition = project->partition,
-                 .kind = "job.queued",
-                 .row_id = job_id,
-             });
+    bus_notify(directory_bus(directory),
+               BUS_JOB,
+               &(struct bus_notification){
+                   .project = project->number,
+                   .partition = project->partition,
+                   .kind = "job.queued",
+                   .row_id = job_id,
+               });
 }
 
 void jobs_cancel_hint(struct directory *directory, const struct project *project, int64_t job_id)

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Jobs as rows: how they come to be. What happens to them afterwards is the runner's
- * (services/workflow-runner). A job is durable when its row is committed; the bell only makes it
- * quick.
+ * (services/workflow-runner). A job is durable when its row is committed; the notification
+ * only makes it start at once.
  */
 #include <jansson.h>
 
@@ -24,8 +24,8 @@ struct job_start {
 /* any: the one statement that queues it and returns job_id (null: too many wait), workflow_id, or
  * no row when there is no such enabled workflow. Parameters live in the arena. */
 struct db_call job_start_call(struct arena *arena, const struct job_start *start);
-/* any: rings after the commit. */
-void jobs_ring(struct directory *directory, const struct project *project, int64_t job_id);
-/* any: tells every runner that a job was cancelled (hint: the fencing token is the truth). */
+/* any: notifies the runners, after the commit. */
+void jobs_notify(struct directory *directory, const struct project *project, int64_t job_id);
+/* any: notifies every runner that a job was cancelled (hint: the fencing token is the truth). */
 void jobs_cancel_hint(struct directory *directory, const struct project *project, int64_t job_id);
 #define JOBS_CANCEL_CHANNEL "groundwork:jobs:cancel" /* "<project number>:<job id>" */

@@ -7,7 +7,7 @@
  *
  * The tag is compared inside the transaction that writes: it begins by locking the resource, and
  * its representation is made from what the transaction sees. So of two writers with one tag one is
- * told 412.
+ * answered 412.
  */
 #include "app.h"
 

@@ -31,6 +31,6 @@ int step_bulk_create_data(struct step_call *call)
     TRY(data_begin(call, &data));
     TRY(data_check(call, &data, records_bulk(&data.ctx, data.entity, &in, &data.out)));
     TRY(data_read_out(call, &data, &answer));
-    data_ring(call, &data, EVENT_CREATED);
+    data_notify(call, &data, EVENT_CREATED);
     return put_output(call, answer);
 }

@@ -116,8 +116,8 @@ void data_put_one(struct step_call *call, json_t *value)
     call->output = step_own(call, json_pack("{s:[O]}", "data", value));
 }
 
-void data_ring(struct step_call *call, const struct data_step *data, enum event_kind event)
+void data_notify(struct step_call *call, const struct data_step *data, enum event_kind event)
 {
     if (entity_consumers(data->entity, event) != 0)
-        call->ring_events = true;
+        call->notify_events = true;
 }

@@ -32,5 +32,5 @@ AWAITS int data_read_out(struct step_call *call, struct data_step *data, json_t 
 void data_put_one(struct step_call *call, json_t *value);
 /* any: call->input gets a member, NULL = none. */
 void data_input(struct step_call *call, const char *name, json_t *value);
-/* any: listeners are to be told after the commit. */
-void data_ring(struct step_call *call, const struct data_step *data, enum event_kind event);
+/* any: listeners are to be notified after the commit. */
+void data_notify(struct step_call *call, const struct data_step *data, enum event_kind event);

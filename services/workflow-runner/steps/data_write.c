@@ -21,7 +21,7 @@ int step_create_data(struct step_call *call)
         call, &data, records_create(&data.ctx, data.entity, values, &data.out, &id, &version)));
     TRY(data_read_out(call, &data, &record));
     data_put_one(call, record);
-    data_ring(call, &data, EVENT_CREATED);
+    data_notify(call, &data, EVENT_CREATED);
     return 0;
 }
 
@@ -43,7 +43,7 @@ int step_update_data(struct step_call *call)
         call, &data, records_update(&data.ctx, data.entity, id, values, 0, &data.out, &version)));
     TRY(data_read_out(call, &data, &record));
     data_put_one(call, record);
-    data_ring(call, &data, EVENT_UPDATED);
+    data_notify(call, &data, EVENT_UPDATED);
     return 0;
 }
 
@@ -58,6 +58,6 @@ int step_delete_data(struct step_call *call)
     TRY(data_begin(call, &data));
     TRY(data_check(call, &data, records_delete(&data.ctx, data.entity, id, 0)));
     data_put_one(call, step_own(call, json_pack("{s:I}", "id", (json_int_t)id)));
-    data_ring(call, &data, EVENT_DELETED);
+    data_notify(call, &data, EVENT_DELETED);
     return 0;
 }

@@ -201,7 +201,7 @@ static int read_requests(struct sending *in)
 
 /* --- sending --- */
 
-/* co: hands over the next `count` sends. The bell is for all that waits. */
+/* co: hands over the next `count` sends. One notification is for all that waits. */
 AWAITS static int hand_over(struct sending *in, size_t count)
 {
     struct step_call *call = in->call;
@@ -230,14 +230,14 @@ AWAITS static int hand_over(struct sending *in, size_t count)
         return STEP_GONE;
     for (size_t i = 0; i < count; i++)
         in->sends[rows_i64(&rows, i, 1)].id = rows_i64(&rows, i, 0);
-    bus_ring(runner_bus(),
-             BUS_PUSH,
-             &(struct bus_bell){.project = job->item.project->number,
-                                .partition = job->item.project->partition,
-                                .kind = "push.queued",
-                                .row_id = in->sends[in->handed].id,
-                                .depth = (unsigned)job->depth,
-                                .traceparent = job->traceparent});
+    bus_notify(runner_bus(),
+               BUS_PUSH,
+               &(struct bus_notification){.project = job->item.project->number,
+                                          .partition = job->item.project->partition,
+                                          .kind = "push.queued",
+                                          .row_id = in->sends[in->handed].id,
+                                          .depth = (unsigned)job->depth,
+                                          .traceparent = job->traceparent});
     in->handed += count;
     in->open += count;
     return 0;

@@ -45,8 +45,8 @@ def listen(project, db, entity, *events):
     settle()
 
 
-def bells(project, db, redis_client, topic="job", group="workflow-runner"):
-    """Counts the bells of a topic for the project's partition, from when a group listens."""
+def notifications(project, db, redis_client, topic="job", group="workflow-runner"):
+    """Counts the notifications of a topic for the project's partition, from when a group subscribes."""
     (partition,), = rows(db, "select partition from platform.projects where slug = %s", project.id)
     stream = f"{topic}:{{p{partition}}}"
     if not redis_client.exists(stream):

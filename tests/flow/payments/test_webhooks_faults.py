@@ -230,7 +230,7 @@ def test_several_daemons_share_the_work(listening, db, start_one):
 
 
 def test_d2_without_redis(listening, db, servers, start_one):
-    """Nobody hears a bell: what is stored here is applied here, what is replayed elsewhere within a sweep or two."""
+    """No notification arrives: what is stored here is applied here, what is replayed elsewhere within a sweep or two."""
     with redis_proxy(servers) as proxy:
         daemon = start_one(**through_redis(proxy), SWEEP_MS=20000)
         hooks = Hooks(listening, daemon, db)
@@ -245,7 +245,7 @@ def test_d2_without_redis(listening, db, servers, start_one):
         exactly_once(hooks, [payment])
 
 
-def test_a_bell_is_heard(listening, db, start_one):
+def test_a_notification_is_received(listening, db, start_one):
     """A replay is applied long before the next sweep."""
     daemon = start_one(SWEEP_MS=60000)
     hooks = Hooks(listening, daemon, db)

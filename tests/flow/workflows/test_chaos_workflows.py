@@ -50,7 +50,7 @@ def test_gateway_killed_before_its_commit(project, db, servers, start_gateway, s
 
 
 def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
-    """K2, K3: the record is there, nobody rang a bell, nobody was told: one job within five seconds."""
+    """K2, K3: the record is there, no notification was sent: one job within five seconds."""
     start_one()
     with postgres_proxy(servers) as proxy:
         gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
@@ -68,17 +68,17 @@ def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, st
     assert (count(project, db, orders), count_events(project, db), len(jobs_of(project, db, listening))) == (1, 1, 1)
 
 
-# --- between the bell and the job ---
+# --- between the notification and the job ---
 
 
 def pending(redis_client, topic):
-    """Entries that a runner has heard and not yet acknowledged."""
+    """Entries that a runner has received and not yet acknowledged."""
     return sum(redis_client.xpending(f"{topic}:{{p{i}}}", "workflow-runner")["pending"] for i in range(16)
                if redis_client.exists(f"{topic}:{{p{i}}}"))
 
 
 def grow_old(redis_client, topic):
-    """What a dead runner has heard is taken over after half a minute: it is over."""
+    """What a dead runner has received is taken over after half a minute: it is over."""
     for i in range(16):
         stream = f"{topic}:{{p{i}}}"
         for entry in redis_client.xpending_range(stream, "workflow-runner", "-", "+", 10):
@@ -86,7 +86,7 @@ def grow_old(redis_client, topic):
 
 
 def test_killed_before_events_are_committed(project, db, servers, start_one, orders, listening):
-    """K4: the runner has heard the bell and holds the event; its jobs are not yet there when it dies."""
+    """K4: the runner has received the notification and holds the event; its jobs are not yet there when it dies."""
     first = start_one()
     with Held(servers, f"{project.schema(db)}.jobs", mode="share") as held:
         project.item("orders", name="one")
@@ -101,8 +101,8 @@ def test_killed_before_events_are_committed(project, db, servers, start_one, ord
     assert rows(db, f"select pending, consumed_at is not null from {project.schema(db)}.outbox") == [(0, True)]
 
 
-def test_killed_before_the_bell_is_acknowledged(project, db, servers, redis_client, start_one, orders, listening):
-    """K5: the jobs are committed, the bell is not; heard again it makes none."""
+def test_killed_before_the_notification_is_acknowledged(project, db, servers, redis_client, start_one, orders, listening):
+    """K5: the jobs are committed, the notification is not acknowledged; received again it makes none."""
     with redis_proxy(servers) as proxy:
         first = start_one(**through_redis(proxy))
         project.item("orders", name="warm")
@@ -380,7 +380,7 @@ def test_redis_is_gone(project, db, behind, orders, listening, fault):
 
 
 def test_redis_is_full(project, db, redis_client, behind, orders, listening):
-    """D3: bells are refused, jobs start all the same; streams are read again afterwards."""
+    """D3: notifications are refused, jobs start all the same; streams are read again afterwards."""
     triggers = Triggers(project, db, behind[1], orders, listening)
     redis_client.config_set("maxmemory", 1)
     try:

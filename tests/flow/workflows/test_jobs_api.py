@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from groundwork.project import Project
-from groundwork.records import bells, codes, execute, rows
+from groundwork.records import codes, execute, notifications, rows
 from groundwork.runs import until
 from groundwork.workflows import add_step, api, call, job_row, set_job, start, workflow
 
@@ -198,8 +198,8 @@ def test_which_jobs_run_again(two, db, redis_client, state, reason, status):
     job = start(two.admin, two.made, {"keep": 1})
     set_job(two, db, job, status=state, reason=reason, token=5, attempt=3, error='{"step_key": "b", "code": "x", "message": "y"}',
             finished_at="2026-01-01T00:00:00Z", started_at="2026-01-01T00:00:00Z", queued_at="2026-01-01T00:00:00Z")
-    rung = bells(two, db, redis_client)
-    before = rung()
+    notified = notifications(two, db, redis_client)
+    before = notified()
     answer = two.admin.post(f"/workflows/jobs/{job}/retry", expect=status)
     if status == 409:
         assert answer.json()["code"] == "conflict" and job_row(two, db, job, "status", "run", "token") == (state, 1, 5)
@@ -209,7 +209,7 @@ def test_which_jobs_run_again(two, db, redis_client, state, reason, status):
         "queued", 2, 0, None, None, None, None)
     assert job_row(two, db, job, "token", "resume_step", "trigger_data", "version", "runner") == (6, "b", {"keep": 1}, 1, None)
     assert job_row(two, db, job, "queued_at > '2026-01-02'") is True
-    until(lambda: rung() > before, "a bell")
+    until(lambda: notified() > before, "a notification")
     two.admin.post(f"/workflows/jobs/{job}/retry", expect=409)
     two.admin.post("/workflows/jobs/424242/retry", expect=404)
 

@@ -6,7 +6,7 @@ import urllib.parse
 
 import pytest
 from groundwork.project import Project
-from groundwork.records import bells, listen, rows
+from groundwork.records import listen, notifications, rows
 from groundwork.runs import until
 from groundwork.workflows import api, call, job_row, jobs_of, start, workflow
 
@@ -195,14 +195,14 @@ def test_many_at_once_are_all_there(project, db):
     assert sorted(n for n, in data) == list(range(200))
 
 
-def test_a_bell_is_rung(project, redis_client, db):
+def test_a_notification_is_sent(project, redis_client, db):
     made = workflow(project.admin, api("bell"))
-    rung = bells(project, db, redis_client)
-    before = rung()
+    notified = notifications(project, db, redis_client)
+    before = notified()
     for _ in range(2):
         project.admin.post("/workflows/api/bell", {}, expect=204)
     start(project.admin, made)
-    until(lambda: rung() > before, "a bell")
+    until(lambda: notified() > before, "a notification")
 
 
 # --- trace context ---

@@ -308,7 +308,7 @@ AWAITS static int next_page(struct export *export, const struct entity *entity)
     task->arena = call.page;
     int rc = read_page(export, entity, &call);
     task->arena = call.request;
-    if (rc > 0) /* what is told of it lies there */
+    if (rc > 0) /* its error lies there */
         arena_defer(call.request, free_page, call.page);
     else
         arena_free(call.page);

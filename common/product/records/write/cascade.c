@@ -38,7 +38,7 @@ static bool deletes(const struct model_field *field)
     return !field->many && field->on_delete == ON_DELETE_CASCADE;
 }
 
-static bool is_told(const struct model_field *field)
+static bool is_emitted(const struct model_field *field)
 {
     if (field->on_delete == ON_DELETE_RESTRICT)
         return false;
@@ -64,7 +64,7 @@ bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity)
     for (size_t i = 0; i < count; i++) {
         const struct model_field *field = list[i]->referrers;
         for (; field != NULL; field = field->next_referrer) {
-            if (is_told(field))
+            if (is_emitted(field))
                 return true;
             if (!deletes(field) || seen[field->entity - all])
                 continue;
@@ -346,7 +346,7 @@ int cascade_find(struct records_ctx *ctx,
         if (i > 0)
             TRY(read_payloads(ctx, tx, &cascade->parts[i]));
         for (; cascade->parts[i].deleted && field != NULL; field = field->next_referrer)
-            if (is_told(field) || (locks && field->on_delete != ON_DELETE_RESTRICT) ||
+            if (is_emitted(field) || (locks && field->on_delete != ON_DELETE_RESTRICT) ||
                 (deletes(field) && cascade_listens(ctx, field->entity)))
                 TRY(find_referring(ctx, tx, cascade, i, field));
     }
@@ -356,7 +356,7 @@ int cascade_find(struct records_ctx *ctx,
     return 0;
 }
 
-/* --- what is told --- */
+/* --- events --- */
 
 /* A record that let go is another version of itself. */
 static struct db_call
@@ -378,7 +378,7 @@ touch_call(struct records_ctx *system, const struct part *part, const struct col
     return write_call(system, "items.cascade_touch", &sql, &params, true);
 }
 
-AWAITS static int tell_changed(struct records_ctx *ctx, struct db *tx, const struct part *part)
+AWAITS static int emit_changed(struct records_ctx *ctx, struct db *tx, const struct part *part)
 {
     struct records_ctx system;
     struct columns plan;
@@ -391,7 +391,7 @@ AWAITS static int tell_changed(struct records_ctx *ctx, struct db *tx, const str
     return write_events(ctx, part->entity, tx, &events);
 }
 
-AWAITS static int tell_deleted(struct records_ctx *ctx, struct db *tx, const struct part *part)
+AWAITS static int emit_deleted(struct records_ctx *ctx, struct db *tx, const struct part *part)
 {
     struct write_calls calls;
 
@@ -403,13 +403,13 @@ AWAITS static int tell_deleted(struct records_ctx *ctx, struct db *tx, const str
     return write_events(ctx, part->entity, tx, &events);
 }
 
-int cascade_tell(struct records_ctx *ctx, struct db *tx, struct cascade *cascade)
+int cascade_emit(struct records_ctx *ctx, struct db *tx, struct cascade *cascade)
 {
     for (size_t i = 1; cascade != NULL && i < cascade->count; i++) {
         const struct part *part = &cascade->parts[i];
         if (!part->deleted && !write_listens(part->entity, EVENT_UPDATED))
             continue; /* found because of locks */
-        TRY(part->deleted ? tell_deleted(ctx, tx, part) : tell_changed(ctx, tx, part));
+        TRY(part->deleted ? emit_deleted(ctx, tx, part) : emit_changed(ctx, tx, part));
     }
     return 0;
 }

@@ -102,7 +102,8 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *db, v
     struct db_call call;
 
     TRY(cascade_find(ctx, entity, db, &delete->id, 1, &cascade));
-    if (cascade_is_locked(cascade)) { /* for those who might delete it; others hear why not */
+    if (cascade_is_locked(
+            cascade)) { /* for those who might delete it; others are answered why not */
         TRY(write_explain(ctx, entity, db, delete->id, ACT_DELETE, delete->expect_version));
         return cascade_fail_locked(ctx, db, cascade);
     }
@@ -119,7 +120,7 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *db, v
     const struct write_events events = {
         .event = EVENT_DELETED, .ids = &delete->id, .count = 1, .rows = deleted};
     TRY(write_events(ctx, entity, db, &events));
-    return cascade_tell(ctx, db, cascade);
+    return cascade_emit(ctx, db, cascade);
 }
 
 AWAITS static int

@@ -149,7 +149,7 @@ delete_many_in(struct records_ctx *ctx, const struct entity *entity, struct db *
         .rows = &calls.items[0].rows,
     };
     TRY(write_events(ctx, entity, tx, &events));
-    return cascade_tell(ctx, tx, cascade);
+    return cascade_emit(ctx, tx, cascade);
 }
 
 AWAITS static int
@@ -164,8 +164,8 @@ delete_many_run(struct records_ctx *ctx, const struct entity *entity, struct del
                                       PROBLEM_REQUIRED,
                                       "must have at least one condition");
     }
-    bool ring = write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity);
-    return write_transaction(ctx, entity, delete_many_in, many, ring);
+    bool notify = write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity);
+    return write_transaction(ctx, entity, delete_many_in, many, notify);
 }
 
 static void put_outcome(struct strbuf *out, const struct delete_many *many)

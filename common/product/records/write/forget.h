@@ -9,7 +9,7 @@ void write_forget_calls(struct records_ctx *ctx,
                         const int64_t *ids,
                         size_t count,
                         struct write_calls *calls);
-/* any: "returning" what listeners of a removal are told when there are any, else the id (delete.c).
+/* any: "returning" what listeners of a removal get when there are any, else the id (delete.c).
  */
 int write_returning_deleted(struct records_ctx *ctx,
                             const struct entity *entity,

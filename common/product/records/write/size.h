@@ -5,8 +5,8 @@
  * brings is summed here; what a change leaves as it is, is measured by the statement that changes
  * it, so that many small changes cannot grow a record beyond it. A control character is six bytes
  * as JSON: what texts are there is measured too, so that what is stored can be read (an answer is
- * twice a record by default) and told to listeners. Entities whose fields cannot be that much are
- * not measured.
+ * twice a record by default) and emitted to listeners. Entities whose fields cannot be that much
+ * are not measured.
  */
 #include "records/rules/statement.h"
 #include "records/write/body.h"

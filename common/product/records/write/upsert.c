@@ -156,7 +156,7 @@ static void keep_last(struct upsert *upsert, int64_t *ids)
     }
 }
 
-AWAITS static int upsert_tell(struct records_ctx *ctx,
+AWAITS static int upsert_emit(struct records_ctx *ctx,
                               const struct entity *entity,
                               struct db *tx,
                               const struct upsert *upsert,
@@ -228,8 +228,8 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     write_calls_init(&calls, arena);
     links_calls(ctx, entity, &of, true, &calls);
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
-    TRY(upsert_tell(ctx, entity, tx, upsert, EVENT_CREATED));
-    return upsert_tell(ctx, entity, tx, upsert, EVENT_UPDATED);
+    TRY(upsert_emit(ctx, entity, tx, upsert, EVENT_CREATED));
+    return upsert_emit(ctx, entity, tx, upsert, EVENT_UPDATED);
 }
 
 int upsert_rows(struct records_ctx *ctx,
@@ -241,9 +241,9 @@ int upsert_rows(struct records_ctx *ctx,
                 size_t *ret_failed)
 {
     struct upsert upsert = {.key = key, .rows = rows, .count = count, .results = results};
-    bool ring = write_listens(entity, EVENT_CREATED) || write_listens(entity, EVENT_UPDATED);
+    bool notify = write_listens(entity, EVENT_CREATED) || write_listens(entity, EVENT_UPDATED);
 
-    int rc = write_transaction(ctx, entity, upsert_in, &upsert, ring);
+    int rc = write_transaction(ctx, entity, upsert_in, &upsert, notify);
     *ret_failed = upsert.failed;
     if (rc != 0)
         for (size_t i = 0; i < count; i++)

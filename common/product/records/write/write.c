@@ -107,7 +107,7 @@ write_transact_once(struct records_ctx *ctx, const struct entity *entity, write_
 }
 
 int write_transaction(
-    struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg, bool ring)
+    struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg, bool notify)
 {
     if (ctx->db->lease != NULL)
         return fn(ctx, entity, ctx->db, arg);
@@ -117,8 +117,8 @@ int write_transaction(
     do
         rc = write_transact_once(ctx, entity, fn, arg);
     while (db_again(ctx->task, &tries, rc));
-    if (rc == 0 && ring)
-        events_ring(ctx->directory, ctx->project);
+    if (rc == 0 && notify)
+        events_notify(ctx->directory, ctx->project);
     return write_settle(ctx, entity, rc);
 }
 
@@ -172,8 +172,8 @@ AWAITS static int send_outbox(
     return db_batch(ctx->task, tx, calls, count, NULL);
 }
 
-/* co: what listeners are told of a record. One from a time without a limit may be larger than any
- * payload: of it they are told what the service itself knows. */
+/* co: what listeners get of a record. One from a time without a limit may be larger than any
+ * payload: of it they get what the service itself knows. */
 AWAITS static int payload_of(struct records_ctx *ctx,
                              struct arena *arena,
                              const struct columns *plan,
@@ -265,7 +265,7 @@ AWAITS static int write_outbox(struct records_ctx *ctx,
 
 /* Rows of this plan show the system nothing new: no field is left out, and no relation whose
  * targets a row rule may hide. */
-static bool tells_all(const struct columns *plan, const struct columns *whole)
+static bool has_all(const struct columns *plan, const struct columns *whole)
 {
     if (plan == NULL)
         return true;
@@ -288,7 +288,7 @@ int write_events(struct records_ctx *ctx,
     if (!write_listens(entity, events->event) || events->count == 0)
         return 0;
     TRY(write_payload_plan(ctx, entity, &system, &plan));
-    if (events->rows != NULL && tells_all(events->plan, &plan))
+    if (events->rows != NULL && has_all(events->plan, &plan))
         return write_outbox(ctx, &plan, tx, events, events->rows);
     struct db_call call = write_select_call(&system, &plan, events->ids, events->count);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));

@@ -1,9 +1,9 @@
 #pragma once
 /*
  * What all writers share. A write is: read the body (write_read), check the
- * records it refers to (targets_check), run statements, tell the listeners (write_events) in the
- * same transaction. Statements that need no company run on ctx->db alone, all others in
- * write_transaction().
+ * records it refers to (targets_check), run statements, write the events for listeners
+ * (write_events) in the same transaction. Statements that need no company run on ctx->db alone, all
+ * others in write_transaction().
  */
 #include "project/events.h"
 #include "records/read/columns.h"
@@ -47,13 +47,13 @@ typedef int (*write_fn)(struct records_ctx *ctx,
                         struct db *tx,
                         void *arg);
 /* co: runs fn in a transaction and commits: in the caller's open one (without commit), or in one of
- * its own, repeated as db_again() says on conflicts. fn must be repeatable. The bell is rung after
- * the commit when `ring`; in the caller's transaction that is the caller's job. */
+ * its own, repeated as db_again() says on conflicts. fn must be repeatable. Listeners are
+ * notified after the commit when `notify`; in the caller's transaction that is the caller's job. */
 AWAITS int write_transaction(struct records_ctx *ctx,
                              const struct entity *entity,
                              write_fn fn,
                              void *arg,
-                             bool ring) MUSTCHECK;
+                             bool notify) MUSTCHECK;
 
 /* any: "and not locked by another": appends the condition on the row named `alias`. */
 void write_unlocked(const struct records_ctx *ctx,
@@ -79,7 +79,7 @@ static inline bool write_listens(const struct entity *entity, enum event_kind ev
 {
     return (entity->events & event_info(event)->bit) != 0;
 }
-/* any: all fields, as the system sees them: what listeners are told whoever made the change. */
+/* any: all fields, as the system sees them: what listeners get whoever made the change. */
 int write_payload_plan(struct records_ctx *ctx,
                        const struct entity *entity,
                        struct records_ctx *ret_system,

@@ -29,7 +29,7 @@ static const struct field bulk_fields[] = {
      FIELD_AT(struct bulk_in, on_conflict),
      .type = FIELD_STRS,
      .max = 1,
-     .doc = "The unique field that tells whether a record exists"},
+     .doc = "The unique field that decides whether a record exists"},
     {.name = "atomic",
      FIELD_AT(struct bulk_in, atomic),
      .type = FIELD_BOOL,

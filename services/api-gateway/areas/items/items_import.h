@@ -2,7 +2,7 @@
 /* The work of POST .../items/import. */
 #include "app.h"
 
-/* co: reads the upload's part "file" and writes its records while it arrives; the task row tells
+/* co: reads the upload's part "file" and writes its records while it arrives; the task row says
  * how far it came. `format` is csv, json, jsonl, or empty: then the file's name and type tell. A
  * file of which nothing could be used is answered with its problem; otherwise 0 and the task. */
 AWAITS int items_import_run(struct req *r,

@@ -87,7 +87,7 @@ static const struct query_param import_query[] = {
 };
 
 static const struct field import_out_fields[] = {
-    {.name = "task_id", .type = FIELD_I64, .required = true, .doc = "GET /tasks/{id} tells more"},
+    {.name = "task_id", .type = FIELD_I64, .required = true, .doc = "GET /tasks/{id} shows more"},
 };
 static const struct schema import_out_schema = SCHEMA_OUT("ImportStarted", import_out_fields);
 

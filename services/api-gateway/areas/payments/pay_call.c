@@ -1,4 +1,4 @@
-/* How a request that makes a call is answered: by what came of it, or by where that will be told.
+/* How a request that makes a call is answered: by what came of it, or by where that will be shown.
  */
 #include "areas/payments/pay_call.h"
 #include "base/clock.h"
@@ -39,7 +39,7 @@ int pay_call_note(struct pay_call *pay, const char *what)
     return sql_commit(r);
 }
 
-/* It may have been done: the row tells, later. */
+/* It may have been done: the row says so later. */
 static int answer_open(struct pay_call *pay)
 {
     bool away = pay->call.rc == PROCESSOR_UNAVAILABLE || pay->call.rc == PROCESSOR_CONFLICT;

@@ -10,7 +10,7 @@
  *   sql_begin(), the local row, pay_call_note()
  *   pay_call_run()
  *
- * Killed anywhere between, the caller goes on with his key (idem.target tells the row), else the
+ * Killed anywhere between, the caller goes on with his key (idem.target names the row), else the
  * payments service's timer does.
  */
 #include "app.h"
@@ -26,8 +26,8 @@
  * unless money can be taken. */
 AWAITS int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings)
     MUSTCHECK;
-/* co: the same as r->scope->db has them now, not as this process last heard: what is shown with an
- * ETag. */
+/* co: the same as r->scope->db has them now, not as this process last read it: what is shown with
+ * an ETag. */
 AWAITS int pay_settings_now(struct req *r, const struct payment_settings **ret_settings) MUSTCHECK;
 /* co: in the open transaction: the processor's settings row, locked: its document, which may be
  * changed and put back (payment_settings_put), and the account with its credentials. */
@@ -100,7 +100,7 @@ struct idem {
 };
 /* co: header Idempotency-Key, else `body_key` (the member "idempotency_key"). Done before: its
  * answer again, with Idempotent-Replayed: true (a non-zero status is returned); another body 422;
- * still running 409; abandoned: taken over, .target tells how far it came. Comes before anything
+ * still running 409; abandoned: taken over, .target says how far it came. Comes before anything
  * that depends on the state of things. */
 AWAITS int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_idem)
     MUSTCHECK;

@@ -13,7 +13,7 @@ static int reply_project(struct req *r)
     return reply_json(r, 200);
 }
 
-/* As it is now, not as this process last heard: its ETag is compared with what changes it. */
+/* As it is now, not as this process last read it: its ETag is compared with what changes it. */
 AWAITS static int project_read(struct req *r)
 {
     const struct model *model;

@@ -193,8 +193,8 @@ AWAITS static int secrets_create(struct req *r)
                                .allowed_hosts = sql_strs(in.hosts.items, in.hosts.count))));
     if (!rows.count)
         return name_taken(r);
-    struct db_call told = audit(r, "secrets.create", in.name.value);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call entry = audit(r, "secrets.create", in.name.value);
+    TRY(sql_batch(r, &entry, 1));
     TRY(sql_commit(r));
     resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(in.name.value));
     return reply_row(r, 201, &rows);
@@ -219,8 +219,8 @@ AWAITS static int secrets_update(struct req *r)
                                .set_hosts = in.hosts.set)));
     if (!rows.count)
         return no_such_secret(r);
-    struct db_call told = audit(r, "secrets.update", name);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call entry = audit(r, "secrets.update", name);
+    TRY(sql_batch(r, &entry, 1));
     TRY(sql_commit(r));
     return reply_row(r, 200, &rows);
 }
@@ -287,8 +287,8 @@ AWAITS static int secrets_delete(struct req *r)
     TRY(sql_all(r, &rows, SQL_SECRET_REMOVE(.name = name)));
     if (!rows.count)
         return no_such_secret(r);
-    struct db_call told = audit(r, "secrets.delete", name);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call entry = audit(r, "secrets.delete", name);
+    TRY(sql_batch(r, &entry, 1));
     TRY(sql_commit(r));
     return reply_empty(r, 204);
 }

@@ -283,7 +283,7 @@ AWAITS static int jobs_retry(struct req *r)
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
-    jobs_ring(gateway_directory(), r->scope->project, id);
+    jobs_notify(gateway_directory(), r->scope->project, id);
     return reply_job(r, 202, id);
 }
 

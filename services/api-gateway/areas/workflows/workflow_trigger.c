@@ -29,7 +29,8 @@ int fail_queue_full(struct req *r, int64_t most)
                 (long long)most);
 }
 
-/* co: *ret_job 0 when there is no such enabled workflow. The bell is rung after the commit. */
+/* co: *ret_job 0 when there is no such enabled workflow. The runners are notified after the commit.
+ */
 AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret_job)
 {
     struct db_call call;
@@ -49,7 +50,7 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
         return fail_queue_full(r, start->queued_max);
     *ret_job = started.count ? sql_job_start_row(&started, 0).job_id.value : 0;
     if (*ret_job)
-        jobs_ring(gateway_directory(), r->scope->project, *ret_job);
+        jobs_notify(gateway_directory(), r->scope->project, *ret_job);
     return 0;
 }
 

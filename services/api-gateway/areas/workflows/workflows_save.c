@@ -294,7 +294,7 @@ AWAITS static int next_tick(struct req *r, const struct stored *stored, struct d
 /* Runners look at the project, and at the latest when its first tick is due. Said before the
  * commit, so that no death in between leaves a tick that nobody waits for, and again after it,
  * because a runner that looked in between did not see the tick. */
-AWAITS static int tell_runners(struct req *r, int64_t fire_ms)
+AWAITS static int notify_runners(struct req *r, int64_t fire_ms)
 {
     return db_query(
         &r->task,
@@ -336,7 +336,7 @@ static int fail_route(struct req *r)
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("The route is taken."), errors);
 }
 
-/* The version, and who hears of what from now on. */
+/* The version, and which events it listens to from now on. */
 AWAITS static int
 write_parts(struct req *r, const struct draft *draft, const struct sql_saved_workflow_row *saved)
 {
@@ -480,7 +480,7 @@ AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audi
     TRY(next_tick(r, &stored, draft));
     TRY(write_rows(r, draft, save->id, &save->saved_id));
     TRY(stop_or_go(r, save, &stored, draft));
-    rc = tell_runners(r, draft->fire_ms);
+    rc = notify_runners(r, draft->fire_ms);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     save->fire_ms = draft->fire_ms;
@@ -498,7 +498,7 @@ int workflow_save(struct req *r, const struct workflow_in *in, int64_t id, int64
     if (id)
         TRY(items_if_match(r, &save.match));
     TRY(model_change(r, save_change, &save));
-    if (save.fire_ms && tell_runners(r, save.fire_ms) < 0) /* said once already: see there */
+    if (save.fire_ms && notify_runners(r, save.fire_ms) < 0) /* said once already: see there */
         return -ECANCELED;
     *ret_id = save.saved_id;
     return 0;

@@ -340,11 +340,12 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .doc = "Of a skipped job: loop_guard (its chain of events is too deep), fan_out_guard "   \
-                "(one event has made too many jobs, or too many wait; one job tells of all that "  \
-                "were left out), workflow_disabled (it was still queued then), or not_permitted "  \
-                "when the workflow's last editor may not see what happened (shown to "             \
-                "administrators only)",                                                            \
+         .doc =                                                                                    \
+             "Of a skipped job: loop_guard (its chain of events is too deep), fan_out_guard "      \
+             "(one event has made too many jobs, or too many wait; one job stands for all that "   \
+             "were left out), workflow_disabled (it was still queued then), or not_permitted "     \
+             "when the workflow's last editor may not see what happened (shown to "                \
+             "administrators only)",                                                               \
          .example = "null"},                                                                       \
         {.name = "queued_at", .type = FIELD_TIME, .required = true},                               \
         {.name = "started_at", .type = FIELD_TIME, .required = true, .nullable = true},            \

@@ -94,7 +94,7 @@ balance_book(struct req *r, const struct balance_change *change, struct rows *re
     return sql_batch(r, &entry, 1);
 }
 
-/* --- what is told --- */
+/* --- what is shown --- */
 
 #define UNIT_DOC "A currency in lower case, or a name of the project's own such as credits"
 
@@ -244,8 +244,8 @@ AWAITS static int adjust(struct req *r, const struct balance_change *change, str
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_BALANCE_USER(.id = change->user_id)));
     TRY(balance_book(r, change, &rows));
-    struct db_call told = gateway_audit(r, "balances.adjust", "user", change->user_id, STR_NONE);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call entry = gateway_audit(r, "balances.adjust", "user", change->user_id, STR_NONE);
+    TRY(sql_batch(r, &entry, 1));
     int status = reply_row(r, 200, &rows);
     TRY(idem_keep(r, idem, status));
     TRY(sql_commit(r));

@@ -161,8 +161,8 @@ AWAITS static int offer_codes_create(struct req *r)
     if (rows.count != count)
         return fail(
             r, PROBLEM_UNIQUE_VIOLATION, "One of these codes exists, or stands there twice.");
-    struct db_call told = gateway_audit(r, "offers.codes", "offer", id, STR_NONE);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call entry = gateway_audit(r, "offers.codes", "offer", id, STR_NONE);
+    TRY(sql_batch(r, &entry, 1));
     TRY(sql_commit(r));
     w = resp_json(r);
     jw_obj(&w);

@@ -358,8 +358,8 @@ AWAITS static int offers_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_OFFER_REMOVE(.id = id)));
-    struct db_call told = gateway_audit(r, "offers.delete", "offer", id, STR_NONE);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call entry = gateway_audit(r, "offers.delete", "offer", id, STR_NONE);
+    TRY(sql_batch(r, &entry, 1));
     TRY(sql_commit(r));
     return reply_empty(r, 204);
 }

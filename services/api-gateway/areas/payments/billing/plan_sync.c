@@ -1,8 +1,8 @@
 /*
  * A plan at the processor. A product is made under an id of ours: made twice, it is the same. A
- * price cannot be changed: each state of a plan has one, told apart by a lookup key made of the
+ * price cannot be changed: each state of a plan has one, distinguished by a lookup key made of the
  * state and of the price before it, so that a price whose answer was lost is found again. The price
- * that was replaced stays noted until it is inactive. One gateway at a time tells of a plan; it
+ * that was replaced stays noted until it is inactive. One gateway at a time syncs a plan; it
  * says so in the row, for as long as its next call may take.
  */
 #include "areas/payments/billing/plans.h"
@@ -28,7 +28,7 @@ struct plan_state {
     struct str name, description, currency, interval;
     bool active;
     struct str product_state, price_state; /* as the row says it */
-    /* What the processor knows; moves along as it is told. */
+    /* What the processor has; moves along with each call. */
     struct str product, price, known_product, known_price;
     struct str retired[RETIRED_MAX];
     size_t retired_count;
@@ -98,7 +98,7 @@ AWAITS static int sync_ask(
     return processor_call(&sync->r->task, sync->settings, &request, &sync->reply);
 }
 
-/* What makes something: the same for the same state, so that a lost answer is heard again. */
+/* What makes something: the same for the same state, so that a lost answer comes again. */
 AWAITS static int
 sync_call(struct sync *sync, const char *what, struct str path, const struct form *form)
 {
@@ -366,7 +366,7 @@ static struct str error_text(struct sync *sync, int rc)
                                    : STR("the processor could not be reached or did not answer");
 }
 
-/* co: `rc` is how telling it ended. */
+/* co: `rc` is how the sync ended. */
 AWAITS static int write_state(struct sync *sync, int rc)
 {
     const struct plan_state *plan = &sync->plan;
@@ -403,8 +403,8 @@ AWAITS static int retire_noted(struct sync *sync, bool *ret_changed)
     return 0;
 }
 
-/* co: tells what the row said when it was read. *ret_rc: a PROCESSOR_* or PLAN_LEASE_LOST. */
-AWAITS static int sync_tell(struct sync *sync, int *ret_rc)
+/* co: sends what the row said when it was read. *ret_rc: a PROCESSOR_* or PLAN_LEASE_LOST. */
+AWAITS static int sync_send(struct sync *sync, int *ret_rc)
 {
     bool changed;
     int rc = sync_product(sync);
@@ -427,7 +427,7 @@ AWAITS static int sync_tell(struct sync *sync, int *ret_rc)
 }
 
 /* co: as often as somebody saves it meanwhile. */
-AWAITS static int tell_all(struct sync *sync, int64_t plan_id)
+AWAITS static int sync_send_all(struct sync *sync, int64_t plan_id)
 {
     int rc = 0;
 
@@ -435,7 +435,7 @@ AWAITS static int tell_all(struct sync *sync, int64_t plan_id)
         TRY(read_state(sync, plan_id));
         if (in_step(&sync->plan))
             break;
-        TRY(sync_tell(sync, &rc));
+        TRY(sync_send(sync, &rc));
     }
     if (rc)
         log_warn("plan.not_synced",
@@ -482,7 +482,7 @@ int plan_sync(struct req *r, const struct payment_settings *settings, int64_t pl
     TRY(wait_lease(sync, plan_id, &ours));
     if (!ours)
         return 0;
-    TRY(tell_all(sync, plan_id));
+    TRY(sync_send_all(sync, plan_id));
     return sync_release(sync);
 }
 
@@ -524,7 +524,7 @@ int plan_retire(struct req *r,
     TRY(sync_claim(sync, plan_id, &ours));
     if (!ours)
         return fail(
-            r, PROBLEM_CONFLICT, "The processor is being told of the plan; try again soon.");
+            r, PROBLEM_CONFLICT, "The plan is being sent to the processor; try again soon.");
     TRY(read_state(sync, plan_id));
     int rc = retire_all(sync);
     *ret_reply = sync->reply;

@@ -11,7 +11,7 @@
 
 #define NAME_MAX_CHARS  200
 #define TEXT_MAX_CHARS  2000
-#define SAVE_TIMEOUT_MS 60000 /* the processor is told before the answer */
+#define SAVE_TIMEOUT_MS 60000 /* the plan is sent to the processor before the answer */
 
 struct plan_in {
     struct in_str plan_name, name, description, type;
@@ -58,7 +58,7 @@ static const struct field out_fields[] = {
     {.name = "processor_product_id", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "processor_price_id", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "synced", .type = FIELD_BOOL, .required = true,
-     .doc = "The processor knows the plan as it is here; else the next save tells it again"},
+     .doc = "The processor has the plan as it is here; else the next save sends it again"},
     {.name = "sync_error", .type = FIELD_STR, .required = true, .nullable = true,
      .doc = "Why the processor does not know it"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
@@ -135,7 +135,7 @@ static int plans_merge(struct req *r, const struct plan_in *in, struct plan *pla
     return terms_merge(r, &in->terms, &plan->terms);
 }
 
-/* The tables' own names tell which of the unique members it was. */
+/* The tables' own names say which of the unique members it was. */
 static int plans_fail_save(struct req *r, int rc)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
@@ -153,8 +153,8 @@ static int plans_fail_save(struct req *r, int rc)
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("Another plan has this value."), errors);
 }
 
-/* The processor is told after the commit: the plan is saved whatever it answers. */
-AWAITS static int tell_processor(struct req *r, int64_t id)
+/* The processor is called after the commit: the plan is saved whatever it answers. */
+AWAITS static int sync_processor(struct req *r, int64_t id)
 {
     const struct payment_settings *settings;
 
@@ -193,7 +193,7 @@ AWAITS static int plans_create(struct req *r)
         gateway_audit(r, "subscription_plans.create", "subscription_plan", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));
-    TRY(tell_processor(r, id));
+    TRY(sync_processor(r, id));
     return reply_plan(r, 201, id);
 }
 
@@ -253,7 +253,7 @@ AWAITS static int plans_update(struct req *r)
         gateway_audit(r, "subscription_plans.update", "subscription_plan", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));
-    TRY(tell_processor(r, id));
+    TRY(sync_processor(r, id));
     return reply_plan(r, 200, id);
 }
 
@@ -305,7 +305,7 @@ AWAITS static int plans_delete(struct req *r)
 #define SYNC_DOC                                                                                   \
     "When the processor's account can take payments, product and price are made or renewed there " \
     "before the answer. The plan is saved also when the processor is away: synced is false then, " \
-    "and the next save tells it. "
+    "and the next save sends it. "
 
 static const struct route plans_routes[] = {
     {

@@ -9,7 +9,7 @@ select p.id, :tenant_id::bigint as tenant_id, p.plan_name, p.name, p.description
        p.synced ->> 'error' as sync_error, p.created_at, p.updated_at
 from {p}.subscription_plans p
 
--- What the processor is told, each as one text.
+-- What is sent to the processor, each as one text.
 -- part: product_state
 jsonb_build_array(p.name, p.description, p.is_active)::text
 

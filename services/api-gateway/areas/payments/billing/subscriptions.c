@@ -50,7 +50,7 @@ static const struct field history_fields[] = {
     {.name = "from", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "to", .type = FIELD_STR, .required = true},
     {.name = "event_id", .type = FIELD_STR, .required = true, .nullable = true,
-     .doc = "The received event that told it; null: the processor was asked"},
+     .doc = "The received event that reported it; null: the processor was asked"},
     {.name = "detail", .type = FIELD_MAP, .required = true},
 };
 static const struct schema history_schema = SCHEMA_OUT("SubscriptionHistory", history_fields);

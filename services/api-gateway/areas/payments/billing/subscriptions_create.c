@@ -179,7 +179,7 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
 
 /* --- who pays --- */
 
-/* One that was given on the payer's device a moment ago may not have been told of yet: the
+/* One that was given on the payer's device a moment ago may not have been reported yet: the
  * processor is asked. */
 AWAITS static int take_method(struct req *r, const json_t *id, struct draft *draft)
 {

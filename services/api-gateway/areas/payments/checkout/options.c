@@ -11,7 +11,7 @@ static const struct query_param options_query[] = {
     {.name = "platform", .type = FIELD_STR, .values = platforms, .fallback = "web",
      .doc = "Where the client runs"},
     {.name = "storefront", .type = FIELD_STR,
-     .doc = "The app store's country, ISO 3166 alpha-3 as the store tells it, or alpha-2"},
+     .doc = "The app store's country, ISO 3166 alpha-3 as the store sends it, or alpha-2"},
     {0},
 };
 static const struct field options_fields[] = {

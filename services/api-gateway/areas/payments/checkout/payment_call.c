@@ -5,7 +5,7 @@
 #include "json/jr.h"
 #include "payments_sql.h"
 
-/* Who asks how a payment stands waits for the processor this long, then hears what is stored. */
+/* Who asks how a payment stands waits for the processor this long, then gets what is stored. */
 #define READ_LIMIT_MS 5000
 
 /* --- the row --- */

@@ -118,7 +118,7 @@ AWAITS static int run_act(struct req *r, struct act *act, struct idem *idem)
     if (idem->target.len)
         return intent_go_on(r, act, &pay);
     TRY(payment_load_path(r, &payment));
-    /* Not every change is told by an event: what is known here may be behind. */
+    /* Not every change comes with an event: what is known here may be behind. */
     if (!among(payment.status, act->states) || !payment.intent_id.len)
         TRY(payment_reread(r, pay.call.settings, &payment, &extra));
     TRY(intent_begin(r, act, payment.id, &pay));

@@ -51,7 +51,7 @@ AWAITS static int apply_methods(struct req *r,
         .event_type = STR_NONE,
         .at_ms = clock_wall_ms(),
     };
-    bool rang = false;
+    bool emitted = false;
 
     TRY(sql_begin(r));
     for (size_t i = 0; i < count; i++) {
@@ -66,11 +66,11 @@ AWAITS static int apply_methods(struct req *r,
             return fail(r,
                         PROBLEM_DEPENDENCY_UNAVAILABLE,
                         "The payment method is being changed; try again.");
-        rang = rang || applied.rang;
+        emitted = emitted || applied.emitted;
     }
     TRY(sql_commit(r));
-    if (rang)
-        events_ring(gateway_directory(), r->scope->project);
+    if (emitted)
+        events_notify(gateway_directory(), r->scope->project);
     return 0;
 }
 

@@ -93,7 +93,7 @@ AWAITS int payment_load_target(struct req *r, const struct idem *idem, struct pa
 /* any: whether the payment's open call was noted by this request or one that it has taken over. */
 bool payment_call_is_ours(const struct idem *idem, const struct payment *payment);
 /* co: goes on where an abandoned request ended (idem->target): repeats the call that is still open,
- * else tells how the payment stands. */
+ * else says how the payment stands. */
 AWAITS int payment_call_resume(struct pay_call *pay) MUSTCHECK;
 /* co: reads the payment's object from the processor and applies it; *payment is what is known now,
  * also when the processor cannot be asked. *extra is filled. */

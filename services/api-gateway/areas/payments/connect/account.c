@@ -8,7 +8,7 @@
 /* What was asked for is kept until its outcome is known: a request that was killed, or whose answer
  * was lost, is repeated with its key by the next one. The processor forgets keys after 24 hours. */
 #define KEY_LIFE_MS (23LL * 3600 * 1000)
-/* Who asks how the account is waits for the processor this long, then hears what is stored. */
+/* Who asks how the account is waits for the processor this long, then gets what is stored. */
 #define STATUS_LIMIT_MS 5000
 #define LINK_LIMIT_MS   20000
 
@@ -63,7 +63,7 @@ static const struct field status_fields[] = {
     {.name = "country", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "email", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "requirements", .type = FIELD_MAP, .required = true, .nullable = true,
-     .doc = "What the processor still asks for, as it tells it"},
+     .doc = "What the processor still asks for, in its own words"},
     {.name = "current", .type = FIELD_BOOL, .required = true,
      .doc = "The processor was asked just now; otherwise it is what was known last"},
 };
@@ -97,28 +97,28 @@ reply_status(struct req *r, int status, const struct processor_account *account,
     return reply_json(r, status);
 }
 
-/* --- what the processor tells --- */
+/* --- what the processor reports --- */
 
-static void connect_take(struct str *text, struct str told)
+static void connect_take(struct str *text, struct str reported)
 {
-    if (told.len)
-        *text = told;
+    if (reported.len)
+        *text = reported;
 }
 
-/* The account as told, over what was known. */
-static void merge_told(struct arena *arena,
-                       const struct account_object *told,
-                       struct processor_account *account)
+/* The account as reported, over what was known. */
+static void merge_reported(struct arena *arena,
+                           const struct account_object *reported,
+                           struct processor_account *account)
 {
-    account->account = told->id;
-    connect_take(&account->business_type, told->business_type);
-    connect_take(&account->country, told->country);
-    connect_take(&account->email, told->email);
-    account->charges_enabled = told->charges_enabled;
-    account->payouts_enabled = told->payouts_enabled;
-    account->details_submitted = told->details_submitted;
+    account->account = reported->id;
+    connect_take(&account->business_type, reported->business_type);
+    connect_take(&account->country, reported->country);
+    connect_take(&account->email, reported->email);
+    account->charges_enabled = reported->charges_enabled;
+    account->payouts_enabled = reported->payouts_enabled;
+    account->details_submitted = reported->details_submitted;
     account->requirements =
-        told->requirements ? jr_print(arena, told->requirements) : account->requirements;
+        reported->requirements ? jr_print(arena, reported->requirements) : account->requirements;
 }
 
 static bool connect_is_same(const struct processor_account *a, const struct processor_account *b)
@@ -136,7 +136,7 @@ static void connect_set_text(json_t *doc, const char *name, struct str text)
 }
 
 static void set_account(json_t *doc,
-                        const struct account_object *told,
+                        const struct account_object *reported,
                         const struct processor_account *account,
                         int64_t at_ms)
 {
@@ -149,8 +149,8 @@ static void set_account(json_t *doc,
     (void)json_object_set_new(doc, "charges_enabled", json_boolean(account->charges_enabled));
     (void)json_object_set_new(doc, "payouts_enabled", json_boolean(account->payouts_enabled));
     (void)json_object_set_new(doc, "details_submitted", json_boolean(account->details_submitted));
-    if (told->requirements)
-        (void)json_object_set(doc, "requirements", (json_t *)told->requirements);
+    if (reported->requirements)
+        (void)json_object_set(doc, "requirements", (json_t *)reported->requirements);
     (void)json_object_set_new(doc, "event_at", json_string(clock_format(text, at_ms)));
     (void)json_object_del(doc, "event_id");
 }
@@ -179,7 +179,7 @@ AWAITS static int save_doc(struct req *r, json_t *doc, const struct db_call *aud
 
 /* --- status --- */
 
-/* Events tell what they know to the second. One of the second in which the reading began may be
+/* Events are dated to the second. One of the second in which the reading began may be
  * newer: it stays. */
 static bool older_than_event(const json_t *doc, int64_t at_ms)
 {
@@ -190,10 +190,10 @@ static bool older_than_event(const json_t *doc, int64_t at_ms)
     return event_ms > at_ms || (event_ms == at_ms && jr_str(doc, "event_id").len);
 }
 
-/* Unless an event has told something newer, or other credentials have been stored meanwhile. */
+/* Unless an event has brought something newer, or other credentials have been stored meanwhile. */
 AWAITS static int keep_status(struct req *r,
                               const struct processor_account *known,
-                              const struct account_object *told,
+                              const struct account_object *reported,
                               const struct processor_account *account,
                               int64_t at_ms)
 {
@@ -205,7 +205,7 @@ AWAITS static int keep_status(struct req *r,
     if (older_than_event(doc, at_ms) || !str_eq(stored.secret_key, known->secret_key) ||
         stored.mode != known->mode || !str_eq(stored.account, known->account))
         return sql_commit(r);
-    set_account(doc, told, account, at_ms);
+    set_account(doc, reported, account, at_ms);
     TRY(save_doc(r, doc, NULL));
     gateway_touch(r);
     return 0;
@@ -215,7 +215,7 @@ AWAITS static int connect_get(struct req *r)
 {
     const struct payment_settings *settings;
     struct processor_reply reply = {0};
-    struct account_object told = {0};
+    struct account_object reported = {0};
 
     TRY(pay_settings(r, false, &settings));
     const struct processor_account *known = &settings->processor;
@@ -233,12 +233,12 @@ AWAITS static int connect_get(struct req *r)
     int rc = processor_call(&r->task, settings, &request, &reply);
     if (rc < 0)
         return rc;
-    if (rc || account_read(reply.body, &told) || (!own && !str_eq(told.id, known->account)))
+    if (rc || account_read(reply.body, &reported) || (!own && !str_eq(reported.id, known->account)))
         return reply_status(r, 200, known, false);
     struct processor_account account = *known;
-    merge_told(r->task.arena, &told, &account);
+    merge_reported(r->task.arena, &reported, &account);
     if (!connect_is_same(&account, known))
-        TRY(keep_status(r, known, &told, &account, at_ms));
+        TRY(keep_status(r, known, &reported, &account, at_ms));
     return reply_status(r, 200, &account, true);
 }
 
@@ -342,7 +342,7 @@ AWAITS static int end_creation(struct req *r, const struct creation *creation)
 }
 
 AWAITS static int keep_created(struct req *r,
-                               const struct account_object *told,
+                               const struct account_object *reported,
                                int64_t at_ms,
                                struct processor_account *ret)
 {
@@ -352,24 +352,24 @@ AWAITS static int keep_created(struct req *r,
 
     TRY(sql_begin(r));
     TRY(pay_lock_processor(r, &doc, &account));
-    if (account.account.len && !str_eq(account.account, told->id))
+    if (account.account.len && !str_eq(account.account, reported->id))
         return fail(r,
                     PROBLEM_ALREADY_EXISTS,
                     "The project has another account by now: %.*s.",
                     STR_ARG(account.account));
-    bool known = account.account.len > 0; /* a request beside this one has told it */
-    merge_told(arena, told, &account);
+    bool known = account.account.len > 0; /* a request beside this one has stored it */
+    merge_reported(arena, reported, &account);
     *ret = account;
     if (known)
         return sql_commit(r);
-    set_account(doc, told, &account, at_ms);
+    set_account(doc, reported, &account, at_ms);
     (void)json_object_del(doc, "creating");
     struct db_call audit =
         gateway_audit(r,
                       "processor_account.create",
                       "processor",
                       0,
-                      arena_printf(arena, "{\"account\":\"%.*s\"}", STR_ARG(told->id)));
+                      arena_printf(arena, "{\"account\":\"%.*s\"}", STR_ARG(reported->id)));
     TRY(save_doc(r, doc, &audit));
     gateway_touch(r);
     return 0;
@@ -399,7 +399,7 @@ AWAITS static int create_once(struct req *r, struct str form)
 {
     struct processor_reply reply = {0};
     struct processor_account account = {0};
-    struct account_object told = {0};
+    struct account_object reported = {0};
     struct creation creation = {0};
 
     TRY(begin_creation(r, form, &creation));
@@ -414,7 +414,7 @@ AWAITS static int create_once(struct req *r, struct str form)
     int rc = processor_call(&r->task, &creation.settings, &request, &reply);
     if (rc < 0)
         return rc;
-    if (rc == 0 && account_read(reply.body, &told) != 0)
+    if (rc == 0 && account_read(reply.body, &reported) != 0)
         rc = PROCESSOR_UNKNOWN;
     if (nothing_follows(rc, &reply)) {
         TRY(end_creation(r, &creation));
@@ -422,7 +422,7 @@ AWAITS static int create_once(struct req *r, struct str form)
     }
     if (rc)
         return pay_fail(r, rc, &reply);
-    TRY(keep_created(r, &told, at_ms, &account));
+    TRY(keep_created(r, &reported, at_ms, &account));
     if (!creation.ours)
         return fail(r,
                     PROBLEM_ALREADY_EXISTS,
@@ -486,7 +486,7 @@ AWAITS static int onboarding_create(struct req *r)
         .limit_ms = LINK_LIMIT_MS,
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
-    if (rc == PROCESSOR_UNKNOWN) /* a link that nobody has heard of is none */
+    if (rc == PROCESSOR_UNKNOWN) /* a link that nobody has received is none */
         rc = PROCESSOR_UNAVAILABLE;
     if (rc)
         return rc == PROCESSOR_INVALID ? fail_create(r, rc, &reply) : pay_fail(r, rc, &reply);

@@ -262,24 +262,24 @@ static int merge_key(struct req *r, const struct in_str *key, struct processor_a
     return 0;
 }
 
-/* Of another account nothing is known until the processor tells it. */
+/* Of another account nothing is known until the processor reports it. */
 static void forget_account(struct processor_account *account, json_t *doc)
 {
-    static const char *const told[] = {"account",
-                                       "charges_enabled",
-                                       "payouts_enabled",
-                                       "details_submitted",
-                                       "requirements",
-                                       "event_at",
-                                       "event_id",
-                                       "creating",
-                                       "business_type",
-                                       "country",
-                                       "email"};
+    static const char *const reported[] = {"account",
+                                           "charges_enabled",
+                                           "payouts_enabled",
+                                           "details_submitted",
+                                           "requirements",
+                                           "event_at",
+                                           "event_id",
+                                           "creating",
+                                           "business_type",
+                                           "country",
+                                           "email"};
 
     account->account = STR_NONE;
-    for (size_t i = 0; i < ARRAY_LEN(told); i++)
-        (void)json_object_del(doc, told[i]);
+    for (size_t i = 0; i < ARRAY_LEN(reported); i++)
+        (void)json_object_del(doc, reported[i]);
 }
 
 static void

@@ -105,15 +105,15 @@ AWAITS static int webhook_events_replay(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &event, SQL_WEBHOOK_EVENT_REPLAY(.id = id)));
-    struct db_call told = gateway_audit(r, "webhook_events.replay", "webhook_event", id, STR_NONE);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call entry = gateway_audit(r, "webhook_events.replay", "webhook_event", id, STR_NONE);
+    TRY(sql_batch(r, &entry, 1));
     TRY(sql_commit(r));
-    bus_ring(directory_bus(gateway_directory()),
-             BUS_PAY,
-             &(struct bus_bell){.project = r->scope->project->number,
-                                .partition = r->scope->project->partition,
-                                .kind = "payment.received",
-                                .row_id = id});
+    bus_notify(directory_bus(gateway_directory()),
+               BUS_PAY,
+               &(struct bus_notification){.project = r->scope->project->number,
+                                          .partition = r->scope->project->partition,
+                                          .kind = "payment.received",
+                                          .row_id = id});
     return reply_row(r, 202, &event);
 }
 

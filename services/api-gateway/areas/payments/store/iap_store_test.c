@@ -23,7 +23,7 @@ static const struct field sent_fields[] = {
     {.name = "test_notification_token",
      .type = FIELD_STR,
      .required = true,
-     .doc = "Names it; GET .../iap-store/test-notification/{token} tells how it went"},
+     .doc = "Names it; GET .../iap-store/test-notification/{token} shows how it went"},
     {.name = "environment", .type = FIELD_STR, .required = true, .values = environment_names},
 };
 static const struct schema sent_schema = SCHEMA_OUT("StoreTestNotification", sent_fields);
@@ -230,7 +230,7 @@ static const struct route iap_store_test_routes[] = {
         .run = store_token,
         .class = CLASS_READ,
         .tag = "Payments",
-        .summary = "The token by which the app store tells whose a purchase is",
+        .summary = "The token by which the app store names whose a purchase is",
         .doc = "The caller's. An API key reads that of the user who made it.",
     },
 };

@@ -1,5 +1,6 @@
 /*
- * What travels by Redis: hints only. The tables tell the truth, within a second.
+ * Notifications over Redis. They only save time: the tables hold the truth, and are read each
+ * second.
  *
  *   PUBLISH groundwork:epoch "<number>:<epoch>"  a project changed: read its epoch now; 1 = new
  *   "event.pending" on the stream evt (bus/)     a project has new outbox rows
@@ -15,14 +16,14 @@
 
 /* Subscriptions live as long as the Redis connection, which may be longer than their directory: the
  * callback looks for it here. */
-static struct list listeners = {&listeners, &listeners};
-static uintptr_t last_ear;
+static struct list subscribers = {&subscribers, &subscribers};
+static uintptr_t last_subscriber_id;
 
-static struct directory *listener(uintptr_t ear)
+static struct directory *subscriber(uintptr_t subscriber_id)
 {
-    LIST_FOR (node, &listeners) {
-        struct directory *directory = LIST_ITEM(node, struct directory, listening);
-        if (directory->ear == ear)
+    LIST_FOR (node, &subscribers) {
+        struct directory *directory = LIST_ITEM(node, struct directory, subscribed);
+        if (directory->subscriber_id == subscriber_id)
             return directory;
     }
     return NULL;
@@ -30,7 +31,7 @@ static struct directory *listener(uintptr_t ear)
 
 static void on_epoch(struct str payload, void *arg)
 {
-    struct directory *directory = listener((uintptr_t)arg);
+    struct directory *directory = subscriber((uintptr_t)arg);
     struct str rest = payload;
     int64_t number;
     int64_t epoch;
@@ -50,22 +51,22 @@ static void on_epoch(struct str payload, void *arg)
         epoch_read_now(directory);
 }
 
-void doorbell_listen(struct directory *directory)
+void epoch_subscribe(struct directory *directory)
 {
-    list_init(&directory->listening);
+    list_init(&directory->subscribed);
     if (directory->redis == NULL)
         return;
-    directory->ear = ++last_ear;
-    list_append(&listeners, &directory->listening);
+    directory->subscriber_id = ++last_subscriber_id;
+    list_append(&subscribers, &directory->subscribed);
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): a token that nobody follows */
-    void *token = (void *)directory->ear;
+    void *token = (void *)directory->subscriber_id;
     redis_subscribe(directory->redis, EPOCH_CHANNEL, on_epoch, token);
 }
 
-void doorbell_stop(struct directory *directory)
+void epoch_unsubscribe(struct directory *directory)
 {
-    list_remove(&directory->listening);
-    /* Their owner may free them now, while flights still end. */
+    list_remove(&directory->subscribed);
+    /* Their owner may free them now, while shared loads still end. */
     directory->redis = NULL;
     directory->bus = NULL;
 }
@@ -83,13 +84,13 @@ void epoch_publish(struct directory *directory, int64_t number, int64_t epoch)
                REDIS_ARGS(STR("PUBLISH"), STR(EPOCH_CHANNEL), ((struct str){text, len})));
 }
 
-void events_ring(struct directory *directory, const struct project *project)
+void events_notify(struct directory *directory, const struct project *project)
 {
-    bus_ring(directory->bus,
-             BUS_EVT,
-             &(struct bus_bell){
-                 .project = project->number,
-                 .partition = project->partition,
-                 .kind = "event.pending",
-             });
+    bus_notify(directory->bus,
+               BUS_EVT,
+               &(struct bus_notification){
+                   .project = project->number,
+                   .partition = project->partition,
+                   .kind = "event.pending",
+               });
 }
