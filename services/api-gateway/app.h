@@ -56,7 +56,7 @@ struct str gateway_changed(struct req *r, const struct changed_member *members, 
 AWAITS void gateway_touch(struct req *r);
 /* any: r->scope->model is the project's model as of now, held until the request ends. */
 void gateway_hold_model(struct req *r);
-/* co: before something is refused: whether another process has changed the project since; then
+/* co: the stages' own, after a refusal: whether another process has changed the project since; then
  * r->scope->model and the caller's rights are as they are now. False when that is not known. */
 AWAITS bool gateway_recheck(struct req *r);
 /* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything

@@ -14,25 +14,28 @@ void gateway_hold_model(struct req *r)
 
 bool gateway_recheck(struct req *r)
 {
+    struct project *project = r->scope->project;
     struct caller *caller = r->scope->caller;
+    const struct model *model;
     bool changed = false;
+    int rc = r->scope->db_failure == DB_SCHEMA ? project_reload_model(&r->task, project, &model)
+                                               : project_recheck(&r->task, project, &changed);
 
-    if (project_recheck(&r->task, r->scope->project, &changed) != 0)
+    if (rc != 0)
         return false;
-    if (r->scope->project->model->version > r->scope->model->version)
+    if (project->model->version > r->scope->model->version)
         gateway_hold_model(r);
     else if (!changed)
         return false;
     return !caller->rights ||
-           project_rights(
-               &r->task, r->scope->project, caller->user_id, caller->key_id, &caller->rights) == 0;
+           project_rights(&r->task, project, caller->user_id, caller->key_id, &caller->rights) == 0;
 }
 
 int gateway_entity(struct req *r, const struct entity **ret_entity)
 {
     const struct entity *entity = model_entity(r->scope->model, req_param(r, "entity"));
 
-    r->scope->behind = !entity;
+    r->scope->behind = !entity && !r->scope->current;
     if (!entity)
         return fail(r, PROBLEM_NOT_FOUND, "There is no such entity.");
     *ret_entity = entity;

@@ -14,5 +14,6 @@ struct scope {
     int (*begun)(
         struct req *r); /* AWAITS: what the first transaction begins with; NULL = nothing */
     int db_failure;     /* the DB_* behind the answer, 0 = none */
-    bool behind;        /* what was refused is there for all that, if the model is old */
+    bool behind;        /* what was refused is there for all that, if what is known is old */
+    bool current;       /* it is not: the handler asked, and runs again */
 };

@@ -4,6 +4,7 @@
 #include "base/backoff.h"
 #include "json/jr.h"
 #include "model_change_sql.h"
+#include "stages/stages.h"
 
 #define TRIES        4
 #define OPTIONS_SIZE 4096
@@ -52,16 +53,6 @@ static bool was_in_the_way(const struct req *r, int rc)
     return rc == 503 && r->scope->db_failure == DB_LOCKED;
 }
 
-/* The answer that a given-up attempt has put. */
-static void forget_answer(struct req *r, size_t headers)
-{
-    r->body.len = 0;
-    r->extra_headers.len = headers;
-    r->error_code = NULL;
-    r->scope->db_failure = 0;
-    r->status = 0;
-}
-
 int model_change(struct req *r, model_change_fn change, void *arg)
 {
     struct backoff pause = {.first_ms = 100, .most_ms = 400};
@@ -75,7 +66,7 @@ int model_change(struct req *r, model_change_fn change, void *arg)
         if (pause.tries + 1 == TRIES || !was_in_the_way(r, rc))
             return rc;
         TRY(task_sleep(&r->task, backoff_next(&pause)));
-        forget_answer(r, headers);
+        handler_forget(r, headers);
         rc = attempt(r, change, arg);
     }
     gateway_touch(r);

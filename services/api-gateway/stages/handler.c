@@ -45,19 +45,6 @@ static bool may_be_behind(const struct req *r, int rc)
     return problem == PROBLEM_VALIDATION_FAILED || problem == PROBLEM_INVALID_QUERY;
 }
 
-/* Whether there is a newer model: an entity, a field or a value that another process has just added
- * is there; one that is gone, as the database says already, is gone. */
-AWAITS static bool model_moved(struct req *r)
-{
-    const struct model *model;
-    bool changed = false;
-    int rc = r->scope->db_failure == DB_SCHEMA
-                 ? project_reload_model(&r->task, r->scope->project, &model)
-                 : project_recheck(&r->task, r->scope->project, &changed);
-
-    return rc == 0 && r->scope->project->model->version > r->scope->model->version;
-}
-
 /* What the transaction and the answer of the try before have left. */
 AWAITS static int start_over(struct req *r, size_t headers)
 {
@@ -67,6 +54,17 @@ AWAITS static int start_over(struct req *r, size_t headers)
     gateway_hold_model(r);
     handler_forget(r, headers);
     return r->scope->entity ? gateway_entity(r, &r->scope->entity) : 0;
+}
+
+/* Whether there is something newer: an entity, a field, a value or a right that another process has
+ * just added is there; one that is gone, as the database says already, is gone. What asked to be
+ * asked again is, once: its answer is made of what it finds missing. */
+AWAITS static bool may_differ(struct req *r)
+{
+    bool unsure = r->scope->behind;
+
+    r->scope->current = r->scope->db_failure != DB_SCHEMA;
+    return gateway_recheck(r) || unsure;
 }
 
 int handler_run(struct req *r)
@@ -82,7 +80,7 @@ int handler_run(struct req *r)
         if (rc < 0 || !new_again)
             return rc;
         if (may_be_behind(r, rc) || (rc == 503 && r->scope->db_failure == DB_SCHEMA)) {
-            if (reloads++ == RELOADS || !model_moved(r))
+            if (reloads++ == RELOADS || !may_differ(r))
                 return rc;
         } else if (rc != 503 || !db_again(&r->task, &tries, r->scope->db_failure)) {
             return rc;

@@ -79,14 +79,8 @@ AWAITS static int check_caller(struct req *r)
  * at once: nothing is refused on the strength of a cache that may be behind. */
 AWAITS static int check_caller_again(struct req *r, int refusal)
 {
-    bool changed = false;
-    int rc = project_recheck(&r->task, r->scope->project, &changed);
-
-    if (rc < 0)
-        return rc;
-    if (rc > 0 || (!changed && r->scope->project->model->version <= r->scope->model->version))
+    if (!gateway_recheck(r))
         return refusal;
-    gateway_hold_model(r);
     handler_forget(r, r->extra_headers.len);
     return check_caller(r);
 }

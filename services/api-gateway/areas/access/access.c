@@ -53,7 +53,7 @@ static void add_name(struct req *r, struct access_list *list, struct str name)
     }
 }
 
-static void resolve(struct req *r, const struct in_strs *names, struct access_list *ret)
+int access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret)
 {
     size_t room = names->count + 1;
 
@@ -65,14 +65,9 @@ static void resolve(struct req *r, const struct in_strs *names, struct access_li
     };
     for (size_t i = 0; i < names->count; i++)
         add_name(r, ret, names->items[i]);
-}
-
-/* A key lacks for good what it was refused: never because this process is behind. */
-void access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret)
-{
-    resolve(r, names, ret);
-    if (ret->refused_count && gateway_recheck(r))
-        resolve(r, names, ret);
+    /* A key lacks for good what it was refused: never because this process is behind. */
+    r->scope->behind = ret->refused_count && !r->scope->current;
+    return r->scope->behind ? fail(r, PROBLEM_FORBIDDEN, NULL) : 0;
 }
 
 static bool exists(struct req *r, struct str name)

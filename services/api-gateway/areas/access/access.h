@@ -15,9 +15,11 @@ struct access_list {
     size_t refused_count;
 };
 
-/* co: resolves names ("orders:read", "svc_users:read") against the catalogue and the model, drops
- * duplicates, and sorts out what the caller does not hold. Arena-owned. */
-AWAITS void access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret);
+/* any: resolves names ("orders:read", "svc_users:read") against the catalogue and the model, drops
+ * duplicates, and sorts out what the caller does not hold. Arena-owned. 0, or the first time that
+ * something is refused a status with which the handler ends, to begin again as of now: before
+ * anything is done. */
+int access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret) MUSTCHECK;
 /* 403 naming the first permission the caller does not hold, 400 naming the first that does not
  * exist. */
 int access_need_all(struct req *r, const struct access_list *list) MUSTCHECK;

@@ -127,7 +127,7 @@ AWAITS static int api_keys_create(struct req *r)
     int64_t id;
 
     TRY(req_json(r, &api_key_schema, &in));
-    access_resolve(r, &in.permissions, &permissions);
+    TRY(access_resolve(r, &in.permissions, &permissions));
     rand_bytes(random, sizeof(random));
     key = codec_b64url(r->task.arena, (struct str){random, sizeof(random)});
     key = arena_printf(r->task.arena, "ak_%.*s", STR_ARG(key));

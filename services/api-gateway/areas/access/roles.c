@@ -193,7 +193,7 @@ AWAITS static int save_rules(struct req *r,
 AWAITS static int
 check_given(struct req *r, const struct role_in *in, struct access_list *ret_permissions)
 {
-    access_resolve(r, &in->permissions, ret_permissions);
+    TRY(access_resolve(r, &in->permissions, ret_permissions));
     TRY(access_need_all(r, ret_permissions));
     if (in->is_admin.set && in->is_admin.value && !caller_is_admin(r->scope->caller))
         return fail(r, PROBLEM_FORBIDDEN, "Only an administrator may give administrator rights.");
