@@ -13,7 +13,7 @@ static const struct {
     enum problem problem;
     enum refusal_when when;
 } refusals[] = {
-#define REFUSAL_ROW(name, problem, when) {problem, when},
+#define REFUSAL_ROW(name, problem, when) {PROBLEM_##problem, when},
     REFUSALS(REFUSAL_ROW)
 #undef REFUSAL_ROW
 };

@@ -20,45 +20,45 @@ enum refusal_when {
     WHEN_IDEMPOTENT,
 };
 
-/* name, problem, when */
+/* name, problem (of PROBLEM_...), when */
 /* clang-format off */
 #define REFUSALS(R)                                                                                \
     /* the server, before there is a route */                                                      \
-    R(NO_ROUTE, PROBLEM_ROUTE_NOT_FOUND, WHEN_NO_ROUTE)                                                  \
-    R(BAD_PATH, PROBLEM_BAD_REQUEST, WHEN_NO_ROUTE)                                                      \
-    R(METHOD, PROBLEM_METHOD_NOT_ALLOWED, WHEN_NO_ROUTE)                                                 \
-    R(EXPECTATION, PROBLEM_EXPECTATION_FAILED, WHEN_NO_ROUTE)                                            \
-    R(MALFORMED, PROBLEM_BAD_REQUEST, WHEN_ALWAYS)                                                       \
-    R(TARGET_LONG, PROBLEM_URI_TOO_LONG, WHEN_ALWAYS)                                                    \
-    R(HEAD_LARGE, PROBLEM_HEADERS_TOO_LARGE, WHEN_ALWAYS)                                                \
-    R(HEAD_SLOW, PROBLEM_REQUEST_TIMEOUT, WHEN_ALWAYS)                                                   \
-    R(BUSY, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, WHEN_ALWAYS)                                            \
+    R(NO_ROUTE, ROUTE_NOT_FOUND, WHEN_NO_ROUTE)                                                    \
+    R(BAD_PATH, BAD_REQUEST, WHEN_NO_ROUTE)                                                        \
+    R(METHOD, METHOD_NOT_ALLOWED, WHEN_NO_ROUTE)                                                   \
+    R(EXPECTATION, EXPECTATION_FAILED, WHEN_NO_ROUTE)                                              \
+    R(MALFORMED, BAD_REQUEST, WHEN_ALWAYS)                                                         \
+    R(TARGET_LONG, URI_TOO_LONG, WHEN_ALWAYS)                                                      \
+    R(HEAD_LARGE, HEADERS_TOO_LARGE, WHEN_ALWAYS)                                                  \
+    R(HEAD_SLOW, REQUEST_TIMEOUT, WHEN_ALWAYS)                                                     \
+    R(BUSY, TOO_MANY_REQUESTS_IN_FLIGHT, WHEN_ALWAYS)                                              \
     /* the stages */                                                                               \
-    R(PROJECT_UNKNOWN, PROBLEM_NOT_FOUND, WHEN_PROJECT)                                                  \
-    R(PROJECT_AWAY, PROBLEM_DEPENDENCY_UNAVAILABLE, WHEN_PROJECT)                                        \
-    R(PROJECT_BUSY, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, WHEN_PROJECT)                                   \
-    R(CREDENTIALS_TWICE, PROBLEM_BAD_REQUEST, WHEN_CREDENTIALS)                                          \
-    R(CREDENTIALS, PROBLEM_UNAUTHORIZED, WHEN_CREDENTIALS)                                               \
-    R(TOKEN, PROBLEM_TOKEN_INVALID, WHEN_CREDENTIALS)                                                    \
-    R(TOKEN_EXPIRED, PROBLEM_TOKEN_EXPIRED, WHEN_CREDENTIALS)                                            \
-    R(GROUP_ID, PROBLEM_BAD_REQUEST, WHEN_CREDENTIALS)                                                   \
-    R(FORBIDDEN, PROBLEM_FORBIDDEN, WHEN_CREDENTIALS)                                                    \
-    R(ADMIN, PROBLEM_ADMIN_REQUIRED, WHEN_CREDENTIALS)                                                   \
-    R(API_ACCESS, PROBLEM_API_ACCESS_DISABLED, WHEN_CREDENTIALS)                                         \
-    R(RATE, PROBLEM_RATE_LIMITED, WHEN_PROJECT)                                                          \
-    R(OPERATOR_ROUTE, PROBLEM_ROUTE_NOT_FOUND, WHEN_OPERATOR)                                            \
-    R(OPERATOR_TOKEN, PROBLEM_UNAUTHORIZED, WHEN_OPERATOR)                                               \
+    R(PROJECT_UNKNOWN, NOT_FOUND, WHEN_PROJECT)                                                    \
+    R(PROJECT_AWAY, DEPENDENCY_UNAVAILABLE, WHEN_PROJECT)                                          \
+    R(PROJECT_BUSY, TOO_MANY_REQUESTS_IN_FLIGHT, WHEN_PROJECT)                                     \
+    R(CREDENTIALS_TWICE, BAD_REQUEST, WHEN_CREDENTIALS)                                            \
+    R(CREDENTIALS, UNAUTHORIZED, WHEN_CREDENTIALS)                                                 \
+    R(TOKEN, TOKEN_INVALID, WHEN_CREDENTIALS)                                                      \
+    R(TOKEN_EXPIRED, TOKEN_EXPIRED, WHEN_CREDENTIALS)                                              \
+    R(GROUP_ID, BAD_REQUEST, WHEN_CREDENTIALS)                                                     \
+    R(FORBIDDEN, FORBIDDEN, WHEN_CREDENTIALS)                                                      \
+    R(ADMIN, ADMIN_REQUIRED, WHEN_CREDENTIALS)                                                     \
+    R(API_ACCESS, API_ACCESS_DISABLED, WHEN_CREDENTIALS)                                           \
+    R(RATE, RATE_LIMITED, WHEN_PROJECT)                                                            \
+    R(OPERATOR_ROUTE, ROUTE_NOT_FOUND, WHEN_OPERATOR)                                              \
+    R(OPERATOR_TOKEN, UNAUTHORIZED, WHEN_OPERATOR)                                                 \
     /* what handlers share: app/reply.h */                                                         \
-    R(QUERY, PROBLEM_INVALID_QUERY, WHEN_ALWAYS)                                                         \
-    R(BODY_LARGE, PROBLEM_PAYLOAD_TOO_LARGE, WHEN_BODY)                                                  \
-    R(BODY_TYPE, PROBLEM_UNSUPPORTED_MEDIA_TYPE, WHEN_BODY)                                              \
-    R(STALE, PROBLEM_PRECONDITION_FAILED, WHEN_IF_MATCH)                                                 \
-    R(LOCKED, PROBLEM_LOCKED, WHEN_LOCK_TOKEN)                                                           \
-    R(REPEATED, PROBLEM_IDEMPOTENCY_IN_PROGRESS, WHEN_IDEMPOTENT)                                        \
-    R(REPEATED_OTHERWISE, PROBLEM_IDEMPOTENCY_MISMATCH, WHEN_IDEMPOTENT)                                 \
-    R(INTERNAL, PROBLEM_INTERNAL, WHEN_ALWAYS)                                                           \
-    R(AWAY, PROBLEM_DEPENDENCY_UNAVAILABLE, WHEN_ALWAYS)                                                 \
-    R(TIMEOUT, PROBLEM_TIMEOUT, WHEN_ALWAYS)
+    R(QUERY, INVALID_QUERY, WHEN_ALWAYS)                                                           \
+    R(BODY_LARGE, PAYLOAD_TOO_LARGE, WHEN_BODY)                                                    \
+    R(BODY_TYPE, UNSUPPORTED_MEDIA_TYPE, WHEN_BODY)                                                \
+    R(STALE, PRECONDITION_FAILED, WHEN_IF_MATCH)                                                   \
+    R(LOCKED, LOCKED, WHEN_LOCK_TOKEN)                                                             \
+    R(REPEATED, IDEMPOTENCY_IN_PROGRESS, WHEN_IDEMPOTENT)                                          \
+    R(REPEATED_OTHERWISE, IDEMPOTENCY_MISMATCH, WHEN_IDEMPOTENT)                                   \
+    R(INTERNAL, INTERNAL, WHEN_ALWAYS)                                                             \
+    R(AWAY, DEPENDENCY_UNAVAILABLE, WHEN_ALWAYS)                                                   \
+    R(TIMEOUT, TIMEOUT, WHEN_ALWAYS)
 /* clang-format on */
 
 enum refusal {
