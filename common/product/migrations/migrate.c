@@ -6,6 +6,7 @@
  */
 #include "migrations/migrate.h"
 
+#include "base/backoff.h"
 #include "base/num.h"
 #include "migrate_sql.h"
 #include "migrations.h"
@@ -110,16 +111,18 @@ size_t migrate_calls(struct arena *arena, const struct migration *migration, str
 /* Two migrators at once collide here; the one that loses finds the work done. */
 static int make_ground(struct migrator *m)
 {
-    for (int attempt = 1;; attempt++) {
+    struct backoff pause = {.first_ms = 50, .most_ms = 200};
+
+    for (;;) {
         int rc = 0;
         for (size_t i = 0; rc == 0 && i < ARRAY_LEN(bootstrap); i++)
             rc = db_query(m->task, &m->servers->control, &bootstrap[i], NULL, 0, NULL);
         if (rc == 0)
             return 0;
-        if (rc < 0 || attempt == LOCK_TRIES)
+        if (rc < 0 || pause.tries + 1 == LOCK_TRIES)
             return failed(m, rc, "control schema");
         struct str text = arena_dup(m->task->arena, db_error(m->task)->message);
-        if (task_sleep(m->task, 100) != 0) {
+        if (task_sleep(m->task, backoff_next(&pause)) != 0) {
             m->reason = text;
             return MIGRATE_FAILED;
         }

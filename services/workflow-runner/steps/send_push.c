@@ -5,6 +5,7 @@
  * goes out without being waited for.
  */
 #include "app.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "bus/bus.h"
 #include "json/jr.h"
@@ -281,22 +282,22 @@ AWAITS static int look(struct sending *in)
 AWAITS static int send_all(struct sending *in)
 {
     struct task *task = in->call->task;
-    int64_t pause = LOOK_FIRST_MS;
+    struct backoff pause = {.first_ms = LOOK_FIRST_MS, .most_ms = LOOK_LAST_MS};
 
     while (in->handed < in->count || in->open > 0) {
         size_t left = in->count - in->handed;
         size_t room = ROWS_AT_ONCE > in->open ? ROWS_AT_ONCE - in->open : 0;
         if (left > 0 && room > 0) {
             TRY(hand_over(in, left < room ? left : room));
-            pause = LOOK_FIRST_MS;
+            pause.tries = 0;
         }
         TRY(look(in));
-        if (clock_mono_ms() + pause >= in->until_ms)
+        int64_t pause_ms = backoff_next(&pause);
+        if (clock_mono_ms() + pause_ms >= in->until_ms)
             break;
         if (in->open == 0)
             continue;
-        TRY(task_sleep(task, pause));
-        pause = pause * 2 < LOOK_LAST_MS ? pause * 2 : LOOK_LAST_MS;
+        TRY(task_sleep(task, pause_ms));
     }
     return in->handed < in->count ? hand_over(in, in->count - in->handed) : 0;
 }

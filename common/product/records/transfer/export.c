@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "db/answer.h"
 #include "records/query/cursor.h"
@@ -24,9 +25,7 @@
 #define PAGE_MS      ((int64_t)10 * 60 * 1000)
 #define PAGE_FIRST   16
 #define PAGE_ROWS    4096
-#define BUSY_MS                                                                                    \
-    100 /* between two tries for a page that others of the project leave no room for               \
-         */
+#define BUSY_MS      100 /* until a page is tried again that others leave no room for */
 
 struct export
 {
@@ -324,8 +323,9 @@ AWAITS static int all_pages(struct export *export, const struct entity *entity)
     export->more = true;
     while (export->more && rc == 0) {
         rc = next_page(export, entity);
+        struct backoff pause = {.first_ms = BUSY_MS, .most_ms = 2 * BUSY_MS};
         while (rc == DB_BUSY && export->sent && export->sink_rc == 0) {
-            TRY(task_sleep(export->ctx->task, BUSY_MS));
+            TRY(task_sleep(export->ctx->task, backoff_next(&pause)));
             rc = next_page(export, entity);
         }
     }

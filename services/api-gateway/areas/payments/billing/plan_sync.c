@@ -7,6 +7,7 @@
  */
 #include "areas/payments/billing/plans.h"
 #include "areas/payments/payments_area.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/rand.h"
 #include "crypto/digest.h"
@@ -449,6 +450,7 @@ AWAITS static int sync_send_all(struct sync *sync, int64_t plan_id)
  * else takes too long. */
 AWAITS static int wait_lease(struct sync *sync, int64_t plan_id, bool *ret_ours)
 {
+    struct backoff pause = {.first_ms = POLL_MS, .most_ms = POLL_MS * 4};
     int64_t until_ms = clock_mono_ms() + WAIT_MS;
 
     *ret_ours = false;
@@ -459,7 +461,7 @@ AWAITS static int wait_lease(struct sync *sync, int64_t plan_id, bool *ret_ours)
         TRY(sync_claim(sync, plan_id, ret_ours));
         if (*ret_ours || clock_mono_ms() >= until_ms)
             return 0;
-        TRY(task_sleep(&sync->r->task, POLL_MS));
+        TRY(task_sleep(&sync->r->task, backoff_next(&pause)));
     }
 }
 
