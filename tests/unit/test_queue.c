@@ -234,6 +234,20 @@ static void test_fair(void **state)
     test_in_world(bounded);
 }
 
+/* So many toys wait, of which the queue takes `running` and holds them. */
+static struct queue *start_held(struct task *task,
+                                struct project *project,
+                                const struct queue_config *config,
+                                unsigned count,
+                                unsigned running)
+{
+    t.hold = true;
+    put(task, project, count);
+    struct queue *queue = queue_start(&toys, config);
+    WAIT_FOR(task, t.running == running);
+    return queue;
+}
+
 /* --- leases --- */
 
 /* What runs longer than its lease stays ours; what another has, ends here and writes nothing. */
@@ -241,11 +255,8 @@ static void renewed(struct task *task, struct directory *one, struct directory *
 {
     struct project *project = make_shop(task, one, "lease");
     struct queue_config config = config_of(one);
+    struct queue *queue = start_held(task, project, &config, 2, 2);
 
-    t.hold = true;
-    put(task, project, 2);
-    struct queue *queue = queue_start(&toys, &config);
-    WAIT_FOR(task, t.running == 2);
     pause_ms(task, LEASE_MS * 2);
     assert_int_equal(t.running, 2);
     assert_int_equal(count_of(task, project, "status = 'running' and attempt = 1"), 2);
@@ -277,11 +288,8 @@ static void over(struct task *task, struct directory *one, struct directory *two
 {
     struct project *project = make_shop(task, one, "over");
     struct queue_config config = config_of(one);
+    struct queue *queue = start_held(task, project, &config, 1, 1);
 
-    t.hold = true;
-    put(task, project, 1);
-    struct queue *queue = queue_start(&toys, &config);
-    WAIT_FOR(task, t.running == 1);
     assert_int_equal(pg_stop("immediate"), 0);
     WAIT_FOR(task, t.running == 0);
     WAIT_FOR(task, queue_stats(queue)->lost == 1);
@@ -341,11 +349,8 @@ static void drained(struct task *task, struct directory *one, struct directory *
 {
     struct project *project = make_shop(task, one, "drain");
     struct queue_config config = config_of(one);
+    struct queue *queue = start_held(task, project, &config, 20, 8);
 
-    t.hold = true;
-    put(task, project, 20);
-    struct queue *queue = queue_start(&toys, &config);
-    WAIT_FOR(task, t.running == 8);
     end_queue(task, queue, 60000);
     assert_int_equal(count_of(task, project, "status = 'done'"), 8);
     assert_int_equal(count_of(task, project, "status = 'queued' and attempt = 0"), 12);
