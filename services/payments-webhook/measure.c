@@ -11,18 +11,26 @@
 /* clang-format off: a metric a line */
 #define METRICS(M)                                                                                 \
     M(counter, EVENTS "claimed_total", "", "Events claimed", events->claimed)                      \
-    M(counter, APPLIED, "state=\"applied\"", "Events done with", work->applied)                    \
-    M(counter, APPLIED, "state=\"ignored\"", "Events done with", work->ignored)                    \
-    M(counter, APPLIED, "state=\"unsupported\"", "Events done with", work->unsupported)            \
+    M(counter, APPLIED, "state=\"applied\"", "Events finished", work->applied)                     \
+    M(counter, APPLIED, "state=\"ignored\"", "Events finished", work->ignored)                     \
+    M(counter, APPLIED, "state=\"unsupported\"", "Events finished", work->unsupported)             \
     M(counter, EVENTS "failed_total", "", "Applications that failed", work->failed)                \
-    M(counter, EVENTS "dead_total", "", "Events given up", work->dead + events->quarantined)       \
+    M(counter,                                                                                     \
+      EVENTS "dead_total",                                                                         \
+      "",                                                                                          \
+      "Events whose state became dead",                                                            \
+      work->dead + events->quarantined)                                                            \
     M(counter, EVENTS "lost_total", "", "Events that went to another process", events->lost)       \
     M(gauge, EVENTS "applying", "", "Events being applied", events->running)                       \
     M(gauge, EVENTS "projects", "", "Projects with events", events->projects)                      \
     M(gauge, EVENTS "backlog", "", "Events that wait", seen->backlog)                              \
     M(gauge, EVENTS "dead", "", "Dead events", seen->dead_events)                                  \
     M(gauge, EVENTS "oldest_due_ms", "", "Age of the oldest due event, ms", seen->oldest_ms)       \
-    M(counter, "groundwork_settled_total", "", "Rows asked about", settle->asked)                  \
+    M(counter,                                                                                     \
+      "groundwork_settled_total",                                                                  \
+      "",                                                                                          \
+      "Rows whose state was read from the processor",                                              \
+      settle->asked)                                                                               \
     M(counter, "groundwork_settle_unknown_total", "", "Calls of unknown outcome", settle->unknown)
 /* clang-format on */
 

@@ -307,7 +307,7 @@ AWAITS static bool try_batch(struct task *task, struct lane *lane, size_t *most)
         for (size_t i = 0; i < batch.count; i++)
             member_end(batch.members[i], JOB_LOST);
     } else if (!is_passing(rc) && batch.count > 1) {
-        *most = 1; /* one of them cannot be stored: each by itself tells which */
+        *most = 1; /* one of them cannot be stored: each by itself says which */
     } else if (!is_passing(rc)) {
         log_error("job.not_stored",
                   L_I64("project", lane->number),

@@ -31,7 +31,7 @@
     M(counter,                                                                                     \
       JOBS "quarantined_total",                                                                    \
       "",                                                                                          \
-      "Jobs that ended too many runners",                                                          \
+      "Jobs quarantined: too many of their runners crashed",                                       \
       jobs->quarantined)                                                                           \
     M(counter,                                                                                     \
       JOBS "guarded_total",                                                                        \

@@ -43,7 +43,7 @@ struct run {
     struct str error; /* JSON text, of a job that failed */
 };
 
-/* run_step(): the job has failed, run->error tells why. */
+/* run_step(): the job has failed, run->error says why. */
 #define RUN_FAILED (-2)
 
 /* --- context.c --- */

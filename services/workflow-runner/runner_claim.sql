@@ -39,7 +39,7 @@ returning j.id as id, j.workflow_id as workflow_id, j.token as token, j.version 
 -- name: claim_crashed :many
 {claim_head} and q.suspect {claim_tail}
 
--- A row that is locked is being written, by its own step or by a cancellation: the next beat tells.
+-- A row that is locked is being written, by its own step or by a cancellation: the next renewal decides.
 -- name: claim_renew :many
 update {p}.jobs as j set lease_until = now() + $3::bigint * interval '1 millisecond'
 where j.id = any (array(

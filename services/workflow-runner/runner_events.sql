@@ -44,7 +44,7 @@ left join {p}.entities e on e.id = o.entity_id
 on conflict (workflow_id, origin) where origin is not null do nothing
 
 -- The same where a chain of events may have made too many ($5 at most), or the queue may be full ($6 is left): of those
--- that are not to run, one a workflow tells of it. Columns: how many wait now, how many were left out, one of their workflows.
+-- that are not to run, one row a workflow records it. Columns: how many wait now, how many were left out, one of their workflows.
 -- name: events_make_few :one
 with m as (
   select m.event_id, m.workflow_id, m.version, m.at, o.depth, coalesce(o.root, o.id) as root,

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Timed workflows: once a second the control schema tells which projects are due (by the database's
+ * Timed workflows: once a second the control schema says which projects are due (by the database's
  * clock), and each due workflow gets one job per tick, whichever and however many runners look:
  * (workflow, tick) is unique. Ticks missed by up to five minutes are made up for, older ones are
  * passed over.

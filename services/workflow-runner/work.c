@@ -47,7 +47,7 @@ bool work_is_apart(void)
 
 /* --- what a sweep finds beside jobs --- */
 
-/* co: one batch of a workflow that is deleted or disabled; *ret_count tells how many jobs it ended.
+/* co: one batch of a workflow that is deleted or disabled; *ret_count says how many jobs it ended.
  */
 AWAITS static int stop_batch(
     struct task *task, struct project *project, int64_t workflow, bool deleted, size_t *ret_count)

@@ -202,13 +202,13 @@ def create_script(folder, admin, entity):
 
 def listeners(world, folder, args, out, say):
     admin = world.project("listeners")
-    for entity in ("plain", "heard"):
+    for entity in ("plain", "listened"):
         admin.post("/entities", {"name": entity, "fields": FIELDS}, expect=201)
     for _ in range(LISTENERS):
-        make_workflow(admin, event("heard"), [condition()])
+        make_workflow(admin, event("listened"), [condition()])
     time.sleep(1.2)  # the model's epoch has reached every worker
     table = Jobs(world, "listeners")
-    scripts = {entity: create_script(folder, admin, entity) for entity in ("plain", "heard")}
+    scripts = {entity: create_script(folder, admin, entity) for entity in ("plain", "listened")}
 
     def forget():
         """What was not taken is not taken any more: each round begins with nothing to do."""
@@ -216,7 +216,7 @@ def listeners(world, folder, args, out, say):
             cursor.execute("truncate {p}.jobs, {p}.job_steps, {p}.outbox".replace("{p}", table.schema))
 
     def rounds(name, around):
-        seen = {"plain": [], "heard": []}
+        seen = {"plain": [], "listened": []}
         for number in range(args.rounds + 1):  # the first one only warms
             for entity, results in seen.items():
                 with around():
@@ -245,12 +245,12 @@ class Running:
 
 
 def report_listeners(name, seen, out):
-    costs = [1 - heard["rate"] / plain["rate"] for plain, heard in zip(seen["plain"], seen["heard"])]
-    plain, heard = (statistics.median(r["rate"] for r in seen[entity]) for entity in ("plain", "heard"))
+    costs = [1 - listened["rate"] / plain["rate"] for plain, listened in zip(seen["plain"], seen["listened"])]
+    plain, listened = (statistics.median(r["rate"] for r in seen[entity]) for entity in ("plain", "listened"))
     errors = sum(r["errors"] for results in seen.values() for r in results)
     cost = statistics.median(costs)
     out.add(name, f"{cost:.0%} less [{min(costs):.0%} .. {max(costs):.0%}]", "<= 30%", cost <= 0.3 and not errors,
-            f"{heard:,.0f}/s against {plain:,.0f}/s without listeners; {errors} errors")
+            f"{listened:,.0f}/s against {plain:,.0f}/s without listeners; {errors} errors")
 
 
 # --- from a write to the first step ---------------------------------------------------------------

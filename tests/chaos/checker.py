@@ -1,10 +1,10 @@
-"""The offline check: what clients were told, what the database holds and what the sink saw, put side by side.
+"""The offline check: what clients were answered, what the database holds and what the sink saw, put side by side.
 
     check(folder) -> list of violations; reads clients.jsonl, database.json and sink.json of a finished run.
 
 I1 an acknowledged write is there, a write nobody asked for is not; I2 one job per event and workflow, and per minute;
 I3 a CreateData step that succeeded made one record, any other at most one, a bulk all or none; I5 no call was sent
-twice, and a step that succeeded was sent; every job ended, and tells how; a chain of workflows was stopped.
+twice, and a step that succeeded was sent; every job ended, and says how; a chain of workflows was stopped.
 """
 import collections
 import datetime
@@ -130,7 +130,7 @@ class Check:
                 if step and step["status"] == "succeeded" and self.calls[job["id"]] != 1:
                     self.say("I5", f"job {job['id']}: its call succeeded and the sink saw {self.calls[job['id']]}")
                 if not step and self.calls[job["id"]]:
-                    self.say("I5", f"job {job['id']}: the sink was called and the history does not tell")
+                    self.say("I5", f"job {job['id']}: the sink was called and the history does not say so")
         for number in self.calls.keys() - {job["id"] for job in self.db["jobs"]}:
             self.say("I5", f"job {number}: the sink was called and there is no such job")
 

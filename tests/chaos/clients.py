@@ -1,4 +1,4 @@
-"""Callers who write down what they asked for and what they were told, a line each, before and after."""
+"""Callers who write down what they asked for and what they were answered, a line each, before and after."""
 import json
 import random
 import threading

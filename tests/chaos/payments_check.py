@@ -1,6 +1,6 @@
-"""The offline check of payments: what payers were told, what the processor charged, what the project holds, who was told.
+"""The offline check of payments: what payers were answered, what the processor charged, what the project holds, what was emitted.
 
-P1 nobody is charged twice; P2 what a payer was told is what was charged; P3 every payment and subscription stands here as
+P1 nobody is charged twice; P2 what a payer was answered is what was charged; P3 every payment and subscription stands here as
 it does at the processor; P4 each fact started each workflow that waits for it once; P5 every event was applied; P6 no
 request was sent that the processor does not take.
 """
@@ -40,7 +40,7 @@ class PaymentCheck:
             if count > 1:
                 self.say("P1", f"{mark} was charged {count} times")
             if "acked" in states and count != 1:
-                self.say("P2", f"{mark} was told that it paid, and was charged {count} times")
+                self.say("P2", f"{mark} was answered that it paid, and was charged {count} times")
             if "refused" in states and count:
                 self.say("P2", f"{mark} was refused and charged")
             if "open" in states:
@@ -75,7 +75,7 @@ class PaymentCheck:
             if what == "subscribe" and "acked" in states and marks[mark] != 1:
                 self.say("P3", f"{mark} subscribed and has {marks[mark]} subscriptions")
 
-    def told(self):
+    def emitted(self):
         """P4"""
         jobs = collections.defaultdict(collections.Counter)
         names = {number: name for name, number in self.db["flows"].items()}
@@ -98,7 +98,7 @@ class PaymentCheck:
     def run(self):
         self.charged()
         self.as_there()
-        self.told()
+        self.emitted()
         for each in self.data["events"]:
             if each["state"] not in ("applied", "ignored", "unsupported"):
                 self.say("P5", f"{each['type']} is {each['state']}: {each['error']}")

@@ -56,7 +56,7 @@ def test_who_anybody_else_names_is_not(two_hops):
     assert counted(two_hops, "127.0.0.4") == "127.0.0.4"
 
 
-def test_one_variable_of_the_compose_file_tells_all_of_them():
+def test_one_variable_of_the_compose_file_sets_all_of_them():
     services = re.split(r"^  (?=[a-z-]+:$)", (ROOT / "docker-compose.yml").read_text(), flags=re.M)
     told = [service.split(":")[0] for service in services if "${TRUSTED_PROXIES:-" in service]
     assert sorted(told) == ["api-gateway", "payments-webhook", "proxy"]

@@ -238,7 +238,7 @@ class Call:
         return status, body, b'{"id": "pi_' if kind == "garbage" else None
 
     def hold(self, seconds):
-        """Silent until the client gives up."""
+        """No answer until the client gives up."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and not self.processor.closing.is_set():
             readable, _, _ = select.select([self.handler.connection], [], [], 0.05)

@@ -134,7 +134,7 @@ static void library_make(struct library *library, struct task *task, struct dire
     assert_int_equal(project_reload_model(task, library->project, &library->model), 0);
 }
 
-static struct records_ctx library_context(const struct library *library, int64_t user)
+static struct records_ctx library_ctx(const struct library *library, int64_t user)
 {
     struct arena *arena = library->task->arena;
     struct caller *caller = ARENA_NEW(arena, caller);

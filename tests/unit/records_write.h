@@ -122,7 +122,7 @@ static void shop_make(struct shop *shop, struct task *task, struct directory *di
     shop_reload(shop);
 }
 
-static struct records_ctx shop_context(const struct shop *shop, int64_t user)
+static struct records_ctx shop_ctx(const struct shop *shop, int64_t user)
 {
     struct arena *arena = shop->task->arena;
     struct caller *caller = ARENA_NEW(arena, caller);

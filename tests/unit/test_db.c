@@ -270,7 +270,7 @@ static void transactions(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, db, "select count(*) from x"), 1);
 }
 
-/* Together longer than a connection may be silent, each shorter than a statement may take. */
+/* Together longer than a connection may be idle, each shorter than a statement may take. */
 static void patience(struct task *task, struct db *db, void *arg)
 {
     const struct sql sql = make_sql("select pg_sleep(0.25)", SQL_ONE);

@@ -96,7 +96,7 @@ static void test_types(void **unused)
         struct store_state state = bought();
         tell(&state, fact(cases[i].type, cases[i].subtype, 10));
         check(&state, cases[i].word, cases[i].status);
-        /* The first that is heard of it, too. */
+        /* The first that arrives of it, too. */
         state = (struct store_state){0};
         tell(&state, fact(cases[i].type, cases[i].subtype, 10));
         check(&state, cases[i].word, cases[i].status);
@@ -195,7 +195,7 @@ static void test_refunds(void **unused)
     tell(&state, fact("REFUND_REVERSED", NULL, 20));
     assert_int_equal(store_state_end(&state), END);
 
-    /* Of an earlier period: the current one goes on, whatever order the renewal was told in. */
+    /* Of an earlier period: the current one goes on, whatever order the renewal was reported in. */
     state = bought();
     later.transaction_id = STR("t2");
     later.purchase_ms = END;

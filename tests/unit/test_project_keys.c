@@ -343,7 +343,7 @@ static void rotated(struct task *task, struct directory *one, struct directory *
     assert_int_equal(
         number(task, &project->db, "select count(*) from {p}.e_8 where " FIELD " is null"),
         RECORDS / 10);
-    /* `one` meets a key that it has not heard of. */
+    /* `one` meets a key that it does not know yet. */
     assert_int_equal(project_find(task, two, STR("turn"), &other), 0);
     assert_int_equal(other->data_key.id, 2);
     struct str place = place_secret(task->arena, project->number, STR("X"));

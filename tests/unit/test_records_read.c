@@ -95,7 +95,7 @@ static void administrator(struct task *task, struct directory *one, struct direc
 
     (void)two;
     library_make(&library, task, one);
-    struct records_ctx ctx = library_context(&library, 1);
+    struct records_ctx ctx = library_ctx(&library, 1);
     filters(ctx);
     times(ctx);
     likes(ctx);
@@ -204,7 +204,7 @@ static void refusals(struct task *task, struct directory *one, struct directory 
 
     (void)two;
     library_make(&library, task, one);
-    struct records_ctx admin = library_context(&library, 1);
+    struct records_ctx admin = library_ctx(&library, 1);
     limits(admin);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *answer = list(admin, BOOKS, cases[i].query);
@@ -234,7 +234,7 @@ static void shapes(struct task *task, struct directory *one, struct directory *t
 
     (void)two;
     library_make(&library, task, one);
-    struct records_ctx ctx = library_context(&library, 1);
+    struct records_ctx ctx = library_ctx(&library, 1);
     assert_string_equal(
         get(ctx,
             BOOKS,
@@ -329,7 +329,7 @@ static void cursors(struct task *task, struct directory *one, struct directory *
 
     (void)two;
     library_make(&library, task, one);
-    struct records_ctx ctx = library_context(&library, 1);
+    struct records_ctx ctx = library_ctx(&library, 1);
     for (size_t i = 0; i < ARRAY_LEN(walks); i++)
         walk(ctx, walks[i]);
     const char *cursor = next_cursor(task->arena, list(ctx, BOOKS, "limit=1&cursor="));
@@ -348,8 +348,8 @@ static void test_cursors(void **state)
 
 static void row_rules(const struct library *library)
 {
-    struct records_ctx alice = library_context(library, library->alice);
-    struct records_ctx bob = library_context(library, library->bob);
+    struct records_ctx alice = library_ctx(library, library->alice);
+    struct records_ctx bob = library_ctx(library, library->bob);
 
     CHECK(alice, AUTHORS, "", "1");
     CHECK(bob, AUTHORS, "", "2,3");
@@ -384,7 +384,7 @@ static void field_rules(const struct library *library)
                                           "expand=%s",
                                           "filter[mentor.%s]=shy",
                                           "sort=mentor.%s"};
-    struct records_ctx alice = library_context(library, library->alice);
+    struct records_ctx alice = library_ctx(library, library->alice);
     struct arena *arena = library->task->arena;
 
     assert_null(strstr(list(alice, AUTHORS, ""), "note"));
@@ -415,7 +415,7 @@ static void field_rules(const struct library *library)
 static void public_rules(const struct library *library)
 {
     static const struct caller nobody = {.kind = CALLER_NONE};
-    struct records_ctx ctx = library_context(library, 1);
+    struct records_ctx ctx = library_ctx(library, 1);
 
     ctx.caller = &nobody;
     ctx.public_only = true;
@@ -463,7 +463,7 @@ static void groups(struct task *task, struct directory *one, struct directory *t
                       "insert into {p}.group_members (group_id, user_id) values (9, %lld)",
                       (long long)library.bob)
              .ptr);
-    struct records_ctx alice = library_context(&library, library.alice);
+    struct records_ctx alice = library_ctx(&library, library.alice);
     CHECK(alice, AUTHORS, "", "1");
     struct caller scoped = *alice.caller;
     scoped.group_scope = 9;

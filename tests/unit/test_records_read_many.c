@@ -84,9 +84,9 @@ static void together(struct task *task, struct directory *one, struct directory 
 
     (void)two;
     library_make(&library, task, one);
-    struct records_ctx alice = library_context(&library, library.alice);
-    struct records_ctx bob = library_context(&library, library.bob);
-    struct records_ctx admin = library_context(&library, 1);
+    struct records_ctx alice = library_ctx(&library, library.alice);
+    struct records_ctx bob = library_ctx(&library, library.bob);
+    struct records_ctx admin = library_ctx(&library, 1);
     uint64_t before = statements();
     struct getter *getters[] = {
         start_getter(&alice, AUTHORS, 1, &running),
@@ -131,7 +131,7 @@ static void leaving(struct task *task, struct directory *one, struct directory *
 
     (void)two;
     library_make(&library, task, one);
-    struct records_ctx admin = library_context(&library, 1);
+    struct records_ctx admin = library_ctx(&library, 1);
     struct getter *first = start_getter(&admin, AUTHORS, 1, &running);
     struct getter *second = start_getter(&admin, AUTHORS, 2, &running);
     task_cancel(&first->task);
@@ -173,7 +173,7 @@ static void changing(struct task *task, struct directory *one, struct directory 
 
     (void)two;
     library_make(&library, task, one);
-    struct records_ctx admin = library_context(&library, 1);
+    struct records_ctx admin = library_ctx(&library, 1);
     struct db *db = &library.project->db;
     assert_non_null(strstr(get(admin, BOOKS, 1, ""), "rating"));
     exec(task, db, "alter table {p}.e_2 drop column f_31");
@@ -238,7 +238,7 @@ static void grouped(struct task *task, struct directory *one, struct directory *
 
     (void)two;
     library_make(&library, task, one);
-    struct records_ctx admin = library_context(&library, 1);
+    struct records_ctx admin = library_ctx(&library, 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *answer = ask(admin, aggregate_url, BOOKS, cases[i].query);
         size_t compared = strlen(cases[i].answer) + (cases[i].answer[0] != '!');
@@ -247,7 +247,7 @@ static void grouped(struct task *task, struct directory *one, struct directory *
     }
     assert_non_null(
         strstr(ask(admin, aggregate_url, BOOKS, "group_by=id&limit=2"), "\"has_next_page\":true"));
-    struct records_ctx alice = library_context(&library, library.alice);
+    struct records_ctx alice = library_ctx(&library, library.alice);
     assert_string_equal(ask(alice, aggregate_url, BOOKS, "group_by=author.name"),
                         "{\"items\":[{\"author.name\":\"Ann\",\"count\":1},{\"author.name\":null,"
                         "\"count\":3}],\"has_next_page\":false}");
@@ -301,8 +301,8 @@ static void exported(struct task *task, struct directory *one, struct directory 
 
     (void)two;
     library_make(&library, task, one);
-    struct records_ctx admin = library_context(&library, 1);
-    struct records_ctx alice = library_context(&library, library.alice);
+    struct records_ctx admin = library_ctx(&library, 1);
+    struct records_ctx alice = library_ctx(&library, library.alice);
     assert_string_equal(
         export(admin,
                BOOKS,

@@ -18,7 +18,7 @@
 
 static void create_values(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     int64_t id;
     const char *text =
         post(ann,
@@ -53,7 +53,7 @@ static void create_values(struct shop *shop)
 
 static void create_refusals(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
 
     assert_string_equal(make(ann,
                              PRODUCTS,
@@ -73,8 +73,8 @@ static void create_refusals(struct shop *shop)
 /* A hidden record is refused like one that does not exist (A2). */
 static void create_references(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
-    struct records_ctx boss = shop_context(shop, 1);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
+    struct records_ctx boss = shop_ctx(shop, 1);
     const char *refused = "!validation_failed customer:foreign_key_violation";
 
     assert_string_equal(make(ann, PRODUCTS, "{\"sku\":\"R1\",\"customer\":2}"), refused);
@@ -92,7 +92,7 @@ static void create_references(struct shop *shop)
          &shop->project->db,
          "delete from {p}.role_permissions where entity_id = 1 and permission = 'read'");
     shop_reload(shop);
-    ann = shop_context(shop, shop->ann);
+    ann = shop_ctx(shop, shop->ann);
     assert_string_equal(make(ann, PRODUCTS, "{\"sku\":\"R2\",\"customer\":1}"),
                         "!validation_failed customer:foreign_key_violation");
 }
@@ -118,7 +118,7 @@ static void test_create(void **state)
 
 static void update_merges(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"U1\",\"price\":5,\"meta\":{},\"tags\":[1]}");
 
     NAMES(
@@ -147,9 +147,9 @@ static void update_merges(struct shop *shop)
 
 static void update_rules(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
-    struct records_ctx bob = shop_context(shop, shop->bob);
-    struct records_ctx boss = shop_context(shop, 1);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
+    struct records_ctx bob = shop_ctx(shop, shop->bob);
+    struct records_ctx boss = shop_ctx(shop, 1);
     struct db *db = &shop->project->db;
 
     assert_string_equal(put(bob, CUSTOMERS, 1, "{\"name\":\"x\"}", 0), "!not_found");
@@ -161,7 +161,7 @@ static void update_rules(struct shop *shop)
                       (long long)shop->bob)
              .ptr);
     shop_reload(shop);
-    bob = shop_context(shop, shop->bob);
+    bob = shop_ctx(shop, shop->bob);
     assert_string_equal(put(bob, CUSTOMERS, 1, "{\"name\":\"x\"}", 0), "!forbidden");
     assert_string_equal(put(bob, CUSTOMERS, 1, "{}", 0), "!forbidden");
     exec(shop->task, db, "update {p}.record_grants set can_update = true");
@@ -177,8 +177,8 @@ static void update_rules(struct shop *shop)
 /* Links to records that the caller does not see stay when it replaces the list. */
 static void update_links(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
-    struct records_ctx boss = shop_context(shop, 1);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
+    struct records_ctx boss = shop_ctx(shop, 1);
     int64_t id = made(boss, PRODUCTS, "{\"sku\":\"L1\",\"tags\":[1,2,3]}");
 
     NAMES(put(ann, PRODUCTS, id, "{}", 0), "\"tags\":[1]");
@@ -213,8 +213,8 @@ static void deletes(struct task *task, struct directory *one, struct directory *
 
     (void)two;
     shop_make(&shop, task, one);
-    struct records_ctx ann = shop_context(&shop, shop.ann);
-    struct records_ctx bob = shop_context(&shop, shop.bob);
+    struct records_ctx ann = shop_ctx(&shop, shop.ann);
+    struct records_ctx bob = shop_ctx(&shop, shop.bob);
     struct db *db = &shop.project->db;
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"D1\",\"customer\":1,\"tags\":[1]}");
 
@@ -227,7 +227,7 @@ static void deletes(struct task *task, struct directory *one, struct directory *
                       (long long)shop.bob)
              .ptr);
     shop_reload(&shop);
-    bob = shop_context(&shop, shop.bob);
+    bob = shop_ctx(&shop, shop.bob);
     assert_string_equal(drop(bob, CUSTOMERS, 1, 0), "!forbidden");
     assert_string_equal(drop(ann, PRODUCTS, id, 9), "!precondition_failed");
     assert_string_equal(drop(ann, PRODUCTS, id, 1), "gone");
@@ -272,8 +272,8 @@ static void delete_many(struct task *task, struct directory *one, struct directo
 
     (void)two;
     shop_make(&shop, task, one);
-    struct records_ctx ann = shop_context(&shop, shop.ann);
-    struct records_ctx boss = shop_context(&shop, 1);
+    struct records_ctx ann = shop_ctx(&shop, shop.ann);
+    struct records_ctx boss = shop_ctx(&shop, 1);
     const int64_t ids[] = {2, 99, 1};
 
     for (int i = 0; i < 6; i++)
@@ -334,9 +334,9 @@ static void locks(struct task *task, struct directory *one, struct directory *tw
 
     (void)two;
     shop_make(&shop, task, one);
-    struct records_ctx ann = shop_context(&shop, shop.ann);
-    struct records_ctx bob = shop_context(&shop, shop.bob);
-    struct records_ctx boss = shop_context(&shop, 1);
+    struct records_ctx ann = shop_ctx(&shop, shop.ann);
+    struct records_ctx bob = shop_ctx(&shop, shop.bob);
+    struct records_ctx boss = shop_ctx(&shop, 1);
     struct records_ctx holder = ann;
 
     assert_string_equal(lock(bob, 1, 60), "!not_found");
@@ -410,7 +410,7 @@ static void events(struct task *task, struct directory *one, struct directory *t
          " unnest('{EntityCreated,EntityUpdated,EntityDeleted}'::text[]) v");
     exec(task, &shop.project->db, "update {p}.e_1 set f_14 = 'hidden' where id = 1");
     shop_reload(&shop);
-    struct records_ctx ann = shop_context(&shop, shop.ann);
+    struct records_ctx ann = shop_ctx(&shop, shop.ann);
     ann.depth = 3;
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"E1\",\"tags\":[1]}");
     assert_int_equal(outbox(&shop,
@@ -464,7 +464,7 @@ static void transactions(struct task *task, struct directory *one, struct direct
 
     (void)two;
     shop_make(&shop, task, one);
-    struct records_ctx ann = shop_context(&shop, shop.ann);
+    struct records_ctx ann = shop_ctx(&shop, shop.ann);
     assert_int_equal(db_begin(task, &shop.project->db, &tx), 0);
     ann.db = tx;
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"T1\",\"customer\":1,\"tags\":[1]}");
@@ -499,7 +499,7 @@ static void model_changes(struct task *task, struct directory *one, struct direc
     (void)two;
     shop_make(&shop, task, one);
     struct db *db = &shop.project->db;
-    struct records_ctx ann = shop_context(&shop, shop.ann);
+    struct records_ctx ann = shop_ctx(&shop, shop.ann);
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"X1\"}");
 
     exec(task, db, "alter table {p}.e_2 drop column f_25");
@@ -511,14 +511,14 @@ static void model_changes(struct task *task, struct directory *one, struct direc
     has(put(ann, PRODUCTS, id, "{\"tags\":[1]}", 0), "\"tags\":[1]");
     /* A text column that holds numbers now: the old model's text does not fit its new type. */
     shop_reload(&shop);
-    ann = shop_context(&shop, shop.ann);
+    ann = shop_ctx(&shop, shop.ann);
     exec(task, db, "alter table {p}.e_2 alter column f_24 type boolean using null");
     exec(task, db, "update {p}.fields set type = 'bool', default_value = null where id = 24");
     exec(task, db, "update {p}.meta set model_version = model_version + 1");
     assert_string_equal(put(ann, PRODUCTS, id, "{\"status\":\"sold\"}", 0),
                         "!validation_failed status:type_mismatch");
     /* The entity itself goes. */
-    ann = shop_context(&shop, shop.ann);
+    ann = shop_ctx(&shop, shop.ann);
     exec(task, db, "drop table {p}.l_28");
     exec(task, db, "drop table {p}.e_2");
     exec(task, db, "delete from {p}.entities where id = 2");

@@ -10,7 +10,7 @@
 
 static void bulk_atomic(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     const struct bulk_mode all = {0};
     const char *text = bulk(
         ann,
@@ -46,7 +46,7 @@ static void bulk_atomic(struct shop *shop)
 
 static void bulk_partial(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     const char *text = bulk(ann,
                             PRODUCTS,
                             (struct bulk_mode){.partial = true},
@@ -62,7 +62,7 @@ static void bulk_partial(struct shop *shop)
     has(text, "{\"field\":\"customer\",\"code\":\"foreign_key_violation\"");
     has(text, "{\"index\":4,\"id\":");
     /* Who sees every row is told the same, and by item. */
-    text = bulk(shop_context(shop, 1),
+    text = bulk(shop_ctx(shop, 1),
                 PRODUCTS,
                 (struct bulk_mode){.partial = true},
                 "[{\"sku\":\"P4\",\"customer\":999},{\"sku\":\"P5\",\"customer\":2}]");
@@ -72,7 +72,7 @@ static void bulk_partial(struct shop *shop)
 
 static void bulk_large(struct shop *shop)
 {
-    struct records_ctx boss = shop_context(shop, 1);
+    struct records_ctx boss = shop_ctx(shop, 1);
     struct strbuf items;
 
     strbuf_init(&items, shop->task->arena, (size_t)1 << 20);
@@ -108,7 +108,7 @@ static void test_bulk(void **state)
 
 static void upsert_products(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     struct bulk_mode mode = {.upsert = true, .key = 21};
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"S1\",\"price\":5,\"qty\":9,\"tags\":[1]}");
 
@@ -140,7 +140,7 @@ static void upsert_products(struct shop *shop)
 /* A record that the caller may not change is a taken value, nothing more. */
 static void upsert_rules(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     struct bulk_mode mode = {.upsert = true, .key = 12, .partial = true};
     const char *text =
         bulk(ann,
@@ -164,7 +164,7 @@ static void upsert_rules(struct shop *shop)
          &shop->project->db,
          "delete from {p}.role_permissions where entity_id = 1 and permission = 'update'");
     shop_reload(shop);
-    ann = shop_context(shop, shop->ann);
+    ann = shop_ctx(shop, shop->ann);
     assert_string_equal(bulk(ann, CUSTOMERS, mode, "[]"), "!forbidden");
 }
 
@@ -190,7 +190,7 @@ static int rival_upsert(struct task *task, void *arg)
     struct shop shop = *(const struct shop *)arg;
 
     shop.task = task;
-    has(bulk(shop_context(&shop, 1),
+    has(bulk(shop_ctx(&shop, 1),
              PRODUCTS,
              (struct bulk_mode){.upsert = true, .key = 21},
              "[{\"sku\":\"V1\",\"qty\":5},{\"sku\":\"V2\",\"qty\":5}]"),
@@ -220,7 +220,7 @@ static void rivals(struct task *task, struct directory *one, struct directory *t
     (void)two;
     shop_make(&shop, task, one);
     struct task_call calls[] = {{rival_transaction, &shop, 0}, {rival_upsert, &shop, 0}};
-    has(bulk(shop_context(&shop, 1),
+    has(bulk(shop_ctx(&shop, 1),
              PRODUCTS,
              (struct bulk_mode){0},
              "[{\"sku\":\"V1\"},{\"sku\":\"V2\"}]"),
@@ -269,7 +269,7 @@ static const char *import_text(struct records_ctx *ctx,
 
 static void import_csv(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     const char *csv = "\xef\xbb\xbfid,sku,price,meta,tags,flag,created_at\r\n"
                       "7,C1,1.5,\"{\"\"a\"\":\"\"x, y\"\"}\",1;2,yes,2024-01-01\r\n"
                       "\n"
@@ -296,7 +296,7 @@ static void import_csv(struct shop *shop)
 
 static void import_csv_broken(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     static const char *const files[] = {
         "sku\nA\"B\n", "sku\n\"A\"B\n", "sku\n\"A", "", "sku\n\"", "\xef\xbbsku\n", "\n\n"};
 
@@ -312,7 +312,7 @@ static void import_csv_broken(struct shop *shop)
 
 static void import_json(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     const char *list = " [ {\"id\":1,\"sku\":\"J1\",\"meta\":{\"x\":\"]}\\\"[\"}} ,\n"
                        "{\"sku\":\"J2\",\"sku\":\"J3\"},{\"sku\":\"J1\"},{\"sku\":\"J4\"}]\n";
     const char *lines = "{\"sku\":\"K1\"}\r\n\n{nope}\n5\n{\"sku\":\"K2\",\"version\":3}";
@@ -338,7 +338,7 @@ static void import_json(struct shop *shop)
 /* Many chunks, errors beyond those kept, and a model that changes in between. */
 static void import_long(struct shop *shop)
 {
-    struct records_ctx ann = shop_context(shop, shop->ann);
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
     struct strbuf text;
 
     strbuf_init(&text, shop->task->arena, (size_t)4 << 20);

@@ -411,7 +411,7 @@ static void opened(struct task *task, struct directory *one, struct directory *t
     assert_int_equal(secrets_open(task, project, names, 3, &values), SECRETS_UNREADABLE);
     exec(task, &project->db, "delete from {p}.secrets where name = 'D'");
 
-    /* Sealed again by another process with a key that this one has not heard of. */
+    /* Sealed again by another process with a key that this one does not know yet. */
     assert_int_equal(data_keys_rotate(task, two, 0, say_nothing, &reason), 0);
     assert_int_equal(project_find(task, two, STR("secrets"), &other), 0);
     assert_int_equal(other->data_key.id, 2);

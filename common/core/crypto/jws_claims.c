@@ -18,7 +18,7 @@ bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value)
     return true;
 }
 
-#define TIME_MAX 9007199254740992.0 /* to which a double tells every second */
+#define TIME_MAX 9007199254740992.0 /* up to which a double holds every second */
 
 /* Reads an optional time: *ret_present says whether it is there. JWS_BAD_CLAIM when not an integer,
  * or, of who has fractions (RFC 7519 section 2), not a number that is a time. */

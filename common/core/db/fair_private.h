@@ -47,5 +47,5 @@ void fair_used(struct fair *fair, int64_t schema, bool heavy, int64_t ms, int64_
 bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms);
 /* any: of one that is over: its heavy reads, or its other statements, have had more than this
  * process's part of `at_once` of them always under way. The longer they take, the longer it rests:
- * of the processes of a daemon it comes to `at_once`, without their having to tell each other. */
+ * of the processes of a daemon it comes to `at_once`, without any message between them. */
 bool fair_rests(struct fair *fair, int64_t schema, bool heavy, int64_t now_ms);

@@ -1,10 +1,10 @@
 /*
  * Reads on shared connections: what a turn queued leaves together, in groups under one Sync each.
  *
- * Results of a group arrive with its Sync, so in a group the stuck statement cannot be told from
- * the ones before it: when a group takes too long, its statements are sent again elsewhere, each
- * with a Sync of its own. The one that gets stuck alone is the culprit: it stays, its statement is
- * heavy for a while, and what stands behind it moves on.
+ * Results of a group arrive with its Sync, so in a group the stuck statement cannot be
+ * distinguished from the ones before it: when a group takes too long, its statements are sent again
+ * elsewhere, each with a Sync of its own. The one that gets stuck alone is the culprit: it stays,
+ * its statement is heavy for a while, and what stands behind it moves on.
  */
 #include <string.h>
 
@@ -308,7 +308,7 @@ static bool only_of(struct db_conn *conn, int64_t schema, bool *ret_among)
 }
 
 /* Connections that statements of the project hold up. Groups of several projects count for one that
- * is known to hold up others; then `*ret_known` tells whether a healthy one has the statement. */
+ * is known to hold up others; then `*ret_known` says whether a healthy one has the statement. */
 static unsigned stuck_by(struct db_server *server, int64_t schema, uint64_t key, bool *ret_known)
 {
     unsigned alone = 0;

@@ -108,7 +108,7 @@ static bool is_at_cap(struct db_server *server, int64_t schema)
            held_by(server, schema) >= ROOM_TIMES * (most - leased) && most >= ROOM_FROM;
 }
 
-/* What of a lease is the server's work. Not one that has been silent for a moment: its task may be
+/* What of a lease is the server's work. Not one without a statement for a moment: its task may be
  * the one that waits. Nor one that waits for a lock: the project's other tables are not locked. Of
  * what takes long and was not looked at yet, only what is known to be heavy. */
 static bool lease_keeps_busy(const struct db_conn *conn, int64_t now_ms)

@@ -6,7 +6,7 @@
 void pipe_op(struct db_conn *conn, struct db_op *op);
 /* A command without parameters or a waiter. */
 void pipe_plain(struct db_conn *conn, const char *text);
-/* Ends the group and flushes; `wait` (may be NULL) is told when everything before it is
+/* Ends the group and flushes; `wait` (may be NULL) is woken when everything before it is
  * answered. */
 void pipe_sync(struct db_conn *conn, struct db_wait *wait);
 /* Handles every result that has arrived. */
@@ -19,5 +19,5 @@ void pipe_fail(struct db_conn *conn);
 struct item *pipe_at(struct db_conn *conn, unsigned index);
 /* An op's rows are no longer counted: they are gone, or come again. */
 void op_uncount(struct db_op *op);
-/* Ends an op: takes the result, tells the waiter. */
+/* Ends an op: takes the result, wakes the waiter. */
 void op_end(struct db_op *op, int rc, PGresult *result);

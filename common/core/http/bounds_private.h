@@ -1,7 +1,7 @@
 #pragma once
 /*
  * What clients of one server share. Until a request is known to be anybody's,
- * its client's address alone tells who it counts for (an IPv6 network of 64 bits is one address);
+ * its client's address alone says who it counts for (an IPv6 network of 64 bits is one address);
  * answers count for their project.
  */
 #include "http/conn_private.h"

@@ -76,7 +76,7 @@ static enum state step_extension(struct body_reader *reader, char c)
 {
     bool name_begins = reader->digits != 0;
 
-    reader->digits = 0; /* from here on only tells that a name has not begun */
+    reader->digits = 0; /* from here on only says that a name has not begun */
     if (++reader->extra > EXTENSION_MAX)
         return ST_BAD;
     switch ((enum state)reader->state) {

@@ -196,7 +196,7 @@ int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body)
 
     if (req->content_length > 0 && (uint64_t)req->content_length > max_bytes)
         return REQ_BODY_TOO_LARGE;
-    ex->buffer_limit = max_bytes + 1; /* one more tells "too large" from "just fits" */
+    ex->buffer_limit = max_bytes + 1; /* one more distinguishes "too large" from "just fits" */
     if (!ex->head.chunked && !ex->body_complete)
         buffer_reserve(ex, buffer->len + (size_t)ex->body.left);
     resume_input(ex);

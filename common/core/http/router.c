@@ -279,7 +279,7 @@ static bool node_answers(const struct node *node, bool trailing_slash)
     return false;
 }
 
-/* Depth-first, literals before parameters; NULL when nothing answers the path. `by_param` tells
+/* Depth-first, literals before parameters; NULL when nothing answers the path. `by_param` says
  * which segments were taken as parameters. Each node of the trie is visited at most once. */
 static const struct node *
 node_match(const struct node *root, const struct walk *walk, bool by_param[SEGMENTS_MAX])

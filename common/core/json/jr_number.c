@@ -30,7 +30,7 @@ static void *node_alloc(size_t bytes)
 }
 
 /* Before main(), and so before the first node: one that jansson allocated by itself could not be
- * told from ours. */
+ * distinguished from ours. */
 __attribute__((constructor)) static void room_for_literals(void)
 {
     json_set_alloc_funcs(node_alloc, free);

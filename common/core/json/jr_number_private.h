@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 
-/* any: the end of the number that begins at `at`; *ret_integer tells whether it has digits only. */
+/* any: the end of the number that begins at `at`; *ret_integer says whether it has digits only. */
 size_t number_end(struct str text, size_t at, bool *ret_integer);
 /* any: moves *at behind the next number of a JSON text; STR_NONE when there is none. */
 struct str number_next(struct str text, size_t *at);

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Body schemas: one array of fields is the validator, the decoder into a C struct, and the OpenAPI
- * schema. Members are decoded by offset into in_* types, which tell "left out" from "null" from a
+ * schema. Members are decoded by offset into in_* types, which distinguish "left out", "null" and a
  * value, so PUT can merge.
  *
  *   struct menu_in { struct in_str key; struct in_str label; struct in_json items; };

@@ -90,7 +90,7 @@ static void log_put_escape(struct line *line, unsigned char c)
 }
 
 /* A JSON string. In text that is not UTF-8 every high byte is escaped as if it were Latin-1, so
- * that the line stays valid JSON and the bytes can still be told. */
+ * that the line stays valid JSON and the bytes can still be recognised. */
 static void put_string(struct line *line, struct str text)
 {
     bool utf8 = utf8_valid(text);

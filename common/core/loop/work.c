@@ -107,7 +107,7 @@ static void run_beside(void *arg)
     beside->ran = true;
 }
 
-/* A cancelled wait does not tell whether a thread had begun by then. */
+/* A cancelled wait does not say whether a thread had begun by then. */
 void work_beside(struct task *task, work_fn fn, void *arg)
 {
     struct beside beside = {.fn = fn, .arg = arg};

@@ -2,8 +2,8 @@
 /* Commands on a link. */
 #include "redis/link_private.h"
 
-/* any: sends or queues. `done` (may be NULL) is told once: 0, REDIS_ERROR or REDIS_UNAVAILABLE, and
- * the reply (NULL without one). */
+/* any: sends or queues. `done` (may be NULL) is called once: 0, REDIS_ERROR or REDIS_UNAVAILABLE,
+ * and the reply (NULL without one). */
 typedef void (*cmd_done_fn)(int rc, const redisReply *reply, void *arg);
 void cmd_post(struct link *link,
               int64_t limit_ms,

@@ -36,9 +36,11 @@ static void prepare_bus(void)
     m.bus_acked = metric_counter("groundwork_bus_acked_total", "", "Entries finished");
     m.bus_failed =
         metric_counter("groundwork_bus_failed_total", "", "Entries whose handling failed");
-    m.bus_reclaimed = metric_counter(
-        "groundwork_bus_reclaimed_total", "", "Entries taken over from whoever left them");
-    m.bus_dead = metric_counter("groundwork_bus_dead_total", "", "Entries put to the dead letters");
+    m.bus_reclaimed = metric_counter("groundwork_bus_reclaimed_total",
+                                     "",
+                                     "Entries taken over from consumers that abandoned them");
+    m.bus_dead =
+        metric_counter("groundwork_bus_dead_total", "", "Entries moved to the dead letters");
     m.bus_lost = metric_counter(
         "groundwork_bus_lost_total", "", "Entries deleted before they were finished");
     m.bus_backlog =
@@ -218,7 +220,7 @@ int health_start(struct app *app)
 
 void health_stop(struct app *app)
 {
-    if (!app->admin) /* told to end before it was started */
+    if (!app->admin) /* stopped before it was started */
         return;
     loop_timer_stop(&sample_timer);
     http_server_stop(app->admin);

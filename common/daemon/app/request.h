@@ -9,7 +9,7 @@
 /* any: r->request_id is the caller's X-Request-Id when it is a sane token, else a new one. */
 void request_id_set(struct req *r);
 
-/* any: r->peer is the client's address as told by a trusted proxy. Once at start: the networks
+/* any: r->peer is the client's address as given by a trusted proxy. Once at start: the networks
  * proxies may come from; NULL, or what is wrong with them. */
 void peer_set(struct req *r);
 bool peer_is_proxy(const char *peer); /* is it one of those networks? */

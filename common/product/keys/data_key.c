@@ -79,7 +79,7 @@ static void derive_legacy(struct arena *arena,
     ret_key->id = LEGACY_ID;
 }
 
-/* The master key may have been changed since: what the project has sealed tells from which one its
+/* The master key may have been changed since: what the project has sealed shows from which one its
  * key was derived. */
 static int find_legacy(struct task *task,
                        const struct master_keys *masters,

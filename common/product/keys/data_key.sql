@@ -23,7 +23,7 @@ update {p}.data_keys set retired_at = now() where id < :id::integer and retired_
 -- name: data_keys_lock :one
 select m.id as id from {p}.meta m for update;
 
--- A value of a time before wrapped keys, to tell under which master key it was sealed.
+-- A value of a time before wrapped keys, to find under which master key it was sealed.
 -- name: data_key_legacy :opt
 select s.kind:text, s.key:text, s.sealed:bytea! from {p}.settings s
 where substring(s.sealed from 2 for 4) = '\x00000000'::bytea

@@ -17,7 +17,7 @@ AWAITS int rotation_projects(struct task *task,
                              struct rotation *rotation,
                              struct rotated **ret_list,
                              size_t *ret_count) MUSTCHECK;
-/* any: counts and tells. */
+/* any: counts and logs. */
 void rotation_failed(struct task *task,
                      struct rotation *rotation,
                      const struct rotated *project,

@@ -127,7 +127,7 @@ int dispute_facts(struct apply_source *source,
     return 0;
 }
 
-/* Complete but unpaid: a method that takes days; its intent will tell. */
+/* Complete but unpaid: a method that takes days; its intent will decide. */
 static const char *session_status(const struct session_object *session)
 {
     if (str_is(session->status, "expired"))

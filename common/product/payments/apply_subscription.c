@@ -62,7 +62,7 @@ static int subscription_compare(const struct subscription_row *row,
         return facts->at_ms > row->event_ms ? 1 : -1;
     if (row->event_rank != facts->rank)
         return facts->rank > row->event_rank ? 1 : -1;
-    /* Our calls may follow each other faster than the processor's clock tells: the last one
+    /* Our calls may follow each other faster than the processor's clock resolves: the last one
      * stands. */
     return facts->reading ? 1 : str_cmp(facts->event_id, row->event_id);
 }

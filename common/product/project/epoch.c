@@ -107,7 +107,7 @@ int epoch_fresh(struct task *task, struct directory *directory)
         return 0;
     if (directory->control_failures > 0)
         return PROJECT_UNAVAILABLE;
-    /* Nothing failed: this process itself stood still. One read tells. */
+    /* Nothing failed: this process itself stood still. One read decides. */
     if (directory->reader == NULL)
         epoch_read_now(directory);
     return singleflight_join(task, directory->reader);

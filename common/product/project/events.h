@@ -21,7 +21,8 @@ struct outbox_row {
 
 /* any: the call that adds one outbox row; parameters live in `arena`, the texts stay the caller's,
  * who puts it behind the change in the same db_batch or transaction. Of an entity it is added in
- * any case; of none when an enabled workflow listens to it at that moment: rows.affected tells. */
+ * any case; of none when an enabled workflow listens to it at that moment: rows.affected says so.
+ */
 struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *row);
 /* any: the beginning of that statement for a record whose id and payload PostgreSQL makes: the SQL
  * of both follows, with a comma between; their own parameters are numbered behind the first

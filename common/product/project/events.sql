@@ -1,4 +1,4 @@
--- An event, in the transaction of what it tells. The record and what is said of it stand last: others put SQL for both
+-- An event, in the transaction of what it reports. The record and what is said of it stand last: others put SQL for both
 -- (events_outbox_head).
 -- part: row
 insert into {p}.outbox (pending, event, entity_id, actor_id, depth, trace, root, record_id, payload)

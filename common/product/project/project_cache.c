@@ -99,7 +99,7 @@ static int project_cache_load_run(struct task *task, void *arg)
     if (rc == RIGHTS_GONE && entry != NULL && load->key.generation == cache->generation)
         rights_drop(cache, entry);
     /* Whoever changed the model may have died before anybody was notified: then rights, which are
-     * read again every five seconds, tell. */
+     * read again every five seconds, show it. */
     if (rc == 0 && rights->model_version > load->project->model->version)
         project_sync_start(load->project);
     if (rc == 0 && load->key.generation == cache->generation)

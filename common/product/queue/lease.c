@@ -58,7 +58,7 @@ static bool lease_has_id(const struct rows *rows, int64_t id)
 }
 
 /* A row that is in neither list belongs to somebody else, or is gone. One that was not renewed and
- * is ours still is locked: the next renewal tells. */
+ * is ours still is locked: the next renewal decides. */
 static void lease_note(const struct renewal *renewal,
                        const struct rows *renewed,
                        const struct rows *held,

@@ -448,7 +448,8 @@ static const struct {
     [RELEASED] = {PREFIX "released_total", "Items given back"},
     [LOST] = {PREFIX "lost_total", "Items that were cancelled or went to another process"},
     [RESCUED] = {PREFIX "rescued_total", "Items of processes that died, put back or quarantined"},
-    [QUARANTINED] = {PREFIX "quarantined_total", "Items that ended too many processes"},
+    [QUARANTINED] = {PREFIX "quarantined_total",
+                     "Items quarantined: too many of their processes crashed"},
     [RUNNING] = {PREFIX "running", "Items running"},
     [PROJECTS] = {PREFIX "projects", "Projects with work"},
 };

@@ -22,7 +22,7 @@
  * Crash. Rows whose last process died are crashed: one of them may have taken it down. They are
  * claimed apart from the others and one at a time, so that the next crash has one cause: here
  * (the kind has .claim_crashed), or in a process of its own (it has .crashed_put as well). One that
- * has ended too many processes is quarantined by .rescue.
+ * has crashed too many processes is quarantined by .rescue.
  * Drain. Nothing new is claimed; what has not begun is given back, what runs is asked to
  * (QUEUE_RELEASING), and what is left at the end is given back as it is, or cancelled.
  *
@@ -127,8 +127,8 @@ struct queue_kind {
     /* Control schema; projects with crashed rows, for the process that runs them. $1 number. */
     const struct sql *crashed_put;
     const struct sql *crashed_take; /* :many number */
-    /* History that is old enough goes, some at a time: $1 days, $2 how many. A :one statement tells
-     * how many are gone in its first column. Ends with NULL. */
+    /* History that is old enough goes, some at a time: $1 days, $2 how many. A :one statement
+     * returns how many are gone in its first column. Ends with NULL. */
     const struct sql *const *retain;
 
     enum bus_topic topic;

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The record engine: everything that reads or writes rows of user-defined entities, with row rule
+ * Records: everything that reads or writes rows of user-defined entities, with row rule
  * and field rule in every statement. Used by the gateway's item routes and by workflow steps alike;
  * knows no HTTP. All calls are co.
  *
- * Results: 0, -ECANCELED, -ETIMEDOUT, or RECORDS_FAILED with ctx->error telling what (a problem
+ * Results: 0, -ECANCELED, -ETIMEDOUT, or RECORDS_FAILED with ctx->error saying what (a problem
  * code of catalog/problem.h, so that a gateway can answer with it and a workflow can store it);
  * outside of a transaction also RECORDS_SCHEMA: the model is not the database's any more, and
  * nothing was done. Handlers of the gateway begin again by themselves; others ask records_again().
@@ -26,7 +26,7 @@ struct records_error {
     struct schema_errors fields; /* findings for validation_failed, unique_violation, ... */
 };
 
-/* One use of the engine: borrowed pointers, filled by the caller. */
+/* Context of one call or several: borrowed pointers, filled by the caller. */
 struct records_ctx {
     struct task *task;
     struct directory *directory;

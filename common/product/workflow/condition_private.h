@@ -23,7 +23,7 @@ struct condition {
     bool list; /* right are the items of a list as written */
 };
 
-/* any: equality as condition.h tells. */
+/* any: equality as condition.h defines it. */
 bool values_equal(const json_t *a, const json_t *b);
 /* any: false when the two cannot be ordered; else *ret_order is < 0, 0 or > 0. */
 bool values_order(const json_t *a, const json_t *b, int *ret_order);

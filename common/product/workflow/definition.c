@@ -398,7 +398,7 @@ static void definition_read_name(const struct check *in, const json_t *doc)
         (void)check_text(in, &at, value, &rule, &in->definition->name);
 }
 
-/* Members that the service sets itself are told from unknown ones. */
+/* Members that the service sets itself are distinguished from unknown ones. */
 static void check_doc_members(const struct check *in, const json_t *doc)
 {
     static const char *const known[] = {"name", "enabled", "trigger", "start_step", "steps", NULL};

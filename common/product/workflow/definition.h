@@ -7,7 +7,7 @@
  * {"name", "enabled", "trigger": {...}, "start_step", "steps": [{"key", "name", "action",
  * "enabled", "params", "next", "on_failure", "then", "else", "timeout_seconds"}]} A member that is
  * null counts as left out. "then" and "else" belong to Condition, "next" to all others; without
- * them the job ends there. start_step is the first step unless told.
+ * them the job ends there. start_step is the first step unless it is given.
  * A step that is not enabled is skipped; a Condition then goes on with "then".
  *
  * Actions, their parameters and what these take stand in catalog/step.def; unknown parameters are

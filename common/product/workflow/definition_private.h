@@ -9,7 +9,7 @@ struct check {
     struct schema_errors *errors;
     struct definition *definition;
     const struct step_param *param; /* whose value is checked */
-    bool links_broken;              /* a link leads nowhere: what is reached cannot be told */
+    bool links_broken;              /* a link leads nowhere: what is reached is not known */
 };
 
 /* any: adds a finding at a place. */

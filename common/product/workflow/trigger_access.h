@@ -10,7 +10,7 @@
 #include "rights/rights.h"
 #include "workflow/condition.h"
 
-/* any: whether the caller may be told of such an event at all. `entity` is that of an entity event;
+/* any: whether the caller may know of such an event at all. `entity` is that of an entity event;
  * NULL when it is gone: then nobody but administrators may. An event of no known name is for
  * administrators, too. */
 bool trigger_allowed(const struct caller *caller, struct str event, const struct entity *entity);
@@ -22,9 +22,9 @@ struct trigger_view {
     int64_t at_ms;
 };
 /* any: takes members that the caller may not read out of a record (changes `data`). Members that
- * are no fields of the entity any more are not told, nor those of fields that were changed since:
- * the name may have been another one's. */
+ * are no fields of the entity any more are left out, and so are those of fields that were changed
+ * since: the name may have been another one's. */
 void trigger_trim(const struct trigger_view *view, json_t *data);
 /* any: whether a trigger's filter over a record (NULL = none) asks only for what the caller may
- * read: that it held tells of the record, too. */
+ * read: that it held reveals the record, too. */
 bool trigger_filter_allowed(const struct trigger_view *view, const struct condition *filter);

@@ -19,7 +19,7 @@ struct model_audit {
  */
 typedef int (*model_change_fn)(struct req *r, void *arg, struct model_audit *audit);
 
-/* co: runs the change, raises the model's version, writes the audit row, commits and tells
+/* co: runs the change, raises the model's version, writes the audit row, commits and notifies
  * everyone. A change that waits too long for a table in use is rolled back and tried again a few
  * times, so that the requests queued behind it are let through; then 503. */
 AWAITS int model_change(struct req *r, model_change_fn change, void *arg) MUSTCHECK;

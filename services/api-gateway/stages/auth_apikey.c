@@ -1,4 +1,4 @@
-/* API keys: random, stored as SHA-256, so the lookup by hash tells nothing about a key by its
+/* API keys: random, stored as SHA-256, so the lookup by hash reveals nothing about a key by its
  * timing. */
 #include "base/clock.h"
 #include "crypto/digest.h"

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What a running script tells the process that watches it: records on a pipe, each a byte of kind,
- * a length (u32, the machine's order: both ends are the same program) and that many bytes of JSON
- * text.
+ * What a running script reports to the process that watches it: records on a pipe, each a byte of
+ * kind, a length (u32, the machine's order: both ends are the same program) and that many bytes of
+ * JSON text.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /*
- * One request at a time: a child, forked in advance, runs the script and tells by records; this
+ * One request at a time: a child, forked in advance, runs the script and reports by records; this
  * process looks at its time and memory, ends it when it must, and writes the answer. Whatever
  * becomes of the child, the next run begins with the same memory as the first.
  */

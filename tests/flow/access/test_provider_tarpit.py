@@ -97,7 +97,7 @@ def status_of(one):
     return int(one.recv(4096).split(b" ", 2)[1])
 
 
-def test_a_silent_provider_holds_up_nobody_else(make, issuers, tarpit):
+def test_a_provider_without_an_answer_holds_up_nobody_else(make, issuers, tarpit):
     """As many starts as there were slots and places to wait: another project's provider is asked at once."""
     issuer = Issuer(issuers)
     loud = [make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/i{n}", oidc_client_id="id") for n in range(2)]

@@ -71,7 +71,7 @@ def test_filters_orders_and_expansions_on_what_is(site):
     assert ids(anyone.get(f"{ITEMS}?sort=n&limit=2&cursor={cursor}")) == site.posts[2:]
 
 
-def test_links_to_what_is_not_public_tell_no_ids(site):
+def test_links_to_what_is_not_public_reveal_no_ids(site):
     """An entity that is not public has no records here: its ids are not listed through a relation to many."""
     item = site.client().get(f"{ITEMS}/{site.posts[0]}", expect=200).json()
     assert item.get("notes", []) == []

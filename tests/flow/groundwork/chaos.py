@@ -99,12 +99,12 @@ class Deaf:
             except OSError:
                 pass
         self.listener.settimeout(1)
-        heard = []
+        received = []
         while True:
             try:
                 taken, peer = self.listener.accept()
             except TimeoutError:
-                return heard
+                return received
             taken.settimeout(1)
             try:
                 data = b"" if peer in own else taken.recv(65536)
@@ -112,7 +112,7 @@ class Deaf:
                 data = b""
             taken.close()
             if data:
-                heard.append(data)
+                received.append(data)
 
     def close(self):
         for one in [self.listener, *self.fill]:

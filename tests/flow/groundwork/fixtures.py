@@ -115,7 +115,7 @@ def runner(start_runner):
 def start_one(start_runner, servers, request):
     """start_one() is a runner of one test, with the settings RUNNER of its file. At the test's end all of them are
     killed and forgotten, with what they left in the test's own project: those of the next one deal out the projects among
-    themselves, and run no leftovers beside the job that is looked at, which would be suspects as it is."""
+    themselves, and run no leftovers beside the job that is looked at, which might have crashed the runner as it might."""
     started = []
 
     def start_it(**settings):

@@ -96,6 +96,6 @@ class Hooks:
     def status(self, payment):
         return rows(self.db, f"select status from {self.schema}.payments where id = %s", payment)[0][0]
 
-    def told(self, name):
+    def emitted(self, name):
         """Ids of what events of this name in the outbox are about."""
         return [r for r, in rows(self.db, f"select (payload->>'id')::bigint from {self.schema}.outbox where event = %s order by id", name)]

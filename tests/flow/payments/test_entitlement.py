@@ -141,7 +141,7 @@ def test_a_key_stands_for_its_maker(project, subscribe):
     key.get(f"{BASE}/by-user/{project.admin.user['id']}", expect=403)
 
 
-def test_the_plan_is_told(project, reader, subscribe):
+def test_the_plan_is_shown(project, reader, subscribe):
     plan = project.admin.post("/integrations/svcpay/subscription-plans", {
         "name": "Gold", "amount": 5, "currency": "usd", "billing_interval": "month"}, expect=201).json()
     subscribe(reader.user["id"], "active", plan_id=plan["id"])

@@ -23,13 +23,13 @@ def sync(shop, email="ada@example.org", **params):
     return methods(shop, customer_email=email, sync="true", **params)
 
 
-def told(db, shop, event):
+def emitted(db, shop, event):
     with db.cursor() as cursor:
         cursor.execute(f"select count(*) from {shop.project.schema(db)}.outbox where event = %s", (event,))
         return cursor.fetchone()[0]
 
 
-def test_set_up_is_told_by_events(shop, payments):
+def test_set_up_is_reported_by_events(shop, payments):
     made = shop.admin.post(f"{METHODS}/setup-intent", {"customer_email": "Ada@Example.org"}, expect=200).json()
     assert made["client_secret"] and made["status"] == "requires_payment_method"
     shop.processor.setup(made["id"])
@@ -121,7 +121,7 @@ def test_remove_while_the_processor_is_away(shop):
     shop.admin.delete(f"{METHODS}/{method['id']}", expect=204)
 
 
-def test_removal_is_told_once(shop, payments, db):
+def test_removal_is_emitted_once(shop, payments, db):
     listen(shop)
     set_up(shop)
     method = sync(shop)[0]
@@ -129,9 +129,9 @@ def test_removal_is_told_once(shop, payments, db):
     shop.admin.delete(f"{METHODS}/{method['id']}", expect=204)
     shop.admin.delete(f"{METHODS}/{method['id']}", expect=204)
     shop.drain()
-    wait_for(lambda: told(db, shop, "PaymentMethodRemoved"))
-    assert told(db, shop, "PaymentMethodRemoved") == 1
-    assert told(db, shop, "PaymentMethodCaptured") == 1
+    wait_for(lambda: emitted(db, shop, "PaymentMethodRemoved"))
+    assert emitted(db, shop, "PaymentMethodRemoved") == 1
+    assert emitted(db, shop, "PaymentMethodCaptured") == 1
 
 
 def listen(shop):

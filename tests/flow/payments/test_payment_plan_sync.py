@@ -41,7 +41,7 @@ def agrees(shop, plan):
     assert active[0]["recurring"]["interval_count"] == plan["interval_count"]
 
 
-def test_a_plan_is_told_when_it_is_made_and_changed(shop):
+def test_a_plan_is_synced_when_it_is_made_and_changed(shop):
     plan = make(shop)
     agrees(shop, plan)
     assert shop.admin.get(f"{PLANS}/{plan['id']}").json() == plan
@@ -117,7 +117,7 @@ def test_a_plan_stays_while_it_cannot_be_retired(shop):
 @pytest.mark.parametrize("path", ["/v1/products", "/v1/prices"])
 @pytest.mark.parametrize("kind", [("status", 500), ("status", 503), ("status", 401), ("status", 429), ("timeout", 0),
                                   ("reset", 0), ("garbage", 0)])
-def test_it_is_saved_without_the_processor_and_told_later(shop, path, kind):
+def test_it_is_saved_without_the_processor_and_synced_later(shop, path, kind):
     shop.fault(kind[0], 9, method="POST", path=path, status=kind[1] or 500)
     plan = make(shop)
     assert plan["synced"] is False and plan["sync_error"]
@@ -128,7 +128,7 @@ def test_it_is_saved_without_the_processor_and_told_later(shop, path, kind):
 @pytest.mark.parametrize("step", range(4))
 @pytest.mark.parametrize("kind", ["reset", "status"])
 def test_a_change_of_price_at_any_step(shop, step, kind):
-    """Product, price, and the old price made inactive: whichever is not heard of, the next save goes on."""
+    """Product, price, and the old price made inactive: whichever answer is lost, the next save goes on."""
     plan = make(shop)
     shop.fault(kind, 9, method="POST", path="/v1/p*", skip=step, status=503, act=kind == "reset")
     changed = save(shop, plan, name="Other", amount=99)
@@ -138,7 +138,7 @@ def test_a_change_of_price_at_any_step(shop, step, kind):
     assert len(shop.objects("price")) == 2
 
 
-def test_the_processors_refusal_is_told(shop):
+def test_the_processors_refusal_is_shown(shop):
     shop.fault("status", 1, status=400, method="POST", path="/v1/prices")
     plan = make(shop)
     assert plan["synced"] is False and plan["sync_error"] and plan["processor_product_id"]
@@ -183,7 +183,7 @@ def test_saves_side_by_side_end_in_one_state(shop):
 
 @pytest.mark.parametrize("skip", range(3))
 def test_a_gateway_that_is_killed_in_the_middle(shop, start_gateway, skip):
-    """Whatever it had told by then, the next save goes on from there."""
+    """Whatever it had sent by then, the next save goes on from there."""
     plan = make(shop)
     gateway = start_gateway(WORKERS=1)
     client = Client(f"{gateway.url}/org/{shop.project.id}", token=shop.admin.token)

@@ -131,7 +131,7 @@ def test_capture_after_a_card_that_was_declined(shop):
     assert intent(shop, made["id"], "capture")["status"] == "succeeded"
 
 
-def test_capture_follows_what_no_event_told(shop, processor):
+def test_capture_follows_what_no_event_reported(shop, processor):
     made = pay(shop, mode="intent", capture_method="manual").json()
     processor.pay(made["reference"])
     assert intent(shop, made["id"], "capture")["status"] == "succeeded"
@@ -261,7 +261,7 @@ def test_methods_of_others_are_not_there(shop, make_shop, operator, gateway, rec
     assert other.charges() == []
 
 
-# --- what is told ---------------------------------------------------------------------------------
+# --- what is emitted ------------------------------------------------------------------------------
 
 
 def test_events(shop, payments, db):
@@ -278,12 +278,12 @@ def test_events(shop, payments, db):
                      ("PaymentCreated", refused["payment_id"]), ("PaymentFailed", refused["payment_id"]),
                      ("PaymentCreated", made["id"]), ("PaymentSucceeded", made["id"])])
 
-    def told():
+    def emitted():
         found = rows(db, f"select event, (payload ->> 'id')::bigint from {shop.project.schema(db)}.outbox")
         return sorted((event, number) for event, number in found if event.startswith("Payment"))
 
-    until(lambda: len(told()) >= len(wanted), "all of it is told")
-    assert told() == wanted
+    until(lambda: len(emitted()) >= len(wanted), "all of it is emitted")
+    assert emitted() == wanted
 
 
 # --- what is refused -------------------------------------------------------------------------------
@@ -394,7 +394,7 @@ def test_status_when_the_processor_is_away(shop):
 
 
 def test_status_does_not_wait_for_the_processor(shop, start_gateway):
-    """Who asks how a payment stands soon hears what is known, however long a call may take."""
+    """Who asks how a payment stands soon gets what is known, however long a call may take."""
     made = pay(shop, mode="intent").json()
     patient = start_gateway("patient", WORKERS=1, PROCESSOR_TIMEOUT_MS=25000)
     client = Client(f"{patient.url}/org/{shop.project.id}", token=shop.admin.token)

@@ -1,5 +1,5 @@
 """Payments while the processor misbehaves, its events come as they like, and gateways die: nobody is charged twice, every
-payment ends as it did at the processor, each fact is told once."""
+payment ends as it did at the processor, each event is emitted once."""
 import collections
 import concurrent.futures
 import os
@@ -160,7 +160,7 @@ def arrived(shop):
 @pytest.mark.parametrize("act", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("who", ["caller", "timer"])
 def test_killed_around_the_charge(hasty, hasty_gateway, processor, payments_of, db, act, who):
-    """Asked, and killed before or after the processor acted: the caller's repetition or the timer brings it home."""
+    """Asked, and killed before or after the processor acted: the caller's repetition or the timer completes it."""
     hasty.fault("timeout", path="/v1/payment_intents", act=act, seconds=1)
     killed_while(hasty_gateway, hasty, db, "k", lambda: arrived(hasty))
     if who == "caller":
@@ -209,7 +209,7 @@ def listen(project):
     }, expect=201).json()["id"]: kind for kind in KINDS}
 
 
-def told(shop, db, kinds):
+def emitted(shop, db, kinds):
     found = rows(db, f"select workflow_id, count(*) from {shop.project.schema(db)}.jobs group by workflow_id")
     return {kinds[id_]: count for id_, count in found}
 
@@ -255,10 +255,10 @@ def test_a_subscription_from_start_to_end(make_shop, project, processor, payment
     all_applied(shop, db)
     wanted = {"PaymentCreated": 2, "PaymentSucceeded": 2, "SubscriptionCreated": 1, "SubscriptionActivated": 1,
               "SubscriptionExpired": 1, "PaymentMethodCaptured": 1}
-    until(lambda: all(told(shop, db, kinds).get(kind) == count for kind, count in wanted.items()),
-          f"told {told(shop, db, kinds)}")
+    until(lambda: all(emitted(shop, db, kinds).get(kind) == count for kind, count in wanted.items()),
+          f"emitted {emitted(shop, db, kinds)}")
     time.sleep(0.3)
-    got = told(shop, db, kinds)
+    got = emitted(shop, db, kinds)
     assert {kind: count for kind, count in got.items() if kind in wanted} == wanted, got
     assert processor.assert_never_charged_twice(shop.account) and len(shop.charges()) == 2
     paid = [each for each in shop.admin.get(f"{PAY}/payments", expect=200).json()["items"] if each["status"] == "succeeded"]

@@ -1,9 +1,9 @@
 """The gateway dies at each point of a call that moves money: whatever happens next, it moves once.
 
 A worker is killed at the n-th time that it sends something (a statement, a call to the processor, an answer) or
-hears something, for each n until a request ends before that. Afterwards the caller repeats his request, or the
+receives something, for each n until a request ends before that. Afterwards the caller repeats his request, or the
 timer of the payments service settles what was left, and then the caller repeats it. The processor's events are
-dropped: they would tell what is to be found out.
+dropped: they would report what is to be found out.
 """
 import os
 import shutil

@@ -1,5 +1,5 @@
-"""Lives of payments, subscriptions and cards, told in any order, by several at once, some of it twice: what the project
-knows in the end is what is so at the processor, and each fact was told once."""
+"""Lives of payments, subscriptions and cards, reported in any order, by several at once, some of it twice: what the project
+knows in the end is what is so at the processor, and each event was emitted once."""
 import collections
 import itertools
 import random
@@ -20,7 +20,7 @@ KINDS = ("PaymentCreated", "PaymentSucceeded", "PaymentFailed", "SubscriptionCre
 
 
 def listen(schema, db):
-    """A listener for each kind: what is told stays in the outbox, for no runner takes it."""
+    """A listener for each kind: what is emitted stays in the outbox, for no runner takes it."""
     for kind in KINDS:
         execute(db, f"insert into {schema}.workflows (name, trigger_kind, event, editor_id) values (%s, 'event', %s, 1)", kind, kind)
 
@@ -77,7 +77,7 @@ def test_every_order_of_a_renewal(project, webhook, db):
     assert ends[0][0] == "active" and ends[0][2:6] == ("recurring", "partially_refunded", 500, "ch_1") and ends[0][-1] == len(orders)
     assert rows(db, f"select count(*) from {hooks.schema}.payments")[0][0] == len(orders)
     for kind in ("PaymentCreated", "PaymentSucceeded", "SubscriptionCreated", "SubscriptionActivated"):
-        assert sorted(collections.Counter(hooks.told(kind)).values()) == [1] * len(orders), kind
+        assert sorted(collections.Counter(hooks.emitted(kind)).values()) == [1] * len(orders), kind
 
 
 # --- whole lives at the test processor ---

@@ -574,7 +574,7 @@ def test_delivery_is_repeated_until_it_is_taken(own, api, platform, hooks):
         assert header == f"t={at},v1={digest}" and abs(int(at) - time.time()) < 60 and event["object"] == "event"
 
 
-def test_delivery_behaves_as_badly_as_it_is_told(own, api, platform, hooks):
+def test_delivery_behaves_as_badly_as_it_is_set(own, api, platform, hooks):
     endpoint = own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, events=["*"], duplicate=2)
     api.post("/v1/customers", {"email": "a@example.org"})
     own.drain()

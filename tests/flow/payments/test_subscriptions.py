@@ -126,7 +126,7 @@ def test_repeats_with_a_key_make_one(shop):
 
 @pytest.mark.parametrize("kind", ["timeout", "reset", "garbage"])
 def test_a_lost_answer_is_settled_by_repeating(shop, kind):
-    """The processor has done it and nobody heard: the same key finds the same session."""
+    """The processor has done it and the answer was lost: the same key finds the same session."""
     body = INLINE | {"customer_email": "one@example.org"}
     shop.fault(kind, 9, method="POST", path="/v1/checkout/sessions", act=True)
     refused = subscribe(shop.admin, 503, key="k", **body)
@@ -181,7 +181,7 @@ def test_with_a_saved_method(shop, saved):
     shop.processor.assert_never_charged_twice(shop.account)
 
 
-def test_with_a_method_that_nobody_has_told_of(shop):
+def test_with_a_method_that_no_event_reported(shop):
     """Given on the payer's device a moment ago: its event is on its way."""
     setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=200).json()
     method = shop.processor.setup(setup["id"])["payment_method"]

@@ -206,7 +206,7 @@ def test_w2_a_hundred_at_once(project, webhook, db):
     assert {answer.status_code for answer in answers} == {200}
     assert sum("duplicate" not in answer.json() for answer in answers) == 1
     hooks.wait(told, "applied")
-    assert hooks.stored() == 1 and hooks.status(payment) == "succeeded" and hooks.told("PaymentSucceeded") == [payment]
+    assert hooks.stored() == 1 and hooks.status(payment) == "succeeded" and hooks.emitted("PaymentSucceeded") == [payment]
 
 
 def test_two_events_of_one_id(hooks):
@@ -454,7 +454,7 @@ def test_a_replay_changes_nothing_twice(project, webhook, db):
     applied = hooks.row(told, "applied_at")
     project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
     until(lambda: hooks.row(told, "state") == "applied" and hooks.row(told, "applied_at") > applied, "applied again", 10)
-    assert hooks.status(payment) == "succeeded" and hooks.told("PaymentSucceeded") == [payment]
+    assert hooks.status(payment) == "succeeded" and hooks.emitted("PaymentSucceeded") == [payment]
 
 
 def test_old_rows_go(project, start_webhook, db):

@@ -53,10 +53,10 @@ def succeeded(hooks, **columns):
 
 
 def exactly_once(hooks, payments):
-    """Each has succeeded and was told once."""
+    """Each has succeeded and was emitted once."""
     states = dict(rows(hooks.db, f"select id, status from {hooks.schema}.payments"))
     assert {payment: states[payment] for payment in payments} == dict.fromkeys(payments, "succeeded")
-    assert sorted(hooks.told("PaymentSucceeded")) == sorted(payments)
+    assert sorted(hooks.emitted("PaymentSucceeded")) == sorted(payments)
 
 
 # --- one that dies ---
@@ -307,7 +307,7 @@ def settled(hooks, servers, taken):
         states = dict(rows(hooks.db, f"select id, status from {hooks.schema}.payments"))
         for payment, _ in taken:
             assert states[payment] == "succeeded"
-        told = hooks.told("PaymentSucceeded")
+        told = hooks.emitted("PaymentSucceeded")
         assert len(told) == len(set(told)) and {payment for payment, _ in taken} <= set(told)
     finally:
         hooks.db.close()
@@ -435,7 +435,7 @@ def test_a_daemon_that_stands_still(listening, db, servers, start_one):
 
 
 def test_a_queue_that_waits_longer_than_its_lease(listening, db, servers, start_one):
-    """What was claimed ahead and not begun is claimed anew in time: it is no suspect of anything."""
+    """What was claimed ahead and not begun is claimed anew in time: it crashed nothing."""
     hooks = Hooks(listening, start_one(APPLY_SLOTS=0), db)
     made = [succeeded(hooks) for _ in range(30)]
     for _, told in made:

@@ -71,7 +71,7 @@ class Till:
     def due(self, id_, table="payments"):
         execute(self.db, f"update {self.schema}.{table} set settle_at = now() where id = %s", id_)
 
-    def told(self, name):
+    def emitted(self, name):
         return [r for r, in rows(self.db, f"select (payload->>'id')::bigint from {self.schema}.outbox where event = %s", name)]
 
 
@@ -87,7 +87,7 @@ def till(shop, payments, db):
 def test_a_call_that_was_never_made(till, processor):
     payment = till.charge()
     till.settled(payment, "succeeded")
-    assert len(till.shop.charges()) == 1 and till.told("PaymentSucceeded") == [payment]
+    assert len(till.shop.charges()) == 1 and till.emitted("PaymentSucceeded") == [payment]
     assert till.get(payment, "call_key", "call_path", "call_form", "settle_at") == (None, None, None, None)
     assert till.get(payment, "intent_id") == till.shop.objects("payment_intent")[0]["id"]
 
@@ -101,7 +101,7 @@ def test_a_call_that_was_made_and_not_answered(till, processor, kind):
     until(lambda: not processor.faults_left(), "all of them are met", 60)
     till.due(payment)
     till.settled(payment, "succeeded")
-    assert len(till.shop.charges()) == 1 and till.told("PaymentSucceeded") == [payment]
+    assert len(till.shop.charges()) == 1 and till.emitted("PaymentSucceeded") == [payment]
     assert len({made["key"] for made in till.shop.requests("POST", "/v1/payment_intents")}) == 1
     processor.assert_never_charged_twice(till.shop.account)
 
@@ -114,7 +114,7 @@ def test_a_call_whose_error_is_kept(till, act):
     till.settled(payment, "succeeded" if act else "failed")
     assert till.get(payment, "call_key", "failure_code") == (None, None if act else "not_carried_out")
     assert len(till.shop.charges()) == act
-    assert till.told("PaymentSucceeded" if act else "PaymentFailed") == [payment]
+    assert till.emitted("PaymentSucceeded" if act else "PaymentFailed") == [payment]
 
 
 def test_a_checkout_whose_error_is_kept(till):
@@ -129,14 +129,14 @@ def test_a_declined_call(till):
     till.settled(payment, "failed")
     code, message, settle_at = till.get(payment, "failure_code", "failure_message", "settle_at")
     assert code == "card_declined" and message and settle_at is None
-    assert till.told("PaymentFailed") == [payment] and till.shop.charges() == []
+    assert till.emitted("PaymentFailed") == [payment] and till.shop.charges() == []
 
 
 def test_a_call_that_is_refused(till):
     payment = till.charge(call_form=f"amount=0&currency=usd&metadata[project_id]={till.shop.project.id}&metadata[payment_id]=#ID#")
     till.settled(payment, "failed")
     assert till.get(payment, "failure_code", "call_key", "settle_at")[1:] == (None, None)
-    assert till.told("PaymentFailed") == [payment]
+    assert till.emitted("PaymentFailed") == [payment]
 
 
 def test_a_key_that_the_processor_has_forgotten(till):
@@ -146,7 +146,7 @@ def test_a_key_that_the_processor_has_forgotten(till):
     assert till.get(payment, "failure_code", "settle_at") == ("outcome_unknown", None)
     till.settled(young, "succeeded")
     assert len(till.shop.requests("POST", "/v1/payment_intents")) == 1
-    assert till.told("PaymentFailed") == [payment]
+    assert till.emitted("PaymentFailed") == [payment]
 
 
 def test_a_processor_that_is_away(till, processor):
@@ -167,7 +167,7 @@ def test_an_intent_is_read(till):
                                              "automatic_payment_methods[allow_redirects]": "never"})
     payment = till.add("payments", type="one_off", amount_minor=2000, currency="usd", status="processing", intent_id=made["id"])
     till.settled(payment, "succeeded")
-    assert till.get(payment, "settle_at") is None and till.told("PaymentSucceeded") == [payment]
+    assert till.get(payment, "settle_at") is None and till.emitted("PaymentSucceeded") == [payment]
 
 
 def test_what_is_open_is_read_again(till):
@@ -195,7 +195,7 @@ def test_a_checkout_from_call_to_payment(till, processor):
     processor.complete(session)
     till.due(payment)
     till.settled(payment, "succeeded")
-    assert len(till.shop.objects("checkout.session")) == 1 and till.told("PaymentSucceeded") == [payment]
+    assert len(till.shop.objects("checkout.session")) == 1 and till.emitted("PaymentSucceeded") == [payment]
 
 
 def test_a_checkout_that_nobody_completes(till, processor):
@@ -247,7 +247,7 @@ def test_a_renewal_that_nobody_reported(till, processor):
     till.due(made, "subscriptions")
     till.settled(made, "canceled", "subscriptions")
     until(lambda: till.get(made, "settle_at", table="subscriptions") is None, "nothing is left to be asked", 20)
-    assert len(till.told("SubscriptionExpired")) == 1
+    assert len(till.emitted("SubscriptionExpired")) == 1
 
 
 def test_a_subscription_whose_call_is_forgotten(till):
@@ -275,7 +275,7 @@ def test_a_subscription_that_is_refused(till):
                     " where subscription_id = %s", made) == [("incomplete", "incomplete_expired", reason)]
     assert rows(db, f"select redeemed from {schema}.offer_codes where id = %s", code) == [(0,)]
     assert rows(db, f"select count(*) from {schema}.offer_redemptions where subscription_id = %s", made) == [(0,)]
-    assert till.told("SubscriptionExpired") == []
+    assert till.emitted("SubscriptionExpired") == []
 
 
 def test_a_subscription_whose_charge_is_declined(till):
@@ -301,7 +301,7 @@ def test_many_at_once_by_several_daemons(till, start_payments, processor):
     assert len(till.shop.charges()) == len(made)
     asked = till.shop.requests("POST", "/v1/payment_intents")
     assert len(asked) == len(made) == len({each["key"] for each in asked})
-    assert sorted(till.told("PaymentSucceeded")) == sorted(made)
+    assert sorted(till.emitted("PaymentSucceeded")) == sorted(made)
     processor.assert_never_charged_twice(till.shop.account)
 
 
@@ -314,7 +314,7 @@ def test_events_and_the_timer_at_once(shop, payments, db, processor):
         till.settled(payment, "succeeded", within=60)
     shop.drain()
     time.sleep(0.5)
-    assert sorted(till.told("PaymentSucceeded")) == sorted(made)
+    assert sorted(till.emitted("PaymentSucceeded")) == sorted(made)
     assert len(shop.charges()) == len(made)
 
 

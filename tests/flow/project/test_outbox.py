@@ -213,7 +213,7 @@ def family(session_gateway, operator, recorder, servers):
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["delete", "delete-many"])
-def test_what_goes_with_a_record_is_told_too(family, db, many):
+def test_what_goes_with_a_record_is_emitted_too(family, db, many):
     """on_delete cascade: EntityDeleted of each, grants go with them; set_null: EntityUpdated, with another version."""
     item, admin = family.item, family.admin
     people = [item("people", name=name)["id"] for name in "ab"]
@@ -242,7 +242,7 @@ def test_what_goes_with_a_record_is_told_too(family, db, many):
     admin.get(f"/entities/visits/items/{visit}", expect=200)
 
 
-def test_what_stays_is_not_told(family, db):
+def test_what_stays_is_not_emitted(family, db):
     """A record that may not be deleted takes nothing along."""
     person = family.item("people", name="c")
     family.item("pets", name="cat", owner=person["id"])

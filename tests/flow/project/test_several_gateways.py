@@ -8,7 +8,7 @@ from groundwork.records import execute, outbox
 
 @pytest.fixture(scope="module")
 def untold(start_gateway, servers):
-    """A gateway that hears of changes only when it reads the epochs, once a second."""
+    """A gateway that notices changes only when it reads the epochs, once a second."""
     with redis_proxy(servers) as proxy:
         gateway = start_gateway("untold", WORKERS=1, **through_redis(proxy))
         proxy.say("cut")
@@ -53,7 +53,7 @@ def test_permissions_of_a_new_entity(project, untold):
         assert other.post("/roles", role, expect=201).json()["field_access"] == [rule]
 
 
-def test_a_change_that_nobody_was_told_of(project, db):
+def test_a_change_that_nobody_was_notified_of(project, db):
     """As a gateway leaves it that dies behind its commit: the epoch has not moved, and never will."""
     orders = project.entity("orders", [{"name": "sku", "type": "varchar"}])
     schema = project.schema(db)

@@ -95,7 +95,7 @@ def test_more_than_can_be_looked_through(project):
 
 
 def test_who_may_not_see_what_is_locked(world):
-    """Hears that there is one, without its name; who may not delete the record hears nothing of it."""
+    """The answer says that there is one, without its name; who may not delete the record learns nothing of it."""
     mover = world.only("shelves:read", "shelves:create", "shelves:delete")
     shelf = mover.post("/entities/shelves/items", {"name": "mine"}, expect=201).json()["id"]
     page = world.item("pages", book=world.item("books", shelf=shelf)["id"])["id"]

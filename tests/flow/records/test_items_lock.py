@@ -121,7 +121,7 @@ def test_upserts_and_bulk_deletes_respect_locks(project):
     assert project.admin.post(f"{items}/bulk", body, headers={"X-Lock-Token": token}, expect=201).json()["updated"] == 2
 
 
-def test_locks_do_not_tell_of_hidden_records(project, db):
+def test_locks_do_not_reveal_of_hidden_records(project, db):
     """A lock needs a record that the caller may change; one that it does not see is not there."""
     project.entity("products")
     user = project.user(entities=["products"])

@@ -66,7 +66,7 @@ def test_hidden_rows_are_not_reached_through_relations(world):
         assert ids(world.caller.get(f"{POSTS}?sort=id&{query}")) == wanted, query
 
 
-def test_orders_do_not_tell(world):
+def test_orders_do_not_reveal(world):
     """A hidden value sorts like none."""
     a, b, c = world.posts
     assert ids(world.caller.get(f"{POSTS}?sort=note.n,id")) == [a, b, c]
@@ -75,7 +75,7 @@ def test_orders_do_not_tell(world):
     assert "100" not in cursor and ids(world.caller.get(f"{POSTS}?sort=-note.n&cursor={cursor}"))[-1] in (b, c)
 
 
-def test_expansions_do_not_tell(world):
+def test_expansions_do_not_reveal(world):
     records = world.caller.get(f"{POSTS}?sort=id&expand=note,notes", expect=200).json()["items"]
     assert [(record["note"] or {}).get("id") for record in records] == [world.own, None, None]
     assert [[note["id"] for note in record["notes"]] for record in records] == [[world.own], [], []]
@@ -84,7 +84,7 @@ def test_expansions_do_not_tell(world):
     assert one["note"] is None and one["notes"] == []
 
 
-def test_aggregates_do_not_tell(world):
+def test_aggregates_do_not_reveal(world):
     body = world.caller.get(f"{NOTES}/aggregate?count=*&sum=n&max=n&min=n&avg=n", expect=200).json()["items"][0]
     assert body["count"] == 1 and body["sum"]["n"] == body["max"]["n"] == body["min"]["n"] == body["avg"]["n"] == 1
     groups = world.caller.get(f"{NOTES}/aggregate?group_by=name", expect=200).json()["items"]
@@ -93,7 +93,7 @@ def test_aggregates_do_not_tell(world):
     assert "hidden" not in through and "100" not in through
 
 
-def test_exports_do_not_tell(world):
+def test_exports_do_not_reveal(world):
     for form in ("csv", "jsonl"):
         assert "hidden" not in world.caller.get(f"{NOTES}/export?format={form}", expect=200).text
         posts = world.caller.get(f"{POSTS}/export?format={form}&fields=title,notes", expect=200).text
@@ -334,7 +334,7 @@ def test_who_may_open_what_the_rule_hides(project):
     soon(lambda: user.get(f"{path}/items/{letter}"), 200)
 
 
-def test_a_refused_change_of_a_field_tells_nothing_of_hidden_records(project):
+def test_a_refused_change_of_a_field_reveals_nothing_of_hidden_records(project):
     project.entity("letters", [{"name": "text", "type": "varchar"}, {"name": "n", "type": "integer"}])
     hidden = project.item("letters", n=5)["id"]
     user = project.user(entities=["letters"])

@@ -200,7 +200,7 @@ def test_rows_that_are_not_text(empty):
     assert (task["done"], task["failed"]) == (1, 2)
 
 
-def test_errors_are_told_up_to_a_hundred(empty):
+def test_errors_are_reported_up_to_a_hundred(empty):
     task = task_of(empty.admin, upload(empty.admin, "sku,n\n" + "x,bad\n" * 1500))
     assert (task["status"], task["done"], task["failed"]) == ("failed", 0, 1500)
     assert [error["row"] for error in task["errors"]] == list(range(1, 101))

@@ -380,7 +380,7 @@ def test_platform_operations(shop):
     assert "svc_users:read" in platform["paths"]["/users"]["get"]["description"]
 
 
-def test_idempotency_keys_are_told(shop):
+def test_idempotency_keys_are_shown(shop):
     """Wherever the body may hold one the header may, too."""
     _, platform = documents(shop.admin)
     told, taken = set(), set()

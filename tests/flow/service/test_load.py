@@ -96,12 +96,12 @@ def test_l1_idle_connections(project, gateway):
 
 
 def test_l1_idle_connections_end(quick):
-    silent, used = connect(quick.gateway), connect(quick.gateway)
+    idle, used = connect(quick.gateway), connect(quick.gateway)
     used.sendall(head(quick))
     assert status_of(receive(used, until=b"}")) == 200
     begun = time.monotonic()
     assert receive(used) == b""
-    receive(silent)
+    receive(idle)
     assert time.monotonic() - begun < 8
 
 

@@ -29,7 +29,7 @@ def failed(gateway, answer):
     return line
 
 
-def test_an_unexpected_result_tells_where_it_arose(project, db):
+def test_an_unexpected_result_names_where_it_arose(project, db):
     """Metadata that is nested deeper than is ever stored."""
     deep = "[" * 500 + "]" * 500
     execute(db, f"update {project.schema(db)}.users set metadata = %s", '{"a": ' + deep + "}")

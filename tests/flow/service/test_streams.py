@@ -41,7 +41,7 @@ def row(text, *first):
     return next(line.split() for line in text.splitlines() if line.split()[:len(first)] == list(first))
 
 
-def bury(redis, partition, **fields):
+def dead_letter(redis, partition, **fields):
     letter = redis.xadd(f"{TOPIC}:dead:{{p{partition}}}", {
         "reason": "delivered too often", "id": "1-1", "group": "tests", "deliveries": "11", **fields})
     return f"p{partition}/{letter.decode()}"
@@ -54,7 +54,7 @@ def test_shows_what_waits(redis, streams):
             redis.xadd(f"{TOPIC}:{{p{partition}}}", {"e": ENVELOPE})
         redis.xgroup_create(f"{TOPIC}:{{p{partition}}}", "tests", "0")
     redis.xreadgroup("tests", "me", {TOPIC + ":{p3}": ">"}, count=2)
-    bury(redis, 3, e=ENVELOPE)
+    dead_letter(redis, 3, e=ENVELOPE)
     found = row(streams(TOPIC), TOPIC)
     assert found[:6] == [TOPIC, "tests", "10", "1", "8", "2"] and found[-2:] == ["s", "1"], found
     assert row(streams("consumers", TOPIC), TOPIC)[1:5] == ["tests", "me", "1", "2"]
@@ -62,10 +62,10 @@ def test_shows_what_waits(redis, streams):
 
 
 def test_decodes_dead_letters_and_puts_them_back(redis, streams):
-    good = bury(redis, 1, e=ENVELOPE)
-    other = bury(redis, 2, e=ENVELOPE)
-    bury(redis, 2, e=b"\xff\x00nonsense")
-    bury(redis, 15, project="7")
+    good = dead_letter(redis, 1, e=ENVELOPE)
+    other = dead_letter(redis, 2, e=ENVELOPE)
+    dead_letter(redis, 2, e=b"\xff\x00nonsense")
+    dead_letter(redis, 15, project="7")
     listed = streams("dead", TOPIC)
     assert "kind event.pending" in listed and "project 1" in listed and "tests: delivered too often (11 deliveries)" in listed
     assert "nonsense" in listed and "4 dead letters" in listed

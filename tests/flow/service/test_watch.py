@@ -43,7 +43,7 @@ def brief_jobs(gateway, runner):
         yield
 
 
-def test_every_daemon_tells_of_long_runs(gateway, webhook, runner):
+def test_every_daemon_logs_long_runs(gateway, webhook, runner):
     for daemon in (gateway, webhook, runner):
         assert "# TYPE groundwork_long_runs_total counter" in daemon.metrics()
 

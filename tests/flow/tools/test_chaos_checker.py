@@ -127,7 +127,7 @@ def test_each_violation_is_found(good, tmp_path, violation):
     assert any(text.startswith(violation) for text in told), told
 
 
-def test_what_nobody_was_told_may_have_happened(good, tmp_path):
+def test_what_was_not_answered_may_have_happened(good, tmp_path):
     """An order without an answer that is there, and one that is not; a call that was cut off after it was sent."""
     run = copy.deepcopy(good)
     run["database"]["orders"].append({"id": 12, "mark": "f", "n": 1})

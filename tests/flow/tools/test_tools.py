@@ -100,7 +100,7 @@ TOOLS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_is_told_to_end(place, tool, number):
+def test_a_tool_is_stopped(place, tool, number):
     """In the middle of its work."""
     process = spawn(TOOLS[tool], place, GW_BIN=str(binary()))
     try:

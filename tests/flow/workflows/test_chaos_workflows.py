@@ -171,7 +171,7 @@ def slow_script(**members):
 
 
 def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders):
-    """A runner that has not heard of it, and whose lease lasts: neither a step's end nor a step's effect is written."""
+    """A runner that was not notified of it, and whose lease lasts: neither a step's end nor a step's effect is written."""
     calling = workflow(project.admin, steps=[call("call", f"{sink.url}/slow/2.5", next="save"), create()])
     creating = workflow(project.admin, steps=[slow_script(next="save"), create()])
     start_one(LEASE_MS=60000, SCRIPT_TIME_MS=9000)
@@ -368,7 +368,7 @@ class Triggers:
 
 @pytest.mark.parametrize("fault", ["cut", "mute"])
 def test_redis_is_gone(project, db, behind, orders, listening, fault):
-    """D2, D4: refused, or connected and silent: requests do not wait for it, jobs start within two seconds."""
+    """D2, D4: refused, or connected without an answer: requests do not wait for it, jobs start within two seconds."""
     proxy, gateway = behind
     triggers = Triggers(project, db, gateway, orders, listening)
     quick = max(triggers.create(5))

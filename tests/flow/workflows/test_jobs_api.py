@@ -149,16 +149,16 @@ def test_cancel_what_has_not_ended(two, db, redis_client, state):
     set_job(two, db, job, status=state, token=5, runner="r", lease_until="2099-01-01T00:00:00Z")
     add_step(two, db, job, 1, "a", "succeeded")
     add_step(two, db, job, 2, "b", "sent")
-    heard = redis_client.pubsub(ignore_subscribe_messages=True)
-    heard.subscribe("groundwork:jobs:cancel")
-    heard.get_message(timeout=1)
+    subscription = redis_client.pubsub(ignore_subscribe_messages=True)
+    subscription.subscribe("groundwork:jobs:cancel")
+    subscription.get_message(timeout=1)
     body = two.admin.post(f"/workflows/jobs/{job}/cancel", expect=200).json()
     assert (body["status"], [step["status"] for step in body["steps"]]) == ("cancelled", ["succeeded", "interrupted"])
     assert body["finished_at"] and body["steps"][1]["finished_at"] and body["steps"][1]["error"]["code"] == "interrupted"
     assert job_row(two, db, job, "token", "runner", "lease_until") == (6, None, None)
     (number,), = rows(db, "select number from platform.projects where slug = %s", two.id)
-    message = heard.get_message(timeout=2)
-    heard.close()
+    message = subscription.get_message(timeout=2)
+    subscription.close()
     assert message and message["data"].decode() == f"{number}:{job}"
     again = two.admin.post(f"/workflows/jobs/{job}/cancel", expect=409)
     assert again.json()["code"] == "conflict" and job_row(two, db, job, "token") == 6

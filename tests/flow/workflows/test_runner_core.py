@@ -241,7 +241,7 @@ def test_a_job_found_in_the_middle(project, db, runner, status):
         assert found["steps"][2]["output"] == {"data": ["kept"]}
 
 
-def test_a_job_whose_runner_was_silent_after_a_send_fails_without_a_path(project, db, runner):
+def test_a_job_whose_runner_stopped_after_a_send_fails_without_a_path(project, db, runner):
     made = workflow(project.admin, steps=[{"key": "call", "action": "CallAnApi", "params": {"url": "http://127.0.0.1:1/", "method": "POST"}}])
     schema = project.schema(db)
     with db.cursor() as cursor:

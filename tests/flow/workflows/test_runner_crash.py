@@ -15,7 +15,7 @@ RUNNER = {"LEASE_MS": 2000, "SWEEP_MS": 200}  # the shortest lease
 
 @pytest.fixture(scope="module", autouse=True)
 def nobody_else(servers):
-    """Events that other files have left are forgotten: a runner that had one beside its job is no suspect."""
+    """Events that other files have left are forgotten: a runner that had one beside its job proves nothing."""
     connection = servers.connect()
     execute(connection, "delete from platform.workflow_projects")
     connection.close()
@@ -250,7 +250,7 @@ def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, st
         while job_row(project, db, poison, "status") != "failed":
             assert finish(project, start(project.admin, quick))["attempt"] == 1, "what was never tried runs elsewhere"
             for name in [name for job, name in running() if job == poison and name != first]:
-                assert [job for job, found in running() if found == name] == [poison], "a suspect is alone"
+                assert [job for job, found in running() if found == name] == [poison], "a job whose runner crashed is alone"
                 crash(name)
     for job in innocent:
         found = finish(project, job)

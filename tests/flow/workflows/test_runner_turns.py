@@ -102,7 +102,7 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
     def shown(what, number):
         return f'groundwork_shares_{what}{{pool="step_calls"}} {number}\n' in runner.metrics()
 
-    # Each worker says now and then what it holds, and there are two: one is for suspects.
+    # Each worker says now and then what it holds, and there are two: one is for jobs whose runner crashed.
     until(lambda: shown("held", 128) and shown("limit", 2 * 256), "what is held is on /metrics", 20)
     waiting = re.search(r'groundwork_shares_waiting\{pool="step_calls"\} (\d+)', runner.metrics())
     assert int(waiting[1]) > 0

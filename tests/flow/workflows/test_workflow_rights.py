@@ -317,7 +317,7 @@ def test_an_events_data_is_shown_as_the_job_saw_it(project, db, runner):
     assert own["trigger"]["data"] is None and own["data_hidden"]
 
 
-def test_jobs_that_were_not_permitted_are_not_told(project, db, runner, orders):
+def test_jobs_that_were_not_permitted_are_not_shown(project, db, runner, orders):
     """A10: a hidden record is absent everywhere, counts too."""
     editor = project.only(*WRITES, "orders:read")
     made = listener(editor, filter={"field": "note", "op": "eq", "value": SECRET})

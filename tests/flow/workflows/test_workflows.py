@@ -1,4 +1,4 @@
-"""/workflows: saved whole or not at all, kept in versions, heard of by those who start them."""
+"""/workflows: saved whole or not at all, kept in versions, noticed by those who start them."""
 import concurrent.futures
 import datetime
 import time
@@ -350,35 +350,35 @@ def test_events_are_written_while_somebody_listens(shop, db):
     """The outbox row is in the record's own transaction, so a listener must be known before the save is answered."""
     last = outbox_end(shop, db)
 
-    def heard():
+    def listened_to():
         nonlocal last
         shop.item("orders", name="x")
         found = outbox(shop, db, last)
         last = outbox_end(shop, db)
         return [row[0] for row in found]
 
-    def soon_heard(expected):
-        assert soon_is(heard, expected)
+    def soon_listened_to(expected):
+        assert soon_is(listened_to, expected)
 
-    assert heard() == []
+    assert listened_to() == []
     made = workflow(shop.admin, event())
     second = workflow(shop.admin, event(name="EntityDeleted"))
-    soon_heard(["EntityCreated"])
+    soon_listened_to(["EntityCreated"])
     path = f"/workflows/{made['id']}"
     schema = shop.schema(db)
     assert rows(db, f"select pending from {schema}.outbox order by id desc limit 1") == [(1,)]
     assert listeners(shop, db) == [(f"workflow:{made['id']}", shop.orders["id"], "EntityCreated"),
                                    (f"workflow:{second['id']}", shop.orders["id"], "EntityDeleted")]
     shop.admin.put(path, {"enabled": False}, expect=200)
-    soon_heard([])
+    soon_listened_to([])
     shop.admin.put(path, {"enabled": True}, expect=200)
-    soon_heard(["EntityCreated"])
+    soon_listened_to(["EntityCreated"])
     shop.admin.put(path, {"trigger": event(name="EntityUpdated")}, expect=200)
-    soon_heard([])
+    soon_listened_to([])
     shop.admin.put(path, {"trigger": event()}, expect=200)
-    soon_heard(["EntityCreated"])
+    soon_listened_to(["EntityCreated"])
     shop.admin.delete(path, expect=204)
-    soon_heard([])
+    soon_listened_to([])
 
 
 def soon_is(call_it, expected):

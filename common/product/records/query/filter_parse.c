@@ -81,7 +81,7 @@ static bool filter_read_value(const struct reading *in,
     return wrong == NULL || filter_refuse(in, wrong);
 }
 
-/* The values of a list, at most FILTER_ITEMS of them; *ret_count tells how many there are. */
+/* The values of a list, at most FILTER_ITEMS of them; *ret_count says how many there are. */
 static struct str *cut_list(const struct reading *in, size_t *ret_count)
 {
     const struct records_condition *from = in->from;

@@ -14,7 +14,7 @@ struct path {
 };
 
 /* any: false when any part does not exist or may not be read, or there are too many: one answer for
- * all, so that it does not tell which part exists. */
+ * all, so that it does not reveal which part exists. */
 bool path_find(const struct records_ctx *ctx,
                const struct entity *entity,
                struct str text,

@@ -135,7 +135,7 @@ list_count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *re
     return 0;
 }
 
-/* The last page tells the total by itself. */
+/* The last page gives the total by itself. */
 AWAITS static int
 find_total(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
 {

@@ -314,7 +314,7 @@ AWAITS static int next_page(struct export *export, const struct entity *entity)
     return rc;
 }
 
-/* co: all pages. The first tells whether it can be done; later ones wait for room. */
+/* co: all pages. The first says whether it can be done; later ones wait for room. */
 AWAITS static int all_pages(struct export *export, const struct entity *entity)
 {
     int rc = 0;

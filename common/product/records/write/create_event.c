@@ -89,13 +89,13 @@ static struct db_call create_event_call_of(struct records_ctx *ctx,
                                            const struct write_row *row)
 {
     const struct outbox_row event = write_outbox_row(ctx, entity, EVENT_CREATED);
-    const struct db_call told = events_outbox_call(ctx->task->arena, &event);
+    const struct db_call call = events_outbox_call(ctx->task->arena, &event);
     struct sql_params params;
     struct strbuf sql;
 
     sql_start(ctx->task->arena, &sql, &params);
     for (size_t i = 0; i < OUTBOX_PARAMS; i++)
-        (void)sql_params_add(&params, told.params[i]);
+        (void)sql_params_add(&params, call.params[i]);
     strbuf_str(&sql, events_outbox_head());
     create_event_put_id(entity, &sql);
     strbuf_str(&sql, STR(", "));

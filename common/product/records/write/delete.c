@@ -16,7 +16,7 @@ struct delete
 {
     int64_t id;
     int64_t expect_version; /* 0 = any */
-    bool missed;            /* no row was there to delete, and nothing tells why */
+    bool missed;            /* no row was there to delete, and nothing says why */
 };
 
 /* Only of records that are gone: harmless behind a DELETE that touched nothing. */

@@ -22,7 +22,7 @@ struct update {
     struct write_row row;
     struct columns plan;
     int64_t version;
-    bool missed; /* the UPDATE touched no row, and nothing tells why */
+    bool missed; /* the UPDATE touched no row, and nothing says why */
 };
 
 static struct db_call

@@ -3,7 +3,7 @@
 #include "app.h"
 
 /* co: reads the upload's part "file" and writes its records while it arrives; the task row says
- * how far it came. `format` is csv, json, jsonl, or empty: then the file's name and type tell. A
+ * how far it came. `format` is csv, json, jsonl, or empty: then the file's name and type decide. A
  * file of which nothing could be used is answered with its problem; otherwise 0 and the task. */
 AWAITS int items_import_run(struct req *r,
                             const struct entity *entity,

@@ -6,7 +6,7 @@
 
 /* --- filters --- */
 
-/* filter[or][0]: a number behind it tells the group from a field of that name. */
+/* filter[or][0]: a number behind it distinguishes the group from a field of that name. */
 static bool is_group(const struct str *keys, size_t count, struct filter_group *ret_group)
 {
     ret_group->any = str_is(keys[0], "or");
@@ -103,7 +103,7 @@ int items_query_read(struct records_ctx *ctx,
         .sort = page.sort,
         .limit = page.limit,
         .page = query_get(query, "page").ptr != NULL ? page.page : 0,
-        /* Every page of a walk would tell the same total: it counts only when asked to. */
+        /* Every page of a walk would show the same total: it counts only when asked to. */
         .count = page.count && (!walks || query_get(query, "count").ptr != NULL),
         .cursor = walks && str_is(cursor, "start") ? STR("") : cursor,
     };

@@ -25,7 +25,7 @@ from {p}.jobs j where {known} and (:status::text? is null or j.status = :status:
   where v.workflow_id = j.workflow_id and v.version = j.version and v.editor_id = (:viewer::bigint[])[1]
     and (cardinality(:viewer::bigint[]) = 1 or v.editor_key_id = (:viewer::bigint[])[2])))
 
--- A job that its editor was not permitted to run would tell that there was such an event.
+-- A job that its editor was not permitted to run would reveal that there was such an event.
 -- part: known
 (cardinality(:viewer::bigint[]) = 0 or j.reason is distinct from 'not_permitted')
 

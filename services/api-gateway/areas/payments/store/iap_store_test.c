@@ -1,5 +1,5 @@
 /* /integrations/svcpay/iap-store: test notifications of the app store, and the token by which the
- * app tells whose a purchase is. */
+ * app names whose a purchase is. */
 #include "areas/payments/payments_area.h"
 #include "base/ascii.h"
 #include "iap_store_sql.h"
