@@ -228,6 +228,35 @@ static void test_refusals(void **state)
 
 /* --- records as JSON --- */
 
+/* What a step is given of a record is what a request is told of it, number for number. */
+static void check_values(struct records_ctx ctx)
+{
+    struct arena *arena = ctx.task->arena;
+    const struct entity *books = model_entity_by_id(ctx.model, BOOKS);
+    struct records_query query = {.limit = 10};
+    struct jr_error error;
+    json_t *told;
+    int64_t version;
+
+    const char *text = list(ctx, BOOKS, "limit=10&count=false");
+    assert_int_equal(jr_parse_stored(arena, str_from(text), &told, &error), 0);
+    ctx.values = json_array();
+    ctx.values_bytes = 1 << 20;
+    assert_int_equal(records_list(&ctx, books, &query, NULL), 0);
+    assert_int_equal(json_array_size(ctx.values), 4);
+    struct str given = jr_print(arena, ctx.values);
+    assert_true(str_eq(given, jr_print(arena, json_object_get(told, "items"))));
+
+    (void)json_array_clear(ctx.values);
+    assert_int_equal(records_get(&ctx, books, 2, NULL, NULL, &version), 0);
+    assert_true(json_equal(json_array_get(ctx.values, 0),
+                           json_array_get(json_object_get(told, "items"), 1)));
+    ctx.values_bytes = 20;
+    assert_int_equal(records_list(&ctx, books, &query, NULL), RECORDS_FAILED);
+    assert_int_equal(ctx.error.code, PROBLEM_OUTPUT_TOO_LARGE);
+    json_decref(ctx.values);
+}
+
 static void shapes(struct task *task, struct directory *one, struct directory *two)
 {
     struct library library;
@@ -267,6 +296,7 @@ static void shapes(struct task *task, struct directory *one, struct directory *t
     assert_string_equal(list(ctx, BOOKS, "limit=3&page=3"),
                         "{\"items\":[],\"total_items\":4,\"page\":3,\"page_size\":3,"
                         "\"has_next_page\":false}");
+    check_values(ctx);
 }
 
 static void test_shapes(void **state)

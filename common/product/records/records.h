@@ -40,6 +40,9 @@ struct records_ctx {
     struct str traceparent; /* W3C trace context, for outbox rows; may be empty */
     bool public_only;       /* public route: only public fields of public_read entities */
     bool reloaded;          /* records_again() */
+    json_t *values;         /* an array: records are appended to it, as values, instead of to `out`,
+                               which may be NULL then (list, get, create, update) */
+    size_t values_bytes;    /* about as much text may be in them; beyond it: output_too_large */
     struct records_error error;
 };
 
@@ -89,7 +92,21 @@ struct records_bulk {
     size_t on_conflict_count;
     bool atomic; /* all or nothing, default true */
 };
-/* Writes {"created","updated","failed","results":[...]}. */
+struct records_bulk_result {
+    int64_t id; /* 0 = failed */
+    bool updated;
+    struct records_error error; /* of a failed item */
+};
+struct records_bulk_outcome {
+    struct records_bulk_result *results; /* an item each, in ctx->task->arena */
+    size_t count;
+    int64_t created, updated, failed;
+};
+AWAITS int records_bulk_write(struct records_ctx *ctx,
+                              const struct entity *entity,
+                              const struct records_bulk *in,
+                              struct records_bulk_outcome *ret_outcome) MUSTCHECK;
+/* The same; writes {"created","updated","failed","results":[...]}. */
 AWAITS int records_bulk(struct records_ctx *ctx,
                         const struct entity *entity,
                         const struct records_bulk *in,

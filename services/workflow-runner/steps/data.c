@@ -2,7 +2,6 @@
 #include "steps/data.h"
 
 #include "app.h"
-#include "json/jr_beside.h"
 #include "run.h"
 #include "runner_run_sql.h"
 
@@ -44,10 +43,11 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
                 .caller = call->caller,
                 .depth = job->depth + 1,
                 .root = job->root,
-                .traceparent = job->traceparent},
+                .traceparent = job->traceparent,
+                .values = step_own(call, json_array()),
+                .values_bytes = 2 * STEP_OUTPUT_BYTES}, /* that of the text is told by its print */
         .entity = entity,
     };
-    strbuf_init(&ret_data->out, call->task->arena, STEP_OUTPUT_BYTES);
     return 0;
 }
 
@@ -90,30 +90,16 @@ int data_check(struct step_call *call, struct data_step *data, int rc)
 
     if (rc != RECORDS_FAILED)
         return rc;
-    if (data->out.overflow)
-        return step_fail(call,
-                         PROBLEM_OUTPUT_TOO_LARGE,
-                         "The output is larger than %zu bytes.",
-                         STEP_OUTPUT_BYTES);
     struct schema_errors *fields = ARENA_NEW(call->task->arena, fields);
     *fields = error->fields;
     call->error.fields = fields;
     return step_fail(call, error->code, "%.*s", STR_ARG(error->detail));
 }
 
-int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_value)
+int data_give(struct step_call *call, const struct data_step *data)
 {
-    struct jr_error error;
-
-    if (jr_parse_beside(
-            call->task, call->task->arena, strbuf_view(&data->out), true, ret_value, &error) == 0)
-        return 0;
-    return step_fail(call, PROBLEM_OUTPUT_TOO_LARGE, "The records cannot be read: %s", error.text);
-}
-
-void data_put_one(struct step_call *call, json_t *value)
-{
-    call->output = step_own(call, json_pack("{s:[O]}", "data", value));
+    call->output = step_own(call, json_pack("{s:O}", "data", data->ctx.values));
+    return 0;
 }
 
 void data_notify(struct step_call *call, const struct data_step *data, enum event_kind event)

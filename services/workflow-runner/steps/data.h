@@ -6,7 +6,6 @@
 struct data_step {
     struct records_ctx ctx;
     const struct entity *entity;
-    struct strbuf out; /* JSON text of an answer */
 };
 
 /* any: the entity that the step names, if the editor may do `action` with its records over the API:
@@ -25,11 +24,8 @@ int data_query(struct step_call *call, struct data_step *data, struct records_qu
     MUSTCHECK;
 /* any: names as "id,name" or ["id", "name"]; *ret_names stays as it is when there are none. */
 int data_names(struct step_call *call, const char *name, struct str *ret_names) MUSTCHECK;
-/* co: `data->out` as JSON. 0 or STEP_FAILED with output_too_large. */
-AWAITS int data_read_out(struct step_call *call, struct data_step *data, json_t **ret_value)
-    MUSTCHECK;
-/* any: call->output = {"data": [value]}; takes no reference. */
-void data_put_one(struct step_call *call, json_t *value);
+/* any: call->output = {"data": the records of data->ctx.values}. 0. */
+int data_give(struct step_call *call, const struct data_step *data) MUSTCHECK;
 /* any: call->input gets a member, NULL = none. */
 void data_input(struct step_call *call, const char *name, json_t *value);
 /* any: listeners are to be notified after the commit. */

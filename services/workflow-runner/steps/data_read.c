@@ -4,17 +4,14 @@
 AWAITS static int read_list(struct step_call *call, struct data_step *data)
 {
     struct records_query query;
-    json_t *page;
     int rc;
 
     TRY(data_query(call, data, &query));
     do
-        rc = records_list(&data->ctx, data->entity, &query, &data->out);
+        rc = records_list(&data->ctx, data->entity, &query, NULL);
     while (records_again(&data->ctx, &data->entity, &rc));
     TRY(data_check(call, data, rc));
-    TRY(data_read_out(call, data, &page));
-    call->output = step_own(call, json_pack("{s:O}", "data", json_object_get(page, "items")));
-    return 0;
+    return data_give(call, data);
 }
 
 /* The record, or none: a missing one is no failure, and no other is read instead. */
@@ -26,22 +23,19 @@ AWAITS static int read_one(struct step_call *call, struct data_step *data)
     int64_t id;
     int rc;
 
-    call->output = step_own(call, json_pack("{s:[]}", "data"));
     TRY(step_param(call, "id", false, &value));
     data_input(call, "id", value);
     if (json_is_null(value))
-        return 0;
+        return data_give(call, data);
     TRY(step_param_id(call, "id", &id));
     TRY(data_names(call, "fields", &query.fields));
     do
-        rc = records_get(&data->ctx, data->entity, id, &query, &data->out, &version);
+        rc = records_get(&data->ctx, data->entity, id, &query, NULL, &version);
     while (records_again(&data->ctx, &data->entity, &rc));
     if (rc == RECORDS_FAILED && data->ctx.error.code == PROBLEM_NOT_FOUND)
-        return 0;
+        return data_give(call, data);
     TRY(data_check(call, data, rc));
-    TRY(data_read_out(call, data, &value));
-    data_put_one(call, value);
-    return 0;
+    return data_give(call, data);
 }
 
 int step_read_data(struct step_call *call)

@@ -8,7 +8,6 @@ int step_create_data(struct step_call *call)
 {
     struct data_step data;
     json_t *values;
-    json_t *record;
     int64_t version;
     int64_t id;
 
@@ -18,18 +17,15 @@ int step_create_data(struct step_call *call)
     TRY(data_charge(call, 1));
     TRY(data_begin(call, &data));
     TRY(data_check(
-        call, &data, records_create(&data.ctx, data.entity, values, &data.out, &id, &version)));
-    TRY(data_read_out(call, &data, &record));
-    data_put_one(call, record);
+        call, &data, records_create(&data.ctx, data.entity, values, NULL, &id, &version)));
     data_notify(call, &data, EVENT_CREATED);
-    return 0;
+    return data_give(call, &data);
 }
 
 int step_update_data(struct step_call *call)
 {
     struct data_step data;
     json_t *values;
-    json_t *record;
     int64_t version;
     int64_t id;
 
@@ -40,11 +36,9 @@ int step_update_data(struct step_call *call)
     data_input(call, "values", values);
     TRY(data_begin(call, &data));
     TRY(data_check(
-        call, &data, records_update(&data.ctx, data.entity, id, values, 0, &data.out, &version)));
-    TRY(data_read_out(call, &data, &record));
-    data_put_one(call, record);
+        call, &data, records_update(&data.ctx, data.entity, id, values, 0, NULL, &version)));
     data_notify(call, &data, EVENT_UPDATED);
-    return 0;
+    return data_give(call, &data);
 }
 
 int step_delete_data(struct step_call *call)
@@ -57,7 +51,7 @@ int step_delete_data(struct step_call *call)
     data_input(call, "id", step_own(call, json_integer(id)));
     TRY(data_begin(call, &data));
     TRY(data_check(call, &data, records_delete(&data.ctx, data.entity, id, 0)));
-    data_put_one(call, step_own(call, json_pack("{s:I}", "id", (json_int_t)id)));
+    (void)json_array_append_new(data.ctx.values, json_pack("{s:I}", "id", (json_int_t)id));
     data_notify(call, &data, EVENT_DELETED);
-    return 0;
+    return data_give(call, &data);
 }

@@ -5,6 +5,7 @@
 
 #include "base/num.h"
 #include "base/panic.h"
+#include "json/jr_beside.h"
 #include "records/read/expand.h"
 #include "records/rules/error.h"
 #include "records/rules/field_rule.h"
@@ -14,6 +15,7 @@
 #define SECRET_SHOWN    STR("********")
 #define PLANS_MAX       4096 /* per model: field rules times entities; beyond it plans are not kept */
 #define TEXT_PART_BYTES ((size_t)32 << 10)
+#define VALUE_EXTRA     64 /* quotes, and "********" */
 
 /* --- plans --- */
 
@@ -316,4 +318,82 @@ int columns_json(struct task *task,
     }
     jw_obj_end(w);
     return 0;
+}
+
+/* --- values --- */
+
+/* Texts and numbers as they are; of the others what columns_value() writes. */
+AWAITS static int make_value(struct records_ctx *ctx,
+                             const struct model_field *field,
+                             const struct rows *rows,
+                             size_t row,
+                             size_t column,
+                             json_t **ret_value)
+{
+    struct str text = rows_str(rows, row, column);
+    struct jr_error error;
+    struct strbuf out;
+    struct jw w;
+    int64_t number;
+
+    if (text.ptr == NULL && !field->many)
+        *ret_value = json_null();
+    else if (!field->many &&
+             (field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_ENUM))
+        *ret_value = json_stringn_nocheck(text.ptr, text.len);
+    else if (!field->many && field->type == TYPE_INTEGER && num_parse_i64(text, &number))
+        *ret_value = json_integer(number);
+    else {
+        strbuf_init(&out, ctx->task->arena, text.len + VALUE_EXTRA);
+        jw_init(&w, &out);
+        columns_value(&w, field, rows, row, column);
+        if (jr_parse_beside(
+                ctx->task, ctx->task->arena, strbuf_view(&out), true, ret_value, &error) != 0)
+            return records_fail(
+                ctx, PROBLEM_OUTPUT_TOO_LARGE, "The records cannot be read: %s", error.text);
+        (void)json_incref(*ret_value);
+    }
+    return 0;
+}
+
+AWAITS static int make_record(struct records_ctx *ctx,
+                              const struct columns *plan,
+                              const struct rows *rows,
+                              size_t row,
+                              json_t *record)
+{
+    size_t column = COLUMNS_FIRST;
+    json_t *value;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct model_field *field = plan->fields[i];
+        size_t at = columns_at(plan, i, &column);
+        size_t bytes = rows_str(rows, row, at).len + field->name.len;
+
+        if (bytes > ctx->values_bytes)
+            return records_fail(ctx, PROBLEM_OUTPUT_TOO_LARGE, "The records are too large.");
+        ctx->values_bytes -= bytes;
+        TRY(make_value(ctx, field, rows, row, at, &value));
+        (void)json_object_setn_new_nocheck(record, field->name.ptr, field->name.len, value);
+        TRY(task_yield_if_due(ctx->task));
+    }
+    return 0;
+}
+
+int columns_answer(struct records_ctx *ctx,
+                   const struct columns *plan,
+                   const struct rows *rows,
+                   size_t row,
+                   struct strbuf *out)
+{
+    struct jw w;
+
+    if (ctx->values == NULL) {
+        jw_init(&w, out);
+        return columns_json(ctx->task, &w, plan, rows, row);
+    }
+    MUST(plan->expansions == NULL);
+    json_t *record = json_object();
+    (void)json_array_append_new(ctx->values, record);
+    return make_record(ctx, plan, rows, row, record);
 }

@@ -40,6 +40,13 @@ AWAITS int columns_json(struct task *task,
                         const struct columns *plan,
                         const struct rows *rows,
                         size_t row) MUSTCHECK;
+/* co: what the caller is given of a record: its text, or a value in ctx->values. As columns_json(),
+ * or RECORDS_FAILED. */
+AWAITS int columns_answer(struct records_ctx *ctx,
+                          const struct columns *plan,
+                          const struct rows *rows,
+                          size_t row,
+                          struct strbuf *out) MUSTCHECK;
 /* any: writes only what the service sets: id, created_at, ... */
 void columns_json_system(struct jw *w,
                          const struct columns *plan,

@@ -19,7 +19,6 @@ AWAITS static int get_alone(struct records_ctx *ctx,
     struct strbuf text;
     struct sql_params params;
     struct rows rows;
-    struct jw w;
 
     TRY(columns_plan(ctx, entity, query->fields, &plan));
     TRY(expand_plan(ctx, query->expand, &plan));
@@ -35,8 +34,7 @@ AWAITS static int get_alone(struct records_ctx *ctx,
     if (rows.count == 0)
         return records_fail_not_found(ctx);
     TRY(expand_load(ctx, &plan, &rows));
-    jw_init(&w, out);
-    TRY(columns_json(ctx->task, &w, &plan, &rows, 0));
+    TRY(columns_answer(ctx, &plan, &rows, 0, out));
     *ret_version = rows_i64(&rows, 0, COLUMNS_VERSION);
     return records_fits(ctx, out);
 }

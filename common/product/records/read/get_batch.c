@@ -259,14 +259,12 @@ AWAITS static int write_out(struct records_ctx *ctx,
 {
     const struct batch *batch = waiter->batch;
     size_t row;
-    struct jw w;
 
     TRY(records_db(ctx, batch->shape->entity, batch->rc));
     row = batch->row_of[waiter->slot];
     if (row == SIZE_MAX)
         return records_fail_not_found(ctx);
-    jw_init(&w, out);
-    TRY(columns_json(ctx->task, &w, &batch->shape->plan, &batch->rows, row));
+    TRY(columns_answer(ctx, &batch->shape->plan, &batch->rows, row, out));
     TRY(records_fits(ctx, out));
     *ret_version = rows_i64(&batch->rows, row, COLUMNS_VERSION);
     return 0;

@@ -179,11 +179,17 @@ static int write_cursor(struct records_ctx *ctx, const struct listing *list, str
     return 0;
 }
 
+static size_t list_count(const struct listing *list)
+{
+    bool has_next = (int64_t)list->rows.count > list->page.limit;
+
+    return has_next ? (size_t)list->page.limit : list->rows.count;
+}
+
 AWAITS static int
 write_page(struct records_ctx *ctx, const struct listing *list, int64_t total, struct jw *w)
 {
-    bool has_next = (int64_t)list->rows.count > list->page.limit;
-    size_t count = has_next ? (size_t)list->page.limit : list->rows.count;
+    size_t count = list_count(list);
 
     jw_obj(w);
     jw_lit(w, "items");
@@ -191,7 +197,7 @@ write_page(struct records_ctx *ctx, const struct listing *list, int64_t total, s
     for (size_t i = 0; i < count; i++)
         TRY(columns_json(ctx->task, w, &list->plan, &list->rows, i));
     jw_arr_end(w);
-    page_json(w, &list->page, total, has_next);
+    page_json(w, &list->page, total, count < list->rows.count);
     if (list->cursor.wanted)
         TRY(write_cursor(ctx, list, w));
     jw_obj_end(w);
@@ -212,6 +218,11 @@ int records_list(struct records_ctx *ctx,
     TRY(list_read_rows(ctx, list));
     TRY(find_total(ctx, list, &total));
     TRY(expand_load(ctx, &list->plan, &list->rows));
+    if (ctx->values != NULL) {
+        for (size_t i = 0; i < list_count(list); i++)
+            TRY(columns_answer(ctx, &list->plan, &list->rows, i, NULL));
+        return 0;
+    }
     jw_init(&w, out);
     TRY(write_page(ctx, list, total, &w));
     return records_fits(ctx, out);

@@ -97,7 +97,7 @@ int records_fail_not_found(struct records_ctx *ctx)
 
 int records_fits(struct records_ctx *ctx, const struct strbuf *out)
 {
-    if (!out->overflow)
+    if (ctx->values != NULL || !out->overflow)
         return 0;
     return records_fail(ctx, PROBLEM_TOO_LARGE_ANSWER, "%s", db_problem(DB_TOO_LARGE)->detail);
 }

@@ -124,7 +124,7 @@ static void keep_error(struct records_ctx *ctx, struct arena *arena)
 AWAITS static int write_chunk(struct import *import)
 {
     const struct records_bulk bulk = {.items = import->chunk};
-    struct bulk_outcome outcome = {0};
+    struct records_bulk_outcome outcome = {0};
     struct records_ctx *ctx = import->ctx;
     const struct model *model = ctx->model;
     struct arena *outer = ctx->task->arena;
@@ -137,14 +137,14 @@ AWAITS static int write_chunk(struct import *import)
     ctx->reloaded = false;
     int rc;
     do
-        rc = bulk_write(ctx, import->entity, &bulk, &outcome);
+        rc = records_bulk_write(ctx, import->entity, &bulk, &outcome);
     while (records_again(ctx, &import->entity, &rc));
     ctx->task->arena = outer;
     keep_model(import, outer, model);
     if (rc != 0)
         keep_error(ctx, outer);
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        const struct bulk_result *result = &outcome.results[i];
+        const struct records_bulk_result *result = &outcome.results[i];
         if (result->id != 0)
             import->report.done++;
         else

@@ -110,7 +110,7 @@ prepare_items(struct records_ctx *ctx, const struct entity *entity, struct bulk 
     bulk->rows = ARENA_ARRAY(arena, bulk->rows, bulk->count);
     bulk->ids = ARENA_ARRAY(arena, bulk->ids, bulk->count);
     bulk->index = ARENA_ARRAY(arena, bulk->index, bulk->count);
-    bulk->out = (struct bulk_outcome){.count = bulk->count};
+    bulk->out = (struct records_bulk_outcome){.count = bulk->count};
     bulk->out.results = ARENA_ARRAY(arena, bulk->out.results, bulk->count);
     TRY(bulk_check_rows(ctx, entity, bulk));
     TRY(targets_check(ctx, entity, bulk->rows, bulk->count, true));
@@ -140,7 +140,7 @@ upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *b
     int rc = 0;
 
     for (size_t i = 0; i < bulk->count; i++) {
-        struct bulk_result *result = &bulk->out.results[bulk->index[i]];
+        struct records_bulk_result *result = &bulk->out.results[bulk->index[i]];
         bool general = rc != 0 && is_general(ctx->error.code);
         if (rc == RECORDS_FAILED && !general)
             ctx->error = (struct records_error){0};
@@ -193,22 +193,22 @@ bulk_write_rows(struct records_ctx *ctx, const struct entity *entity, struct bul
 
 static void count_outcome(struct bulk *bulk)
 {
-    struct bulk_outcome *out = &bulk->out;
+    struct records_bulk_outcome *out = &bulk->out;
 
     for (size_t i = 0; i < bulk->count; i++)
         out->results[bulk->index[i]].id = bulk->ids[i];
     for (size_t i = 0; i < out->count; i++) {
-        const struct bulk_result *result = &out->results[i];
+        const struct records_bulk_result *result = &out->results[i];
         out->failed += result->id == 0;
         out->updated += result->id != 0 && result->updated;
         out->created += result->id != 0 && !result->updated;
     }
 }
 
-int bulk_write(struct records_ctx *ctx,
-               const struct entity *entity,
-               const struct records_bulk *in,
-               struct bulk_outcome *ret_outcome)
+int records_bulk_write(struct records_ctx *ctx,
+                       const struct entity *entity,
+                       const struct records_bulk *in,
+                       struct records_bulk_outcome *ret_outcome)
 {
     /* In the caller's open transaction a failed upsert would take everything with it anyway. */
     struct bulk bulk = {
@@ -265,10 +265,10 @@ int records_bulk(struct records_ctx *ctx,
                  const struct records_bulk *in,
                  struct strbuf *out)
 {
-    struct bulk_outcome outcome = {0};
+    struct records_bulk_outcome outcome = {0};
     struct jw w;
 
-    TRY(bulk_write(ctx, entity, in, &outcome));
+    TRY(records_bulk_write(ctx, entity, in, &outcome));
     jw_init(&w, out);
     jw_obj(&w);
     JW_I64(&w, "created", outcome.created);
@@ -277,7 +277,7 @@ int records_bulk(struct records_ctx *ctx,
     jw_lit(&w, "results");
     jw_arr(&w);
     for (size_t i = 0; i < outcome.count; i++) {
-        const struct bulk_result *result = &outcome.results[i];
+        const struct records_bulk_result *result = &outcome.results[i];
         jw_obj(&w);
         JW_I64(&w, "index", (int64_t)i);
         if (result->id != 0)

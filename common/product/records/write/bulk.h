@@ -2,22 +2,6 @@
 /* Many records at once, also for imports. */
 #include "records/write/body.h"
 
-struct bulk_result {
-    int64_t id; /* 0 = failed */
-    bool updated;
-    struct records_error error; /* of a failed item */
-};
-struct bulk_outcome {
-    struct bulk_result *results; /* an item each, in ctx->task->arena */
-    size_t count;
-    int64_t created, updated, failed;
-};
-/* co: records_bulk() without its text. */
-AWAITS int bulk_write(struct records_ctx *ctx,
-                      const struct entity *entity,
-                      const struct records_bulk *in,
-                      struct bulk_outcome *ret_outcome) MUSTCHECK;
-
 /* --- one bulk write: bulk.c and bulk_insert.c --- */
 
 #define BULK_MAX  1000
@@ -27,7 +11,7 @@ struct bulk {
     const struct records_bulk *in;
     const struct model_field *key; /* upsert, else NULL */
     bool atomic;
-    struct bulk_outcome out;
+    struct records_bulk_outcome out;
     /* The items that passed all checks, side by side. */
     struct write_row *rows;
     int64_t *ids;  /* of the records; 0 = refused */

@@ -54,8 +54,7 @@ create_keep(struct records_ctx *ctx, struct create *create, const struct rows *r
 {
     create->id = rows_i64(rows, 0, COLUMNS_ID);
     create->version = rows_i64(rows, 0, COLUMNS_VERSION);
-    create->out->len = create->out_start;
-    return write_record(ctx, &create->plan, rows, create->out);
+    return write_record(ctx, &create->plan, rows, create->out, create->out_start);
 }
 
 /* Links came after the INSERT returned, so the record is read again. */
@@ -129,7 +128,7 @@ int records_create(struct records_ctx *ctx,
                    int64_t *ret_id,
                    int64_t *ret_version)
 {
-    struct create create = {.body = body, .out = out, .out_start = out->len};
+    struct create create = {.body = body, .out = out, .out_start = out != NULL ? out->len : 0};
 
     TRY(create_run(ctx, entity, &create));
     TRY(records_fits(ctx, out));

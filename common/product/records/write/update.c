@@ -61,8 +61,7 @@ AWAITS static int
 update_keep(struct records_ctx *ctx, struct update *update, const struct rows *rows)
 {
     update->version = rows_i64(rows, 0, COLUMNS_VERSION);
-    update->out->len = update->out_start;
-    return write_record(ctx, &update->plan, rows, update->out);
+    return write_record(ctx, &update->plan, rows, update->out, update->out_start);
 }
 
 /* co: the UPDATE; sets `missed` when it found nothing to change though nothing forbids it. */
@@ -181,7 +180,7 @@ int records_update(struct records_ctx *ctx,
         .id = id,
         .expect_version = expect_version,
         .out = out,
-        .out_start = out->len,
+        .out_start = out != NULL ? out->len : 0,
     };
 
     TRY(update_run(ctx, entity, &update));

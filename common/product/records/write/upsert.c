@@ -20,7 +20,7 @@ struct upsert {
     const struct model_field *key;
     struct write_row *rows;
     size_t count;
-    struct bulk_result *results;
+    struct records_bulk_result *results;
     const size_t *order; /* in which they are written */
     size_t failed;
 };
@@ -237,7 +237,7 @@ int upsert_rows(struct records_ctx *ctx,
                 const struct model_field *key,
                 struct write_row *rows,
                 size_t count,
-                struct bulk_result *results,
+                struct records_bulk_result *results,
                 size_t *ret_failed)
 {
     struct upsert upsert = {.key = key, .rows = rows, .count = count, .results = results};

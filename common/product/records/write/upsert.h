@@ -15,5 +15,5 @@ AWAITS int upsert_rows(struct records_ctx *ctx,
                        const struct model_field *key,
                        struct write_row *rows,
                        size_t count,
-                       struct bulk_result *results,
+                       struct records_bulk_result *results,
                        size_t *ret_failed) MUSTCHECK;

@@ -80,12 +80,14 @@ struct db_call write_select_call(struct records_ctx *ctx,
 int write_record(struct records_ctx *ctx,
                  const struct columns *plan,
                  const struct rows *rows,
-                 struct strbuf *out)
+                 struct strbuf *out,
+                 size_t start)
 {
-    struct jw w;
-
-    jw_init(&w, out);
-    return columns_json(ctx->task, &w, plan, rows, 0);
+    if (ctx->values != NULL)
+        (void)json_array_clear(ctx->values);
+    else
+        out->len = start;
+    return columns_answer(ctx, plan, rows, 0, out);
 }
 
 /* --- transactions --- */

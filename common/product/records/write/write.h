@@ -36,11 +36,13 @@ struct db_call write_select_call(struct records_ctx *ctx,
                                  const struct columns *plan,
                                  const int64_t *ids,
                                  size_t count);
-/* co: appends the record of the first row to `out`; as columns_json(). */
+/* co: the answer is the record of the first row, from `start` of `out` on whatever stood there; as
+ * columns_answer(). */
 AWAITS int write_record(struct records_ctx *ctx,
                         const struct columns *plan,
                         const struct rows *rows,
-                        struct strbuf *out) MUSTCHECK;
+                        struct strbuf *out,
+                        size_t start) MUSTCHECK;
 
 typedef int (*write_fn)(struct records_ctx *ctx,
                         const struct entity *entity,
