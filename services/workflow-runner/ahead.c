@@ -68,13 +68,12 @@ AWAITS static int read_workflows(struct task *task, struct project *project, int
 {
     struct rows due;
 
-    TRY(db_query(task, &project->db, &SQL_SCHEDULE_LOOK, PARAMS(P_I64(ahead_ms)), &due));
+    TRY(db_query(task, &project->db, SQL_SCHEDULE_LOOK(.ahead_ms = ahead_ms), &due));
     for (size_t i = 0; i < due.count; i++) {
-        const struct row workflow = rows_at(&due, i);
+        const struct sql_schedule_look_row workflow = sql_schedule_look_row(&due, i);
         const struct workflow_version *version;
         const struct rights *rights;
-        TRY(definition_load(
-            task, &project->db, row_i64(&workflow, "id"), row_i64(&workflow, "version"), &version));
+        TRY(definition_load(task, &project->db, workflow.id, workflow.version, &version));
         TRY(project_rights(task, project, version->editor_id, version->editor_key_id, &rights));
     }
     return 0;
@@ -84,17 +83,16 @@ AWAITS static int read_workflows(struct task *task, struct project *project, int
 AWAITS static int ready_statements(struct task *task, struct db *db)
 {
     struct db_call calls[1 + LEDGER_CALLS] = {
-        {.sql = &SQL_SCHEDULE_TICK,
-         PARAMS(P_I64S(NULL, 0),
-                P_I64S(NULL, 0),
-                P_STRS(NULL, 0),
-                P_I64S(NULL, 0),
-                P_I64S(NULL, 0),
-                P_I64S(NULL, 0),
-                P_I64(0),
-                P_STR(runner_id()),
-                P_I64(0),
-                P_I64(1))},
+        db_call(SQL_SCHEDULE_TICK(.ids = sql_i64s(NULL, 0),
+                                  .versions = sql_i64s(NULL, 0),
+                                  .seen = sql_strs(NULL, 0),
+                                  .nexts = sql_i64s(NULL, 0),
+                                  .fire_ids = sql_i64s(NULL, 0),
+                                  .fires = sql_i64s(NULL, 0),
+                                  .room = 0,
+                                  .holder = runner_id(),
+                                  .lease_ms = 0,
+                                  .queued_max = 1)),
     };
 
     return db_batch(task, db, calls, 1 + ledger_nothing(task->arena, calls + 1), NULL);
@@ -154,10 +152,12 @@ struct round {
     size_t next;
 };
 
-AWAITS static int make_one(struct task *task, const struct kind *kind, const struct row *project)
+AWAITS static int make_one(struct task *task, const struct round *round, size_t place)
 {
-    int64_t number = row_i64(project, "number");
-    int64_t fire_ms = row_time(project, "next_fire_at");
+    const struct sql_schedule_soon_row soon = sql_schedule_soon_row(round->soon, place);
+    const struct kind *kind = round->kind;
+    int64_t number = soon.number;
+    int64_t fire_ms = soon.next_fire_at;
     struct arena *own = task->arena;
 
     if (!kind->wanted(number, fire_ms))
@@ -175,10 +175,8 @@ AWAITS static int make_around(struct task *task, void *arg)
 {
     struct round *round = arg;
 
-    while (round->next < round->soon->count && !stopped) {
-        const struct row project = rows_at(round->soon, round->next++);
-        TRY(make_one(task, round->kind, &project));
-    }
+    while (round->next < round->soon->count && !stopped)
+        TRY(make_one(task, round, round->next++));
     return 0;
 }
 
@@ -188,12 +186,12 @@ AWAITS static int look_ahead(struct task *task, const struct kind *kind)
     struct task_call calls[AT_ONCE];
     struct rows soon;
 
-    TRY(db_query(
-        task,
-        directory_control(runner_directory()),
-        &SQL_SCHEDULE_SOON,
-        PARAMS(P_I64((int64_t)share.count), P_I64((int64_t)share.index), P_I64(kind->ahead_ms)),
-        &soon));
+    TRY(db_query(task,
+                 directory_control(runner_directory()),
+                 SQL_SCHEDULE_SOON(.count = (int64_t)share.count,
+                                   .index = (int64_t)share.index,
+                                   .ahead_ms = kind->ahead_ms),
+                 &soon));
     struct round round = {.kind = kind, .soon = &soon};
     for (size_t i = 0; i < AT_ONCE; i++)
         calls[i] = (struct task_call){.fn = make_around, .arg = &round};

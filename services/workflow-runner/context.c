@@ -84,22 +84,21 @@ AWAITS static bool parse_member(struct run *run, struct str text, json_t **ret_v
                &run->job->item.task, run->job->item.arena, text, true, ret_value, &error) == 0;
 }
 
-AWAITS static bool keep_row(struct run *run, const struct row *row)
+AWAITS static bool keep_row(struct run *run, const struct sql_run_history_row *row)
 {
     struct past *past = &run->past[run->past_count++];
-    struct str output = row_str(row, "output");
 
     *past = (struct past){
-        .key = row_str(row, "key"),
-        .seq = (int)row_i64(row, "seq"),
-        .run = (int)row_i64(row, "run"),
-        .status = row_str(row, "status"),
-        .input = row_str(row, "input"),
-        .started_ms = row_time(row, "started_at"),
+        .key = row->key,
+        .seq = (int)row->seq,
+        .run = (int)row->run,
+        .status = row->status,
+        .input = row->input,
+        .started_ms = row->started_at,
     };
-    run->output_bytes += output.len;
-    if (!parse_member(run, output, &past->output) ||
-        !parse_member(run, row_str(row, "error"), &past->error))
+    run->output_bytes += row->output.len;
+    if (!parse_member(run, row->output, &past->output) ||
+        !parse_member(run, row->error, &past->error))
         return false;
     if (past->output != NULL && str_is(past->status, "succeeded"))
         context_output(run, past->key, past->output);
@@ -131,19 +130,18 @@ int context_history(struct run *run)
 {
     const struct job *job = run->job;
     struct db_call calls[] = {
-        {.sql = &SQL_RUN_HISTORY,
-         PARAMS(P_I64(job->item.id),
-                P_I64(job->run),
-                job->resume_step.len ? P_STR(job->resume_step) : P_NULL)},
-        {.sql = &SQL_RUN_LAST_SEQ, PARAMS(P_I64(job->item.id))},
+        db_call(SQL_RUN_HISTORY(.job_id = job->item.id,
+                                .run = job->run,
+                                .resume_step = job->resume_step.len ? job->resume_step : STR_NONE)),
+        db_call(SQL_RUN_LAST_SEQ(.job_id = job->item.id)),
     };
 
     TRY(read_rows(run, calls, ARRAY_LEN(calls)));
     const struct rows *rows = &calls[0].rows;
-    run->seq = (int)rows_i64(&calls[1].rows, 0, 0);
+    run->seq = (int)sql_run_last_seq_row(&calls[1].rows, 0).seq;
     run->past = ARENA_ARRAY(job->item.arena, run->past, rows->count);
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row row = rows_at(rows, i);
+        const struct sql_run_history_row row = sql_run_history_row(rows, i);
         if (!keep_row(run, &row))
             return ERROR(-EINVAL);
     }

@@ -142,22 +142,21 @@ static struct entry *entry_new(const struct key *key, const struct rows *rows)
 {
     struct arena *arena = arena_new(0);
     struct entry *entry = ARENA_NEW(arena, entry);
-    const struct row row = rows_at(rows, 0);
-    struct str text = row_str(&row, "doc");
+    const struct sql_run_version_row row = sql_run_version_row(rows, 0);
 
     entry->arena = arena;
     entry->key = *key;
     entry->refs = 1;
-    entry->version.editor_id = row_i64(&row, "editor_id");
-    entry->version.editor_key_id = row_i64(&row, "editor_key_id");
-    parse(arena, &entry->version, text);
+    entry->version.editor_id = row.editor_id.value;
+    entry->version.editor_key_id = row.editor_key_id.value;
+    parse(arena, &entry->version, row.doc);
     if (entry->version.invalid.ptr != NULL)
         log_warn("definition.invalid",
                  L_I64("project", key->project),
                  L_I64("workflow", key->workflow),
                  L_I64("version", key->version),
                  L_STR("reason", entry->version.invalid));
-    entry->bytes = arena_held_bytes(arena) + text.len * TREE_FACTOR;
+    entry->bytes = arena_held_bytes(arena) + row.doc.len * TREE_FACTOR;
     return entry;
 }
 
@@ -166,7 +165,7 @@ AWAITS static int read_version(struct task *task, struct db *db, const struct ke
     struct rows rows;
 
     int rc = db_query(
-        task, db, &SQL_RUN_VERSION, PARAMS(P_I64(key->workflow), P_I64(key->version)), &rows);
+        task, db, SQL_RUN_VERSION(.workflow_id = key->workflow, .version = key->version), &rows);
     if (rc == DB_SCHEMA)
         return DEFINITION_GONE;
     if (rc != 0)

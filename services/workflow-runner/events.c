@@ -73,15 +73,15 @@ read_listeners(struct arena *arena, const struct rows *rows, struct listener **r
     size_t count = 0;
 
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row row = rows_at(rows, i);
+        const struct sql_events_listeners_row row = sql_events_listeners_row(rows, i);
         struct listener listener = {
-            .id = row_i64(&row, "id"),
-            .version = row_i64(&row, "version"),
-            .entity_id = row_i64(&row, "entity_id"),
-            .event = row_str(&row, "event"),
-            .category = row_str(&row, "category"),
+            .id = row.id,
+            .version = row.version,
+            .entity_id = row.entity_id.value,
+            .event = row.event,
+            .category = row.category,
         };
-        if (read_filter(arena, row_str(&row, "filter"), &listener.filter))
+        if (read_filter(arena, row.filter, &listener.filter))
             listeners[count++] = listener;
         else
             log_warn("events.bad_filter", L_I64("workflow", listener.id));
@@ -92,14 +92,13 @@ read_listeners(struct arena *arena, const struct rows *rows, struct listener **r
 
 static bool listens(struct arena *arena,
                     const struct listener *listener,
-                    const struct row *event,
+                    const struct sql_events_claim_row *event,
                     const json_t *data)
 {
     struct str reason;
     bool holds = false;
 
-    if (!str_eq(listener->event, row_str(event, "event")) ||
-        listener->entity_id != row_i64(event, "entity_id"))
+    if (!str_eq(listener->event, event->event) || listener->entity_id != event->entity_id.value)
         return false;
     if (listener->category.len && !str_eq(listener->category, jr_str(data, "category")))
         return false;
@@ -126,21 +125,21 @@ AWAITS static int match_events(struct task *task,
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < events->count; i++) {
-        const struct row event = rows_at(events, i);
-        struct str text = row_str(&event, "data");
+        const struct sql_events_claim_row event = sql_events_claim_row(events, i);
         size_t before = match->count;
         struct jr_error error;
         json_t *data = NULL;
 
         arena_reset(event_arena);
-        if (text.ptr != NULL && jr_parse_beside(task, event_arena, text, true, &data, &error) != 0)
+        if (event.data.ptr != NULL &&
+            jr_parse_beside(task, event_arena, event.data, true, &data, &error) != 0)
             data = NULL;
         for (size_t j = 0; j < count; j++) {
             if (listens(event_arena, &listeners[j], &event, data))
-                match_add(arena, match, row_i64(&event, "id"), &listeners[j]);
+                match_add(arena, match, event.id, &listeners[j]);
         }
-        bytes += (match->count - before) * (size_t)row_i64(&event, "bytes");
-        match->chained |= row_i64(&event, "depth") > 0;
+        bytes += (match->count - before) * (size_t)event.bytes;
+        match->chained |= event.depth > 0;
         if (i > 0 && (match->count > JOBS_AT_ONCE || bytes > BYTES_AT_ONCE)) {
             match->count = before;
             taken = i;
@@ -160,25 +159,32 @@ AWAITS static int make_jobs(struct task *task,
                             int64_t room,
                             struct events_outcome *outcome)
 {
-    const struct db_param params[] = {
-        P_I64S(match->events, match->count),
-        P_I64S(match->workflows, match->count),
-        P_I64S(match->versions, match->count),
-        P_I64(DEPTH_MAX),
-        P_I64(runner_conf()->fan_out_jobs),
-        P_I64(room > 0 ? room : 0),
-    };
     const struct caller system = {.kind = CALLER_SYSTEM};
     struct rows rows;
 
     if (!match->chained && (int64_t)match->count <= room) {
-        TRY(db_query(task, tx, &SQL_EVENTS_MAKE_JOBS, params, 4, &rows));
+        TRY(db_query(task,
+                     tx,
+                     SQL_EVENTS_MAKE_JOBS(.event_ids = sql_i64s(match->events, match->count),
+                                          .workflow_ids = sql_i64s(match->workflows, match->count),
+                                          .versions = sql_i64s(match->versions, match->count),
+                                          .depth_max = DEPTH_MAX),
+                     &rows));
         outcome->made = (unsigned)rows.affected;
         return 0;
     }
-    TRY(db_query(task, tx, &SQL_EVENTS_MAKE_FEW, params, ARRAY_LEN(params), &rows));
-    outcome->made = (unsigned)rows_i64(&rows, 0, 0);
-    outcome->guarded = (unsigned)rows_i64(&rows, 0, 1);
+    TRY(db_query(task,
+                 tx,
+                 SQL_EVENTS_MAKE_FEW(.event_ids = sql_i64s(match->events, match->count),
+                                     .workflow_ids = sql_i64s(match->workflows, match->count),
+                                     .versions = sql_i64s(match->versions, match->count),
+                                     .depth_max = DEPTH_MAX,
+                                     .chain_max = runner_conf()->fan_out_jobs,
+                                     .room = room > 0 ? room : 0),
+                 &rows));
+    const struct sql_events_make_few_row few = sql_events_make_few_row(&rows, 0);
+    outcome->made = (unsigned)few.made;
+    outcome->guarded = (unsigned)few.guarded;
     if (outcome->guarded == 0)
         return 0;
     struct str detail = arena_printf(task->arena,
@@ -189,12 +195,12 @@ AWAITS static int make_jobs(struct task *task,
                                       &system,
                                       "workflows.fan_out_guard",
                                       "workflow",
-                                      rows_i64(&rows, 0, 2),
+                                      few.workflow_id.value,
                                       detail,
                                       STR_NONE);
     log_warn("events.fan_out_guard",
              L_I64("project", tx->schema),
-             L_I64("workflow", rows_i64(&rows, 0, 2)),
+             L_I64("workflow", few.workflow_id.value),
              L_I64("jobs", outcome->guarded));
     return db_batch(task, tx, &audit, 1, NULL);
 }
@@ -208,10 +214,9 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     *ret_outcome = (struct events_outcome){0};
     TRY(db_begin(task, &project->db, &tx));
     struct db_call reads[] = {
-        {.sql = &SQL_EVENTS_CLAIM, PARAMS(P_I64(EVENTS_AT_ONCE), P_I64(READ_AT_ONCE))},
-        {.sql = &SQL_EVENTS_LISTENERS},
-        {.sql = &SQL_EVENTS_ROOM,
-         PARAMS(P_I64(runner_conf()->common.queued_jobs), P_I64(JOBS_AT_ONCE))},
+        db_call(SQL_EVENTS_CLAIM(.most = EVENTS_AT_ONCE, .bytes = READ_AT_ONCE)),
+        db_call(SQL_EVENTS_LISTENERS()),
+        db_call(SQL_EVENTS_ROOM(.limit = runner_conf()->common.queued_jobs, .most = JOBS_AT_ONCE)),
     };
     TRY(db_batch(task, tx, reads, ARRAY_LEN(reads), NULL));
     const struct rows *events = &reads[0].rows;
@@ -221,17 +226,16 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     size_t taken;
     TRY(match_events(task, events, &reads[1].rows, &match, &taken));
     int64_t *ids = ARENA_ARRAY(arena, ids, taken);
-    size_t id_column = rows_column(events, "id");
     for (size_t i = 0; i < taken; i++)
-        ids[i] = rows_i64(events, i, id_column);
-    size_t found = (size_t)rows_i64(events, 0, rows_column(events, "found"));
+        ids[i] = sql_events_claim_row(events, i).id;
+    size_t found = (size_t)sql_events_claim_row(events, 0).found;
     struct events_outcome outcome = {
         .taken = (unsigned)taken,
         .more = taken < found || found == EVENTS_AT_ONCE,
     };
-    TRY(db_query(task, tx, &SQL_EVENTS_TAKEN, PARAMS(P_I64S(ids, taken)), NULL));
+    TRY(db_query(task, tx, SQL_EVENTS_TAKEN(.ids = sql_i64s(ids, taken)), NULL));
     if (match.count > 0)
-        TRY(make_jobs(task, tx, &match, rows_i64(&reads[2].rows, 0, 0), &outcome));
+        TRY(make_jobs(task, tx, &match, sql_events_room_row(&reads[2].rows, 0).room, &outcome));
     TRY(db_commit(task, tx));
     *ret_outcome = outcome;
     return 0;

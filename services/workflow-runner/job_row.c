@@ -1,62 +1,61 @@
-/* A job's row as its claim returned it. */
+/* A job's row as its claim, or the tick that made it, returned it. */
 #include "base/clock.h"
 #include "job.h"
-
-/* Columns of claim_jobs, in its order. */
-enum {
-    C_ID, /* the queue's */
-    C_WORKFLOW_ID,
-    C_TOKEN, /* the queue's */
-    C_VERSION,
-    C_RUN,
-    C_ATTEMPT,
-    C_DEPTH,
-    C_RESUMED,
-    C_RESUME_STEP,
-    C_TRIGGER_KIND,
-    C_TRIGGER_EVENT,
-    C_TRIGGER_ENTITY,
-    C_TRIGGER_ID,
-    C_TRIGGER_DATA,
-    C_TRACE,
-    C_CLAIMED_AT,
-    C_TRIGGER_ENTITY_ID,
-    C_TRIGGER_AT,
-    C_ORPHAN,
-    C_ROOT,
-    C_DISABLED,
-    C_HAS_DATA,
-};
+#include "runner_claim_sql.h"
+#include "runner_schedule_sql.h"
 
 int64_t job_now_ms(const struct job *job)
 {
     return job->claimed_ms + (clock_mono_ms() - job->item.claimed_mono_ms);
 }
 
+static void read_claimed(struct job *job)
+{
+    const struct sql_job_row row = sql_job_row(&job->item.rows, 0);
+
+    job->workflow_id = row.workflow_id;
+    job->version = (int)row.version;
+    job->run = (int)row.run;
+    job->attempt = (int)row.attempt;
+    job->depth = (int)row.depth;
+    job->resumed = row.resumed;
+    job->resume_step = row.resume_step;
+    job->trigger_kind = row.trigger_kind;
+    job->trigger_event = row.trigger_event;
+    job->trigger_entity = row.trigger_entity;
+    job->trigger_id = row.trigger_id.value;
+    job->trigger_data = row.trigger_data;
+    job->traceparent = row.trace;
+    job->claimed_ms = row.claimed_at;
+    job->trigger_entity_id = row.trigger_entity_id.value;
+    job->trigger_at_ms = row.trigger_at;
+    job->orphan = row.orphan;
+    job->root = row.root;
+    job->disabled = row.disabled;
+    job->large = row.has_data && row.trigger_data.ptr == NULL;
+}
+
+/* It has just been made: most of it goes without saying. */
+static void read_ticked(struct job *job)
+{
+    const struct sql_schedule_tick_row row = sql_schedule_tick_row(&job->item.rows, 0);
+
+    job->workflow_id = row.workflow_id.value;
+    job->version = (int)row.version.value;
+    job->run = 1;
+    job->attempt = 1;
+    job->trigger_kind = str_from(trigger_kind_name(TRIGGER_TIMED));
+    job->claimed_ms = row.claimed_at;
+    job->root = -job->item.id;
+}
+
 void job_read(struct queue_item *item)
 {
     struct job *job = CONTAINER_OF(item, struct job, item);
-    const struct rows *row = &item->rows;
 
     list_init(&job->turn);
-    job->workflow_id = rows_i64(row, 0, C_WORKFLOW_ID);
-    job->version = (int)rows_i64(row, 0, C_VERSION);
-    job->run = (int)rows_i64(row, 0, C_RUN);
-    job->attempt = (int)rows_i64(row, 0, C_ATTEMPT);
-    job->depth = (int)rows_i64(row, 0, C_DEPTH);
-    job->resumed = rows_bool(row, 0, C_RESUMED);
-    job->resume_step = rows_str(row, 0, C_RESUME_STEP);
-    job->trigger_kind = rows_str(row, 0, C_TRIGGER_KIND);
-    job->trigger_event = rows_str(row, 0, C_TRIGGER_EVENT);
-    job->trigger_entity = rows_str(row, 0, C_TRIGGER_ENTITY);
-    job->trigger_id = rows_i64(row, 0, C_TRIGGER_ID);
-    job->trigger_data = rows_str(row, 0, C_TRIGGER_DATA);
-    job->traceparent = rows_str(row, 0, C_TRACE);
-    job->claimed_ms = rows_time(row, 0, C_CLAIMED_AT);
-    job->trigger_entity_id = rows_i64(row, 0, C_TRIGGER_ENTITY_ID);
-    job->trigger_at_ms = rows_time(row, 0, C_TRIGGER_AT);
-    job->orphan = rows_bool(row, 0, C_ORPHAN);
-    job->root = rows_i64(row, 0, C_ROOT);
-    job->disabled = rows_bool(row, 0, C_DISABLED);
-    job->large = job->trigger_data.ptr == NULL && rows_bool(row, 0, C_HAS_DATA);
+    if (rows_are(&item->rows, &sql_job_shape))
+        read_claimed(job);
+    else
+        read_ticked(job);
 }

@@ -43,7 +43,7 @@ static struct map *lanes; /* 8 bytes -> struct lane, while it has something to d
 
 /* --- a write as statements --- */
 
-/* Parameters of ledger_jobs and ledger_steps. */
+/* Arrays for ledger_jobs and ledger_steps. */
 struct job_columns {
     int64_t *id, *token;
     struct str *status, *error, *reason;
@@ -122,45 +122,36 @@ steps_add(struct step_columns *in, const struct job *job, const struct ledger_en
     }
 }
 
-static struct db_call
-call_of(struct arena *arena, const struct sql *sql, const struct db_param *params, size_t count)
-{
-    struct db_param *own = ARENA_ARRAY(arena, own, count);
-
-    for (size_t i = 0; i < count; i++)
-        own[i] = params[i];
-    return (struct db_call){.sql = sql, .params = own, .param_count = count};
-}
-
-#define STEP_PARAMS(in)                                                                            \
-    P_I64S((in)->job, (in)->count), P_I64S((in)->seq, (in)->count),                                \
-        P_I64S((in)->run, (in)->count), P_STRS((in)->key, (in)->count),                            \
-        P_STRS((in)->action, (in)->count), P_STRS((in)->status, (in)->count),                      \
-        P_I64S((in)->started, (in)->count), P_I64S((in)->finished, (in)->count),                   \
-        P_STRS((in)->input, (in)->count), P_STRS((in)->output, (in)->count),                       \
-        P_STRS((in)->error, (in)->count), P_STRS((in)->log, (in)->count)
+/* Of all that steps are written with. */
+#define STEP_ARGS(in)                                                                              \
+    .job_ids = sql_i64s((in)->job, (in)->count), .seqs = sql_i64s((in)->seq, (in)->count),         \
+    .runs = sql_i64s((in)->run, (in)->count), .keys = sql_strs((in)->key, (in)->count),            \
+    .actions = sql_strs((in)->action, (in)->count),                                                \
+    .statuses = sql_strs((in)->status, (in)->count),                                               \
+    .started_ms = sql_i64s((in)->started, (in)->count),                                            \
+    .finished_ms = sql_i64s((in)->finished, (in)->count),                                          \
+    .inputs = sql_strs((in)->input, (in)->count), .outputs = sql_strs((in)->output, (in)->count),  \
+    .errors = sql_strs((in)->error, (in)->count), .logs = sql_strs((in)->log, (in)->count)
+/* They count as twelve where the statements' own macros begin. */
+#define LEDGER_JOBS(...)  SQL_LEDGER_JOBS(__VA_ARGS__)
+#define LEDGER_STEPS(...) SQL_LEDGER_STEPS(__VA_ARGS__)
 
 static struct db_call
 jobs_call(struct arena *arena, const struct job_columns *in, const struct step_columns *steps)
 {
-    const struct db_param params[] = {
-        STEP_PARAMS(steps),
-        P_I64S(in->id, in->count),
-        P_I64S(in->token, in->count),
-        P_STRS(in->status, in->count),
-        P_STRS(in->error, in->count),
-        P_STRS(in->reason, in->count),
-        P_I64(runner_conf()->lease_ms),
-    };
-
-    return call_of(arena, &SQL_LEDGER_JOBS, params, ARRAY_LEN(params));
+    return db_call_new(arena,
+                       LEDGER_JOBS(STEP_ARGS(steps),
+                                   .ids = sql_i64s(in->id, in->count),
+                                   .tokens = sql_i64s(in->token, in->count),
+                                   .job_statuses = sql_strs(in->status, in->count),
+                                   .job_errors = sql_strs(in->error, in->count),
+                                   .reasons = sql_strs(in->reason, in->count),
+                                   .lease_ms = runner_conf()->lease_ms));
 }
 
 static struct db_call steps_call(struct arena *arena, const struct step_columns *in)
 {
-    const struct db_param params[] = {STEP_PARAMS(in)};
-
-    return call_of(arena, &SQL_LEDGER_STEPS, params, ARRAY_LEN(params));
+    return db_call_new(arena, LEDGER_STEPS(STEP_ARGS(in)));
 }
 
 size_t ledger_nothing(struct arena *arena, struct db_call *calls)
@@ -168,7 +159,7 @@ size_t ledger_nothing(struct arena *arena, struct db_call *calls)
     struct job_columns jobs = {0};
     struct step_columns steps = {0};
 
-    calls[0] = (struct db_call){.sql = &SQL_PLAN_BY_INDEX};
+    calls[0] = db_call(SQL_PLAN_BY_INDEX());
     calls[1] = jobs_call(arena, &jobs, &steps);
     return LEDGER_CALLS;
 }
@@ -264,7 +255,7 @@ AWAITS static int write_batch(struct task *task, const struct batch *batch, stru
         jobs_add(&jobs, batch->members[i]->job, batch->members[i]->entry);
         steps_add(&steps, batch->members[i]->job, batch->members[i]->entry);
     }
-    struct db_call calls[] = {{.sql = &SQL_PLAN_BY_INDEX}, jobs_call(arena, &jobs, &steps)};
+    struct db_call calls[] = {db_call(SQL_PLAN_BY_INDEX()), jobs_call(arena, &jobs, &steps)};
     int rc = db_batch(task, &batch->members[0]->job->item.db, calls, ARRAY_LEN(calls), NULL);
     *ret_ours = calls[1].rows;
     return rc;
@@ -273,7 +264,7 @@ AWAITS static int write_batch(struct task *task, const struct batch *batch, stru
 static bool is_listed(const struct rows *ours, int64_t id)
 {
     for (size_t i = 0; i < ours->count; i++)
-        if (rows_i64(ours, i, 0) == id)
+        if (sql_ledger_jobs_row(ours, i).id == id)
             return true;
     return false;
 }
@@ -387,12 +378,12 @@ static int tx_result(int rc)
 
 int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)
 {
-    const struct db_param params[] = {
-        P_I64(job->item.id), P_I64(job->item.token), P_I64(runner_conf()->lease_ms)};
     struct db_call calls[] = {
-        {.sql = &SQL_PLAN_BY_INDEX},
-        {.sql = &SQL_LEDGER_LOCK, .params = params, .param_count = ARRAY_LEN(params)},
-        {.sql = &SQL_PLAN_FREELY},
+        db_call(SQL_PLAN_BY_INDEX()),
+        db_call(SQL_LEDGER_LOCK(.id = job->item.id,
+                                .token = job->item.token,
+                                .lease_ms = runner_conf()->lease_ms)),
+        db_call(SQL_PLAN_FREELY()),
     };
     struct db *tx;
 
@@ -412,7 +403,7 @@ int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)
 int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *entry)
 {
     struct task *task = &job->item.task;
-    struct db_call calls[2] = {{.sql = &SQL_PLAN_BY_INDEX}};
+    struct db_call calls[2] = {db_call(SQL_PLAN_BY_INDEX())};
     struct job_columns jobs;
     struct step_columns steps;
 
@@ -434,8 +425,8 @@ AWAITS static int
 ask_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *ret_ours)
 {
     struct db_call calls[] = {
-        {.sql = &SQL_LEDGER_WAIT, PARAMS(P_I64(job->item.id), P_I64(job->item.token))},
-        {.sql = &SQL_LEDGER_SEEN, PARAMS(P_I64(job->item.id), P_I64(seq))},
+        db_call(SQL_LEDGER_WAIT(.id = job->item.id, .token = job->item.token)),
+        db_call(SQL_LEDGER_SEEN(.job_id = job->item.id, .seq = seq)),
     };
     struct db *tx;
 
@@ -445,7 +436,7 @@ ask_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *r
     if (rc != 0)
         return rc;
     *ret_seen = calls[1].rows.count > 0;
-    *ret_ours = calls[0].rows.count > 0 && rows_bool(&calls[0].rows, 0, 1);
+    *ret_ours = calls[0].rows.count > 0 && sql_ledger_wait_row(&calls[0].rows, 0).ours;
     return 0;
 }
 

@@ -28,7 +28,7 @@ AWAITS static int read_row(struct run *run, const struct sql *sql, struct rows *
         int rc = db_query(&job->item.task,
                           &job->item.db,
                           sql,
-                          PARAMS(P_I64(job->item.id), P_I64(job->item.token)),
+                          SQL_RUN_JOB_ARGS(.id = job->item.id, .token = job->item.token),
                           ret_rows);
         if (rc == 0)
             return ret_rows->count > 0 ? 0 : JOB_LOST;
@@ -50,7 +50,8 @@ int room_wait(struct run *run)
     if (!job->large && !job->resumed)
         return 0;
     TRY(read_row(run, &SQL_RUN_SIZES, &rows));
-    uint64_t room = room_of((size_t)rows_i64(&rows, 0, 0) + (size_t)rows_i64(&rows, 0, 1));
+    const struct sql_run_sizes_row sizes = sql_run_sizes_row(&rows, 0);
+    uint64_t room = room_of((size_t)(sizes.trigger_bytes + sizes.output_bytes));
     if (room > 0) {
         if (shares_acquire(&job->item.task, &quotas_large, owner, room, 0, &run->share) != 0)
             return JOB_LOST;
@@ -61,7 +62,7 @@ int room_wait(struct run *run)
     if (!job->large)
         return 0;
     TRY(read_row(run, &SQL_RUN_TRIGGER, &rows));
-    job->trigger_data = arena_dup(job->item.arena, rows_str(&rows, 0, 0));
+    job->trigger_data = arena_dup(job->item.arena, sql_run_trigger_row(&rows, 0).trigger_data);
     return 0;
 }
 

@@ -1,55 +1,56 @@
 -- The outbox and the workflows that listen to it.
 
--- Of what has to be read no more than $2 bytes of text, and one at least. found: how many there were to take. What is
+-- Of what has to be read no more than :bytes of text, and one at least. found: how many there were to take. What is
 -- small as it is stored is not measured.
 -- name: events_claim :many
 with locked as materialized (
   select o.id, o.event, o.entity_id, o.payload, o.depth, coalesce(pg_column_size(o.payload), 0) as bytes,
     o.event = 'PushActionTaken' or exists
       (select 1 from {p}.workflows w where w.event = o.event and w.filter is not null) as read
-  from {p}.outbox o where o.pending & 1 <> 0 order by o.id limit $1::bigint for update skip locked),
+  from {p}.outbox o where o.pending & 1 <> 0 order by o.id limit :most::bigint for update skip locked),
 measured as (
   select l.*, case when l.read and l.bytes > 700 then octet_length(l.payload::text) else 0 end as length from locked l),
 summed as (
   select m.*, sum(m.length) over (order by m.id) as sum, count(*) over () as found from measured m)
-select s.id as id, s.event as event, s.entity_id as entity_id, case when s.read then s.payload::text end as data,
-  s.bytes as bytes, s.depth as depth, s.found as found
-from summed s where s.sum = s.length or s.sum <= $2::bigint order by s.id
+select s.id as id:bigint, s.event as event:text, s.entity_id as entity_id:bigint?,
+  case when s.read then s.payload::text end as data:text?, s.bytes as bytes:integer, s.depth as depth:smallint,
+  s.found as found:bigint
+from summed s where s.sum = s.length or s.sum <= :bytes::bigint order by s.id
 
 -- How many jobs the project may queue besides those that are, at most. Numbers of jobs rise: as long as the newest and
 -- the oldest one are not far apart, nothing has to be counted.
 -- name: events_room :one
-select case when coalesce(e.last - e.first, 0) < $1::bigint - $2::bigint then $2::bigint
-  else $1::bigint - (select count(*) from (select 1 from {p}.jobs j where j.status = 'queued' limit $1::bigint) q) end as room
+select case when coalesce(e.last - e.first, 0) < :limit::bigint - :most::bigint then :most::bigint
+  else :limit::bigint - (select count(*) from (select 1 from {p}.jobs j where j.status = 'queued' limit :limit::bigint) q) end as room:bigint
 from (select (select j.id from {p}.jobs j where j.status = 'queued' order by j.id desc limit 1) as last,
              (select j.id from {p}.jobs j where j.status = 'queued' order by j.id limit 1) as first) e
 
 -- name: events_listeners :many
-select w.id as id, w.version as version, w.event as event, w.entity_id as entity_id, w.category as category,
-  w.filter::text as filter
+select w.id:bigint, w.version:integer, w.event:text!, w.entity_id:bigint?, w.category:text?, w.filter::text as filter:text?
 from {p}.workflows w where w.event is not null and w.enabled order by w.id
 
 -- name: events_make_jobs :exec
 insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
   trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace, root)
 select m.workflow_id, m.version,
-  case when o.depth >= $4::smallint then 'skipped' else 'queued' end,
-  case when o.depth >= $4::smallint then 'loop_guard' end,
-  case when o.depth >= $4::smallint then now() end,
+  case when o.depth >= :depth_max::smallint then 'skipped' else 'queued' end,
+  case when o.depth >= :depth_max::smallint then 'loop_guard' end,
+  case when o.depth >= :depth_max::smallint then now() end,
   'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'), nullif(o.entity_id, 0),
   o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, coalesce(o.root, o.id)
-from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as m (event_id, workflow_id, version)
+from unnest(:event_ids::bigint[], :workflow_ids::bigint[], :versions::bigint[]) as m (event_id, workflow_id, version)
 join {p}.outbox o on o.id = m.event_id
 left join {p}.entities e on e.id = o.entity_id
 on conflict (workflow_id, origin) where origin is not null do nothing
 
--- The same where a chain of events may have made too many ($5 at most), or the queue may be full ($6 is left): of those
--- that are not to run, one row a workflow records it. Columns: how many wait now, how many were left out, one of their workflows.
+-- The same where a chain of events may have made too many (:chain_max at most), or the queue may be full (:room is left):
+-- of those that are not to run, one row a workflow records it. How many wait now, how many were left out, one of their
+-- workflows.
 -- name: events_make_few :one
 with m as (
   select m.event_id, m.workflow_id, m.version, m.at, o.depth, coalesce(o.root, o.id) as root,
-    o.depth >= $4::smallint as loops
-  from unnest($1::bigint[], $2::bigint[], $3::bigint[]) with ordinality as m (event_id, workflow_id, version, at)
+    o.depth >= :depth_max::smallint as loops
+  from unnest(:event_ids::bigint[], :workflow_ids::bigint[], :versions::bigint[]) with ordinality as m (event_id, workflow_id, version, at)
   join {p}.outbox o on o.id = m.event_id),
 spent as (
   insert into {p}.fan_out as f (root, jobs)
@@ -61,11 +62,11 @@ numbered as (
     + row_number() over (partition by m.root, m.loops, m.depth > 0 order by m.at) as place
   from m left join spent s on s.root = m.root),
 judged as (
-  select n.*, case when n.loops then 'loop_guard' when n.depth > 0 and n.place > $5::bigint then 'fan_out_guard' end as reason
+  select n.*, case when n.loops then 'loop_guard' when n.depth > 0 and n.place > :chain_max::bigint then 'fan_out_guard' end as reason
   from numbered n),
 fitted as (
   select j.*, case when j.reason is not null then j.reason
-    when row_number() over (partition by j.reason order by j.at) > $6::bigint then 'fan_out_guard' end as why
+    when row_number() over (partition by j.reason order by j.at) > :room::bigint then 'fan_out_guard' end as why
   from judged j),
 ranked as (
   select f.*, row_number() over (partition by f.workflow_id, f.why order by f.at) as nth from fitted f),
@@ -80,11 +81,11 @@ made as (
   where t.why is distinct from 'fan_out_guard' or t.nth = 1
   on conflict (workflow_id, origin) where origin is not null do nothing
   returning status)
-select (select count(*) from made where made.status = 'queued') as made,
-  (select count(*) from ranked t where t.why = 'fan_out_guard') as guarded,
-  (select min(t.workflow_id) from ranked t where t.why = 'fan_out_guard') as workflow_id
+select (select count(*) from made where made.status = 'queued') as made:bigint,
+  (select count(*) from ranked t where t.why = 'fan_out_guard') as guarded:bigint,
+  (select min(t.workflow_id) from ranked t where t.why = 'fan_out_guard') as workflow_id:bigint?
 
 -- name: events_taken :exec
 update {p}.outbox set pending = (pending & ~1)::smallint,
   consumed_at = case when pending & ~1 = 0 then now() end
-where id = any($1::bigint[])
+where id = any(:ids::bigint[])

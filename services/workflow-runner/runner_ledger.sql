@@ -1,12 +1,11 @@
 -- What jobs have done. Every statement asks for the token: a runner that was presumed dead writes nothing.
 
--- Steps, $1..$12.
 -- part: add_steps
 insert into {p}.job_steps as s (job_id, seq, run, key, action, status, started_at, finished_at, input, output, error, log)
 select e.job_id, e.seq, e.run, e.key, e.action, e.status, to_timestamp(e.started_ms / 1000.0),
   to_timestamp(e.finished_ms / 1000.0), e.input::jsonb, e.output::jsonb, e.error::jsonb, e.log::jsonb
-from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
-  $9::text[], $10::text[], $11::text[], $12::text[])
+from unnest(:job_ids::bigint[], :seqs::bigint[], :runs::bigint[], :keys::text[], :actions::text[], :statuses::text[], :started_ms::bigint[], :finished_ms::bigint[],
+  :inputs::text[], :outputs::text[], :errors::text[], :logs::text[])
   as e (job_id, seq, run, key, action, status, started_ms, finished_ms, input, output, error, log)
 
 -- part: or_replace
@@ -23,11 +22,11 @@ with ours as (
     attempt = case when e.status = 'queued' then greatest(j.attempt - 1, 0) else j.attempt end,
     runner = case when e.status = 'queued' then null else j.runner end,
     lease_until = case when e.ends or e.status = 'queued' then null
-      else now() + $18::bigint * interval '1 millisecond' end,
+      else now() + :lease_ms::bigint * interval '1 millisecond' end,
     finished_at = case when e.ends then coalesce(j.finished_at, now()) end,
     error = e.error::jsonb, reason = e.reason
   from (select u.id, u.token, u.status, u.error, u.reason, coalesce(u.status in ('succeeded', 'failed', 'skipped'), false) as ends
-        from unnest($13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[]) as u (id, token, status, error, reason)) e
+        from unnest(:ids::bigint[], :tokens::bigint[], :job_statuses::text[], :job_errors::text[], :reasons::text[]) as u (id, token, status, error, reason)) e
   where j.id = e.id and j.token = e.token
     and (j.status in ('running', 'waiting') or (e.ends and j.status = e.status))
   returning j.id),
@@ -35,7 +34,7 @@ written as (
   {add_steps}
   where (e.job_id in (select o.id from ours o)) is true -- a hash, where a join by index would be a loop
   {or_replace})
-select o.id as id from ours o
+select o.id as id:bigint from ours o
 
 -- Rows of a job that this transaction has locked.
 -- name: ledger_steps :exec
@@ -45,13 +44,13 @@ join {p}.jobs j on j.id = e.job_id and j.xmin = pg_current_xact_id()::xid
 
 -- The first statement of a step's transaction.
 -- name: ledger_lock :opt
-update {p}.jobs as j set lease_until = now() + $3::bigint * interval '1 millisecond'
-where j.id = $1::bigint and j.token = $2::bigint and j.status in ('running', 'waiting')
+update {p}.jobs as j set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
+where j.id = :id::bigint and j.token = :token::bigint and j.status in ('running', 'waiting')
 returning j.id as id
 
 -- After a commit whose answer was lost: waits for its end, then its rows are there or they are not.
 -- name: ledger_wait :opt
-select j.id as id, j.token = $2::bigint as ours from {p}.jobs j where j.id = $1::bigint for no key update
+select j.token = :token::bigint as ours:boolean from {p}.jobs j where j.id = :id::bigint for no key update
 
 -- name: ledger_seen :opt
-select s.seq as seq from {p}.job_steps s where s.job_id = $1::bigint and s.seq = $2::integer
+select s.seq as seq from {p}.job_steps s where s.job_id = :job_id::bigint and s.seq = :seq::integer

@@ -3,11 +3,11 @@
 -- With its steps. A job that is run again meanwhile stays.
 -- name: retain_jobs :one
 with old as (
-  select o.id from (select j.id, j.finished_at from {p}.jobs j order by j.id limit $2::bigint) o
-  where o.finished_at < now() - make_interval(days => $1::integer)),
+  select o.id from (select j.id, j.finished_at from {p}.jobs j order by j.id limit :most::bigint) o
+  where o.finished_at < now() - make_interval(days => :days::integer)),
 gone as (
   delete from {p}.jobs j using old
-  where j.id = old.id and j.finished_at < now() - make_interval(days => $1::integer) returning j.id),
+  where j.id = old.id and j.finished_at < now() - make_interval(days => :days::integer) returning j.id),
 steps as (delete from {p}.job_steps s using gone where s.job_id = gone.id)
 select count(*) as removed from gone
 

@@ -1,33 +1,34 @@
 -- Timed workflows.
 
 -- name: schedule_due :many
-select f.number as number, p.server as server, f.xmin::text::bigint as seen
+select f.number:bigint, p.server:text, f.xmin::text::bigint as seen:bigint
 from platform.workflow_projects f join platform.projects p on p.number = f.number
 where f.next_fire_at <= now() and p.state = 'active'
-  and (f.number % $1::bigint = $2::bigint or f.next_fire_at < now() - interval '3 seconds')
+  and (f.number % :count::bigint = :index::bigint or f.next_fire_at < now() - interval '3 seconds')
 order by f.next_fire_at limit 5000
 
 -- Those whose tick comes within so many milliseconds.
 -- name: schedule_soon :many
-select f.number as number, f.next_fire_at as next_fire_at
+select f.number:bigint, f.next_fire_at:timestamptz!
 from platform.workflow_projects f join platform.projects p on p.number = f.number
-where f.next_fire_at > now() and f.next_fire_at <= now() + $3::bigint * interval '1 millisecond' and p.state = 'active'
-  and f.number % $1::bigint = $2::bigint
+where f.next_fire_at > now() and f.next_fire_at <= now() + :ahead_ms::bigint * interval '1 millisecond' and p.state = 'active'
+  and f.number % :count::bigint = :index::bigint
 order by f.next_fire_at limit 5000
 
 -- Workflows that are due by then. What is read here is not locked: schedule_tick asks whether it still holds.
 -- name: schedule_look :many
-select w.id as id, w.version as version, w.cron as cron, w.timezone as timezone, w.next_fire_at as next_fire_at, now() as now
-from {p}.workflows w where w.next_fire_at <= now() + $1::bigint * interval '1 millisecond' and w.enabled order by w.id
+select w.id:bigint, w.version:integer, w.cron:text!, w.timezone:text!, w.next_fire_at:timestamptz!,
+  w.next_fire_at::text as seen:text, now() as now:timestamptz
+from {p}.workflows w where w.next_fire_at <= now() + :ahead_ms::bigint * interval '1 millisecond' and w.enabled order by w.id
 
--- The ticks of a project's workflows ($1..$4: those that are due, as they were read, and when they are due again), made
--- ($5, $6) and, as far as this runner has room ($7), claimed by it in one statement. A workflow that was saved since, or
--- that another runner holds or has moved on, makes nothing; where as many jobs wait as may ($10) what cannot start at once
--- is skipped. Columns as of claim_jobs, then what became of all.
+-- The ticks of a project's workflows (:ids..:nexts: those that are due, as they were read, and when they are due again),
+-- made (:fire_ids, :fires) and, as far as this runner has :room, claimed by it in one statement. A workflow that was saved
+-- since, or that another runner holds or has moved on, makes nothing; where as many jobs wait as may what cannot start at
+-- once is skipped. A row for each job that was claimed, one at least, with what became of all.
 -- name: schedule_tick :many
 with due as (
   select w.id, w.version, n.next_ms
-  from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[]) as n (id, version, seen, next_ms)
+  from unnest(:ids::bigint[], :versions::bigint[], :seen::text[], :nexts::bigint[]) as n (id, version, seen, next_ms)
   join {p}.workflows w on w.id = n.id
   where w.enabled and w.version = n.version and w.next_fire_at = n.seen::timestamptz
   for no key update of w skip locked),
@@ -35,8 +36,8 @@ moved as (
   update {p}.workflows as w set next_fire_at = case when d.next_ms >= 0 then to_timestamp(d.next_ms / 1000.0) end
   from due d where w.id = d.id),
 room as (
-  select coalesce(l.last - l.first + 1, 0) < $10::bigint
-    or (select count(*) from (select 1 from {p}.jobs q where q.status = 'queued' limit $10::bigint) c) < $10::bigint as room
+  select coalesce(l.last - l.first + 1, 0) < :queued_max::bigint
+    or (select count(*) from (select 1 from {p}.jobs q where q.status = 'queued' limit :queued_max::bigint) c) < :queued_max::bigint as room
   from (select (select q.id from {p}.jobs q where q.status = 'queued' order by q.id desc limit 1) as last,
                (select q.id from {p}.jobs q where q.status = 'queued' order by q.id limit 1) as first) l),
 made as (
@@ -44,18 +45,16 @@ made as (
     started_at, reason, finished_at)
   select t.id, t.version, 'timed', t.fire_ms / -1000, to_timestamp(t.fire_ms / 1000.0),
     case when t.starts then 'running' when t.waits then 'queued' else 'skipped' end, t.starts::int, t.starts::int,
-    case when t.starts then $8::text end, case when t.starts then now() + $9::bigint * interval '1 millisecond' end,
+    case when t.starts then :holder::text end, case when t.starts then now() + :lease_ms::bigint * interval '1 millisecond' end,
     case when t.starts then now() end, case when not t.starts and not t.waits then 'fan_out_guard' end,
     case when not t.starts and not t.waits then now() end
-  from (select d.id, d.version, f.fire_ms, f.at <= $7::bigint as starts, f.at > $7::bigint and (select r.room from room r) as waits
-        from unnest($5::bigint[], $6::bigint[]) with ordinality as f (id, fire_ms, at) join due d on d.id = f.id order by f.at) t
+  from (select d.id, d.version, f.fire_ms, f.at <= :room::bigint as starts, f.at > :room::bigint and (select r.room from room r) as waits
+        from unnest(:fire_ids::bigint[], :fires::bigint[]) with ordinality as f (id, fire_ms, at) join due d on d.id = f.id order by f.at) t
   on conflict (workflow_id, origin) where origin is not null do nothing
   returning j.id, j.workflow_id, j.version, j.status, j.token)
-select m.id as id, m.workflow_id as workflow_id, m.token as token, m.version as version, 1 as run, 1 as attempt, 0 as depth,
-  false as resumed, null as resume_step, 'timed' as trigger_kind, null as trigger_event, null as trigger_entity,
-  0 as trigger_id, null as trigger_data, null as trace, now() as claimed_at, null as trigger_entity_id,
-  null as trigger_at, false as orphan, -m.id as root, false as disabled, false as has_data,
-  a.moved as moved, a.made as made, a.queued as queued, a.next_fire_at as next_fire_at
+select m.id as id:bigint?, m.workflow_id as workflow_id:bigint?, m.token as token:bigint?, m.version as version:integer?,
+  now() as claimed_at:timestamptz, a.moved as moved:bigint, a.made as made:bigint, a.queued as queued:bigint,
+  a.next_fire_at as next_fire_at:timestamptz?
 from (select (select count(*) from due) as moved, (select count(*) from made) as made,
         (select count(*) from made q where q.status = 'queued') as queued,
         (select min(case when d.id is null then w.next_fire_at when d.next_ms >= 0 then to_timestamp(d.next_ms / 1000.0) end)
@@ -63,12 +62,17 @@ from (select (select count(*) from due) as moved, (select count(*) from made) as
 left join made m on m.status = 'running' order by m.id
 
 -- name: schedule_min :one
-select min(w.next_fire_at) as next_fire_at from {p}.workflows w where w.next_fire_at is not null
+select min(w.next_fire_at) as next_fire_at:timestamptz? from {p}.workflows w where w.next_fire_at is not null
 
 -- A workflow that was saved while its project ticked has touched the row, even where the time stays what it is: what
--- was found then is not written, and the next poll looks again.
+-- was found then is not written, and the next poll looks again. Rows are locked in the order of their keys, as by whoever
+-- else writes several.
 -- name: schedule_hints :exec
+with held as materialized (
+  select f.number, n.fire_ms
+  from unnest(:numbers::bigint[], :fires::bigint[], :seen::bigint[]) as n (number, fire_ms, seen)
+  join platform.workflow_projects f on f.number = n.number
+  where f.xmin::text::bigint = n.seen order by f.number for no key update of f)
 update platform.workflow_projects f
-set next_fire_at = case when n.fire_ms = 0 then null else to_timestamp(n.fire_ms / 1000.0) end
-from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as n (number, fire_ms, seen)
-where f.number = n.number and f.xmin::text::bigint = n.seen
+set next_fire_at = case when h.fire_ms = 0 then null else to_timestamp(h.fire_ms / 1000.0) end
+from held h where f.number = h.number

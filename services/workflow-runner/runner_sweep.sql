@@ -1,7 +1,7 @@
 -- What runners find without a notification.
 
 -- name: runner_alive :exec
-insert into platform.runners as r (id) values ($1::text)
+insert into platform.runners as r (id) values (:holder::text)
 on conflict (id) do update set seen_at = now()
 
 -- A runner that is killed keeps its share of the projects this long.
@@ -10,48 +10,48 @@ select r.id as id from platform.runners r where r.seen_at > now() - interval '5 
 
 -- Before it has two jobs at a time.
 -- name: runner_shared :exec
-insert into platform.runners as r (id, shared) values ($1::text, true) on conflict (id) do update set shared = true
+insert into platform.runners as r (id, shared) values (:holder::text, true) on conflict (id) do update set shared = true
 
 -- name: runners_alone :many
-select r.id as id from platform.runners r where r.id = any($1::text[]) and not r.shared
+select r.id as id from platform.runners r where r.id = any(:holders::text[]) and not r.shared
 
 -- name: runners_forget :exec
 delete from platform.runners r where r.seen_at < now() - interval '1 hour'
 
 -- name: runner_gone :exec
-delete from platform.runners r where r.id = $1::text
+delete from platform.runners r where r.id = :holder::text
 
 -- name: sweep_projects :many
-select f.number as number, p.server as server, f.next_fire_at as next_fire_at, f.xmin::text::bigint as seen
+select f.number:bigint, p.server:text, f.next_fire_at:timestamptz?, f.xmin::text::bigint as seen:bigint
 from platform.workflow_projects f join platform.projects p on p.number = f.number
 where p.state = 'active' order by f.number
 
 -- name: crashed_put :exec
-insert into platform.suspects (number) values ($1::bigint) on conflict (number) do nothing
+insert into platform.suspects (number) values (:number::bigint) on conflict (number) do nothing
 
 -- A project that still has some is put there again by whoever sweeps it.
 -- name: crashed_take :many
 delete from platform.suspects s using platform.projects p where p.number = s.number and p.state = 'active' returning s.number as number
 
 -- name: sweep_look :one
-select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events,
-  exists (select 1 from {p}.workflow_stops) as stops,
-  exists (select 1 from {p}.jobs j where j.status = 'queued' and not j.suspect) as due,
-  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.suspect) as crashed,
-  exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as expired,
-  (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at
+select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events:boolean,
+  exists (select 1 from {p}.workflow_stops) as stops:boolean,
+  exists (select 1 from {p}.jobs j where j.status = 'queued' and not j.suspect) as due:boolean,
+  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.suspect) as crashed:boolean,
+  exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as expired:boolean,
+  (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at:timestamptz?
 
 -- name: sweep_holders :many
 select distinct j.runner as runner from {p}.jobs j
 where j.status in ('running', 'waiting') and j.lease_until < now() and j.runner is not null limit 1000
 
--- Jobs whose runner died go back to the queue marked as suspect, to be run alone, without the attempt when others may have been the cause:
--- neither ran it as a suspect, alone, nor is the runner one of $2. One that took its runner down too often does not, and
--- what it had sent is not under way any more.
+-- Jobs whose runner died go back to the queue marked as suspect, to be run alone, without the attempt when others may
+-- have been the cause: neither ran it as a suspect, alone, nor is the runner one of :alone. One that took its runner down
+-- too often does not, and what it had sent is not under way any more.
 -- name: sweep_rescue :many
 with ended as (
-  select e.id, alone.is_it, alone.is_it and e.attempt >= $1::smallint as gone
-  from {p}.jobs e, lateral (select e.suspect or coalesce(e.runner = any($2::text[]), false) as is_it) alone
+  select e.id, alone.is_it, alone.is_it and e.attempt >= :attempts::smallint as gone
+  from {p}.jobs e, lateral (select e.suspect or coalesce(e.runner = any(:alone::text[]), false) as is_it) alone
   where e.status in ('running', 'waiting') and e.lease_until < now()
   order by e.id limit 500 for update of e skip locked),
 rescued as (
@@ -72,11 +72,11 @@ select r.id as id, r.status = 'failed' as quarantined, r.attempt as attempt from
 -- A running job that is given back did not take its runner down.
 -- name: jobs_release :exec
 update {p}.jobs j set status = 'queued', token = j.token + 1, attempt = j.attempt - 1, lease_until = null, runner = null
-from unnest($1::bigint[], $2::bigint[]) as g (id, token)
+from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, token)
 where j.id = g.id and j.token = g.token and j.status in ('running', 'waiting')
 
 -- Not when it was written meanwhile: what was found may be older.
 -- name: sweep_fire_hint :exec
-update platform.workflow_projects set next_fire_at = $2::timestamptz
-where number = $1::bigint and xmin::text::bigint = $3::bigint
+update platform.workflow_projects set next_fire_at = :next_fire_at::timestamptz?
+where number = :number::bigint and xmin::text::bigint = :seen::bigint
 

@@ -46,28 +46,29 @@ static void fires_init(struct arena *arena, struct fires *fires, size_t workflow
 }
 
 /* The ticks of one workflow from its due one up to now, and the next one after. */
-static void add_fires(struct arena *arena, const struct row *workflow, struct fires *fires)
+static void
+add_fires(struct arena *arena, const struct rows *due, size_t place, struct fires *fires)
 {
-    int64_t id = row_i64(workflow, "id");
-    int64_t now = row_time(workflow, "now");
-    int64_t fire = row_time(workflow, "next_fire_at");
-    const struct timezone_rules *zone = timezone_find(row_str(workflow, "timezone"));
+    const struct sql_schedule_look_row workflow = sql_schedule_look_row(due, place);
+    const struct timezone_rules *zone = timezone_find(workflow.timezone);
+    int64_t now = workflow.now;
+    int64_t fire = workflow.next_fire_at;
     struct str reason;
     struct cron cron;
     unsigned made = 0;
 
-    fires->ids[fires->moved] = id;
-    fires->versions[fires->moved] = row_i64(workflow, "version");
-    fires->seen[fires->moved] = row_str(workflow, "next_fire_at");
+    fires->ids[fires->moved] = workflow.id;
+    fires->versions[fires->moved] = workflow.version;
+    fires->seen[fires->moved] = workflow.seen;
     fires->nexts[fires->moved++] = -1;
-    if (zone == NULL || cron_parse(arena, row_str(workflow, "cron"), &cron, &reason) != 0) {
-        log_error("schedule.unreadable", L_I64("workflow", id));
+    if (zone == NULL || cron_parse(arena, workflow.cron, &cron, &reason) != 0) {
+        log_error("schedule.unreadable", L_I64("workflow", workflow.id));
         return;
     }
     if (fire < now - MISSED_MS)
         fire = cron_next(&cron, zone, now - MISSED_MS);
     while (fire >= 0 && fire <= now && made++ < JOBS_PER_TICK) {
-        fires->workflows[fires->count] = id;
+        fires->workflows[fires->count] = workflow.id;
         fires->times[fires->count++] = fire;
         fire = cron_next(&cron, zone, fire);
     }
@@ -84,17 +85,16 @@ make_jobs(struct task *task, struct db *db, const struct fires *fires, struct ro
 
     int rc = db_query(task,
                       db,
-                      &SQL_SCHEDULE_TICK,
-                      PARAMS(P_I64S(fires->ids, fires->moved),
-                             P_I64S(fires->versions, fires->moved),
-                             P_STRS(fires->seen, fires->moved),
-                             P_I64S(fires->nexts, fires->moved),
-                             P_I64S(fires->workflows, fires->count),
-                             P_I64S(fires->times, fires->count),
-                             P_I64(reserved),
-                             P_STR(runner_id()),
-                             P_I64(runner_conf()->lease_ms),
-                             P_I64(runner_conf()->common.queued_jobs)),
+                      SQL_SCHEDULE_TICK(.ids = sql_i64s(fires->ids, fires->moved),
+                                        .versions = sql_i64s(fires->versions, fires->moved),
+                                        .seen = sql_strs(fires->seen, fires->moved),
+                                        .nexts = sql_i64s(fires->nexts, fires->moved),
+                                        .fire_ids = sql_i64s(fires->workflows, fires->count),
+                                        .fires = sql_i64s(fires->times, fires->count),
+                                        .room = reserved,
+                                        .holder = runner_id(),
+                                        .lease_ms = runner_conf()->lease_ms,
+                                        .queued_max = runner_conf()->common.queued_jobs),
                       ret_rows);
     ahead_ticked(db->schema);
     queue_adopt(task, work_jobs(), db, reserved, rc == 0 ? ret_rows : NULL, sent_ms, begin_in_turn);
@@ -110,25 +110,23 @@ AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_ne
     struct rows rows;
     struct rows due;
 
-    TRY(db_query(task, db, &SQL_SCHEDULE_LOOK, PARAMS(P_I64(0)), &due));
+    TRY(db_query(task, db, SQL_SCHEDULE_LOOK(.ahead_ms = 0), &due));
     if (due.count == 0) {
-        TRY(db_query(task, db, &SQL_SCHEDULE_MIN, NULL, 0, &rows));
-        *ret_next = rows_time(&rows, 0, 0);
+        TRY(db_query(task, db, SQL_SCHEDULE_MIN(), &rows));
+        *ret_next = sql_schedule_min_row(&rows, 0).next_fire_at;
         return 0;
     }
     fires_init(arena, &fires, due.count);
-    for (size_t i = 0; i < due.count; i++) {
-        const struct row workflow = rows_at(&due, i);
-        add_fires(arena, &workflow, &fires);
-    }
+    for (size_t i = 0; i < due.count; i++)
+        add_fires(arena, &due, i, &fires);
     TRY(make_jobs(task, db, &fires, &rows));
-    const struct row outcome = rows_at(&rows, 0);
-    work_stats()->ticks += (uint64_t)row_i64(&outcome, "made");
-    if (row_i64(&outcome, "queued") > 0)
+    const struct sql_schedule_tick_row outcome = sql_schedule_tick_row(&rows, 0);
+    work_stats()->ticks += (uint64_t)outcome.made;
+    if (outcome.queued > 0)
         queue_due(work_jobs(), db->schema);
     *ret_next = -1;
-    if (row_i64(&outcome, "moved") == (int64_t)fires.moved)
-        *ret_next = row_time(&outcome, "next_fire_at");
+    if (outcome.moved == (int64_t)fires.moved)
+        *ret_next = outcome.next_fire_at;
     return 0;
 }
 
@@ -142,10 +140,11 @@ struct round {
 };
 
 /* co: one of them, with memory of its own. */
-AWAITS static int tick_one(struct task *task, struct round *round, const struct row *project)
+AWAITS static int tick_one(struct task *task, struct round *round, size_t place)
 {
-    struct db_server *server = directory_server(runner_directory(), row_str(project, "server"));
-    struct db db = {.server = server, .schema = row_i64(project, "number")};
+    const struct sql_schedule_due_row project = sql_schedule_due_row(round->due, place);
+    struct db_server *server = directory_server(runner_directory(), project.server);
+    struct db db = {.server = server, .schema = project.number};
     struct arena *own = task->arena;
     int64_t next = -1;
 
@@ -158,7 +157,7 @@ AWAITS static int tick_one(struct task *task, struct round *round, const struct 
     if (rc != 0 || next < 0)
         return rc < 0 ? rc : 0;
     round->numbers[round->done] = db.schema;
-    round->seen[round->done] = row_i64(project, "seen");
+    round->seen[round->done] = project.seen;
     round->nexts[round->done++] = next;
     return 0;
 }
@@ -168,8 +167,7 @@ AWAITS static int tick_around(struct task *task, void *arg)
     struct round *round = arg;
 
     while (round->next < round->due->count && !s.stopped) {
-        const struct row project = rows_at(round->due, round->next++);
-        int rc = tick_one(task, round, &project);
+        int rc = tick_one(task, round, round->next++);
         if (round->next == round->due->count)
             begin_hold(false);
         TRY(rc);
@@ -185,8 +183,7 @@ AWAITS static int tick(struct task *task)
 
     TRY(db_query(task,
                  control,
-                 &SQL_SCHEDULE_DUE,
-                 PARAMS(P_I64((int64_t)share.count), P_I64((int64_t)share.index)),
+                 SQL_SCHEDULE_DUE(.count = (int64_t)share.count, .index = (int64_t)share.index),
                  &due));
     if (due.count == 0)
         return 0;
@@ -206,10 +203,9 @@ AWAITS static int tick(struct task *task)
     TRY(rc);
     return db_query(task,
                     control,
-                    &SQL_SCHEDULE_HINTS,
-                    PARAMS(P_I64S(round.numbers, round.done),
-                           P_I64S(round.nexts, round.done),
-                           P_I64S(round.seen, round.done)),
+                    SQL_SCHEDULE_HINTS(.numbers = sql_i64s(round.numbers, round.done),
+                                       .fires = sql_i64s(round.nexts, round.done),
+                                       .seen = sql_i64s(round.seen, round.done)),
                     NULL);
 }
 

@@ -92,32 +92,32 @@ AWAITS static int stop_workflows(struct task *task, int64_t number)
 AWAITS static void
 correct_fire_hint(struct task *task, const struct row *project, int64_t wanted_ms)
 {
-    int64_t number = row_i64(project, "number");
+    const struct sql_sweep_projects_row row = sql_sweep_projects_row(project->rows, project->index);
 
-    if (row_time(project, "next_fire_at") == wanted_ms)
+    if (row.next_fire_at == wanted_ms)
         return;
-    int rc = db_query(task,
-                      directory_control(runner_directory()),
-                      &SQL_SWEEP_FIRE_HINT,
-                      PARAMS(P_I64(number),
-                             wanted_ms ? P_TIME(wanted_ms) : P_NULL,
-                             P_I64(row_i64(project, "seen"))),
-                      NULL);
+    int rc = db_query(
+        task,
+        directory_control(runner_directory()),
+        SQL_SWEEP_FIRE_HINT(.number = row.number, .next_fire_at = wanted_ms, .seen = row.seen),
+        NULL);
     if (rc > 0)
-        log_debug("sweep.hint_failed", L_I64("project", number));
+        log_debug("sweep.hint_failed", L_I64("project", row.number));
 }
 
 AWAITS static int
 looked(struct task *task, struct db *db, const struct row *project, const struct row *found)
 {
-    if (row_bool(found, "events"))
+    const struct sql_sweep_look_row look = sql_sweep_look_row(found->rows, found->index);
+
+    if (look.events)
         queue_due(w.events, db->schema);
-    if (row_bool(found, "stops")) {
+    if (look.stops) {
         int rc = stop_workflows(task, db->schema);
         if (rc != 0)
             log_debug("sweep.stops_failed", L_I64("project", db->schema), L_RESULT("rc", rc));
     }
-    correct_fire_hint(task, project, row_time(found, "next_fire_at"));
+    correct_fire_hint(task, project, look.next_fire_at);
     return 0;
 }
 

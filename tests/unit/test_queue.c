@@ -35,11 +35,10 @@ static struct {
 
 static enum queue_outcome toy_run(struct task *task, struct queue_item *item)
 {
-    const struct row row = rows_at(&item->rows, 0);
     struct rows rows;
     int rc = 0;
 
-    assert_true(str_is(row_str(&row, "payload"), "play"));
+    assert_true(str_is(sql_toy_row(&item->rows, 0).payload, "play"));
     if (t.begun < ARRAY_LEN(t.order))
         t.order[t.begun] = item->db.schema;
     t.begun++;
@@ -51,8 +50,7 @@ static enum queue_outcome toy_run(struct task *task, struct queue_item *item)
     t.running--;
     t.ended++;
     if (rc == 0)
-        rc = db_query(
-            task, &item->db, &SQL_TOYS_DONE, PARAMS(P_I64(item->id), P_I64(item->token)), &rows);
+        rc = db_query(task, &item->db, SQL_TOYS_DONE(.id = item->id, .token = item->token), &rows);
     return rc == 0 && rows.affected == 1 ? QUEUE_DONE : QUEUE_GONE;
 }
 
@@ -459,12 +457,12 @@ static void adopted(struct task *task, struct directory *one, struct directory *
     assert_int_equal(queue_reserve(queue, project->number, 1), 0);
     put(task, project, 2);
     int64_t sent_ms = clock_mono_ms();
-    assert_int_equal(db_query(task,
-                              &project->db,
-                              &SQL_TOYS_CLAIM,
-                              PARAMS(P_I64(2), P_I64(LEASE_MS), P_STR(config.holder)),
-                              &rows),
-                     0);
+    assert_int_equal(
+        db_query(task,
+                 &project->db,
+                 SQL_TOYS_CLAIM(.most = 2, .lease_ms = LEASE_MS, .holder = config.holder),
+                 &rows),
+        0);
     queue_adopt(task, queue, &project->db, 8, &rows, sent_ms, NULL);
     assert_int_equal(queue_stats(queue)->running, 2);
     WAIT_FOR(task, count_of(task, project, "status = 'done' and runs = 1") == 3);

@@ -1,37 +1,37 @@
 -- A kind of work for tests of the queue. Rows with attempts behind them were left by a process that died.
 
 -- part: claimed
-update {p}.toys as t set status = 'running', token = t.token + 1, attempt = t.attempt + 1, holder = $3::text,
-  lease_until = now() + $2::bigint * interval '1 millisecond'
+update {p}.toys as t set status = 'running', token = t.token + 1, attempt = t.attempt + 1, holder = :holder::text,
+  lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
 where t.id = any (array(
   select q.id from {p}.toys q where q.status = 'queued'
 
 -- part: returned
-order by q.id limit $1::bigint for update skip locked))
-returning t.id as id, t.token as token, t.payload as payload
+order by q.id limit :most::bigint for update skip locked))
+returning t.id as id:bigint, t.token as token:bigint, t.payload as payload:text
 
--- name: toys_claim :many
+-- name: toys_claim :many row(toy)
 {claimed} and q.attempt = 0 {returned}
 
--- name: toys_claim_crashed :many
+-- name: toys_claim_crashed :many row(toy)
 {claimed} and q.attempt > 0 {returned}
 
 -- name: toys_renew :many
-update {p}.toys t set lease_until = now() + $3::bigint * interval '1 millisecond'
-from unnest($1::bigint[], $2::bigint[]) as e (id, token)
+update {p}.toys t set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
+from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
 where t.id = e.id and t.token = e.token and t.status = 'running' returning t.id as id
 
 -- name: toys_held :many
-select t.id as id from unnest($1::bigint[], $2::bigint[]) as e (id, token)
+select t.id as id from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
 join {p}.toys t on t.id = e.id and t.token = e.token where t.status = 'running'
 
 -- name: toys_release :exec
 update {p}.toys t set status = 'queued', token = t.token + 1, attempt = t.attempt - 1, lease_until = null
-from unnest($1::bigint[], $2::bigint[]) as e (id, token)
+from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
 where t.id = e.id and t.token = e.token and t.status = 'running'
 
 -- name: toys_rescue :many
-update {p}.toys t set status = case when t.attempt >= $1::bigint then 'dead' else 'queued' end, token = t.token + 1,
+update {p}.toys t set status = case when t.attempt >= :attempts::bigint then 'dead' else 'queued' end, token = t.token + 1,
   lease_until = null
 where t.status = 'running' and t.lease_until < now()
 returning t.id as id, t.attempt as attempt, t.status = 'dead' as quarantined
@@ -46,8 +46,8 @@ select exists (select 1 from {p}.toys t where t.status = 'queued' and t.attempt 
 
 -- name: toys_done :exec
 update {p}.toys t set status = 'done', runs = t.runs + 1, lease_until = null, finished_at = now()
-where t.id = $1::bigint and t.token = $2::bigint and t.status = 'running'
+where t.id = :id::bigint and t.token = :token::bigint and t.status = 'running'
 
 -- name: toys_retain :exec
 delete from {p}.toys t where t.id in (select o.id from {p}.toys o
-  where o.finished_at < now() - make_interval(days => $1::integer) order by o.id limit $2::bigint)
+  where o.finished_at < now() - make_interval(days => :days::integer) order by o.id limit :most::bigint)

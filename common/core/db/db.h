@@ -82,6 +82,16 @@ struct db_call db_call_new(struct arena *arena,
                            const struct sql *sql,
                            const struct db_param *params,
                            size_t param_count);
+/* any: a statement that is not known here with those of the values that it names; panics when it
+ * names another. One whose parameters are numbers gets the first so many. */
+struct db_named {
+    const char *name;
+    struct db_param value;
+};
+struct db_call db_call_named(struct arena *arena,
+                             const struct sql *sql,
+                             const struct db_named *values,
+                             size_t count);
 
 /* co: several statements in one round trip and, in autocommit, one transaction: all or nothing.
  * Each call's rows are filled; the first failure is returned and its index left in *ret_failed (may

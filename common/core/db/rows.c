@@ -186,9 +186,14 @@ size_t rows_strs(
 
 /* --- as structs --- */
 
+bool rows_are(const struct rows *rows, const struct sql_row *shape)
+{
+    return rows->shape != NULL && rows->shape->hash == shape->hash;
+}
+
 void rows_expect(const struct rows *rows, size_t row, const struct sql_row *shape)
 {
-    if (rows->shape == NULL || rows->shape->hash != shape->hash)
+    if (!rows_are(rows, shape))
         PANIC("rows of %s are read as %s",
               rows->shape ? rows->shape->name : "another statement",
               shape->name);

@@ -56,6 +56,8 @@ const char *rows_column_name(const struct rows *rows, size_t column);
 /* What sql_*_row() of the generated headers are made of. rows_expect() panics when the rows are
  * another statement's; in debug builds also when a column is null that is not marked so. */
 void rows_expect(const struct rows *rows, size_t row, const struct sql_row *shape);
+/* Whether they are of a statement with these columns: &sql_user_get_shape. */
+bool rows_are(const struct rows *rows, const struct sql_row *shape);
 struct opt_i64 rows_opt_i64(const struct rows *rows, size_t row, size_t column);
 struct opt_f64 rows_opt_f64(const struct rows *rows, size_t row, size_t column);
 struct opt_bool rows_opt_bool(const struct rows *rows, size_t row, size_t column);

@@ -27,6 +27,7 @@ struct sql {
     uint64_t hash; /* of the text; dynamic statements mix in the model version */
     unsigned arity;
     enum sql_kind kind;
+    const char *const *names;  /* of the parameters; NULL = they are numbers */
     const struct sql_row *row; /* NULL = columns are read by number or by name, or as JSON */
     const char *sort;          /* columns a :page may be sorted by, comma separated */
     bool writes; /* dynamic statements; static ones: anything but SELECT/WITH..SELECT */

@@ -121,11 +121,11 @@ AWAITS static void note_shared(struct task *task, struct queue *queue, size_t co
 
     if (peers == NULL || peers->shared == NULL || queue->shared || count == 0 || alone)
         return;
-    int rc = db_query(task,
-                      directory_control(queue->config.directory),
-                      peers->shared,
-                      PARAMS(P_STR(queue->config.holder)),
-                      NULL);
+    int rc =
+        queue_query(task,
+                    directory_control(queue->config.directory),
+                    QUEUE_CALL(task->arena, peers->shared, {"holder", P_STR(queue->config.holder)}),
+                    NULL);
     if (rc != 0) /* the next claim tries again */
         log_debug("queue.shared_not_noted", L_RESULT("rc", rc));
     queue->shared = queue->shared || rc == 0;
@@ -201,11 +201,12 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
     struct project *held;
     struct db_call calls[] = {
         {.sql = kind->prelude},
-        {.sql = claim->lane == CRASHED ? kind->claim_crashed : kind->claim,
-         PARAMS(P_I64(claim->count),
-                P_I64(config->lease_ms),
-                P_STR(config->holder),
-                P_I64(kind->claim_bytes))},
+        QUEUE_CALL(task->arena,
+                   claim->lane == CRASHED ? kind->claim_crashed : kind->claim,
+                   {"most", P_I64(claim->count)},
+                   {"lease_ms", P_I64(config->lease_ms)},
+                   {"holder", P_STR(config->holder)},
+                   {"bytes", P_I64(kind->claim_bytes)}),
     };
     size_t first = kind->prelude != NULL ? 0 : 1;
 
@@ -213,7 +214,6 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
     *ret_gone = rc == PROJECT_NOT_FOUND;
     if (rc != 0)
         return rc;
-    calls[1].param_count = calls[1].sql->arity;
     int64_t sent_ms = clock_mono_ms();
     rc = db_batch(task, &held->db, calls + first, ARRAY_LEN(calls) - first, NULL);
     *ret_gone = rc == DB_SCHEMA;

@@ -83,12 +83,15 @@ static void renew_run(struct task *task, void *arg)
     const struct queue_kind *kind = renewal->queue->kind;
     int64_t lease_ms = renewal->queue->config.lease_ms;
     int64_t sent_ms = clock_mono_ms();
-    const struct db_param ids = P_I64S(renewal->ids, renewal->count);
-    const struct db_param tokens = P_I64S(renewal->tokens, renewal->count);
+    const struct db_named values[] = {
+        {"ids", P_I64S(renewal->ids, renewal->count)},
+        {"tokens", P_I64S(renewal->tokens, renewal->count)},
+        {"lease_ms", P_I64(lease_ms)},
+    };
     struct db_call calls[] = {
         {.sql = kind->prelude},
-        {.sql = kind->renew, PARAMS(ids, tokens, P_I64(lease_ms))},
-        {.sql = kind->held, PARAMS(ids, tokens)},
+        db_call_named(task->arena, kind->renew, values, ARRAY_LEN(values)),
+        db_call_named(task->arena, kind->held, values, ARRAY_LEN(values)),
     };
     size_t first = kind->prelude != NULL ? 0 : 1;
 

@@ -26,7 +26,7 @@
  * Drain. Nothing new is claimed; what has not begun is given back, what runs is asked to
  * (QUEUE_RELEASING), and what is left at the end is given back as it is, or cancelled.
  *
- * Loop thread only. Statements get the first so many of their parameters as they name.
+ * Loop thread only. Statements name what they want of what they are given (:most::bigint).
  */
 #include "bus/bus.h"
 #include "loop/loop.h"
@@ -72,14 +72,14 @@ struct queue_item {
     struct loop_hook freed;
 };
 
-/* The processes that share the sweeps; all on the control schema. $1: the process's name. */
+/* The processes that share the sweeps; all on the control schema. :holder is the process's name. */
 struct queue_peers {
     const struct sql *alive;  /* :exec, it is there */
     const struct sql *live;   /* :many id, in a fixed order */
     const struct sql *forget; /* :exec, those that died long ago */
     const struct sql *gone;   /* :exec, it leaves */
     const struct sql *shared; /* :exec, before it has two items at a time; or NULL */
-    const struct sql *alone;  /* :many id, $1 names: those that never had; or NULL */
+    const struct sql *alone;  /* :many id of :holders that never had; or NULL */
 };
 
 struct queue_kind {
@@ -95,17 +95,17 @@ struct queue_kind {
     int (*pass)(struct task *task, struct queue *queue, struct project *project, bool *ret_more);
     int64_t pass_ms; /* its deadline; 0 = 15,000 */
 
-    /* $1 how many, $2 length of the lease in ms, $3 the process's name, $4 claim_bytes.
-     * Rows with id, token, and what the kind needs; each row that it returns is claimed. */
+    /* :most, :lease_ms, :holder (the process's name), :bytes (claim_bytes). Rows with id, token,
+     * and what the kind needs; each row that it returns is claimed. */
     const struct sql *claim;
     const struct sql *claim_crashed; /* the same of crashed rows; NULL: claim takes them too */
     const struct sql *prelude;       /* before claims and renewals, in their transaction; or NULL */
-    const struct sql *renew;         /* $1 ids, $2 tokens, $3 ms: the ids that it has renewed */
-    const struct sql *held;          /* $1 ids, $2 tokens: the ids that are ours still */
-    const struct sql *release;       /* $1 ids, $2 tokens: given back, as if never claimed */
+    const struct sql *renew;         /* :ids, :tokens, :lease_ms: the ids that it has renewed */
+    const struct sql *held;          /* :ids, :tokens: the ids that are ours still */
+    const struct sql *release;       /* :ids, :tokens: given back, as if never claimed */
     const struct sql *holders;       /* names of the processes whose leases have ended; or NULL */
-    /* $1 attempts, $2 of the holders those that never had two items at a time: rows whose process
-     * died, put back or, after so many attempts, quarantined: id, attempt, quarantined. */
+    /* :attempts, :alone (of the holders those that never had two items at a time): rows whose
+     * process died, put back or, after so many attempts, quarantined: id, attempt, quarantined. */
     const struct sql *rescue;
     int64_t claim_bytes;
     unsigned ahead;     /* rows of a project claimed ahead of the slots; 0 = as many as are free */
@@ -124,11 +124,11 @@ struct queue_kind {
                   const struct row *found);
     void (*swept)(void);             /* any: after each sweep; or NULL */
     const struct queue_peers *peers; /* NULL: every process looks at all projects */
-    /* Control schema; projects with crashed rows, for the process that runs them. $1 number. */
+    /* Control schema; projects with crashed rows, for the process that runs them. :number. */
     const struct sql *crashed_put;
     const struct sql *crashed_take; /* :many number */
-    /* History that is old enough goes, some at a time: $1 days, $2 how many. A :one statement
-     * returns how many are gone in its first column. Ends with NULL. */
+    /* History that is old enough goes, some at a time: :days, :most. A :one statement returns how
+     * many are gone in its first column. Ends with NULL. */
     const struct sql *const *retain;
 
     enum bus_topic topic;

@@ -57,6 +57,19 @@ void queue_move(struct queue_item *item, enum queue_state state);
 struct queue_project *queue_project(struct queue *queue, int64_t number);
 /* any: items that have a slot. */
 unsigned queue_project_held(const struct queue_project *project);
+/* any: a statement of the kind with what it names of these. Arena-owned. */
+#define QUEUE_CALL(arena, sql, ...)                                                                \
+    db_call_named((arena),                                                                         \
+                  (sql),                                                                           \
+                  (const struct db_named[]){__VA_ARGS__},                                          \
+                  ARRAY_LEN(((const struct db_named[]){__VA_ARGS__})))
+/* co: the same, alone. */
+AWAITS static inline int
+queue_query(struct task *task, struct db *db, struct db_call call, struct rows *ret_rows)
+{
+    return db_query(task, db, call.sql, call.params, call.param_count, ret_rows);
+}
+
 unsigned queue_free_slots(const struct queue *queue);
 unsigned queue_project_room(const struct queue_project *project);
 void queue_take_slots(struct queue_project *project, unsigned count);

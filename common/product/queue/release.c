@@ -21,12 +21,13 @@ static void release_run(struct task *task, void *arg)
 
     int rc = project_find_number(task, queue->config.directory, own->number, &project);
     if (rc == 0)
-        rc = db_query(
-            task,
-            &project->db,
-            queue->kind->release,
-            PARAMS(P_I64S(release->ids, release->count), P_I64S(release->tokens, release->count)),
-            NULL);
+        rc = queue_query(task,
+                         &project->db,
+                         QUEUE_CALL(task->arena,
+                                    queue->kind->release,
+                                    {"ids", P_I64S(release->ids, release->count)},
+                                    {"tokens", P_I64S(release->tokens, release->count)}),
+                         NULL);
     own->releasing--;
     if (rc != 0) /* their leases end */
         log_warn("queue.release_failed",

@@ -24,10 +24,11 @@ remove_old(struct task *task, struct queue *queue, struct db *db, const struct s
     int64_t removed = 1;
 
     while (removed > 0 && !retain_is_over(queue)) {
-        const struct db_param params[] = {P_I64(queue->config.retain_days), P_I64(most)};
+        const struct db_call call = QUEUE_CALL(
+            task->arena, sql, {"days", P_I64(queue->config.retain_days)}, {"most", P_I64(most)});
         struct rows rows;
-        int rc = db_query(task, db, sql, params, sql->arity, &rows);
-        if (rc == DB_TIMEOUT && most > 1 && sql->arity == ARRAY_LEN(params)) {
+        int rc = queue_query(task, db, call, &rows);
+        if (rc == DB_TIMEOUT && most > 1 && sql->arity > 1) {
             most = most > FEWER ? most / FEWER : 1; /* long histories: fewer at a time */
             continue;
         }

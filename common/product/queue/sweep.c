@@ -37,7 +37,7 @@ AWAITS static int meet_peers(struct task *task, struct queue *queue)
     if (peers == NULL)
         return 0;
     struct db_call calls[] = {
-        {.sql = peers->alive, PARAMS(P_STR(queue->config.holder))},
+        QUEUE_CALL(task->arena, peers->alive, {"holder", P_STR(queue->config.holder)}),
         {.sql = peers->live},
         {.sql = peers->forget},
     };
@@ -63,7 +63,10 @@ AWAITS static void note_crashed(struct task *task, struct queue *queue, int64_t 
     } else if (kind->crashed_put == NULL) {
         queue_lane_due(queue_project(queue, number), CRASHED);
     } else {
-        int rc = db_query(task, control(queue), kind->crashed_put, PARAMS(P_I64(number)), NULL);
+        int rc = queue_query(task,
+                             control(queue),
+                             QUEUE_CALL(task->arena, kind->crashed_put, {"number", P_I64(number)}),
+                             NULL);
         if (rc != 0) /* the next sweep finds them again */
             log_debug("queue.crashed_not_noted", L_I64("project", number), L_RESULT("rc", rc));
     }
@@ -84,11 +87,12 @@ ask_alone(struct task *task, struct queue *queue, struct db *db, struct db_param
     names = ARENA_ARRAY(task->arena, names, holders.count);
     for (size_t i = 0; i < holders.count; i++)
         names[i] = rows_str(&holders, i, 0);
-    TRY(db_query(task,
-                 control(queue),
-                 queue->kind->peers->alone,
-                 PARAMS(P_STRS(names, holders.count)),
-                 &alone));
+    TRY(queue_query(task,
+                    control(queue),
+                    QUEUE_CALL(task->arena,
+                               queue->kind->peers->alone,
+                               {"holders", P_STRS(names, holders.count)}),
+                    &alone));
     for (size_t i = 0; i < alone.count; i++)
         names[i] = rows_str(&alone, i, 0);
     *ret_alone = P_STRS(names, alone.count);
@@ -99,12 +103,15 @@ ask_alone(struct task *task, struct queue *queue, struct db *db, struct db_param
  */
 AWAITS static int rescue(struct task *task, struct queue *queue, struct db *db, bool *ret_found)
 {
-    const struct sql *sql = queue->kind->rescue;
-    struct db_param params[] = {P_I64(queue->config.attempts), P_NULL};
+    struct db_param alone;
     struct rows rows;
 
-    TRY(ask_alone(task, queue, db, &params[1]));
-    TRY(db_query(task, db, sql, params, sql->arity, &rows));
+    TRY(ask_alone(task, queue, db, &alone));
+    const struct db_call call = QUEUE_CALL(task->arena,
+                                           queue->kind->rescue,
+                                           {"attempts", P_I64(queue->config.attempts)},
+                                           {"alone", alone});
+    TRY(queue_query(task, db, call, &rows));
     for (size_t i = 0; i < rows.count; i++) {
         const struct row row = rows_at(&rows, i);
         bool quarantined = row_bool(&row, "quarantined");
@@ -242,8 +249,11 @@ static void leave_run(struct task *task, void *arg)
 {
     const struct queue *queue = arg;
 
-    int rc = db_query(
-        task, control(queue), queue->kind->peers->gone, PARAMS(P_STR(queue->config.holder)), NULL);
+    int rc = queue_query(
+        task,
+        control(queue),
+        QUEUE_CALL(task->arena, queue->kind->peers->gone, {"holder", P_STR(queue->config.holder)}),
+        NULL);
     if (rc > 0)
         log_debug("queue.leave_failed", L_RESULT("rc", rc));
 }

@@ -61,15 +61,14 @@ int data_charge(struct step_call *call, size_t records)
         return 0;
     int rc = db_query(call->task,
                       &job->item.project->db,
-                      &SQL_RUN_FAN_OUT,
-                      PARAMS(P_I64(job->root), P_I64((int64_t)records)),
+                      SQL_RUN_FAN_OUT(.root = job->root, .records = (int64_t)records),
                       &rows);
     if (rc > 0)
         return step_fail(
             call, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database cannot be asked at the moment.");
     TRY(rc);
     call->run->fan_out_seq = call->seq;
-    if (rows_i64(&rows, 0, 0) <= most)
+    if (sql_run_fan_out_row(&rows, 0).records <= most)
         return 0;
     return step_fail(call,
                      PROBLEM_FAN_OUT_GUARD,

@@ -217,20 +217,21 @@ AWAITS static int hand_over(struct sending *in, size_t count)
     }
     int rc = db_query(call->task,
                       &job->item.project->db,
-                      &SQL_PUSH_HAND_OVER,
-                      PARAMS(P_I64(job->item.id),
-                             P_I64(job->item.token),
-                             P_I64(call->seq),
-                             P_STR(call->step->key),
-                             P_I64S(indexes, count),
-                             P_STRS(requests, count)),
+                      SQL_PUSH_HAND_OVER(.job_id = job->item.id,
+                                         .token = job->item.token,
+                                         .seq = call->seq,
+                                         .key = call->step->key,
+                                         .indexes = sql_i64s(indexes, count),
+                                         .requests = sql_strs(requests, count)),
                       &rows);
     if (rc < 0)
         return rc;
     if (rc > 0 || rows.count != count)
         return STEP_GONE;
-    for (size_t i = 0; i < count; i++)
-        in->sends[rows_i64(&rows, i, 1)].id = rows_i64(&rows, i, 0);
+    for (size_t i = 0; i < count; i++) {
+        const struct sql_push_hand_over_row row = sql_push_hand_over_row(&rows, i);
+        in->sends[row.row_index].id = row.id;
+    }
     bus_notify(runner_bus(),
                BUS_PUSH,
                &(struct bus_notification){.project = job->item.project->number,
@@ -263,15 +264,15 @@ AWAITS static int look(struct sending *in)
     }
     int rc = db_query(call->task,
                       &call->job->item.project->db,
-                      &SQL_PUSH_LOOK,
-                      PARAMS(P_I64S(ids, count)),
+                      SQL_PUSH_LOOK(.ids = sql_i64s(ids, count)),
                       &rows);
     if (rc != 0)
         return rc < 0 ? rc : 0;
     for (size_t i = 0; i < rows.count; i++) {
-        struct send *send = &in->sends[rows_i64(&rows, i, 0)];
-        send->status = rows_str(&rows, i, 1);
-        send->result = rows_str(&rows, i, 2);
+        const struct sql_push_look_row row = sql_push_look_row(&rows, i);
+        struct send *send = &in->sends[row.row_index];
+        send->status = row.status;
+        send->result = row.result;
         send->ended = is_end(send->status);
         in->open -= send->ended;
     }
