@@ -24,8 +24,8 @@ delete from {p}.webhook_events e where e.id in
   (select f.id from (select o.id, o.received_at from {p}.webhook_events o where o.state =
 
 -- part: retain_tail
-order by o.id limit $2::bigint) f
-   where f.received_at < now() - make_interval(days => $1::integer))
+order by o.id limit :most::bigint) f
+   where f.received_at < now() - make_interval(days => :days::integer))
 
 -- name: retain_applied :exec
 {retain_head} 'applied' {retain_tail}

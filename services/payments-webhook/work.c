@@ -40,10 +40,11 @@ struct queue *work_settlements(void)
 
 AWAITS static int looked(struct task *task UNUSED,
                          struct db *db,
-                         const struct row *project UNUSED,
-                         const struct row *found)
+                         const struct rows *projects UNUSED,
+                         size_t project UNUSED,
+                         const struct rows *found)
 {
-    const struct sql_pay_sweep_look_row look = sql_pay_sweep_look_row(found->rows, found->index);
+    const struct sql_pay_sweep_look_row look = sql_pay_sweep_look_row(found, 0);
 
     w.next.backlog += look.backlog;
     w.next.dead += look.dead;

@@ -60,7 +60,7 @@ AWAITS static int stop_batch(
     if (deleted)
         TRY(db_query(task, &project->db, SQL_STOP_RUNNING(.workflow_id = workflow), &running));
     for (size_t i = 0; i < running.count; i++)
-        jobs_cancel_hint(runner_directory(), project, rows_i64(&running, i, 0));
+        jobs_cancel_hint(runner_directory(), project, sql_stop_running_row(&running, i).id);
     *ret_count = queued.count + running.count;
     return 0;
 }
@@ -75,40 +75,43 @@ AWAITS static int stop_workflows(struct task *task, int64_t number)
     TRY(project_find_number(task, runner_directory(), number, &project));
     TRY(db_query(task, &project->db, SQL_STOP_MARKS(), &marks));
     for (size_t i = 0; i < marks.count; i++) {
-        const struct row mark = rows_at(&marks, i);
-        int64_t workflow = row_i64(&mark, "workflow_id");
+        const struct sql_stop_marks_row mark = sql_stop_marks_row(&marks, i);
         size_t count = 1;
         while (count > 0 && batches++ < STOPS_AT_ONCE)
-            TRY(stop_batch(task, project, workflow, row_bool(&mark, "deleted"), &count));
+            TRY(stop_batch(task, project, mark.workflow_id, mark.deleted, &count));
         if (count > 0)
             break;
-        TRY(db_query(task, &project->db, SQL_STOP_DONE(.workflow_id = workflow), NULL));
+        TRY(db_query(task, &project->db, SQL_STOP_DONE(.workflow_id = mark.workflow_id), NULL));
     }
     return 0;
 }
 
 /* A save that raced a tick, or a gateway that died before it notified: the project's own rows are
  * right. */
-AWAITS static void
-correct_fire_hint(struct task *task, const struct row *project, int64_t wanted_ms)
+AWAITS static void correct_fire_hint(struct task *task,
+                                     const struct sql_sweep_projects_row *project,
+                                     int64_t wanted_ms)
 {
-    const struct sql_sweep_projects_row row = sql_sweep_projects_row(project->rows, project->index);
-
-    if (row.next_fire_at == wanted_ms)
+    if (project->next_fire_at == wanted_ms)
         return;
-    int rc = db_query(
-        task,
-        directory_control(runner_directory()),
-        SQL_SWEEP_FIRE_HINT(.number = row.number, .next_fire_at = wanted_ms, .seen = row.seen),
-        NULL);
+    int rc = db_query(task,
+                      directory_control(runner_directory()),
+                      SQL_SWEEP_FIRE_HINT(.number = project->number,
+                                          .next_fire_at = wanted_ms,
+                                          .seen = project->seen),
+                      NULL);
     if (rc > 0)
-        log_debug("sweep.hint_failed", L_I64("project", row.number));
+        log_debug("sweep.hint_failed", L_I64("project", project->number));
 }
 
-AWAITS static int
-looked(struct task *task, struct db *db, const struct row *project, const struct row *found)
+AWAITS static int looked(struct task *task,
+                         struct db *db,
+                         const struct rows *projects,
+                         size_t project,
+                         const struct rows *found)
 {
-    const struct sql_sweep_look_row look = sql_sweep_look_row(found->rows, found->index);
+    const struct sql_sweep_projects_row row = sql_sweep_projects_row(projects, project);
+    const struct sql_sweep_look_row look = sql_sweep_look_row(found, 0);
 
     if (look.events)
         queue_due(w.events, db->schema);
@@ -117,7 +120,7 @@ looked(struct task *task, struct db *db, const struct row *project, const struct
         if (rc != 0)
             log_debug("sweep.stops_failed", L_I64("project", db->schema), L_RESULT("rc", rc));
     }
-    correct_fire_hint(task, project, look.next_fire_at);
+    correct_fire_hint(task, &row, look.next_fire_at);
     return 0;
 }
 

@@ -36,6 +36,3 @@ where n > :behind::bigint limit :limit::bigint offset :offset::bigint;
 
 -- name: st_walk_count :one args(st_walk)
 select count(*) as total_items from generate_series(1, :last::bigint) n;
-
--- name: st_by_number :one
-select $2::bigint - $1::bigint as difference;

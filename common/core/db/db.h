@@ -83,7 +83,7 @@ struct db_call db_call_new(struct arena *arena,
                            const struct db_param *params,
                            size_t param_count);
 /* any: a statement that is not known here with those of the values that it names; panics when it
- * names another. One whose parameters are numbers gets the first so many. */
+ * names another. */
 struct db_named {
     const char *name;
     struct db_param value;

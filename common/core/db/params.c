@@ -139,14 +139,12 @@ struct db_call db_call_new(struct arena *arena,
     return db_call(sql, own, param_count);
 }
 
-static size_t
-named_at(const struct sql *sql, size_t param, const struct db_named *values, size_t count)
+static struct db_param
+named(const struct sql *sql, size_t param, const struct db_named *values, size_t count)
 {
-    if (sql->names == NULL)
-        return param;
     for (size_t i = 0; i < count; i++)
         if (strcmp(sql->names[param], values[i].name) == 0)
-            return i;
+            return values[i].value;
     PANIC("%s: there is no value for :%s", sql->name, sql->names[param]);
 }
 
@@ -157,11 +155,8 @@ struct db_call db_call_named(struct arena *arena,
 {
     struct db_param *params = ARENA_ARRAY(arena, params, sql->arity);
 
-    for (size_t i = 0; i < sql->arity; i++) {
-        size_t at = named_at(sql, i, values, count);
-        MUST(at < count);
-        params[i] = values[at].value;
-    }
+    for (size_t i = 0; i < sql->arity; i++)
+        params[i] = named(sql, i, values, count);
     return db_call(sql, params, sql->arity);
 }
 

@@ -286,28 +286,3 @@ const char *rows_column_name(const struct rows *rows, size_t column)
     MUST(column < rows->columns);
     return PQfname(rows->result, (int)column);
 }
-
-struct str row_str(const struct row *row, const char *name)
-{
-    return rows_str(row->rows, row->index, rows_column(row->rows, name));
-}
-
-bool row_null(const struct row *row, const char *name)
-{
-    return rows_null(row->rows, row->index, rows_column(row->rows, name));
-}
-
-int64_t row_i64(const struct row *row, const char *name)
-{
-    return rows_i64(row->rows, row->index, rows_column(row->rows, name));
-}
-
-bool row_bool(const struct row *row, const char *name)
-{
-    return rows_bool(row->rows, row->index, rows_column(row->rows, name));
-}
-
-int64_t row_time(const struct row *row, const char *name)
-{
-    return rows_time(row->rows, row->index, rows_column(row->rows, name));
-}

@@ -22,12 +22,8 @@ struct rows {
     const struct sql_row *shape; /* of a statement with named columns */
 };
 
-struct row {
-    const struct rows *rows;
-    size_t index;
-};
-
-/* By column number. rows_str borrows; STR_NONE for null. */
+/* By column number: of dynamic statements, of those that are not known where they are read, and for
+ * the functions that scripts/sqlgen makes. rows_str borrows; STR_NONE for null. */
 struct str rows_str(const struct rows *rows, size_t row, size_t column);
 bool rows_null(const struct rows *rows, size_t row, size_t column);
 int64_t rows_i64(const struct rows *rows, size_t row, size_t column); /* null = 0 */
@@ -65,17 +61,6 @@ struct sql_i64s
 rows_sql_i64s(struct arena *arena, const struct rows *rows, size_t row, size_t column);
 struct sql_strs
 rows_sql_strs(struct arena *arena, const struct rows *rows, size_t row, size_t column);
-
-static inline struct row rows_at(const struct rows *rows, size_t index)
-{
-    return (struct row){rows, index};
-}
-/* By name, for rows read once. */
-struct str row_str(const struct row *row, const char *name);
-bool row_null(const struct row *row, const char *name);
-int64_t row_i64(const struct row *row, const char *name);
-bool row_bool(const struct row *row, const char *name);
-int64_t row_time(const struct row *row, const char *name);
 
 /* JSON by column type: int, float, numeric (raw number), bool, json/jsonb (raw), timestamptz (RFC
  * 3339 ms Z), date, text (escaped), bigint[] and text[] (arrays), NaN and infinity (null).

@@ -27,8 +27,8 @@ struct sql {
     uint64_t hash; /* of the text; dynamic statements mix in the model version */
     unsigned arity;
     enum sql_kind kind;
-    const char *const *names;  /* of the parameters; NULL = they are numbers */
-    const struct sql_row *row; /* NULL = columns are read by number or by name, or as JSON */
+    const char *const *names;  /* of its parameters; NULL: it has none, or is dynamic */
+    const struct sql_row *row; /* NULL: its rows go out as JSON, or it is dynamic */
     const char *sort;          /* columns a :page may be sorted by, comma separated */
     bool writes; /* dynamic statements; static ones: anything but SELECT/WITH..SELECT */
     bool heavy;  /* never on a shared pipelined connection (exports, aggregates, counts) */
@@ -156,7 +156,7 @@ static inline struct sql_strs sql_strs(const struct str *items, size_t count)
 #define MEMBERS_BY_NAME __attribute__((designated_init))
 #endif
 
-/* Parameter list for the calls of db.h and app/reply.h: expands to the array and its length. */
+/* Parameters of a dynamic statement, by number: expands to the array and its length. */
 #define PARAMS(...)                                                                                \
     (const struct db_param[]){__VA_ARGS__},                                                        \
         (sizeof((const struct db_param[]){__VA_ARGS__}) / sizeof(struct db_param))

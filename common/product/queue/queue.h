@@ -120,8 +120,9 @@ struct queue_kind {
     /* AWAITS: what else the look has found; NULL = nothing. */
     int (*looked)(struct task *task,
                   struct db *db,
-                  const struct row *project,
-                  const struct row *found);
+                  const struct rows *projects,
+                  size_t project,
+                  const struct rows *found);
     void (*swept)(void);             /* any: after each sweep; or NULL */
     const struct queue_peers *peers; /* NULL: every process looks at all projects */
     /* Control schema; projects with crashed rows, for the process that runs them. :number. */

@@ -116,5 +116,11 @@ void release_begun(struct queue_project *project);
 void sweep_start(struct queue *queue);
 void sweep_stop(struct queue *queue);
 bool sweep_is_mine(const struct queue *queue, int64_t number);
+/* any: the project of one row of kind->projects; whether it is this process's and its server known.
+ */
+bool sweep_project(const struct queue *queue,
+                   const struct rows *projects,
+                   size_t project,
+                   struct db *ret_db);
 void retain_start(struct queue *queue);
 void notify_start(struct queue *queue);

@@ -40,15 +40,14 @@ remove_old(struct task *task, struct queue *queue, struct db *db, const struct s
 
 /* co: one project, with memory of its own. A project that cannot be asked is asked the next time.
  */
-AWAITS static int retain_tidy(struct task *task, struct queue *queue, const struct row *project)
+AWAITS static int
+retain_tidy(struct task *task, struct queue *queue, const struct rows *projects, size_t project)
 {
-    struct db_server *server =
-        directory_server(queue->config.directory, row_str(project, "server"));
-    struct db db = {.server = server, .schema = row_i64(project, "number")};
+    struct db db = {0};
     struct arena *own = task->arena;
     int rc = 0;
 
-    if (server == NULL || !sweep_is_mine(queue, db.schema))
+    if (!sweep_project(queue, projects, project, &db))
         return 0;
     task->arena = arena_new(0);
     for (const struct sql *const *sql = queue->kind->retain; rc == 0 && *sql != NULL; sql++)
@@ -70,10 +69,8 @@ AWAITS static int tidy_all(struct task *task, struct queue *queue)
                  NULL,
                  0,
                  &projects));
-    for (size_t i = 0; i < projects.count && !retain_is_over(queue); i++) {
-        const struct row project = rows_at(&projects, i);
-        TRY(retain_tidy(task, queue, &project));
-    }
+    for (size_t i = 0; i < projects.count && !retain_is_over(queue); i++)
+        TRY(retain_tidy(task, queue, &projects, i));
     return 0;
 }
 

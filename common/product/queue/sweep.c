@@ -113,13 +113,12 @@ AWAITS static int rescue(struct task *task, struct queue *queue, struct db *db, 
                                            {"alone", alone});
     TRY(queue_query(task, db, call, &rows));
     for (size_t i = 0; i < rows.count; i++) {
-        const struct row row = rows_at(&rows, i);
-        bool quarantined = row_bool(&row, "quarantined");
+        bool quarantined = rows_bool(&rows, i, rows_column(&rows, "quarantined"));
         log_warn(quarantined ? "queue.quarantined" : "queue.rescued",
                  L_CSTR("queue", queue->kind->name),
                  L_I64("project", db->schema),
-                 L_I64("item", row_i64(&row, "id")),
-                 L_I64("attempt", row_i64(&row, "attempt")));
+                 L_I64("item", rows_i64(&rows, i, rows_column(&rows, "id"))),
+                 L_I64("attempt", rows_i64(&rows, i, rows_column(&rows, "attempt"))));
         queue->stats.rescued++;
         queue->stats.quarantined += quarantined;
     }
@@ -127,35 +126,44 @@ AWAITS static int rescue(struct task *task, struct queue *queue, struct db *db, 
     return 0;
 }
 
-static bool says(const struct row *found, const char *column)
+bool sweep_project(const struct queue *queue,
+                   const struct rows *projects,
+                   size_t project,
+                   struct db *ret_db)
 {
-    return rows_has(found->rows, column) && row_bool(found, column);
+    struct str server = rows_str(projects, project, rows_column(projects, "server"));
+
+    ret_db->schema = rows_i64(projects, project, rows_column(projects, "number"));
+    ret_db->server = directory_server(queue->config.directory, server);
+    return ret_db->server != NULL && sweep_is_mine(queue, ret_db->schema);
 }
 
-AWAITS static int look_at(struct task *task, struct queue *queue, const struct row *project)
+static bool says(const struct rows *found, const char *column)
+{
+    return rows_has(found, column) && rows_bool(found, 0, rows_column(found, column));
+}
+
+AWAITS static int
+look_at(struct task *task, struct queue *queue, const struct rows *projects, size_t project)
 {
     const struct queue_kind *kind = queue->kind;
-    struct db_server *server =
-        directory_server(queue->config.directory, row_str(project, "server"));
-    int64_t number = row_i64(project, "number");
-    struct db db = {.server = server, .schema = number};
+    struct db db = {0};
     bool crashed = false;
-    struct rows rows;
+    struct rows found;
 
-    if (server == NULL || !db_server_up(server) || !sweep_is_mine(queue, number))
+    if (!sweep_project(queue, projects, project, &db) || !db_server_up(db.server))
         return 0;
-    TRY(db_query(task, &db, kind->look, NULL, 0, &rows));
-    const struct row found = rows_at(&rows, 0);
+    TRY(db_query(task, &db, kind->look, NULL, 0, &found));
     if (says(&found, "due"))
-        queue_due(queue, number);
+        queue_due(queue, db.schema);
     if (says(&found, "expired")) {
         int rc = rescue(task, queue, &db, &crashed);
         if (rc < 0)
             return rc;
     }
     if (crashed || says(&found, "crashed"))
-        note_crashed(task, queue, number);
-    return kind->looked != NULL ? kind->looked(task, &db, project, &found) : 0;
+        note_crashed(task, queue, db.schema);
+    return kind->looked != NULL ? kind->looked(task, &db, projects, project, &found) : 0;
 }
 
 /* --- all of them --- */
@@ -173,8 +181,7 @@ AWAITS static int look_around(struct task *task, void *arg)
     struct look *look = arg;
 
     while (*look->next < look->projects->count && !look->queue->stopped) {
-        const struct row project = rows_at(look->projects, (*look->next)++);
-        int rc = look_at(task, look->queue, &project);
+        int rc = look_at(task, look->queue, look->projects, (*look->next)++);
         if (rc < 0)
             return rc;
     }

@@ -67,7 +67,8 @@ def test_what_does_not_fit_does_not_compile(tmp_path, call, read, message):
 
 @pytest.mark.parametrize("sql, message", [
     ("-- name: a :one\nselect :x::bigint + :x::integer as n:bigint", "x is bigint and integer"),
-    ("-- name: a :one\nselect :x::bigint + $1::bigint as n:bigint", "by name and by number"),
+    ("-- name: a :one\nselect :x::bigint + $1::bigint as n:bigint", "$1 has no name"),
+    ("-- name: a :one\nselect $1::bigint as n:bigint", "$1 has no name"),
     ("-- name: a :one\nselect 1 as n:money", "no type that sqlgen knows"),
     ("-- name: a :one\nselect 1 as n:bigint, 2 as n:bigint", "two columns of one name"),
     ("-- name: a :one args(k)\nselect :x::bigint\n-- name: b :one args(k)\nselect :y::bigint", "args(k)"),
