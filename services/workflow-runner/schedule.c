@@ -10,6 +10,7 @@
 #include "runner_schedule_sql.h"
 #include "work.h"
 #include "workflow/cron.h"
+#include "workflow/timezone.h"
 
 #define TICK_LIMIT_MS   20000
 #define POLL_MS         1000

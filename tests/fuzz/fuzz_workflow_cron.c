@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "workflow/cron.h"
+#include "workflow/timezone.h"
 #include "workflow/timezone_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

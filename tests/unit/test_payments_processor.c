@@ -16,6 +16,7 @@
 #include "json/jr.h"
 #include "loop/loop.h"
 #include "loop/task.h"
+#include "payments/form.h"
 #include "payments/processor.h"
 #include "project/project.h"
 #include "python_server.h"

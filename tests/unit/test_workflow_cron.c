@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "workflow/cron.h"
+#include "workflow/timezone.h"
 #include "workflow/timezone_private.h"
 
 static struct arena *arena;

@@ -5,7 +5,7 @@
  * arrives late and moves nothing emits nothing.
  */
 #include "db/db.h"
-#include "payments/objects.h"
+#include "payments/apply_rows_private.h"
 
 /* any: which bits (EVENT_PAYMENT_CREATED_BIT ...) of `emitted` a row in this state has to have;
  * the caller emits those that it lacks. */
@@ -18,3 +18,15 @@ AWAITS int announce_payment(struct task *task, struct db *tx, int64_t id, bool *
     MUSTCHECK;
 AWAITS int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *ret_emitted)
     MUSTCHECK;
+
+/* any: adds the events that the row's state is due and that were not emitted yet; sets
+ * row->emitted. The row itself is written by the caller. */
+void announce_payment_row(struct apply_source *source,
+                          struct applied *applied,
+                          struct payment_row *row);
+void announce_subscription_row(struct apply_source *source,
+                               struct applied *applied,
+                               struct subscription_row *row);
+void announce_method_row(struct apply_source *source,
+                         struct applied *applied,
+                         struct method_row *row);

@@ -6,6 +6,7 @@
 #include "payments/apply_method_private.h"
 #include "payments/apply_payment_private.h"
 #include "payments/apply_subscription_private.h"
+#include "payments/form.h"
 #include "payments/processor.h"
 
 enum about {

@@ -2,6 +2,7 @@
 #include "payments/apply_method_private.h"
 
 #include "apply_sql.h"
+#include "payments/announce_private.h"
 #include "payments/apply_payment_private.h"
 
 struct search {

@@ -64,3 +64,6 @@ int64_t metadata_id(const struct apply_source *source,
                     bool *ret_foreign);
 /* any: a key for those who make a row of this object or find none. */
 int64_t apply_alone_key(struct str id);
+
+/* any: the status of the tables that this text is; NULL = none of theirs. */
+const char *payment_status(struct str text);

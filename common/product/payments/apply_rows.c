@@ -3,6 +3,8 @@
 
 #include "apply_sql.h"
 #include "base/panic.h"
+#include "payments/apply_payment_private.h"
+#include "payments/apply_subscription_private.h"
 #include "project/events.h"
 
 #define CALLS_MAX 24U /* far more than one object needs; also the bits of applied.emits */

@@ -50,12 +50,6 @@ void payment_row_read(const struct rows *rows, size_t index, struct payment_row 
 void subscription_row_read(const struct rows *rows, size_t index, struct subscription_row *ret);
 void method_row_read(const struct rows *rows, size_t index, struct method_row *ret);
 
-/* any: the status of the tables that this text is; NULL = none of theirs. */
-const char *payment_status(struct str text);
-const char *subscription_status(struct str text);
-/* any: never left again. */
-bool subscription_is_final(const char *status);
-
 /* any: a key that is searched for, or one that nothing has. Null would do as well, but PostgreSQL
  * then plans the search anew each time, for it looks cheaper with a part of it gone. */
 static inline struct str key_str(struct str key)
@@ -113,15 +107,3 @@ void applied_say(struct apply_source *source, struct applied *applied, const cha
 /* co: runs what was added, inside `tx`; nothing is left to be added to the commit. */
 AWAITS int applied_write(struct apply_source *source, struct db *tx, struct applied *applied)
     MUSTCHECK;
-
-/* any: adds the events that the row's state is due and that were not emitted yet; sets
- * row->emitted. The row itself is written by the caller. */
-void announce_payment_row(struct apply_source *source,
-                          struct applied *applied,
-                          struct payment_row *row);
-void announce_subscription_row(struct apply_source *source,
-                               struct applied *applied,
-                               struct subscription_row *row);
-void announce_method_row(struct apply_source *source,
-                         struct applied *applied,
-                         struct method_row *row);

@@ -5,6 +5,7 @@
 #include "base/panic.h"
 #include "json/jr.h"
 #include "json/jw.h"
+#include "payments/announce_private.h"
 #include "payments/apply_payment_private.h"
 
 #define SECOND_MS        1000

@@ -49,3 +49,7 @@ AWAITS int subscription_session(struct apply_source *source,
                                 struct applied *applied) MUSTCHECK;
 /* any: the processor can be asked. */
 bool apply_can_ask(const struct apply_source *source);
+
+const char *subscription_status(struct str text);
+/* any: never left again. */
+bool subscription_is_final(const char *status);

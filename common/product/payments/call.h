@@ -15,6 +15,7 @@
  * is tried again are not known here.
  */
 #include "payments/apply.h"
+#include "payments/form.h"
 #include "payments/processor.h"
 
 #define CALL_SESSIONS "/v1/checkout/sessions" /* where the processor has its checkout pages */

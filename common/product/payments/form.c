@@ -1,4 +1,5 @@
 /* Form bodies as the processor reads them: a[b][0]=c. */
+#include "payments/form.h"
 #include "base/codec.h"
 #include "base/panic.h"
 #include "payments/processor.h"

@@ -2,6 +2,7 @@
 #include "payments/objects.h"
 
 #include "json/jr.h"
+#include "payments/apply_payment_private.h"
 
 #define SECONDS_MAX 253402300799LL     /* the last one of the year 9999 */
 #define AMOUNT_MAX  1000000000000000LL /* beyond any sum; far from overflow */

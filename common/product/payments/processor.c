@@ -9,6 +9,7 @@
  * deadline, so that the caller can still write down what is known.
  */
 #include "payments/processor.h"
+#include "payments/form.h"
 
 #include <errno.h>
 #include <stdio.h>

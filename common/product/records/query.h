@@ -64,13 +64,3 @@ struct records_aggregate {
     struct str count;                 /* "*" or STR_NONE */
     int64_t limit;                    /* groups, at most AGGREGATE_GROUPS */
 };
-
-/* any: for readers: adds a finding to ctx->error.fields and goes on; finish with
- * records_fail_found(). */
-void records_finding(struct records_ctx *ctx,
-                     struct str field,
-                     enum problem finding,
-                     const char *format,
-                     ...) PRINTF_LIKE(4, 5);
-/* any: 0 without findings, else RECORDS_FAILED with `code` and a detail that counts them. */
-int records_fail_found(struct records_ctx *ctx, enum problem code) MUSTCHECK;

@@ -137,3 +137,13 @@ AWAITS int records_export(struct records_ctx *ctx,
                           bool csv,
                           records_sink_fn sink,
                           void *arg) MUSTCHECK;
+
+/* any: for readers: adds a finding to ctx->error.fields and goes on; finish with
+ * records_fail_found(). */
+void records_finding(struct records_ctx *ctx,
+                     struct str field,
+                     enum problem finding,
+                     const char *format,
+                     ...) PRINTF_LIKE(4, 5);
+/* any: 0 without findings, else RECORDS_FAILED with `code` and a detail that counts them. */
+int records_fail_found(struct records_ctx *ctx, enum problem code) MUSTCHECK;

@@ -19,6 +19,8 @@
 #include "base/result.h"
 #include "base/str.h"
 
+struct timezone_rules;
+
 struct cron {
     uint64_t minutes;
     uint32_t hours, days, months, weekdays;
@@ -29,14 +31,6 @@ struct cron {
  * can never match (30 February) is invalid. */
 int cron_parse(struct arena *arena, struct str text, struct cron *ret_cron, struct str *ret_error)
     MUSTCHECK;
-
-struct timezone_rules; /* of one zone, immutable, cached for the life of the process */
-/* any: reads the TZif file of the zone (RFC 9636) once; NULL when there is no such zone. "UTC"
- * always exists. Names are checked: no path can be built from them. Blocks for one small file on
- * first use. Loop thread only. */
-const struct timezone_rules *timezone_find(struct str name);
-/* any: seconds east of UTC at a moment (wall ms). */
-int32_t timezone_offset(const struct timezone_rules *zone, int64_t at_ms);
 
 /* any: the first matching minute strictly after `after_ms` (wall ms, UTC), or -1 when none within
  * eight years. */

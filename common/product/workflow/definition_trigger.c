@@ -1,6 +1,7 @@
 /* Triggers, and the names of their kinds. */
 #include "base/ascii.h"
 #include "workflow/definition_private.h"
+#include "workflow/timezone.h"
 
 /* --- members --- */
 

@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "workflow/timezone.h"
 #include "workflow/timezone_private.h"
 
 #define ZONEINFO     "/usr/share/zoneinfo/"

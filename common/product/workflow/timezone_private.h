@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Internal to cron and timezone: how a zone's rules are read and walked. Times are seconds since
- * 1970 UTC; offsets are seconds east of UTC. Any thread, except timezone_find() (cron.h), whose
+ * 1970 UTC; offsets are seconds east of UTC. Any thread, except timezone_find() (timezone.h), whose
  * cache is the loop's.
  */
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/result.h"
 #include "base/str.h"
-#include "workflow/cron.h"
+#include "workflow/timezone.h"
 
 /* --- dates (proleptic Gregorian) --- */
 

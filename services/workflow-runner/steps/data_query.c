@@ -1,6 +1,7 @@
 /* What ReadData asks for, as its author wrote it in JSON, as a query of records. */
 #include "http/page.h"
 #include "json/jr.h"
+#include "records/records.h"
 #include "steps/data.h"
 
 #define CONDITIONS_MAX 127 /* that are read; FILTER_MAX are taken */

@@ -5,6 +5,8 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "records/query/filter_tree.h"
+#include "records/query/filter_value.h"
+#include "records/records.h"
 #include "records/rules/error.h"
 
 #define SLOT_MAX 99 /* largest n of filter[or][n] */

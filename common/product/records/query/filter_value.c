@@ -1,4 +1,5 @@
 /* Values of filters, read by the type of their field. */
+#include "records/query/filter_value.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"

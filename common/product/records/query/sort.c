@@ -1,6 +1,7 @@
 /* Orders. */
 #include "records/query/sort.h"
 
+#include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
 

@@ -4,6 +4,7 @@
 #include "records/query/filter.h"
 #include "records/query/path.h"
 #include "records/read/columns.h"
+#include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"

@@ -7,6 +7,7 @@
 #include "base/panic.h"
 #include "json/jr_beside.h"
 #include "records/read/expand.h"
+#include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/field_rule.h"
 #include "records/rules/rls.h"

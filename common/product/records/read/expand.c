@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "records/read/columns.h"
+#include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/field_rule.h"
 #include "records/rules/rls.h"

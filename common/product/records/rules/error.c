@@ -9,6 +9,7 @@
 #include "db/problem.h"
 #include "log/log.h"
 #include "model/model.h"
+#include "records/records.h"
 
 static int vfail(struct records_ctx *ctx, enum problem code, const char *format, va_list args)
 {

@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "loop/task.h"
+#include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/field_rule.h"
 #include "records/transfer/import_split.h"

@@ -3,6 +3,7 @@
  * (bulk_insert.c, upsert.c).
  */
 #include "records/write/bulk.h"
+#include "records/records.h"
 #include "records/rules/error.h"
 #include "records/write/body.h"
 #include "records/write/targets.h"

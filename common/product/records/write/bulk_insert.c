@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
+#include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
 #include "records/write/body.h"

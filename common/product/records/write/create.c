@@ -5,6 +5,7 @@
  */
 #include "project/events.h"
 #include "records/read/columns.h"
+#include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
 #include "records/write/body.h"

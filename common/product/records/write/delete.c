@@ -2,13 +2,13 @@
  * Removal of one record with its grants and locks. What refers to it follows its own rule by
  * foreign key: it goes too, lets go, or keeps the record (409).
  */
+#include "records/write/delete.h"
 #include "records/read/columns.h"
 #include "records/rules/error.h"
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 #include "records/write/cascade.h"
 #include "records/write/explain.h"
-#include "records/write/forget.h"
 #include "records/write/links.h"
 #include "records/write/write.h"
 

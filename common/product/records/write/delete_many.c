@@ -11,7 +11,7 @@
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 #include "records/write/cascade.h"
-#include "records/write/forget.h"
+#include "records/write/delete.h"
 #include "records/write/links.h"
 #include "records/write/write.h"
 

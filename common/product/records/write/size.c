@@ -6,6 +6,7 @@
 #include "records/write/write.h"
 
 #include "json/jw.h"
+#include "records/records.h"
 
 enum {
     FIXED_BYTES = 8,     /* of a field that is no text, and of a link */

@@ -3,6 +3,7 @@
  * touches no row, write_explain() finds out why.
  */
 #include "records/read/columns.h"
+#include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"

@@ -3,6 +3,7 @@
 #include "base/ascii.h"
 #include "user_profiles_sql.h"
 #include "workflow/cron.h"
+#include "workflow/timezone.h"
 
 struct profile_in {
     struct in_str display_name;

@@ -3,6 +3,7 @@
 
 #include "base/num.h"
 #include "http/page.h"
+#include "records/records.h"
 
 /* --- filters --- */
 

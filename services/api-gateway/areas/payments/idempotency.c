@@ -2,7 +2,8 @@
  * carried out once, however often it is sent within 24 hours. */
 #include <string.h>
 
-#include "areas/payments/payments_area.h"
+#include "areas/payments/idempotency.h"
+#include "areas/payments/pay_common.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/rand.h"

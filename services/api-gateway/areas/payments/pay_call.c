@@ -1,6 +1,7 @@
 /* How a request that makes a call is answered: by what came of it, or by where that will be shown.
  */
 #include "areas/payments/pay_call.h"
+#include "areas/payments/idempotency.h"
 #include "base/clock.h"
 
 #define SETTLE_EXTRA_MS 15000 /* behind the request's deadline */

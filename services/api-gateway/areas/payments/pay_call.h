@@ -1,7 +1,8 @@
 #pragma once
 /* A request that makes a call to the processor (payments/call.h) and is answered by what came of
  * it. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/idempotency.h"
+#include "areas/payments/pay_common.h"
 #include "payments/call.h"
 
 /* Filled by its owner but for .call's own members; `call.path` and `call.form` before

@@ -1,5 +1,5 @@
 /* What all payment areas need: settings, failures of the processor, amounts, metadata, payers. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "http/query.h"
 #include "json/jr.h"
 #include "pay_common_sql.h"

@@ -10,6 +10,7 @@
 #include "ddl/model_change.h"
 #include "json/jr.h"
 #include "workflow/definition.h"
+#include "workflow/timezone.h"
 #include "workflow_stops_sql.h"
 #include "workflows_sql.h"
 

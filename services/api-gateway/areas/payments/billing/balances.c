@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#include "areas/payments/payments_area.h"
+#include "areas/payments/idempotency.h"
+#include "areas/payments/pay_common.h"
 #include "balances_sql.h"
 #include "base/ascii.h"
 #include "http/query.h"

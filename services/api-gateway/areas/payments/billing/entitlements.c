@@ -1,7 +1,7 @@
 /* Who has access: /subscriptions/me/entitlement and /subscriptions/by-user. */
 #include "payments/entitlement.h"
 
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "entitlements_sql.h"
 #include "payments/store.h"
 

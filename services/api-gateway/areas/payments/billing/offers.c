@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "areas/payments/billing/balances.h"
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "base/clock.h"
 #include "offers_sql.h"
 

@@ -1,11 +1,11 @@
 /* /subscription-plans: what the project sells again and again. What the processor knows of them is
- * plan_sync.c. */
+ * plans_sync.c. */
 #include "areas/payments/billing/plans.h"
 
 #include <string.h>
 
 #include "areas/payments/billing/terms.h"
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "http/query.h"
 #include "plans_sql.h"
 

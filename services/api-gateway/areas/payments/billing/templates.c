@@ -1,6 +1,6 @@
 /* /subscription-templates: prepared subscriptions, with terms of their own or those of a plan. */
 #include "areas/payments/billing/terms.h"
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "base/num.h"
 #include "http/query.h"
 #include "templates_sql.h"

@@ -1,5 +1,5 @@
 /* /payment-options: by what a client may let its user pay. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "areas/payments/store/storefronts.h"
 #include "http/query.h"
 

@@ -1,5 +1,7 @@
 /* What is done with a payment that exists: confirm, capture, cancel, refund, and how it stands. */
+#include "areas/payments/checkout/payment_methods.h"
 #include "areas/payments/checkout/payments.h"
+#include "areas/payments/idempotency.h"
 #include "payments_sql.h"
 
 /* One kind of change. `build` puts path and form; what cannot be is answered. */

@@ -1,5 +1,7 @@
 /* Saved payment methods: read from what is known here, set up, and taken away. */
+#include "areas/payments/checkout/payment_methods.h"
 #include "areas/payments/checkout/payments.h"
+#include "areas/payments/idempotency.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/rand.h"

@@ -1,5 +1,7 @@
 /* POST /payments/charge-payment-method: a saved method is charged while its owner is away. */
+#include "areas/payments/checkout/payment_methods.h"
 #include "areas/payments/checkout/payments.h"
+#include "areas/payments/idempotency.h"
 
 struct charge_in {
     struct in_json payment_method_id;

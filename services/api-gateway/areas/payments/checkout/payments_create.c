@@ -1,5 +1,6 @@
 /* POST /payments: a one-off payment, paid on the processor's page or on the payer's device. */
 #include "areas/payments/checkout/payments.h"
+#include "areas/payments/idempotency.h"
 
 struct create_in {
     struct in_str type;

@@ -1,6 +1,6 @@
 /* /integrations/svcpay/processor-connect: the project's account at the processor, its onboarding
  * and what it may do. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/rand.h"

@@ -1,7 +1,7 @@
 /* /integrations/svcpay/processor-connect/credentials: with whose key the processor is called, and
  * what its events are signed with. They go in and never come out: answers show the last
  * characters. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "base/clock.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* /integrations/svcpay/processor-connect/{fees,processor-fees,fees/calculate}: what a payment
  * costs. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 #include "base/num.h"
 

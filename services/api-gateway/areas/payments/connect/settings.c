@@ -1,5 +1,5 @@
 /* /integrations/svcpay/settings: how the project uses payments. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 
 #define GRACE_DAYS_MAX  90

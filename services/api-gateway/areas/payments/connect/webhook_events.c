@@ -1,5 +1,5 @@
 /* /webhook-events: what processor and store reported, what it did, why it failed; and again. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "bus/bus.h"
 #include "http/query.h"
 #include "walk.h"

@@ -1,6 +1,6 @@
 /* /integrations/svcpay/iap-store/credentials: whose app it is in the app store, and the key for its
  * server API, which goes in and never comes out. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 #include "base/codec.h"
 #include "json/jr.h"

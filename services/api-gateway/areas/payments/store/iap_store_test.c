@@ -1,6 +1,6 @@
 /* /integrations/svcpay/iap-store: test notifications of the app store, and the token by which the
  * app names whose a purchase is. */
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 #include "iap_store_sql.h"
 #include "payments/store.h"

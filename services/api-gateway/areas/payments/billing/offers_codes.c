@@ -1,7 +1,8 @@
 /* Codes of offers: making them, changing them, redeeming one. */
 #include "areas/payments/billing/balances.h"
 #include "areas/payments/billing/offers.h"
-#include "areas/payments/payments_area.h"
+#include "areas/payments/idempotency.h"
+#include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 #include "base/panic.h"
 #include "base/rand.h"

@@ -6,12 +6,12 @@
  * says so in the row, for as long as its next call may take.
  */
 #include "areas/payments/billing/plans.h"
-#include "areas/payments/payments_area.h"
+#include "areas/payments/pay_common.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/rand.h"
 #include "crypto/digest.h"
-#include "plan_sync_sql.h"
+#include "plans_sync_sql.h"
 
 #define ROUNDS_MAX   10 /* how often another save may come between */
 #define RETIRED_MAX  20 /* prices noted; older ones stay as they are, nothing uses them */

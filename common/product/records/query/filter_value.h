@@ -1,0 +1,12 @@
+#pragma once
+/* Values of a filter in their fields' types. */
+
+#include "base/str.h"
+
+struct db_param;
+struct model_field;
+
+/* any: reads a field's value in its type. NULL when it is right, else what is wrong with it ("must
+ * be a whole number"). Times are PARAM_TIME, texts borrow. Not for json and secret fields. */
+const char *
+filter_value(const struct model_field *field, struct str text, struct db_param *ret_value);
