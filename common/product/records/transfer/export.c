@@ -323,7 +323,7 @@ AWAITS static int all_pages(struct export *export, const struct entity *entity)
     export->more = true;
     while (export->more && rc == 0) {
         rc = next_page(export, entity);
-        struct backoff pause = {.first_ms = BUSY_MS, .most_ms = 2 * BUSY_MS};
+        struct backoff pause = {.first_ms = BUSY_MS, .most_ms = INT64_C(2) * BUSY_MS};
         while (rc == DB_BUSY && export->sent && export->sink_rc == 0) {
             TRY(task_sleep(export->ctx->task, backoff_next(&pause)));
             rc = next_page(export, entity);
