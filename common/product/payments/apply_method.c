@@ -107,22 +107,6 @@ static void method_put(struct apply_source *source, struct applied *applied, str
                                      .emitted = row->emitted));
 }
 
-static void method_say(struct apply_source *source,
-                       struct applied *applied,
-                       const struct method_row *row,
-                       const char *before)
-{
-    long long id = (long long)row->id;
-
-    if (before == NULL)
-        applied_say(source, applied, "method %lld: made, %s", id, row->status);
-    else if (strcmp(before, row->status) != 0)
-        applied_say(source, applied, "method %lld: %s -> %s", id, before, row->status);
-    else
-        applied_say(source, applied, "method %lld: %s, as reported", id, row->status);
-    applied->object = arena_printf(source->task->arena, "method:%lld", id);
-}
-
 static void method_link_payer(struct method_row *row, const struct search *search, struct str email)
 {
     (void)fill_str(&row->customer, search->customer);
@@ -170,7 +154,7 @@ int method_apply(struct apply_source *source,
     method_describe(row, method, source->at_ms);
     if (!attached)
         row->status = "detached";
-    method_say(source, applied, row, before);
+    (void)applied_say_row(source, applied, "method", row->id, before, row->status, "as reported");
     method_put(source, applied, row);
     return 0;
 }
@@ -207,7 +191,7 @@ int setup_apply_failed(struct apply_source *source,
         row->failure_code = setup->failure_code;
         row->failure_message = setup->failure_message;
     }
-    method_say(source, applied, row, before);
+    (void)applied_say_row(source, applied, "method", row->id, before, row->status, "as reported");
     method_put(source, applied, row);
     return 0;
 }
@@ -243,7 +227,7 @@ int setup_apply_succeeded(struct apply_source *source,
     method_link_payer(row, &search, STR_NONE);
     if (method_read(setup->method_object, &method) == 0)
         method_describe(row, &method, source->at_ms);
-    method_say(source, applied, row, before);
+    (void)applied_say_row(source, applied, "method", row->id, before, row->status, "as reported");
     if (search.failed.id != 0) /* first, for the set-up's id is unique */
         applied_add(source, applied, SQL_APPLY_METHOD_DELETE(.id = search.failed.id));
     method_put(source, applied, row);

@@ -377,25 +377,6 @@ static void payment_wake(struct apply_source *source, struct applied *applied, s
             arena_printf(source->task->arena, "payment_intent:%.*s", STR_ARG(intent_id)));
 }
 
-static void payment_say(struct apply_source *source,
-                        struct applied *applied,
-                        const struct payment_row *row,
-                        const char *before,
-                        bool moved)
-{
-    long long id = (long long)row->id;
-
-    if (before == NULL)
-        applied_say(source, applied, "payment %lld: made, %s", id, row->status);
-    else if (strcmp(before, row->status) != 0)
-        applied_say(source, applied, "payment %lld: %s -> %s", id, before, row->status);
-    else if (moved)
-        applied_say(source, applied, "payment %lld: %s, more is known", id, row->status);
-    else
-        applied_say(source, applied, "nothing: payment %lld knew as much", id);
-    applied->object = arena_printf(source->task->arena, "payment:%lld", id);
-}
-
 static void nobody(struct apply_source *source, struct applied *applied, struct str intent_id)
 {
     applied->waits = intent_id.len > 0;
@@ -424,7 +405,10 @@ int payment_apply(struct apply_source *source,
     const char *before = search.made ? NULL : row->status;
     struct str known = search.made ? STR_NONE : row->intent_id;
     bool moved = payment_move(source->task->arena, row, &search.facts);
-    payment_say(source, applied, row, before, moved);
+    bool same =
+        applied_say_row(source, applied, "payment", row->id, before, row->status, "more is known");
+    if (same && !moved)
+        applied_say(source, applied, "nothing: payment %lld knew as much", (long long)row->id);
     if (!search.made && !str_eq(known, row->intent_id))
         stand_alone(source, applied, row->intent_id);
     if (moved || search.made || (payment_events_due(row->status) & ~row->emitted) != 0)

@@ -177,6 +177,27 @@ void applied_say(struct apply_source *source, struct applied *applied, const cha
     va_end(args);
 }
 
+bool applied_say_row(struct apply_source *source,
+                     struct applied *applied,
+                     const char *kind,
+                     int64_t id,
+                     const char *before,
+                     const char *now,
+                     const char *same)
+{
+    long long number = (long long)id;
+    bool is_same = before != NULL && strcmp(before, now) == 0;
+
+    if (is_same)
+        applied_say(source, applied, "%s %lld: %s, %s", kind, number, now, same);
+    else if (before != NULL)
+        applied_say(source, applied, "%s %lld: %s -> %s", kind, number, before, now);
+    else
+        applied_say(source, applied, "%s %lld: made, %s", kind, number, now);
+    applied->object = arena_printf(source->task->arena, "%s:%lld", kind, number);
+    return is_same;
+}
+
 /* What the calls have done; none of them is left. */
 static void written(struct applied *applied, const struct db_call *calls)
 {

@@ -104,6 +104,15 @@ void applied_add_wake(struct apply_source *source, struct applied *applied, stru
 /* any: "payment 12: a -> b" or, when nothing moves, the reason. */
 void applied_say(struct apply_source *source, struct applied *applied, const char *format, ...)
     PRINTF_LIKE(3, 4);
+/* any: the same of a row, which becomes the object: made (`before` NULL), in another state, or with
+ * the words `same` in the one it was in, which is true then. */
+bool applied_say_row(struct apply_source *source,
+                     struct applied *applied,
+                     const char *kind,
+                     int64_t id,
+                     const char *before,
+                     const char *now,
+                     const char *same);
 /* co: runs what was added, inside `tx`; nothing is left to be added to the commit. */
 AWAITS int applied_write(struct apply_source *source, struct db *tx, struct applied *applied)
     MUSTCHECK;

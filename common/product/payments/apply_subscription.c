@@ -348,25 +348,6 @@ static void note_history(struct apply_source *source,
     applied_add(source, applied, SQL_APPLY_HISTORY_LINK(.subscription_id = id));
 }
 
-static void subscription_say(struct apply_source *source,
-                             struct applied *applied,
-                             const struct subscription_row *row,
-                             const char *before,
-                             bool stands)
-{
-    long long id = (long long)row->id;
-
-    if (before == NULL)
-        applied_say(source, applied, "subscription %lld: made, %s", id, row->status);
-    else if (strcmp(before, row->status) != 0)
-        applied_say(source, applied, "subscription %lld: %s -> %s", id, before, row->status);
-    else if (stands)
-        applied_say(source, applied, "subscription %lld: %s, as reported", id, row->status);
-    else
-        applied_say(source, applied, "nothing: older than what subscription %lld knows", id);
-    applied->object = arena_printf(source->task->arena, "subscription:%lld", id);
-}
-
 /* --- what is said of it --- */
 
 bool apply_can_ask(const struct apply_source *source)
@@ -479,7 +460,13 @@ int subscription_apply(struct apply_source *source,
     read = facts;
     if (plan != NULL && read_fetched(plan, row, &fetched, &read))
         moved |= subscription_move(row, &read, &stands);
-    subscription_say(source, applied, row, before, stands);
+    bool same = applied_say_row(
+        source, applied, "subscription", row->id, before, row->status, "as reported");
+    if (same && !stands)
+        applied_say(source,
+                    applied,
+                    "nothing: older than what subscription %lld knows",
+                    (long long)row->id);
     if (moved || search.made)
         subscription_put(source, applied, row);
     note_history(source, applied, &facts, row->id, before);
@@ -542,7 +529,8 @@ int subscription_session(struct apply_source *source,
     moved |= fill_str(&row->customer_email, session->customer_email);
     if (str_is(session->status, "expired"))
         moved |= end_unstarted(source, applied, row);
-    subscription_say(source, applied, row, before, true);
+    (void)applied_say_row(
+        source, applied, "subscription", row->id, before, row->status, "as reported");
     if (moved)
         subscription_put(source, applied, row);
     return 0;
