@@ -532,6 +532,16 @@ static void walk(const char *expression, const char *name, int64_t from, int64_t
 
 static void walks_agree(void **state)
 {
+    static const struct {
+        const char *zone, *from, *to;
+    } changes[] = {
+        {"Europe/Berlin", "2026-03-28T00:00:00Z", "2026-03-31T00:00:00Z"},
+        {"Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-27T00:00:00Z"},
+        {"Australia/Lord_Howe", "2026-04-03T00:00:00Z", "2026-04-07T00:00:00Z"},
+        {"Australia/Lord_Howe", "2026-10-02T00:00:00Z", "2026-10-06T00:00:00Z"},
+        {"Pacific/Apia", "2011-12-28T00:00:00Z", "2012-01-02T00:00:00Z"},
+        {"America/Juneau", "1867-10-16T00:00:00Z", "1867-10-22T00:00:00Z"},
+    };
     static const char *const zones[] = {
         "UTC",
         "Europe/Berlin",
@@ -570,30 +580,11 @@ static void walks_agree(void **state)
     /* The changes themselves, whatever the draw was. */
     for (size_t i = 0; i < ARRAY_LEN(hour); i++) {
         struct str text = arena_printf(arena, "*/5 %s * * *", hour[i]);
-        walk(text.ptr,
-             "Europe/Berlin",
-             when("2026-03-28T00:00:00Z") / 60000,
-             when("2026-03-31T00:00:00Z") / 60000);
-        walk(text.ptr,
-             "Europe/Berlin",
-             when("2026-10-24T00:00:00Z") / 60000,
-             when("2026-10-27T00:00:00Z") / 60000);
-        walk(text.ptr,
-             "Australia/Lord_Howe",
-             when("2026-04-03T00:00:00Z") / 60000,
-             when("2026-04-07T00:00:00Z") / 60000);
-        walk(text.ptr,
-             "Australia/Lord_Howe",
-             when("2026-10-02T00:00:00Z") / 60000,
-             when("2026-10-06T00:00:00Z") / 60000);
-        walk(text.ptr,
-             "Pacific/Apia",
-             when("2011-12-28T00:00:00Z") / 60000,
-             when("2012-01-02T00:00:00Z") / 60000);
-        walk(text.ptr,
-             "America/Juneau",
-             when("1867-10-16T00:00:00Z") / 60000,
-             when("1867-10-22T00:00:00Z") / 60000);
+        for (size_t j = 0; j < ARRAY_LEN(changes); j++)
+            walk(text.ptr,
+                 changes[j].zone,
+                 when(changes[j].from) / 60000,
+                 when(changes[j].to) / 60000);
     }
 }
 
