@@ -19,7 +19,7 @@
 #include "work.h"
 
 /* What needs the processor waits for it as long as the processor would have waited for us. */
-#define PATIENCE_MS (INT64_C(72) * 3600 * 1000)
+#define GIVE_UP_MS (INT64_C(72) * 3600 * 1000)
 
 static const double seconds_bounds[] = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600};
@@ -165,7 +165,7 @@ static const char *reason_of(int rc)
 
 static bool is_last(const struct event *event, int rc)
 {
-    if (rc == APPLY_AGAIN && clock_wall_ms() - event->received_ms < PATIENCE_MS)
+    if (rc == APPLY_AGAIN && clock_wall_ms() - event->received_ms < GIVE_UP_MS)
         return false;
     return rc == APPLY_BROKEN || event->item.token >= webhook_conf()->event_attempts;
 }

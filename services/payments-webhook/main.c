@@ -159,11 +159,11 @@ static void on_answered(void *arg UNUSED)
 
 static void drain(struct app *app, loop_fn done, void *arg)
 {
-    int64_t patience_ms = app->conf->drain_timeout_ms - LAST_CALL_MS;
+    int64_t timeout_ms = app->conf->drain_timeout_ms - LAST_CALL_MS;
 
     loop_timer_init(&ending.last_call, on_last_call, NULL);
-    loop_timer_start(&ending.last_call, patience_ms > 0 ? patience_ms : 0);
-    ending.last_call_ms = clock_mono_ms() + patience_ms;
+    loop_timer_start(&ending.last_call, timeout_ms > 0 ? timeout_ms : 0);
+    ending.last_call_ms = clock_mono_ms() + timeout_ms;
     ending.done = done;
     ending.arg = arg;
     work_stop_looking();

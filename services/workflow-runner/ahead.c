@@ -206,7 +206,7 @@ static void ahead_run(struct task *task, void *arg)
 
     int rc = look_ahead(task, kind);
     if (rc > 0)
-        log_debug("ahead.look_failed", L_RESULT("rc", rc));
+        log_debug("ahead.poll_failed", L_RESULT("rc", rc));
     if (!stopped)
         loop_timer_start(&kind->timer, kind->every_ms);
 }

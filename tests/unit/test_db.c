@@ -280,7 +280,7 @@ static void patience(struct task *task, struct db *db, void *arg)
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         calls[i] = (struct db_call){.sql = &sql};
     assert_int_equal(db_begin(task, db, &tx), 0);
-    assert_int_equal(db_patience(task, tx, 10000), 0);
+    assert_int_equal(db_set_timeout(task, tx, 10000), 0);
     assert_int_equal(db_batch(task, tx, calls, ARRAY_LEN(calls), NULL), 0);
     assert_int_equal(db_commit(task, tx), 0);
 

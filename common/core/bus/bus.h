@@ -7,10 +7,14 @@
  * Streams are "<topic>:{p<partition>}", 16 partitions a topic, the project's own; a consumer group
  * per service. Entries hold one field "e": a serialised Envelope (proto/envelope.proto).
  *
- * Producer:   bus_notify(bus, BUS_JOB, &(struct bus_notification){.project = 7, .partition = 3,
- * .kind = "job.queued"}); Consumer:   static int on_jobs(struct task *task, const struct bus_entry
- * *entries, size_t count, void *arg); bus_consume(bus, &(struct bus_consumer){.topic = BUS_JOB,
- * .group = "workflow-runner", .handle = on_jobs});
+ * Producer:
+ *     bus_notify(bus, BUS_JOB, &(struct bus_notification){
+ *         .project = 7, .partition = 3, .kind = "job.queued"});
+ * Consumer:
+ *     static int on_jobs(struct task *task, const struct bus_entry *entries, size_t count,
+ *                        void *arg);
+ *     bus_consume(bus, &(struct bus_consumer){
+ *         .topic = BUS_JOB, .group = "workflow-runner", .handle = on_jobs});
  *
  * Loop thread only. One struct bus per process.
  */

@@ -4,19 +4,20 @@
  *
  * Servers: one struct db_server per DSN. Each has two pools:
  *  - read: few connections shared by everyone. Statements sent within one loop turn on a connection
- * go out together under one Sync (one flush); a failing one makes the rest of its group run again.
- *    A statement that blocks (locked table, slow plan) must not hold up others: when the head of a
- *    connection has run for 20 ms the reads queued behind it are sent again on another connection
- *    (reads are safe to repeat; late results are dropped), and its statement is treated as heavy
- * for a while.
+ *    go out together under one Sync (one flush); a failing one makes the rest of its group run
+ *    again. A statement that blocks (locked table, slow plan) must not hold up others: when the
+ *    head of a connection has run for 20 ms the reads queued behind it are sent again on another
+ *    connection (reads are safe to repeat; late results are dropped), and its statement is treated
+ *    as heavy for a while.
  *  - write: many connections, each leased by one statement, batch or transaction at a time, because
  *    every commit waits for the disk. A project holds at most three times what is left. Heavy reads
  *    lease here too, at most half of them, and of one project an eighth: others of it wait their
- * turn. A project that keeps the server busy while others have statements too runs few at once, its
- * reads among them, which then lease: one heavy read, say, and one other (fair.h). No statement has
- *    parallel workers: with them one project's would have all cores whatever it may run at once.
- *    A lease prefers a connection that has served its schema before, and waits up to 20 ms for one
- *    that others keep busy: elsewhere statements and tables would have to be learned first.
+ *    turn. A project that keeps the server busy while others have statements too runs few at once,
+ *    its reads among them, which then lease: one heavy read, say, and one other (fair.h). No
+ *    statement has parallel workers: with them one project's would have all cores whatever it may
+ *    run at once. A lease prefers a connection that has served its schema before, and waits up to
+ *    20 ms for one that others keep busy: elsewhere statements and tables would have to be learned
+ *    first.
  * Statements are prepared once per connection under "<name>.<hash>.<schema>" (least recently used
  * dropped beyond 2,048).
  *
@@ -105,7 +106,7 @@ db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count, 
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
 /* co: this transaction's statements, and its pauses, may take `ms` from now on instead of
  * statement_timeout_ms. */
-AWAITS int db_patience(struct task *task, struct db *tx, int64_t ms) MUSTCHECK;
+AWAITS int db_set_timeout(struct task *task, struct db *tx, int64_t ms) MUSTCHECK;
 AWAITS int db_commit(struct task *task, struct db *tx) MUSTCHECK;
 /* co: db_batch() and db_commit() in one round trip. When a call fails nothing has happened; with
  * DB_UNKNOWN everything may have. The transaction is over either way. */
@@ -131,12 +132,12 @@ AWAITS int db_rollback(struct task *task, struct db *tx);
  * Order of locks. Deadlocks are repeated, and cost a second each; so transactions take what they
  * lock in this order and skip what they do not need:
  *   1. the resource of the request's path: a row of resource_locks (the gateway's
- * stages/conditional.c)
+ *      stages/conditional.c)
  *   2. meta: the version row of the model
  *   3. tables of entities: ACCESS EXCLUSIVE and the like, one command for all tables that a change
- * needs
+ *      needs
  *   4. records: rows of e_<id>, several by ascending id or by the key of their upsert; then their
- * links
+ *      links
  *   5. administrators' roles, then users, roles, groups, keys: several of a kind by ascending id
  *   6. what hangs on records and on people: record_grants, record_locks, members, sessions
  *   7. rows of payments, settings, workflows and jobs, each area in its own order, by ascending id

@@ -357,10 +357,10 @@ static void check_conn(struct db_server *server, struct db_conn *conn, int64_t n
     unsigned queries = oldest_group(conn, &first, &only);
     /* A full group of healthy statements may well take longer than one stuck statement, and those
      * that run for the first time are cold wherever they are sent. */
-    int64_t patience_ms = STUCK_MS + (queries > 1 ? queries : 0) + (int64_t)first * COLD_MS;
-    if (patience_ms > FIRST_MS)
-        patience_ms = FIRST_MS;
-    if (queries == 0 || now_ms - conn->head_since_ms <= patience_ms)
+    int64_t limit_ms = STUCK_MS + (queries > 1 ? queries : 0) + (int64_t)first * COLD_MS;
+    if (limit_ms > FIRST_MS)
+        limit_ms = FIRST_MS;
+    if (queries == 0 || now_ms - conn->head_since_ms <= limit_ms)
         return;
     /* The answer may have been waiting for us: this loop can be late as well. */
     int64_t since_ms = conn->head_since_ms;

@@ -188,7 +188,7 @@ static bool any_free(struct db_server *server)
     return false;
 }
 
-/* Others' statements are what it waits for then: it is worth more patience than a full pool. */
+/* Others' statements are what it waits for then: it is worth a longer wait than a full pool. */
 static void hold_back(struct lease_wait *wait, bool held)
 {
     if (held && !wait->held)

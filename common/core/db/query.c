@@ -367,12 +367,12 @@ AWAITS static int query_read_run(struct task *task, struct db *db, struct db_op 
 int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms)
 {
     struct str text = arena_printf(task->arena, "%lld", (long long)timeout_ms);
-    const struct db_param patience = P_STR(text);
+    const struct db_param timeout = P_STR(text);
     struct repeats repeats = {0};
     struct db_op ops[2] = {[1] = *op};
     int rc = OP_UNSENT;
 
-    op_init(&ops[0], task, db, &sql_patience, &patience, 1);
+    op_init(&ops[0], task, db, &sql_set_timeout, &timeout, 1);
     list_init(&ops[1].link);
     while (query_may_repeat(task, &repeats, &ops[1], rc, false)) {
         op_reset(&ops[0]);

@@ -29,11 +29,12 @@ static const struct sql sql_begin = {
     .name = "db.begin", .text = "begin", .hash = 0xbe9149a86f1c3d57, .kind = SQL_EXEC};
 static const struct sql sql_commit = {
     .name = "db.commit", .text = "commit", .hash = 0xc03317b2d9e4a685, .kind = SQL_EXEC};
-const struct sql sql_patience = {.name = "db.patience",
-                                 .text = "select set_config('statement_timeout', $1::text, true)",
-                                 .hash = 0x83f1d20c6b9e5a47,
-                                 .arity = 1,
-                                 .kind = SQL_ONE};
+const struct sql sql_set_timeout = {.name = "db.set_timeout",
+                                    .text =
+                                        "select set_config('statement_timeout', $1::text, true)",
+                                    .hash = 0x83f1d20c6b9e5a47,
+                                    .arity = 1,
+                                    .kind = SQL_ONE};
 static const struct sql sql_broken = {.name = "db.broken", .text = "", .kind = SQL_EXEC};
 
 static struct db_tx *tx_of(struct db *db)
@@ -79,12 +80,12 @@ int db_begin(struct task *task, struct db *db, struct db **ret_tx)
 
 /* A server that works on many statements or a long one says nothing meanwhile: the connection must
  * not be taken for dead before the server itself gives up. */
-int db_patience(struct task *task, struct db *tx, int64_t ms)
+int db_set_timeout(struct task *task, struct db *tx, int64_t ms)
 {
     MUST(tx->lease != NULL);
     tx->lease->limit_ms = ms + 1000;
     struct str text = arena_printf(task->arena, "%lld", (long long)ms);
-    return db_query(task, tx, &sql_patience, PARAMS(P_STR(text)), NULL);
+    return db_query(task, tx, &sql_set_timeout, PARAMS(P_STR(text)), NULL);
 }
 
 /* The first group of a transaction: BEGIN in front. */

@@ -3,7 +3,7 @@
 #include "db/server_private.h"
 
 /* Until the transaction ends, a statement may take $1 milliseconds. */
-extern const struct sql sql_patience;
+extern const struct sql sql_set_timeout;
 /* co: ops as one group inside a transaction (BEGIN goes ahead of the first). A failure breaks it.
  * 0 or the first failure, reported; its index in *ret_failed. */
 AWAITS int

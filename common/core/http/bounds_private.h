@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What clients of one server share. Until a request is known to be anybody's,
- * its client's address alone says who it counts for (an IPv6 network of 64 bits is one address);
+ * What clients of one server share. Until it is known whose a request is, it counts for its
+ * client's address (an IPv6 network of 64 bits is one address);
  * answers count for their project.
  */
 #include "http/conn_private.h"

@@ -8,10 +8,10 @@
  *
  * Two kinds:
  *  - what is held for a moment (a thread, a script's process): turns are enough, and one owner
- * alone may use all of it;
+ *    alone may use all of it;
  *  - what is held for as long as somebody outside pleases (a call to a slow server, an answer to a
  *    slow reader): `leave_room`. An owner may then hold no more than is still free: alone half of
- * the whole, who comes next half of what is left, and so on; room for one more is always left to
+ *    the whole, who comes next half of what is left, and so on; room for one more is always left to
  *    those who hold nothing (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on
  *    Networking 6(2), 1998, with alpha = 1). With per_owner beside it, it takes many to fill it.
  *

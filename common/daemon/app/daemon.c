@@ -34,7 +34,7 @@
 #define SPARE_CHECK_MS     1000
 #define PUBLIC_VARIABLES   "GROUNDWORK_HOST, GROUNDWORK_PORT"
 #define ADMIN_VARIABLES    "GROUNDWORK_ADMIN_HOST, GROUNDWORK_ADMIN_PORT"
-#define EXIT_PATIENCE_MS   2000 /* beyond the drain, before SIGKILL */
+#define EXIT_TIMEOUT_MS    2000 /* beyond the drain, before SIGKILL */
 
 extern char **environ;
 
@@ -513,5 +513,5 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     metrics_share(workers);
     shares_metrics_share(workers);
     return supervisor_run(
-        workers, conf->drain_timeout_ms + EXIT_PATIENCE_MS, worker_main, on_supervisor_stop);
+        workers, conf->drain_timeout_ms + EXIT_TIMEOUT_MS, worker_main, on_supervisor_stop);
 }

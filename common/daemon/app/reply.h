@@ -10,8 +10,9 @@
  *       struct rows group;
  *
  *       TRY(req_json(r, &group_schema, &in));
- *       TRY(sql_one(r, &group, SQL_GROUP_ADD(.name = in.name.value, .description =
- * in.description.value))); return reply_created(r, &group);
+ *       TRY(sql_one(r, &group,
+ *                   SQL_GROUP_ADD(.name = in.name.value, .description = in.description.value)));
+ *       return reply_created(r, &group);
  *   }
  *
  * SQL errors become: unique 409, foreign key 409, not null/check/22xxx 400, serialisation, deadlock

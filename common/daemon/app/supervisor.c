@@ -134,9 +134,9 @@ static void wait_a_little(void)
     nanosleep(&delay, NULL);
 }
 
-static int stop_all(unsigned workers, long patience_ms)
+static int stop_all(unsigned workers, long timeout_ms)
 {
-    int64_t last_ms = clock_mono_ms() + patience_ms;
+    int64_t last_ms = clock_mono_ms() + timeout_ms;
     int code = 0;
     int status;
     pid_t pid;
@@ -163,7 +163,7 @@ static int stop_all(unsigned workers, long patience_ms)
     return code;
 }
 
-int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void (*stopping)(void))
+int supervisor_run(unsigned workers, long timeout_ms, supervisor_fn fn, void (*stopping)(void))
 {
     int status;
     pid_t pid;
@@ -194,7 +194,7 @@ int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void (*
         wait_a_little();
     }
     stopping();
-    return stop_all(workers, patience_ms);
+    return stop_all(workers, timeout_ms);
 }
 
 void supervisor_ready(void)

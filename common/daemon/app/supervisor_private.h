@@ -12,8 +12,8 @@ typedef int (*supervisor_fn)(unsigned worker);
 enum { EXIT_CONFIG = 2, EXIT_DEPENDENCY = 3 };
 
 /* Runs until it is stopped. A worker that ends with EXIT_CONFIG or EXIT_DEPENDENCY before any was
- * ready ends everything with that code. `patience_ms`: after a stop signal workers have this long,
+ * ready ends everything with that code. `timeout_ms`: after a stop signal workers have this long,
  * then SIGKILL. `stopping` is called in the supervisor before they are stopped. */
-int supervisor_run(unsigned workers, long patience_ms, supervisor_fn fn, void (*stopping)(void));
+int supervisor_run(unsigned workers, long timeout_ms, supervisor_fn fn, void (*stopping)(void));
 /* In a worker: it serves. */
 void supervisor_ready(void);

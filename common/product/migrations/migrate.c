@@ -49,7 +49,7 @@ static const struct sql lock_sql = {
     .no_prepare = true,
 };
 
-#define PATIENCE_MS 600000 /* rewriting a large table takes longer than a request may */
+#define STATEMENT_TIMEOUT_MS 600000 /* rewriting a large table takes longer than a request may */
 
 const struct migration *const migrate_platform_list = migrations_platform;
 const struct migration *const migrate_project_list = migrations_project;
@@ -176,7 +176,7 @@ static int migrate_platform(struct migrator *m)
     TRY(make_ground(m));
     int rc = db_begin(m->task, &m->servers->control, &tx);
     if (rc == 0)
-        rc = db_patience(m->task, tx, PATIENCE_MS);
+        rc = db_set_timeout(m->task, tx, STATEMENT_TIMEOUT_MS);
     if (rc == 0)
         rc = db_query(m->task, tx, &lock_sql, NULL, 0, NULL);
     if (rc == 0)
@@ -228,7 +228,7 @@ static int apply_project(struct migrator *m, struct db *db, struct str slug)
 
     int rc = db_begin(m->task, db, &tx);
     if (rc == 0)
-        rc = db_patience(m->task, tx, PATIENCE_MS);
+        rc = db_set_timeout(m->task, tx, STATEMENT_TIMEOUT_MS);
     if (rc == 0)
         rc = db_query(m->task, tx, SQL_MIGRATE_PROJECT_LOCK(), &known);
     if (rc == 0)

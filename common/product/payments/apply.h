@@ -7,11 +7,11 @@
  * In any order, any number of times, with one final state: each row is locked and moves only
  * forward.
  *  - payment: by rank: requires_* < processing < failed < requires_capture < canceled < succeeded <
- * partially_refunded < refunded, disputed. (A payment that failed may still be authorized or
- * succeed; then it never fails. Among requires_*, the newest event.)
+ *    partially_refunded < refunded, disputed. (A payment that failed may still be authorized or
+ *    succeed; then it never fails. Among requires_*, the newest event.)
  *  - subscription: canceled and incomplete_expired are final; else the newest by (event time, rank
- * of type and status); two different states of one instant are settled by reading the subscription
- * when the processor can be asked.
+ *    of type and status); two different states of one instant are settled by reading the
+ *    subscription when the processor can be asked.
  *  - method: detached is final; setup_failed gives way to active.
  *  - account: the newest event.
  * Rows are found by the processor's ids; else by metadata (payment_id, subscription_id) when

@@ -3,7 +3,7 @@
  * One payment row and what somebody says of it. What is said is a join: whatever order it arrives
  * in, the row ends the same.
  *  - An intent says everything (.whole). Of several, the one with the highest (rank of status,
- * time, event id) stands, with all of its details.
+ *    time, event id) stands, with all of its details.
  *  - Everything else is evidence: a paid session, an invoice payment, a refund prove a status, and
  *    stand where no intent has said as much.
  *  - When it was paid is the earliest time that anybody gives; what was refunded the largest sum;

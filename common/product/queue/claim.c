@@ -127,7 +127,7 @@ AWAITS static void note_shared(struct task *task, struct queue *queue, size_t co
                     QUEUE_CALL(task->arena, peers->shared, {"holder", P_STR(queue->config.holder)}),
                     NULL);
     if (rc != 0) /* the next claim tries again */
-        log_debug("queue.shared_not_noted", L_RESULT("rc", rc));
+        log_debug("queue.shared_put_failed", L_RESULT("rc", rc));
     queue->shared = queue->shared || rc == 0;
 }
 

@@ -68,7 +68,7 @@ AWAITS static void note_crashed(struct task *task, struct queue *queue, int64_t 
                              QUEUE_CALL(task->arena, kind->crashed_put, {"number", P_I64(number)}),
                              NULL);
         if (rc != 0) /* the next sweep finds them again */
-            log_debug("queue.crashed_not_noted", L_I64("project", number), L_RESULT("rc", rc));
+            log_debug("queue.crashed_put_failed", L_I64("project", number), L_RESULT("rc", rc));
     }
 }
 

@@ -4,21 +4,24 @@
  * parse before it is stored; the runner parses stored versions (immutable, cached by workflow and
  * version).
  *
- * {"name", "enabled", "trigger": {...}, "start_step", "steps": [{"key", "name", "action",
- * "enabled", "params", "next", "on_failure", "then", "else", "timeout_seconds"}]} A member that is
- * null counts as left out. "then" and "else" belong to Condition, "next" to all others; without
- * them the job ends there. start_step is the first step unless it is given.
- * A step that is not enabled is skipped; a Condition then goes on with "then".
+ *     {"name", "enabled", "trigger": {...}, "start_step", "steps": [{"key", "name", "action",
+ *      "enabled", "params", "next", "on_failure", "then", "else", "timeout_seconds"}]}
+ *
+ * A member that is null counts as left out. "then" and "else" belong to Condition, "next" to all
+ * others; without them the job ends there. start_step is the first step unless it is given. A step
+ * that is not enabled is skipped; a Condition then goes on with "then".
  *
  * Actions, their parameters and what these take stand in catalog/step.def; unknown parameters are
- * findings. ReadData        operators and their meaning are those of GET .../items; in, nin,
- * between take arrays (or one expression), null takes a boolean, a field alone means eq (null: is
- * null) Condition       condition.h; the parameters are the condition SendEmail       at least one
- * of the bodies SendPushNotification  title and body are required without template_type; an
- * audience of kind users takes an array or one expression, entity has an owner_entity_id or not,
- * provider is fcm or web_push.
- *                   [*] anywhere but in buttons and user_ids: one send for each row of that list,
- * 1,000 at most An id is an integer or a text with an expression.
+ * findings.
+ *  - ReadData: operators and their meaning are those of GET .../items; in, nin, between take arrays
+ *    (or one expression), null takes a boolean, a field alone means eq (null: is null).
+ *  - Condition: the parameters are the condition (condition.h).
+ *  - SendEmail: at least one of the bodies.
+ *  - SendPushNotification: title and body are required without template_type; an audience of kind
+ *    users takes an array or one expression, entity has an owner_entity_id or not, provider is fcm
+ *    or web_push. [*] anywhere but in buttons and user_ids: one send for each row of that list,
+ *    1,000 at most.
+ * An id is an integer or a text with an expression.
  */
 #include <jansson.h>
 #include <stdbool.h>

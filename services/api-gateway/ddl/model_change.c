@@ -32,7 +32,7 @@ AWAITS static int use_locked_model(struct req *r, int64_t version)
 
 AWAITS static int attempt(struct req *r, model_change_fn change, void *arg)
 {
-    struct db_call lock[] = {db_call(SQL_MODEL_PATIENCE()), db_call(SQL_MODEL_LOCK())};
+    struct db_call lock[] = {db_call(SQL_MODEL_SET_TIMEOUT()), db_call(SQL_MODEL_LOCK())};
     struct model_audit audit = {0};
 
     TRY(sql_begin(r));

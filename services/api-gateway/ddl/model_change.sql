@@ -1,7 +1,7 @@
 -- The frame of every model change, and the rows of fields.
 
 -- A waiting ALTER holds up every request behind it, and must give up before their deadlock check (1 s).
--- name: model_patience :one
+-- name: model_set_timeout :one
 select set_config('lock_timeout', '800ms', true) as lock_timeout
 
 -- name: model_lock :one

@@ -126,7 +126,7 @@ static bool is_coarse(const _Atomic uint64_t *count)
 static _Atomic uint64_t *counter_of(const struct counters_group *group, uint64_t key)
 {
     uint64_t owner =
-        counters_mix(counters_mix(seed, (uint64_t)group->project), group->strangers) | 1;
+        counters_mix(counters_mix(seed, (uint64_t)group->project), group->anonymous) | 1;
     bool is_new;
     struct slot *slot = find_slot(counters->slots, SLOTS, key, &is_new);
 

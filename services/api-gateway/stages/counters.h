@@ -10,10 +10,10 @@
 
 #define COUNTERS_WINDOW_MS 60000
 
-/* Whom a counter shares slots with: strangers take none from those whom a project knows. */
+/* Whom a counter shares slots with: anonymous callers take none from those with credentials. */
 struct counters_group {
     int64_t project; /* 0 = none */
-    bool strangers;
+    bool anonymous;
     enum route_class class;
 };
 

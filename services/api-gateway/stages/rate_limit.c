@@ -132,7 +132,7 @@ int rate_limit_run(struct req *r)
     return seen > limit ? rate_limit_refuse(r, limit, seconds_left()) : 0;
 }
 
-static const struct counters_group lookups = {.strangers = true, .class = CLASS_READ};
+static const struct counters_group lookups = {.anonymous = true, .class = CLASS_READ};
 
 int rate_limit_lookup(struct req *r)
 {

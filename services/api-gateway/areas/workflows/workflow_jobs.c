@@ -147,7 +147,7 @@ AWAITS static int jobs_cancel(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &found, SQL_RUN_PATIENCE()));
+    TRY(sql_one(r, &found, SQL_RUN_SET_TIMEOUT()));
     TRY(sql_all(r, &found, SQL_RUN_CANCEL(.id = id)));
     if (!found.count) {
         TRY(sql_one(r, &found, SQL_RUN_STATUS(.viewer = viewer(r), .id = id)));

@@ -99,7 +99,7 @@ where b.place = 1 or b.bytes <= 8388608
 order by s.seq
 
 -- A step that waits for a lock holds its job's row as long as it may wait: longer than that.
--- name: run_patience :one
+-- name: run_set_timeout :one
 select set_config('lock_timeout', '4500', true)
 
 -- name: run_cancel :opt
