@@ -15,6 +15,7 @@
 #include "payments/apply.h"
 #include "payments/store.h"
 #include "project/events.h"
+#include "project/project.h"
 #include "webhook_work_sql.h"
 #include "work.h"
 
@@ -87,7 +88,7 @@ AWAITS static int apply_in(struct run *run, struct db *tx)
     return apply_commit(&run->source, tx, &run->applied, &call, 1);
 }
 
-AWAITS static int attempt(struct run *run)
+AWAITS static int event_attempt(struct run *run)
 {
     struct db *tx;
 
@@ -108,7 +109,7 @@ AWAITS static int apply(struct run *run)
         rc = apply_prepare(&run->source, run->json, &run->plan);
     while (rc == 0) {
         bool asked = run->plan.ask;
-        rc = attempt(run);
+        rc = event_attempt(run);
         if (rc == APPLY_AGAIN && run->plan.ask && !asked)
             rc = apply_prepare(&run->source, run->json, &run->plan);
         else if (db_again(run->task, &tries, rc))
@@ -171,7 +172,7 @@ static bool is_last(const struct event *event, int rc)
 }
 
 AWAITS static void
-note_failure(struct task *task, struct event *event, struct project *project, int rc)
+event_note_failure(struct task *task, struct event *event, struct project *project, int rc)
 {
     bool dead = is_last(event, rc);
     struct str reason = str_from(reason_of(rc));
@@ -195,8 +196,8 @@ note_failure(struct task *task, struct event *event, struct project *project, in
         NULL);
     if (noted != 0) /* its lease ends, and it comes back */
         return;
-    work_stats()->failed += !dead;
-    work_stats()->dead += dead;
+    webhook_work_stats()->failed += !dead;
+    webhook_work_stats()->dead += dead;
 }
 
 AWAITS static void after_commit(struct run *run)
@@ -205,13 +206,13 @@ AWAITS static void after_commit(struct run *run)
     struct project *project = run->source.project;
     bool ignored = run->applied.object.len == 0 || run->applied.waits;
 
-    work_stats()->applied += !ignored;
-    work_stats()->ignored += ignored;
+    webhook_work_stats()->applied += !ignored;
+    webhook_work_stats()->ignored += ignored;
     metric_observe(latency, (double)(clock_wall_ms() - event->received_ms) / 1000.0);
     if (run->applied.emitted)
         events_notify(webhook_directory(), project);
     if (run->applied.woke)
-        queue_due(work_events(), event->item.db.schema);
+        queue_due(webhook_work_events(), event->item.db.schema);
     if (run->applied.touch)
         project_touch(run->task, webhook_directory(), project);
 }
@@ -226,15 +227,19 @@ AWAITS static enum queue_outcome end(struct run *run, int rc)
     case DB_UNKNOWN: /* applied or not: if not, it comes back */
         return QUEUE_GONE;
     case APPLY_UNSUPPORTED:
-        note_state(
-            run, "unsupported", "nothing: event type not supported", &work_stats()->unsupported);
+        note_state(run,
+                   "unsupported",
+                   "nothing: event type not supported",
+                   &webhook_work_stats()->unsupported);
         return QUEUE_DONE;
     case APPLY_FOREIGN:
-        note_state(
-            run, "ignored", "nothing: it belongs to another project", &work_stats()->ignored);
+        note_state(run,
+                   "ignored",
+                   "nothing: it belongs to another project",
+                   &webhook_work_stats()->ignored);
         return QUEUE_DONE;
     default:
-        note_failure(run->task, run->event, run->source.project, rc);
+        event_note_failure(run->task, run->event, run->source.project, rc);
         return QUEUE_DONE;
     }
 }

@@ -103,7 +103,7 @@ AWAITS static int take_seat(struct req *r, struct str body)
     return admission_body(r, seat, body);
 }
 
-AWAITS static int read_body(struct req *r, size_t max, struct str *ret_body)
+AWAITS static int ingest_read_body(struct req *r, size_t max, struct str *ret_body)
 {
     switch (req_body_read_all(r, max, ret_body)) {
     case 0:
@@ -169,7 +169,7 @@ AWAITS static int store(struct req *r, enum source source, const struct record *
     if (rc < 0)
         return rc;
     if (record->supported)
-        queue_stored(work_events(), r->scope->project, 1);
+        queue_stored(webhook_work_events(), r->scope->project, 1);
     if (!record->supported)
         return reply(r, source, UNSUPPORTED);
     return reply(r, source, rows.affected == 1 ? STORED : DUPLICATE);
@@ -287,7 +287,7 @@ int ingest_processor(struct req *r)
     struct str body = STR_NONE;
 
     TRY(settings_of(r, PROCESSOR, &settings));
-    TRY(read_body(r, (size_t)webhook_conf()->event_bytes, &body));
+    TRY(ingest_read_body(r, (size_t)webhook_conf()->event_bytes, &body));
     const struct processor_account *account = &settings->processor;
     int64_t now_ms = clock_wall_ms();
     int rc = webhook_signature_check(req_header(r, "stripe-signature"),
@@ -340,7 +340,7 @@ int ingest_store(struct req *r)
     struct str reason = STR_NONE;
 
     TRY(settings_of(r, STORE, &settings));
-    TRY(read_body(r, STORE_BODY_BYTES_MAX, &body));
+    TRY(ingest_read_body(r, STORE_BODY_BYTES_MAX, &body));
     if (!settings->store.configured) {
         count_event(STORE, NO_SECRET);
         return fail(r, PROBLEM_BAD_REQUEST, "The project has no credentials of the store.");

@@ -46,7 +46,7 @@ struct bus *webhook_bus(void)
 
 /* --- life --- */
 
-static const char *check(const struct conf_common *common)
+static const char *webhook_check(const struct conf_common *common)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)common;
     struct x5c_anchors *roots;
@@ -61,7 +61,7 @@ static void prepare_webhook(const struct conf_common *common UNUSED)
 {
     receive_prepare();
     event_prepare();
-    measure_prepare();
+    webhook_measure_prepare();
 }
 
 static int start_payments(const struct app_conf *conf)
@@ -81,7 +81,7 @@ static int start_payments(const struct app_conf *conf)
     return 0;
 }
 
-static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
+static int webhook_start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
 {
     const struct app_conf *conf = webhook_conf();
     struct http_config config = {
@@ -112,7 +112,7 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
         *ret_reason = STR("the roots of the store cannot be read (GROUNDWORK_STORE_ROOTS_FILE)");
         return -1;
     }
-    work_start();
+    webhook_work_start();
     if (http_server_start(&config, &server) != 0) {
         *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
         return -1;
@@ -142,22 +142,22 @@ static void on_drained(void *arg UNUSED)
     ending.done(ending.arg);
 }
 
-static void on_work_drained(void *arg UNUSED)
+static void webhook_on_work_drained(void *arg UNUSED)
 {
     background_wait(on_drained, NULL);
 }
 
-static void on_bus_stopped(void *arg UNUSED)
+static void webhook_on_bus_stopped(void *arg UNUSED)
 {
-    work_drain(ending.last_call_ms, on_work_drained, NULL);
+    webhook_work_drain(ending.last_call_ms, webhook_on_work_drained, NULL);
 }
 
 static void on_answered(void *arg UNUSED)
 {
-    bus_stop(webhook_bus(), on_bus_stopped, NULL);
+    bus_stop(webhook_bus(), webhook_on_bus_stopped, NULL);
 }
 
-static void drain(struct app *app, loop_fn done, void *arg)
+static void webhook_drain(struct app *app, loop_fn done, void *arg)
 {
     int64_t timeout_ms = app->conf->drain_timeout_ms - LAST_CALL_MS;
 
@@ -166,14 +166,14 @@ static void drain(struct app *app, loop_fn done, void *arg)
     ending.last_call_ms = clock_mono_ms() + timeout_ms;
     ending.done = done;
     ending.arg = arg;
-    work_stop_looking();
+    webhook_work_stop_looking();
     http_server_drain(server, app->conf->drain_timeout_ms / 2, on_answered, NULL);
 }
 
-static void stop(struct app *app UNUSED)
+static void webhook_stop(struct app *app UNUSED)
 {
     http_server_stop(server);
-    work_stop();
+    webhook_work_stop();
     x5c_anchors_free(anchors);
 }
 
@@ -181,12 +181,12 @@ static const struct daemon payments_webhook = {
     .name = "payments-webhook",
     .about = "stores what payment processor and app store report, and applies it",
     .conf = &app_conf_spec,
-    .check = check,
+    .check = webhook_check,
     .prepare = prepare_webhook,
-    .start = start,
-    .drain = drain,
-    .stop = stop,
-    .measure = measure,
+    .start = webhook_start,
+    .drain = webhook_drain,
+    .stop = webhook_stop,
+    .measure = webhook_measure,
 };
 
 int main(int argc, char **argv)

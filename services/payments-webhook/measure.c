@@ -38,23 +38,23 @@
 static struct metric *metrics[] = {METRICS(ONE)};
 #undef ONE
 
-void measure_prepare(void)
+void webhook_measure_prepare(void)
 {
     struct metric **next = metrics;
 
 #define REGISTER(type, name, labels, text, value) *next++ = metric_##type(name, labels, text);
     METRICS(REGISTER)
 #undef REGISTER
-    work_prepare();
+    webhook_work_prepare();
 }
 
-void measure(struct app *app)
+void webhook_measure(struct app *app)
 {
-    static const struct work_stats nothing;
-    const struct work_stats *work = work_stats();
-    const struct queue_stats *events = queue_stats(work_events());
+    static const struct webhook_work_stats nothing;
+    const struct webhook_work_stats *work = webhook_work_stats();
+    const struct queue_stats *events = queue_stats(webhook_work_events());
     /* Gauges are summed over the workers, and each sees the same: one reports. */
-    const struct work_stats *seen = app->worker == 0 ? work : &nothing;
+    const struct webhook_work_stats *seen = app->worker == 0 ? work : &nothing;
     const struct settle_stats *settle = settle_stats();
     struct metric **next = metrics;
 

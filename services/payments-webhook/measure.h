@@ -3,6 +3,6 @@
 #include "app/daemon.h"
 
 /* Before fork. */
-void measure_prepare(void);
+void webhook_measure_prepare(void);
 /* any: sets gauges and counters that are kept elsewhere. */
-void measure(struct app *app);
+void webhook_measure(struct app *app);

@@ -76,7 +76,7 @@ void receive_prepare(void)
     ingest_prepare();
 }
 
-AWAITS static int find_project(struct req *r)
+AWAITS static int receive_find_project(struct req *r)
 {
     struct str slug = req_param(r, "project_id");
 
@@ -111,7 +111,7 @@ int receive_run(struct req *r)
         return answer_unmatched(r, rc, allow);
     r->task.log.route = r->route->id;
     if (r->param_count > 0)
-        TRY(find_project(r));
+        TRY(receive_find_project(r));
     return r->route->run(r);
 }
 

@@ -81,18 +81,18 @@ AWAITS static int later(struct settle *s)
 }
 
 /* What the processor answered, and the row's own bookkeeping, in one transaction. */
-AWAITS static int write_answer(struct settle *s, call_fn fn, void *arg)
+AWAITS static int settle_write_answer(struct settle *s, call_fn fn, void *arg)
 {
     int rc = call_transact(&s->call, fn, arg);
 
     if (rc == 0 && s->call.woke)
-        queue_due(work_events(), s->call.project->number);
+        queue_due(webhook_work_events(), s->call.project->number);
     if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN) /* asking again changes nothing */
         return answered(s, &s->call.project->db);
     return rc;
 }
 
-static void note_failure(const struct settle *s, struct str code)
+static void settle_note_failure(const struct settle *s, struct str code)
 {
     log_warn("settle.failed",
              L_CSTR("kind", s->kind->call->name),
@@ -119,7 +119,7 @@ AWAITS static int give_up(struct settle *s, struct str code, struct str message)
 {
     struct failure failure = {.code = code, .message = message};
 
-    note_failure(s, failure.code);
+    settle_note_failure(s, failure.code);
     TRY(call_transact(&s->call, write_failure, &failure));
     return failure.failed ? 0 : later(s); /* it has moved on */
 }
@@ -179,7 +179,7 @@ AWAITS static int settle_by_reading(struct settle *s)
         return answered(s, &s->call.project->db);
     if (rc > 0)
         return later(s);
-    return rc < 0 ? rc : write_answer(s, write_reading, &reading);
+    return rc < 0 ? rc : settle_write_answer(s, write_reading, &reading);
 }
 
 /* Money moves by it. Without a customer nobody can be charged but by a page or a device that has
@@ -225,7 +225,7 @@ AWAITS static int settle_by_searching(struct settle *s)
     for (size_t i = 0; i < json_array_size(list); i++) {
         reading.objects[0] = json_array_get(list, i);
         if (is_made_by(s, reading.objects[0]))
-            return write_answer(s, write_reading, &reading);
+            return settle_write_answer(s, write_reading, &reading);
     }
     return not_carried_out(s);
 }
@@ -244,9 +244,9 @@ AWAITS static int settle_by_repeating(struct settle *s)
         call->path = STR(CALL_SESSIONS);
     TRY(call_send(call));
     if (call->end == CALL_REFUSED)
-        note_failure(s, call->reply.code);
+        settle_note_failure(s, call->reply.code);
     if (call->end != CALL_OPEN)
-        return write_answer(s, write_end, s);
+        return settle_write_answer(s, write_end, s);
     if (call->rc == PROCESSOR_REUSED_KEY)
         return give_up(
             s, call->reply.code.len ? call->reply.code : STR("refused"), call->reply.message);

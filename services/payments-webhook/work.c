@@ -17,16 +17,16 @@ struct seen {
 
 static struct {
     struct queue *events, *settlements;
-    struct work_stats stats;
+    struct webhook_work_stats stats;
     struct seen next; /* what the sweep under way has counted */
 } w;
 
-struct work_stats *work_stats(void)
+struct webhook_work_stats *webhook_work_stats(void)
 {
     return &w.stats;
 }
 
-struct queue *work_events(void)
+struct queue *webhook_work_events(void)
 {
     return w.events;
 }
@@ -38,11 +38,11 @@ struct queue *work_settlements(void)
 
 /* --- what a sweep finds beside events --- */
 
-AWAITS static int looked(struct task *task UNUSED,
-                         struct db *db,
-                         const struct rows *projects UNUSED,
-                         size_t project UNUSED,
-                         const struct rows *found)
+AWAITS static int events_looked(struct task *task UNUSED,
+                                struct db *db,
+                                const struct rows *projects UNUSED,
+                                size_t project UNUSED,
+                                const struct rows *found)
 {
     const struct sql_pay_sweep_look_row look = sql_pay_sweep_look_row(found, 0);
 
@@ -85,7 +85,7 @@ static const struct queue_kind events = {
     .ahead = EVENTS_AHEAD,
     .projects = &SQL_PAY_SWEEP_PROJECTS,
     .look = &SQL_PAY_SWEEP_LOOK,
-    .looked = looked,
+    .looked = events_looked,
     .swept = swept,
     .retain = history,
     .topic = BUS_PAY,
@@ -101,13 +101,13 @@ static const struct queue_kind settlements = {
 
 /* --- life --- */
 
-void work_prepare(void)
+void webhook_work_prepare(void)
 {
     queue_prepare(&events);
     queue_prepare(&settlements);
 }
 
-void work_start(void)
+void webhook_work_start(void)
 {
     const struct app_conf *conf = webhook_conf();
     struct queue_config config = {
@@ -126,19 +126,19 @@ void work_start(void)
     w.settlements = queue_start(&settlements, &config);
 }
 
-void work_stop_looking(void)
+void webhook_work_stop_looking(void)
 {
     queue_stop_looking(w.events);
     queue_stop_looking(w.settlements);
 }
 
-void work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)
+void webhook_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)
 {
     queue_drain(w.settlements, last_call_mono_ms, NULL, NULL);
     queue_drain(w.events, last_call_mono_ms, done, arg);
 }
 
-void work_stop(void)
+void webhook_work_stop(void)
 {
     queue_stop(w.settlements);
     queue_stop(w.events);

@@ -11,23 +11,23 @@
 #include "queue/queue.h"
 
 /* Before fork. */
-void work_prepare(void);
-void work_start(void);
+void webhook_work_prepare(void);
+void webhook_work_start(void);
 /* any: projects are not looked at any more. */
-void work_stop_looking(void);
+void webhook_work_stop_looking(void);
 /* any: nothing new is claimed; what was claimed and has not begun is given back. done(arg) when no
  * event runs any more; those that run at last_call_mono_ms are cancelled. */
-void work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
-void work_stop(void);
+void webhook_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
+void webhook_work_stop(void);
 
-struct queue *work_events(void);
+struct queue *webhook_work_events(void);
 struct queue *work_settlements(void);
 
-struct work_stats {
+struct webhook_work_stats {
     uint64_t applied, ignored, unsupported, failed, dead;
     /* Of the last sweep, as this process saw it. */
     int64_t backlog;     /* events that wait, at most 100,000 of a project counted */
     int64_t oldest_ms;   /* how long the oldest due one has been due */
     int64_t dead_events; /* at most 1,000 of a project counted */
 };
-struct work_stats *work_stats(void);
+struct webhook_work_stats *webhook_work_stats(void);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "definition_cache.h"
 #include "job.h"
+#include "ledger.h"
 #include "log/log.h"
 #include "loop/background.h"
 #include "queue/turns.h"
@@ -211,7 +212,7 @@ static void ahead_run(struct task *task, void *arg)
         loop_timer_start(&kind->timer, kind->every_ms);
 }
 
-static void on_timer(void *arg)
+static void ahead_on_timer(void *arg)
 {
     background_run(ROUND_MS, ahead_run, arg);
 }
@@ -221,7 +222,7 @@ void ahead_start(void)
     projects = (struct turns){.size = sizeof(struct ready), .init = ready_init, .idle = is_idle};
     turns_start(&projects);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        loop_timer_init(&kinds[i].timer, on_timer, &kinds[i]);
+        loop_timer_init(&kinds[i].timer, ahead_on_timer, &kinds[i]);
         loop_timer_start(&kinds[i].timer, FIRST_MS);
     }
 }

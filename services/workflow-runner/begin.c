@@ -3,6 +3,7 @@
  * end written: a thousand at once would hold up everything else, themselves included. One that has
  * not ended after a moment gives its place to the next, so that none waits for a slow one.
  */
+#include "begin.h"
 #include "base/clock.h"
 #include "job.h"
 #include "loop/loop.h"
@@ -19,7 +20,7 @@ static struct {
     bool ready, held, armed;
 } b;
 
-static void on_timer(void *arg);
+static void begin_on_timer(void *arg);
 
 static void set_up(void)
 {
@@ -27,7 +28,7 @@ static void set_up(void)
         return;
     list_init(&b.waiting);
     list_init(&b.begun);
-    loop_timer_init(&b.timer, on_timer, NULL);
+    loop_timer_init(&b.timer, begin_on_timer, NULL);
     b.ready = true;
 }
 
@@ -60,7 +61,7 @@ static void begin_more(void)
     loop_timer_start(&b.timer, LOOK_MS);
 }
 
-static void on_timer(void *arg UNUSED)
+static void begin_on_timer(void *arg UNUSED)
 {
     b.armed = false;
     begin_more();

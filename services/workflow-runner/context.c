@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/panic.h"
+#include "context.h"
 #include "json/jr_beside.h"
 #include "log/log.h"
 #include "run.h"

@@ -194,7 +194,8 @@ AWAITS static int join(struct task *task, struct load *load)
     return await_wait(task, &waiter.await, 0);
 }
 
-AWAITS static int load_version(struct task *task, struct db *db, const struct key *key)
+AWAITS static int
+definition_cache_load_version(struct task *task, struct db *db, const struct key *key)
 {
     struct load load;
     struct list *node;
@@ -224,7 +225,7 @@ int definition_load(struct task *task,
             return 0;
         }
         struct load *load = map_get(cache.loads, key_text(&key));
-        int rc = load != NULL ? join(task, load) : load_version(task, db, &key);
+        int rc = load != NULL ? join(task, load) : definition_cache_load_version(task, db, &key);
         if (rc != 0 && rc != -EAGAIN)
             return rc;
     }

@@ -52,7 +52,7 @@ match_add(struct arena *arena, struct match *match, int64_t event, const struct 
 }
 
 /* A filter was checked when the workflow was saved: one that does not parse now matches nothing. */
-static bool read_filter(struct arena *arena, struct str text, struct condition **ret_filter)
+static bool events_read_filter(struct arena *arena, struct str text, struct condition **ret_filter)
 {
     struct jr_error error;
     struct str reason;
@@ -81,7 +81,7 @@ read_listeners(struct arena *arena, const struct rows *rows, struct listener **r
             .event = row.event,
             .category = row.category,
         };
-        if (read_filter(arena, row.filter, &listener.filter))
+        if (events_read_filter(arena, row.filter, &listener.filter))
             listeners[count++] = listener;
         else
             log_warn("events.bad_filter", L_I64("workflow", listener.id));
@@ -153,11 +153,11 @@ AWAITS static int match_events(struct task *task,
 }
 
 /* co: the jobs of what was taken, as far as the project may have them. */
-AWAITS static int make_jobs(struct task *task,
-                            struct db *tx,
-                            const struct match *match,
-                            int64_t room,
-                            struct events_outcome *outcome)
+AWAITS static int events_start_jobs(struct task *task,
+                                    struct db *tx,
+                                    const struct match *match,
+                                    int64_t room,
+                                    struct events_outcome *outcome)
 {
     const struct caller system = {.kind = CALLER_SYSTEM};
     struct rows rows;
@@ -235,7 +235,8 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     };
     TRY(db_query(task, tx, SQL_EVENTS_TAKEN(.ids = sql_i64s(ids, taken)), NULL));
     if (match.count > 0)
-        TRY(make_jobs(task, tx, &match, sql_events_room_row(&reads[2].rows, 0).room, &outcome));
+        TRY(events_start_jobs(
+            task, tx, &match, sql_events_room_row(&reads[2].rows, 0).room, &outcome));
     TRY(db_commit(task, tx));
     *ret_outcome = outcome;
     return 0;

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/panic.h"
 #include "job.h"
+#include "ledger.h"
 #include "log/log.h"
 #include "loop/background.h"
 #include "runner_claim_sql.h"

@@ -71,7 +71,7 @@ static void name_process(void)
 
 /* --- life --- */
 
-static const char *check(const struct conf_common *common)
+static const char *runner_check(const struct conf_common *common)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)common;
     static char reason[PATH_MAX + 256];
@@ -90,7 +90,8 @@ static const char *check(const struct conf_common *common)
     return reason;
 }
 
-static int start(struct task *task UNUSED, struct app *app UNUSED, struct str *ret_reason UNUSED)
+static int
+runner_start(struct task *task UNUSED, struct app *app UNUSED, struct str *ret_reason UNUSED)
 {
     const struct app_conf *conf = runner_conf();
     const struct script_pool_config scripts = {
@@ -120,27 +121,27 @@ static void on_work_ended(void *arg UNUSED)
     ending.done(ending.arg);
 }
 
-static void on_work_drained(void *arg UNUSED)
+static void runner_on_work_drained(void *arg UNUSED)
 {
     background_wait(on_work_ended, NULL);
 }
 
-static void on_bus_stopped(void *arg UNUSED)
+static void runner_on_bus_stopped(void *arg UNUSED)
 {
-    work_drain(on_work_drained, NULL);
+    work_drain(runner_on_work_drained, NULL);
 }
 
-static void drain(struct app *app UNUSED, loop_fn done, void *arg)
+static void runner_drain(struct app *app UNUSED, loop_fn done, void *arg)
 {
     ending.done = done;
     ending.arg = arg;
     if (!work_is_apart())
         schedule_stop();
     work_stop_looking();
-    bus_stop(runner_bus(), on_bus_stopped, NULL);
+    bus_stop(runner_bus(), runner_on_bus_stopped, NULL);
 }
 
-static void stop(struct app *app UNUSED)
+static void runner_stop(struct app *app UNUSED)
 {
     if (!work_is_apart())
         ahead_end();
@@ -153,12 +154,12 @@ static const struct daemon runner = {
     .conf = &app_conf_spec,
     .portless = true,
     .extra_workers = 1,
-    .check = check,
-    .prepare = measure_prepare,
-    .start = start,
-    .drain = drain,
-    .stop = stop,
-    .measure = measure,
+    .check = runner_check,
+    .prepare = runner_measure_prepare,
+    .start = runner_start,
+    .drain = runner_drain,
+    .stop = runner_stop,
+    .measure = runner_measure,
 };
 
 int main(int argc, char **argv)

@@ -70,7 +70,7 @@
 static struct metric *metrics[] = {METRICS(ONE)};
 #undef ONE
 
-void measure_prepare(const struct conf_common *conf UNUSED)
+void runner_measure_prepare(const struct conf_common *conf UNUSED)
 {
     struct metric **next = metrics;
 
@@ -80,7 +80,7 @@ void measure_prepare(const struct conf_common *conf UNUSED)
     work_prepare();
 }
 
-void measure(struct app *app UNUSED)
+void runner_measure(struct app *app UNUSED)
 {
     const struct work_stats *work = work_stats();
     const struct queue_stats *jobs = queue_stats(work_jobs());

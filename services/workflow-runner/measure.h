@@ -3,6 +3,6 @@
 #include "app/daemon.h"
 
 /* In the parent before fork: registers the metrics. */
-void measure_prepare(const struct conf_common *conf);
+void runner_measure_prepare(const struct conf_common *conf);
 /* loop: sets them from the counters of this process. */
-void measure(struct app *app);
+void runner_measure(struct app *app);

@@ -2,6 +2,7 @@
  * A job from its claim to its end: definition, secrets, history, then one step after the other.
  */
 #include "run.h"
+#include "context.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +10,10 @@
 #include "app.h"
 #include "base/clock.h"
 #include "base/panic.h"
+#include "begin.h"
 #include "json/jr.h"
 #include "json/jw.h"
+#include "ledger.h"
 #include "log/log.h"
 #include "room.h"
 #include "trigger_rights.h"
@@ -81,7 +84,7 @@ struct str run_job_error(
     return strbuf_view(&out);
 }
 
-AWAITS static int write_all(struct run *run, const char *status, struct str error)
+AWAITS static int run_write_all(struct run *run, const char *status, struct str error)
 {
     const struct ledger_entry entry = {
         .steps = run->pending,
@@ -121,13 +124,13 @@ AWAITS static int fail_unstored(struct run *run, int why)
         row->status = "failed";
         row->error = STR(error);
     }
-    int rc = write_all(run,
-                       "failed",
-                       run_job_error(run,
-                                     STR_NONE,
-                                     problem_code(PROBLEM_INTERNAL),
-                                     0,
-                                     STR("The results of a step could not be stored.")));
+    int rc = run_write_all(run,
+                           "failed",
+                           run_job_error(run,
+                                         STR_NONE,
+                                         problem_code(PROBLEM_INTERNAL),
+                                         0,
+                                         STR("The results of a step could not be stored.")));
     run->pending_count = 0;
     if (rc < 0)
         return JOB_STORE_DOWN;
@@ -136,7 +139,7 @@ AWAITS static int fail_unstored(struct run *run, int why)
 
 AWAITS static int fail_job(struct run *run, struct str error)
 {
-    int rc = write_all(run, "failed", error);
+    int rc = run_write_all(run, "failed", error);
 
     if (rc < 0)
         return fail_unstored(run, rc);
@@ -144,14 +147,14 @@ AWAITS static int fail_job(struct run *run, struct str error)
 }
 
 AWAITS static int
-fail_with(struct run *run, struct str key, enum problem problem, struct str message)
+run_fail_with(struct run *run, struct str key, enum problem problem, struct str message)
 {
     return fail_job(run, run_job_error(run, key, problem_code(problem), 0, message));
 }
 
 AWAITS static int succeed(struct run *run)
 {
-    int rc = run->finished ? 0 : write_all(run, "succeeded", STR_NONE);
+    int rc = run->finished ? 0 : run_write_all(run, "succeeded", STR_NONE);
 
     if (rc < 0)
         return fail_unstored(run, rc);
@@ -170,7 +173,7 @@ AWAITS static int skip_job(struct run *run, struct str reason)
 
 AWAITS static int give_back(struct run *run)
 {
-    int rc = write_all(run, "queued", STR_NONE);
+    int rc = run_write_all(run, "queued", STR_NONE);
 
     if (rc < 0)
         return fail_unstored(run, rc);
@@ -188,7 +191,7 @@ AWAITS static int pause_retry(struct job *job, struct backoff *pause)
 }
 
 /* co: a job that was claimed without asking for its project. */
-AWAITS static int find_project(struct job *job)
+AWAITS static int run_find_project(struct job *job)
 {
     struct backoff pause = JOB_PAUSE;
 
@@ -207,17 +210,17 @@ AWAITS static int find_project(struct job *job)
     return 0;
 }
 
-AWAITS static int load_version(struct run *run)
+AWAITS static int run_load_version(struct run *run)
 {
     struct backoff pause = JOB_PAUSE;
 
     for (;;) {
         int rc = definition_find(run->job, &run->version);
         if (rc == DEFINITION_GONE)
-            return fail_with(
+            return run_fail_with(
                 run, STR_NONE, PROBLEM_WORKFLOW_GONE, STR("The workflow does not exist any more."));
         if (rc == 0 && run->version->invalid.ptr != NULL)
-            return fail_with(run, STR_NONE, PROBLEM_WORKFLOW_INVALID, run->version->invalid);
+            return run_fail_with(run, STR_NONE, PROBLEM_WORKFLOW_INVALID, run->version->invalid);
         if (rc == 0)
             return 0;
         if (rc == -ECANCELED)
@@ -243,17 +246,17 @@ AWAITS static int open_secrets(struct run *run)
         if (rc == 0)
             return 0;
         if (rc == SECRETS_UNREADABLE)
-            return fail_with(run,
-                             STR_NONE,
-                             PROBLEM_SECRET_UNREADABLE,
-                             STR("A secret of this workflow cannot be opened."));
+            return run_fail_with(run,
+                                 STR_NONE,
+                                 PROBLEM_SECRET_UNREADABLE,
+                                 STR("A secret of this workflow cannot be opened."));
         if (rc == -ECANCELED)
             return JOB_LOST;
         TRY(pause_retry(run->job, &pause));
     }
 }
 
-AWAITS static int check_trigger(struct run *run)
+AWAITS static int run_check_trigger(struct run *run)
 {
     struct backoff pause = JOB_PAUSE;
 
@@ -262,10 +265,10 @@ AWAITS static int check_trigger(struct run *run)
         if (rc == TRIGGER_NOT_PERMITTED)
             return skip_job(run, STR("not_permitted"));
         if (rc == TRIGGER_EDITOR_GONE)
-            return fail_with(run,
-                             STR_NONE,
-                             PROBLEM_EDITOR_GONE,
-                             STR("The workflow's last editor may not sign in any more."));
+            return run_fail_with(run,
+                                 STR_NONE,
+                                 PROBLEM_EDITOR_GONE,
+                                 STR("The workflow's last editor may not sign in any more."));
         if (rc == -ECANCELED)
             return JOB_LOST;
         if (rc == 0)
@@ -278,26 +281,26 @@ AWAITS static int prepare_job(struct run *run)
 {
     if (run->job->disabled && !run->job->orphan)
         return skip_job(run, str_from(problem_code(PROBLEM_WORKFLOW_DISABLED)));
-    TRY(find_project(run->job));
+    TRY(run_find_project(run->job));
     int rc = room_wait(run);
     if (rc == RUN_RELEASING)
         return give_back(run);
     TRY(rc);
-    TRY(load_version(run));
+    TRY(run_load_version(run));
     TRY(open_secrets(run));
     if (!context_init(run)) {
         log_job_failed(run->job, ERROR(-EINVAL));
-        return fail_with(
+        return run_fail_with(
             run, STR_NONE, PROBLEM_INTERNAL, STR("The data of the trigger cannot be read."));
     }
-    TRY(check_trigger(run));
+    TRY(run_check_trigger(run));
     if (!run->job->resumed)
         return 0;
     rc = context_history(run);
     if (rc >= 0)
         return rc;
     log_job_failed(run->job, rc);
-    return fail_with(
+    return run_fail_with(
         run, STR_NONE, PROBLEM_INTERNAL, STR("The history of the job cannot be read."));
 }
 
@@ -407,7 +410,7 @@ AWAITS static int walk(struct run *run)
     int at = find_start(run);
 
     if (at == STEP_NONE)
-        return fail_with(
+        return run_fail_with(
             run, job->resume_step, PROBLEM_WORKFLOW_INVALID, STR("There is no such step."));
     for (int steps = 0; at >= 0; steps++) {
         if (queue_lost(&job->item))
@@ -415,10 +418,11 @@ AWAITS static int walk(struct run *run)
         if (queue_releasing(&job->item))
             return give_back(run);
         if (steps == STEPS_OF_A_JOB)
-            return fail_with(run, STR_NONE, PROBLEM_WORKFLOW_INVALID, STR("The steps do not end."));
+            return run_fail_with(
+                run, STR_NONE, PROBLEM_WORKFLOW_INVALID, STR("The steps do not end."));
         int rc = one_step(run, at, &at);
         if (rc == 0 && at >= 0 && is_time_to_write(run))
-            rc = write_all(run, NULL, STR_NONE);
+            rc = run_write_all(run, NULL, STR_NONE);
         if (rc < 0)
             return fail_unstored(run, rc);
         if (rc == RUN_RELEASING)

@@ -46,20 +46,6 @@ struct run {
 /* run_step(): the job has failed, run->error says why. */
 #define RUN_FAILED (-2)
 
-/* --- context.c --- */
-
-/* co: root as it is before the first step. False when the trigger's data cannot be read. */
-AWAITS bool context_init(struct run *run);
-/* any: what `$svc.steps.<key>` is from now on: the step's output, or {"error": ...}. Takes a
- * reference. */
-void context_output(struct run *run, struct str key, json_t *output);
-void context_error(struct run *run, struct str key, json_t *error);
-/* co: of a job that was started before: reads its history; outputs of steps that succeeded are in
- * the context. 0, JOB_LOST, JOB_STORE_DOWN, or -EINVAL (it cannot be read). */
-AWAITS int context_history(struct run *run) MUSTCHECK;
-/* any: the row of a step in this run, NULL = it did not run. */
-const struct past *context_past(const struct run *run, struct str key);
-
 /* --- run.c --- */
 
 /* any: adds a row to those that wait to be written. Texts are the job's. */
@@ -75,3 +61,6 @@ struct str run_job_error(
 AWAITS int run_step(struct run *run, const struct step *step, int *ret_next) MUSTCHECK;
 /* any: where a step leads that ended without failing. */
 int run_next(const struct step *step, bool holds);
+
+/* co: the whole job. */
+AWAITS enum queue_outcome job_run(struct task *task, struct queue_item *item);

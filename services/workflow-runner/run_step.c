@@ -8,10 +8,14 @@
 #include "app.h"
 #include "base/clock.h"
 #include "base/panic.h"
+#include "context.h"
 #include "json/jr.h"
+#include "ledger.h"
 #include "log/log.h"
 #include "project/events.h"
+#include "project/project.h"
 #include "quotas.h"
+#include "run_step.h"
 #include "step_row.h"
 
 static const struct action {
@@ -323,7 +327,7 @@ AWAITS static int conclude(struct step_call *call, int rc, int *ret_next)
 
 /* *deadline_ms: what was waited for a turn is added. */
 AWAITS static int
-attempt(struct run *run, const struct step *step, int64_t *deadline_ms, int *ret_next)
+run_step_attempt(struct run *run, const struct step *step, int64_t *deadline_ms, int *ret_next)
 {
     struct job *job = run->job;
     struct step_call *call = ARENA_NEW(run->step_arena, call);
@@ -375,7 +379,7 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
     for (;;) {
         arena_reset(run->step_arena);
         job->item.task.arena = run->step_arena;
-        rc = attempt(run, step, &deadline_ms, ret_next);
+        rc = run_step_attempt(run, step, &deadline_ms, ret_next);
         job->item.task.arena = job->item.arena;
         job->item.task.deadline_ms = 0;
         if (rc != RUN_AGAIN)

@@ -4,6 +4,7 @@
 #include "ahead.h"
 #include "app.h"
 #include "base/clock.h"
+#include "begin.h"
 #include "job.h"
 #include "log/log.h"
 #include "loop/background.h"
@@ -78,8 +79,10 @@ add_fires(struct arena *arena, const struct rows *due, size_t place, struct fire
 
 /* co: makes what is due, and starts as much of it here as there is room for. *ret_rows: what became
  * of it. */
-AWAITS static int
-make_jobs(struct task *task, struct db *db, const struct fires *fires, struct rows *ret_rows)
+AWAITS static int schedule_make_jobs(struct task *task,
+                                     struct db *db,
+                                     const struct fires *fires,
+                                     struct rows *ret_rows)
 {
     unsigned reserved = queue_reserve(work_jobs(), db->schema, (unsigned)fires->count);
     int64_t sent_ms = clock_mono_ms();
@@ -120,7 +123,7 @@ AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_ne
     fires_init(arena, &fires, due.count);
     for (size_t i = 0; i < due.count; i++)
         add_fires(arena, &due, i, &fires);
-    TRY(make_jobs(task, db, &fires, &rows));
+    TRY(schedule_make_jobs(task, db, &fires, &rows));
     const struct sql_schedule_tick_row outcome = sql_schedule_tick_row(&rows, 0);
     work_stats()->ticks += (uint64_t)outcome.made;
     if (outcome.queued > 0)
@@ -227,14 +230,14 @@ static void tick_run(struct task *task, void *arg UNUSED)
         arm();
 }
 
-static void on_timer(void *arg UNUSED)
+static void schedule_on_timer(void *arg UNUSED)
 {
     background_run(TICK_LIMIT_MS, tick_run, NULL);
 }
 
 void schedule_start(void)
 {
-    loop_timer_init(&s.timer, on_timer, NULL);
+    loop_timer_init(&s.timer, schedule_on_timer, NULL);
     arm();
     ahead_start();
 }

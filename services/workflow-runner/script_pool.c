@@ -100,7 +100,7 @@ static void end_process(struct process *process)
         await_done(&run->await, 0);
 }
 
-static void on_timer(void *arg)
+static void script_pool_on_timer(void *arg)
 {
     struct process *process = arg;
 
@@ -121,7 +121,7 @@ static void rest(struct process *process)
     loop_timer_start(&process->timer, config.idle_ms);
 }
 
-static void take_answer(struct process *process, struct str answer)
+static void script_pool_take_answer(struct process *process, struct str answer)
 {
     struct run *run = process->run;
 
@@ -155,7 +155,7 @@ static void take_frames(struct process *process)
         if (process->ready) {
             bool alone = process->run && process->len == ANSWER_HEAD + bytes;
             if (alone)
-                take_answer(process, (struct str){process->buf + ANSWER_HEAD, bytes});
+                script_pool_take_answer(process, (struct str){process->buf + ANSWER_HEAD, bytes});
             else
                 end_process(process);
             return;
@@ -226,7 +226,7 @@ static int new_process(struct process **ret_process)
 
     MUST(process != NULL);
     list_init(&process->link);
-    loop_timer_init(&process->timer, on_timer, process);
+    loop_timer_init(&process->timer, script_pool_on_timer, process);
     MUST(uv_pipe_init(loop_uv(), &process->in, 0) == 0);
     MUST(uv_pipe_init(loop_uv(), &process->out, 0) == 0);
     process->uv.data = process;
@@ -356,7 +356,8 @@ static json_t *empty_log(struct arena *arena)
     return log;
 }
 
-AWAITS static void read_answer(struct task *task, const struct run *run, struct script_result *ret)
+AWAITS static void
+script_pool_read_answer(struct task *task, const struct run *run, struct script_result *ret)
 {
     json_t *root = NULL;
     struct jr_error error;
@@ -426,7 +427,7 @@ run_in_slot(struct task *task, const struct script_request *request, struct scri
     run.await.abandon = run_abandon;
     send_request(process, &run, frame.data, frame.len, request->time_ms);
     TRY(await_wait(task, &run.await, 0));
-    read_answer(task, &run, ret);
+    script_pool_read_answer(task, &run, ret);
     return 0;
 }
 

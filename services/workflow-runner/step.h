@@ -79,9 +79,3 @@ json_t *step_own(struct step_call *call, json_t *value);
 /* any: a positive id from a number or a text of digits; STEP_FAILED with type_mismatch or not
  * given: required. */
 int step_param_id(struct step_call *call, const char *name, int64_t *ret_id) MUSTCHECK;
-/* co: opens call->tx: the job's row is locked by our token. The step's history row and its outbox
- * rows go into the same transaction. 0 or STEP_GONE. */
-AWAITS int step_begin(struct step_call *call) MUSTCHECK;
-/* co: commits "sent" with call->input as the history row, before anything leaves the process. 0 or
- * STEP_GONE. */
-AWAITS int step_sent(struct step_call *call) MUSTCHECK;

@@ -107,7 +107,7 @@ int step_param_rows(struct step_call *call, const char *name, size_t *ret_rows)
 }
 
 static int
-as_text(struct step_call *call, const char *name, const json_t *value, struct str *ret_text)
+param_as_text(struct step_call *call, const char *name, const json_t *value, struct str *ret_text)
 {
     *ret_text = STR_NONE;
     if (value == NULL || json_is_null(value))
@@ -126,7 +126,7 @@ int step_param_text(struct step_call *call, const char *name, struct str *ret_te
     json_t *value;
 
     TRY(step_param(call, name, false, &value));
-    return as_text(call, name, value, ret_text);
+    return param_as_text(call, name, value, ret_text);
 }
 
 int step_param_html(struct step_call *call, const char *name, struct str *ret_text)
@@ -135,7 +135,7 @@ int step_param_html(struct step_call *call, const char *name, struct str *ret_te
     json_t *value;
 
     TRY(eval(call, name, &context, &value));
-    return as_text(call, name, value, ret_text);
+    return param_as_text(call, name, value, ret_text);
 }
 
 static bool read_id(const json_t *value, int64_t *ret_id)

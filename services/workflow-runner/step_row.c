@@ -212,7 +212,7 @@ struct settling {
     struct step_outcome outcome;
 };
 
-static void settle(void *arg)
+static void step_row_settle(void *arg)
 {
     struct settling *settling = arg;
     struct step_call *call = settling->call;
@@ -242,9 +242,9 @@ int step_settle(struct step_call *call, int rc, struct step_outcome *ret_outcome
 
     if (jr_is_large(call->output) || jr_is_large(call->input) || jr_is_large(call->log) ||
         jr_is_large(call->error.response))
-        work_beside(call->task, settle, &settling);
+        work_beside(call->task, step_row_settle, &settling);
     else
-        settle(&settling);
+        step_row_settle(&settling);
     *ret_outcome = settling.outcome;
     return settling.rc;
 }

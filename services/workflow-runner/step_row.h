@@ -1,6 +1,7 @@
 #pragma once
 /* How a step ended, as history keeps it and as later steps see it: masked, within its bounds.
  * Internal to run_step.c. */
+#include "ledger.h"
 #include "run.h"
 
 struct step_outcome {

@@ -61,7 +61,7 @@ AWAITS static int check_row(struct run *run,
     return ctx.error.code == PROBLEM_NOT_FOUND ? TRIGGER_NOT_PERMITTED : rc;
 }
 
-AWAITS static int check(struct run *run, json_t *data)
+AWAITS static int trigger_rights_check(struct run *run, json_t *data)
 {
     const struct job *job = run->job;
     const struct model *model = job->item.project->model;
@@ -93,7 +93,8 @@ int trigger_rights(struct run *run)
         return 0;
     arena_reset(run->step_arena);
     job->item.task.arena = run->step_arena; /* of what is read nothing is kept */
-    int rc = check(run, json_object_get(json_object_get(run->root, "trigger"), "data"));
+    int rc =
+        trigger_rights_check(run, json_object_get(json_object_get(run->root, "trigger"), "data"));
     job->item.task.arena = job->item.arena;
     return rc;
 }

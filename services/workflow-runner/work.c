@@ -7,6 +7,7 @@
 #include "log/log.h"
 #include "loop/background.h"
 #include "quotas.h"
+#include "run.h"
 #include "runner_claim_sql.h"
 #include "runner_retain_sql.h"
 #include "runner_sweep_sql.h"

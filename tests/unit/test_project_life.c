@@ -2,6 +2,7 @@
  * deletion. */
 #include <unistd.h>
 
+#include "project/project.h"
 #include "project_test.h"
 
 /* --- creation --- */

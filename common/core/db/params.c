@@ -140,7 +140,7 @@ struct db_call db_call_new(struct arena *arena,
 }
 
 static struct db_param
-named(const struct sql *sql, size_t param, const struct db_named *values, size_t count)
+params_named(const struct sql *sql, size_t param, const struct db_named *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(sql->names[param], values[i].name) == 0)
@@ -156,7 +156,7 @@ struct db_call db_call_named(struct arena *arena,
     struct db_param *params = ARENA_ARRAY(arena, params, sql->arity);
 
     for (size_t i = 0; i < sql->arity; i++)
-        params[i] = named(sql, i, values, count);
+        params[i] = params_named(sql, i, values, count);
     return db_call(sql, params, sql->arity);
 }
 

@@ -7,6 +7,7 @@
 #include "log/log.h"
 #include "payments/announce_private.h"
 #include "project/events.h"
+#include "project/project.h"
 
 #define CLOSED_EXTRA_MS 60000 /* behind the end of a checkout */
 

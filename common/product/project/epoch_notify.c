@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "bus/bus.h"
 #include "project/events.h"
+#include "project/project.h"
 #include "project/project_private.h"
 #include "redis/redis.h"
 

@@ -29,5 +29,3 @@ struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *
  * OUTBOX_PARAMS of events_outbox_call(), which are the statement's, too. */
 struct str events_outbox_head(void);
 #define OUTBOX_PARAMS 7
-/* any: fire and forget: notifies the consumers that the project has outbox rows. */
-void events_notify(struct directory *directory, const struct project *project);

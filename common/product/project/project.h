@@ -172,3 +172,6 @@ struct directory_stats {
     size_t projects;
 };
 const struct directory_stats *directory_stats(const struct directory *directory);
+
+/* any: fire and forget: notifies the consumers that the project has outbox rows. */
+void events_notify(struct directory *directory, const struct project *project);

@@ -290,10 +290,10 @@ static bool is_narrower(const struct model_field *old, const struct model_field 
     return next->max_length > 0 && (old->max_length == 0 || old->max_length > next->max_length);
 }
 
-AWAITS static int check_values(struct req *r,
-                               const struct model_field *old,
-                               const struct model_field *next,
-                               const char *value)
+AWAITS static int column_check_values(struct req *r,
+                                      const struct model_field *old,
+                                      const struct model_field *next,
+                                      const char *value)
 {
     struct arena *arena = r->task.arena;
     bool retyped = old->type != next->type;
@@ -389,7 +389,7 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
         };
         TRY(ddl_check(r, &check));
     }
-    TRY(check_values(r, old, next, value));
+    TRY(column_check_values(r, old, next, value));
     return next->unique && (retyped || !old->unique) ? check_unique(r, old, value) : 0;
 }
 

@@ -41,7 +41,7 @@ static void PRINTF_LIKE(4, 5) finding(
     schema_error_add(spec->arena, spec->errors, path, code, "%.*s", STR_ARG(message));
 }
 
-static bool is_text(enum model_type type)
+static bool spec_is_text(enum model_type type)
 {
     return type == TYPE_VARCHAR || type == TYPE_TEXT;
 }
@@ -69,7 +69,7 @@ static void refuse_foreign_options(const struct field_spec *spec,
                                    enum model_type type,
                                    const struct field_options_in *in)
 {
-    if (!is_text(type))
+    if (!spec_is_text(type))
         refuse_option(spec, "options.max_length", in->max_length.set && !in->max_length.null, type);
     if (!is_number(type)) {
         refuse_option(spec, "options.min", in->min.set && !in->min.null, type);
@@ -212,7 +212,7 @@ set_options(const struct field_spec *spec, const struct field_in *in, struct mod
     const struct field_options_in *given = in->options.value ? in->options.value : &none;
 
     refuse_foreign_options(spec, field->type, given);
-    if (is_text(field->type))
+    if (spec_is_text(field->type))
         set_length(spec, given, field);
     if (is_number(field->type))
         set_bounds(spec, given, field);
@@ -332,8 +332,8 @@ refuse_flag(const struct field_spec *spec, const char *flag, const struct model_
 
 static void check_flags(const struct field_spec *spec, const struct model_field *field)
 {
-    bool long_text =
-        is_text(field->type) && (field->max_length == 0 || field->max_length > INDEXED_LENGTH_MAX);
+    bool long_text = spec_is_text(field->type) &&
+                     (field->max_length == 0 || field->max_length > INDEXED_LENGTH_MAX);
 
     if (field->unique && !can_index(field))
         refuse_flag(spec, "unique", field);

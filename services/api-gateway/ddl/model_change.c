@@ -30,7 +30,7 @@ AWAITS static int use_locked_model(struct req *r, int64_t version)
     return 0;
 }
 
-AWAITS static int attempt(struct req *r, model_change_fn change, void *arg)
+AWAITS static int change_attempt(struct req *r, model_change_fn change, void *arg)
 {
     struct db_call lock[] = {db_call(SQL_MODEL_SET_TIMEOUT()), db_call(SQL_MODEL_LOCK())};
     struct model_audit audit = {0};
@@ -57,7 +57,7 @@ int model_change(struct req *r, model_change_fn change, void *arg)
 {
     struct backoff pause = {.first_ms = 100, .most_ms = 400};
     size_t headers = r->extra_headers.len;
-    int rc = attempt(r, change, arg);
+    int rc = change_attempt(r, change, arg);
 
     while (rc != 0) {
         if (r->scope->db != &r->scope->project->db)
@@ -67,7 +67,7 @@ int model_change(struct req *r, model_change_fn change, void *arg)
             return rc;
         TRY(task_sleep(&r->task, backoff_next(&pause)));
         handler_forget(r, headers);
-        rc = attempt(r, change, arg);
+        rc = change_attempt(r, change, arg);
     }
     gateway_touch(r);
     return 0;

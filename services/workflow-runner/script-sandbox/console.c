@@ -59,7 +59,7 @@ JSStringRef console_text(JSContextRef ctx, JSValueRef value)
 /* --- entries --- */
 
 /* No more than an entry can show. */
-static void put(struct text *line, JSStringRef text)
+static void console_put(struct text *line, JSStringRef text)
 {
     size_t units = JSStringGetLength(text);
 
@@ -84,7 +84,7 @@ static JSValueRef on_log(JSContextRef ctx,
         for (size_t i = 0; i < count && line.len <= LOG_ENTRY_BYTES * sizeof(JSChar); i++) {
             if (i > 0)
                 text_add(&line, &space, sizeof(space));
-            put(&line, console_text(ctx, arguments[i]));
+            console_put(&line, console_text(ctx, arguments[i]));
         }
         text_quoted(&entry,
                     (const uint16_t *)(const void *)line.ptr,

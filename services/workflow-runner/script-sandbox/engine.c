@@ -114,7 +114,7 @@ static void begin_failure(struct text *answer, const char *code)
     text_cstr(answer, "\",\"message\":");
 }
 
-static _Noreturn void fail(const char *code, const char *message)
+static _Noreturn void engine_fail(const char *code, const char *message)
 {
     struct text answer = {0};
 
@@ -133,7 +133,7 @@ static bool is_no_memory(JSStringRef message)
 
 /* `offset`: lines that we put before the script's first. */
 static _Noreturn void
-fail_with(JSContextRef ctx, const char *code, JSValueRef exception, int offset)
+engine_fail_with(JSContextRef ctx, const char *code, JSValueRef exception, int offset)
 {
     struct text answer = {0};
     double line = 0;
@@ -219,7 +219,7 @@ static struct script read_script(JSContextRef ctx, const char *text)
     } else {
         script.body = compile(ctx, "", text, "", &exception);
         if (!script.body)
-            fail_with(ctx, "script_error", exception, script.offset);
+            engine_fail_with(ctx, "script_error", exception, script.offset);
     }
     return script;
 }
@@ -232,7 +232,8 @@ static struct outcome {
     JSValueRef value;
 } outcome;
 
-static JSValueRef settle(JSContextRef ctx, bool failed, size_t count, const JSValueRef arguments[])
+static JSValueRef
+engine_settle(JSContextRef ctx, bool failed, size_t count, const JSValueRef arguments[])
 {
     if (!outcome.settled && count > 0) {
         JSValueProtect(ctx, arguments[0]);
@@ -248,7 +249,7 @@ static JSValueRef on_done(JSContextRef ctx,
                           const JSValueRef arguments[],
                           JSValueRef *exception UNUSED)
 {
-    return settle(ctx, false, count, arguments);
+    return engine_settle(ctx, false, count, arguments);
 }
 
 static JSValueRef on_fail(JSContextRef ctx,
@@ -258,7 +259,7 @@ static JSValueRef on_fail(JSContextRef ctx,
                           const JSValueRef arguments[],
                           JSValueRef *exception UNUSED)
 {
-    return settle(ctx, true, count, arguments);
+    return engine_settle(ctx, true, count, arguments);
 }
 
 static char *utf8_of(JSContextRef ctx, JSValueRef value)
@@ -281,7 +282,7 @@ static _Noreturn void answer_value(JSContextRef ctx, JSValueRef value)
     JSStringRef json = JSValueCreateJSONString(ctx, value, 0, &exception);
 
     if (!json && exception)
-        fail_with(ctx, "script_result", exception, 0);
+        engine_fail_with(ctx, "script_result", exception, 0);
     text_cstr(&answer, "\"ok\":true,\"result\":");
     if (!json) { /* undefined, a function, a symbol */
         text_cstr(&answer, "null");
@@ -289,7 +290,7 @@ static _Noreturn void answer_value(JSContextRef ctx, JSValueRef value)
     }
     const char *why = text_json(&answer, JSStringGetCharactersPtr(json), JSStringGetLength(json));
     if (why)
-        fail("script_result", why);
+        engine_fail("script_result", why);
     end_with(&answer);
 }
 
@@ -300,7 +301,7 @@ static JSObjectRef parse_request(JSContextRef ctx, const char *request)
 
     JSStringRelease(text);
     if (!value || !JSValueIsObject(ctx, value))
-        fail("script_error", "the request is not a JSON object");
+        engine_fail("script_error", "the request is not a JSON object");
     return JSValueToObject(ctx, value, NULL);
 }
 
@@ -311,7 +312,7 @@ void engine_run(const char *request)
     JSValueRef text = get(ctx, message, "script");
 
     if (!JSValueIsString(ctx, text))
-        fail("script_error", "the request has no script");
+        engine_fail("script_error", "the request has no script");
 
     struct script script = read_script(ctx, utf8_of(ctx, text));
     JSObjectRef done = JSObjectMakeFunctionWithCallback(ctx, NULL, on_done);
@@ -321,9 +322,9 @@ void engine_run(const char *request)
     JSObjectCallAsFunction(
         ctx, get_object(ctx, fresh.tools, "run"), NULL, ARRAY_LEN(arguments), arguments, NULL);
     if (!outcome.settled)
-        fail("script_error", "the script waits for a promise that nothing settles");
+        engine_fail("script_error", "the script waits for a promise that nothing settles");
     if (outcome.failed)
-        fail_with(ctx, "script_error", outcome.value, script.offset);
+        engine_fail_with(ctx, "script_error", outcome.value, script.offset);
     answer_value(ctx, outcome.value);
 }
 

@@ -210,7 +210,7 @@ static void add_failure(struct text *answer, const struct run *run, int status, 
     text_cstr(answer, words);
 }
 
-static void write_answer(struct run *run, int status, int64_t peak_bytes)
+static void serve_write_answer(struct run *run, int status, int64_t peak_bytes)
 {
     struct text frame = {0};
 
@@ -263,8 +263,8 @@ static char *read_bytes(size_t len)
     return bytes;
 }
 
-/* In the child: what hand_over() wrote. */
-static char *read_request(void)
+/* In the child: what serve_hand_over() wrote. */
+static char *serve_read_request(void)
 {
     uint32_t len;
 
@@ -289,7 +289,7 @@ static void start_child(struct run *run)
     if (run->pid == 0) {
         engine_practise();
         confine_script(requests[0], records[1], parent);
-        engine_run(read_request());
+        engine_run(serve_read_request());
     }
     (void)close(requests[0]);
     (void)close(records[1]);
@@ -299,7 +299,7 @@ static void start_child(struct run *run)
 }
 
 /* A child that died before it was needed is found when its records end. */
-static void hand_over(struct run *run, const char *request, size_t len, int64_t time_ms)
+static void serve_hand_over(struct run *run, const char *request, size_t len, int64_t time_ms)
 {
     uint32_t size = (uint32_t)len;
     struct rlimit cpu = {.rlim_cur = (rlim_t)(time_ms / 1000) + 2,
@@ -321,7 +321,7 @@ static void finish(struct run *run)
 
     (void)kill(run->pid, SIGKILL);
     if (run->answer.ptr)
-        write_answer(run, 0, 0);
+        serve_write_answer(run, 0, 0);
     while (wait4(run->pid, &status, 0, &usage) < 0 && errno == EINTR)
         ;
     (void)close(run->pipe_fd);
@@ -329,7 +329,8 @@ static void finish(struct run *run)
     if (run->end == END_STARTER)
         _exit(0);
     if (!run->answer.ptr)
-        write_answer(run, status, (int64_t)usage.ru_maxrss * 1024 - run->base_pages * page_bytes);
+        serve_write_answer(
+            run, status, (int64_t)usage.ru_maxrss * 1024 - run->base_pages * page_bytes);
     free(run->records.ptr);
 }
 
@@ -345,7 +346,7 @@ void serve(int64_t memory_bytes)
     for (;;) {
         read_all(head, sizeof(head));
         char *request = read_bytes(u32_of(head));
-        hand_over(&run, request, u32_of(head), u32_of(head + 4));
+        serve_hand_over(&run, request, u32_of(head), u32_of(head + 4));
         free(request);
         watch(&run);
         finish(&run);

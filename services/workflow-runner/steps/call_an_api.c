@@ -9,6 +9,7 @@
 #include "fetch/fetch.h"
 #include "json/jr_beside.h"
 #include "room.h"
+#include "run_step.h"
 #include "step.h"
 
 #define HEADERS_MAX 50
@@ -71,7 +72,7 @@ static int read_headers(struct step_call *call, const json_t *value, struct fetc
     return 0;
 }
 
-static int read_request(struct step_call *call, struct fetch_request *request)
+static int api_read_request(struct step_call *call, struct fetch_request *request)
 {
     struct arena *arena = call->task->arena;
     json_t *headers;
@@ -97,7 +98,7 @@ static int read_request(struct step_call *call, struct fetch_request *request)
 }
 
 /* The answer as JSON: parsed, or as a text when it is UTF-8 without U+0000 but no JSON, or null. */
-AWAITS static json_t *read_answer(struct step_call *call, struct str body)
+AWAITS static json_t *api_read_answer(struct step_call *call, struct str body)
 {
     struct jr_error error;
     json_t *value = NULL;
@@ -172,9 +173,9 @@ static int check_host(struct step_call *call, struct str url)
                      STR_ARG(host));
 }
 
-static int take_answer(struct step_call *call, const struct fetch_response *response)
+static int api_take_answer(struct step_call *call, const struct fetch_response *response)
 {
-    json_t *answer = read_answer(call, response->body);
+    json_t *answer = api_read_answer(call, response->body);
     json_t *data;
 
     call->error.status_code = response->status;
@@ -197,7 +198,7 @@ AWAITS static int take_counted(struct step_call *call, const struct fetch_respon
     if (rc == ROOM_NONE)
         return step_fail(call, PROBLEM_RESPONSE_TOO_LARGE, "The answer holds too many values.");
     TRY(rc);
-    rc = take_answer(call, response);
+    rc = api_take_answer(call, response);
     room_moment_end(&moment);
     return rc;
 }
@@ -207,7 +208,7 @@ int step_call_an_api(struct step_call *call)
     struct fetch_request request = {.once = true};
     struct fetch_response response;
 
-    TRY(read_request(call, &request));
+    TRY(api_read_request(call, &request));
     TRY(check_host(call, request.url));
     if (fetch_url_check(request.url) == FETCH_REFUSED)
         return fail_unreachable(call);

@@ -3,6 +3,7 @@
 
 #include "app.h"
 #include "run.h"
+#include "run_step.h"
 #include "runner_run_sql.h"
 
 void data_input(struct step_call *call, const char *name, json_t *value)

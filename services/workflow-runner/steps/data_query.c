@@ -99,10 +99,10 @@ add_test(struct reading *in, struct records_condition test, struct str op, const
     return add(in, &test);
 }
 
-static int add_field(struct reading *in,
-                     struct records_condition condition,
-                     struct str field,
-                     const json_t *value)
+static int data_query_add_field(struct reading *in,
+                                struct records_condition condition,
+                                struct str field,
+                                const json_t *value)
 {
     const char *name;
     size_t len;
@@ -135,7 +135,7 @@ static int add_group(struct reading *in, struct records_condition outer, const j
         struct str named = below(in, outer.name, key);
         inner.name = named;
         if (!json_is_array(item) || (!any && !str_is(key, "and"))) {
-            TRY(add_field(in, inner, key, item));
+            TRY(data_query_add_field(in, inner, key, item));
             continue;
         }
         inner.group_count++;
@@ -149,7 +149,7 @@ static int add_group(struct reading *in, struct records_condition outer, const j
 }
 /* NOLINTEND(misc-no-recursion) */
 
-static int read_filter(struct step_call *call, struct records_filter *ret_filter)
+static int data_query_read_filter(struct step_call *call, struct records_filter *ret_filter)
 {
     struct reading in = {.call = call};
     json_t *filter;
@@ -203,7 +203,7 @@ int data_query(struct step_call *call, struct data_step *data, struct records_qu
     struct str number = STR_NONE;
     struct page page;
 
-    TRY(read_filter(call, &query.filter));
+    TRY(data_query_read_filter(call, &query.filter));
     TRY(data_names(call, "sort", &query.sort));
     TRY(data_names(call, "fields", &query.fields));
     TRY(read_number(call, "limit", &limit));

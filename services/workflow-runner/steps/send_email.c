@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "fetch/mail.h"
 #include "room.h"
+#include "run_step.h"
 #include "step.h"
 
 #define BEFORE_STEP_MS 100

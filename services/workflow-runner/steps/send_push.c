@@ -64,7 +64,7 @@ static bool takes_list(const struct step_call *call, const char *member)
            (str_is(str_from(member), "audience") && str_is(jr_str(audience, "kind"), "users"));
 }
 
-static bool is_text(const char *member)
+static bool push_is_text(const char *member)
 {
     return !str_is(str_from(member), "buttons") && !str_is(str_from(member), "data") &&
            !str_is(str_from(member), "audience");
@@ -100,7 +100,7 @@ static int count_rows(struct step_call *call, size_t *ret_rows)
 
 /* A number or a boolean that an expression stands for is shown as JSON prints it, null as
  * nothing. */
-static int as_text(struct step_call *call, const char *place, const char *name, json_t **value)
+static int push_as_text(struct step_call *call, const char *place, const char *name, json_t **value)
 {
     struct str text = STR("");
 
@@ -121,7 +121,7 @@ static int texts_of_data(struct step_call *call, json_t *data)
 
     json_object_foreach(data, name, value)
     {
-        TRY(as_text(call, "data.", name, &value));
+        TRY(push_as_text(call, "data.", name, &value));
         (void)json_object_set(data, name, value);
     }
     return 0;
@@ -146,7 +146,7 @@ static int fill_audience(struct step_call *call, json_t *audience)
     return 0;
 }
 
-static int read_request(struct step_call *call, bool by_row, size_t row, json_t *request)
+static int push_read_request(struct step_call *call, bool by_row, size_t row, json_t *request)
 {
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         json_t *value;
@@ -154,8 +154,8 @@ static int read_request(struct step_call *call, bool by_row, size_t row, json_t 
             TRY(step_param_row(call, members[i], row, &value));
         else
             TRY(step_param(call, members[i], false, &value));
-        if (value != NULL && is_text(members[i]))
-            TRY(as_text(call, "", members[i], &value));
+        if (value != NULL && push_is_text(members[i]))
+            TRY(push_as_text(call, "", members[i], &value));
         if (value != NULL)
             /* Only the first level is changed below; copied deep, numbers would lose how they were
              * written. */
@@ -189,7 +189,7 @@ static int read_requests(struct sending *in)
         if (!in->by_row)
             call->input = request;
         (void)json_array_append(requests, request);
-        TRY(read_request(call, in->by_row, i, request));
+        TRY(push_read_request(call, in->by_row, i, request));
         in->sends[i].request = jr_print(call->task->arena, request);
         if (in->sends[i].request.len > left)
             return step_fail(
@@ -203,7 +203,7 @@ static int read_requests(struct sending *in)
 /* --- sending --- */
 
 /* co: hands over the next `count` sends. One notification is for all that waits. */
-AWAITS static int hand_over(struct sending *in, size_t count)
+AWAITS static int push_hand(struct sending *in, size_t count)
 {
     struct step_call *call = in->call;
     const struct job *job = call->job;
@@ -289,7 +289,7 @@ AWAITS static int send_all(struct sending *in)
         size_t left = in->count - in->handed;
         size_t room = ROWS_AT_ONCE > in->open ? ROWS_AT_ONCE - in->open : 0;
         if (left > 0 && room > 0) {
-            TRY(hand_over(in, left < room ? left : room));
+            TRY(push_hand(in, left < room ? left : room));
             pause.tries = 0;
         }
         TRY(look(in));
@@ -300,7 +300,7 @@ AWAITS static int send_all(struct sending *in)
             continue;
         TRY(task_sleep(task, pause_ms));
     }
-    return in->handed < in->count ? hand_over(in, in->count - in->handed) : 0;
+    return in->handed < in->count ? push_hand(in, in->count - in->handed) : 0;
 }
 
 /* --- what came of it --- */

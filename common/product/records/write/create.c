@@ -4,6 +4,7 @@
  * transaction. A record is never there without them.
  */
 #include "project/events.h"
+#include "project/project.h"
 #include "records/read/columns.h"
 #include "records/records.h"
 #include "records/rules/error.h"

@@ -7,6 +7,7 @@
 #include "base/panic.h"
 #include "crypto/digest.h"
 #include "loop/task.h"
+#include "project/project.h"
 #include "records/read/columns.h"
 #include "records/rules/error.h"
 #include "records/rules/statement.h"

@@ -80,7 +80,7 @@ AWAITS static int reply_entity(struct req *r, int status, struct str name)
     return reply_row(r, status, &entity);
 }
 
-static int check_name(struct req *r, struct str name, int64_t own_id)
+static int entities_check_name(struct req *r, struct str name, int64_t own_id)
 {
     const struct entity *taken = model_entity(r->scope->model, name);
     struct schema_errors *errors;
@@ -145,7 +145,7 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
     struct ddl ddl;
 
     entity->name = in->name.value;
-    TRY(check_name(r, entity->name, 0));
+    TRY(entities_check_name(r, entity->name, 0));
     if (r->scope->model->entity_count >= ENTITIES_MAX)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d entities.", ENTITIES_MAX);
     TRY(read_fields(r, in, entity));
@@ -217,7 +217,7 @@ AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *au
     TRY(gateway_entity(r, &entity));
     TRY(check_opens(r, in, entity));
     if (in->name.set)
-        TRY(check_name(r, in->name.value, entity->id));
+        TRY(entities_check_name(r, in->name.value, entity->id));
     label = in->label.set ? in->label.value : entity->label;
     *audit = (struct model_audit){"entities.update", "entity", entity->id, STR_NONE};
     return sql_exec(

@@ -55,7 +55,7 @@ AWAITS static int reply_enum(struct req *r, int status, struct str name)
     return reply_row(r, status, &found);
 }
 
-static int check_values(struct req *r, const struct in_strs *values)
+static int enums_check_values(struct req *r, const struct in_strs *values)
 {
     struct arena *arena = r->task.arena;
     struct schema_errors *errors = ARENA_NEW(arena, errors);
@@ -76,7 +76,7 @@ static int check_values(struct req *r, const struct in_strs *values)
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
-static int check_name(struct req *r, struct str name, struct str own_name)
+static int enums_check_name(struct req *r, struct str name, struct str own_name)
 {
     struct schema_errors *errors;
 
@@ -125,7 +125,7 @@ AWAITS static int add_enum(struct req *r, void *arg, struct model_audit *audit)
     const struct enum_in *in = arg;
     struct rows added;
 
-    TRY(check_name(r, in->name.value, STR_NONE));
+    TRY(enums_check_name(r, in->name.value, STR_NONE));
     if (r->scope->model->enum_count >= ENUMS_MAX)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d enums.", ENUMS_MAX);
     TRY(sql_one(r,
@@ -141,7 +141,7 @@ AWAITS static int enums_create(struct req *r)
     struct enum_in in;
 
     TRY(req_json(r, &create_schema, &in));
-    TRY(check_values(r, &in.values));
+    TRY(enums_check_values(r, &in.values));
     TRY(model_change(r, add_enum, &in));
     return reply_enum(r, 201, in.name.value);
 }
@@ -226,7 +226,7 @@ AWAITS static int update_enum(struct req *r, void *arg, struct model_audit *audi
     if (!old)
         return no_such_enum(r);
     name = in->name.set ? in->name.value : old->name;
-    TRY(check_name(r, name, old->name));
+    TRY(enums_check_name(r, name, old->name));
     if (in->values.set)
         TRY(check_users(r, old, &in->values));
     TRY(sql_one(r,
@@ -247,7 +247,7 @@ AWAITS static int enums_update(struct req *r)
 
     TRY(req_json(r, &update_schema, &in));
     if (in.values.set)
-        TRY(check_values(r, &in.values));
+        TRY(enums_check_values(r, &in.values));
     TRY(model_change(r, update_enum, &in));
     return reply_enum(r, 200, in.name.set ? in.name.value : req_param(r, "name"));
 }

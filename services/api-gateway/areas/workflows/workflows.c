@@ -31,7 +31,7 @@ AWAITS static int workflows_list(struct req *r)
                            .kind = query_get(query, "kind")));
 }
 
-AWAITS static int read_body(struct req *r, int64_t id, int64_t *ret_version)
+AWAITS static int workflows_read_body(struct req *r, int64_t id, int64_t *ret_version)
 {
     struct rows workflow;
 
@@ -45,7 +45,7 @@ AWAITS static int read_workflow(struct req *r, int64_t id)
 {
     int64_t version;
 
-    TRY(read_body(r, id, &version));
+    TRY(workflows_read_body(r, id, &version));
     return items_etag(r, version);
 }
 
@@ -55,7 +55,7 @@ AWAITS static int workflows_get(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(read_body(r, id, &version));
+    TRY(workflows_read_body(r, id, &version));
     TRY(items_etag_or_304(r, version));
     return 200;
 }

@@ -48,7 +48,7 @@ static void free_json(void *value)
 
 /* --- the document: members that were sent, else what is stored --- */
 
-static void put(json_t *doc, const char *member, json_t *value)
+static void save_put(json_t *doc, const char *member, json_t *value)
 {
     (void)json_object_set_new(doc, member, value);
 }
@@ -66,7 +66,7 @@ static int stored_doc(struct req *r, const struct stored *stored, json_t **ret_d
     if (jr_parse_stored(r->task.arena, stored->row.doc, ret_doc, &error) != 0)
         return fail_internal(r, -EBADMSG);
     if (stored->row.entity.ptr)
-        put(json_object_get(*ret_doc, "trigger"), "entity", text(stored->row.entity));
+        save_put(json_object_get(*ret_doc, "trigger"), "entity", text(stored->row.entity));
     return 0;
 }
 
@@ -108,16 +108,16 @@ merge(struct req *r, const struct workflow_in *in, struct stored *stored, json_t
         arena_defer(r->task.arena, free_json, doc);
     }
     if (in->name.set)
-        put(doc, "name", text(in->name.value));
-    put(doc, "enabled", json_boolean(in->enabled.set ? in->enabled.value : enabled));
+        save_put(doc, "name", text(in->name.value));
+    save_put(doc, "enabled", json_boolean(in->enabled.set ? in->enabled.value : enabled));
     if (in->trigger.set)
-        put(doc, "trigger", json_incref(in->trigger.value));
+        save_put(doc, "trigger", json_incref(in->trigger.value));
     if (in->start_step.set && in->start_step.null)
         (void)json_object_del(doc, "start_step");
     else if (in->start_step.set)
-        put(doc, "start_step", text(in->start_step.value));
+        save_put(doc, "start_step", text(in->start_step.value));
     if (in->steps.set)
-        put(doc, "steps", steps_of(&in->steps));
+        save_put(doc, "steps", steps_of(&in->steps));
     if (in->steps.set && !in->start_step.set)
         drop_lost_start(doc);
     *ret_doc = doc;
@@ -222,11 +222,11 @@ check_secrets(struct req *r, const struct draft *draft, struct schema_errors *er
 }
 
 /* A workflow whose entities or secrets are gone can still be disabled and renamed. */
-AWAITS static int check(struct req *r,
-                        const struct workflow_in *in,
-                        const struct stored *stored,
-                        json_t *doc,
-                        struct draft *draft)
+AWAITS static int save_check(struct req *r,
+                             const struct workflow_in *in,
+                             const struct stored *stored,
+                             json_t *doc,
+                             struct draft *draft)
 {
     struct arena *arena = r->task.arena;
     struct schema_errors *errors = ARENA_NEW(arena, errors);
@@ -477,7 +477,7 @@ AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audi
     draft->fresh = save->in->trigger.set || save->in->steps.set;
     TRY(read_stored(r, save, &stored));
     TRY(merge(r, save->in, &stored, &doc));
-    TRY(check(r, save->in, &stored, doc, draft));
+    TRY(save_check(r, save->in, &stored, doc, draft));
     TRY(next_tick(r, &stored, draft));
     TRY(write_rows(r, draft, save->id, &save->saved_id));
     TRY(stop_or_go(r, save, &stored, draft));

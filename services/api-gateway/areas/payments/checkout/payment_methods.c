@@ -8,6 +8,7 @@
 #include "http/query.h"
 #include "json/jr.h"
 #include "payment_methods_sql.h"
+#include "project/project.h"
 #include "walk.h"
 
 static const char *const statuses[] = {"active", "setup_failed", "detached", NULL};
