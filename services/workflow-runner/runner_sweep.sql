@@ -60,7 +60,7 @@ rescued as (
     status = case when e.gone then 'failed' else 'queued' end,
     finished_at = case when e.gone then now() end,
     error = case when e.gone then jsonb_build_object('step_key', null, 'code', 'quarantined',
-      'status_code', null, 'message', 'The job ended ' || j.attempt || ' runners.') end
+      'status_code', null, 'message', 'The job was quarantined: ' || j.attempt || ' of its runners crashed.') end
   from ended e where j.id = e.id
   returning j.id, j.status, j.attempt),
 closed as (

@@ -169,8 +169,8 @@ void queue_stop(struct queue *queue);
 void queue_due(struct queue *queue, int64_t number);
 /* any: notifies other processes. */
 void queue_notify(struct queue *queue, const struct project *project);
-/* any: work was just stored by this process: it is done here, and where there is no room others are
- * told. */
+/* any: work was just stored by this process: it is done here; without a free slot others
+ * are notified. */
 void queue_stored(struct queue *queue, const struct project *project, unsigned count);
 /* any: the row may not be ours any more: when it is claimed here the database is asked at once. */
 void queue_recheck(struct queue *queue, int64_t number, int64_t id);

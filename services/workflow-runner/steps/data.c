@@ -46,7 +46,7 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
                 .root = job->root,
                 .traceparent = job->traceparent,
                 .values = step_own(call, json_array()),
-                .values_bytes = 2 * STEP_OUTPUT_BYTES}, /* that of the text is told by its print */
+                .values_bytes = 2 * STEP_OUTPUT_BYTES}, /* the text is counted when it is printed */
         .entity = entity,
     };
     return 0;
