@@ -24,7 +24,7 @@ from .workflows import event, workflow
 
 __all__ = [
     "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project",
-    "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "start_one", "orders", "listening",
+    "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "start_one", "nobody_else", "orders", "listening",
     "sink", "mail_sink", "start_webhook", "webhook",
     "session_processor", "processor", "start_payments", "module_payments", "payments", "make_shop", "shop",
     "stripe_client",
@@ -131,6 +131,15 @@ def start_one(start_runner, servers, request):
     if "project" in request.fixturenames:
         execute(connection, "delete from platform.workflow_projects where number = (select number from platform.projects where slug = %s)",
                 request.getfixturevalue("project").id)
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def nobody_else(servers):
+    """Events that other files have left are forgotten: a runner that had one beside its job proves nothing about the job
+    that it died with."""
+    connection = servers.connect()
+    execute(connection, "delete from platform.workflow_projects")
     connection.close()
 
 

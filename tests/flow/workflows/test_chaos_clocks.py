@@ -24,6 +24,7 @@ from groundwork.workflows import call, create, event, job_row, jobs_of, start, t
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 needs_faketime = pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed")
+pytestmark = pytest.mark.usefixtures("nobody_else")
 RUNNER = {"SWEEP_MS": 500}
 
 

@@ -11,6 +11,7 @@ from groundwork.records import column, execute, rows, table
 from groundwork.runs import Held, condition, finish, history, until
 from groundwork.workflows import call, create, job_row, jobs_of, start, workflow
 
+pytestmark = pytest.mark.usefixtures("nobody_else")
 RUNNER = {"LEASE_MS": 2000, "SWEEP_MS": 500}  # the shortest lease
 
 

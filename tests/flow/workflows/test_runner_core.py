@@ -10,6 +10,8 @@ from groundwork.workflows import create, job_row, start, workflow
 
 GONE = {"field": "$svc.trigger.data.missing", "op": "eq", "value": 1}
 
+pytestmark = pytest.mark.usefixtures("nobody_else")
+
 
 def script(key, text, **members):
     return step(key, "RunScript", {"script": text}, **members)

@@ -10,15 +10,8 @@ from groundwork.records import column, execute, rows, table
 from groundwork.runs import Held, condition, finish, history, step, until
 from groundwork.workflows import call, create, job_row, start, workflow
 
+pytestmark = pytest.mark.usefixtures("nobody_else")
 RUNNER = {"LEASE_MS": 2000, "SWEEP_MS": 200}  # the shortest lease
-
-
-@pytest.fixture(scope="module", autouse=True)
-def nobody_else(servers):
-    """Events that other files have left are forgotten: a runner that had one beside its job proves nothing."""
-    connection = servers.connect()
-    execute(connection, "delete from platform.workflow_projects")
-    connection.close()
 
 
 def test_shutdown_gives_jobs_back(project, db, servers, start_one, orders):

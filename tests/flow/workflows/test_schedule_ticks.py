@@ -9,6 +9,7 @@ from groundwork.records import execute, rows
 from groundwork.runs import Held, condition, until
 from groundwork.workflows import timed, workflow
 
+pytestmark = pytest.mark.usefixtures("nobody_else")
 RUNNER = {"LEASE_MS": 2000, "SWEEP_MS": 200}  # the shortest lease
 YEARLY = "0 0 1 1 *"
 MANY = 20
