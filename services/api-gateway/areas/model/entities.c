@@ -18,7 +18,7 @@ struct entity_in {
     {.name = "name",                                                                               \
      FIELD_AT(struct entity_in, name),                                                             \
      .type = FIELD_STR,                                                                            \
-     .required = must,                                                                             \
+     .required = (must),                                                                           \
      .max = 200,                                                                                   \
      .doc = "Lower case letters, digits and '_', at most 48; also names its permissions",          \
      .example = "\"products\""},                                                                   \

@@ -20,13 +20,13 @@ struct enum_in {
     {.name = "name",                                                                               \
      FIELD_AT(struct enum_in, name),                                                               \
      .type = FIELD_STR,                                                                            \
-     .required = must,                                                                             \
+     .required = (must),                                                                           \
      .max = 200,                                                                                   \
      .example = "\"order_status\""},                                                               \
     {                                                                                              \
-        .name = "values", FIELD_AT(struct enum_in, values), .type = FIELD_STRS, .required = must,  \
-        .min = 1, .max = VALUES_MAX, .doc = "Distinct texts of 1 to 255 characters",               \
-        .example = "[\"open\",\"paid\"]"                                                           \
+        .name = "values", FIELD_AT(struct enum_in, values), .type = FIELD_STRS,                    \
+        .required = (must), .min = 1, .max = VALUES_MAX,                                           \
+        .doc = "Distinct texts of 1 to 255 characters", .example = "[\"open\",\"paid\"]"           \
     }
 
 static const struct field create_fields[] = {ENUM_MEMBERS(true)};

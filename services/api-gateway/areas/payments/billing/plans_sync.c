@@ -450,7 +450,7 @@ AWAITS static int sync_send_all(struct sync *sync, int64_t plan_id)
  * else takes too long. */
 AWAITS static int wait_lease(struct sync *sync, int64_t plan_id, bool *ret_ours)
 {
-    struct backoff pause = {.first_ms = POLL_MS, .most_ms = POLL_MS * 4};
+    struct backoff pause = {.first_ms = POLL_MS, .most_ms = INT64_C(4) * POLL_MS};
     int64_t until_ms = clock_mono_ms() + WAIT_MS;
 
     *ret_ours = false;
