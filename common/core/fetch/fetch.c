@@ -28,6 +28,7 @@ struct fetch_op {
     struct fetch_addresses addresses;
     int64_t due_ms;
     bool refused; /* an address turned out not to be allowed */
+    unsigned sent;
 };
 
 /* A slot is held for as long as somebody's server pleases. A project leaves room for the others,
@@ -100,13 +101,15 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-/* Before each request is sent, on a kept connection too. */
+/* Before each request is sent, on a kept connection too, and again when that turned out dead. */
 static int on_before_request(void *arg, char *remote, char *local, int remote_port, int local_port)
 {
     (void)local, (void)local_port;
     struct fetch_op *op = arg;
-    if (remote_port == op->url.port && (op->url.any_address || fetch_address_text_public(remote)))
+    if (remote_port == op->url.port && (op->url.any_address || fetch_address_text_public(remote))) {
+        op->sent++;
         return CURL_PREREQFUNC_OK;
+    }
     op->refused = true;
     return CURL_PREREQFUNC_ABORT;
 }
@@ -232,6 +235,7 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
         rc = code_rc(op);
     if (rc == 0)
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &op->answer.response.status);
+    op->answer.response.resent = op->sent > 1;
     curl_easy_cleanup(easy);
     return rc;
 }

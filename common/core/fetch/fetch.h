@@ -70,6 +70,7 @@ struct fetch_response {
     struct fetch_header *headers; /* of the final response, names as received */
     size_t nheaders;
     struct str body; /* NUL-terminated as well, the NUL not counted */
+    bool resent;     /* this answers its repetition: the peer may have acted on the first already */
 };
 
 struct fetch_config {

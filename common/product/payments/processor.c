@@ -191,8 +191,9 @@ AWAITS static struct attempt processor_read_answer(struct exchange *call,
         return (struct attempt){.rc = PROCESSOR_UNKNOWN, .again = true, .lost = true};
     }
     processor_read_error(arena, reply);
-    struct attempt attempt = {.rc = classify(reply)};
-    attempt.turned_away = attempt.rc == PROCESSOR_REFUSED || response->status == 429;
+    struct attempt attempt = {.rc = classify(reply), .lost = response->resent};
+    attempt.turned_away =
+        !attempt.lost && (attempt.rc == PROCESSOR_REFUSED || response->status == 429);
     if (retry.ptr != NULL)
         attempt.again = str_is(retry, "true");
     else
