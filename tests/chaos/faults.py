@@ -171,9 +171,11 @@ class Faults:
         """It fails, before or after it acted, and has mostly healed when the same is asked again."""
         for _ in range(self.random.randrange(1, 6)):
             kind = self.random.choice(("timeout", "reset", "garbage", "delay", "status"))
+            status = self.random.choice((409, 429, 500, 502, 503, 504))
+            limited = kind == "status" and status == 429  # a limiter turns away before anything is done, and says so by that
             self.world.processor.fault(
-                kind, times=self.random.randrange(1, 5), act=self.random.random() < 0.5, stored=False,
-                status=self.random.choice((409, 429, 500, 502, 503, 504)), seconds=self.random.uniform(0.1, 2))
+                kind, times=self.random.randrange(1, 5), act=not limited and self.random.random() < 0.5, stored=False,
+                status=status, seconds=self.random.uniform(0.1, 2))
         time.sleep(self.random.uniform(1, 5))
 
     def do_bad_events(self):
