@@ -1,9 +1,9 @@
 /*
  * What jobs have done, written together: a lane a project, one write under way in each. Entries
- * that come meanwhile gather and leave with the next one. The job's row is locked by its token
- * first, and history goes only to rows that the same transaction has locked, so that a runner that
- * was presumed dead writes nothing. Each write may be repeated: it says how things are, not what
- * changes.
+ * that come meanwhile gather and leave with the next one. The job's lease is found by its token and
+ * locked first, and history goes only to jobs whose lease the same transaction has locked or
+ * deleted, so that a runner that was presumed dead writes nothing. Each write may be repeated: it
+ * says how things are, not what changes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -244,7 +244,14 @@ static void take_batch(struct lane *lane, struct batch *batch, size_t most)
     }
 }
 
-AWAITS static int write_batch(struct task *task, const struct batch *batch, struct rows *ret_ours)
+/* What came of a batch: jobs that it found as ours, and jobs that we have ended before, with a
+ * write whose answer was lost. */
+struct outcome {
+    struct rows ours, ended;
+};
+
+AWAITS static int
+write_batch(struct task *task, const struct batch *batch, struct outcome *ret_outcome)
 {
     struct arena *arena = task->arena;
     struct job_columns jobs;
@@ -257,24 +264,35 @@ AWAITS static int write_batch(struct task *task, const struct batch *batch, stru
         steps_add(&steps, batch->members[i]->job, batch->members[i]->entry);
     }
     struct db_call calls[] = {db_call(SQL_PLAN_BY_INDEX()), jobs_call(arena, &jobs, &steps)};
-    int rc = db_batch(task, &batch->members[0]->job->item.db, calls, ARRAY_LEN(calls), NULL);
-    *ret_ours = calls[1].rows;
-    return rc;
+    struct db *db = &batch->members[0]->job->item.db;
+    TRY(db_batch(task, db, calls, ARRAY_LEN(calls), NULL));
+    *ret_outcome = (struct outcome){.ours = calls[1].rows};
+    if (calls[1].rows.count == batch->count)
+        return 0;
+    return db_query(task,
+                    db,
+                    SQL_LEDGER_ENDED(.ids = sql_i64s(jobs.id, jobs.count),
+                                     .tokens = sql_i64s(jobs.token, jobs.count),
+                                     .statuses = sql_strs(jobs.status, jobs.count)),
+                    &ret_outcome->ended);
 }
 
-static bool is_listed(const struct rows *ours, int64_t id)
+static bool is_written(const struct outcome *outcome, int64_t id)
 {
-    for (size_t i = 0; i < ours->count; i++)
-        if (sql_ledger_jobs_row(ours, i).id == id)
+    for (size_t i = 0; i < outcome->ours.count; i++)
+        if (sql_ledger_jobs_row(&outcome->ours, i).id == id)
+            return true;
+    for (size_t i = 0; i < outcome->ended.count; i++)
+        if (sql_ledger_ended_row(&outcome->ended, i).id == id)
             return true;
     return false;
 }
 
-static void end_batch(const struct batch *batch, const struct rows *ours)
+static void end_batch(const struct batch *batch, const struct outcome *outcome)
 {
     for (size_t i = 0; i < batch->count; i++) {
         struct member *member = batch->members[i];
-        member_end(member, is_listed(ours, member->job->item.id) ? 0 : JOB_LOST);
+        member_end(member, is_written(outcome, member->job->item.id) ? 0 : JOB_LOST);
     }
 }
 
@@ -283,7 +301,7 @@ AWAITS static bool try_batch(struct task *task, struct lane *lane, size_t *most)
 {
     struct arena *own = task->arena;
     struct batch batch;
-    struct rows ours;
+    struct outcome outcome;
     int rc = 0;
 
     take_batch(lane, &batch, *most);
@@ -291,9 +309,9 @@ AWAITS static bool try_batch(struct task *task, struct lane *lane, size_t *most)
         return true;
     task->arena = arena_new(0);
     task->deadline_ms = clock_mono_ms() + WRITE_LIMIT_MS;
-    rc = write_batch(task, &batch, &ours);
+    rc = write_batch(task, &batch, &outcome);
     if (rc == 0) {
-        end_batch(&batch, &ours);
+        end_batch(&batch, &outcome);
         *most = BATCH_MAX;
     } else if (rc == DB_SCHEMA) { /* the project was removed */
         for (size_t i = 0; i < batch.count; i++)
@@ -421,7 +439,7 @@ int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *e
     return rc == 0 ? 0 : tx_result(rc);
 }
 
-/* Whether the step's row is there, once nobody holds the job's row any more. */
+/* Whether the step's row is there, once nobody holds the job's lease any more. */
 AWAITS static int
 ask_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *ret_ours)
 {

@@ -29,10 +29,10 @@ AWAITS int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_e
  * connection. Arena-owned; returns how many of LEDGER_CALLS. */
 enum { LEDGER_CALLS = 2 };
 size_t ledger_nothing(struct arena *arena, struct db_call *calls);
-/* co: opens a transaction whose first statement locks the job's row by token. */
+/* co: opens a transaction whose first statement locks the job's lease by token. */
 AWAITS int ledger_begin(struct job *job, struct task *task, struct db **ret_tx) MUSTCHECK;
 /* co: commits. When the connection is lost while committing, asks (by the step's row, behind the
- * job row's lock) whether it happened: *ret_committed. 0, JOB_LOST, JOB_STORE_DOWN. */
+ * lease's lock) whether it happened: *ret_committed. 0, JOB_LOST, JOB_STORE_DOWN. */
 AWAITS int
 ledger_commit(struct job *job, struct task *task, struct db *tx, int seq, bool *ret_committed)
     MUSTCHECK;

@@ -13,16 +13,17 @@ select set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', '
 -- A job that was started before goes on where it stopped. Data that is more than :bytes is read when there is room for it.
 -- A locked row stays where it is, so that its place finds it.
 -- part: claim_head
-update {p}.jobs as j set status = 'running', token = j.token + 1, attempt = j.attempt + 1, runner = :holder::text,
-  lease_until = now() + :lease_ms::bigint * interval '1 millisecond', started_at = coalesce(j.started_at, now()),
-  finished_at = null, error = null, reason = null
-where j.ctid = any (array(
-  select q.ctid from {p}.jobs q where q.status = 'queued'
+with c as (
+  update {p}.job_leases as l set state = 'running', token = l.token + 1, attempt = l.attempt + 1, runner = :holder::text,
+    lease_until = now() + :lease_ms::bigint * interval '1 millisecond', started_at = coalesce(l.started_at, now())
+  where l.ctid = any (array(
+    select q.ctid from {p}.job_leases q where q.state = 'queued'
 
 -- part: claim_tail
-order by q.id limit :most::bigint for update skip locked))
-returning j.id:bigint, j.workflow_id:bigint, j.token:bigint, j.version:integer, j.run:smallint, j.attempt:smallint,
-  j.depth:smallint, (j.started_at < now() or j.run > 1) as resumed:boolean, j.resume_step:text?, j.trigger_kind:text,
+    order by q.job_id limit :most::bigint for update skip locked))
+  returning l.job_id, l.token, l.attempt, l.started_at)
+select j.id:bigint, j.workflow_id:bigint, c.token:bigint, j.version:integer, j.run:smallint, c.attempt:smallint,
+  j.depth:smallint, (c.started_at < now() or j.run > 1) as resumed:boolean, j.resume_step:text?, j.trigger_kind:text,
   j.trigger_event:text?, j.trigger_entity:text?, j.trigger_id:bigint?,
   (select d.text from (select j.trigger_data::text as text offset 0) d where octet_length(d.text) <= :bytes::bigint)
     as trigger_data:text?,
@@ -30,9 +31,10 @@ returning j.id:bigint, j.workflow_id:bigint, j.token:bigint, j.version:integer, 
   not exists (select 1 from {p}.workflow_versions v where v.workflow_id = j.workflow_id and v.version = j.version)
     as orphan:boolean,
   coalesce(j.root, -j.id) as root:bigint,
-  j.started_at = now() and exists (select 1 from {p}.workflows w where w.id = j.workflow_id and not w.enabled)
+  c.started_at = now() and exists (select 1 from {p}.workflows w where w.id = j.workflow_id and not w.enabled)
     as disabled:boolean,
   j.trigger_data is not null as has_data:boolean
+from c join {p}.jobs j on j.id = c.job_id
 
 -- name: claim_jobs :many row(job)
 {claim_head} and not q.suspect {claim_tail}
@@ -43,13 +45,13 @@ returning j.id:bigint, j.workflow_id:bigint, j.token:bigint, j.version:integer, 
 
 -- A row that is locked is being written, by its own step or by a cancellation: the next renewal decides.
 -- name: claim_renew :many
-update {p}.jobs as j set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
-where j.id = any (array(
-  select o.id from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
-  join {p}.jobs o on o.id = e.id and o.token = e.token
-  where o.status in ('running', 'waiting') for no key update of o skip locked))
-returning j.id as id
+update {p}.job_leases as l set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
+where l.job_id = any (array(
+  select o.job_id from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
+  join {p}.job_leases o on o.job_id = e.id and o.token = e.token
+  where o.state in ('running', 'waiting') for no key update of o skip locked))
+returning l.job_id as id
 
 -- name: claim_held :many
-select j.id as id from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
-join {p}.jobs j on j.id = e.id and j.token = e.token where j.status in ('running', 'waiting')
+select l.job_id as id from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
+join {p}.job_leases l on l.job_id = e.id and l.token = e.token where l.state in ('running', 'waiting')

@@ -17,31 +17,36 @@ select s.id as id:bigint, s.event as event:text, s.entity_id as entity_id:bigint
   s.found as found:bigint
 from summed s where s.sum = s.length or s.sum <= :bytes::bigint order by s.id
 
--- How many jobs the project may queue besides those that are, at most. Numbers of jobs rise: as long as the newest and
--- the oldest one are not far apart, nothing has to be counted.
+-- How many jobs the project may queue besides those that are, at most. Numbers of jobs rise: as long as none is open that is
+-- far behind the newest one, nothing has to be counted.
 -- name: events_room :one
-select case when coalesce(e.last - e.first, 0) < :limit::bigint - :most::bigint then :most::bigint
-  else :limit::bigint - (select count(*) from (select 1 from {p}.jobs j where j.status = 'queued' limit :limit::bigint) q) end as room:bigint
-from (select (select j.id from {p}.jobs j where j.status = 'queued' order by j.id desc limit 1) as last,
-             (select j.id from {p}.jobs j where j.status = 'queued' order by j.id limit 1) as first) e
+select case when (select l.job_id from {p}.job_leases l
+    where l.job_id <= (select j.id from {p}.jobs j order by j.id desc limit 1) - :limit::bigint + :most::bigint
+    order by l.job_id limit 1) is null then :most::bigint
+  else :limit::bigint - (select count(*) from (select 1 from {p}.job_leases l where l.state = 'queued' limit :limit::bigint) q)
+  end as room:bigint
 
 -- name: events_listeners :many
 select w.id:bigint, w.version:integer, w.event:text!, w.entity_id:bigint?, w.category:text?, w.filter::text as filter:text?
 from {p}.workflows w where w.event is not null and w.enabled order by w.id
 
+-- Its rows are those that are queued.
 -- name: events_make_jobs :exec
-insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
-  trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace, root)
-select m.workflow_id, m.version,
-  case when o.depth >= :depth_max::smallint then 'skipped' else 'queued' end,
-  case when o.depth >= :depth_max::smallint then 'loop_guard' end,
-  case when o.depth >= :depth_max::smallint then now() end,
-  'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'), nullif(o.entity_id, 0),
-  o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, coalesce(o.root, o.id)
-from unnest(:event_ids::bigint[], :workflow_ids::bigint[], :versions::bigint[]) as m (event_id, workflow_id, version)
-join {p}.outbox o on o.id = m.event_id
-left join {p}.entities e on e.id = o.entity_id
-on conflict (workflow_id, origin) where origin is not null do nothing
+with made as (
+  insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
+    trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace, root)
+  select m.workflow_id, m.version,
+    case when o.depth >= :depth_max::smallint then 'skipped' end,
+    case when o.depth >= :depth_max::smallint then 'loop_guard' end,
+    case when o.depth >= :depth_max::smallint then now() end,
+    'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'), nullif(o.entity_id, 0),
+    o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, coalesce(o.root, o.id)
+  from unnest(:event_ids::bigint[], :workflow_ids::bigint[], :versions::bigint[]) as m (event_id, workflow_id, version)
+  join {p}.outbox o on o.id = m.event_id
+  left join {p}.entities e on e.id = o.entity_id
+  on conflict (workflow_id, origin) where origin is not null do nothing
+  returning id, status)
+insert into {p}.job_leases (job_id) select m.id from made m where m.status is null
 
 -- The same where a chain of events may have made too many (:chain_max at most), or the queue may be full (:room is left):
 -- of those that are not to run, one row a workflow records it. How many wait now, how many were left out, one of their
@@ -73,15 +78,17 @@ ranked as (
 made as (
   insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
     trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace, root)
-  select t.workflow_id, t.version, case when t.why is null then 'queued' else 'skipped' end, t.why,
+  select t.workflow_id, t.version, case when t.why is not null then 'skipped' end, t.why,
     case when t.why is not null then now() end, 'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'),
     nullif(o.entity_id, 0), o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, t.root
   from ranked t join {p}.outbox o on o.id = t.event_id
   left join {p}.entities e on e.id = o.entity_id
   where t.why is distinct from 'fan_out_guard' or t.nth = 1
   on conflict (workflow_id, origin) where origin is not null do nothing
-  returning status)
-select (select count(*) from made where made.status = 'queued') as made:bigint,
+  returning id, status),
+leased as (
+  insert into {p}.job_leases (job_id) select m.id from made m where m.status is null returning job_id)
+select (select count(*) from leased) as made:bigint,
   (select count(*) from ranked t where t.why = 'fan_out_guard') as guarded:bigint,
   (select min(t.workflow_id) from ranked t where t.why = 'fan_out_guard') as workflow_id:bigint?
 

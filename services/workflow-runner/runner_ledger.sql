@@ -13,44 +13,56 @@ on conflict (job_id, seq) do update set run = excluded.run, key = excluded.key, 
   status = excluded.status, started_at = excluded.started_at, finished_at = excluded.finished_at,
   input = excluded.input, output = excluded.output, error = excluded.error, log = excluded.log
 
--- Locks the rows, renews their leases, sets what is given, and adds history to those and no others. A row that carries our
--- token and the wanted end already is a repeat of a write whose answer was lost.
+-- Finds the leases by their tokens, renews them or ends their jobs, sets what is given, and adds history to those jobs and no
+-- others.
 -- name: ledger_jobs :many
-with ours as (
-  update {p}.jobs as j set status = coalesce(e.status, j.status),
-    token = case when e.status = 'queued' then j.token + 1 else j.token end,
-    attempt = case when e.status = 'queued' then greatest(j.attempt - 1, 0) else j.attempt end,
-    runner = case when e.status = 'queued' then null else j.runner end,
-    lease_until = case when e.ends or e.status = 'queued' then null
-      else now() + :lease_ms::bigint * interval '1 millisecond' end,
-    finished_at = case when e.ends then coalesce(j.finished_at, now()) end,
-    error = e.error::jsonb, reason = e.reason
-  from (select u.id, u.token, u.status, u.error, u.reason, coalesce(u.status in ('succeeded', 'failed', 'skipped'), false) as ends
-        from unnest(:ids::bigint[], :tokens::bigint[], :job_statuses::text[], :job_errors::text[], :reasons::text[]) as u (id, token, status, error, reason)) e
-  where j.id = e.id and j.token = e.token
-    and (j.status in ('running', 'waiting') or (e.ends and j.status = e.status))
-  returning j.id),
+with given as (
+  select u.id, u.token, u.status, u.error, u.reason, coalesce(u.status in ('succeeded', 'failed', 'skipped'), false) as ends
+  from unnest(:ids::bigint[], :tokens::bigint[], :job_statuses::text[], :job_errors::text[], :reasons::text[]) as u (id, token, status, error, reason)),
+kept as (
+  update {p}.job_leases as l set state = coalesce(g.status, l.state),
+    token = case when g.status = 'queued' then l.token + 1 else l.token end,
+    attempt = case when g.status = 'queued' then greatest(l.attempt - 1, 0) else l.attempt end,
+    runner = case when g.status = 'queued' then null else l.runner end,
+    lease_until = case when g.status = 'queued' then null else now() + :lease_ms::bigint * interval '1 millisecond' end
+  from given g
+  where not g.ends and l.job_id = g.id and l.token = g.token and l.state in ('running', 'waiting')
+  returning l.job_id),
+freed as (
+  delete from {p}.job_leases as l using given g
+  where g.ends and l.job_id = g.id and l.token = g.token and l.state in ('running', 'waiting')
+  returning l.job_id, l.token, l.attempt, l.started_at, g.status, g.error, g.reason),
+ended as (
+  update {p}.jobs as j set status = o.status, token = o.token, attempt = o.attempt, started_at = o.started_at, finished_at = now(),
+    error = o.error::jsonb, reason = o.reason
+  from freed o where j.id = o.job_id),
+ours as (select k.job_id as id from kept k union all select o.job_id from freed o),
 written as (
   {add_steps}
   where (e.job_id in (select o.id from ours o)) is true -- a hash, where a join by index would be a loop
   {or_replace})
 select o.id as id:bigint from ours o
 
--- Rows of a job that this transaction has locked.
+-- A write whose answer was lost may have ended them: then they carry our token and that end.
+-- name: ledger_ended :many
+select j.id as id:bigint from unnest(:ids::bigint[], :tokens::bigint[], :statuses::text[]) as e (id, token, status)
+join {p}.jobs j on j.id = e.id and j.token = e.token and j.status = e.status
+
+-- Rows of a job whose lease this transaction has locked.
 -- name: ledger_steps :exec
 {add_steps}
-join {p}.jobs j on j.id = e.job_id and j.xmin = pg_current_xact_id()::xid
+join {p}.job_leases l on l.job_id = e.job_id and l.xmin = pg_current_xact_id()::xid
 {or_replace}
 
 -- The first statement of a step's transaction.
 -- name: ledger_lock :opt
-update {p}.jobs as j set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
-where j.id = :id::bigint and j.token = :token::bigint and j.status in ('running', 'waiting')
-returning j.id as id
+update {p}.job_leases as l set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
+where l.job_id = :id::bigint and l.token = :token::bigint and l.state in ('running', 'waiting')
+returning l.job_id as id
 
 -- After a commit whose answer was lost: waits for its end, then its rows are there or they are not.
 -- name: ledger_wait :opt
-select j.token = :token::bigint as ours:boolean from {p}.jobs j where j.id = :id::bigint for no key update
+select l.token = :token::bigint as ours:boolean from {p}.job_leases l where l.job_id = :id::bigint for no key update
 
 -- name: ledger_seen :opt
 select s.seq as seq from {p}.job_steps s where s.job_id = :job_id::bigint and s.seq = :seq::integer

@@ -18,14 +18,17 @@ order by s.key, s.seq desc
 -- name: run_last_seq :one
 select coalesce(max(s.seq), 0) as seq:integer from {p}.job_steps s where s.job_id = :job_id::bigint
 
+-- part: run_of_lease
+from {p}.job_leases l join {p}.jobs j on j.id = l.job_id where l.job_id = :id::bigint and l.token = :token::bigint
+
 -- What the job is going to hold: its trigger's data, and what its steps have left.
 -- name: run_sizes :opt args(run_job)
 select coalesce(octet_length(j.trigger_data::text), 0)::bigint as trigger_bytes:bigint,
   coalesce((select sum(octet_length(s.output::text)) from {p}.job_steps s where s.job_id = j.id), 0)::bigint as output_bytes:bigint
-from {p}.jobs j where j.id = :id::bigint and j.token = :token::bigint
+{run_of_lease}
 
 -- name: run_trigger :opt args(run_job)
-select j.trigger_data::text as trigger_data:text? from {p}.jobs j where j.id = :id::bigint and j.token = :token::bigint
+select j.trigger_data::text as trigger_data:text? {run_of_lease}
 
 -- Not in the step's transaction: jobs of one chain do not wait for each other.
 -- name: run_fan_out :one

@@ -36,30 +36,37 @@ moved as (
   update {p}.workflows as w set next_fire_at = case when d.next_ms >= 0 then to_timestamp(d.next_ms / 1000.0) end
   from due d where w.id = d.id),
 room as (
-  select coalesce(l.last - l.first + 1, 0) < :queued_max::bigint
-    or (select count(*) from (select 1 from {p}.jobs q where q.status = 'queued' limit :queued_max::bigint) c) < :queued_max::bigint as room
-  from (select (select q.id from {p}.jobs q where q.status = 'queued' order by q.id desc limit 1) as last,
-               (select q.id from {p}.jobs q where q.status = 'queued' order by q.id limit 1) as first) l),
+  select (select l.job_id from {p}.job_leases l
+      where l.job_id <= (select j.id from {p}.jobs j order by j.id desc limit 1) - :queued_max::bigint + 1
+      order by l.job_id limit 1) is null
+    or (select count(*) from (select 1 from {p}.job_leases q where q.state = 'queued' limit :queued_max::bigint) c) < :queued_max::bigint as room),
+fired as (
+  select d.id, d.version, f.fire_ms, f.fire_ms / -1000 as origin, f.at, f.at <= :room::bigint as starts,
+    f.at > :room::bigint and not (select r.room from room r) as refused
+  from unnest(:fire_ids::bigint[], :fires::bigint[]) with ordinality as f (id, fire_ms, at) join due d on d.id = f.id),
 made as (
-  insert into {p}.jobs as j (workflow_id, version, trigger_kind, origin, trigger_at, status, token, attempt, runner, lease_until,
-    started_at, reason, finished_at)
-  select t.id, t.version, 'timed', t.fire_ms / -1000, to_timestamp(t.fire_ms / 1000.0),
-    case when t.starts then 'running' when t.waits then 'queued' else 'skipped' end, t.starts::int, t.starts::int,
-    case when t.starts then :holder::text end, case when t.starts then now() + :lease_ms::bigint * interval '1 millisecond' end,
-    case when t.starts then now() end, case when not t.starts and not t.waits then 'fan_out_guard' end,
-    case when not t.starts and not t.waits then now() end
-  from (select d.id, d.version, f.fire_ms, f.at <= :room::bigint as starts, f.at > :room::bigint and (select r.room from room r) as waits
-        from unnest(:fire_ids::bigint[], :fires::bigint[]) with ordinality as f (id, fire_ms, at) join due d on d.id = f.id order by f.at) t
+  insert into {p}.jobs as j (workflow_id, version, trigger_kind, origin, trigger_at, status, reason, finished_at)
+  select t.id, t.version, 'timed', t.origin, to_timestamp(t.fire_ms / 1000.0), case when t.refused then 'skipped' end,
+    case when t.refused then 'fan_out_guard' end, case when t.refused then now() end
+  from fired t order by t.at
   on conflict (workflow_id, origin) where origin is not null do nothing
-  returning j.id, j.workflow_id, j.version, j.status, j.token)
+  returning j.id, j.workflow_id, j.version, j.origin),
+leased as (
+  insert into {p}.job_leases as l (job_id, state, token, attempt, runner, lease_until, started_at)
+  select m.id, case when t.starts then 'running' else 'queued' end, t.starts::int, t.starts::int,
+    case when t.starts then :holder::text end, case when t.starts then now() + :lease_ms::bigint * interval '1 millisecond' end,
+    case when t.starts then now() end
+  from made m join fired t on t.id = m.workflow_id and t.origin = m.origin where not t.refused
+  returning l.job_id, l.state, l.token)
 select m.id as id:bigint?, m.workflow_id as workflow_id:bigint?, m.token as token:bigint?, m.version as version:integer?,
   now() as claimed_at:timestamptz, a.moved as moved:bigint, a.made as made:bigint, a.queued as queued:bigint,
   a.next_fire_at as next_fire_at:timestamptz?
 from (select (select count(*) from due) as moved, (select count(*) from made) as made,
-        (select count(*) from made q where q.status = 'queued') as queued,
+        (select count(*) from leased q where q.state = 'queued') as queued,
         (select min(case when d.id is null then w.next_fire_at when d.next_ms >= 0 then to_timestamp(d.next_ms / 1000.0) end)
          from {p}.workflows w left join due d on d.id = w.id where w.next_fire_at is not null) as next_fire_at) a
-left join made m on m.status = 'running' order by m.id
+left join (select o.id, o.workflow_id, o.version, l.token from leased l join made o on o.id = l.job_id where l.state = 'running') m on true
+order by m.id
 
 -- name: schedule_min :one
 select min(w.next_fire_at) as next_fire_at:timestamptz? from {p}.workflows w where w.next_fire_at is not null

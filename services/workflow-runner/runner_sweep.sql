@@ -36,44 +36,48 @@ delete from platform.suspects s using platform.projects p where p.number = s.num
 -- name: sweep_look :one
 select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events:boolean,
   exists (select 1 from {p}.workflow_stops) as stops:boolean,
-  exists (select 1 from {p}.jobs j where j.status = 'queued' and not j.suspect) as due:boolean,
-  exists (select 1 from {p}.jobs j where j.status = 'queued' and j.suspect) as crashed:boolean,
-  exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting') and j.lease_until < now()) as expired:boolean,
+  exists (select 1 from {p}.job_leases l where l.state = 'queued' and not l.suspect) as due:boolean,
+  exists (select 1 from {p}.job_leases l where l.state = 'queued' and l.suspect) as crashed:boolean,
+  exists (select 1 from {p}.job_leases l where l.lease_until < now()) as expired:boolean,
   (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at:timestamptz?
 
 -- name: sweep_holders :many
-select distinct j.runner as runner from {p}.jobs j
-where j.status in ('running', 'waiting') and j.lease_until < now() and j.runner is not null limit 1000
+select distinct l.runner as runner from {p}.job_leases l where l.lease_until < now() and l.runner is not null limit 1000
 
 -- Jobs whose runner died go back to the queue marked as suspect, to be run alone, without the attempt when others may
 -- have been the cause: neither ran it as a suspect, alone, nor is the runner one of :alone. One that took its runner down
 -- too often does not, and what it had sent is not under way any more.
 -- name: sweep_rescue :many
-with ended as (
-  select e.id, alone.is_it, alone.is_it and e.attempt >= :attempts::smallint as gone
-  from {p}.jobs e, lateral (select e.suspect or coalesce(e.runner = any(:alone::text[]), false) as is_it) alone
-  where e.status in ('running', 'waiting') and e.lease_until < now()
-  order by e.id limit 500 for update of e skip locked),
+with silent as (
+  select e.job_id, alone.is_it, alone.is_it and e.attempt >= :attempts::smallint as gone
+  from {p}.job_leases e, lateral (select e.suspect or coalesce(e.runner = any(:alone::text[]), false) as is_it) alone
+  where e.lease_until < now()
+  order by e.job_id limit 500 for update of e skip locked),
 rescued as (
-  update {p}.jobs j set token = j.token + 1, lease_until = null, runner = null, suspect = true,
-    attempt = case when e.is_it then j.attempt else greatest(j.attempt - 1, 0) end,
-    status = case when e.gone then 'failed' else 'queued' end,
-    finished_at = case when e.gone then now() end,
-    error = case when e.gone then jsonb_build_object('step_key', null, 'code', 'quarantined',
-      'status_code', null, 'message', 'The job was quarantined: ' || j.attempt || ' of its runners crashed.') end
-  from ended e where j.id = e.id
-  returning j.id, j.status, j.attempt),
+  update {p}.job_leases l set state = 'queued', token = l.token + 1, lease_until = null, runner = null, suspect = true,
+    attempt = case when e.is_it then l.attempt else greatest(l.attempt - 1, 0) end
+  from silent e where l.job_id = e.job_id and not e.gone
+  returning l.job_id, l.attempt),
+freed as (
+  delete from {p}.job_leases l using silent e where l.job_id = e.job_id and e.gone
+  returning l.job_id, l.token, l.attempt, l.started_at),
+quarantined as (
+  update {p}.jobs j set status = 'failed', token = o.token + 1, attempt = o.attempt, started_at = o.started_at, finished_at = now(),
+    error = jsonb_build_object('step_key', null, 'code', 'quarantined', 'status_code', null,
+      'message', 'The job was quarantined: ' || o.attempt || ' of its runners crashed.')
+  from freed o where j.id = o.job_id),
 closed as (
   update {p}.job_steps s set status = 'interrupted', finished_at = now(),
     error = jsonb_build_object('code', 'interrupted', 'message', 'The job''s last runner ended while this was under way.')
-  from rescued r where r.status = 'failed' and s.job_id = r.id and s.status = 'sent')
-select r.id as id, r.status = 'failed' as quarantined, r.attempt as attempt from rescued r
+  from freed o where s.job_id = o.job_id and s.status = 'sent')
+select r.job_id as id, false as quarantined, r.attempt as attempt from rescued r
+union all select o.job_id, true, o.attempt from freed o
 
 -- A running job that is given back did not take its runner down.
 -- name: jobs_release :exec
-update {p}.jobs j set status = 'queued', token = j.token + 1, attempt = j.attempt - 1, lease_until = null, runner = null
+update {p}.job_leases l set state = 'queued', token = l.token + 1, attempt = l.attempt - 1, lease_until = null, runner = null
 from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, token)
-where j.id = g.id and j.token = g.token and j.status in ('running', 'waiting')
+where l.job_id = g.id and l.token = g.token and l.state in ('running', 'waiting')
 
 -- Not when it was written meanwhile: what was found may be older.
 -- name: sweep_fire_hint :exec

@@ -140,7 +140,8 @@ AWAITS int db_rollback(struct task *task, struct db *tx);
  *      links
  *   5. administrators' roles, then users, roles, groups, keys: several of a kind by ascending id
  *   6. what hangs on records and on people: record_grants, record_locks, members, sessions
- *   7. rows of payments, settings, workflows and jobs, each area in its own order, by ascending id
+ *   7. rows of payments, settings, workflows and jobs, each area in its own order, by ascending id;
+ *      of a job its lease (job_leases) before its row: who deletes the lease may end the job
  *   8. inserts that wait for nobody: outbox, audit_log
  * A stronger lock is taken at once, never by raising a weaker one.
  */

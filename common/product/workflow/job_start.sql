@@ -1,6 +1,6 @@
 -- Jobs started by hand and over a route: one statement each, no row when nothing enabled fits; job_id is null when the
--- project's queue is full. Numbers of jobs rise: as long as the newest and the oldest one are not far apart, nothing
--- has to be counted.
+-- project's queue is full. Numbers of jobs rise: as long as none is open that is far behind the newest one, nothing has to
+-- be counted.
 
 -- part: start
 made as (
@@ -9,14 +9,16 @@ made as (
   select w.id, w.version, w.kind, :trigger_id::bigint, :trigger_entity::text?, :trigger_data::jsonb,
   :actor_id::bigint?, :actor_key_id::bigint?, :depth::smallint, :trace::text?
   from w where {room}
-  returning id)
+  returning id),
+leased as (
+  insert into {p}.job_leases (job_id) select m.id from made m)
 select (select m.id from made m) as job_id:bigint?, w.id as workflow_id:bigint from w
 
 -- part: room
-(select coalesce(l.last - l.first + 1, 0) < :queued_max::bigint
-   or (select count(*) from (select 1 from {p}.jobs q where q.status = 'queued' limit :queued_max::bigint) c) < :queued_max::bigint
- from (select (select q.id from {p}.jobs q where q.status = 'queued' order by q.id desc limit 1) as last,
-              (select q.id from {p}.jobs q where q.status = 'queued' order by q.id limit 1) as first) l)
+((select l.job_id from {p}.job_leases l
+   where l.job_id <= (select j.id from {p}.jobs j order by j.id desc limit 1) - :queued_max::bigint + 1
+   order by l.job_id limit 1) is null
+  or (select count(*) from (select 1 from {p}.job_leases q where q.state = 'queued' limit :queued_max::bigint) c) < :queued_max::bigint)
 
 -- name: job_start_workflow :opt row(job_start)
 with w as (select w.id, w.version, 'manual' as kind from {p}.workflows w where w.id = :id::bigint and w.enabled),

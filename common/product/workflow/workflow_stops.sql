@@ -13,23 +13,31 @@ select s.workflow_id:bigint, s.deleted:boolean from {p}.workflow_stops s order b
 
 -- Of a workflow that is deleted all, else those that have not begun. A row that is locked is being claimed.
 -- name: stop_queued :many
+with stopped as (
+  delete from {p}.job_leases l
+  where l.job_id = any (array(
+    select q.job_id from {p}.job_leases q join {p}.jobs o on o.id = q.job_id
+    where q.state = 'queued' and o.workflow_id = :workflow_id::bigint and (:deleted::boolean or q.started_at is null)
+    order by q.job_id limit 2000 for update of q skip locked)) and l.state = 'queued'
+  returning l.job_id, l.token, l.attempt, l.started_at)
 update {p}.jobs j
-set status = case when :deleted::boolean then 'cancelled' else 'skipped' end, token = j.token + 1, finished_at = now(),
-  reason = case when not :deleted::boolean then 'workflow_disabled' end
-where j.id = any (array(
-  select q.id from {p}.jobs q where q.status = 'queued' and q.workflow_id = :workflow_id::bigint
-  and (:deleted::boolean or q.started_at is null)
-  order by q.id limit 2000 for update skip locked)) and j.status = 'queued'
+set status = case when :deleted::boolean then 'cancelled' else 'skipped' end, token = t.token + 1, attempt = t.attempt,
+  started_at = t.started_at, finished_at = now(), reason = case when not :deleted::boolean then 'workflow_disabled' end
+from stopped t where j.id = t.job_id
 returning j.id:bigint
 
 -- name: stop_running :many
 with stopped as (
+  delete from {p}.job_leases l
+  where l.job_id = any (array(
+    select q.job_id from {p}.job_leases q join {p}.jobs o on o.id = q.job_id
+    where q.state in ('running', 'waiting') and o.workflow_id = :workflow_id::bigint
+    order by q.job_id limit 2000 for update of q skip locked)) and l.state in ('running', 'waiting')
+  returning l.job_id as id, l.token, l.attempt, l.started_at),
+ended as (
   update {p}.jobs j
-  set status = 'cancelled', token = j.token + 1, finished_at = now(), lease_until = null, runner = null
-  where j.id = any (array(
-    select q.id from {p}.jobs q where q.status in ('running', 'waiting') and q.workflow_id = :workflow_id::bigint
-    order by q.id limit 2000 for update skip locked)) and j.status in ('running', 'waiting')
-  returning j.id),
+  set status = 'cancelled', token = t.token + 1, attempt = t.attempt, started_at = t.started_at, finished_at = now()
+  from stopped t where j.id = t.id),
 closed as (
   update {p}.job_steps s
   set status = 'interrupted', finished_at = now(),
@@ -39,7 +47,5 @@ select t.id:bigint from stopped t
 
 -- name: stop_done :exec
 delete from {p}.workflow_stops s where s.workflow_id = :workflow_id::bigint
-  and not exists (select 1 from {p}.jobs j where j.status = 'queued' and j.workflow_id = :workflow_id::bigint
-                  and (s.deleted or j.started_at is null))
-  and not (s.deleted and exists (select 1 from {p}.jobs j where j.status in ('running', 'waiting')
-  and j.workflow_id = :workflow_id::bigint))
+  and not exists (select 1 from {p}.job_leases l join {p}.jobs j on j.id = l.job_id
+                  where j.workflow_id = :workflow_id::bigint and (s.deleted or (l.state = 'queued' and l.started_at is null)))

@@ -3,8 +3,8 @@
 -- One per step and row, whoever runs it how often; nothing when the job is not ours any more.
 -- name: push_hand_over :many
 with own as (
-  select j.id, j.workflow_id from {p}.jobs j
-  where j.id = :job_id::bigint and j.token = :token::bigint and j.status in ('running', 'waiting') for no key update)
+  select j.id, j.workflow_id from {p}.job_leases l join {p}.jobs j on j.id = l.job_id
+  where l.job_id = :job_id::bigint and l.token = :token::bigint and l.state in ('running', 'waiting') for no key update of l)
 insert into {p}.push_sends (source, workflow_id, job_id, step_seq, step_key, row_index, request)
 select 'Workflow', own.workflow_id, own.id, :seq::integer, :key::text, r.row_index, r.request::jsonb
 from own cross join unnest(:indexes::bigint[], :requests::text[]) as r (row_index, request)

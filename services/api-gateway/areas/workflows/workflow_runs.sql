@@ -11,11 +11,11 @@ j.id, j.workflow_id, j.version as workflow_version, j.status, j.run, j.attempt, 
 jsonb_build_object('kind', j.trigger_kind, 'event', j.trigger_event, 'id', j.trigger_id, 'entity_name', j.trigger_entity)
 
 -- part: of_workflow
-from {p}.jobs j
+from {p}.jobs_now j
 where {known} and (:status::text? is null or j.status = :status::text) and j.workflow_id = :workflow_id::bigint
 
 -- part: of_project
-from {p}.jobs j where {known} and (:status::text? is null or j.status = :status::text)
+from {p}.jobs_now j where {known} and (:status::text? is null or j.status = :status::text)
 
 -- Who asks, :viewer: no number = whoever sees everything, else {user} or {user, key}. Data of a job is for those in
 -- whose name it ran: the user who saved its version, or the key with which that was done.
@@ -61,7 +61,7 @@ select exists (select 1 from {p}.workflows w where w.id = :workflow_id::bigint)
   or exists (select 1 from {p}.jobs j where j.workflow_id = :workflow_id::bigint) as known:boolean
 
 -- name: run_get :opt
-select {columns} from {p}.jobs j where j.id = :id::bigint and {known}
+select {columns} from {p}.jobs_now j where j.id = :id::bigint and {known}
 
 -- name: run_trigger :opt
 select j.trigger_kind as kind, j.trigger_event as event, j.trigger_id as id, j.trigger_entity as entity_name
@@ -98,18 +98,20 @@ join {p}.jobs j on j.id = s.job_id
 where b.place = 1 or b.bytes <= 8388608
 order by s.seq
 
--- A step that waits for a lock holds its job's row as long as it may wait: longer than that.
+-- A step that waits for a lock holds its job's lease as long as it may wait: longer than that.
 -- name: run_set_timeout :one
 select set_config('lock_timeout', '4500', true)
 
 -- name: run_cancel :opt
+with freed as (
+  delete from {p}.job_leases l where l.job_id = :id::bigint returning l.job_id, l.token, l.attempt, l.started_at)
 update {p}.jobs j
-set status = 'cancelled', token = j.token + 1, finished_at = now(), lease_until = null, runner = null
-where j.id = :id::bigint and j.status in ('queued', 'running', 'waiting')
+set status = 'cancelled', token = o.token + 1, attempt = o.attempt, started_at = o.started_at, finished_at = now()
+from freed o where j.id = o.job_id
 returning j.id
 
 -- name: run_status :opt
-select j.status:text from {p}.jobs j where j.id = :id::bigint and {known}
+select j.status:text! from {p}.jobs_now j where j.id = :id::bigint and {known}
 
 -- name: run_close_steps :exec
 update {p}.job_steps s
@@ -117,9 +119,10 @@ set status = 'interrupted', finished_at = now(),
   error = jsonb_build_object('code', 'interrupted', 'message', 'The job was cancelled while this was under way.')
 where s.job_id = :id::bigint and s.status = 'sent'
 
--- A failed job names the step that failed; a cancelled one may have been cut off inside a step.
+-- A failed job names the step that failed; a cancelled one may have been cut off inside a step. One that another retry has
+-- just queued has a lease that is not seen yet.
 -- name: run_lock :opt
-select j.status:text, j.reason:text?, j.run:smallint, w.enabled:boolean?, v.version is not null as kept:boolean,
+select coalesce(j.status, l.state, 'queued') as status:text, j.reason:text?, j.run:smallint, w.enabled:boolean?, v.version is not null as kept:boolean,
        coalesce(j.error ->> 'step_key',
                 (select s.key from {p}.job_steps s
                  where s.job_id = j.id and s.run = j.run
@@ -129,22 +132,25 @@ select j.status:text, j.reason:text?, j.run:smallint, w.enabled:boolean?, v.vers
        v.doc ->> 'start_step' as start_step:text?,
        j.trigger_kind in ('manual', 'api') and {started} as own:boolean?
 from {p}.jobs j
+left join {p}.job_leases l on l.job_id = j.id
 left join {p}.workflows w on w.id = j.workflow_id
 left join {p}.workflow_versions v on v.workflow_id = j.workflow_id and v.version = j.version
 where j.id = :id::bigint and {known}
 for update of j
 
 -- name: run_again :exec
-update {p}.jobs j
-set status = 'queued', run = j.run + 1, attempt = 0, suspect = false, token = j.token + 1, resume_step = :step::text?,
-  runner = null, lease_until = null, error = null, reason = null,
-  queued_at = now(), started_at = null, finished_at = null
-where j.id = :id::bigint
+with again as (
+  update {p}.jobs j
+  set status = null, run = j.run + 1, attempt = 0, resume_step = :step::text?, error = null, reason = null,
+    queued_at = now(), started_at = null, finished_at = null
+  where j.id = :id::bigint
+  returning j.id, j.token)
+insert into {p}.job_leases (job_id, token) select a.id, a.token + 1 from again a
 
 -- Whether one more job may wait: as in job_start.sql.
 -- name: run_room :one
-select coalesce(l.last - l.first + 1, 0) < :most::bigint
-  or (select count(*) from (select 1 from {p}.jobs q where q.status = 'queued' limit :most::bigint) c) < :most::bigint
+select (select l.job_id from {p}.job_leases l
+    where l.job_id <= (select j.id from {p}.jobs j order by j.id desc limit 1) - :most::bigint + 1
+    order by l.job_id limit 1) is null
+  or (select count(*) from (select 1 from {p}.job_leases q where q.state = 'queued' limit :most::bigint) c) < :most::bigint
     as room:boolean
-from (select (select q.id from {p}.jobs q where q.status = 'queued' order by q.id desc limit 1) as last,
-             (select q.id from {p}.jobs q where q.status = 'queued' order by q.id limit 1) as first) l
