@@ -87,7 +87,7 @@ class Many:
         """[(seconds until queued, until started or None, until its first step or None)] of the jobs of a tick."""
         one = ("select extract(epoch from j.queued_at - j.trigger_at)::float, extract(epoch from j.started_at - j.trigger_at)::float,"
                " extract(epoch from s.started_at - j.trigger_at)::float"
-               " from p_{0}.jobs j left join p_{0}.job_steps s on s.job_id = j.id and s.seq = 1 where j.trigger_kind = 'timed' and j.trigger_at = to_timestamp(%s)")
+               " from p_{0}.jobs_now j left join p_{0}.job_steps s on s.job_id = j.id and s.seq = 1 where j.trigger_kind = 'timed' and j.trigger_at = to_timestamp(%s)")
         found = []
         for at in range(0, len(self.numbers), 100):
             part = self.numbers[at : at + 100]

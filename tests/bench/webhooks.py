@@ -246,7 +246,7 @@ def steps(world, admin, args, out, say):
     finally:
         world.stop_runner()
     found = world.sql(
-        f"select extract(epoch from s.started_at - e.received_at)::float from {schema}.jobs j"
+        f"select extract(epoch from s.started_at - e.received_at)::float from {schema}.jobs_now j"
         f" join {schema}.job_steps s on s.job_id = j.id"
         f" join {schema}.payments p on p.id = (j.trigger_data->>'id')::bigint"
         f" join {schema}.webhook_events e on e.object = 'payment:' || p.id")

@@ -45,12 +45,10 @@ class Jobs:
         return self.ask("select coalesce(max(id), 0) from {p}.jobs")[0]
 
     def wait(self):
-        """Until none is open: the partial indexes answer at once."""
+        """Until none is open."""
         end = time.monotonic() + DRAIN_SECONDS
-        open_jobs = "exists (select 1 from {p}.jobs where status = 'queued')" + (
-            " or exists (select 1 from {p}.jobs where status in ('running', 'waiting'))")
         pending = "exists (select 1 from {p}.outbox where pending & 1 <> 0)"
-        while self.ask(f"select {open_jobs} or {pending}")[0]:
+        while self.ask(f"select exists (select 1 from {{p}}.job_leases) or {pending}")[0]:
             if time.monotonic() > end:
                 raise RuntimeError(f"jobs are open after {DRAIN_SECONDS} s")
             time.sleep(0.01)
@@ -213,7 +211,7 @@ def listeners(world, folder, args, out, say):
     def forget():
         """What was not taken is not taken any more: each round begins with nothing to do."""
         with table.connection.cursor() as cursor:
-            cursor.execute("truncate {p}.jobs, {p}.job_steps, {p}.outbox".replace("{p}", table.schema))
+            cursor.execute("truncate {p}.jobs, {p}.job_leases, {p}.job_steps, {p}.outbox".replace("{p}", table.schema))
 
     def rounds(name, around):
         seen = {"plain": [], "listened": []}

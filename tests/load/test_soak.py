@@ -164,7 +164,7 @@ def lost_attempts(projects, db):
     """Jobs of normal projects that needed more than one, or did not succeed."""
     lost = 0
     for project in projects:
-        lost += rows(db, f"select count(*) from {project.schema(db)}.jobs where attempt > 1 or status = 'failed'")[0][0]
+        lost += rows(db, f"select count(*) from {project.schema(db)}.jobs_now where attempt > 1 or status = 'failed'")[0][0]
     return lost
 
 

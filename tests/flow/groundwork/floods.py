@@ -20,7 +20,7 @@ from .project import PASSWORD
 from .records import column, execute, rows, table
 from .runs import condition
 from .soon import soon
-from .workflows import event, workflow
+from .workflows import add_jobs, cancel_jobs, event, workflow
 
 FROM = ("127.0.0.2", 0)  # not where the neighbours are: some limits count by address
 UNLIMITED = {"rate_read": 0, "rate_write": 0, "rate_heavy": 0, "rate_sign_in_account": 1000000, "rate_sign_in_address": 1000000}
@@ -365,14 +365,13 @@ class backlog(many):
 
     def __init__(self, project, db, made, count):
         super().__init__(1, self.refill)
-        self.db, self.schema, self.workflow, self.jobs = db, project.schema(db), made["id"], count
+        self.db, self.project, self.workflow, self.jobs = db, project, made, count
 
     def queued(self):
-        return rows(self.db, f"select count(*) from {self.schema}.jobs where workflow_id = %s and status = 'queued'", self.workflow)[0][0]
+        return rows(self.db, f"select count(*) from {self.project.schema(self.db)}.job_leases where state = 'queued'")[0][0]
 
     def add(self):
-        execute(self.db, f"insert into {self.schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual'"
-                         " from generate_series(1, %s)", self.workflow, self.jobs - self.queued())
+        add_jobs(self.project, self.db, self.workflow, self.jobs - self.queued())
 
     def refill(self, number, stop):
         if not stop.wait(0.25) and self.queued() < self.jobs / 2:
@@ -387,7 +386,7 @@ class backlog(many):
             assert kind or (self.threads[0].is_alive() and self.queued() > 0), "the backlog was over before the end"
         finally:
             super().__exit__(kind, *error)
-            execute(self.db, f"update {self.schema}.jobs set status = 'cancelled', token = token + 1 where status in ('queued', 'running')")
+            cancel_jobs(self.project, self.db)
 
 
 def prepare_worst(project, db):

@@ -43,7 +43,7 @@ def finish(project, job, within=20):
 
 def wait_status(project, db, job, status, within=20):
     schema = project.schema(db)
-    until(lambda: rows(db, f"select 1 from {schema}.jobs where id = %s and status = %s", job, status), status, within)
+    until(lambda: rows(db, f"select 1 from {schema}.jobs_now where id = %s and status = %s", job, status), status, within)
 
 
 def history(project, db, job):

@@ -4,6 +4,8 @@ import itertools
 from .records import execute, rows
 
 _numbers = itertools.count(1)
+LEASE = ("suspect", "attempt", "token", "runner", "lease_until", "started_at")
+OPEN = ("queued", "running", "waiting")
 
 
 def call(key="call", url="https://example.org/hook", **members):
@@ -41,16 +43,46 @@ def start(client, made, data=None):
     return client.post(f"/workflows/{made['id']}/trigger", data, expect=202).json()["job_id"]
 
 
+def add_jobs(project, db, made, count=1, **columns):
+    """Queues so many jobs past the gateway, columns as SQL; their ids."""
+    schema, columns = project.schema(db), {"version": "1", "trigger_kind": "'manual'", **columns}
+    return [job for (job,) in rows(
+        db, f"with made as (insert into {schema}.jobs (workflow_id, {', '.join(columns)}) select %s, {', '.join(columns.values())}"
+            f" from generate_series(1, %s) n returning id) insert into {schema}.job_leases (job_id) select id from made returning job_id",
+        made["id"], count)]
+
+
+def cancel_jobs(project, db, which="true"):
+    """Past the gateway, the open ones of those with such a job_id."""
+    schema = project.schema(db)
+    execute(db, f"with stopped as (delete from {schema}.job_leases where {which} returning job_id, token)"
+                f" update {schema}.jobs set status = 'cancelled', token = s.token + 1 from stopped s where id = s.job_id")
+
+
 def job_row(project, db, job, *columns):
-    """Columns of a job's row, or one value."""
-    (found,) = rows(db, f"select {', '.join(columns)} from {project.schema(db)}.jobs where id = %s", job)
+    """What is known of a job (jobs_now), or one value of it."""
+    (found,) = rows(db, f"select {', '.join(columns)} from {project.schema(db)}.jobs_now where id = %s", job)
     return found if len(columns) > 1 else found[0]
 
 
 def set_job(project, db, job, **columns):
-    """Puts a job into a state as a runner would have."""
-    names = ", ".join(f"{name} = %s" for name in columns)
-    execute(db, f"update {project.schema(db)}.jobs set {names} where id = %s", *columns.values(), job)
+    """Puts a job into a state as a runner would have: while it is open its lease has some of it."""
+    schema, status = project.schema(db), columns.pop("status", None)
+    if status in OPEN:
+        execute(db, f"insert into {schema}.job_leases (job_id, state) values (%s, %s) on conflict (job_id) do update"
+                    " set state = excluded.state", job, status)
+        columns["status"] = None
+    elif status:
+        kept = ("attempt", "token", "started_at")
+        for values in rows(db, f"delete from {schema}.job_leases where job_id = %s returning {', '.join(kept)}", job):
+            columns = {**dict(zip(kept, values)), **columns}
+        columns["status"] = status
+    leased = rows(db, f"select 1 from {schema}.job_leases where job_id = %s", job)
+    of_lease = {name: columns.pop(name) for name in LEASE if leased and name in columns}
+    for table, key, part in (("job_leases", "job_id", of_lease), ("jobs", "id", columns)):
+        names = ", ".join(f"{name} = %s" for name in part)
+        if part:
+            execute(db, f"update {schema}.{table} set {names} where {key} = %s", *part.values(), job)
 
 
 def add_step(project, db, job, seq, key, status, run=1, **columns):
@@ -63,7 +95,7 @@ def add_step(project, db, job, seq, key, status, run=1, **columns):
 
 def jobs_of(project, db, made):
     """(id, status) of all jobs of a workflow, oldest first."""
-    return rows(db, f"select id, status from {project.schema(db)}.jobs where workflow_id = %s order by id", made["id"])
+    return rows(db, f"select id, status from {project.schema(db)}.jobs_now where workflow_id = %s order by id", made["id"])
 
 
 def listeners(project, db):

@@ -47,3 +47,41 @@ def test_leases_are_renewed_in_place(db, schema):
         assert cursor.fetchone() == (3, 3)
         cursor.execute("rollback")
     assert rows(db, "select id from before.jobs where status in ('running', 'waiting') and lease_until < now()") == [(1,)]
+
+
+def test_open_jobs_get_leases(db, schema):
+    """Jobs of every state, from before: what is open moves to its lease, and what people read of all of them stays as it was."""
+    schema("0012_jobs_leased")
+    execute(db, "insert into before.jobs (workflow_id, version, trigger_kind, status, suspect, attempt, token, runner, lease_until,"
+                " started_at, finished_at, error) values"
+                " (1, 1, 'manual', 'queued', false, 0, 0, null, null, null, null, null),"
+                " (1, 1, 'manual', 'queued', true, 2, 5, null, null, '2026-01-01', null, null),"
+                " (1, 1, 'manual', 'running', false, 1, 1, 'a', '2026-01-02', '2026-01-01', null, null),"
+                " (1, 1, 'manual', 'waiting', true, 3, 7, 'b', '2026-01-03', '2026-01-01', null, null),"
+                " (1, 1, 'manual', 'succeeded', false, 1, 1, 'a', null, '2026-01-01', '2026-01-02', null),"
+                " (1, 1, 'manual', 'failed', true, 5, 9, null, null, '2026-01-01', '2026-01-02', '{\"code\": \"x\"}'),"
+                " (1, 1, 'manual', 'cancelled', false, 0, 1, null, null, null, '2026-01-02', null)")
+    shown = "select id, status, attempt, token, lease_until, started_at, finished_at, error from before."
+    before = rows(db, shown + "jobs order by id")
+    schema("0013_job_leases")
+    assert rows(db, shown + "jobs_now order by id") == before
+    assert rows(db, "select job_id, state, suspect, attempt, token, runner from before.job_leases order by 1") == [
+        (1, "queued", False, 0, 0, None), (2, "queued", True, 2, 5, None), (3, "running", False, 1, 1, "a"), (4, "waiting", True, 3, 7, "b")]
+    assert rows(db, "select id, status, attempt, started_at is null from before.jobs order by 1")[:5] == [
+        (1, None, 0, True), (2, None, 0, True), (3, None, 0, True), (4, None, 0, True), (5, "succeeded", 1, False)]
+
+
+def test_open_jobs_are_written_in_place(db, schema):
+    """A claim, a renewal and an end: neither row leaves its page, no index is written."""
+    schema("0013_job_leases")
+    execute(db, "insert into before.jobs (workflow_id, version, trigger_kind) values (1, 1, 'manual')")
+    execute(db, "insert into before.job_leases (job_id) select id from before.jobs")
+    with db.cursor() as cursor:
+        cursor.execute("begin")
+        cursor.execute("update before.job_leases set state = 'running', token = 1, attempt = 1, runner = 'a', lease_until = now(), started_at = now()")
+        cursor.execute("update before.job_leases set lease_until = now() + interval '30 seconds'")
+        cursor.execute("update before.jobs set status = 'succeeded', token = 1, attempt = 1, started_at = now(), finished_at = now()")
+        cursor.execute("select relname, n_tup_upd, n_tup_hot_upd from pg_stat_xact_user_tables where schemaname = 'before'"
+                       " and relname in ('jobs', 'job_leases') order by 1")
+        assert cursor.fetchall() == [("job_leases", 2, 2), ("jobs", 1, 1)]
+        cursor.execute("rollback")

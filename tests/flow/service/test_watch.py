@@ -135,7 +135,7 @@ def test_large_events_hold_nobody_up(project, db, brief_jobs):
              [read, create("copy", "pages", {"text": "{{ $svc.trigger.data.text }}", "n": 0})])
     for n in range(4):
         project.item("pages", text="ab\\" * 200000, n=n)
-    until(lambda: rows(db, f"select count(*) from {project.schema(db)}.jobs where status = 'succeeded'") == [(2,)], "both jobs", 60)
+    until(lambda: rows(db, f"select count(*) from {project.schema(db)}.jobs_now where status = 'succeeded'") == [(2,)], "both jobs", 60)
 
 
 def test_escapes_hold_nobody_up(project, db, brief):

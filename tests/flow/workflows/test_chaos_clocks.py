@@ -20,7 +20,7 @@ from groundwork.project import Project
 from groundwork.records import execute, rows, table
 from groundwork.runs import condition, finish, history, until
 from groundwork.servers import Servers
-from groundwork.workflows import call, create, event, job_row, jobs_of, start, timed, workflow
+from groundwork.workflows import add_jobs, call, create, event, job_row, jobs_of, start, timed, workflow
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 needs_faketime = pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed")
@@ -49,10 +49,9 @@ def test_a_slow_disk(project, db, servers, start_one, orders):
         before = rows(db, f"select count(*) from {table(project, db, orders)}")[0][0]
         runners = [start_one(LEASE_MS=4000), start_one(LEASE_MS=4000)]
         schema = project.schema(db)
-        execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual' from generate_series(1, 60)",
-                made["id"])
-        until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "all ended", 60)
-        assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs group by 1") == [("succeeded", 1, 60)]
+        add_jobs(project, db, made, 60)
+        until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "all ended", 60)
+        assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs_now group by 1") == [("succeeded", 1, 60)]
         assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(before + 60,)]
         own = f'"project":{schema.removeprefix("p_")},'  # earlier tests may have left jobs to be rescued
         said = [line for daemon in runners for line in daemon.log().splitlines() if own in line]
@@ -135,11 +134,11 @@ def test_a_full_disk(small_disk, tmp_path):
     assert gateway.running() and runner.running()
     schema = project.schema(db)
     until(lambda: not rows(db, f"select 1 from {schema}.outbox where pending & 1 <> 0")
-          and not rows(db, f"select 1 from {schema}.jobs where status not in ('succeeded', 'failed')"), "all is done", 40)
+          and not rows(db, f"select 1 from {schema}.jobs_now where status not in ('succeeded', 'failed')"), "all is done", 40)
     (made,) = rows(db, f"select count(*) from {table(project, db, entity)}")[0]
     assert made >= acked + 1
     assert rows(db, f"select count(*), count(distinct trigger_id) from {schema}.jobs where workflow_id = %s", flow["id"]) == [(made, made)]
-    (succeeded,) = rows(db, f"select count(*) from {schema}.jobs where status = 'succeeded'")[0]
+    (succeeded,) = rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'")[0]
     assert rows(db, f"select count(*) from {table(project, db, copies)}") == [(succeeded,)]
     assert not gateway.alarms() and not runner.alarms()
     db.close()
@@ -199,8 +198,8 @@ def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
     for job in jobs:
         found = finish(project, job, 30)
         assert (found["status"], found["attempt"]) == ("succeeded", 1), found
-    until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "ticks ran")
-    ticks = rows(db, f"select trigger_at, queued_at, attempt from {schema}.jobs where workflow_id = %s order by 1", ticking["id"])
+    until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "ticks ran")
+    ticks = rows(db, f"select trigger_at, queued_at, attempt from {schema}.jobs_now where workflow_id = %s order by 1", ticking["id"])
     assert 1 <= len(ticks) <= 3 and len({trigger_at for trigger_at, _, _ in ticks}) == len(ticks)
     for trigger_at, queued_at, attempt in ticks:
         assert datetime.timedelta(0) <= queued_at - trigger_at < datetime.timedelta(minutes=2) and attempt == 1
@@ -294,16 +293,16 @@ def test_every_minute_that_matches_fires_once(clockwork, tmp_path):
                 kill(runners[0])
                 runners.append(runners.pop(0).start())
             until(lambda: not rows(db, f"select 1 from {schema}.workflows where next_fire_at <= now() - interval '1 second'")
-                  and not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), f"the ticks until {now}", 40)
+                  and not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), f"the ticks until {now}", 40)
         last = rows(db, "select now()")[0][0]
-        until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "all ran")
+        until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "all ran")
         for cron, (zone, matches) in TICKS.items():
             fired = [at for (at,) in rows(db, f"select trigger_at from {schema}.jobs where workflow_id = %s and trigger_at <= %s order by 1",
                                           flows[cron], last)]
             wanted = expected(zone, matches, BEGIN + datetime.timedelta(minutes=1), last)
             first_given = [BEGIN + datetime.timedelta(minutes=1)]  # what next_fire_at was set to is not asked again
             assert [at for at in fired if at not in first_given] == [at for at in wanted if at not in first_given], cron
-        assert rows(db, f"select distinct status from {schema}.jobs") == [("succeeded",)]
+        assert rows(db, f"select distinct status from {schema}.jobs_now") == [("succeeded",)]
         db.close()
         assert not [alarm for daemon in [gateway, *runners] for alarm in daemon.alarms()]
     finally:

@@ -9,7 +9,7 @@ from groundwork.chaos import Deaf, at, in_background, kill, postgres_proxy, redi
 from groundwork.project import Project
 from groundwork.records import column, execute, rows, table
 from groundwork.runs import Held, condition, finish, history, until
-from groundwork.workflows import call, create, job_row, jobs_of, start, workflow
+from groundwork.workflows import add_jobs, call, create, job_row, jobs_of, start, workflow
 
 pytestmark = pytest.mark.usefixtures("nobody_else")
 RUNNER = {"LEASE_MS": 2000, "SWEEP_MS": 500}  # the shortest lease
@@ -21,8 +21,7 @@ def count(project, db, entity):
 
 def start_row(project, db, made):
     """Queues a job past the gateway, which may need what is held."""
-    return rows(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind) values (%s, 1, 'manual') returning id",
-                made["id"])[0][0]
+    return add_jobs(project, db, made)[0]
 
 
 def count_events(project, db):
@@ -178,7 +177,7 @@ def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders
     start_one(LEASE_MS=60000, SCRIPT_TIME_MS=9000)
     jobs = [start(project.admin, made) for made in (calling, creating)]
     until(lambda: all(job_row(project, db, job, "status") == "running" for job in jobs) and sink.seen("/slow/2.5"), "both run")
-    execute(db, f"update {project.schema(db)}.jobs set token = token + 1, runner = 'another'")
+    execute(db, f"update {project.schema(db)}.job_leases set token = token + 1, runner = 'another'")
     time.sleep(4)
     assert [job_row(project, db, job, "status", "runner", "finished_at") for job in jobs] == [("running", "another", None)] * 2
     assert history(project, db, jobs[0]) == [(1, 1, "call", "sent")] and history(project, db, jobs[1]) == []
@@ -191,7 +190,7 @@ def test_a_lease_that_ended_early(project, db, start_one, orders):
     start_one(LEASE_MS=60000, SCRIPT_TIME_MS=9000)
     job = start(project.admin, made)
     until(lambda: job_row(project, db, job, "status") == "running", "it runs")
-    execute(db, f"update {project.schema(db)}.jobs set lease_until = now() - interval '1 second'")
+    execute(db, f"update {project.schema(db)}.job_leases set lease_until = now() - interval '1 second'")
     until(lambda: job_row(project, db, job, "attempt", "status") == (2, "running"), "it is claimed again")
     found = finish(project, job)
     time.sleep(1)
@@ -262,19 +261,18 @@ def test_asked_to_go_under_load(project, db, sink, start_one, orders):
     first = start_one(JOB_SLOTS=40, LEASE_MS=15000)
     schema = project.schema(db)
     before = len(sink.seen("/slow/0.2"))
-    rows(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual' from generate_series(1, 400)"
-             " returning id", made["id"])
-    until(lambda: rows(db, f"select count(*) from {schema}.jobs where status = 'succeeded'")[0][0] > 20, "they run", 30)
+    add_jobs(project, db, made, 400)
+    until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'")[0][0] > 20, "they run", 30)
     since = time.monotonic()
     first.signal(signal.SIGTERM)
     assert first.process.wait(15) == 0
     assert time.monotonic() - since < 10
-    assert rows(db, f"select count(*) from {schema}.jobs where status in ('running', 'waiting') or lease_until is not null") == [(0,)]
-    assert rows(db, f"select count(*) from {schema}.jobs where status = 'queued' and attempt <> 0") == [(0,)]
-    assert rows(db, f"select count(*) from {schema}.jobs where status = 'queued'")[0][0] > 0
+    assert rows(db, f"select count(*) from {schema}.jobs_now where status in ('running', 'waiting') or lease_until is not null") == [(0,)]
+    assert rows(db, f"select count(*) from {schema}.jobs_now where status = 'queued' and attempt <> 0") == [(0,)]
+    assert rows(db, f"select count(*) from {schema}.jobs_now where status = 'queued'")[0][0] > 0
     start_one(LEASE_MS=15000)
-    until(lambda: not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running')"), "the rest is done", 40)
-    assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs group by 1") == [("succeeded", 1, 400)]
+    until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "the rest is done", 40)
+    assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs_now group by 1") == [("succeeded", 1, 400)]
     name = column(orders, "name")
     assert rows(db, f"select count(*), count(distinct {name}) from {table(project, db, orders)}") == [(400, 400)]
     assert rows(db, f"select status, count(*) from {schema}.job_steps where key = 'call' group by 1") == [("succeeded", 400)]
@@ -293,8 +291,7 @@ def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers,
     schema = project.schema(db)
     took = {project: [], other: []}
     with Held(servers, table(project, db, orders)) as held:
-        execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual' from generate_series(1, 60)",
-                stuck["id"])
+        add_jobs(project, db, stuck, 60)
         until(lambda: len(held.awaited(db)) >= 8, "they wait")
         assert len(held.awaited(db)) <= 8, "a quarter of the connections"
         for _ in range(5):
@@ -305,9 +302,9 @@ def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers,
     # The middle one: a busy machine spoils one or two. A wait behind the others took two seconds and more.
     assert sorted(took[other])[2] < 1, took.values()
     assert sorted(took[project])[2] < 1, took.values()
-    until(lambda: not rows(db, f"select 1 from {schema}.jobs where status not in ('succeeded', 'failed')"), "all end", 40)
+    until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status not in ('succeeded', 'failed')"), "all end", 40)
     assert count(project, db, orders) == 60 and count(other, db, others) == 5
-    assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs group by 1") == [("succeeded", 1, 65)]
+    assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs_now group by 1") == [("succeeded", 1, 65)]
 
 
 # --- without Redis ---
@@ -346,12 +343,12 @@ class Triggers:
         schema = self.project.schema(self.db)
         where = table(self.project, self.db, self.entity)
         until(lambda: count(self.project, self.db, self.entity) == rows(
-            self.db, f"select count(*) from {schema}.jobs where workflow_id = %s and status = 'succeeded'", self.flow["id"])[0][0],
+            self.db, f"select count(*) from {schema}.jobs_now where workflow_id = %s and status = 'succeeded'", self.flow["id"])[0][0],
             "a job each", within)
         assert rows(self.db, f"select count(*), count(distinct trigger_id) from {schema}.jobs where workflow_id = %s",
                     self.flow["id"])[0] == rows(self.db, f"select count(*), count(*) from {where}")[0]
         ((slowest, last),) = rows(
-            self.db, f"select extract(epoch from max(j.started_at - o.created_at)), max(o.id) from {schema}.jobs j "
+            self.db, f"select extract(epoch from max(j.started_at - o.created_at)), max(o.id) from {schema}.jobs_now j "
                      f"join {schema}.outbox o on o.id = j.origin where j.workflow_id = %s and o.id > %s", self.flow["id"], self.seen)
         self.seen = last
         return float(slowest)

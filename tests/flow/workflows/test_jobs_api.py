@@ -165,12 +165,12 @@ def test_cancel_what_has_not_ended(two, db, redis_client, state):
 
 
 def test_cancel_outlasts_a_step_that_waits(two, db, servers):
-    """A step that waits for a lock holds its job's row for two seconds at most: the cancellation comes after it."""
+    """A step that waits for a lock holds its job's lease for two seconds at most: the cancellation comes after it."""
     job = start(two.admin, two.made)
     set_job(two, db, job, status="running")
     step = servers.connect()
     step.autocommit = False
-    rows(step, f"select 1 from {two.schema(db)}.jobs where id = %s for update", job)
+    rows(step, f"select 1 from {two.schema(db)}.job_leases where job_id = %s for update", job)
     ends = threading.Timer(2.5, step.rollback)
     ends.start()
     assert two.admin.post(f"/workflows/jobs/{job}/cancel", expect=200).json()["status"] == "cancelled"

@@ -6,7 +6,7 @@ import pytest
 from groundwork.records import execute, rows, table
 from groundwork.runs import FALSE, TRUE, Held, condition, finish, history, step, until
 from groundwork.soon import settle
-from groundwork.workflows import create, job_row, start, workflow
+from groundwork.workflows import add_jobs, create, job_row, start, workflow
 
 GONE = {"field": "$svc.trigger.data.missing", "op": "eq", "value": 1}
 
@@ -96,7 +96,7 @@ def test_events_that_make_large_jobs(project, db, runner):
     schema = project.schema(db)
     execute(db, f"insert into {schema}.outbox (event, payload) select 'PaymentSucceeded', jsonb_build_object('text',"
                 " (select string_agg(md5(random()::text || n || i), '') from generate_series(1, 16000) i)) from generate_series(1, 24) n")
-    until(lambda: rows(db, f"select count(*) from {schema}.jobs where status = 'succeeded'") == [(96,)], "a job each", 60)
+    until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'") == [(96,)], "a job each", 60)
     assert rows(db, f"select workflow_id, count(distinct md5(trigger_data ->> 'text')) from {schema}.jobs group by 1 order by 1") == [(flow, 24) for flow in flows]
     ((times,),) = rows(db, f"select count(distinct consumed_at) from {schema}.outbox where pending = 0")
     assert 3 <= times <= 12, "each is a transaction"
@@ -108,7 +108,7 @@ def test_large_events_that_a_filter_asks_for(project, db, runner):
     schema = project.schema(db)
     execute(db, f"insert into {schema}.outbox (event, payload) select 'PaymentSucceeded', jsonb_build_object('n', n, 'text',"
                 " repeat('x', case when n = 10 then 3000000 else 400000 end)) from generate_series(1, 16) n")
-    until(lambda: rows(db, f"select count(*) from {schema}.jobs where status = 'succeeded'") == [(12,)], "a job each", 60)
+    until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'") == [(12,)], "a job each", 60)
     until(lambda: rows(db, f"select count(*) from {schema}.outbox where pending <> 0") == [(0,)], "all are taken")
     assert rows(db, f"select distinct workflow_id from {schema}.jobs") == [(made["id"],)]
     ((times,),) = rows(db, f"select count(distinct consumed_at) from {schema}.outbox")
@@ -118,25 +118,24 @@ def test_large_events_that_a_filter_asks_for(project, db, runner):
 def test_many_jobs_in_any_order(project, db, runner):
     made = workflow(project.admin, steps=[condition("a", then="b"), condition("b", {"field": "$svc.trigger.data.n", "op": "gt", "value": 5})])
     schema = project.schema(db)
-    execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind, trigger_data) select %s, 1, 'manual',"
-                " jsonb_build_object('n', n %% 10) from generate_series(1, 1000) n", made["id"])
-    until(lambda: not rows(db, f"select 1 from {schema}.jobs where status <> 'succeeded' limit 1"), "all succeeded", 60)
+    add_jobs(project, db, made, 1000, trigger_data="jsonb_build_object('n', n %% 10)")
+    until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status <> 'succeeded' limit 1"), "all succeeded", 60)
     counted = rows(db, f"select count(*), count(distinct job_id), count(*) filter (where output = '{{\"data\": {{\"result\": true}}}}'"
                        f" and key = 'b') from {schema}.job_steps")
     assert counted == [(2000, 1000, 400)]
-    assert rows(db, f"select distinct attempt, token from {schema}.jobs") == [(1, 1)]
+    assert rows(db, f"select distinct attempt, token from {schema}.jobs_now") == [(1, 1)]
 
 
 def test_a_version_that_is_gone_or_broken(project, db, runner):
     made = workflow(project.admin, steps=[condition()])
     schema = project.schema(db)
-    (gone,), = rows(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) values (%s, 99, 'manual') returning id", made["id"])
+    (gone,) = add_jobs(project, db, made, version="99")
     assert finish(project, gone)["error"]["code"] == "workflow_gone"
     # What cannot have been saved: steps that lead back to themselves.
     loop = {"name": "loop", "trigger": {"kind": "manual"}, "start_step": "a",
             "steps": [condition("a", then="b"), condition("b", then="a")]}
     execute(db, f"insert into {schema}.workflow_versions (workflow_id, version, doc, editor_id) values (%s, 98, %s, 1)", made["id"], json.dumps(loop))
-    (broken,), = rows(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) values (%s, 98, 'manual') returning id", made["id"])
+    (broken,) = add_jobs(project, db, made, version="98")
     job = finish(project, broken)
     assert job["error"]["code"] == "workflow_invalid" and job["steps"] == []
 
@@ -215,6 +214,14 @@ def test_a_retry_does_not_see_what_came_after_it(project, db, runner):
     assert third["code"] == "conflict"
 
 
+def add_begun(cursor, schema, made):
+    """A job that a runner has given back after its first claim."""
+    cursor.execute(f"with made as (insert into {schema}.jobs (workflow_id, version, trigger_kind) values (%s, 1, 'manual') returning id)"
+                   f" insert into {schema}.job_leases (job_id, attempt, token, started_at)"
+                   " select id, 1, 1, now() - interval '1 minute' from made returning job_id", (made["id"],))
+    return cursor.fetchone()[0]
+
+
 @pytest.mark.parametrize("status", ["sent", "succeeded"])
 def test_a_job_found_in_the_middle(project, db, runner, status):
     """K9, K10: what had been sent is never sent again; what succeeded is not done again."""
@@ -224,9 +231,7 @@ def test_a_job_found_in_the_middle(project, db, runner, status):
     schema = project.schema(db)
     with db.cursor() as cursor:
         cursor.execute("begin")
-        cursor.execute(f"insert into {schema}.jobs (workflow_id, version, trigger_kind, attempt, token, started_at) values"
-                       " (%s, 1, 'manual', 1, 1, now() - interval '1 minute') returning id", (made["id"],))
-        job = cursor.fetchone()[0]
+        job = add_begun(cursor, schema, made)
         for seq, key, state, output in ((1, "a", "succeeded", '{"data": {"result": true}}'),
                                         (2, "call", status, '{"data": "kept"}' if status == "succeeded" else None)):
             cursor.execute(f"insert into {schema}.job_steps (job_id, seq, run, key, action, status, started_at, input, output) values"
@@ -248,9 +253,7 @@ def test_a_job_whose_runner_stopped_after_a_send_fails_without_a_path(project, d
     schema = project.schema(db)
     with db.cursor() as cursor:
         cursor.execute("begin")
-        cursor.execute(f"insert into {schema}.jobs (workflow_id, version, trigger_kind, attempt, token, started_at) values"
-                       " (%s, 1, 'manual', 1, 1, now() - interval '1 minute') returning id", (made["id"],))
-        job = cursor.fetchone()[0]
+        job = add_begun(cursor, schema, made)
         cursor.execute(f"insert into {schema}.job_steps (job_id, seq, run, key, action, status, started_at) values"
                        " (%s, 1, 1, 'call', 'CallAnApi', 'sent', now())", (job,))
         cursor.execute("commit")

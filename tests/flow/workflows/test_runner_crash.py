@@ -8,7 +8,7 @@ from groundwork.chaos import kill
 from groundwork.project import Project
 from groundwork.records import column, execute, rows, table
 from groundwork.runs import Held, condition, finish, history, step, until
-from groundwork.workflows import call, create, job_row, start, workflow
+from groundwork.workflows import add_jobs, call, create, job_row, start, workflow
 
 pytestmark = pytest.mark.usefixtures("nobody_else")
 RUNNER = {"LEASE_MS": 2000, "SWEEP_MS": 200}  # the shortest lease
@@ -49,7 +49,7 @@ def test_killed_between_claim_and_first_step(project, db, servers, start_one, or
 
 def start_by_row(project, db, made):
     """Queues a job past the gateway, which may need what is held."""
-    return rows(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind) values (%s, 1, 'manual') returning id", made["id"])[0][0]
+    return add_jobs(project, db, made)[0]
 
 
 def test_killed_inside_a_create(project, db, servers, start_one, orders, listening):
@@ -177,13 +177,13 @@ def test_postgres_restarts_under_jobs(project, db, servers, start_one, orders):
     """D5: whatever is under way ends well, once."""
     made = workflow(project.admin, steps=[condition("a", then="save"), create(next="b"), condition("b")])
     schema, where = project.schema(db), table(project, db, orders)
-    execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual' from generate_series(1, 600)", made["id"])
+    add_jobs(project, db, made, 600)
     start_one()
-    until(lambda: rows(db, f"select 1 from {schema}.jobs where status = 'succeeded' limit 1"), "they run")
+    until(lambda: rows(db, f"select 1 from {schema}.jobs_now where status = 'succeeded' limit 1"), "they run")
     servers.postgres("restart")
     again = servers.connect()
-    until(lambda: not rows(again, f"select 1 from {schema}.jobs where status not in ('succeeded', 'failed') limit 1"), "all ended", 60)
-    assert rows(again, f"select status, error ->> 'code', count(*) from {schema}.jobs group by 1, 2") == [("succeeded", None, 600)]
+    until(lambda: not rows(again, f"select 1 from {schema}.jobs_now where status not in ('succeeded', 'failed') limit 1"), "all ended", 60)
+    assert rows(again, f"select status, error ->> 'code', count(*) from {schema}.jobs_now group by 1, 2") == [("succeeded", None, 600)]
     assert rows(again, f"select count(*) from {where}") == [(600,)]
     assert rows(again, f"select count(*), count(distinct (job_id, key)) from {schema}.job_steps") == [(1800, 1800)]
     again.close()
@@ -228,7 +228,7 @@ def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, st
     runner = start_one(JOB_ATTEMPTS=4)
 
     def running():
-        return rows(db, f"select id, runner from {schema}.jobs where status = 'running' order by id")
+        return rows(db, f"select id, runner from {schema}.jobs_now where status = 'running' order by id")
 
     def crash(name):
         os.kill(int(name.split(":")[-2]), signal.SIGKILL)

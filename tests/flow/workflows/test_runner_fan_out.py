@@ -5,25 +5,18 @@ import pytest
 from groundwork.project import Project
 from groundwork.records import execute, rows
 from groundwork.runs import condition, finish, step, until
-from groundwork.workflows import api, call, event, jobs_of, start, timed, workflow
+from groundwork.workflows import add_jobs, api, call, cancel_jobs, event, jobs_of, set_job, start, timed, workflow
 
 BULK = step("more", "BulkCreateData", {"entity": "orders", "items": [{"name": "x"} for _ in range(20)]})
 
 
 def counts(project, db):
-    return dict(rows(db, f"select coalesce(reason, status), count(*) from {project.schema(db)}.jobs group by 1"))
-
-
-def flood(project, db, made, count, **columns):
-    names = "".join(f", {name}" for name in columns)
-    values = "".join(f", {value}" for value in columns.values())
-    execute(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind{names}) select %s, 1, 'manual'{values}"
-                " from generate_series(1, %s)", made["id"], count)
+    return dict(rows(db, f"select coalesce(reason, status), count(*) from {project.schema(db)}.jobs_now group by 1"))
 
 
 def quiet(project, db):
     schema = project.schema(db)
-    return not rows(db, f"select 1 from {schema}.jobs where status in ('queued', 'running') limit 1") and not rows(
+    return not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running') limit 1") and not rows(
         db, f"select 1 from {schema}.outbox where pending & 1 <> 0 limit 1")
 
 
@@ -67,7 +60,7 @@ def test_one_event_makes_no_more_records_than_its_budget(project, db, start_one,
     schema = project.schema(db)
     # The event's own, its job's twenty, and what their jobs may make.
     assert rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(1 + 20 + 100,)]
-    assert rows(db, f"select distinct error ->> 'code' from {schema}.jobs where status = 'failed'") == [("fan_out_guard",)]
+    assert rows(db, f"select distinct error ->> 'code' from {schema}.jobs_now where status = 'failed'") == [("fan_out_guard",)]
     project.item("orders", name="second")
     until(lambda: rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(242,)], "another has a budget of its own", 60)
 
@@ -79,7 +72,7 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
     path = own.url + f"/org/{project.id}"
     made = workflow(project.admin, steps=[call(url=sink.url + "/hang?full", timeout_seconds=120)])
     route, listener = workflow(project.admin, api("in"), [condition()]), workflow(project.admin, event("orders"), [condition()])
-    flood(project, db, made, 100)
+    add_jobs(project, db, made, 100)
     head = {"Authorization": f"Bearer {project.admin.token}"}
 
     def send(target):
@@ -90,9 +83,10 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited") and refused.headers["Retry-After"]
     assert send("/workflows/api/nowhere").status_code == 404
     assert len(jobs_of(project, db, made)) == 100 and not jobs_of(project, db, route)
-    execute(db, f"update {project.schema(db)}.jobs set status = 'cancelled' where id between 2 and 99")
+    cancel_jobs(project, db, "job_id between 2 and 99")
     assert send(f"/workflows/{made['id']}/trigger").status_code == 202, "far apart, but few"
-    execute(db, f"update {project.schema(db)}.jobs set status = 'queued'")
+    for job, _ in jobs_of(project, db, made):
+        set_job(project, db, job, status="queued")
     start_one(QUEUED_JOBS=100, JOB_SLOTS=1, JOB_SLOTS_PER_PROJECT=1)
     until(lambda: sink.seen("/hang?full"), "the only slot is taken")
     for _ in range(3):
@@ -114,7 +108,7 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
 
 def test_deleting_a_workflow_with_a_long_queue_answers_at_once(project, db, start_one):
     made = workflow(project.admin, steps=[condition()])
-    flood(project, db, made, 20000)
+    add_jobs(project, db, made, 20000)
     before = time.monotonic()
     project.admin.delete(f"/workflows/{made['id']}", expect=204)
     assert time.monotonic() - before < 4
@@ -129,9 +123,9 @@ def test_deleting_a_workflow_with_a_long_queue_answers_at_once(project, db, star
 
 def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_one):
     made, other = workflow(project.admin, steps=[condition()]), workflow(project.admin, steps=[condition()])
-    flood(project, db, made, 5000)
-    begun = rows(db, f"update {project.schema(db)}.jobs set started_at = now() - interval '1 minute', attempt = 1"
-                     f" where id = (select max(id) from {project.schema(db)}.jobs) returning id")[0][0]
+    add_jobs(project, db, made, 5000)
+    begun = rows(db, f"update {project.schema(db)}.job_leases set started_at = now() - interval '1 minute', attempt = 1"
+                     f" where job_id = (select max(id) from {project.schema(db)}.jobs) returning job_id")[0][0]
     before = time.monotonic()
     project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
     assert time.monotonic() - before < 4 and counts(project, db)["queued"] > 0
@@ -144,7 +138,7 @@ def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_one)
     # Enabled again it starts, and what was skipped can be run again.
     project.admin.put(f"/workflows/{made['id']}", {"enabled": True}, expect=200)
     assert finish(project, start(project.admin, made))["status"] == "succeeded"
-    job = rows(db, f"select min(id) from {project.schema(db)}.jobs where reason = 'workflow_disabled'")[0][0]
+    job = rows(db, f"select min(id) from {project.schema(db)}.jobs_now where reason = 'workflow_disabled'")[0][0]
     project.admin.post(f"/workflows/jobs/{job}/retry", expect=202)
     assert finish(project, job)["status"] == "succeeded"
 
@@ -153,7 +147,7 @@ def test_a_job_that_was_queued_while_its_workflow_was_disabled(project, db, star
     """What a trigger commits behind the change does not start either."""
     made = workflow(project.admin, steps=[condition()])
     project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
-    flood(project, db, made, 1)
+    add_jobs(project, db, made, 1)
     start_one()
     until(lambda: counts(project, db) == {"workflow_disabled": 1}, "it is skipped")
 
@@ -168,12 +162,12 @@ def test_a_hundred_thousand_jobs_of_one_project(project, other, db, start_one):
     made, quick = workflow(project.admin, steps=[condition()]), workflow(other.admin, steps=[condition()])
     start_one()
     assert finish(other, start(other.admin, quick))["status"] == "succeeded"
-    flood(project, db, made, 100000)
-    until(lambda: rows(db, f"select 1 from {project.schema(db)}.jobs where status = 'succeeded' limit 1"), "they run")
+    add_jobs(project, db, made, 100000)
+    until(lambda: rows(db, f"select 1 from {project.schema(db)}.jobs_now where status = 'succeeded' limit 1"), "they run")
     took = []
     for _ in range(10):
         job = finish(other, start(other.admin, quick))
-        took += rows(db, f"select extract(epoch from s.started_at - j.queued_at) from {other.schema(db)}.jobs j join"
+        took += rows(db, f"select extract(epoch from s.started_at - j.queued_at) from {other.schema(db)}.jobs_now j join"
                          f" {other.schema(db)}.job_steps s on s.job_id = j.id where j.id = %s", job["id"])[0]
-    assert rows(db, f"select 1 from {project.schema(db)}.jobs where status = 'queued' limit 1"), "they still wait"
+    assert rows(db, f"select 1 from {project.schema(db)}.jobs_now where status = 'queued' limit 1"), "they still wait"
     assert sorted(took)[5] < 1, took

@@ -7,18 +7,12 @@ from groundwork.chaos import Deaf
 from groundwork.project import Project
 from groundwork.records import execute, rows
 from groundwork.runs import finish, step, until
-from groundwork.workflows import call, start, workflow
+from groundwork.workflows import add_jobs, call, cancel_jobs, start, workflow
 
 
 @pytest.fixture
 def other(gateway, operator, recorder):
     return Project(gateway, operator, recorder)
-
-
-def flood(project, db, made, count):
-    """Queues so many jobs at once."""
-    execute(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind) select %s, 1, 'manual'"
-                " from generate_series(1, %s)", made["id"], count)
 
 
 def test_scripts_go_round_by_project(project, other, db, start_one):
@@ -27,8 +21,8 @@ def test_scripts_go_round_by_project(project, other, db, start_one):
     slow = workflow(project.admin, steps=[step("spin", "RunScript", {"script": spin})])
     quick = workflow(other.admin, steps=[step("one", "RunScript", {"script": "return 1"})])
     start_one(SCRIPT_PROCESSES=1)
-    flood(project, db, slow, 30)
-    ended = f"select count(*) from {project.schema(db)}.jobs where status = 'succeeded'"
+    add_jobs(project, db, slow, 30)
+    ended = f"select count(*) from {project.schema(db)}.jobs_now where status = 'succeeded'"
     until(lambda: rows(db, ended)[0][0] >= 1, "they run")
     assert finish(other, start(other.admin, quick))["status"] == "succeeded"
     assert rows(db, ended)[0][0] < 25
@@ -38,9 +32,8 @@ def test_scripts_go_round_by_project(project, other, db, start_one):
 ROOM = 4 << 20  # bytes of a project's jobs with much data, in one process
 
 
-def cancel_sent(db, schema):
-    execute(db, f"update {schema}.jobs set token = token + 1, status = 'cancelled' where id in"
-                f" (select job_id from {schema}.job_steps where status = 'sent')")
+def cancel_sent(project, db):
+    cancel_jobs(project, db, f"job_id in (select job_id from {project.schema(db)}.job_steps where status = 'sent')")
 
 
 def test_jobs_with_much_data_are_few_at_a_time(project, db, servers, sink, start_one):
@@ -51,15 +44,14 @@ def test_jobs_with_much_data_are_few_at_a_time(project, db, servers, sink, start
     quick = workflow(project.admin, steps=[call("call", f"{sink.url}/quick", timeout_seconds=30)])
     start_one()
     schema = project.schema(db)
-    execute(db, f"insert into {schema}.jobs (workflow_id, version, trigger_kind, trigger_data) select %s, 1, 'manual',"
-                " (select jsonb_agg(1) from generate_series(1, 100000)) from generate_series(1, 40)", stuck["id"])
+    add_jobs(project, db, stuck, 40, trigger_data="(select jsonb_agg(1) from generate_series(1, 100000))")
     few = ROOM // rows(db, f"select octet_length(trigger_data::text) from {schema}.jobs limit 1")[0][0]
     sent = f"select count(*) from {schema}.job_steps where status = 'sent'"
     until(lambda: rows(db, sent)[0][0] >= few, "half of the room for such", 30)
     for _ in range(3):
         assert finish(project, start(project.admin, quick, {"little": 1}))["status"] == "succeeded"
     assert rows(db, sent)[0][0] == few, "the others have not begun"
-    cancel_sent(db, schema)
+    cancel_sent(project, db)
     until(lambda: rows(db, sent)[0][0] == 2 * few, "the next ones begin", 40)
     deaf.close()
 
@@ -73,14 +65,14 @@ def test_jobs_whose_steps_bring_much_are_few_at_a_time(project, other, db, serve
     quick = workflow(other.admin, steps=[bring, call("call", f"{sink.url}/quick", timeout_seconds=30)])
     start_one()
     schema = project.schema(db)
-    flood(project, db, stuck, 10)
+    add_jobs(project, db, stuck, 10)
     counted = f"select count(*) filter (where key = 'bring' and status = 'succeeded'), count(*) filter (where status = 'sent') from {schema}.job_steps"
     until(lambda: rows(db, counted)[0][1] >= 4, "as many as there is room for", 30)
     until(lambda: rows(db, counted)[0][0] == 10, "all have brought it", 30)
     assert finish(other, start(other.admin, quick))["status"] == "succeeded"
     assert rows(db, counted) == [(10, 4)]
-    assert rows(db, f"select max(attempt), count(*) filter (where status = 'running') from {schema}.jobs") == [(1, 10)]
-    cancel_sent(db, schema)
+    assert rows(db, f"select max(attempt), count(*) filter (where status = 'running') from {schema}.jobs_now") == [(1, 10)]
+    cancel_sent(project, db)
     until(lambda: rows(db, counted)[0][1] == 8, "the next ones go on", 40)
     assert rows(db, f"select max(seq) from {schema}.job_steps") == [(2,)]
     deaf.close()
@@ -93,7 +85,7 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
     stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=120)])
     quick = workflow(other.admin, steps=[call("call", f"{sink.url}/quick", timeout_seconds=5)])
     runner = start_one(JOB_SLOTS_PER_PROJECT=400)
-    flood(project, db, stuck, 400)
+    add_jobs(project, db, stuck, 400)
     sent = f"select count(*) from {project.schema(db)}.job_steps where status = 'sent'"
     until(lambda: rows(db, sent)[0][0] >= 128, "half of all are under way", 30)
     for _ in range(3):
@@ -109,5 +101,5 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
     runner.signal(signal.SIGTERM)
     assert runner.process.wait(15) == 0
     assert rows(db, sent)[0][0] == 128, "who waited goes back to the queue instead"
-    assert rows(db, f"select status, max(attempt), count(*) from {project.schema(db)}.jobs group by 1") == [("queued", 0, 400)]
+    assert rows(db, f"select status, max(attempt), count(*) from {project.schema(db)}.jobs_now group by 1") == [("queued", 0, 400)]
     deaf.close()

@@ -28,7 +28,7 @@ def due(project, db, since="now()"):
 
 
 def ticks(project, db, *columns):
-    return rows(db, f"select {', '.join(columns)} from {project.schema(db)}.jobs where trigger_kind = 'timed' order by id")
+    return rows(db, f"select {', '.join(columns)} from {project.schema(db)}.jobs_now where trigger_kind = 'timed' order by id")
 
 
 def all_ended(project, db, count):
@@ -106,7 +106,7 @@ def test_changed_between_look_and_tick(project, db, servers, start_one, change):
     schema = project.schema(db)
     with Held(servers, f"{schema}.jobs") as held:
         due(project, db)
-        until(lambda: rows(db, "select 1 from pg_stat_activity where query like '%%made as (%%' and wait_event_type = 'Lock'"
+        until(lambda: rows(db, "select 1 from pg_stat_activity where query like '%%moved as (%%' and wait_event_type = 'Lock'"
                                " and %s = any (pg_blocking_pids(pid))", held.pid), "the tick is made")
         execute(db, f"update {schema}.workflows set {change} where id = %s", flow)
     if "version" in change:

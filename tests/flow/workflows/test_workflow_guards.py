@@ -3,7 +3,7 @@ import pytest
 from groundwork.records import rows
 from groundwork.runs import condition, finish, step
 from groundwork.soon import settle
-from groundwork.workflows import api, call, document, set_job, start, workflow
+from groundwork.workflows import add_jobs, api, call, document, set_job, start, workflow
 
 GUARDED = [condition("check", then="pay"), call("pay", next="tell"), call("tell")]
 WRITES = tuple(f"svc_workflows:{action}" for action in ("create", "read", "update", "delete", "trigger"))
@@ -48,8 +48,7 @@ def test_jobs_of_others_are_not_retried(project, db):
     jobs = {"starter": failed(project, db, starter, made), "key": failed(project, db, key, made)}
     starter.post("/workflows/api/pay-now", {}, expect=204)
     ((jobs["route"],),) = rows(db, f"select id from {project.schema(db)}.jobs where workflow_id = %s", route["id"])
-    ((jobs["event"],),) = rows(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, trigger_kind, actor_id)"
-                                   " values (%s, 1, 'event', %s) returning id", made["id"], starter.user["id"])
+    (jobs["event"],) = add_jobs(project, db, made, trigger_kind="'event'", actor_id=str(starter.user["id"]))
     may = {"starter": {"starter", "key", "route"}, "key": {"key"}, "twin": set(), "other": set()}
     for name, client in (("starter", starter), ("key", key), ("twin", twin), ("other", other)):
         for kind, job in jobs.items():

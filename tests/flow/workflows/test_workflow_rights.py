@@ -346,8 +346,9 @@ def test_a_workflow_that_is_deleted_while_it_is_started(project, db, servers, ru
     schema, connection = project.schema(db), servers.connect()
     connection.autocommit = False
     with connection.cursor() as cursor:
-        cursor.execute(f"insert into {schema}.jobs (workflow_id, version, trigger_kind) select w.id, w.version, 'manual'"
-                       f" from {schema}.workflows w where w.id = %s and w.enabled returning id", (made["id"],))
+        cursor.execute(f"with made as (insert into {schema}.jobs (workflow_id, version, trigger_kind) select w.id, w.version, 'manual'"
+                       f" from {schema}.workflows w where w.id = %s and w.enabled returning id)"
+                       f" insert into {schema}.job_leases (job_id) select id from made returning job_id", (made["id"],))
         job = cursor.fetchone()[0]
         project.admin.delete(f"/workflows/{made['id']}", expect=204)
         until(lambda: not rows(db, f"select 1 from {schema}.workflow_stops"), "what the deletion found is cancelled")

@@ -21,7 +21,7 @@ def shop(shared_project):
 
 
 def last_job(project, db, *columns):
-    (found,) = rows(db, f"select {', '.join(columns)} from {project.schema(db)}.jobs order by id desc limit 1")
+    (found,) = rows(db, f"select {', '.join(columns)} from {project.schema(db)}.jobs_now order by id desc limit 1")
     return found if len(columns) > 1 else found[0]
 
 
