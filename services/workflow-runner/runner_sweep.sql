@@ -48,7 +48,7 @@ select distinct l.runner as runner from {p}.job_leases l where l.lease_until < n
 -- have been the cause: neither ran it as a suspect, alone, nor is the runner one of :alone. One that took its runner down
 -- too often does not, and what it had sent is not under way any more.
 -- name: sweep_rescue :many
-with silent as (
+with expired as (
   select e.job_id, alone.is_it, alone.is_it and e.attempt >= :attempts::smallint as gone
   from {p}.job_leases e, lateral (select e.suspect or coalesce(e.runner = any(:alone::text[]), false) as is_it) alone
   where e.lease_until < now()
@@ -56,10 +56,10 @@ with silent as (
 rescued as (
   update {p}.job_leases l set state = 'queued', token = l.token + 1, lease_until = null, runner = null, suspect = true,
     attempt = case when e.is_it then l.attempt else greatest(l.attempt - 1, 0) end
-  from silent e where l.job_id = e.job_id and not e.gone
+  from expired e where l.job_id = e.job_id and not e.gone
   returning l.job_id, l.attempt),
 freed as (
-  delete from {p}.job_leases l using silent e where l.job_id = e.job_id and e.gone
+  delete from {p}.job_leases l using expired e where l.job_id = e.job_id and e.gone
   returning l.job_id, l.token, l.attempt, l.started_at),
 quarantined as (
   update {p}.jobs j set status = 'failed', token = o.token + 1, attempt = o.attempt, started_at = o.started_at, finished_at = now(),

@@ -140,6 +140,8 @@ class Check:
         for job in self.db["jobs"]:
             if job["status"] not in FINAL or job["status"] == "cancelled":
                 self.say("end", f"job {job['id']} of '{job['flow']}' is {job['status']}")
+            if job["status"] in FINAL and job["leased"]:
+                self.say("end", f"job {job['id']} of '{job['flow']}' is {job['status']} and has a lease")
             if job["status"] == "failed":
                 self.explain_failure(job)
             if job["flow"] == "order" and job["status"] == "succeeded":

@@ -15,7 +15,7 @@ FLOWS = {"order": 1, "bulk": 2, "branch": 3, "tick": 4, "echo": 5}
 
 def job(number, flow, **members):
     return {"id": number, "workflow_id": FLOWS[flow], "status": "succeeded", "reason": None, "error": None, "depth": 0, "attempt": 1,
-            "trigger_id": 0, "trigger_data": None, "trigger_at": None, **members}
+            "trigger_id": 0, "trigger_data": None, "trigger_at": None, "leased": False, **members}
 
 
 def steps(number, *keys):
@@ -105,6 +105,7 @@ BREAKS = {
     "I5: job 99: the sink was called and there": lambda run: run["sink"].append({"job": 99, "mark": "d"}),
     "end: job 3 of 'branch' is running": lambda run: job_of(run, 3).update(status="running"),
     "end: job 1 of 'order' is cancelled": lambda run: job_of(run, 1).update(status="cancelled"),
+    "end: job 3 of 'branch' is succeeded and has a lease": lambda run: job_of(run, 3).update(leased=True),
     "end: job 1 of 'order' failed": lambda run: job_of(run, 1).update(status="failed", error={"code": "internal"}),
     "end: job 1 succeeded, its step note is None": lambda run: drop(run["database"]["steps"], job_id=1, key="note"),
     "end: job 1 succeeded, its step call is sent": lambda run: step_of(run, 1, "call").update(status="sent"),

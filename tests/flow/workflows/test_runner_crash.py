@@ -6,7 +6,7 @@ import time
 import pytest
 from groundwork.chaos import kill
 from groundwork.project import Project
-from groundwork.records import column, execute, rows, table
+from groundwork.records import column, rows, table
 from groundwork.runs import Held, condition, finish, history, step, until
 from groundwork.workflows import add_jobs, call, create, job_row, start, workflow
 

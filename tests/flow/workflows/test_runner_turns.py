@@ -5,7 +5,7 @@ import signal
 import pytest
 from groundwork.chaos import Deaf
 from groundwork.project import Project
-from groundwork.records import execute, rows
+from groundwork.records import rows
 from groundwork.runs import finish, step, until
 from groundwork.workflows import add_jobs, call, cancel_jobs, start, workflow
 
