@@ -184,6 +184,21 @@ def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders
     assert count(project, db, orders) == 0
 
 
+def test_an_end_whose_answer_is_lost(project, db, servers, start_one):
+    """The job has ended, and its runner does not know: it writes the end once more and finds that it is its own."""
+    made = workflow(project.admin, steps=[condition()])
+    with postgres_proxy(servers) as proxy:
+        runner = start_one(WORKERS=1, LEASE_MS=60000, **through_postgres(servers, proxy))
+        assert finish(project, start(project.admin, made))["status"] == "succeeded"
+        proxy.say('deaf {"succeeded"}')  # as the statuses of the jobs that a write is about
+        job = start(project.admin, made)
+        until(lambda: job_row(project, db, job, "status") == "succeeded", "it has ended")
+        proxy.say("pass")
+        until(lambda: 'groundwork_jobs_ended_total{status="succeeded"} 2' in runner.metrics(), "its runner knows", 50)
+        assert "groundwork_jobs_lost_total 0" in runner.metrics()
+    assert len(history(project, db, job)) == 1
+
+
 def test_a_lease_that_ended_early(project, db, start_one, orders):
     """The database's clock has jumped: the job is given away while its first run believes in its lease."""
     made = workflow(project.admin, steps=[slow_script(next="save"), create(next="last"), slow_script(key="last")])
