@@ -14,7 +14,7 @@
 #include "base/panic.h"
 #include "crypto/ossl_private.h"
 
-enum { POINT_BYTES = 1 + 2 * EC_COORDINATE_BYTES, POINT_UNCOMPRESSED = 4, DER_SIGNATURE_MAX = 80 };
+enum { POINT_BYTES = EC_POINT_BYTES, POINT_UNCOMPRESSED = 4, DER_SIGNATURE_MAX = 80 };
 
 struct ec_key {
     EVP_PKEY *pkey;
@@ -140,7 +140,7 @@ int ec_key_from_jwk(struct arena *scratch, struct str x, struct str y, struct ec
 {
     struct str x_bytes;
     struct str y_bytes;
-    uint8_t point[POINT_BYTES] = {POINT_UNCOMPRESSED};
+    char point[POINT_BYTES] = {POINT_UNCOMPRESSED};
 
     if (!codec_b64url_decode(scratch, x, &x_bytes) || x_bytes.len != EC_COORDINATE_BYTES)
         return EC_KEY_BAD;
@@ -148,8 +148,15 @@ int ec_key_from_jwk(struct arena *scratch, struct str x, struct str y, struct ec
         return EC_KEY_BAD;
     memcpy(point + 1, x_bytes.ptr, EC_COORDINATE_BYTES);
     memcpy(point + 1 + EC_COORDINATE_BYTES, y_bytes.ptr, EC_COORDINATE_BYTES);
+    return ec_key_from_point((struct str){point, sizeof(point)}, ret_key);
+}
+
+int ec_key_from_point(struct str point, struct ec_key **ret_key)
+{
+    if (point.len != POINT_BYTES || point.ptr[0] != POINT_UNCOMPRESSED)
+        return EC_KEY_BAD;
     ossl_begin();
-    EVP_PKEY *pkey = pkey_from_point(point);
+    EVP_PKEY *pkey = pkey_from_point((const uint8_t *)point.ptr);
     if (!pkey)
         return EC_KEY_BAD;
     *ret_key = key_new(pkey, false);
@@ -208,6 +215,29 @@ void ec_key_jwk(struct arena *arena, const struct ec_key *key, struct str *ret_x
     const char *x = (const char *)key->point + 1;
     *ret_x = codec_b64url(arena, (struct str){x, EC_COORDINATE_BYTES});
     *ret_y = codec_b64url(arena, (struct str){x + EC_COORDINATE_BYTES, EC_COORDINATE_BYTES});
+}
+
+struct str ec_key_point(const struct ec_key *key)
+{
+    return (struct str){(const char *)key->point, sizeof(key->point)};
+}
+
+void ec_shared_secret(const struct ec_key *own,
+                      const struct ec_key *peer,
+                      uint8_t ret_secret[EC_COORDINATE_BYTES])
+{
+    size_t secret_bytes = EC_COORDINATE_BYTES;
+
+    MUST(own->has_private);
+    ossl_begin();
+    EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, own->pkey, NULL);
+    ossl_must(ctx != NULL && EVP_PKEY_derive_init(ctx), "agreement");
+    /* The peer's point is on the curve, or there were no key; the cofactor is 1: no further check.
+     */
+    ossl_must(EVP_PKEY_derive_set_peer_ex(ctx, peer->pkey, 0), "agreement peer");
+    ossl_must(EVP_PKEY_derive(ctx, ret_secret, &secret_bytes), "agreement");
+    MUST(secret_bytes == EC_COORDINATE_BYTES);
+    EVP_PKEY_CTX_free(ctx);
 }
 
 void ec_sign_es256(const struct ec_key *key, struct str data, uint8_t ret_sig[EC_SIGNATURE_BYTES])

@@ -9,6 +9,7 @@
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "crypto/ec.h"
+#include "crypto/rsa_key.h"
 #include "crypto/rsa_private.h"
 
 enum { JSON_DEPTH_MAX = 8 };
@@ -125,6 +126,37 @@ static bool is_plain_word(struct str text)
     return ascii_only(text, ASCII_ALNUM, "-_.+");
 }
 
+/* "header.payload" in a buffer with room for a signature. */
+static void signing_input(struct arena *arena,
+                          const char *alg,
+                          struct str kid,
+                          struct str typ,
+                          struct str claims_json,
+                          struct strbuf *ret_token)
+{
+    MUST(is_plain_word(kid) && is_plain_word(typ));
+    struct str type = typ.len > 0 ? typ : STR("JWT");
+    struct str header =
+        kid.len > 0 ? arena_printf(arena,
+                                   "{\"alg\":\"%s\",\"typ\":\"%.*s\",\"kid\":\"%.*s\"}",
+                                   alg,
+                                   STR_ARG(type),
+                                   STR_ARG(kid))
+                    : arena_printf(arena, "{\"alg\":\"%s\",\"typ\":\"%.*s\"}", alg, STR_ARG(type));
+    strbuf_init(ret_token, arena, 2 * (header.len + claims_json.len + RSA_SIGNATURE_MAX) + 16);
+    strbuf_str(ret_token, codec_b64url(arena, header));
+    strbuf_char(ret_token, '.');
+    strbuf_str(ret_token, codec_b64url(arena, claims_json));
+}
+
+static struct str token_end(struct arena *arena, struct strbuf *token, struct str sig)
+{
+    strbuf_char(token, '.');
+    strbuf_str(token, codec_b64url(arena, sig));
+    MUST(!token->overflow);
+    return strbuf_view(token);
+}
+
 struct str jws_sign_es256_typ(struct arena *arena,
                               const struct ec_key *key,
                               struct str kid,
@@ -134,24 +166,9 @@ struct str jws_sign_es256_typ(struct arena *arena,
     uint8_t sig[EC_SIGNATURE_BYTES];
     struct strbuf token;
 
-    MUST(is_plain_word(kid) && is_plain_word(typ));
-    if (typ.len == 0)
-        typ = STR("JWT");
-    struct str header =
-        kid.len > 0 ? arena_printf(arena,
-                                   "{\"alg\":\"ES256\",\"typ\":\"%.*s\",\"kid\":\"%.*s\"}",
-                                   STR_ARG(typ),
-                                   STR_ARG(kid))
-                    : arena_printf(arena, "{\"alg\":\"ES256\",\"typ\":\"%.*s\"}", STR_ARG(typ));
-    strbuf_init(&token, arena, 2 * (header.len + claims_json.len + EC_SIGNATURE_BYTES) + 16);
-    strbuf_str(&token, codec_b64url(arena, header));
-    strbuf_char(&token, '.');
-    strbuf_str(&token, codec_b64url(arena, claims_json));
+    signing_input(arena, "ES256", kid, typ, claims_json, &token);
     ec_sign_es256(key, strbuf_view(&token), sig);
-    strbuf_char(&token, '.');
-    strbuf_str(&token, codec_b64url(arena, (struct str){(const char *)sig, sizeof(sig)}));
-    MUST(!token.overflow);
-    return strbuf_view(&token);
+    return token_end(arena, &token, (struct str){(const char *)sig, sizeof(sig)});
 }
 
 struct str jws_sign_es256(struct arena *arena,
@@ -160,4 +177,15 @@ struct str jws_sign_es256(struct arena *arena,
                           struct str claims_json)
 {
     return jws_sign_es256_typ(arena, key, kid, STR_NONE, claims_json);
+}
+
+struct str jws_sign_rs256(struct arena *arena,
+                          const struct rsa_key *key,
+                          struct str kid,
+                          struct str claims_json)
+{
+    struct strbuf token;
+
+    signing_input(arena, "RS256", kid, STR_NONE, claims_json, &token);
+    return token_end(arena, &token, rsa_sign_rs256(arena, key, strbuf_view(&token)));
 }

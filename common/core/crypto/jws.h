@@ -17,6 +17,7 @@
 #include "base/str.h"
 
 struct ec_key;
+struct rsa_key;
 
 #define JWS_MAX_BYTES 8192
 
@@ -78,3 +79,8 @@ struct str jws_sign_es256_typ(struct arena *arena,
                               struct str kid,
                               struct str typ,
                               struct str claims_json);
+/* The same, RS256. */
+struct str jws_sign_rs256(struct arena *arena,
+                          const struct rsa_key *key,
+                          struct str kid,
+                          struct str claims_json);

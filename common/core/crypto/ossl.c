@@ -11,6 +11,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 static EVP_CIPHER *aes256_gcm;
+static EVP_CIPHER *aes128_gcm;
 static EVP_MAC_CTX *hmac_template;
 
 static void fetch_all(void)
@@ -19,6 +20,8 @@ static void fetch_all(void)
     ossl_must(sha256 != NULL, "SHA2-256");
     aes256_gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
     ossl_must(aes256_gcm != NULL, "AES-256-GCM");
+    aes128_gcm = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
+    ossl_must(aes128_gcm != NULL, "AES-128-GCM");
 
     EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
     ossl_must(mac != NULL, "HMAC");
@@ -49,6 +52,12 @@ const EVP_CIPHER *ossl_aes256_gcm(void)
 {
     fetch_once();
     return aes256_gcm;
+}
+
+const EVP_CIPHER *ossl_aes128_gcm(void)
+{
+    fetch_once();
+    return aes128_gcm;
 }
 
 EVP_MAC_CTX *ossl_hmac_template(void)

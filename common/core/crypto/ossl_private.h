@@ -10,6 +10,7 @@
 /* Borrowed, never freed, any thread. */
 const EVP_MD *ossl_sha256(void);
 const EVP_CIPHER *ossl_aes256_gcm(void);
+const EVP_CIPHER *ossl_aes128_gcm(void);
 /* An HMAC-SHA-256 context to duplicate and key; never used itself. */
 EVP_MAC_CTX *ossl_hmac_template(void);
 

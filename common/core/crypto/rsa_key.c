@@ -1,0 +1,110 @@
+/* RSA private keys and RS256 signing on OpenSSL's EVP interface. */
+#include "crypto/rsa_key.h"
+
+#include <openssl/pem.h>
+#include <stdlib.h>
+
+#include "base/panic.h"
+#include "crypto/ossl_private.h"
+
+enum { PEM_BYTES_MAX = 16384, MODULUS_BITS_MIN = 2048, MODULUS_BITS_MAX = 8 * RSA_SIGNATURE_MAX };
+
+struct rsa_key {
+    EVP_PKEY *pkey;
+};
+
+/* Without one OpenSSL asks whoever sits at the terminal. */
+static int no_password(char *buf, int size, int writing, void *arg)
+{
+    (void)buf;
+    (void)size;
+    (void)writing;
+    (void)arg;
+    return -1;
+}
+
+static EVP_PKEY *pem_read(struct str pem)
+{
+    if (pem.len == 0 || pem.len > PEM_BYTES_MAX)
+        return NULL;
+    BIO *bio = BIO_new_mem_buf(pem.ptr, (int)pem.len);
+    ossl_must(bio != NULL, "memory BIO");
+    EVP_PKEY *pkey = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+    BIO_free(bio);
+    return pkey;
+}
+
+/* Writes RSA_SIGNATURE_MAX bytes at most; returns how many, 0 when the key cannot sign. */
+static size_t sign(EVP_PKEY *pkey, struct str data, uint8_t ret_sig[RSA_SIGNATURE_MAX])
+{
+    size_t sig_bytes = RSA_SIGNATURE_MAX;
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    ossl_must(ctx != NULL, "digest context");
+    /* PKCS #1 v1.5 is the default padding of an RSA key. */
+    bool done = EVP_DigestSignInit(ctx, NULL, ossl_sha256(), NULL, pkey) == 1 &&
+                EVP_DigestSign(ctx, ret_sig, &sig_bytes, (const uint8_t *)data.ptr, data.len) == 1;
+    EVP_MD_CTX_free(ctx);
+    return done ? sig_bytes : 0;
+}
+
+static bool verifies(EVP_PKEY *pkey, struct str data, const uint8_t *sig, size_t sig_bytes)
+{
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    ossl_must(ctx != NULL, "digest context");
+    bool right = EVP_DigestVerifyInit(ctx, NULL, ossl_sha256(), NULL, pkey) == 1 &&
+                 EVP_DigestVerify(ctx, sig, sig_bytes, (const uint8_t *)data.ptr, data.len) == 1;
+    EVP_MD_CTX_free(ctx);
+    return right;
+}
+
+static bool usable(EVP_PKEY *pkey)
+{
+    uint8_t sig[RSA_SIGNATURE_MAX];
+    const struct str probe = STR("probe");
+
+    if (EVP_PKEY_is_a(pkey, "RSA") != 1 || EVP_PKEY_get_bits(pkey) < MODULUS_BITS_MIN ||
+        EVP_PKEY_get_bits(pkey) > MODULUS_BITS_MAX)
+        return false;
+    size_t sig_bytes = sign(pkey, probe, sig);
+    return sig_bytes > 0 && verifies(pkey, probe, sig, sig_bytes);
+}
+
+int rsa_key_from_pem(struct str pem, struct rsa_key **ret_key)
+{
+    ossl_begin();
+    EVP_PKEY *pkey = pem_read(pem);
+    if (!pkey)
+        return RSA_KEY_BAD;
+    if (!usable(pkey)) {
+        EVP_PKEY_free(pkey);
+        return RSA_KEY_BAD;
+    }
+    struct rsa_key *key = calloc(1, sizeof(*key));
+    MUST(key != NULL);
+    key->pkey = pkey;
+    *ret_key = key;
+    return 0;
+}
+
+void rsa_key_free(struct rsa_key *key)
+{
+    if (!key)
+        return;
+    EVP_PKEY_free(key->pkey);
+    free(key);
+}
+
+void rsa_key_free_deferred(void *key)
+{
+    rsa_key_free(key);
+}
+
+struct str rsa_sign_rs256(struct arena *arena, const struct rsa_key *key, struct str data)
+{
+    uint8_t *sig = arena_alloc(arena, RSA_SIGNATURE_MAX);
+
+    ossl_begin();
+    size_t sig_bytes = sign(key->pkey, data, sig);
+    ossl_must(sig_bytes > 0, "RSA signature");
+    return (struct str){(const char *)sig, sig_bytes};
+}

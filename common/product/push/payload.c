@@ -1,0 +1,246 @@
+/* Payloads for iOS, Android and browsers. */
+#include "push/payload.h"
+
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "json/jw.h"
+
+enum { PAYLOAD_MAX = 8 * 1024 * 1024 }; /* a guard: callers have bounded what goes in */
+
+#define BODY_BEFORE "{\"message\":{\"token\":"
+
+bool push_data_name_ok(struct str name)
+{
+    return name.len > 0 && !str_is(name, "from") && !str_is(name, "message_type") &&
+           !str_starts(name, STR("google")) && !str_starts(name, STR("gcm"));
+}
+
+static void member(struct jw *w, const char *key, struct str text)
+{
+    if (text.len > 0)
+        JW_STR(w, key, text);
+}
+
+/* A number as text, which is what providers want. */
+static void number_text(struct jw *w, const char *key, int64_t value, const char *unit)
+{
+    char digits[24];
+    size_t len = num_print_i64(digits, value);
+
+    jw_lit(w, key);
+    jw_str_begin(w);
+    jw_str_part(w, (struct str){digits, len});
+    jw_str_part(w, str_from(unit));
+    jw_str_end(w);
+}
+
+/* --- parts of both --- */
+
+/* The standard list of a browser's notification. */
+static void actions(struct jw *w, const struct push_message *message)
+{
+    jw_lit(w, "actions");
+    jw_arr(w);
+    for (size_t i = 0; i < message->nbuttons; i++) {
+        jw_obj(w);
+        JW_STR(w, "action", message->buttons[i].id);
+        JW_STR(w, "title", message->buttons[i].label);
+        jw_obj_end(w);
+    }
+    jw_arr_end(w);
+}
+
+static struct str buttons_text(struct arena *arena, const struct push_message *message)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, arena, PAYLOAD_MAX);
+    jw_init(&w, &text);
+    jw_arr(&w);
+    for (size_t i = 0; i < message->nbuttons; i++) {
+        jw_obj(&w);
+        JW_STR(&w, "id", message->buttons[i].id);
+        JW_STR(&w, "label", message->buttons[i].label);
+        member(&w, "click_action", message->buttons[i].click_action);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    MUST(jw_done(&w));
+    return strbuf_view(&text);
+}
+
+/* Ours first, then the send's own but those names that ours have taken. */
+static void
+data(struct jw *w, const struct push_message *message, const struct push_datum *ours, size_t nours)
+{
+    jw_lit(w, "data");
+    jw_obj(w);
+    for (size_t i = 0; i < nours; i++) {
+        if (ours[i].value.len > 0) {
+            jw_key(w, ours[i].name);
+            jw_str(w, ours[i].value);
+        }
+    }
+    for (size_t i = 0; i < message->ndata; i++) {
+        bool taken = false;
+        for (size_t k = 0; k < nours; k++)
+            taken |= ours[k].value.len > 0 && str_eq(ours[k].name, message->data[i].name);
+        if (!taken) {
+            jw_key(w, message->data[i].name);
+            jw_str(w, message->data[i].value);
+        }
+    }
+    jw_obj_end(w);
+}
+
+/* --- FCM --- */
+
+static void fcm_notification(struct jw *w, const struct push_message *message)
+{
+    jw_lit(w, "notification");
+    jw_obj(w);
+    member(w, "title", message->title);
+    member(w, "body", message->body);
+    member(w, "image", message->image_url);
+    jw_obj_end(w);
+}
+
+/* No android.notification.click_action: it names an intent of the app, and with a link there a tap
+ * would open nothing. The link is in data. */
+static void fcm_android(struct jw *w, const struct push_message *message)
+{
+    jw_lit(w, "android");
+    jw_obj(w);
+    JW_CSTR(w, "priority", "HIGH");
+    if (message->ttl_s > 0)
+        number_text(w, "ttl", message->ttl_s, "s");
+    jw_obj_end(w);
+}
+
+static void fcm_apns(struct jw *w, const struct push_message *message)
+{
+    jw_lit(w, "apns");
+    jw_obj(w);
+    jw_lit(w, "headers");
+    jw_obj(w);
+    JW_CSTR(w, "apns-priority", "10");
+    JW_CSTR(w, "apns-push-type", "alert");
+    if (message->ttl_s > 0)
+        number_text(w, "apns-expiration", message->sent_ms / 1000 + message->ttl_s, "");
+    jw_obj_end(w);
+    jw_lit(w, "payload");
+    jw_obj(w);
+    jw_lit(w, "aps");
+    jw_obj(w);
+    member(w, "category", message->category);
+    if (message->image_url.len > 0) /* lets the app's extension fetch it */
+        JW_I64(w, "mutable-content", 1);
+    JW_CSTR(w, "sound", "default");
+    jw_obj_end(w);
+    jw_obj_end(w);
+    if (message->image_url.len > 0) {
+        jw_lit(w, "fcm_options");
+        jw_obj(w);
+        JW_STR(w, "image", message->image_url);
+        jw_obj_end(w);
+    }
+    jw_obj_end(w);
+}
+
+static void fcm_webpush(struct jw *w, const struct push_message *message)
+{
+    bool link = str_starts(message->click_action, STR("https://")); /* FCM takes no other */
+
+    jw_lit(w, "webpush");
+    jw_obj(w);
+    if (message->ttl_s > 0) {
+        jw_lit(w, "headers");
+        jw_obj(w);
+        number_text(w, "TTL", message->ttl_s, "");
+        jw_obj_end(w);
+    }
+    if (message->nbuttons > 0) {
+        jw_lit(w, "notification");
+        jw_obj(w);
+        actions(w, message);
+        jw_obj_end(w);
+    }
+    if (link) {
+        jw_lit(w, "fcm_options");
+        jw_obj(w);
+        JW_STR(w, "link", message->click_action);
+        jw_obj_end(w);
+    }
+    jw_obj_end(w);
+}
+
+struct str push_fcm_rest(struct arena *arena, const struct push_message *message)
+{
+    const struct push_datum ours[] = {
+        {STR("notification_id"), message->notification_id},
+        {STR("category"), message->category},
+        {STR("buttons"), message->nbuttons > 0 ? buttons_text(arena, message) : STR_NONE},
+        {STR("click_action"), message->click_action},
+    };
+    struct strbuf text;
+    struct jw w;
+
+    MUST(message->notification_id.len > 0);
+    /* Written as an object of its own, whose opening brace is then the comma behind the token. */
+    strbuf_init(&text, arena, PAYLOAD_MAX);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    fcm_notification(&w, message);
+    data(&w, message, ours, ARRAY_LEN(ours));
+    fcm_android(&w, message);
+    fcm_apns(&w, message);
+    fcm_webpush(&w, message);
+    jw_obj_end(&w);
+    MUST(jw_done(&w));
+    strbuf_char(&text, '}');
+    MUST(!text.overflow);
+    text.ptr[0] = ',';
+    return strbuf_view(&text);
+}
+
+struct str push_fcm_body(struct arena *arena, struct str rest, struct str token)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, arena, PAYLOAD_MAX);
+    (void)strbuf_reserve(&text, sizeof(BODY_BEFORE) + token.len + 2 + rest.len);
+    strbuf_str(&text, STR(BODY_BEFORE));
+    jw_init(&w, &text);
+    jw_str(&w, token);
+    strbuf_str(&text, rest);
+    MUST(!text.overflow);
+    return strbuf_view(&text);
+}
+
+/* --- our service worker --- */
+
+struct str push_web_payload(struct arena *arena, const struct push_message *message)
+{
+    const struct push_datum ours[] = {{STR("notification_id"), message->notification_id}};
+    struct strbuf text;
+    struct jw w;
+
+    MUST(message->notification_id.len > 0);
+    strbuf_init(&text, arena, PAYLOAD_MAX);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    member(&w, "title", message->title);
+    member(&w, "body", message->body);
+    member(&w, "image", message->image_url);
+    member(&w, "click_action", message->click_action);
+    member(&w, "category", message->category);
+    if (message->nbuttons > 0)
+        actions(&w, message);
+    data(&w, message, ours, ARRAY_LEN(ours));
+    jw_obj_end(&w);
+    MUST(jw_done(&w));
+    return strbuf_view(&text);
+}

@@ -1,0 +1,158 @@
+/* VAPID tokens, kept by origin. */
+#include "push/vapid.h"
+
+#include <stdlib.h>
+
+#include "base/codec.h"
+#include "base/map.h"
+#include "base/panic.h"
+#include "crypto/ec.h"
+#include "crypto/jws.h"
+#include "json/jw.h"
+
+enum { CLAIMS_BYTES_MAX = 8192 };
+
+struct token {
+    struct arena *arena; /* the token itself, its origin and header */
+    struct str origin;
+    struct str header;
+    int64_t renew_s;
+    uint64_t used; /* number of the use, for the longest unused */
+};
+
+struct vapid {
+    const struct ec_key *key;
+    struct arena *arena; /* subject and public key */
+    struct str subject;
+    struct str public_key;
+    struct map *tokens; /* origin -> struct token */
+    uint64_t uses;
+    uint64_t signed_total;
+};
+
+bool vapid_subject_ok(struct str subject)
+{
+    const struct str schemes[] = {STR("mailto:"), STR("https://")};
+
+    if (subject.len > VAPID_SUBJECT_MAX)
+        return false;
+    for (size_t i = 0; i < subject.len; i++)
+        if (subject.ptr[i] <= ' ' || subject.ptr[i] > '~')
+            return false;
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (str_starts(subject, schemes[i]) && subject.len > schemes[i].len)
+            return true;
+    return false;
+}
+
+struct str vapid_public_key(struct arena *arena, const struct ec_key *key)
+{
+    return codec_b64url(arena, ec_key_point(key));
+}
+
+struct vapid *vapid_new(const struct ec_key *key, struct str subject)
+{
+    struct arena *arena = arena_new(0);
+    struct vapid *vapid = ARENA_NEW(arena, vapid);
+
+    MUST(ec_key_has_private(key));
+    *vapid = (struct vapid){
+        .key = key,
+        .arena = arena,
+        .subject = arena_dup(arena, subject),
+        .public_key = vapid_public_key(arena, key),
+        .tokens = map_new(),
+    };
+    return vapid;
+}
+
+void vapid_free(struct vapid *vapid)
+{
+    size_t cursor = 0;
+    struct str origin;
+    void *value = NULL;
+
+    if (!vapid)
+        return;
+    while (map_next(vapid->tokens, &cursor, &origin, &value)) {
+        const struct token *token = value;
+        arena_free(token->arena);
+    }
+    map_free(vapid->tokens);
+    arena_free(vapid->arena);
+}
+
+static void forget(struct vapid *vapid, const struct token *token)
+{
+    map_remove(vapid->tokens, token->origin);
+    arena_free(token->arena);
+}
+
+static void make_way(struct vapid *vapid)
+{
+    const struct token *oldest = NULL;
+    size_t cursor = 0;
+    struct str origin;
+    void *value = NULL;
+
+    if (map_size(vapid->tokens) < VAPID_ORIGINS_MAX)
+        return;
+    while (map_next(vapid->tokens, &cursor, &origin, &value)) {
+        const struct token *token = value;
+        if (!oldest || token->used < oldest->used)
+            oldest = token;
+    }
+    MUST(oldest != NULL);
+    forget(vapid, oldest);
+}
+
+static struct token *token_sign(struct vapid *vapid, struct str origin, int64_t now_s)
+{
+    struct arena *arena = arena_new(0);
+    struct token *token = ARENA_NEW(arena, token);
+    struct strbuf claims;
+    struct jw w;
+
+    strbuf_init(&claims, arena, CLAIMS_BYTES_MAX);
+    jw_init(&w, &claims);
+    jw_obj(&w);
+    JW_STR(&w, "aud", origin);
+    JW_I64(&w, "exp", now_s + VAPID_TOKEN_S);
+    JW_STR(&w, "sub", vapid->subject);
+    jw_obj_end(&w);
+    MUST(jw_done(&w));
+    struct str jwt = jws_sign_es256(arena, vapid->key, STR_NONE, strbuf_view(&claims));
+    *token = (struct token){
+        .arena = arena,
+        .origin = arena_dup(arena, origin),
+        .header =
+            arena_printf(arena, "vapid t=%.*s, k=%.*s", STR_ARG(jwt), STR_ARG(vapid->public_key)),
+        .renew_s = now_s + VAPID_TOKEN_S - VAPID_RENEW_S,
+    };
+    vapid->signed_total++;
+    return token;
+}
+
+struct str vapid_header(struct vapid *vapid, struct arena *arena, struct str origin, int64_t now_ms)
+{
+    int64_t now_s = now_ms / 1000;
+    struct token *token = map_get(vapid->tokens, origin);
+
+    /* A clock that was set back must not keep a token that ends more than a day away. */
+    if (token && (now_s >= token->renew_s || now_s < token->renew_s - VAPID_TOKEN_S)) {
+        forget(vapid, token);
+        token = NULL;
+    }
+    if (!token) {
+        make_way(vapid);
+        token = token_sign(vapid, origin, now_s);
+        (void)map_put(vapid->tokens, token->origin, token);
+    }
+    token->used = ++vapid->uses;
+    return arena_dup(arena, token->header);
+}
+
+uint64_t vapid_signed_total(const struct vapid *vapid)
+{
+    return vapid->signed_total;
+}

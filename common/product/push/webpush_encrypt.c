@@ -1,0 +1,120 @@
+/* Message encryption for web push. */
+#include "push/webpush_encrypt.h"
+
+#include <openssl/crypto.h>
+
+#include "base/panic.h"
+#include "base/rand.h"
+#include "crypto/digest.h"
+#include "crypto/gcm128.h"
+
+enum {
+    SALT_AT = 0,
+    RECORD_SIZE_AT = WEBPUSH_SALT_BYTES,
+    KEY_ID_LENGTH_AT = RECORD_SIZE_AT + 4,
+    KEY_ID_AT = KEY_ID_LENGTH_AT + 1,
+    INFO_BYTES = 14 + 2 * EC_POINT_BYTES, /* "WebPush: info", 0, both points */
+    DELIMITER_LAST = 2,                   /* behind the text of the last record */
+};
+_Static_assert(KEY_ID_AT + EC_POINT_BYTES == WEBPUSH_HEADER_BYTES, "header of RFC 8188");
+
+struct record_key {
+    uint8_t key[DIGEST_SHA256_BYTES];   /* its first GCM128_KEY_BYTES */
+    uint8_t nonce[DIGEST_SHA256_BYTES]; /* its first GCM128_NONCE_BYTES */
+};
+
+static struct str bytes_of(const void *bytes, size_t count)
+{
+    return (struct str){bytes, count};
+}
+
+/* RFC 8291 section 3.4. */
+static void derive(const struct ec_key *own,
+                   const struct ec_key *peer,
+                   const uint8_t auth[WEBPUSH_AUTH_BYTES],
+                   const uint8_t salt[WEBPUSH_SALT_BYTES],
+                   struct record_key *ret)
+{
+    static const char label[14] = "WebPush: info"; /* the NUL belongs to it */
+    uint8_t secret[EC_COORDINATE_BYTES];
+    uint8_t keying[DIGEST_SHA256_BYTES];
+    char info[INFO_BYTES];
+
+    memcpy(info, label, sizeof(label));
+    memcpy(info + sizeof(label), ec_key_point(peer).ptr, EC_POINT_BYTES);
+    memcpy(info + sizeof(label) + EC_POINT_BYTES, ec_key_point(own).ptr, EC_POINT_BYTES);
+    ec_shared_secret(own, peer, secret);
+    digest_hkdf_sha256(bytes_of(secret, sizeof(secret)),
+                       bytes_of(auth, WEBPUSH_AUTH_BYTES),
+                       bytes_of(info, sizeof(info)),
+                       keying);
+
+    struct str salt_bytes = bytes_of(salt, WEBPUSH_SALT_BYTES);
+    struct str keying_bytes = bytes_of(keying, sizeof(keying));
+    digest_hkdf_sha256(keying_bytes, salt_bytes, STR("Content-Encoding: aes128gcm\0"), ret->key);
+    digest_hkdf_sha256(keying_bytes, salt_bytes, STR("Content-Encoding: nonce\0"), ret->nonce);
+    OPENSSL_cleanse(secret, sizeof(secret));
+    OPENSSL_cleanse(keying, sizeof(keying));
+}
+
+/* RFC 8188 section 2.1. */
+static void header_write(uint8_t *at, const uint8_t *salt, const struct ec_key *own)
+{
+    memcpy(at + SALT_AT, salt, WEBPUSH_SALT_BYTES);
+    at[RECORD_SIZE_AT] = 0;
+    at[RECORD_SIZE_AT + 1] = 0;
+    at[RECORD_SIZE_AT + 2] = WEBPUSH_BODY_MAX >> 8;
+    at[RECORD_SIZE_AT + 3] = WEBPUSH_BODY_MAX & 255;
+    at[KEY_ID_LENGTH_AT] = EC_POINT_BYTES;
+    memcpy(at + KEY_ID_AT, ec_key_point(own).ptr, EC_POINT_BYTES);
+}
+
+static bool fits(size_t text, size_t padding)
+{
+    return text <= WEBPUSH_TEXT_MAX && padding <= WEBPUSH_TEXT_MAX - text;
+}
+
+int webpush_encrypt_with(const struct ec_key *own,
+                         const uint8_t salt[WEBPUSH_SALT_BYTES],
+                         const struct webpush_subscription *subscription,
+                         struct str text,
+                         size_t padding,
+                         struct webpush_body *ret_body)
+{
+    static const char ending[1 + WEBPUSH_TEXT_MAX] = {DELIMITER_LAST};
+    struct ec_key *peer = NULL;
+    struct record_key record;
+
+    if (!fits(text.len, padding))
+        return WEBPUSH_TOO_LARGE;
+    if (ec_key_from_point(bytes_of(subscription->point, EC_POINT_BYTES), &peer) != 0)
+        return WEBPUSH_KEY_BAD;
+    derive(own, peer, subscription->auth, salt, &record);
+    ec_key_free(peer);
+
+    const struct str parts[] = {text, bytes_of(ending, 1 + padding)};
+    uint8_t *at = ret_body->bytes;
+    header_write(at, salt, own);
+    size_t sealed =
+        gcm128_seal(record.key, record.nonce, parts, ARRAY_LEN(parts), at + WEBPUSH_HEADER_BYTES);
+    ret_body->len = WEBPUSH_HEADER_BYTES + sealed;
+    MUST(ret_body->len <= WEBPUSH_BODY_MAX);
+    OPENSSL_cleanse(&record, sizeof(record));
+    return 0;
+}
+
+int webpush_encrypt(const struct webpush_subscription *subscription,
+                    struct str text,
+                    size_t padding,
+                    struct webpush_body *ret_body)
+{
+    uint8_t salt[WEBPUSH_SALT_BYTES];
+
+    if (!fits(text.len, padding)) /* before a key pair is made for nothing */
+        return WEBPUSH_TOO_LARGE;
+    rand_bytes(salt, sizeof(salt));
+    struct ec_key *own = ec_key_generate();
+    int rc = webpush_encrypt_with(own, salt, subscription, text, padding, ret_body);
+    ec_key_free(own);
+    return rc;
+}

@@ -1,0 +1,171 @@
+/* VAPID: what a push service verifies, how long a token is used, and how many are kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/codec.h"
+#include "crypto/ec.h"
+#include "crypto/jws.h"
+#include "push/vapid.h"
+
+#define ORIGIN  "https://push.example.net"
+#define SUBJECT "mailto:push@example.com"
+#define NOW     INT64_C(1760000000000)
+#define HOUR    INT64_C(3600000)
+
+static struct arena *arena;
+static struct ec_key *key;
+static struct vapid *vapid;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = arena_new(0);
+    key = ec_key_generate();
+    vapid = vapid_new(key, STR(SUBJECT));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    vapid_free(vapid);
+    ec_key_free(key);
+    arena_free(arena);
+    return 0;
+}
+
+static struct str header_at(const char *origin, int64_t now_ms)
+{
+    return vapid_header(vapid, arena, str_from(origin), now_ms);
+}
+
+/* "vapid t=<jwt>, k=<key>" */
+static void parts(struct str header, struct jws *ret_jws, struct str *ret_key)
+{
+    struct str rest = header;
+
+    assert_true(str_starts(header, STR("vapid t=")));
+    struct str token = str_split(&rest, ',');
+    assert_true(str_starts(rest, STR(" k=")));
+    *ret_key = (struct str){rest.ptr + 3, rest.len - 3};
+    assert_int_equal(jws_parse(arena, (struct str){token.ptr + 8, token.len - 8}, ret_jws), 0);
+}
+
+static void test_token(void **state)
+{
+    struct jws jws;
+    struct str public_key;
+    struct str point;
+    struct ec_key *told = NULL;
+    int64_t exp = 0;
+
+    (void)state;
+    parts(header_at(ORIGIN, NOW), &jws, &public_key);
+    assert_int_equal(public_key.len, 87);
+    assert_true(str_eq(public_key, vapid_public_key(arena, key)));
+    assert_true(codec_b64url_decode(arena, public_key, &point));
+    assert_int_equal(ec_key_from_point(point, &told), 0);
+    assert_int_equal(jws_verify_es256(&jws, told), 0);
+    ec_key_free(told);
+    assert_true(str_is(jws.typ, "JWT"));
+    assert_true(str_is(jws_claim_str(&jws, "aud"), ORIGIN));
+    assert_true(str_is(jws_claim_str(&jws, "sub"), SUBJECT));
+    assert_true(jws_claim_i64(&jws, "exp", &exp));
+    assert_int_equal(exp, NOW / 1000 + 43200);
+    assert_int_equal(json_object_size(jws.claims), 3);
+}
+
+static void test_used_again(void **state)
+{
+    (void)state;
+    struct str first = header_at(ORIGIN, NOW);
+    assert_true(str_eq(header_at(ORIGIN, NOW + 1), first));
+    assert_true(str_eq(header_at(ORIGIN, NOW + 11 * HOUR - 1000), first));
+    assert_int_equal(vapid_signed_total(vapid), 1);
+    assert_false(str_eq(header_at("https://other.example.net", NOW), first));
+    assert_int_equal(vapid_signed_total(vapid), 2);
+
+    struct str second = header_at(ORIGIN, NOW + 11 * HOUR);
+    assert_false(str_eq(second, first));
+    assert_true(str_eq(header_at(ORIGIN, NOW + 12 * HOUR), second));
+    assert_int_equal(vapid_signed_total(vapid), 3);
+    /* a clock that was set back by a day must not go on with a token that ends too late */
+    assert_false(str_eq(header_at(ORIGIN, NOW - 24 * HOUR), second));
+    assert_int_equal(vapid_signed_total(vapid), 4);
+}
+
+/* Origins come from devices: any number of them. */
+static void test_bounded(void **state)
+{
+    (void)state;
+    (void)header_at(ORIGIN, NOW);
+    for (int i = 0; i < 10 * VAPID_ORIGINS_MAX; i++) {
+        struct str origin = arena_printf(arena, "https://push%d.example.net", i);
+        (void)vapid_header(vapid, arena, origin, NOW);
+        (void)header_at(ORIGIN, NOW); /* in use: it stays */
+    }
+    assert_int_equal(vapid_signed_total(vapid), 1 + 10 * VAPID_ORIGINS_MAX);
+    (void)header_at("https://push0.example.net", NOW);
+    assert_int_equal(vapid_signed_total(vapid), 2 + 10 * VAPID_ORIGINS_MAX);
+}
+
+static void test_subjects(void **state)
+{
+    static const struct {
+        const char *text;
+        bool ok;
+    } cases[] = {
+        {"mailto:a@example.com", true},
+        {"https://example.com/contact", true},
+        {"mailto:", false},
+        {"https://", false},
+        {"http://example.com", false},
+        {"MAILTO:a@example.com", false},
+        {" mailto:a@example.com", false},
+        {"mailto:a@example.com\n", false},
+        {"mailto:\xc3\xa9@example.com", false},
+        {"a@example.com", false},
+        {"", false},
+    };
+    char text[VAPID_SUBJECT_MAX + 1];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (vapid_subject_ok(str_from(cases[i].text)) != cases[i].ok)
+            fail_msg("%s", cases[i].text);
+    memset(text, 'a', sizeof(text));
+    memcpy(text, "mailto:", 7);
+    assert_true(vapid_subject_ok((struct str){text, VAPID_SUBJECT_MAX}));
+    assert_false(vapid_subject_ok((struct str){text, VAPID_SUBJECT_MAX + 1}));
+}
+
+/* A quote in the subject ends no JSON text. */
+static void test_subject_escaped(void **state)
+{
+    struct jws jws;
+    struct str ignored;
+
+    (void)state;
+    struct vapid *other = vapid_new(key, STR("mailto:\"a\\b\"@example.com"));
+    parts(vapid_header(other, arena, STR(ORIGIN), NOW), &jws, &ignored);
+    assert_true(str_is(jws_claim_str(&jws, "sub"), "mailto:\"a\\b\"@example.com"));
+    vapid_free(other);
+    vapid_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_token, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_used_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_subjects, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_subject_escaped, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
