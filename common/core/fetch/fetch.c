@@ -134,6 +134,8 @@ static void set_rules(CURL *easy, struct fetch_op *op)
     /* Hosts of a tenant's choice do not push out connections that all use. */
     if (op->request->purpose == FETCH_IDENTITY)
         (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+    if (op->request->purpose == FETCH_PUSH_FCM)
+        (void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     if (ca_file)
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
     if (op->resolve)

@@ -34,6 +34,10 @@ enum fetch_purpose {
     FETCH_IDENTITY, /* a project's issuer; its connections are not kept */
     FETCH_PROCESSOR,
     FETCH_STORE,
+    FETCH_PUSH_FCM, /* many at once to one host: they wait for a stream of a connection, not each for
+                       a connection of its own */
+    FETCH_PUSH_TOKEN,
+    FETCH_PUSH_WEB,
 };
 
 /* Memory that a large answer holds beside others that arrive (fetch_room.h). */
@@ -106,6 +110,8 @@ struct str fetch_response_header(const struct fetch_response *response, const ch
 /* any: would fetch() accept this URL, name resolution aside? 0, FETCH_BAD_URL or FETCH_REFUSED. For
  * checking addresses that a user stores for later. After fetch_init(). */
 int fetch_url_check(struct str url) MUSTCHECK;
+/* any: does fetch_config.allow name the URL's host? */
+bool fetch_url_allowed(struct str url);
 
 /* any: the host that fetch() would ask, without port and trailing dot; IPv6 in brackets. 0 or
  * FETCH_BAD_URL. */

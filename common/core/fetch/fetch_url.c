@@ -202,3 +202,13 @@ int fetch_url_check(struct str url)
     arena_free(arena);
     return rc;
 }
+
+bool fetch_url_allowed(struct str url)
+{
+    struct fetch_url parsed;
+    struct arena *arena = arena_new(0);
+    bool allowed = fetch_url_parse(arena, url, &parsed) == 0 && parsed.any_address;
+
+    arena_free(arena);
+    return allowed;
+}

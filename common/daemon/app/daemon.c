@@ -71,6 +71,8 @@ static void open_dependencies(void)
     struct aead_key old_master_key = {0};
     struct fetch_config fetch = {.allow = conf->fetch_allow.items,
                                  .nallow = conf->fetch_allow.count,
+                                 .max_in_flight = app.daemon->fetch_slots,
+                                 .ca_file = conf->fetch_ca_file.ptr,
                                  .max_arriving_bytes = app.daemon->fetch_bytes};
 
     memcpy(config.master_key.bytes, conf->master_key.ptr, sizeof(config.master_key.bytes));

@@ -57,6 +57,7 @@ struct daemon {
     const struct daemon_flag *flags; /* may be NULL */
     const struct daemon_job *jobs;   /* may be NULL */
     uint64_t fetch_bytes;            /* fetch_config.max_arriving_bytes; 0 = its default */
+    unsigned fetch_slots;            /* fetch_config.max_in_flight; 0 = its default */
     bool portless;                   /* listens on its admin port alone */
     unsigned extra_workers; /* besides WORKERS, for something else: indexes from WORKERS on */
     /* any, before anything else, also for --check: what is wrong with the configuration beyond the

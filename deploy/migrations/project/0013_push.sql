@@ -10,8 +10,8 @@ alter table {p}.push_sends
   add column due_at           timestamptz default now(),  -- leased: until then; null: it has ended
   add column started_at       timestamptz,                -- first claim: taps count their hour from it
   add column key_id           integer,                    -- of data_keys: what the notification id is signed with
-  add column spread           smallint not null default 0, -- rows of deliveries: 0 none, 1 up to spread_after of fcm, 2 of web_push, 3 all
-  add column spread_after     bigint not null default 0,
+  add column spread           smallint not null default 0, -- rows of deliveries are written: 0 of devices, 1 of the source's records, ...
+  add column spread_after     bigint not null default 0,   -- ... up to this id; 2 all
   add column targets          integer not null default 0, -- rows of deliveries so far
   add column fcm_delivered    integer not null default 0,
   add column fcm_failed       integer not null default 0,

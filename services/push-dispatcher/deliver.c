@@ -1,0 +1,80 @@
+/* Requests and their repetitions. */
+#include "deliver.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rand.h"
+#include "send.h"
+
+static struct deliver_stats stats;
+
+struct deliver_stats *deliver_stats(void)
+{
+    return &stats;
+}
+
+void deliver_ended(struct delivery *delivery, enum push_outcome outcome, struct str code)
+{
+    size_t len = code.len < PUSH_CODE_MAX ? code.len : PUSH_CODE_MAX;
+
+    delivery->outcome = outcome;
+    memcpy(delivery->code, len > 0 ? code.ptr : "", len);
+    delivery->code[len] = '\0';
+}
+
+int64_t deliver_pause_ms(const struct push_answer *answer,
+                         const struct push_backoff *backoff,
+                         unsigned tries,
+                         unsigned retries,
+                         int64_t left_ms,
+                         uint64_t random)
+{
+    if (answer->outcome != PUSH_RETRY || tries > retries)
+        return -1;
+    int64_t pause_ms = push_retry_ms(answer, backoff, tries, random);
+    return pause_ms < left_ms ? pause_ms : -1;
+}
+
+void deliver_until_final(struct task *task,
+                         struct delivery *delivery,
+                         unsigned retries,
+                         deliver_ask ask)
+{
+    const struct app_conf *conf = dispatcher_conf();
+    const struct push_backoff backoff = {.first_ms = conf->push_retry_ms,
+                                         .over_rate_ms = conf->push_retry_ms * 60};
+    int64_t until_ms = clock_mono_ms() + conf->push_patience_ms;
+    struct push_answer answer;
+
+    while (true) {
+        delivery->tries++;
+        int rc = ask(task, delivery, &answer);
+        if (rc < 0) { /* cancelled: it stays as it was */
+            deliver_ended(delivery, PUSH_RETRY, STR(""));
+            return;
+        }
+        int64_t pause_ms = deliver_pause_ms(
+            &answer, &backoff, delivery->tries, retries, until_ms - clock_mono_ms(), rand_u64());
+        if (pause_ms < 0)
+            break;
+        if (delivery->send->stop != SEND_GOES_ON) {
+            deliver_ended(delivery, PUSH_RETRY, STR(""));
+            return;
+        }
+        stats.retries++;
+        delivery->idle = true;
+        rc = task_sleep(task, pause_ms);
+        delivery->idle = false;
+        if (rc != 0) {
+            deliver_ended(delivery, PUSH_RETRY, STR(""));
+            return;
+        }
+    }
+    /* What was to be tried again was tried often enough. */
+    deliver_ended(delivery,
+                  answer.outcome == PUSH_DELIVERED || answer.outcome == PUSH_UNREGISTERED
+                      ? answer.outcome
+                      : PUSH_FAILED,
+                  answer.code);
+}

@@ -1,0 +1,213 @@
+/* Firebase Cloud Messaging, HTTP v1: access tokens and messages. */
+#include "base/clock.h"
+#include "base/panic.h"
+#include "deliver.h"
+#include "fetch/fetch.h"
+#include "send.h"
+
+#define ANSWER_BYTES     65536
+#define GRANT_FIRST_MS   500
+#define GRANT_LAST_MS    15000
+#define GRANT_REFUSED_MS 10000
+
+/* --- the access token --- */
+
+struct waiter {
+    struct await await;
+    struct list link;
+};
+
+static void abandon(struct await *await)
+{
+    list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
+}
+
+AWAITS static int wait_for_other(struct task *task, struct grant *grant)
+{
+    struct waiter waiter;
+
+    await_init(&waiter.await);
+    waiter.await.abandon = abandon;
+    list_init(&waiter.link);
+    list_append(&grant->waiters, &waiter.link);
+    return await_wait(task, &waiter.await, 0);
+}
+
+static void drop(struct grant *grant)
+{
+    if (grant->arena != NULL)
+        arena_free(grant->arena);
+    grant->arena = NULL;
+}
+
+/* One request. 0 with the token, FCM_TOKEN_REFUSED or FCM_TOKEN_LATER with *ret_code, or a
+ * negative. */
+AWAITS static int ask_once(struct task *task, struct providers *providers, struct str *ret_code)
+{
+    const struct fetch_header headers[] = {
+        {STR("Content-Type"), STR("application/x-www-form-urlencoded")}};
+    struct grant *grant = &providers->grant;
+    struct fetch_response response;
+    struct arena *arena = arena_new(0);
+    struct fcm_token token;
+
+    deliver_stats()->grants++;
+    int rc = fetch(task,
+                   &(struct fetch_request){
+                       .method = STR("POST"),
+                       .url = dispatcher_conf()->fcm_token_url,
+                       .headers = headers,
+                       .nheaders = ARRAY_LEN(headers),
+                       .body = fcm_grant_form(task->arena, &providers->account, clock_wall_ms()),
+                       .timeout_ms = dispatcher_conf()->push_timeout_ms,
+                       .max_response_bytes = ANSWER_BYTES,
+                       .purpose = FETCH_PUSH_TOKEN,
+                   },
+                   &response);
+    if (rc == 0) {
+        rc = fcm_token_read(
+            arena, response.status, response.body, clock_wall_ms(), &token, ret_code);
+        *ret_code = rc != 0 ? arena_dup(task->arena, *ret_code) : STR_NONE;
+    } else if (rc > 0) {
+        *ret_code = push_answer_of_fetch(rc).code;
+        rc = FCM_TOKEN_LATER;
+    }
+    if (rc != 0) {
+        arena_free(arena);
+        return rc;
+    }
+    drop(grant);
+    grant->arena = arena;
+    grant->token = token;
+    /* One that lives shorter than it is renewed ahead is used as long as it lives. */
+    grant->until_ms = token.renew_ms > clock_wall_ms() ? token.renew_ms : token.expires_ms - 1000;
+    return 0;
+}
+
+/* While the endpoint is down all wait for the one who asks it. */
+AWAITS static int ask(struct task *task, struct providers *providers)
+{
+    int64_t until_ms = clock_mono_ms() + dispatcher_conf()->push_patience_ms;
+    int64_t pause_ms = GRANT_FIRST_MS;
+    struct grant *grant = &providers->grant;
+    struct str code;
+
+    int rc = ask_once(task, providers, &code);
+    while (rc == FCM_TOKEN_LATER && clock_mono_ms() + pause_ms < until_ms) {
+        TRY(task_sleep(task, pause_ms));
+        pause_ms = pause_ms * 2 < GRANT_LAST_MS ? pause_ms * 2 : GRANT_LAST_MS;
+        rc = ask_once(task, providers, &code);
+    }
+    if (rc > 0) {
+        deliver_stats()->grants_failed++;
+        grant->failed_until_mono_ms = clock_mono_ms() + GRANT_REFUSED_MS;
+        (void)snprintf(grant->code, sizeof(grant->code), "%.*s", STR_ARG(code));
+        log_warn("grant.failed", L_I64("project", providers->project), L_STR("code", code));
+    }
+    return rc;
+}
+
+static bool is_good(const struct grant *grant, struct str stale)
+{
+    return grant->arena != NULL && !str_eq(grant->token.authorization, stale) &&
+           clock_wall_ms() < grant->until_ms;
+}
+
+/* co: the header's value, arena-owned. `stale`: what was not accepted. 0, FCM_TOKEN_REFUSED with
+ * the code in the grant, or a negative. */
+AWAITS static int authorize(struct task *task,
+                            struct providers *providers,
+                            struct str stale,
+                            struct str *ret_authorization)
+{
+    struct grant *grant = &providers->grant;
+
+    while (!is_good(grant, stale)) {
+        if (clock_mono_ms() < grant->failed_until_mono_ms)
+            return FCM_TOKEN_REFUSED;
+        if (grant->asked) {
+            TRY(wait_for_other(task, grant));
+            continue;
+        }
+        grant->asked = true;
+        int rc = ask(task, providers);
+        grant->asked = false;
+        struct list *node;
+        while ((node = list_shift(&grant->waiters)) != NULL)
+            await_done(&LIST_ITEM(node, struct waiter, link)->await, 0);
+        if (rc < 0)
+            return rc;
+        if (rc > 0)
+            return FCM_TOKEN_REFUSED;
+        break; /* however short it lives */
+    }
+    *ret_authorization = arena_dup(task->arena, grant->token.authorization);
+    return 0;
+}
+
+/* --- messages --- */
+
+AWAITS static int post(struct task *task,
+                       struct delivery *delivery,
+                       struct str authorization,
+                       struct push_answer *ret)
+{
+    const struct fetch_header headers[] = {
+        {STR("Authorization"), authorization},
+        {STR("Content-Type"), STR("application/json")},
+    };
+    struct fetch_response response;
+
+    deliver_stats()->requests++;
+    int rc =
+        fetch(task,
+              &(struct fetch_request){
+                  .method = STR("POST"),
+                  .url = delivery->providers->send_url,
+                  .headers = headers,
+                  .nheaders = ARRAY_LEN(headers),
+                  .body = push_fcm_body(task->arena, delivery->send->fcm_rest, delivery->token),
+                  .timeout_ms = dispatcher_conf()->push_timeout_ms,
+                  .max_response_bytes = ANSWER_BYTES,
+                  .purpose = FETCH_PUSH_FCM,
+              },
+              &response);
+    if (rc < 0)
+        return rc;
+    *ret = rc > 0 ? push_answer_of_fetch(rc)
+                  : fcm_answer_read(task->arena,
+                                    response.status,
+                                    fetch_response_header(&response, "retry-after"),
+                                    response.body,
+                                    clock_wall_ms());
+    return 0;
+}
+
+AWAITS static int ask_fcm(struct task *task, struct delivery *delivery, struct push_answer *ret)
+{
+    struct providers *providers = delivery->providers;
+    struct str authorization = STR_NONE;
+
+    for (int round = 0; round < 2; round++) {
+        delivery->idle = true;
+        int rc = authorize(task, providers, authorization, &authorization);
+        delivery->idle = false;
+        if (rc < 0)
+            return rc;
+        if (rc > 0) {
+            *ret = (struct push_answer){
+                .outcome = PUSH_FAILED,
+                .code = push_code(task->arena, str_from(providers->grant.code), 401)};
+            return 0;
+        }
+        TRY(post(task, delivery, authorization, ret));
+        if (ret->outcome != PUSH_RENEW)
+            break;
+    }
+    return 0;
+}
+
+void deliver_fcm(struct task *task, struct delivery *delivery)
+{
+    deliver_until_final(task, delivery, PUSH_FCM_RETRIES, ask_fcm);
+}

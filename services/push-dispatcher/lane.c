@@ -1,0 +1,408 @@
+/* Many devices at once. */
+#include "lane.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "deliver.h"
+#include "dispatch_send_sql.h"
+
+enum {
+    PAGE = 500,
+    FAIL_PAGE = 5000,
+    PARTS = 5,      /* of the window: so many are recorded together */
+    RECORD_MS = 20, /* no result waits longer */
+    LOOK_MS = 1000, /* how often the row of a send that waits is looked at */
+};
+
+struct lane {
+    struct task *task;
+    struct send *send;
+    enum push_provider provider;
+    struct providers *providers; /* held */
+    struct delivery *slots;
+    size_t window;
+    struct list free, busy, ended;
+    size_t busy_count, ended_count;
+    int64_t first_ended_ms; /* mono: the oldest result that is not recorded */
+    int64_t looked_ms;      /* mono: at the send's row */
+    struct await *waiting;
+    struct arena *scratch, *page;
+    struct rows rows; /* the page */
+    size_t next;      /* row of it */
+    int64_t after, read_at_ms;
+    bool last; /* page */
+};
+
+/* --- slots --- */
+
+static void wake(struct lane *lane)
+{
+    if (lane->waiting != NULL && !lane->waiting->done)
+        await_done(lane->waiting, 0);
+}
+
+/* At the end of the turn: the coroutine has left. */
+static void on_left(void *arg)
+{
+    struct delivery *delivery = arg;
+    struct lane *lane = delivery->lane;
+
+    providers_release(delivery->providers);
+    delivery->providers = NULL;
+    list_remove(&delivery->link);
+    lane->busy_count--;
+    if (delivery->outcome == PUSH_RETRY) { /* as if it had never begun */
+        list_append(&lane->free, &delivery->link);
+    } else {
+        if (lane->ended_count++ == 0)
+            lane->first_ended_ms = clock_mono_ms();
+        list_append(&lane->ended, &delivery->link);
+    }
+    wake(lane);
+}
+
+static void delivery_main(struct task *task, void *arg)
+{
+    struct delivery *delivery = arg;
+
+    if (delivery->lane->provider == PUSH_FCM)
+        deliver_fcm(task, delivery);
+    else
+        deliver_web(task, delivery);
+    delivery->left = (struct loop_hook){.fn = on_left, .arg = delivery};
+    loop_at_turn_end(&delivery->left);
+}
+
+static void begin(struct lane *lane, const struct sql_deliveries_page_row *row)
+{
+    struct delivery *delivery = LIST_ITEM(list_shift(&lane->free), struct delivery, link);
+
+    if (delivery->arena == NULL)
+        delivery->arena = arena_new(0);
+    arena_reset(delivery->arena);
+    *delivery = (struct delivery){
+        .task = {.arena = delivery->arena, .log = lane->task->log, .tenant = lane->task->tenant},
+        .arena = delivery->arena,
+        .lane = lane,
+        .send = lane->send,
+        .providers = providers_hold(lane->providers),
+        .token = arena_dup(delivery->arena, row->token),
+        .target = row->target_id,
+        .device = row->device,
+    };
+    list_init(&delivery->link);
+    list_append(&lane->busy, &delivery->link);
+    lane->busy_count++;
+    task_start_as(&delivery->task, push_provider_name(lane->provider), delivery_main, delivery);
+}
+
+/* No token, no request: the device was deleted after its row was written. */
+static void skip(struct lane *lane, const struct sql_deliveries_page_row *row)
+{
+    struct delivery *delivery = LIST_ITEM(list_shift(&lane->free), struct delivery, link);
+
+    delivery->lane = lane;
+    delivery->target = row->target_id;
+    delivery->device = false;
+    delivery->tries = 0;
+    deliver_ended(delivery, PUSH_FAILED, STR("NO_DEVICE"));
+    if (lane->ended_count++ == 0)
+        lane->first_ended_ms = clock_mono_ms();
+    list_append(&lane->ended, &delivery->link);
+}
+
+/* --- rows --- */
+
+AWAITS static int look_at_providers(struct lane *lane)
+{
+    struct providers *now;
+
+    TRY(providers_get(lane->task, lane->send->item.project, &now));
+    providers_release(lane->providers);
+    lane->providers = now;
+    return 0;
+}
+
+/* With each page it is seen whether there is still somebody to send it by. */
+AWAITS static int read_page(struct lane *lane)
+{
+    const struct queue_item *item = &lane->send->item;
+
+    arena_reset(lane->page);
+    lane->task->arena = lane->page;
+    int rc = db_query(lane->task,
+                      &item->project->db,
+                      SQL_DELIVERIES_PAGE(.id = item->id,
+                                          .provider = lane->provider,
+                                          .after = lane->after,
+                                          .count = PAGE),
+                      &lane->rows);
+    lane->task->arena = lane->scratch;
+    if (rc != 0)
+        return rc;
+    lane->next = 0;
+    lane->last = lane->rows.count < PAGE;
+    if (lane->rows.count == 0)
+        return 0;
+    lane->after = sql_deliveries_page_row(&lane->rows, lane->rows.count - 1).target_id;
+    lane->read_at_ms = sql_deliveries_page_row(&lane->rows, 0).read_at;
+    return look_at_providers(lane);
+}
+
+static const char *const states[] = {
+    [PUSH_DELIVERED] = "delivered", [PUSH_UNREGISTERED] = "unregistered", [PUSH_FAILED] = "failed"};
+
+static void count(enum push_provider provider, enum push_outcome outcome)
+{
+    struct deliver_stats *stats = deliver_stats();
+
+    stats->delivered[provider] += outcome == PUSH_DELIVERED;
+    stats->unregistered[provider] += outcome == PUSH_UNREGISTERED;
+    stats->failed[provider] += outcome == PUSH_FAILED;
+}
+
+/* What has ended up to now, in one statement. */
+AWAITS static int record(struct lane *lane)
+{
+    struct arena *arena = lane->scratch;
+    const struct queue_item *item = &lane->send->item;
+    size_t n = lane->ended_count;
+    int64_t *targets = ARENA_ARRAY(arena, targets, n);
+    struct str *statuses = ARENA_ARRAY(arena, statuses, n);
+    struct str *codes = ARENA_ARRAY(arena, codes, n);
+    int64_t *tries = ARENA_ARRAY(arena, tries, n);
+    int64_t *dead = ARENA_ARRAY(arena, dead, n);
+    size_t ndead = 0;
+    size_t i = 0;
+    struct list recorded;
+    struct list *node;
+    struct rows rows;
+
+    list_init(&recorded);
+    while ((node = list_shift(&lane->ended)) != NULL) {
+        const struct delivery *delivery = LIST_ITEM(node, struct delivery, link);
+        targets[i] = delivery->target;
+        statuses[i] = str_from(states[delivery->outcome]);
+        codes[i] =
+            delivery->code[0] != '\0' ? arena_dup(arena, str_from(delivery->code)) : STR_NONE;
+        tries[i++] = delivery->tries;
+        if (delivery->outcome == PUSH_UNREGISTERED && delivery->device)
+            dead[ndead++] = delivery->target;
+        count(lane->provider, delivery->outcome);
+        list_append(&recorded, node);
+    }
+    int rc = db_query(lane->task,
+                      &item->project->db,
+                      SQL_DELIVERIES_RECORD(.id = item->id,
+                                            .token = item->token,
+                                            .targets = sql_i64s(targets, n),
+                                            .statuses = sql_strs(statuses, n),
+                                            .codes = sql_strs(codes, n),
+                                            .tries = sql_i64s(tries, n),
+                                            .provider = lane->provider,
+                                            .dead = sql_i64s(dead, ndead),
+                                            .read_at = lane->read_at_ms),
+                      &rows);
+    while ((node = list_shift(&recorded)) != NULL)
+        list_append(&lane->free, node);
+    lane->ended_count -= n;
+    if (!list_empty(&lane->ended)) /* came meanwhile */
+        lane->first_ended_ms = clock_mono_ms();
+    lane->looked_ms = clock_mono_ms();
+    lane->send->recorded += n;
+    if (rc != 0)
+        return rc;
+    if (rows.count == 0)
+        send_stop(lane->send, SEND_LOST);
+    else if (sql_deliveries_record_row(&rows, 0).cancelled)
+        send_stop(lane->send, SEND_CANCELLED);
+    arena_reset(lane->scratch);
+    return 0;
+}
+
+AWAITS static int look_at_send(struct lane *lane)
+{
+    const struct queue_item *item = &lane->send->item;
+    struct rows rows;
+
+    TRY(db_query(lane->task,
+                 &item->project->db,
+                 SQL_SEND_LOOK(.id = item->id, .token = item->token),
+                 &rows));
+    if (rows.count == 0)
+        send_stop(lane->send, SEND_LOST);
+    else if (sql_send_look_row(&rows, 0).cancelled)
+        send_stop(lane->send, SEND_CANCELLED);
+    lane->looked_ms = clock_mono_ms();
+    arena_reset(lane->scratch);
+    return 0;
+}
+
+int lane_fail(struct task *task, struct send *send, enum push_provider provider, struct str code)
+{
+    const struct queue_item *item = &send->item;
+    int64_t after = 0;
+    struct rows rows;
+
+    while (true) {
+        TRY(db_query(task,
+                     &item->project->db,
+                     SQL_DELIVERIES_FAIL(.id = item->id,
+                                         .token = item->token,
+                                         .provider = provider,
+                                         .after = after,
+                                         .count = FAIL_PAGE,
+                                         .code = code),
+                     &rows));
+        if (rows.count == 0) {
+            send_stop(send, SEND_LOST);
+            return 0;
+        }
+        after = sql_deliveries_fail_row(&rows, 0).last;
+        if (after == 0)
+            return 0;
+    }
+}
+
+/* --- going on --- */
+
+static bool to_record(const struct lane *lane)
+{
+    if (lane->ended_count == 0)
+        return false;
+    return lane->busy_count == 0 || lane->ended_count >= (lane->window + PARTS - 1) / PARTS ||
+           clock_mono_ms() - lane->first_ended_ms >= RECORD_MS;
+}
+
+static void on_abandoned(struct await *await UNUSED)
+{
+}
+
+/* co: until something has ended or it is time to look. 0 or -ECANCELED; a wait that cannot be
+ * interrupted, 0. */
+AWAITS static int wait_for_results(struct lane *lane, bool to_the_end)
+{
+    int64_t pause_ms = lane->ended_count > 0 ? RECORD_MS : LOOK_MS;
+    struct await await;
+
+    await_init(&await);
+    await.abandon = to_the_end ? NULL : on_abandoned;
+    lane->waiting = &await;
+    int rc = await_wait(lane->task, &await, to_the_end ? 0 : pause_ms);
+    lane->waiting = NULL;
+    return rc == -ETIMEDOUT || to_the_end ? 0 : rc;
+}
+
+static void cancel(struct lane *lane, bool all)
+{
+    LIST_FOR (node, &lane->busy) {
+        struct delivery *delivery = LIST_ITEM(node, struct delivery, link);
+        if (all || delivery->idle)
+            task_cancel(&delivery->task);
+    }
+}
+
+/* co: until no coroutine of the lane is alive. Requests under way are answered, unless nobody wants
+ * to know any more. */
+AWAITS static void wait_for_busy(struct lane *lane, int rc)
+{
+    while (lane->busy_count > 0) {
+        bool at_once = rc != 0 || send_stopped(lane->send) == SEND_LOST;
+        cancel(lane, at_once);
+        rc = wait_for_results(lane, at_once);
+    }
+}
+
+static void begin_some(struct lane *lane)
+{
+    while (lane->next < lane->rows.count && !list_empty(&lane->free)) {
+        const struct sql_deliveries_page_row row =
+            sql_deliveries_page_row(&lane->rows, lane->next++);
+        if (row.token.ptr == NULL)
+            skip(lane, &row);
+        else
+            begin(lane, &row);
+    }
+}
+
+/* co: until the last row is recorded, the send stops, or nobody is there to send it by. */
+AWAITS static int go_on(struct lane *lane)
+{
+    while (send_stopped(lane->send) == SEND_GOES_ON) {
+        if (lane->next == lane->rows.count && !lane->last)
+            TRY(read_page(lane));
+        if (!providers_has(lane->providers, lane->provider))
+            return 0;
+        begin_some(lane);
+        if (lane->busy_count + lane->ended_count == 0 && lane->last)
+            return 0;
+        if (to_record(lane))
+            TRY(record(lane));
+        else
+            TRY(wait_for_results(lane, false));
+        if (clock_mono_ms() - lane->looked_ms >= LOOK_MS)
+            TRY(look_at_send(lane));
+    }
+    return 0;
+}
+
+AWAITS static int end(struct lane *lane, int rc)
+{
+    wait_for_busy(lane, rc);
+    if (rc == 0 && lane->ended_count > 0 && lane->send->stop != SEND_LOST)
+        rc = record(lane);
+    if (rc == 0 && lane->send->stop == SEND_GOES_ON &&
+        !providers_has(lane->providers, lane->provider))
+        rc = lane_fail(lane->task, lane->send, lane->provider, STR("NO_PROVIDER"));
+    return rc;
+}
+
+static void prepare(struct lane *lane)
+{
+    list_init(&lane->free);
+    list_init(&lane->busy);
+    list_init(&lane->ended);
+    lane->slots = calloc(lane->window, sizeof(*lane->slots));
+    MUST(lane->slots != NULL);
+    for (size_t i = 0; i < lane->window; i++) {
+        list_init(&lane->slots[i].link);
+        list_append(&lane->free, &lane->slots[i].link);
+    }
+    lane->scratch = arena_new(0);
+    lane->page = arena_new(0);
+    lane->looked_ms = clock_mono_ms();
+}
+
+static void clear(struct lane *lane)
+{
+    for (size_t i = 0; i < lane->window; i++) {
+        if (lane->slots[i].arena != NULL)
+            arena_free(lane->slots[i].arena);
+    }
+    free(lane->slots);
+    arena_free(lane->page);
+    arena_free(lane->scratch);
+    providers_release(lane->providers);
+}
+
+int lane_run(struct task *task, struct send *send, enum push_provider provider)
+{
+    const struct app_conf *conf = dispatcher_conf();
+    struct lane lane = {
+        .task = task,
+        .send = send,
+        .provider = provider,
+        .providers = providers_hold(send->providers),
+        .window = (size_t)(provider == PUSH_FCM ? conf->fcm_requests : conf->web_push_requests),
+    };
+    struct arena *own = task->arena;
+
+    prepare(&lane);
+    task->arena = lane.scratch;
+    int rc = end(&lane, go_on(&lane));
+    task->arena = own;
+    clear(&lane);
+    return rc;
+}

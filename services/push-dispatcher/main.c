@@ -1,0 +1,120 @@
+/* push-dispatcher: sends notifications to phones and browsers. */
+#include "app.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/rand.h"
+#include "bus/bus.h"
+#include "fetch/fetch.h"
+#include "loop/background.h"
+#include "measure.h"
+#include "providers.h"
+#include "work.h"
+
+/* It has no port of its own. */
+#define CONF_OTHERS "host", "port"
+/* clang-format off: the list must follow its macros */
+#include "conf/conf_items.h"
+/* clang-format on */
+
+/* Of one project and purpose a quarter of it: as many as FCM_REQUESTS may be. */
+#define FETCH_SLOTS  2048
+#define LAST_CALL_MS 2000 /* before the end of the drain */
+
+const struct app_conf *dispatcher_conf(void)
+{
+    return (const struct app_conf *)(const void *)daemon_app()->conf;
+}
+
+struct directory *dispatcher_directory(void)
+{
+    return daemon_app()->directory;
+}
+
+struct bus *dispatcher_bus(void)
+{
+    return daemon_app()->bus;
+}
+
+/* --- life --- */
+
+static const char *check(const struct conf_common *common)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)common;
+
+    if (!str_starts(conf->fcm_url, STR("https://")) && !str_starts(conf->fcm_url, STR("http://")))
+        return "GROUNDWORK_FCM_URL must be an http(s) URL";
+    if (!str_starts(conf->fcm_token_url, STR("https://")) &&
+        !str_starts(conf->fcm_token_url, STR("http://")))
+        return "GROUNDWORK_FCM_TOKEN_URL must be an http(s) URL";
+    return NULL;
+}
+
+static void prepare(const struct conf_common *common UNUSED)
+{
+    measure_prepare();
+}
+
+static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason UNUSED)
+{
+    work_start();
+    log_info("dispatcher.started", L_I64("worker", app->worker));
+    return 0;
+}
+
+static struct {
+    loop_fn done;
+    void *arg;
+} ending;
+
+static void on_ended(void *arg UNUSED)
+{
+    ending.done(ending.arg);
+}
+
+static void on_work_drained(void *arg UNUSED)
+{
+    background_wait(on_ended, NULL);
+}
+
+static void on_bus_stopped(void *arg UNUSED)
+{
+    work_drain(clock_mono_ms() + dispatcher_conf()->common.drain_timeout_ms - LAST_CALL_MS,
+               on_work_drained,
+               NULL);
+}
+
+static void drain(struct app *app UNUSED, loop_fn done, void *arg)
+{
+    ending.done = done;
+    ending.arg = arg;
+    work_stop_looking();
+    bus_stop(dispatcher_bus(), on_bus_stopped, NULL);
+}
+
+static void stop(struct app *app UNUSED)
+{
+    work_stop();
+    providers_done();
+}
+
+static const struct daemon push_dispatcher = {
+    .name = "push-dispatcher",
+    .about = "sends notifications to phones and browsers",
+    .conf = &app_conf_spec,
+    .fetch_slots = FETCH_SLOTS,
+    .portless = true,
+    .check = check,
+    .prepare = prepare,
+    .start = start,
+    .drain = drain,
+    .stop = stop,
+    .measure = measure,
+};
+
+int main(int argc, char **argv)
+{
+    return daemon_main(argc, argv, &push_dispatcher);
+}

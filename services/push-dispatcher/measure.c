@@ -1,0 +1,74 @@
+/* One list: each metric's type, name, labels, meaning, and where its value stands. */
+#include "measure.h"
+
+#include "deliver.h"
+#include "fetch/fetch.h"
+#include "metrics/metrics.h"
+#include "work.h"
+
+#define PUSH    "groundwork_push_"
+#define DEVICES PUSH "devices_total"
+#define SENDS   PUSH "sends_total"
+#define FCM     "provider=\"fcm\",outcome="
+#define WEB     "provider=\"web_push\",outcome="
+
+/* clang-format off: a metric a line */
+#define METRICS(M)                                                                                 \
+    M(counter, SENDS, "status=\"Succeeded\"", "Sends that ended", ended[0])                        \
+    M(counter, SENDS, "status=\"Partial\"", "Sends that ended", ended[1])                          \
+    M(counter, SENDS, "status=\"Failed\"", "Sends that ended", ended[2])                           \
+    M(counter, DEVICES, FCM "\"delivered\"", "Devices done with", it->delivered[PUSH_FCM])         \
+    M(counter, DEVICES, FCM "\"failed\"", "Devices done with", it->failed[PUSH_FCM])               \
+    M(counter, DEVICES, FCM "\"unregistered\"", "Devices done with", it->unregistered[PUSH_FCM])   \
+    M(counter, DEVICES, WEB "\"delivered\"", "Devices done with", it->delivered[PUSH_WEB])         \
+    M(counter, DEVICES, WEB "\"failed\"", "Devices done with", it->failed[PUSH_WEB])               \
+    M(counter, DEVICES, WEB "\"unregistered\"", "Devices done with", it->unregistered[PUSH_WEB])   \
+    M(counter, PUSH "requests_total", "", "Requests to providers", it->requests)                   \
+    M(counter, PUSH "retries_total", "", "Requests that were repeated", it->retries)               \
+    M(counter, PUSH "grants_total", "", "Access tokens asked for", it->grants)                     \
+    M(counter, PUSH "grants_failed_total", "", "Access tokens not given", it->grants_failed)       \
+    M(gauge, PUSH "requests_in_flight", "", "Requests under way", fetch_in_flight())
+/* clang-format on */
+
+#define ONE(type, name, labels, text, value) NULL,
+static struct metric *metrics[] = {METRICS(ONE)};
+#undef ONE
+static struct metric *waited;
+static uint64_t ended[3];
+
+void measure_prepare(void)
+{
+    static const double bounds[] = {0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60};
+    struct metric **next = metrics;
+
+#define REGISTER(type, name, labels, text, value) *next++ = metric_##type(name, labels, text);
+    METRICS(REGISTER)
+#undef REGISTER
+    waited = metric_histogram(PUSH "waited_seconds",
+                              "",
+                              "From a send's row to its first claim",
+                              bounds,
+                              ARRAY_LEN(bounds));
+    work_prepare();
+}
+
+void measure_waited(int64_t ms)
+{
+    metric_observe(waited, (double)ms / 1000.0);
+}
+
+void measure_ended(struct str status)
+{
+    ended[str_is(status, "Succeeded") ? 0 : str_is(status, "Partial") ? 1 : 2]++;
+}
+
+void measure(struct app *app UNUSED)
+{
+    const struct deliver_stats *it = deliver_stats();
+    struct metric **next = metrics;
+
+#define SET(type, name, labels, text, value) metric_set(*next++, (int64_t)(value));
+    METRICS(SET)
+#undef SET
+    queue_measure();
+}

@@ -1,0 +1,204 @@
+/* Credentials of projects. */
+#include "providers.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/panic.h"
+#include "crypto/ec.h"
+#include "dispatch_spread_sql.h"
+#include "json/jr.h"
+#include "project/unseal.h"
+
+#define KEPT_MAX 1000
+
+static struct map *kept; /* number -> struct providers, each held once */
+
+/* --- reading what is stored --- */
+
+static void read_fcm(struct providers *p, struct str doc, struct str plain)
+{
+    struct arena *arena = p->arena;
+    struct jr_error ignored;
+    json_t *root;
+
+    if (fcm_account_read(arena, plain, &p->account) != 0)
+        return;
+    p->has_fcm = true;
+    p->send_url = fcm_send_url(arena, dispatcher_conf()->fcm_url, &p->account);
+    if (jr_parse(arena, doc, &root, &ignored) != 0)
+        return;
+    const json_t *source = json_object_get(root, "source");
+    p->source = (struct push_source){
+        .entity_id = jr_i64(source, "entity_id", 0),
+        .token_field_id = jr_i64(source, "token_field_id", 0),
+        .owner_field_id = jr_i64(source, "owner_field_id", 0),
+    };
+}
+
+static void read_web(struct providers *p, struct str doc, struct str plain)
+{
+    struct jr_error ignored;
+    json_t *root;
+
+    if (jr_parse(p->arena, doc, &root, &ignored) != 0 ||
+        !vapid_subject_ok(jr_str(root, "subject")) || ec_key_from_pkcs8(plain, &p->key) != 0)
+        return;
+    if (ec_key_has_private(p->key))
+        p->vapid = vapid_new(p->key, jr_str(root, "subject"));
+}
+
+AWAITS static int read_one(struct task *task,
+                           struct project *project,
+                           struct providers *p,
+                           const struct rows *rows,
+                           size_t i)
+{
+    const struct sql_send_credentials_row row = sql_send_credentials_row(task->arena, rows, i);
+    struct str place = place_setting(task->arena, project->number, STR("push"), row.key);
+    struct str plain;
+
+    if (row.sealed.len == 0)
+        return 0;
+    int rc = data_key_open(task, project, row.sealed, place, &plain);
+    if (rc == AEAD_BAD) {
+        log_warn("providers.not_opened", L_I64("project", project->number), L_STR("key", row.key));
+        return 0;
+    }
+    if (rc != 0)
+        return rc;
+    if (str_is(row.key, "fcm"))
+        read_fcm(p, row.doc, plain);
+    else
+        read_web(p, row.doc, plain);
+    return 0;
+}
+
+/* What tells other credentials: all texts of the rows. */
+static struct str text_of(struct arena *arena, const struct rows *rows)
+{
+    struct str text = STR("");
+
+    for (size_t i = 0; i < rows->count; i++) {
+        struct str key = rows_str(rows, i, 0);
+        struct str doc = rows_str(rows, i, 1);
+        struct str sealed = rows_str(rows, i, 2);
+        text = arena_printf(arena,
+                            "%.*s%.*s:%.*s:%.*s;",
+                            STR_ARG(text),
+                            STR_ARG(key),
+                            STR_ARG(doc),
+                            STR_ARG(sealed));
+    }
+    return text;
+}
+
+/* --- what is kept --- */
+
+static struct providers *providers_new(int64_t project, struct str made_of)
+{
+    struct providers *p = calloc(1, sizeof(*p));
+
+    MUST(p != NULL);
+    p->refs = 1;
+    p->project = project;
+    p->arena = arena_new(0);
+    p->made_of = arena_dup(p->arena, made_of);
+    list_init(&p->grant.waiters);
+    return p;
+}
+
+void providers_release(struct providers *p)
+{
+    if (p == NULL || --p->refs > 0)
+        return;
+    vapid_free(p->vapid);
+    ec_key_free(p->key);
+    if (p->grant.arena != NULL)
+        arena_free(p->grant.arena);
+    arena_free(p->arena);
+    free(p);
+}
+
+static struct str name_of(struct arena *arena, int64_t project)
+{
+    return arena_printf(arena, "%lld", (long long)project);
+}
+
+static void forget(int64_t project)
+{
+    char name[24];
+    struct str key = {name, (size_t)snprintf(name, sizeof(name), "%lld", (long long)project)};
+
+    providers_release(map_remove(kept, key));
+}
+
+static void make_way(void)
+{
+    const struct providers *oldest = NULL;
+    size_t cursor = 0;
+    struct str name;
+    void *value = NULL;
+
+    if (map_size(kept) < KEPT_MAX)
+        return;
+    while (map_next(kept, &cursor, &name, &value)) {
+        const struct providers *p = value;
+        if (oldest == NULL || p->used_mono_ms < oldest->used_mono_ms)
+            oldest = p;
+    }
+    if (oldest != NULL)
+        forget(oldest->project);
+}
+
+static void keep(struct arena *arena, struct providers *p)
+{
+    make_way();
+    providers_release(map_put(kept, name_of(arena, p->project), providers_hold(p)));
+}
+
+int providers_get(struct task *task, struct project *project, struct providers **ret)
+{
+    struct rows rows;
+
+    if (kept == NULL)
+        kept = map_new();
+    TRY(db_query(task, &project->db, SQL_SEND_CREDENTIALS(), &rows));
+    struct str made_of = text_of(task->arena, &rows);
+    struct providers *p = map_get(kept, name_of(task->arena, project->number));
+    if (p == NULL || !str_eq(p->made_of, made_of)) {
+        int rc = 0;
+        p = providers_new(project->number, made_of);
+        for (size_t i = 0; rc == 0 && i < rows.count; i++)
+            rc = read_one(task, project, p, &rows, i);
+        if (rc != 0) {
+            providers_release(p);
+            return rc;
+        }
+        keep(task->arena, p);
+        providers_release(p); /* ours; the map's stays */
+    }
+    p->used_mono_ms = clock_mono_ms();
+    *ret = providers_hold(p);
+    return 0;
+}
+
+bool providers_has(const struct providers *p, enum push_provider provider)
+{
+    return provider == PUSH_FCM ? p->has_fcm : p->vapid != NULL;
+}
+
+void providers_done(void)
+{
+    size_t cursor = 0;
+    struct str name;
+    void *value = NULL;
+
+    if (kept == NULL)
+        return;
+    while (map_next(kept, &cursor, &name, &value))
+        providers_release(value);
+    map_free(kept);
+    kept = NULL;
+}

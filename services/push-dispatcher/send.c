@@ -1,0 +1,183 @@
+/* A send from its claim to its end. */
+#include "send.h"
+
+#include "base/clock.h"
+#include "dispatch_claim_sql.h"
+#include "dispatch_send_sql.h"
+#include "lane.h"
+#include "log/log.h"
+#include "measure.h"
+#include "push/tap_token.h"
+#include "push/webpush_encrypt.h"
+#include "spread.h"
+
+#define PROVEN 500 /* devices: a send that its last process died with goes on among the others */
+
+void send_from_row(struct queue_item *item)
+{
+    struct send *send = CONTAINER_OF(item, struct send, item);
+    const struct sql_claimed_send_row row = sql_claimed_send_row(&item->rows, 0);
+
+    send->request_text = row.request;
+    send->category = row.category;
+    send->started_ms = row.started_at;
+    send->key_id = row.key_id.value;
+    send->spread = row.spread;
+    send->spread_after = row.spread_after;
+    if (row.cancelled)
+        send->stop = SEND_CANCELLED;
+    if (row.spread == 0 && row.spread_after == 0)
+        measure_waited(clock_wall_ms() - row.created_at);
+}
+
+void send_stop(struct send *send, enum send_stop stop)
+{
+    if (stop > send->stop)
+        send->stop = stop;
+}
+
+enum send_stop send_stopped(struct send *send)
+{
+    if (queue_lost(&send->item))
+        send_stop(send, SEND_LOST);
+    else if (queue_releasing(&send->item) || (send->item.crashed && send->recorded >= PROVEN))
+        send_stop(send, SEND_RELEASED);
+    return send->stop;
+}
+
+/* --- the message --- */
+
+/* The key that the row names, so that whoever goes on signs the same id. */
+static const struct aead_key *key_of(const struct send *send)
+{
+    const struct project *project = send->item.project;
+
+    for (size_t i = 0; i < project->data_key_count; i++) {
+        if ((int64_t)project->data_keys[i].id == send->key_id)
+            return &project->data_keys[i];
+    }
+    return &project->data_key;
+}
+
+static void make_payloads(struct send *send)
+{
+    struct arena *arena = send->item.arena;
+    struct push_message *message = &send->request.message;
+    const struct tap tap = {
+        .project = send->item.project->number,
+        .category = send->category,
+        .send = send->item.id,
+    };
+
+    message->category = send->category;
+    message->notification_id = tap_token_sign(arena, key_of(send), &tap, send->started_ms);
+    message->sent_ms = send->started_ms;
+    send->fcm_rest = push_fcm_rest(arena, message);
+    send->web_payload = push_web_payload(arena, message);
+}
+
+/* --- its parts --- */
+
+struct part {
+    struct send *send;
+    enum push_provider provider;
+};
+
+AWAITS static int run_part(struct task *task, void *arg)
+{
+    const struct part *part = arg;
+    struct send *send = part->send;
+
+    if (part->provider == PUSH_WEB && send->web_payload.len > WEBPUSH_TEXT_MAX)
+        return lane_fail(task, send, part->provider, STR("PAYLOAD_TOO_LARGE"));
+    return lane_run(task, send, part->provider);
+}
+
+AWAITS static int run_parts(struct task *task, struct send *send)
+{
+    struct part parts[PUSH_PROVIDERS] = {{send, PUSH_FCM}, {send, PUSH_WEB}};
+    struct task_call calls[PUSH_PROVIDERS];
+
+    for (size_t i = 0; i < PUSH_PROVIDERS; i++)
+        calls[i] = (struct task_call){.fn = run_part, .arg = &parts[i]};
+    return task_all(task, calls, PUSH_PROVIDERS);
+}
+
+/* --- its end --- */
+
+/* Nothing else is to be done: rows, if there are any, are final. */
+AWAITS static int end(struct task *task, struct send *send, struct str code)
+{
+    struct rows rows;
+
+    TRY(db_query(task,
+                 &send->item.project->db,
+                 SQL_SEND_END(.code = code, .id = send->item.id, .token = send->item.token),
+                 &rows));
+    if (rows.count == 0)
+        send_stop(send, SEND_LOST);
+    else
+        measure_ended(sql_send_end_row(&rows, 0).status);
+    return 0;
+}
+
+AWAITS static int end_cancelled(struct task *task, struct send *send)
+{
+    TRY(lane_fail(task, send, PUSH_FCM, STR("CANCELLED")));
+    TRY(lane_fail(task, send, PUSH_WEB, STR("CANCELLED")));
+    return end(task, send, STR("CANCELLED"));
+}
+
+AWAITS static int release(struct task *task, const struct send *send)
+{
+    return db_query(task,
+                    &send->item.project->db,
+                    SQL_SEND_RELEASE(.id = send->item.id, .token = send->item.token),
+                    NULL);
+}
+
+static bool is_configured(const struct send *send)
+{
+    enum push_provider only = send->request.audience.provider;
+
+    return (only != PUSH_WEB && providers_has(send->providers, PUSH_FCM)) ||
+           (only != PUSH_FCM && providers_has(send->providers, PUSH_WEB));
+}
+
+AWAITS static int run(struct task *task, struct send *send)
+{
+    struct str code;
+
+    if (push_request_read(task->arena, send->request_text, &send->request, &code) != 0)
+        return end(task, send, code);
+    TRY(providers_get(task, send->item.project, &send->providers));
+    if (!is_configured(send) && send->spread_after == 0 && send->spread == 0)
+        return end(task, send, STR("NO_PROVIDER"));
+    if (send->key_id == 0)
+        send->key_id = (int64_t)send->item.project->data_key.id;
+    int rc = spread_run(task, send);
+    if (rc == SPREAD_BAD_AUDIENCE)
+        return end(task, send, STR("INVALID_AUDIENCE"));
+    if (rc != 0 || send->stop != SEND_GOES_ON)
+        return rc;
+    make_payloads(send);
+    TRY(run_parts(task, send));
+    return send->stop == SEND_GOES_ON ? end(task, send, STR("NO_DEVICE")) : 0;
+}
+
+enum queue_outcome send_run(struct task *task, struct queue_item *item)
+{
+    struct send *send = CONTAINER_OF(item, struct send, item);
+    int rc = send_stopped(send) == SEND_GOES_ON ? run(task, send) : 0;
+
+    if (rc == 0 && send->stop == SEND_CANCELLED)
+        rc = end_cancelled(task, send);
+    if (rc == 0 && send->stop == SEND_RELEASED)
+        rc = release(task, send);
+    providers_release(send->providers);
+    if (rc != 0) /* it comes back when its lease has ended */
+        log_warn("send.failed", L_I64("send", item->id), L_RESULT("rc", rc), L_AT(&task->site, rc));
+    if (rc != 0 || send->stop == SEND_LOST)
+        return QUEUE_GONE;
+    return send->stop == SEND_RELEASED ? QUEUE_RELEASED : QUEUE_DONE;
+}

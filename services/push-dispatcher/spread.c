@@ -1,0 +1,121 @@
+/* Devices of an audience. */
+#include "spread.h"
+
+#include "dispatch_spread_sql.h"
+
+enum { PAGE = 500 };
+
+/* send.spread: what is written from. */
+enum { FROM_DEVICES, FROM_SOURCE, ALL_WRITTEN };
+
+/* Whom rows of push_devices are looked up for: not where tokens are an entity's. */
+static size_t devices_of(const struct send *send, struct str to[PUSH_PROVIDERS])
+{
+    const struct providers *p = send->providers;
+    enum push_provider only = send->request.audience.provider;
+    size_t count = 0;
+
+    if (p->has_fcm && p->source.entity_id == 0 && only != PUSH_WEB)
+        to[count++] = str_from(push_provider_name(PUSH_FCM));
+    if (p->vapid != NULL && only != PUSH_FCM)
+        to[count++] = str_from(push_provider_name(PUSH_WEB));
+    return count;
+}
+
+static int owner_entity(const struct send *send, int64_t *ret_id)
+{
+    const struct push_audience *audience = &send->request.audience;
+    const struct entity *entity;
+
+    *ret_id = audience->owner_entity_id;
+    if (*ret_id != 0)
+        return 0;
+    entity = model_entity(send->item.project->model, audience->owner_entity_name);
+    if (entity == NULL)
+        return SPREAD_BAD_AUDIENCE;
+    *ret_id = entity->id;
+    return 0;
+}
+
+AWAITS static int devices_page(struct task *task, struct send *send, struct rows *ret_rows)
+{
+    const struct push_audience *audience = &send->request.audience;
+    struct db *db = &send->item.project->db;
+    struct str names[PUSH_PROVIDERS];
+    struct sql_strs providers = sql_strs(names, devices_of(send, names));
+    int64_t entity;
+
+    switch (audience->kind) {
+    case PUSH_TO_ALL:
+        return db_query(task,
+                        db,
+                        SQL_SPREAD_ALL(.id = send->item.id,
+                                       .token = send->item.token,
+                                       .after = send->spread_after,
+                                       .providers = providers,
+                                       .count = PAGE,
+                                       .key_id = send->key_id,
+                                       .next = ALL_WRITTEN),
+                        ret_rows);
+    case PUSH_TO_USERS:
+        return db_query(task,
+                        db,
+                        SQL_SPREAD_USERS(.id = send->item.id,
+                                         .token = send->item.token,
+                                         .after = send->spread_after,
+                                         .providers = providers,
+                                         .users = sql_i64s(audience->users, audience->nusers),
+                                         .count = PAGE,
+                                         .key_id = send->key_id,
+                                         .next = ALL_WRITTEN),
+                        ret_rows);
+    default:
+        TRY(owner_entity(send, &entity));
+        return db_query(task,
+                        db,
+                        SQL_SPREAD_OWNER(.id = send->item.id,
+                                         .token = send->item.token,
+                                         .after = send->spread_after,
+                                         .providers = providers,
+                                         .entity = entity,
+                                         .record = audience->owner_record_id,
+                                         .count = PAGE,
+                                         .key_id = send->key_id,
+                                         .next = ALL_WRITTEN),
+                        ret_rows);
+    }
+}
+
+AWAITS static int page(struct task *task, struct send *send)
+{
+    struct rows rows;
+
+    TRY(devices_page(task, send, &rows));
+    if (rows.count == 0) {
+        send_stop(send, SEND_LOST);
+        return 0;
+    }
+    const struct sql_spread_row row = sql_spread_row(&rows, 0);
+    send->spread = row.spread;
+    send->spread_after = row.spread_after;
+    send->key_id = row.key_id;
+    if (row.cancelled)
+        send_stop(send, SEND_CANCELLED);
+    return 0;
+}
+
+int spread_run(struct task *task, struct send *send)
+{
+    struct arena *own = task->arena;
+    struct arena *scratch = arena_new(0);
+    int rc = 0;
+
+    task->arena = scratch;
+    while (rc == 0 && send->spread < ALL_WRITTEN && send_stopped(send) == SEND_GOES_ON) {
+        rc = page(task, send);
+        arena_reset(scratch);
+    }
+    task->arena = own;
+    arena_free(scratch);
+    return rc;
+}

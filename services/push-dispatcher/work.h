@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * Sends as a kind of work of the queue (common/product/queue). Their claim is a lease, renewed
+ * while they run; what a process leaves behind when it dies is claimed apart from the others, until
+ * it has recorded what came of a few devices: then it goes on among them.
+ */
+#include "app.h"
+#include "queue/queue.h"
+
+/* Before fork. */
+void work_prepare(void);
+void work_start(void);
+/* any: projects are not looked at any more. */
+void work_stop_looking(void);
+/* any: nothing new is claimed; what runs is given back as soon as what is in flight has been
+ * answered. done(arg) when nothing runs any more; what runs at last_call_mono_ms is cancelled. */
+void work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
+void work_stop(void);
+
+struct queue *work_sends(void);
