@@ -1,0 +1,159 @@
+"""Push notifications: the stand-ins of the providers, dispatchers, and a project's devices and sends as rows."""
+import hashlib
+import json
+import os
+import pathlib
+import sys
+import time
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from psycopg2.extras import Json
+
+from .daemon import Daemon  # noqa: F401
+from .fixtures import settings, starter
+from .records import execute, rows
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from push import Fcm, PushService  # noqa: E402
+from push.webpush import b64  # noqa: E402
+
+__all__ = ["fcm", "push_service", "start_dispatcher", "dispatcher", "pushing"]
+
+
+@pytest.fixture(scope="module")
+def fcm():
+    made = Fcm()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def push_service():
+    made = PushService()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def start_dispatcher(servers, session_gateway, fcm, push_service):
+    """Starts a push-dispatcher: start_dispatcher(LEASE_MS=2000). All of them end with the file's tests; a sanitizer report
+    in any log is an error."""
+    yield from starter(servers, "push-dispatcher", lambda: dict(
+        FCM_URL=fcm.url, FCM_TOKEN_URL=fcm.token_url, FETCH_CA_FILE=fcm.ca_file, PUSH_RETRY_MS=20, PUSH_TIMEOUT_MS=3000,
+        FETCH_ALLOW=f"127.0.0.1:{fcm.port},127.0.0.1:{push_service.port}"))
+
+
+@pytest.fixture(scope="module")
+def dispatcher(start_dispatcher):
+    """One dispatcher for the tests of a file."""
+    return start_dispatcher()
+
+
+@pytest.fixture
+def pushing(project, db, servers, fcm, push_service):
+    """The test's project, with credentials of both providers."""
+    made = Pushing(project, db, settings(servers)["MASTER_KEY"], fcm, push_service)
+    made.configure_fcm()
+    made.configure_web()
+    yield made
+    assert fcm.violations() == [] and push_service.violations() == []
+
+
+class Pushing:
+    """Credentials, devices and sends of a project, written as the gateway writes them."""
+
+    def __init__(self, project, db, master, fcm, service):
+        self.project, self.db, self.fcm, self.service = project, db, fcm, service
+        self.schema = project.schema(db)
+        self.number = int(self.schema[2:])
+        self.master = bytes.fromhex(master)
+        self.account = self.key = self.public_key = None
+        self.execute("insert into platform.push_projects (number) values (%s) on conflict do nothing", self.number)
+
+    def execute(self, statement, *values):
+        execute(self.db, statement.format(p=self.schema), *values)
+
+    def rows(self, statement, *values):
+        return rows(self.db, statement.format(p=self.schema), *values)
+
+    def one(self, statement, *values):
+        return self.rows(statement, *values)[0][0]
+
+    # --- credentials ---
+
+    def seal(self, place, plain):
+        number, wrapped = self.rows("select id, wrapped from {p}.data_keys order by id desc limit 1")[0]
+        wrapped = bytes(wrapped)
+        key = AESGCM(self.master).decrypt(wrapped[5:17], wrapped[17:], wrapped[:5] + f"p{self.number}:data_key:{number}".encode())
+        head, nonce = b"\1" + number.to_bytes(4, "big"), os.urandom(12)
+        return head + nonce + AESGCM(key).encrypt(nonce, plain, head + place.encode())
+
+    def put(self, key, doc, plain):
+        self.execute("insert into {p}.settings (kind, key, doc, sealed) values ('push', %s, %s, %s) on conflict (kind, key) do "
+                     "update set doc = excluded.doc, sealed = excluded.sealed, updated_at = now()",
+                     key, Json(doc), self.seal(f"p{self.number}:settings:push:{key}", plain))
+
+    def configure_fcm(self, account=None):
+        self.account = json.loads(account or self.fcm.new_account())
+        self.put("fcm", {name: self.account[name] for name in ("project_id", "client_email")}, json.dumps(self.account).encode())
+
+    def configure_web(self, subject="mailto:ops@shop.example"):
+        self.key = self.key or ec.generate_private_key(ec.SECP256R1())
+        self.public_key = b64(self.key.public_key().public_bytes(serialization.Encoding.X962,
+                                                                 serialization.PublicFormat.UncompressedPoint))
+        self.put("web_push", {"subject": subject, "public_key": self.public_key},
+                 self.key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+
+    def remove(self, provider):
+        self.execute("delete from {p}.settings where kind = 'push' and key = %s", provider)
+
+    # --- devices ---
+
+    def device(self, token, provider="fcm", user=None, owner=(None, None)):
+        identity = json.loads(token)["endpoint"] if provider == "web_push" and token.startswith("{") else token
+        return self.one("insert into {p}.push_devices (provider, token, token_hash, user_id, owner_entity_id, owner_record_id) "
+                        "values (%s, %s, %s, %s, %s, %s) returning id",
+                        provider, token, hashlib.sha256(identity.encode()).digest(), user, *owner)
+
+    def phones(self, count, prefix="phone"):
+        """Many of FCM's; their tokens are prefix-1, ..."""
+        self.execute("insert into {p}.push_devices (provider, token, token_hash) select 'fcm', %s || '-' || n, "
+                     "sha256((%s || '-' || n)::bytea) from generate_series(1, %s) n", prefix, prefix, count)
+
+    def browser(self, user=None):
+        """A new subscription and its device's id."""
+        subscription = self.service.subscribe(self.public_key)
+        return subscription, self.device(subscription, "web_push", user)
+
+    # --- sends ---
+
+    def send(self, audience=None, title="Order ready", body="Table 4", source="Test", **more):
+        request = {"title": title, "body": body, "audience": audience or {"kind": "all"}, **more}
+        return self.one("insert into {p}.push_sends (source, request, category) values (%s, %s, %s) returning id",
+                        source, Json(request), more.get("category"))
+
+    def log(self, send):
+        names = ("status", "targets", "fcm_delivered", "fcm_failed", "fcm_unregistered", "web_delivered", "web_failed",
+                 "web_unregistered", "first_error", "result", "attempt", "due_at", "finished_at", "leased")
+        return dict(zip(names, self.rows(f"select {', '.join(names)} from {{p}}.push_sends where id = %s", send)[0]))
+
+    def ended(self, send, within=20):
+        end = time.monotonic() + within
+        while True:
+            log = self.log(send)
+            if log["finished_at"]:
+                assert log["due_at"] is None and not log["leased"]
+                return log
+            assert time.monotonic() < end, log
+            time.sleep(0.02)
+
+    def deliveries(self, send):
+        """{target: (status, code)}"""
+        return {target: (status, code) for target, status, code in self.rows(
+            "select target_id, status, code from {p}.push_deliveries where send_id = %s order by provider, target_id", send)}
+
+    def live(self, device):
+        return self.one("select unregistered_at is null from {p}.push_devices where id = %s", device)

@@ -1,0 +1,2 @@
+"""Fixtures of push notifications."""
+from groundwork.push import *  # noqa: F401,F403

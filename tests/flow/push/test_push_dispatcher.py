@@ -1,0 +1,296 @@
+"""The push-dispatcher end to end: rows of sends in, requests at the providers and rows of results out."""
+import json
+import time
+
+import pytest
+from psycopg2.extras import Json
+
+pytestmark = pytest.mark.usefixtures("dispatcher")
+
+
+def test_one_phone(pushing, fcm):
+    device = pushing.device("one-phone")
+    send = pushing.send({"kind": "all"}, category="order", buttons=[{"id": "ok", "label": "OK"}], data={"order": "7"})
+    log = pushing.ended(send)
+    assert (log["status"], log["targets"], log["fcm_delivered"], log["first_error"]) == ("Succeeded", 1, 1, None)
+    assert log["result"] == {"delivered": 1, "failed": 0, "unregistered": 0}
+    assert pushing.deliveries(send) == {device: ("delivered", None)}
+    [message] = fcm.messages("one-phone")
+    assert message["notification"] == {"title": "Order ready", "body": "Table 4"}
+    assert message["data"]["order"] == "7" and message["data"]["category"] == "order"
+    assert json.loads(message["data"]["buttons"]) == [{"id": "ok", "label": "OK"}]
+    assert message["apns"]["payload"]["aps"]["category"] == "order"
+    assert len(message["data"]["notification_id"]) == 50
+
+
+def test_one_browser(pushing, push_service):
+    subscription, device = pushing.browser()
+    send = pushing.send(category="order", buttons=[{"id": "ok", "label": "OK"}])
+    log = pushing.ended(send)
+    assert (log["status"], log["web_delivered"]) == ("Succeeded", 1)
+    [message] = push_service.messages(subscription)
+    message = message.get("message", message)
+    assert message["title"] == "Order ready" and message["actions"] == [{"action": "ok", "title": "OK"}]
+    assert pushing.deliveries(send) == {device: ("delivered", None)}
+
+
+def test_audiences(pushing, fcm, push_service):
+    admin = pushing.project.admin.user["id"]
+    other = pushing.project.user().user["id"]
+    tag = f"aud-{pushing.number}"
+    pushing.device(f"{tag}-admin", user=admin)
+    pushing.device(f"{tag}-other", user=other)
+    pushing.device(f"{tag}-owned", owner=(11, 22))
+    browser, _ = pushing.browser(admin)
+
+    def reached(audience):
+        fcm.forget()
+        push_service.forget()
+        assert pushing.ended(pushing.send(audience))["status"] == "Succeeded"
+        return sorted(each["token"].removeprefix(tag + "-") for each in fcm.messages()) + ["web"] * len(push_service.messages(browser))
+
+    assert reached({"kind": "user", "user_id": str(admin)}) == ["admin", "web"]
+    assert reached({"kind": "user", "user_id": admin, "provider": "fcm"}) == ["admin"]
+    assert reached({"kind": "user", "user_id": admin, "provider": "web_push"}) == ["web"]
+    assert reached({"kind": "users", "user_ids": [admin, other]}) == ["admin", "other", "web"]
+    assert reached({"kind": "entity", "owner_entity_id": 11, "owner_record_id": 22}) == ["owned"]
+    assert reached({"kind": "all"}) == ["admin", "other", "owned", "web"]
+
+
+def test_nobody(pushing):
+    log = pushing.ended(pushing.send())
+    assert (log["status"], log["first_error"], log["targets"]) == ("Failed", "NO_DEVICE", 0)
+    assert log["result"] == {"delivered": 0, "failed": 0, "unregistered": 0, "delivery_error": "NO_DEVICE"}
+    pushing.device("nobody-phone")
+    pushing.remove("fcm")
+    pushing.remove("web_push")
+    assert pushing.ended(pushing.send())["first_error"] == "NO_PROVIDER"
+
+
+@pytest.mark.parametrize("request_, code", [
+    ({"body": ""}, "NO_TEXT"), ({"audience": {"kind": "everybody"}}, "INVALID_AUDIENCE"),
+    ({"audience": {"kind": "entity", "owner_entity_name": "nothing", "owner_entity_id": 4}}, "INVALID_AUDIENCE"),
+    ({"data": {"from": "x"}}, "INVALID_DATA"), ({"buttons": [{"label": "x"}]}, "INVALID_BUTTONS")])
+def test_what_cannot_be_sent(pushing, request_, code):
+    pushing.device("cannot-phone")
+    send = pushing.send(**{"title": "" if "body" in request_ else "t", **request_})
+    log = pushing.ended(send)
+    assert (log["status"], log["first_error"]) == ("Failed", code)
+
+
+def test_dead_and_failing_devices(pushing, fcm, push_service):
+    dead, bad = pushing.device("dead-phone"), pushing.device("bad-phone")
+    good, (gone, web) = pushing.device("good-phone"), pushing.browser()
+    fcm.kill("dead-phone")
+    push_service.unsubscribe(gone)
+    fcm.fault("status", token="bad-phone", status=403, code="SENDER_ID_MISMATCH")
+    send = pushing.send()
+    log = pushing.ended(send)
+    assert log["status"] == "Partial" and log["first_error"] == "SENDER_ID_MISMATCH"
+    assert log["result"] == {"delivered": 1, "failed": 1, "unregistered": 2,
+                             "delivery_error": "1 of 4 devices failed: SENDER_ID_MISMATCH"}
+    assert pushing.deliveries(send) == {
+        dead: ("unregistered", "UNREGISTERED"), bad: ("failed", "SENDER_ID_MISMATCH"), good: ("delivered", None),
+        web: ("unregistered", "HTTP_410")}
+    assert [pushing.live(each) for each in (dead, bad, good, web)] == [False, True, True, False]
+    fcm.forget()
+    assert pushing.ended(pushing.send())["targets"] == 2
+    assert not fcm.sends("dead-phone")
+
+
+def test_dead_alone(pushing, fcm):
+    pushing.device("dead-alone")
+    fcm.kill("dead-alone")
+    log = pushing.ended(pushing.send())
+    assert (log["status"], log["first_error"]) == ("Failed", "UNREGISTERED")
+
+
+def test_seen_again_while_it_died(pushing, fcm):
+    device = pushing.device("back-phone")
+    fcm.kill("back-phone")
+    fcm.fault("delay", token="back-phone", seconds=0.5)
+    send = pushing.send()
+    while not fcm.sends("back-phone"):
+        time.sleep(0.01)
+    pushing.execute("update {p}.push_devices set last_seen_at = now() where id = %s", device)
+    assert pushing.ended(send)["fcm_unregistered"] == 1
+    assert pushing.live(device)
+
+
+@pytest.mark.parametrize("fault", [
+    dict(kind="status", status=429, retry_after=0), dict(kind="status", status=503, html=True), dict(kind="status", status=500),
+    dict(kind="reset"), dict(kind="goaway"), dict(kind="refuse"), dict(kind="drop")])
+def test_passing_faults(pushing, fcm, fault):
+    token = f"fault-{pushing.number}"
+    pushing.device(token)
+    fcm.fault(token=token, times=2, **fault)
+    log = pushing.ended(pushing.send())
+    assert log["status"] == "Succeeded", (log, fcm.sends(token))
+    assert len(fcm.messages(token)) == 1
+
+
+def test_three_repetitions_and_no_more(pushing, fcm):
+    token = f"never-{pushing.number}"
+    pushing.device(token)
+    fcm.fault("status", token=token, status=503, times=None)
+    try:
+        log = pushing.ended(pushing.send())
+    finally:
+        fcm.clear_faults()
+    assert (log["status"], log["first_error"]) == ("Failed", "UNAVAILABLE")
+    assert len(fcm.sends(token)) == 4
+
+
+def test_garbage_is_no_delivery(pushing, fcm):
+    pushing.device("garbage-phone")
+    fcm.fault("garbage", token="garbage-phone")
+    log = pushing.ended(pushing.send())
+    assert (log["status"], log["first_error"]) == ("Failed", "INVALID_ANSWER")
+
+
+def test_token_is_asked_for_once_and_renewed_on_401(pushing, fcm):
+    fcm.forget()
+    pushing.phones(300, f"grant{pushing.number}")
+    assert pushing.ended(pushing.send())["fcm_delivered"] == 300
+    assert len(fcm.grants()) == 1
+    fcm.revoke_tokens()
+    assert pushing.ended(pushing.send())["fcm_delivered"] == 300
+    assert len(fcm.grants()) == 2
+
+
+def test_token_endpoint_down_for_a_while(pushing, fcm):
+    pushing.device("token-phone")
+    fcm.fault("status", on="token", status=503, times=2)
+    assert pushing.ended(pushing.send())["status"] == "Succeeded"
+
+
+def test_account_that_is_gone(pushing, fcm):
+    pushing.phones(20, f"expired{pushing.number}")
+    fcm.expire_account(pushing.account["client_email"])
+    log = pushing.ended(pushing.send())
+    assert (log["status"], log["first_error"], log["fcm_failed"]) == ("Failed", "invalid_grant", 20)
+    pushing.configure_fcm()
+    assert pushing.ended(pushing.send())["status"] == "Succeeded"
+
+
+def test_own_token_uri_is_never_asked(pushing, push_service):
+    account = json.loads(pushing.fcm.new_account())
+    pushing.configure_fcm(json.dumps({**account, "token_uri": f"{push_service.url}/token"}))
+    pushing.device("uri-phone")
+    push_service.forget()
+    assert pushing.ended(pushing.send())["status"] == "Succeeded"
+    assert push_service.sends() == []
+
+
+@pytest.mark.parametrize("fault", [dict(kind="status", status=503), dict(kind="status", status=429, retry_after=0), dict(kind="reset")])
+def test_web_push_passing_faults(pushing, push_service, fault):
+    subscription, _ = pushing.browser()
+    push_service.fault(token=json.loads(subscription)["endpoint"].rpartition("/")[2], **fault)
+    assert pushing.ended(pushing.send())["status"] == "Succeeded"
+
+
+@pytest.mark.parametrize("fault, code", [
+    (dict(kind="hang", times=2), "TIMEOUT"), (dict(kind="drip", times=2, seconds=0.1), "TIMEOUT"), (dict(kind="redirect"), "HTTP_307"),
+    (dict(kind="status", status=413), "HTTP_413")])
+def test_web_push_that_does_not_work(pushing, push_service, fault, code):
+    subscription, device = pushing.browser()
+    good, _ = pushing.browser()
+    push_service.fault(token=json.loads(subscription)["endpoint"].rpartition("/")[2], **fault)
+    send = pushing.send()
+    log = pushing.ended(send)
+    assert (log["status"], log["first_error"], log["web_delivered"], log["web_failed"]) == ("Partial", code, 1, 1)
+    assert pushing.live(device) and push_service.messages(good)
+
+
+@pytest.mark.parametrize("endpoint", [
+    "http://127.0.0.1:9/x", "http://10.0.0.1/x", "https://[::1]/x", "http://push.example.org/x", "https://a@push.example/x", "nonsense"])
+def test_endpoints_that_are_nobodys_business(pushing, endpoint):
+    subscription = json.loads(pushing.service.subscribe(pushing.public_key))
+    pushing.device(json.dumps({**subscription, "endpoint": endpoint}), "web_push")
+    log = pushing.ended(pushing.send())
+    assert (log["status"], log["first_error"]) == ("Failed", "UNREACHABLE" if "//" in endpoint and "@" not in endpoint
+                                                   else "INVALID_SUBSCRIPTION")
+
+
+@pytest.mark.parametrize("token", ["no JSON", "{}", json.dumps({"endpoint": "https://push.example/1", "keys": {"p256dh": "AAAA", "auth": "AAAA"}})])
+def test_subscriptions_that_are_none(pushing, token):
+    pushing.device(token, "web_push") if token != "{}" else pushing.execute(
+        "insert into {p}.push_devices (provider, token, token_hash) values ('web_push', '{{}}', 'x')")
+    assert pushing.ended(pushing.send())["first_error"] == "INVALID_SUBSCRIPTION"
+
+
+def test_web_push_too_long(pushing, push_service):
+    pushing.browser()
+    push_service.forget()
+    log = pushing.ended(pushing.send(body="x" * 4000))
+    assert (log["status"], log["first_error"]) == ("Failed", "PAYLOAD_TOO_LARGE")
+    assert push_service.sends() == []
+
+
+def test_vapid_token_is_used_again(pushing, push_service):
+    for _ in range(5):
+        pushing.browser()
+    push_service.forget()
+    assert pushing.ended(pushing.send())["web_delivered"] == 5
+    assert len({each["authorization"] for each in push_service.sends()}) == 1
+
+
+def test_many(pushing, fcm):
+    """Several pages, five connections."""
+    fcm.forget()
+    pushing.phones(1700, f"many{pushing.number}")
+    log = pushing.ended(pushing.send(), within=60)
+    assert (log["status"], log["targets"], log["fcm_delivered"]) == ("Succeeded", 1700, 1700)
+    assert len({each["token"] for each in fcm.messages()}) == len(fcm.sends()) == 1700
+    assert fcm.stats()["peak_connections"] <= 6
+
+
+def test_cancel(pushing, fcm):
+    pushing.phones(3000, f"cancel{pushing.number}")
+    fcm.forget()
+    fcm.fault("delay", times=None, seconds=0.3)
+    try:
+        send = pushing.send()
+        while len(fcm.sends()) < 200:
+            time.sleep(0.01)
+        pushing.execute("update {p}.push_sends set cancelled_at = now() where id = %s and due_at is not null", send)
+        log = pushing.ended(send)
+    finally:
+        fcm.clear_faults()
+    assert log["status"] == "Partial" and log["first_error"] == "CANCELLED"
+    assert log["fcm_delivered"] + log["fcm_failed"] == 3000 and log["fcm_failed"] > 0
+    assert log["fcm_delivered"] == len(fcm.messages())
+    assert all(status != "pending" for status, _ in pushing.deliveries(send).values())
+
+
+def test_cancelled_before_it_began(pushing, fcm):
+    pushing.phones(10, f"early{pushing.number}")
+    send = pushing.one("insert into {p}.push_sends (source, request, cancelled_at) values ('Test', %s, now()) returning id",
+                       Json({"title": "t", "body": "b", "audience": {"kind": "all"}}))
+    log = pushing.ended(send)
+    assert (log["status"], log["first_error"]) == ("Failed", "CANCELLED")
+    assert not [each for each in fcm.sends() if each["token"].startswith(f"early{pushing.number}")]
+
+
+def test_credentials_removed_while_it_runs(pushing, fcm):
+    pushing.phones(2500, f"removed{pushing.number}")
+    fcm.forget()
+    fcm.fault("delay", times=None, seconds=0.2)
+    try:
+        send = pushing.send()
+        while len(fcm.sends()) < 100:
+            time.sleep(0.01)
+        pushing.remove("fcm")
+        log = pushing.ended(send, 40)
+    finally:
+        fcm.clear_faults()
+    assert log["status"] == "Partial" and log["first_error"] == "NO_PROVIDER"
+    assert log["fcm_delivered"] + log["fcm_failed"] == 2500
+    assert log["fcm_delivered"] == len(fcm.messages())
+
+
+def test_retention(start_dispatcher, pushing):
+    pushing.device("old-phone")
+    send = pushing.send()
+    pushing.ended(send)
+    assert pushing.deliveries(send)
