@@ -63,7 +63,7 @@ update {p}.push_sends s set status = f.status, leased = false, due_at = null, fi
 from (
   select c.id, c.delivered, c.failed, c.unregistered, c.targets,
     case when c.delivered = 0 then 'Failed' when c.failed = 0 then 'Succeeded' else 'Partial' end as status,
-    coalesce(c.first_error, :code::text?, case when c.delivered = 0 and c.unregistered > 0 then 'UNREGISTERED' end) as error
+    coalesce(c.first_error, case when c.targets = 0 then :code::text when c.delivered = 0 and c.unregistered > 0 then 'UNREGISTERED' end) as error
   from (select o.id, o.targets, o.first_error, o.fcm_delivered + o.web_delivered as delivered, o.fcm_failed + o.web_failed as failed,
       o.fcm_unregistered + o.web_unregistered as unregistered
     from {p}.push_sends o where o.id = :id::bigint and o.token = :token::bigint and o.due_at is not null for no key update) c) f

@@ -15,6 +15,8 @@
 #include "loop/shares.h"
 
 enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSES_SHARE = 4 };
+/* To one host, which all projects' go to. */
+enum { CROWD_CONNECTIONS = 5, CROWD_STREAMS = 100 };
 #define DEFAULT_ARRIVING ((uint64_t)32 << 20)
 
 /* In the task's arena. */
@@ -36,6 +38,7 @@ struct fetch_op {
  * purposes. */
 static struct shares slots;
 static struct shares purposes;
+static struct shares crowd; /* turns by project, where its streams are what is short */
 static char *ca_file;
 
 /* Once a process: the next fetch_init() only changes how many. */
@@ -65,6 +68,11 @@ void fetch_init(const struct fetch_config *config)
                                        .limit = SHARES_ANY,
                                        .per_owner = (max + PURPOSES_SHARE - 1) / PURPOSES_SHARE,
                                        .waiting = (uint64_t)max * WAITING_PER_SLOT});
+    slots_init(&crowd,
+               &(struct shares_config){.name = "fetch_crowd",
+                                       .limit = (uint64_t)CROWD_CONNECTIONS * CROWD_STREAMS,
+                                       .per_owner = SHARES_ANY,
+                                       .waiting = SHARES_ANY});
     fetch_room_init(config->max_arriving_bytes ? config->max_arriving_bytes : DEFAULT_ARRIVING);
     fetch_url_allow(config->allow, config->nallow);
     fetch_resolve_init(max * THREADS_PER_SLOT);
@@ -227,6 +235,7 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
     CURL *easy = curl_easy_init();
     MUST(easy != NULL);
     op->transfer.easy = op->answer.easy = easy;
+    op->transfer.crowd_connections = op->request->purpose == FETCH_PUSH_FCM ? CROWD_CONNECTIONS : 0;
     op->headers = fetch_message_headers(task->arena, op->request);
     set_rules(easy, op);
     set_message(easy, op);
@@ -265,6 +274,18 @@ AWAITS static int acquire(struct task *task,
     return rc == -EAGAIN ? FETCH_BUSY : limit_rc(task, rc);
 }
 
+AWAITS static int run_in_crowd(struct task *task, struct fetch_op *op)
+{
+    struct share *stream;
+
+    if (op->request->purpose != FETCH_PUSH_FCM)
+        return op_run(task, op);
+    TRY(acquire(task, &crowd, share_owner_of(task), op, &stream));
+    int rc = op_run(task, op);
+    shares_release(&crowd, stream, 1);
+    return rc;
+}
+
 /* Jobs have one purpose, and quotas of their own. */
 AWAITS static int in_turn(struct task *task, struct fetch_op *op)
 {
@@ -275,7 +296,7 @@ AWAITS static int in_turn(struct task *task, struct fetch_op *op)
         TRY(acquire(task, &purposes, owner_of(task, op->request), op, &purpose));
     int rc = acquire(task, &slots, share_owner_of(task), op, &slot);
     if (rc == 0) {
-        rc = op_run(task, op);
+        rc = run_in_crowd(task, op);
         shares_release(&slots, slot, 1);
     }
     if (purpose != NULL)

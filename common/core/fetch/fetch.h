@@ -34,8 +34,8 @@ enum fetch_purpose {
     FETCH_IDENTITY, /* a project's issuer; its connections are not kept */
     FETCH_PROCESSOR,
     FETCH_STORE,
-    FETCH_PUSH_FCM, /* many at once to one host: they wait for a stream of a connection, not each for
-                       a connection of its own */
+    FETCH_PUSH_FCM, /* many at once to one host: they wait for a stream of a connection, not each
+                       for a connection of its own */
     FETCH_PUSH_TOKEN,
     FETCH_PUSH_WEB,
 };

@@ -20,34 +20,46 @@
 
 enum { KEPT_CONNECTIONS = 64 };
 
+/* Transfers to one host that all of them go to have connections of their own: those to hosts of a
+ * tenant's choice do not push them out, and they are few, with many streams each. */
+struct fetch_pool {
+    CURLM *multi;
+    struct loop_timer timer;
+};
+
 struct watch {
+    struct fetch_pool *pool;
     uv_poll_t poll;
     struct list link;
     int fd;
 };
 
 static struct {
-    CURLM *multi;
-    struct loop_timer timer;
+    struct fetch_pool any, crowd;
     struct list transfers;
     struct list watches;
 } curl;
+
+static struct fetch_pool *fetch_pool_of(const struct fetch_transfer *transfer)
+{
+    return transfer->crowd_connections > 0 ? &curl.crowd : &curl.any;
+}
 
 /* --- ends of transfers --- */
 
 static void transfer_finish(struct fetch_transfer *transfer, CURLcode code)
 {
-    MUST(curl_multi_remove_handle(curl.multi, transfer->easy) == CURLM_OK);
+    MUST(curl_multi_remove_handle(fetch_pool_of(transfer)->multi, transfer->easy) == CURLM_OK);
     list_remove(&transfer->link);
     transfer->code = code;
     await_done(&transfer->await, 0);
 }
 
-static void finished_collect(void)
+static void finished_collect(struct fetch_pool *pool)
 {
     CURLMsg *message;
     int left;
-    while ((message = curl_multi_info_read(curl.multi, &left)) != NULL) {
+    while ((message = curl_multi_info_read(pool->multi, &left)) != NULL) {
         struct fetch_transfer *transfer = NULL;
         if (message->msg != CURLMSG_DONE)
             continue;
@@ -57,13 +69,13 @@ static void finished_collect(void)
     }
 }
 
-static void act(int fd, int events)
+static void act(struct fetch_pool *pool, int fd, int events)
 {
     int running;
-    CURLMcode code = curl_multi_socket_action(curl.multi, fd, events, &running);
+    CURLMcode code = curl_multi_socket_action(pool->multi, fd, events, &running);
     if (code != CURLM_OK && code != CURLM_BAD_SOCKET)
         PANIC("libcurl: %s", curl_multi_strerror(code));
-    finished_collect();
+    finished_collect(pool);
 }
 
 /* --- sockets --- */
@@ -91,10 +103,11 @@ static void fetch_watch_end(struct watch *watch)
     uv_close((uv_handle_t *)&watch->poll, on_watch_closed);
 }
 
-static struct watch *watch_begin(int fd)
+static struct watch *watch_begin(struct fetch_pool *pool, int fd)
 {
     struct watch *watch = calloc(1, sizeof(*watch));
     MUST(watch != NULL);
+    watch->pool = pool;
     watch->fd = fd;
     int rc = uv_poll_init_socket(loop_uv(), &watch->poll, fd);
     if (rc != 0)
@@ -113,12 +126,12 @@ static void fetch_on_poll(uv_poll_t *poll, int status, int events)
         curl_events |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE)
         curl_events |= CURL_CSELECT_OUT;
-    act(watch->fd, curl_events);
+    act(watch->pool, watch->fd, curl_events);
 }
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
 {
-    (void)easy, (void)arg, (void)socket_arg;
+    (void)easy, (void)socket_arg;
     struct watch *watch = watch_find(fd);
     if (what == CURL_POLL_REMOVE) {
         if (watch)
@@ -131,7 +144,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *so
     if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
         events |= UV_WRITABLE;
     if (!watch)
-        watch = watch_begin(fd);
+        watch = watch_begin(arg, fd);
     MUST(uv_poll_start(&watch->poll, events, fetch_on_poll) == 0);
     return 0;
 }
@@ -149,44 +162,58 @@ static int on_socket_close(void *arg, curl_socket_t fd)
 
 static void fetch_on_due(void *arg)
 {
-    (void)arg;
-    act(CURL_SOCKET_TIMEOUT, 0);
+    act(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int fetch_on_timer(CURLM *multi, long timeout_ms, void *arg)
 {
-    (void)multi, (void)arg;
+    (void)multi;
+    struct fetch_pool *pool = arg;
     if (timeout_ms < 0)
-        loop_timer_stop(&curl.timer);
+        loop_timer_stop(&pool->timer);
     else
-        loop_timer_start(&curl.timer, timeout_ms);
+        loop_timer_start(&pool->timer, timeout_ms);
     return 0;
 }
 
 /* --- life --- */
 
+static void fetch_pool_init(struct fetch_pool *pool)
+{
+    loop_timer_init(&pool->timer, fetch_on_due, pool);
+    pool->multi = curl_multi_init();
+    MUST(pool->multi != NULL);
+    (void)curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    (void)curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
+    (void)curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, fetch_on_timer);
+    (void)curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
+    (void)curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS);
+}
+
+static void fetch_pool_done(struct fetch_pool *pool)
+{
+    (void)curl_multi_cleanup(pool->multi);
+    pool->multi = NULL;
+    loop_timer_stop(&pool->timer);
+}
+
 void fetch_loop_init(void)
 {
-    MUST(curl.multi == NULL);
+    MUST(curl.any.multi == NULL);
     /* Never undone: callers that wake up after fetch_loop_done() still free their easy handles. */
     MUST(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     list_init(&curl.transfers);
     list_init(&curl.watches);
-    loop_timer_init(&curl.timer, fetch_on_due, NULL);
-    curl.multi = curl_multi_init();
-    MUST(curl.multi != NULL);
-    (void)curl_multi_setopt(curl.multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-    (void)curl_multi_setopt(curl.multi, CURLMOPT_TIMERFUNCTION, fetch_on_timer);
-    (void)curl_multi_setopt(curl.multi, CURLMOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS);
+    fetch_pool_init(&curl.any);
+    fetch_pool_init(&curl.crowd);
 }
 
 void fetch_loop_done(void)
 {
     LIST_FOR (node, &curl.transfers)
         transfer_finish(LIST_ITEM(node, struct fetch_transfer, link), CURLE_COULDNT_CONNECT);
-    (void)curl_multi_cleanup(curl.multi);
-    curl.multi = NULL;
-    loop_timer_stop(&curl.timer);
+    fetch_pool_done(&curl.any);
+    fetch_pool_done(&curl.crowd);
     LIST_FOR (node, &curl.watches)
         fetch_watch_end(LIST_ITEM(node, struct watch, link));
 }
@@ -194,13 +221,15 @@ void fetch_loop_done(void)
 static void transfer_abandon(struct await *await)
 {
     struct fetch_transfer *transfer = CONTAINER_OF(await, struct fetch_transfer, await);
-    MUST(curl_multi_remove_handle(curl.multi, transfer->easy) == CURLM_OK);
+    MUST(curl_multi_remove_handle(fetch_pool_of(transfer)->multi, transfer->easy) == CURLM_OK);
     list_remove(&transfer->link);
 }
 
 int fetch_loop_run(struct task *task, struct fetch_transfer *transfer)
 {
-    if (!curl.multi) {
+    struct fetch_pool *pool = fetch_pool_of(transfer);
+
+    if (!pool->multi) {
         transfer->code = CURLE_COULDNT_CONNECT;
         return 0;
     }
@@ -208,7 +237,10 @@ int fetch_loop_run(struct task *task, struct fetch_transfer *transfer)
     transfer->await.abandon = transfer_abandon;
     (void)curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
     (void)curl_easy_setopt(transfer->easy, CURLOPT_CLOSESOCKETFUNCTION, on_socket_close);
+    if (transfer->crowd_connections > 0)
+        (void)curl_multi_setopt(
+            pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, transfer->crowd_connections);
     list_append(&curl.transfers, &transfer->link);
-    MUST(curl_multi_add_handle(curl.multi, transfer->easy) == CURLM_OK);
+    MUST(curl_multi_add_handle(pool->multi, transfer->easy) == CURLM_OK);
     return await_wait(task, &transfer->await, 0);
 }

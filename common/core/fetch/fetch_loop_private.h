@@ -14,7 +14,8 @@ struct fetch_transfer {
     struct await await;
     struct list link;
     CURL *easy;
-    CURLcode code; /* how it ended */
+    CURLcode code;          /* how it ended */
+    long crowd_connections; /* above 0: one of many to one host, which has so many at most */
 };
 
 void fetch_loop_init(void);

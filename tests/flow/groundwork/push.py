@@ -42,7 +42,7 @@ def start_dispatcher(servers, session_gateway, fcm, push_service):
     """Starts a push-dispatcher: start_dispatcher(LEASE_MS=2000). All of them end with the file's tests; a sanitizer report
     in any log is an error."""
     yield from starter(servers, "push-dispatcher", lambda: dict(
-        FCM_URL=fcm.url, FCM_TOKEN_URL=fcm.token_url, FETCH_CA_FILE=fcm.ca_file, PUSH_RETRY_MS=20, PUSH_TIMEOUT_MS=3000,
+        FCM_URL=fcm.url, FCM_TOKEN_URL=fcm.token_url, FETCH_CA_FILE=fcm.ca_file, PUSH_RETRY_MS=20, PUSH_TIMEOUT_MS=10000,
         FETCH_ALLOW=f"127.0.0.1:{fcm.port},127.0.0.1:{push_service.port}"))
 
 
