@@ -1,0 +1,132 @@
+"""A dispatcher that is killed at each point of a send: another one goes on, no device is missed, and only requests that
+were in flight at the kill are repeated, with the same notification_id."""
+import collections
+import time
+
+import pytest
+from groundwork.chaos import kill
+
+LEASE = {"LEASE_MS": 2000, "SWEEP_MS": 200}
+
+
+def soon(holds, within=30, pause=0.001):
+    end = time.monotonic() + within
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(pause)
+
+
+def repeated(messages):
+    """Tokens that were sent to more than once."""
+    return [token for token, count in collections.Counter(each["token"] for each in messages).items() if count > 1]
+
+
+def one_notification(messages):
+    return len({each["data"]["notification_id"] for each in messages}) == 1
+
+
+def check(pushing, fcm, send, count, in_flight):
+    log = pushing.ended(send, 90)
+    messages = fcm.messages()
+    assert (log["status"], log["targets"], log["fcm_delivered"], log["fcm_failed"]) == ("Succeeded", count, count, 0)
+    assert len({each["token"] for each in messages}) == count and one_notification(messages)
+    assert len(repeated(messages)) <= in_flight
+    assert {status for status, _ in pushing.deliveries(send).values()} == {"delivered"}
+    return repeated(messages)
+
+
+@pytest.mark.parametrize("after", [0, 1, 400, 1100, 2300])
+def test_killed_while_it_sends(pushing, start_dispatcher, fcm, after):
+    """`after`: requests."""
+    fcm.forget()
+    pushing.phones(2500, f"kill{pushing.number}")
+    fcm.fault("delay", times=None, seconds=0.05)
+    try:
+        first = start_dispatcher(**LEASE)
+        send = pushing.send()
+        soon(lambda: len(fcm.sends()) >= after and pushing.log(send)["leased"], within=30, pause=0.001)
+        kill(first)
+        fcm.clear_faults()
+        start_dispatcher(**LEASE)
+        check(pushing, fcm, send, 2500, 500)
+    finally:
+        fcm.clear_faults()
+
+
+def test_killed_again_and_again(pushing, start_dispatcher, fcm):
+    """More often than attempts that a send has: it gets somewhere each time."""
+    fcm.forget()
+    pushing.phones(4000, f"again{pushing.number}")
+    fcm.fault("delay", times=None, seconds=0.05)
+    kills = 0
+    try:
+        send = pushing.send()
+        while kills < 3:
+            daemon = start_dispatcher(SEND_ATTEMPTS=2, **LEASE)
+            seen = len(fcm.sends())
+            soon(lambda seen=seen: len(fcm.sends()) > seen + 600, within=30, pause=0.001)
+            kill(daemon)
+            kills += 1
+        fcm.clear_faults()
+        start_dispatcher(SEND_ATTEMPTS=2, **LEASE)
+        check(pushing, fcm, send, 4000, kills * 500)
+    finally:
+        fcm.clear_faults()
+
+
+def test_rows_are_there_before_the_first_request(pushing, start_dispatcher, fcm):
+    fcm.forget()
+    pushing.phones(1200, f"rows{pushing.number}")
+    fcm.fault("hang", times=None)
+    try:
+        daemon = start_dispatcher(**LEASE)
+        send = pushing.send()
+        soon(lambda: len(fcm.sends()) >= 1, within=30, pause=0.001)
+        assert pushing.one("select count(*) from {p}.push_deliveries where send_id = %s", send) == 1200
+        # Devices of later are not of this send.
+        pushing.phones(50, f"late{pushing.number}")
+        kill(daemon)
+    finally:
+        fcm.clear_faults()
+    start_dispatcher(**LEASE)
+    log = pushing.ended(send, 60)
+    assert (log["targets"], log["fcm_delivered"]) == (1200, 1200)
+
+
+def test_told_to_end_it_gives_back(pushing, start_dispatcher, fcm):
+    """A drain repeats nothing."""
+    fcm.forget()
+    pushing.phones(3000, f"drain{pushing.number}")
+    fcm.fault("delay", times=None, seconds=0.05)
+    try:
+        daemon = start_dispatcher(LEASE_MS=60000, SWEEP_MS=200)
+        send = pushing.send()
+        soon(lambda: len(fcm.sends()) > 700, within=30, pause=0.001)
+        daemon.stop()
+        assert not pushing.log(send)["leased"]
+        fcm.clear_faults()
+        start_dispatcher(LEASE_MS=60000, SWEEP_MS=200)
+        assert check(pushing, fcm, send, 3000, 0) == []
+    finally:
+        fcm.clear_faults()
+
+
+def test_one_that_was_presumed_dead_writes_nothing(pushing, start_dispatcher, fcm):
+    device = pushing.device(f"fenced{pushing.number}")
+    fcm.fault("delay", times=1, seconds=3)
+    daemon = start_dispatcher(LEASE_MS=60000, SWEEP_MS=200)
+    send = pushing.send()
+    soon(lambda: fcm.sends(f"fenced{pushing.number}"), within=20, pause=0.01)
+    pushing.execute("update {p}.push_sends set token = token + 1, due_at = now() + interval '1 hour' where id = %s", send)
+    time.sleep(4)
+    assert pushing.deliveries(send) == {device: ("pending", None)}
+    assert daemon.running()
+
+
+def test_quarantine(pushing, start_dispatcher):
+    pushing.device(f"poison{pushing.number}")
+    send = pushing.send()
+    pushing.execute("update {p}.push_sends set leased = true, attempt = 5, due_at = now() where id = %s", send)
+    start_dispatcher(**LEASE)
+    log = pushing.ended(send, 20)
+    assert (log["status"], log["first_error"]) == ("Failed", "QUARANTINED")
