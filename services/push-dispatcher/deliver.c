@@ -23,19 +23,6 @@ void deliver_ended(struct delivery *delivery, enum push_outcome outcome, struct 
     delivery->code[len] = '\0';
 }
 
-int64_t deliver_pause_ms(const struct push_answer *answer,
-                         const struct push_backoff *backoff,
-                         unsigned tries,
-                         unsigned retries,
-                         int64_t left_ms,
-                         uint64_t random)
-{
-    if (answer->outcome != PUSH_RETRY || tries > retries)
-        return -1;
-    int64_t pause_ms = push_retry_ms(answer, backoff, tries, random);
-    return pause_ms < left_ms ? pause_ms : -1;
-}
-
 void deliver_until_final(struct task *task,
                          struct delivery *delivery,
                          unsigned retries,
@@ -54,8 +41,12 @@ void deliver_until_final(struct task *task,
             deliver_ended(delivery, PUSH_RETRY, STR(""));
             return;
         }
-        int64_t pause_ms = deliver_pause_ms(
-            &answer, &backoff, delivery->tries, retries, until_ms - clock_mono_ms(), rand_u64());
+        int64_t pause_ms = push_pause_ms(
+            &answer,
+            &backoff,
+            &(struct push_tries){
+                .done = delivery->tries, .retries = retries, .left_ms = until_ms - clock_mono_ms()},
+            rand_u64());
         if (pause_ms < 0)
             break;
         if (delivery->send->stop != SEND_GOES_ON) {

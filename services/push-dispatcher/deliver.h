@@ -40,13 +40,6 @@ AWAITS void deliver_until_final(struct task *task,
                                 deliver_ask ask);
 /* any: the outcome, with a code that is cut to what fits. */
 void deliver_ended(struct delivery *delivery, enum push_outcome outcome, struct str code);
-/* any: what is left to do after an answer: -1 nothing, it is final; else how long to wait. Pure. */
-int64_t deliver_pause_ms(const struct push_answer *answer,
-                         const struct push_backoff *backoff,
-                         unsigned tries,
-                         unsigned retries,
-                         int64_t left_ms,
-                         uint64_t random);
 
 struct deliver_stats {
     uint64_t requests, retries, grants, grants_failed;

@@ -206,3 +206,14 @@ struct push_answer push_answer_of_fetch(int result)
         PANIC("no result of fetch(): %d", result);
     }
 }
+
+int64_t push_pause_ms(const struct push_answer *answer,
+                      const struct push_backoff *backoff,
+                      const struct push_tries *tries,
+                      uint64_t random)
+{
+    if (answer->outcome != PUSH_RETRY || tries->done > tries->retries)
+        return -1;
+    int64_t pause_ms = push_retry_ms(answer, backoff, tries->done, random);
+    return pause_ms < tries->left_ms ? pause_ms : -1;
+}

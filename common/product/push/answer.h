@@ -60,3 +60,15 @@ int64_t push_retry_ms(const struct push_answer *answer,
                       const struct push_backoff *backoff,
                       unsigned repetition,
                       uint64_t random);
+
+/* How often a device's request was made, and what is left. */
+struct push_tries {
+    unsigned done;    /* from 1 */
+    unsigned retries; /* PUSH_FCM_RETRIES, PUSH_WEBPUSH_RETRIES */
+    int64_t left_ms;  /* of the time that a device may take */
+};
+/* How long to wait before the request is made once more; -1: it is not, the answer is final. */
+int64_t push_pause_ms(const struct push_answer *answer,
+                      const struct push_backoff *backoff,
+                      const struct push_tries *tries,
+                      uint64_t random);

@@ -1,0 +1,177 @@
+/* push_sends.request: what is sent and to whom; and whether a request is made once more. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "push/answer.h"
+#include "push/request.h"
+
+static struct arena *arena;
+static struct push_request request;
+static struct str code;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = arena_new(0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static int read_text(const char *text)
+{
+    code = STR_NONE;
+    return push_request_read(arena, str_from(text), &request, &code);
+}
+
+static void assert_text(struct str text, const char *expected)
+{
+    assert_true(str_is(text, expected));
+}
+
+static void test_message(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_text(
+            "{\"title\":\"T\",\"body\":\"B\",\"image_url\":\"https://i\",\"click_action\":\"app://"
+            "1\","
+            "\"category\":\"order\",\"buttons\":[{\"id\":\"ok\",\"label\":\"OK\",\"click_action\":"
+            "\"x\"},"
+            "{\"id\":\"no\"}],\"data\":{\"a\":\"1\",\"b\":\"\"},\"audience\":{\"kind\":\"all\"}}"),
+        0);
+    const struct push_message *message = &request.message;
+    assert_text(message->title, "T");
+    assert_text(message->body, "B");
+    assert_text(message->image_url, "https://i");
+    assert_text(message->click_action, "app://1");
+    assert_text(message->category, "order");
+    assert_int_equal(message->nbuttons, 2);
+    assert_text(message->buttons[0].label, "OK");
+    assert_text(message->buttons[0].click_action, "x");
+    assert_text(message->buttons[1].id, "no");
+    assert_int_equal(message->buttons[1].label.len, 0);
+    assert_int_equal(message->ndata, 2);
+    assert_text(message->data[0].value, "1");
+    assert_int_equal(request.audience.kind, PUSH_TO_ALL);
+    assert_int_equal(request.audience.provider, 0);
+}
+
+#define TO(audience) "{\"title\":\"T\",\"audience\":" audience "}"
+
+static void test_audiences(void **state)
+{
+    (void)state;
+    const struct push_audience *to = &request.audience;
+
+    assert_int_equal(read_text(TO("{\"kind\":\"user\",\"user_id\":7,\"provider\":\"fcm\"}")), 0);
+    assert_int_equal(to->kind, PUSH_TO_USERS);
+    assert_int_equal(to->nusers, 1);
+    assert_int_equal(to->users[0], 7);
+    assert_int_equal(to->provider, PUSH_FCM);
+    assert_int_equal(
+        read_text(TO("{\"kind\":\"user\",\"user_id\":\"8\",\"provider\":\"web_push\"}")), 0);
+    assert_int_equal(to->users[0], 8);
+    assert_int_equal(to->provider, PUSH_WEB);
+    assert_int_equal(read_text(TO("{\"kind\":\"users\",\"user_ids\":[1,\"2\",3]}")), 0);
+    assert_int_equal(to->nusers, 3);
+    assert_int_equal(to->users[1], 2);
+    assert_int_equal(read_text(TO("{\"kind\":\"users\",\"user_ids\":[]}")), 0);
+    assert_int_equal(to->nusers, 0);
+    assert_int_equal(
+        read_text(TO("{\"kind\":\"entity\",\"owner_entity_id\":5,\"owner_record_id\":6}")), 0);
+    assert_int_equal(to->kind, PUSH_TO_OWNER);
+    assert_int_equal(to->owner_entity_id, 5);
+    assert_int_equal(to->owner_record_id, 6);
+    /* as a step writes it */
+    assert_int_equal(
+        read_text(TO("{\"kind\":\"entity\",\"owner_entity_name\":\"cars\",\"owner_entity_id\":6}")),
+        0);
+    assert_int_equal(to->owner_entity_id, 0);
+    assert_text(to->owner_entity_name, "cars");
+    assert_int_equal(to->owner_record_id, 6);
+}
+
+static void test_bad(void **state)
+{
+    static const struct {
+        const char *text, *code;
+    } cases[] = {
+        {"", "INVALID_REQUEST"},
+        {"[]", "INVALID_REQUEST"},
+        {"{\"audience\":{\"kind\":\"all\"}}", "NO_TEXT"},
+        {"{\"title\":\"T\"}", "INVALID_AUDIENCE"},
+        {TO("{\"kind\":\"All\"}"), "INVALID_AUDIENCE"},
+        {TO("{\"kind\":\"all\",\"provider\":\"apns\"}"), "INVALID_AUDIENCE"},
+        {TO("{\"kind\":\"user\"}"), "INVALID_AUDIENCE"},
+        {TO("{\"kind\":\"user\",\"user_id\":0}"), "INVALID_AUDIENCE"},
+        {TO("{\"kind\":\"user\",\"user_id\":\"1x\"}"), "INVALID_AUDIENCE"},
+        {TO("{\"kind\":\"users\",\"user_ids\":[1,null]}"), "INVALID_AUDIENCE"},
+        {TO("{\"kind\":\"entity\",\"owner_entity_id\":5}"), "INVALID_AUDIENCE"},
+        {"{\"title\":\"T\",\"audience\":{\"kind\":\"all\"},\"data\":{\"a\":1}}", "INVALID_DATA"},
+        {"{\"title\":\"T\",\"audience\":{\"kind\":\"all\"},\"data\":{\"gcm.x\":\"1\"}}",
+         "INVALID_DATA"},
+        {"{\"title\":\"T\",\"audience\":{\"kind\":\"all\"},\"buttons\":[{}]}", "INVALID_BUTTONS"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(read_text(cases[i].text), PUSH_REQUEST_BAD);
+        assert_text(code, cases[i].code);
+    }
+}
+
+static void test_providers(void **state)
+{
+    (void)state;
+    assert_int_equal(push_provider_of(STR("fcm")), PUSH_FCM);
+    assert_int_equal(push_provider_of(STR("web_push")), PUSH_WEB);
+    assert_int_equal(push_provider_of(STR("")), 0);
+    assert_string_equal(push_provider_name(PUSH_WEB), "web_push");
+}
+
+static void test_pauses(void **state)
+{
+    static const struct push_backoff backoff = {.first_ms = 1000, .over_rate_ms = 60000};
+    struct push_answer answer = {.outcome = PUSH_RETRY, .retry_after_ms = -1};
+    struct push_tries tries = {.done = 1, .retries = PUSH_FCM_RETRIES, .left_ms = 300000};
+
+    (void)state;
+    assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 1000, 1500);
+    tries.done = 3;
+    assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 4000, 6000);
+    tries.done = 4;
+    assert_int_equal(push_pause_ms(&answer, &backoff, &tries, 0), -1);
+    /* what the provider asks for, unless it is more than is left */
+    tries.done = 1;
+    answer.retry_after_ms = 200000;
+    assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 200000, 300000);
+    tries.left_ms = 100000;
+    assert_int_equal(push_pause_ms(&answer, &backoff, &tries, 0), -1);
+    for (enum push_outcome outcome = PUSH_DELIVERED; outcome <= PUSH_RENEW; outcome++) {
+        answer = (struct push_answer){.outcome = outcome, .retry_after_ms = -1};
+        assert_true((push_pause_ms(&answer, &backoff, &tries, 0) < 0) == (outcome != PUSH_RETRY));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_message, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_audiences, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bad, setup, teardown),
+        cmocka_unit_test(test_providers),
+        cmocka_unit_test(test_pauses),
+    };
+    return cmocka_run_group_tests_name("push_request", tests, NULL, NULL);
+}
