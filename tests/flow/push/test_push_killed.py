@@ -9,11 +9,26 @@ from groundwork.chaos import kill
 LEASE = {"LEASE_MS": 2000, "SWEEP_MS": 200}
 
 
-def soon(holds, within=30, pause=0.001):
+def soon(holds, within=30, pause=0.02):
     end = time.monotonic() + within
     while not holds():
         assert time.monotonic() < end
         time.sleep(pause)
+
+
+@pytest.fixture
+def start_one(start_dispatcher):
+    """Dispatchers of one test: nobody else takes its sends."""
+    started = []
+
+    def start(**settings):
+        started.append(start_dispatcher(**settings))
+        return started[-1]
+
+    yield start
+    for daemon in started:
+        if daemon.running():
+            daemon.stop()
 
 
 def repeated(messages):
@@ -36,24 +51,24 @@ def check(pushing, fcm, send, count, in_flight):
 
 
 @pytest.mark.parametrize("after", [0, 1, 400, 1100, 2300])
-def test_killed_while_it_sends(pushing, start_dispatcher, fcm, after):
+def test_killed_while_it_sends(pushing, start_one, fcm, after):
     """`after`: requests."""
     fcm.forget()
     pushing.phones(2500, f"kill{pushing.number}")
     fcm.fault("delay", times=None, seconds=0.05)
     try:
-        first = start_dispatcher(**LEASE)
+        first = start_one(**LEASE)
         send = pushing.send()
-        soon(lambda: len(fcm.sends()) >= after and pushing.log(send)["leased"], within=30, pause=0.001)
+        soon(lambda: len(fcm.sends()) >= after and pushing.log(send)["leased"], within=30, pause=0.02)
         kill(first)
         fcm.clear_faults()
-        start_dispatcher(**LEASE)
+        start_one(**LEASE)
         check(pushing, fcm, send, 2500, 500)
     finally:
         fcm.clear_faults()
 
 
-def test_killed_again_and_again(pushing, start_dispatcher, fcm):
+def test_killed_again_and_again(pushing, start_one, fcm):
     """More often than attempts that a send has: it gets somewhere each time."""
     fcm.forget()
     pushing.phones(4000, f"again{pushing.number}")
@@ -62,59 +77,59 @@ def test_killed_again_and_again(pushing, start_dispatcher, fcm):
     try:
         send = pushing.send()
         while kills < 3:
-            daemon = start_dispatcher(SEND_ATTEMPTS=2, **LEASE)
+            daemon = start_one(SEND_ATTEMPTS=2, **LEASE)
             seen = len(fcm.sends())
-            soon(lambda seen=seen: len(fcm.sends()) > seen + 600, within=30, pause=0.001)
+            soon(lambda seen=seen: len(fcm.sends()) > seen + 600, within=30, pause=0.02)
             kill(daemon)
             kills += 1
         fcm.clear_faults()
-        start_dispatcher(SEND_ATTEMPTS=2, **LEASE)
+        start_one(SEND_ATTEMPTS=2, **LEASE)
         check(pushing, fcm, send, 4000, kills * 500)
     finally:
         fcm.clear_faults()
 
 
-def test_rows_are_there_before_the_first_request(pushing, start_dispatcher, fcm):
+def test_rows_are_there_before_the_first_request(pushing, start_one, fcm):
     fcm.forget()
     pushing.phones(1200, f"rows{pushing.number}")
     fcm.fault("hang", times=None)
     try:
-        daemon = start_dispatcher(**LEASE)
+        daemon = start_one(**LEASE)
         send = pushing.send()
-        soon(lambda: len(fcm.sends()) >= 1, within=30, pause=0.001)
+        soon(lambda: len(fcm.sends()) >= 1, within=30, pause=0.02)
         assert pushing.one("select count(*) from {p}.push_deliveries where send_id = %s", send) == 1200
         # Devices of later are not of this send.
         pushing.phones(50, f"late{pushing.number}")
         kill(daemon)
     finally:
         fcm.clear_faults()
-    start_dispatcher(**LEASE)
+    start_one(**LEASE)
     log = pushing.ended(send, 60)
     assert (log["targets"], log["fcm_delivered"]) == (1200, 1200)
 
 
-def test_told_to_end_it_gives_back(pushing, start_dispatcher, fcm):
+def test_told_to_end_it_gives_back(pushing, start_one, fcm):
     """A drain repeats nothing."""
     fcm.forget()
     pushing.phones(3000, f"drain{pushing.number}")
     fcm.fault("delay", times=None, seconds=0.05)
     try:
-        daemon = start_dispatcher(LEASE_MS=60000, SWEEP_MS=200)
+        daemon = start_one(LEASE_MS=60000, SWEEP_MS=200)
         send = pushing.send()
-        soon(lambda: len(fcm.sends()) > 700, within=30, pause=0.001)
+        soon(lambda: len(fcm.sends()) > 700, within=30, pause=0.02)
         daemon.stop()
         assert not pushing.log(send)["leased"]
         fcm.clear_faults()
-        start_dispatcher(LEASE_MS=60000, SWEEP_MS=200)
+        start_one(LEASE_MS=60000, SWEEP_MS=200)
         assert check(pushing, fcm, send, 3000, 0) == []
     finally:
         fcm.clear_faults()
 
 
-def test_one_that_was_presumed_dead_writes_nothing(pushing, start_dispatcher, fcm):
+def test_one_that_was_presumed_dead_writes_nothing(pushing, start_one, fcm):
     device = pushing.device(f"fenced{pushing.number}")
     fcm.fault("delay", times=1, seconds=3)
-    daemon = start_dispatcher(LEASE_MS=60000, SWEEP_MS=200)
+    daemon = start_one(LEASE_MS=60000, SWEEP_MS=200)
     send = pushing.send()
     soon(lambda: fcm.sends(f"fenced{pushing.number}"), within=20, pause=0.01)
     pushing.execute("update {p}.push_sends set token = token + 1, due_at = now() + interval '1 hour' where id = %s", send)
@@ -123,10 +138,10 @@ def test_one_that_was_presumed_dead_writes_nothing(pushing, start_dispatcher, fc
     assert daemon.running()
 
 
-def test_quarantine(pushing, start_dispatcher):
+def test_quarantine(pushing, start_one):
     pushing.device(f"poison{pushing.number}")
     send = pushing.send()
     pushing.execute("update {p}.push_sends set leased = true, attempt = 5, due_at = now() where id = %s", send)
-    start_dispatcher(**LEASE)
+    start_one(**LEASE)
     log = pushing.ended(send, 20)
     assert (log["status"], log["first_error"]) == ("Failed", "QUARANTINED")
