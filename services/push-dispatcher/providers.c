@@ -167,20 +167,22 @@ int providers_get(struct task *task, struct project *project, struct providers *
     TRY(db_query(task, &project->db, SQL_SEND_CREDENTIALS(), &rows));
     struct str made_of = text_of(task->arena, &rows);
     struct providers *p = map_get(kept, name_of(task->arena, project->number));
-    if (p == NULL || !str_eq(p->made_of, made_of)) {
-        int rc = 0;
-        p = providers_new(project->number, made_of);
-        for (size_t i = 0; rc == 0 && i < rows.count; i++)
-            rc = read_one(task, project, p, &rows, i);
-        if (rc != 0) {
-            providers_release(p);
-            return rc;
-        }
-        keep(task->arena, p);
-        providers_release(p); /* ours; the map's stays */
+    if (p != NULL && str_eq(p->made_of, made_of)) {
+        p->used_mono_ms = clock_mono_ms();
+        *ret = providers_hold(p);
+        return 0;
     }
+    int rc = 0;
+    p = providers_new(project->number, made_of);
     p->used_mono_ms = clock_mono_ms();
-    *ret = providers_hold(p);
+    for (size_t i = 0; rc == 0 && i < rows.count; i++)
+        rc = read_one(task, project, p, &rows, i);
+    if (rc != 0) {
+        providers_release(p);
+        return rc;
+    }
+    keep(task->arena, p);
+    *ret = p;
     return 0;
 }
 

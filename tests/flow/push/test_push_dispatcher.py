@@ -3,6 +3,8 @@ import json
 import time
 
 import pytest
+from groundwork.runs import finish, step
+from groundwork.workflows import start, workflow
 from psycopg2.extras import Json
 
 pytestmark = pytest.mark.usefixtures("dispatcher")
@@ -197,7 +199,7 @@ def test_web_push_that_does_not_work(pushing, push_service, fault, code):
     good, _ = pushing.browser()
     push_service.fault(token=json.loads(subscription)["endpoint"].rpartition("/")[2], **fault)
     send = pushing.send()
-    log = pushing.ended(send)
+    log = pushing.ended(send, 40)
     assert (log["status"], log["first_error"], log["web_delivered"], log["web_failed"]) == ("Partial", code, 1, 1)
     assert pushing.live(device) and push_service.messages(good)
 
@@ -289,8 +291,15 @@ def test_credentials_removed_while_it_runs(pushing, fcm):
     assert log["fcm_delivered"] == len(fcm.messages())
 
 
-def test_retention(start_dispatcher, pushing):
-    pushing.device("old-phone")
-    send = pushing.send()
-    pushing.ended(send)
-    assert pushing.deliveries(send)
+def test_step_of_a_workflow(pushing, runner, fcm):
+    """Handed over by the runner, which waits for it."""
+    project = pushing.project
+    user = project.admin.user["id"]
+    token = f"step-{pushing.number}"
+    pushing.device(token, user=user)
+    steps = [step("push", "SendPushNotification", {"title": "Hi {{ $svc.trigger.data.name }}", "body": "b", "category": "order",
+                                                   "audience": {"kind": "user"}})]
+    job = finish(project, start(project.admin, workflow(project.admin, steps=steps), {"user_id": user, "name": "Ada"}), 20)
+    assert job["status"] == "succeeded", job
+    [message] = fcm.messages(token)
+    assert message["notification"]["title"] == "Hi Ada"
