@@ -18,9 +18,9 @@
 
 #include "crypto/jws.h"
 #include "fetch/fetch.h"
+#include "json/jr.h"
 #include "push/answer.h"
 #include "push/fcm_account.h"
-#include "json/jr.h"
 
 #define EMAIL "firebase-adminsdk@shop-1234.iam.gserviceaccount.com"
 #define NOW   INT64_C(1760000000000)

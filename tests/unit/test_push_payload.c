@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "json/jr.h"
 #include "push/payload.h"
 #include "push/webpush_encrypt.h"
-#include "json/jr.h"
 
 #define SCHEMA "../shared/reference/data/fcm-send-request.schema.json"
 #define SENT   INT64_C(1760000000123)

@@ -5,9 +5,9 @@
 #include "base/strbuf.h"
 #include "crypto/jws.h"
 #include "crypto/rsa_key.h"
-#include "push/answer.h"
 #include "json/jr.h"
 #include "json/jw.h"
+#include "push/answer.h"
 
 enum {
     PROJECT_ID_MAX = 63,
