@@ -1,0 +1,88 @@
+/* What a notification says, as bodies of requests have it. */
+#include "areas/push/push_area.h"
+
+#include <string.h>
+
+enum { BUTTONS_BYTES = 65536 };
+
+const char *const push_providers[] = {"fcm", "web_push", NULL};
+
+static const struct field button_fields[] = {
+    {.name = "id",
+     FIELD_AT(struct push_button_in, id),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = PUSH_ID_MAX,
+     .doc = "An action of the category's, once the app has synced it",
+     .example = "\"yes\""},
+    {.name = "label",
+     FIELD_AT(struct push_button_in, label),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = 100,
+     .example = "\"Coming\""},
+    {.name = "click_action",
+     FIELD_AT(struct push_button_in, click_action),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = PUSH_URL_MAX},
+};
+const struct schema push_button_schema =
+    SCHEMA("PushButton", struct push_button_in, button_fields);
+
+bool push_id_ok(struct str id)
+{
+    for (size_t i = 0; i < id.len; i++)
+        if (id.ptr[i] <= ' ' || id.ptr[i] > '~' || strchr("/\\\"", id.ptr[i]))
+            return false;
+    return id.len > 0 && id.len <= PUSH_ID_MAX;
+}
+
+int push_content_check(struct req *r, const struct push_content_in *in)
+{
+    const struct push_button_in *buttons = in->buttons.items;
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct arena *arena = r->task.arena;
+
+    if (in->category.set && !in->category.null && !push_id_ok(in->category.value))
+        schema_error_add(
+            arena, errors, STR("category"), PROBLEM_PATTERN, "must be printable, without spaces");
+    for (size_t i = 0; i < in->buttons.count; i++) {
+        struct str field = arena_printf(arena, "buttons[%zu].id", i);
+        bool twice = false;
+        for (size_t k = 0; k < i; k++)
+            twice |= str_eq(buttons[k].id.value, buttons[i].id.value);
+        if (twice)
+            schema_error_add(
+                arena, errors, field, PROBLEM_UNIQUE_VIOLATION, "stands in the list twice");
+        else if (!push_id_ok(buttons[i].id.value))
+            schema_error_add(
+                arena, errors, field, PROBLEM_PATTERN, "must be printable, without spaces");
+    }
+    return errors->count ? fail_fields(r, errors) : 0;
+}
+
+struct str push_buttons_json(struct req *r, const struct in_list *buttons)
+{
+    const struct push_button_in *items = buttons->items;
+    struct strbuf text;
+    struct jw w;
+
+    if (buttons->count == 0)
+        return STR_NONE;
+    strbuf_init(&text, r->task.arena, BUTTONS_BYTES);
+    jw_init(&w, &text);
+    jw_arr(&w);
+    for (size_t i = 0; i < buttons->count; i++) {
+        jw_obj(&w);
+        JW_STR(&w, "id", items[i].id.value);
+        JW_STR(&w, "label", items[i].label.value);
+        if (items[i].click_action.value.len)
+            JW_STR(&w, "click_action", items[i].click_action.value);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    return strbuf_view(&text);
+}

@@ -1,0 +1,267 @@
+/* /push/templates: texts that sends begin with. */
+#include "areas/push/push_area.h"
+#include "http/query.h"
+#include "push_templates_sql.h"
+
+struct template_in {
+    struct in_str template_type, name;
+    struct push_content_in content;
+    struct in_bool is_active;
+};
+
+/* clang-format off */
+#define TYPE_MEMBER                                                                                \
+    {.name = "template_type", FIELD_AT(struct template_in, template_type), .type = FIELD_STR,      \
+     .required = true, .min = 1, .max = PUSH_ID_MAX,                                               \
+     .doc = "What steps and test sends name it by; never changes", .example = "\"dinner\""}
+#define TEMPLATE_MEMBERS(new)                                                                      \
+    {.name = "name", FIELD_AT(struct template_in, name), .type = FIELD_STR, .required = (new),     \
+     .min = 1, .max = 100, .example = "\"Dinner\""},                                               \
+    PUSH_CONTENT_MEMBERS(struct template_in),                                                      \
+    {.name = "is_active", FIELD_AT(struct template_in, is_active), .type = FIELD_BOOL,             \
+     .doc = "Nothing is sent with one that is not; true when left out"}
+/* clang-format on */
+
+static const struct field create_fields[] = {TYPE_MEMBER, TEMPLATE_MEMBERS(true)};
+static const struct field update_fields[] = {TEMPLATE_MEMBERS(false)};
+static const struct schema create_schema =
+    SCHEMA("PushTemplateCreate", struct template_in, create_fields);
+static const struct schema update_schema =
+    SCHEMA("PushTemplateUpdate", struct template_in, update_fields);
+
+static const struct field out_fields[] = {
+    {.name = "template_type", .type = FIELD_STR, .required = true, .example = "\"dinner\""},
+    {.name = "name", .type = FIELD_STR, .required = true, .example = "\"Dinner\""},
+    {.name = "title", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "body", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "image_url", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "click_action", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "category", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "buttons", .type = FIELD_LIST, .required = true, .sub = &push_button_schema},
+    {.name = "is_active", .type = FIELD_BOOL, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema out_schema = SCHEMA_OUT("PushTemplate", out_fields);
+
+/* --- what is stored --- */
+
+static void merge_text(struct str *to, const struct in_str *in)
+{
+    if (in->set)
+        *to = in->value.len ? in->value : STR_NONE;
+}
+
+static void
+merge(struct req *r, const struct template_in *in, struct sql_push_template_lock_row *template)
+{
+    merge_text(&template->name, &in->name);
+    merge_text(&template->title, &in->content.title);
+    merge_text(&template->body, &in->content.body);
+    merge_text(&template->image_url, &in->content.image_url);
+    merge_text(&template->click_action, &in->content.click_action);
+    merge_text(&template->category, &in->content.category);
+    if (in->content.buttons.set)
+        template->buttons = push_buttons_json(r, &in->content.buttons);
+    if (in->is_active.set)
+        template->is_active = in->is_active.value;
+}
+
+/* The audit row and the template as it is now, in the open transaction, which ends. */
+AWAITS static int finish(struct req *r, const char *action, struct str type, struct rows *ret)
+{
+    struct str detail =
+        arena_printf(r->task.arena, "{\"template_type\":\"%.*s\"}", STR_ARG(type));
+    struct db_call calls[] = {
+        gateway_audit(r, action, "push_template", 0, detail),
+        db_call(SQL_PUSH_TEMPLATE_GET(.template_type = type)),
+    };
+
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    *ret = calls[1].rows;
+    return sql_commit(r);
+}
+
+static int type_taken(struct req *r)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    schema_error_add(r->task.arena, errors, STR("template_type"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A template of this type exists."), errors);
+}
+
+/* --- endpoints --- */
+
+static const struct query_param list_query[] = {
+    PAGE_QUERY,
+    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only those that are, or are not"},
+    {0},
+};
+
+AWAITS static int push_templates_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    struct str active = query_get(query, "is_active");
+    return reply_page(r,
+                      "template_type",
+                      SQL_PUSH_TEMPLATES_LIST(
+                          .active = active.ptr ? some_bool(str_is(active, "true")) : NO_BOOL));
+}
+
+/* Also what is no identifier: it stands in no audit row then. */
+static int wanted_type(struct req *r, struct str *ret_type)
+{
+    *ret_type = req_param(r, "template_type");
+    return push_id_ok(*ret_type) ? 0 : fail(r, PROBLEM_NOT_FOUND, NULL);
+}
+
+AWAITS static int push_templates_get(struct req *r)
+{
+    struct rows rows;
+    struct str type;
+
+    TRY(wanted_type(r, &type));
+    TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATE_GET(.template_type = type)));
+    return reply_row(r, 200, &rows);
+}
+
+AWAITS static int push_templates_create(struct req *r)
+{
+    struct sql_push_template_lock_row template = {.is_active = true};
+    struct template_in in;
+    struct rows rows;
+
+    TRY(req_json(r, &create_schema, &in));
+    struct str type = in.template_type.value;
+    if (!push_id_ok(type))
+        return fail_field(r, "template_type", PROBLEM_PATTERN, "must be printable, without spaces");
+    TRY(push_content_check(r, &in.content));
+    merge(r, &in, &template);
+    TRY(sql_begin(r));
+    TRY(sql_all(r,
+                &rows,
+                SQL_PUSH_TEMPLATE_ADD(.template_type = type,
+                                      .name = template.name,
+                                      .title = template.title,
+                                      .body = template.body,
+                                      .image_url = template.image_url,
+                                      .click_action = template.click_action,
+                                      .category = template.category,
+                                      .buttons = template.buttons,
+                                      .is_active = template.is_active)));
+    if (!rows.count)
+        return type_taken(r);
+    TRY(finish(r, "push_templates.create", type, &rows));
+    resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(type));
+    return reply_row(r, 201, &rows);
+}
+
+AWAITS static int push_templates_update(struct req *r)
+{
+    struct template_in in;
+    struct rows rows;
+    struct str type;
+
+    TRY(wanted_type(r, &type));
+    TRY(req_json(r, &update_schema, &in));
+    TRY(push_content_check(r, &in.content));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATE_LOCK(.template_type = type)));
+    struct sql_push_template_lock_row template = sql_push_template_lock_row(&rows, 0);
+    merge(r, &in, &template);
+    TRY(sql_exec(r,
+                 NULL,
+                 SQL_PUSH_TEMPLATE_SAVE(.template_type = type,
+                                        .name = template.name,
+                                        .title = template.title,
+                                        .body = template.body,
+                                        .image_url = template.image_url,
+                                        .click_action = template.click_action,
+                                        .category = template.category,
+                                        .buttons = template.buttons,
+                                        .is_active = template.is_active)));
+    TRY(finish(r, "push_templates.update", type, &rows));
+    return reply_row(r, 200, &rows);
+}
+
+AWAITS static int push_templates_delete(struct req *r)
+{
+    struct rows rows;
+    struct str type;
+
+    TRY(wanted_type(r, &type));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATE_REMOVE(.template_type = type)));
+    TRY(finish(r, "push_templates.delete", type, &rows));
+    return reply_empty(r, 204);
+}
+
+static const struct route push_templates_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/push/templates",
+        .id = "push_templates_list",
+        .auth = AUTH_ADMIN,
+        .query = list_query,
+        .ok = {200, &out_schema, .list = true},
+        .run = push_templates_list,
+        .class = CLASS_READ,
+        .tag = "Push",
+        .summary = "List templates of notifications",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/push/templates",
+        .id = "push_templates_create",
+        .auth = AUTH_ADMIN,
+        .body = &create_schema,
+        .ok = {201, &out_schema},
+        .fails = {409},
+        .run = push_templates_create,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Add a template of notifications",
+        .doc = "What a step or a test send says itself goes before what its template says.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/push/templates/{template_type}",
+        .id = "push_templates_get",
+        .auth = AUTH_ADMIN,
+        .ok = {200, &out_schema},
+        .fails = {404},
+        .run = push_templates_get,
+        .class = CLASS_READ,
+        .tag = "Push",
+        .summary = "Get a template",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/push/templates/{template_type}",
+        .id = "push_templates_update",
+        .auth = AUTH_ADMIN,
+        .body = &update_schema,
+        .ok = {200, &out_schema},
+        .fails = {404},
+        .run = push_templates_update,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Change a template; its type stays",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/push/templates/{template_type}",
+        .id = "push_templates_delete",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .fails = {404},
+        .run = push_templates_delete,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Delete a template",
+        .doc = "Steps of workflows that name it fail from then on.",
+    },
+};
+ROUTES(push_templates);
